@@ -1,0 +1,1 @@
+//! Pure layout algorithms and the cost models that judge them.

@@ -1,0 +1,1 @@
+//! What linkers must be told, and the check that they honoured it.

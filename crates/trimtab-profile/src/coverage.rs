@@ -1,0 +1,89 @@
+use thiserror::Error;
+
+/// How much of a trace could be found in a program. The trace of another build is the commonest
+/// silent failure of profile-guided layout; this makes it loud.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Distinct functions that the trace names or enters.
+    pub names_total: u64,
+    /// Those of them that the program has, entered where the program has its entry.
+    pub names_found: u64,
+    /// Distinct bytes of the program's code that the trace says ran.
+    pub bytes_total: u64,
+    /// Those of them that lie in a known function.
+    pub bytes_found: u64,
+    /// What could not be found, in the order of the trace: names, or addresses where the trace
+    /// gives no names.
+    pub missing: Vec<String>,
+    /// Names that several functions share; all of them were taken as executed.
+    pub ambiguous: u64,
+    /// Events outside the program's code: firmware, boot loader, user space, modules.
+    pub outside: u64,
+}
+
+impl Coverage {
+    /// Share of the names found, 0 to 1; 0 where there are none.
+    pub fn names(&self) -> f64 {
+        share(self.names_found, self.names_total)
+    }
+
+    /// Share of the executed bytes found, 0 to 1; 0 where there are none.
+    pub fn bytes(&self) -> f64 {
+        share(self.bytes_found, self.bytes_total)
+    }
+
+    /// Fails where less than `minimum` (0 to 1) of the names or of the bytes was found.
+    ///
+    /// # Errors
+    /// [`StaleProfile`], which names the first ten missing symbols.
+    pub fn check(&self, minimum: f64) -> Result<(), StaleProfile> {
+        if self.names_total == 0 {
+            return Err(StaleProfile::Empty { outside: self.outside });
+        }
+        if self.names() >= minimum && self.bytes() >= minimum {
+            return Ok(());
+        }
+        Err(StaleProfile::Stale {
+            names: self.names() * 100.0,
+            bytes: self.bytes() * 100.0,
+            minimum: minimum * 100.0,
+            missing: self.missing.iter().take(10).cloned().collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A trace that does not belong to the program.
+#[derive(Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum StaleProfile {
+    /// Not one event lies in the program.
+    #[error(
+        "the trace says nothing of this program: none of its functions ran \
+         ({outside} events lie outside its code); trace a run of this very build, \
+         for a kernel with `nokaslr`"
+    )]
+    Empty {
+        /// Events outside the program's code.
+        outside: u64,
+    },
+    /// Too little could be found.
+    #[error(
+        "the trace is of another build: {names:.1} % of its functions and {bytes:.1} % of its bytes \
+         are in this program, expected at least {minimum:.0} %; first missing: {missing}; \
+         trace this build again, or accept the loss with --min-coverage"
+    )]
+    Stale {
+        /// Share of names found, in percent.
+        names: f64,
+        /// Share of bytes found, in percent.
+        bytes: f64,
+        /// The least that was asked for, in percent.
+        minimum: f64,
+        /// The first ten missing names.
+        missing: String,
+    },
+}

@@ -1,0 +1,92 @@
+//! Our own format, which the QEMU plugin writes: text, so that `grep` and `sort` work on it.
+//!
+//! ```text
+//! trimtab-trace 1
+//! source qemu-plugin
+//! build-id 5a0c…                             (optional)
+//! events
+//! ffffffff81000000 12 5 startup_64+0x0       (address, bytes, count; symbol optional)
+//! ```
+
+use super::{TraceError, bad_line};
+use crate::trace::{Place, Source, Trace};
+use std::fmt::Write;
+use trimtab_program::Program;
+
+pub(super) const MAGIC: &str = "trimtab-trace 1\n";
+const FORMAT: &str = "trimtab";
+
+pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
+    let mut lines = text.lines().enumerate().skip(1).map(|(index, line)| (index + 1, line));
+    let mut trace = Trace::new(Source::QemuPlugin);
+    loop {
+        let Some((number, line)) = lines.next() else {
+            return Err(TraceError::Empty {
+                expected: "expected a line `events` and the events after it; \
+                           did the traced machine end before it was asked to?",
+            });
+        };
+        match line.split_once(' ') {
+            None if line == "events" => break,
+            Some(("source", name)) => match Source::from_name(name) {
+                Some(source) => trace.source = source,
+                None => return Err(bad_line(number, FORMAT, line, "a known source")),
+            },
+            Some(("build-id", id)) => trace.build_id = Some(id.to_owned()),
+            // Further facts are allowed, so that newer tracers can say more.
+            Some(_) => {}
+            None => return Err(bad_line(number, FORMAT, line, "`KEY VALUE` or `events`")),
+        }
+    }
+    for (number, line) in lines {
+        let expected = "`ADDRESS BYTES COUNT [SYMBOL+0xOFFSET]`";
+        let bad = || bad_line(number, FORMAT, line, expected);
+        let mut words = line.split_ascii_whitespace();
+        let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
+        let length = words.next().and_then(|word| word.parse().ok());
+        let count = words.next().and_then(|word| word.parse::<u64>().ok());
+        let (Some(start), Some(length), Some(count)) = (address, length, count) else {
+            return Err(bad());
+        };
+        let symbol = match words.next() {
+            None => None,
+            Some(symbol) => {
+                let (name, offset) = symbol.rsplit_once("+0x").ok_or_else(bad)?;
+                let offset = u64::from_str_radix(offset, 16).map_err(|_| bad())?;
+                Some((trace.intern(name), offset))
+            }
+        };
+        trace.record(Place::Block { start, length }, symbol, count.max(1));
+    }
+    if trace.is_empty() {
+        return Err(TraceError::Empty { expected: "expected events after the line `events`" });
+    }
+    Ok(trace)
+}
+
+/// Writes `trace` in this format, with the symbols of `program` beside the addresses, so that it
+/// still fits when the same code is linked in another order. Events without an address are left
+/// out.
+pub fn write(trace: &Trace, program: &Program<'_>) -> String {
+    let mut text = String::from(MAGIC);
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "source {}", trace.source().name());
+    if let Some(id) = program.build_id() {
+        let _ = write!(text, "build-id ");
+        for byte in id {
+            let _ = write!(text, "{byte:02x}");
+        }
+        let _ = writeln!(text);
+    }
+    let _ = writeln!(text, "events");
+    for event in trace.events() {
+        let Place::Block { start, length } = event.place else { continue };
+        let _ = write!(text, "{start:x} {length} {}", event.count);
+        if let Some(id) = program.function_at(start) {
+            let function = program.function(id);
+            let _ = write!(text, " {}+{:#x}", function.name, start - function.range.start);
+        }
+        text.push('\n');
+    }
+    text
+}

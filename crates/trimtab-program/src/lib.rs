@@ -1,0 +1,27 @@
+//! What the code of a linked program is: its sections, functions and fragments.
+//!
+//! This crate is *sans-I/O*: it is given the bytes of an ELF file (usually memory-mapped) and the
+//! text of a linker's map file, and borrows from them. It runs nothing and knows nothing of traces.
+//!
+//! Two views of the same code live side by side:
+//! - a [`Program`] is what the ELF file says: sections and [`Function`]s by address;
+//! - [`Fragments`] are what a layout may move: the input sections from which the linker built it.
+//!   A linker map gives them exactly; without one they are derived from the symbols.
+
+mod elf;
+mod error;
+mod fragment;
+mod link_map;
+mod program;
+mod ranges;
+
+pub use error::ReadError;
+pub use fragment::{Fragment, FragmentId, Fragments, Origin};
+pub use link_map::{InputSection, LinkMap, LinkMapError};
+pub use program::{
+    Function, FunctionId, Kind, Machine, Marker, Program, Section, SectionId, Segment,
+};
+pub use ranges::{Range, RangeSet};
+
+/// Bytes in a page, the unit in which all results are counted.
+pub const PAGE_SIZE: u64 = 4096;

@@ -1,0 +1,1 @@
+//! One result model, rendered as table, JSON and HTML.
