@@ -1,1 +1,31 @@
-//! Pure layout algorithms and the cost models that judge them.
+//! Where code should go: pure algorithms that order pieces of code, and the cost models that judge
+//! an order. No files, no linkers: sizes and runs in, an [`Order`] out.
+//!
+//! - [`Movable`] prepares a program and its profiles for it.
+//! - [`Problem`] says what there is: the pieces in their present order, and what ran.
+//! - An [`Algorithm`] turns it into an [`Order`], a permutation; all are listed in [`algorithms`].
+//! - [`Placement`] gives each piece its address in an order, as a linker would.
+//! - [`pages`] counts the pages that a run then touches, and the least that it must; [`curve`]
+//!   says when.
+
+mod algorithm;
+pub mod curve;
+mod excess;
+mod first_execution;
+mod movable;
+mod order;
+mod packed;
+pub mod pages;
+mod placement;
+mod problem;
+mod shuffled;
+
+pub use algorithm::{Algorithm, algorithm_named, algorithms};
+pub use excess::Excess;
+pub use first_execution::FirstExecution;
+pub use movable::Movable;
+pub use order::Order;
+pub use packed::Packed;
+pub use placement::Placement;
+pub use problem::{Piece, Problem, Span};
+pub use shuffled::Shuffled;

@@ -1,1 +1,14 @@
-//! What linkers must be told, and the check that they honoured it.
+//! What each linker must be told, and the check that a linked file honoured it.
+//!
+//! Sans-I/O: [`emit`] turns fragments into the text that a linker reads, [`OrderFile`] reads such a
+//! text again, and [`check`] holds it against the linked program. [`kernel`] knows what a Linux
+//! kernel pins and where its boundaries are.
+
+mod check;
+mod emit;
+pub mod kernel;
+mod order_file;
+
+pub use check::{Check, Line, Outcome, check};
+pub use emit::{EmitError, Linker, emit};
+pub use order_file::{Entry, OrderFile, OrderFileError, Target};

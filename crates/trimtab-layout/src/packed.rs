@@ -1,0 +1,278 @@
+//! First-execution order, packed so that the cold ends of functions fall on pages of their own.
+
+use crate::placement::align_up;
+use crate::{Algorithm, Order, Piece, Problem};
+use std::collections::{BTreeMap, VecDeque};
+use trimtab_program::PAGE_SIZE;
+
+/// First-execution order in which pages are *closed* by cold ends.
+///
+/// Most functions end in code that a run does not reach. Where a function's last executed byte
+/// falls on the end of a page, its cold end comes to lie on the next page; filled up with functions
+/// that never ran, that page is not touched at all. So each page of hot code is closed by a
+/// function with a long cold end, and the run touches fewer pages than its functions have bytes
+/// for: the function-level minimum counts those cold ends.
+///
+/// Source: ours. Takes O(*n* log *n*) for *n* pieces, with a constant look-ahead.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed {
+    /// Cold ends shorter than this many bytes are not worth a page of filling.
+    pub shortest_end: u64,
+    /// How many pieces ahead in first-execution order one is looked for that fits a gap.
+    pub look_ahead: usize,
+}
+
+impl Default for Packed {
+    fn default() -> Self {
+        Packed { shortest_end: 24, look_ahead: 256 }
+    }
+}
+
+impl Algorithm for Packed {
+    fn name(&self) -> &'static str {
+        "packed"
+    }
+
+    fn description(&self) -> &'static str {
+        "first execution, each page closed by a function's cold end"
+    }
+
+    fn order(&self, problem: &Problem<'_>) -> Order {
+        let Some((first, _)) = problem.runs.split_first() else {
+            return Order::leading([], problem.pieces.len());
+        };
+        let mut packer = Packer::new(*self, problem, first);
+        while packer.place_page() {}
+        // What only the other runs executed follows unpacked: it is touched seldom.
+        let further = problem.runs.iter().flatten().copied();
+        Order::leading(packer.order.into_iter().chain(further), problem.pieces.len())
+    }
+}
+
+/// Alignment of most functions, in bytes. Fillers need no more, and pieces that need less cannot
+/// use what it leaves at the end of a page.
+const FILLER_ALIGNMENT: u64 = 16;
+
+struct Packer<'a> {
+    settings: Packed,
+    pieces: &'a [Piece],
+    /// Hot pieces without a useful cold end, by first execution.
+    plain: VecDeque<u32>,
+    /// Hot pieces that can close a page, by first execution.
+    closers: VecDeque<u32>,
+    /// Pieces that never ran, by size; of one size the farthest from hot code last.
+    fillers: BTreeMap<u64, Vec<u32>>,
+    cursor: u64,
+    order: Vec<u32>,
+}
+
+impl<'a> Packer<'a> {
+    fn new(settings: Packed, problem: &'a Problem<'a>, first: &[u32]) -> Self {
+        let pieces = problem.pieces;
+        let cold_end = |index: u32| {
+            let piece = &pieces[index as usize];
+            piece.size - piece.executed_end().min(piece.size)
+        };
+        // As many closers as there will be pages, and those with the longest cold ends.
+        let bytes: u64 = first.iter().map(|&index| pieces[index as usize].size).sum();
+        let mut ends: Vec<u64> = first.iter().map(|&index| cold_end(index)).collect();
+        ends.sort_unstable_by(|a, b| b.cmp(a));
+        let wanted = (bytes / PAGE_SIZE) as usize;
+        let shortest = ends.get(wanted).copied().unwrap_or(0).max(settings.shortest_end);
+        let (closers, plain) = first.iter().partition(|&&index| {
+            cold_end(index) >= shortest && pieces[index as usize].executed_end() < PAGE_SIZE
+        });
+        Packer {
+            settings,
+            pieces,
+            plain,
+            closers,
+            fillers: fillers(problem),
+            cursor: problem.start,
+            order: Vec::with_capacity(first.len()),
+        }
+    }
+
+    fn piece(&self, index: u32) -> &'a Piece {
+        &self.pieces[index as usize]
+    }
+
+    /// Address behind the piece if it came next.
+    fn end_of(&self, index: u32) -> u64 {
+        let piece = self.piece(index);
+        align_up(self.cursor, piece.alignment) + piece.size
+    }
+
+    /// Address behind the last executed byte of the piece if it came next.
+    fn hot_end_of(&self, index: u32) -> u64 {
+        let piece = self.piece(index);
+        align_up(self.cursor, piece.alignment) + piece.executed_end()
+    }
+
+    fn push(&mut self, index: u32) {
+        self.cursor = self.end_of(index);
+        self.order.push(index);
+    }
+
+    /// Fills the page of the cursor and closes it. Returns whether hot pieces are left.
+    fn place_page(&mut self) -> bool {
+        let page_end = (self.cursor / PAGE_SIZE + 1) * PAGE_SIZE;
+        // Whole pieces while they fit and leave room for a closer.
+        while let Some(&next) = self.plain.front() {
+            let end = self.end_of(next);
+            let room = self.closers.front().map_or(0, |&closer| {
+                let piece = self.piece(closer);
+                align_up(end, piece.alignment) - end + piece.executed_end()
+            });
+            if end + room > page_end {
+                break;
+            }
+            self.plain.pop_front();
+            self.push(next);
+        }
+        if self.close(page_end) {
+            return !(self.plain.is_empty() && self.closers.is_empty());
+        }
+        match self.plain.pop_front().or_else(|| self.closers.pop_front()) {
+            Some(next) => {
+                self.push(next);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Closes the page that ends at `page_end` with the closer that leaves least of it unused.
+    fn close(&mut self, page_end: u64) -> bool {
+        let ahead = self.closers.len().min(self.settings.look_ahead / 8);
+        let mut best: Option<(u64, usize, Vec<usize>)> = None;
+        for position in 0..ahead {
+            let closer = self.closers[position];
+            if self.hot_end_of(closer) > page_end {
+                continue;
+            }
+            let (waste, small) = self.fill_before(closer, page_end);
+            if best.as_ref().is_none_or(|(least, _, _)| waste < *least) {
+                let perfect = waste < self.piece(closer).alignment;
+                best = Some((waste, position, small));
+                if perfect {
+                    break;
+                }
+            }
+        }
+        let Some((waste, position, small)) = best else { return false };
+        let closer = self.closers[position];
+        let piece = self.piece(closer);
+        if piece.size - piece.executed_end() <= waste {
+            return false;
+        }
+        let saved = (self.cursor, self.order.len());
+        let chosen: Vec<u32> = small.iter().map(|&at| self.plain[at]).collect();
+        for &index in &chosen {
+            self.push(index);
+        }
+        self.push(closer);
+        match self.fill_page() {
+            true => {
+                self.closers.remove(position);
+                let mut at = small;
+                at.sort_unstable();
+                for position in at.into_iter().rev() {
+                    self.plain.remove(position);
+                }
+                true
+            }
+            false => {
+                self.cursor = saved.0;
+                self.order.truncate(saved.1);
+                false
+            }
+        }
+    }
+
+    /// The plain pieces (as positions) that best fill the gap before `closer`, the largest that
+    /// fits first, and the bytes of the page that then remain behind the closer's hot part.
+    fn fill_before(&self, closer: u32, page_end: u64) -> (u64, Vec<usize>) {
+        let closer = self.piece(closer);
+        let mut cursor = self.cursor;
+        let mut chosen = Vec::new();
+        let hot_end = |cursor: u64| align_up(cursor, closer.alignment) + closer.executed_end();
+        let ahead = self.plain.len().min(self.settings.look_ahead);
+        loop {
+            let mut best: Option<(u64, usize)> = None;
+            for position in 0..ahead {
+                let piece = self.piece(self.plain[position]);
+                let end = align_up(cursor, piece.alignment) + piece.size;
+                if hot_end(end) <= page_end
+                    && best.is_none_or(|(most, _)| end > most)
+                    && !chosen.contains(&position)
+                {
+                    best = Some((end, position));
+                }
+            }
+            match best {
+                Some((end, position)) => {
+                    cursor = end;
+                    chosen.push(position);
+                }
+                None => return (page_end - hot_end(cursor), chosen),
+            }
+        }
+    }
+
+    /// Fills the rest of the cursor's page with pieces that never ran, so that the next piece starts
+    /// on a new page; does nothing and returns false where they do not suffice.
+    fn fill_page(&mut self) -> bool {
+        let page_end = align_up(self.cursor, PAGE_SIZE);
+        let mut used: Vec<(u64, u32)> = Vec::new();
+        let saved = (self.cursor, self.order.len());
+        loop {
+            let room = page_end - align_up(self.cursor, FILLER_ALIGNMENT);
+            if room == 0 {
+                return true;
+            }
+            let Some((&size, list)) = self.fillers.range_mut(..=room).next_back() else { break };
+            let Some(index) = list.pop() else { break };
+            if list.is_empty() {
+                self.fillers.remove(&size);
+            }
+            used.push((size, index));
+            self.push(index);
+        }
+        for (size, index) in used.into_iter().rev() {
+            self.fillers.entry(size).or_default().push(index);
+        }
+        self.cursor = saved.0;
+        self.order.truncate(saved.1);
+        false
+    }
+}
+
+/// The pieces that never ran, by size. Of one size those come to be used first (the list's end)
+/// that lie farthest from code that ran: their neighbours did not run either, so neither will they.
+fn fillers(problem: &Problem<'_>) -> BTreeMap<u64, Vec<u32>> {
+    let count = problem.pieces.len();
+    let hot: Vec<bool> = problem.pieces.iter().map(|piece| !piece.executed.is_empty()).collect();
+    let mut distance = vec![u32::MAX; count];
+    let mut since = u32::MAX;
+    for (distance, hot) in distance.iter_mut().zip(&hot) {
+        since = if *hot { 0 } else { since.saturating_add(1) };
+        *distance = since;
+    }
+    since = u32::MAX;
+    for (distance, hot) in distance.iter_mut().zip(&hot).rev() {
+        since = if *hot { 0 } else { since.saturating_add(1) };
+        *distance = since.min(*distance);
+    }
+    let mut fillers: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for (index, piece) in problem.pieces.iter().enumerate() {
+        let fits = (1..=PAGE_SIZE).contains(&piece.size) && piece.alignment <= FILLER_ALIGNMENT;
+        if piece.executed.is_empty() && fits {
+            fillers.entry(piece.size).or_default().push(index as u32);
+        }
+    }
+    for list in fillers.values_mut() {
+        list.sort_by_key(|&index| distance[index as usize]);
+    }
+    fillers
+}

@@ -1,0 +1,27 @@
+use crate::{Algorithm, Order, Problem};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// All pieces in a random order: the yardstick that shows how much of an effect is mere luck.
+#[derive(Debug, Clone, Copy)]
+pub struct Shuffled {
+    /// Seed of the generator; the same seed gives the same order.
+    pub seed: u64,
+}
+
+impl Algorithm for Shuffled {
+    fn name(&self) -> &'static str {
+        "shuffled"
+    }
+
+    fn description(&self) -> &'static str {
+        "all pieces at random (ChaCha8, Fisher-Yates)"
+    }
+
+    fn order(&self, problem: &Problem<'_>) -> Order {
+        let mut pieces: Vec<u32> = (0..problem.pieces.len() as u32).collect();
+        pieces.shuffle(&mut ChaCha8Rng::seed_from_u64(self.seed));
+        Order::leading(pieces, problem.pieces.len())
+    }
+}

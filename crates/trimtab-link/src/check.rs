@@ -1,0 +1,192 @@
+//! Holding an order against what the linker made of it.
+
+use crate::order_file::{Entry, OrderFile, Target};
+use std::collections::{HashMap, HashSet};
+use trimtab_program::{Fragments, Origin, Program, Range};
+
+/// What became of one line of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// It stands behind the line before it.
+    Placed,
+    /// It is in the text, but not where the order wants it.
+    Misplaced,
+    /// There is nothing of this name, nor was there.
+    Unknown,
+    /// The name came before in the order, or several pieces have it.
+    Duplicate,
+    /// It was there before linking, and is gone.
+    Discarded,
+    /// It stays where the kernel pins it.
+    Pinned,
+}
+
+/// One line of the order and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Line number in the order.
+    pub line: usize,
+    /// The function or section that it names.
+    pub name: String,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Every line of an order, accounted for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Check {
+    /// The lines in their order.
+    pub lines: Vec<Line>,
+}
+
+impl Check {
+    /// How many lines had this outcome.
+    pub fn count(&self, outcome: Outcome) -> u64 {
+        self.lines.iter().filter(|line| line.outcome == outcome).count() as u64
+    }
+
+    /// Names of the lines that had this outcome.
+    pub fn names(&self, outcome: Outcome) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter(move |line| line.outcome == outcome).map(|line| line.name.as_str())
+    }
+}
+
+/// Looks up every line of `order` in the linked `program`.
+///
+/// `fragments` are the program's own, best from its linker's map; `pinned` are the ranges that do
+/// not follow an order. `before`, the program as it was linked without the order, tells what was
+/// discarded from what was never there.
+pub fn check(
+    order: &OrderFile,
+    program: &Program<'_>,
+    fragments: &Fragments<'_>,
+    pinned: &[Range],
+    before: Option<&Program<'_>>,
+) -> Check {
+    let index = Index::new(fragments);
+    let mut seen: HashSet<&Target> = HashSet::new();
+    let mut found: Vec<(Entry, Found)> = Vec::with_capacity(order.entries.len());
+    for entry in &order.entries {
+        let places = if seen.insert(&entry.target) {
+            match index.find(entry, program) {
+                places if !places.is_empty() => Found::At(places),
+                _ if before.is_some_and(|p| !p.lookup(entry.function()).is_empty()) => Found::Gone,
+                _ => Found::Nowhere,
+            }
+        } else {
+            Found::Again
+        };
+        found.push((entry.clone(), places));
+    }
+    // What the linker placed as told is ascending; the longest ascending run of addresses is the
+    // largest set of lines that can be said to be in order.
+    let movable: Vec<(usize, u64)> = found
+        .iter()
+        .enumerate()
+        .filter_map(|(line, (_, places))| match places {
+            Found::At(places) if !places.iter().any(|r| is_pinned(*r, pinned)) => {
+                Some((line, places[0].start))
+            }
+            _ => None,
+        })
+        .collect();
+    let in_order = longest_ascending(&movable);
+    let lines = found
+        .into_iter()
+        .enumerate()
+        .map(|(position, (entry, places))| {
+            let outcome = match places {
+                Found::Again => Outcome::Duplicate,
+                Found::Gone => Outcome::Discarded,
+                Found::Nowhere => Outcome::Unknown,
+                Found::At(places) if places.iter().any(|r| is_pinned(*r, pinned)) => {
+                    Outcome::Pinned
+                }
+                Found::At(_) if !in_order.contains(&position) => Outcome::Misplaced,
+                Found::At(places) if places.len() > 1 => Outcome::Duplicate,
+                Found::At(_) => Outcome::Placed,
+            };
+            Line { line: entry.line, name: entry.function().to_owned(), outcome }
+        })
+        .collect();
+    Check { lines }
+}
+
+enum Found {
+    At(Vec<Range>),
+    Gone,
+    Nowhere,
+    Again,
+}
+
+fn is_pinned(range: Range, pinned: &[Range]) -> bool {
+    pinned.iter().any(|bounds| bounds.contains(range.start))
+}
+
+/// Fragments by the names that an order can use for them.
+struct Index<'a> {
+    by_section: HashMap<&'a str, Vec<(&'a str, Range)>>,
+}
+
+impl<'a> Index<'a> {
+    fn new(fragments: &'a Fragments<'_>) -> Self {
+        let mut by_section: HashMap<&str, Vec<(&str, Range)>> = HashMap::new();
+        for fragment in fragments.as_slice() {
+            if let Origin::InputSection { file, section } = &fragment.origin {
+                by_section.entry(section).or_default().push((file.as_ref(), fragment.range));
+            }
+        }
+        Index { by_section }
+    }
+
+    /// Where the fragments of this entry are, by ascending address.
+    fn find(&self, entry: &Entry, program: &Program<'_>) -> Vec<Range> {
+        if let Target::Section { section, file } = &entry.target
+            && !self.by_section.is_empty()
+        {
+            let all = self.by_section.get(section.as_str()).map_or(&[][..], Vec::as_slice);
+            return all
+                .iter()
+                .filter(|(name, _)| file.as_ref().is_none_or(|wanted| wanted == name))
+                .map(|(_, range)| *range)
+                .collect();
+        }
+        program.lookup(entry.function()).iter().map(|id| program.function(*id).range).collect()
+    }
+}
+
+/// The lines of a longest strictly ascending subsequence of addresses, by patience sorting.
+fn longest_ascending(lines: &[(usize, u64)]) -> HashSet<usize> {
+    let mut tails: Vec<usize> = Vec::new();
+    let mut previous: Vec<Option<usize>> = vec![None; lines.len()];
+    for (index, &(_, address)) in lines.iter().enumerate() {
+        let at = tails.partition_point(|&tail| lines[tail].1 < address);
+        previous[index] = at.checked_sub(1).map(|below| tails[below]);
+        if at == tails.len() {
+            tails.push(index);
+        } else {
+            tails[at] = index;
+        }
+    }
+    let mut chosen = HashSet::new();
+    let mut next = tails.last().copied();
+    while let Some(index) = next {
+        chosen.insert(lines[index].0);
+        next = previous[index];
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_is_in_order() {
+        let lines: Vec<(usize, u64)> =
+            [10, 20, 15, 30, 5, 40].iter().enumerate().map(|(i, a)| (i, *a)).collect();
+        let chosen = longest_ascending(&lines);
+        assert_eq!(chosen.len(), 4);
+        assert!(chosen.contains(&0) && chosen.contains(&3) && chosen.contains(&5));
+    }
+}

@@ -1,0 +1,109 @@
+//! What a Linux kernel pins, and the symbols that bound its text.
+
+use trimtab_program::{Fragment, Origin, Program, Range};
+
+/// Pairs of symbols between which the kernel expects certain code and nothing else, with what they
+/// are for. A layout must neither move code across them nor lose them.
+pub const BOUNDED: [(&str, &str, &str); 9] = [
+    ("__noinstr_text_start", "__noinstr_text_end", "code that must not be instrumented"),
+    ("__cpuidle_text_start", "__cpuidle_text_end", "idle loops, told apart in backtraces"),
+    ("__sched_text_start", "__sched_text_end", "scheduler code, skipped by get_wchan"),
+    ("__lock_text_start", "__lock_text_end", "lock functions, skipped by profilers"),
+    ("__kprobes_text_start", "__kprobes_text_end", "code that kprobes must not touch"),
+    ("__entry_text_start", "__entry_text_end", "entry code, mapped into user page tables"),
+    ("__irqentry_text_start", "__irqentry_text_end", "interrupt entry code"),
+    ("__softirqentry_text_start", "__softirqentry_text_end", "softirq entry code"),
+    ("__static_call_text_start", "__static_call_text_end", "static call trampolines"),
+];
+
+/// Single symbols that must stay at the same address or alignment: the text's bounds, and the
+/// return thunks whose exact address bits mitigate a processor fault.
+pub const FIXED: [(&str, Fixed); 8] = [
+    ("_text", Fixed::SameAddress),
+    ("_stext", Fixed::SameAddress),
+    ("_etext", Fixed::Present),
+    ("srso_alias_untrain_ret", Fixed::LowBits(21)),
+    ("srso_alias_safe_ret", Fixed::LowBits(21)),
+    ("retbleed_return_thunk", Fixed::LowBits(6)),
+    ("srso_safe_ret", Fixed::LowBits(6)),
+    ("its_return_thunk", Fixed::LowBits(6)),
+];
+
+/// What must hold of a symbol in [`FIXED`], where the kernel has it at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fixed {
+    /// The address itself.
+    SameAddress,
+    /// Nothing but that it is still there.
+    Present,
+    /// This many low bits of its address.
+    LowBits(u32),
+}
+
+/// Why a fragment stays where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pin {
+    /// Its input section has a place of its own in the kernel's linker script.
+    Section,
+    /// It lies between boundary symbols.
+    Bounds,
+}
+
+/// The input sections that the kernel's linker script takes into the ordinary text, and that an
+/// order may therefore move: `.text`, `.text.NAME`, `.text.unlikely.NAME` and the like.
+///
+/// Names with two dots (`.text..__x86.return_thunk`) are thunks with places of their own, and any
+/// other name (`.noinstr.text`, `.sched.text`, `.head.text`) is a pinned section.
+fn is_ordinary(section: &str) -> bool {
+    match section.strip_prefix(".text") {
+        Some("") => true,
+        Some(rest) => rest
+            .strip_prefix('.')
+            .and_then(|name| name.bytes().next())
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_'),
+        None => false,
+    }
+}
+
+/// The address ranges between the boundary symbols that `program` has.
+pub fn bounded_ranges(program: &Program<'_>) -> Vec<Range> {
+    let mut ranges: Vec<Range> = BOUNDED
+        .iter()
+        .filter_map(|(start, end, _)| {
+            let range = Range { start: program.address_of(start)?, end: program.address_of(end)? };
+            (!range.is_empty()).then_some(range)
+        })
+        .collect();
+    ranges.sort_unstable();
+    ranges
+}
+
+/// Whether, and why, `fragment` must stay where it is. `bounded` comes from [`bounded_ranges`].
+pub fn pinned(fragment: &Fragment<'_>, bounded: &[Range]) -> Option<Pin> {
+    if let Origin::InputSection { section, .. } = &fragment.origin
+        && !is_ordinary(section)
+    {
+        return Some(Pin::Section);
+    }
+    bounded.iter().any(|range| range.contains(fragment.range.start)).then_some(Pin::Bounds)
+}
+
+/// Whether `program` is a Linux kernel: it has the bounds of a kernel's text.
+pub fn is_kernel(program: &Program<'_>) -> bool {
+    ["_stext", "_etext", "__sched_text_start"].iter().all(|name| program.address_of(name).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_ordinary_text_from_what_the_kernel_pins() {
+        for name in [".text", ".text.fork", ".text.unlikely.panic", ".text._raw", ".text.3c59x"] {
+            assert!(is_ordinary(name), "{name}");
+        }
+        for name in [".text..__x86.return_thunk", ".noinstr.text", ".textual", ".sched.text"] {
+            assert!(!is_ordinary(name), "{name}");
+        }
+    }
+}
