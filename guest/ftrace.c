@@ -54,6 +54,12 @@ static uint32_t functions;
 static uint64_t total;
 static uint64_t lost;
 
+/*
+ * The clock of a CPU may jump back while it is being set up. Events of one CPU come in their order,
+ * so an event counts as no earlier than the one before it.
+ */
+static uint64_t latest;
+
 static struct call *slot_for(uint64_t ip)
 {
 	uint32_t slot = (uint32_t)((ip * 0x9e3779b97f4a7c15ull) >> 46);
@@ -70,6 +76,9 @@ static void called(const unsigned char *data, uint64_t time, int cpu)
 
 	memcpy(&ip, data + 8, sizeof(ip));
 	total++;
+	if (time < latest)
+		time = latest;
+	latest = time;
 	call = slot_for(ip);
 	if (call->ip == ip && call->time <= time)
 		return;
@@ -193,6 +202,7 @@ static int read_cpu(int cpu)
 	char path[96];
 	int file;
 
+	latest = 0;
 	/* Before reading: reading takes the events out. */
 	count_lost(cpu);
 	snprintf(path, sizeof(path), TRACING "per_cpu/cpu%d/trace_pipe_raw", cpu);

@@ -9,7 +9,7 @@
  *     trimtab: ready                         init runs, everything is mounted
  *     trimtab: uptime SECONDS                at that moment, by the guest's monotonic clock
  *     trimtab: workload NAME ok              or: failed CODE
- *     trimtab: workload-seconds SECONDS      how long it ran, by the same clock
+ *     trimtab: finished SECONDS              when it had ended, by the same clock
  *     trimtab: ftrace CALLS FUNCTIONS LOST   only if the function tracer ran
  *     trimtab: error TEXT                    something init itself could not do
  *     trimtab: end                           nothing follows
@@ -133,7 +133,6 @@ static void run(const char *name)
 	char *const environment[] = {
 		"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/root", "TERM=linux", NULL,
 	};
-	double start = now();
 	int status = 0;
 	pid_t child;
 
@@ -171,7 +170,6 @@ static void run(const char *name)
 	else
 		say("workload %s failed %d", name,
 		    WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-	say("workload-seconds %.6f", now() - start);
 	/* Whatever it left in the background must not run beside what follows. */
 	kill(-1, SIGKILL);
 }
@@ -204,10 +202,11 @@ int main(void)
 	mount_at("tmpfs", "/run", "mode=0755");
 
 	say("ready");
-	say("uptime %.6f", now());
+	say("uptime %.9f", now());
 
 	if (argument("trimtab.workload", name, sizeof(name)))
 		run(name);
+	say("finished %.9f", now());
 
 	if (argument("trimtab.ftrace", value, sizeof(value))) {
 		int out;
