@@ -1,0 +1,358 @@
+//! Boots a kernel under QEMU with our guest, and collects what it reports.
+
+mod command;
+mod console;
+mod error;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub use error::BootError;
+
+use crate::process::{Job, ProcessError, Running};
+use crate::qemu::Qemu;
+use console::Console;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Kind of machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Arch {
+    /// A 64-bit PC.
+    #[default]
+    X86_64,
+}
+
+/// What runs the guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Accelerator {
+    /// QEMU translates them. Works everywhere; plugins need it.
+    #[default]
+    Tcg,
+    /// The processor does. Ask [`accelerator_that_works`] first.
+    Kvm,
+}
+
+/// The machine that a guest gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Its kind.
+    pub arch: Arch,
+    /// Memory in MiB; at least 64.
+    pub memory_mib: u32,
+    /// Number of CPUs; at least 1.
+    pub cpus: u32,
+    /// What runs it.
+    pub accelerator: Accelerator,
+    /// Whether time is what the guest has executed: 2 ns each instruction, waiting skipped. Slower,
+    /// and each boot is exactly like the one before. TCG only.
+    pub icount: bool,
+}
+
+impl Default for Machine {
+    /// 256 MiB, one CPU, TCG.
+    fn default() -> Self {
+        Machine {
+            arch: Arch::X86_64,
+            memory_mib: 256,
+            cpus: 1,
+            accelerator: Accelerator::Tcg,
+            icount: false,
+        }
+    }
+}
+
+/// Who watches the boot.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Tracer {
+    /// Nobody.
+    #[default]
+    None,
+    /// Our QEMU plugin, at this path; see [`plugin::build`](crate::plugin::build). It also counts
+    /// instructions.
+    Plugin(PathBuf),
+    /// The kernel's function tracer, with a buffer of this size for each CPU. The guest gets that
+    /// much memory more.
+    Ftrace {
+        /// Size of the buffer of one CPU in MiB.
+        buffer_mib: u32,
+    },
+}
+
+impl Tracer {
+    /// The function tracer with a buffer for about nine million calls on each CPU.
+    pub const FTRACE: Tracer = Tracer::Ftrace { buffer_mib: 256 };
+}
+
+/// What to boot, and how.
+#[derive(Debug, Clone)]
+pub struct BootRequest {
+    /// The emulator.
+    pub qemu: Qemu,
+    /// The kernel image: a bzImage, or a vmlinux with PVH entry.
+    pub kernel: PathBuf,
+    /// The guest's root; see [`guest::build`](crate::guest::build).
+    pub initramfs: PathBuf,
+    /// The machine.
+    pub machine: Machine,
+    /// Name of the workload to run; none: the machine ends once it is up.
+    pub workload: Option<String>,
+    /// Kernel arguments to add; they come last, so they win.
+    pub arguments: Vec<String>,
+    /// Who watches.
+    pub tracer: Tracer,
+    /// Folder for `console.log` and `trace`; made if it is not there. One for each boot.
+    pub folder: PathBuf,
+    /// How long it may take. [`BootRequest::LIMIT`] is plenty for anything but a full ftrace.
+    pub limit: Duration,
+}
+
+impl BootRequest {
+    /// A limit that a small guest on a busy machine keeps.
+    pub const LIMIT: Duration = Duration::from_secs(120);
+
+    /// A boot of `kernel` with `initramfs` on the default machine, without a workload and untraced.
+    pub fn new(
+        qemu: Qemu,
+        kernel: impl Into<PathBuf>,
+        initramfs: impl Into<PathBuf>,
+        folder: impl Into<PathBuf>,
+    ) -> Self {
+        BootRequest {
+            qemu,
+            kernel: kernel.into(),
+            initramfs: initramfs.into(),
+            machine: Machine::default(),
+            workload: None,
+            arguments: Vec::new(),
+            tracer: Tracer::None,
+            folder: folder.into(),
+            limit: Self::LIMIT,
+        }
+    }
+}
+
+/// Numbers of instructions that ran in a boot. They repeat exactly with [`Machine::icount`].
+///
+/// A block that an exception cut short counts as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Instructions {
+    /// All.
+    pub total: u64,
+    /// Before the kernel ran at its own addresses: firmware, decompressor, the kernel's first steps.
+    pub early: u64,
+    /// The kernel's.
+    pub kernel: u64,
+    /// User programs'.
+    pub user: u64,
+}
+
+/// What the function tracer saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Calls {
+    /// Function calls recorded.
+    pub calls: u64,
+    /// Different functions among them: the events in the trace.
+    pub functions: u64,
+}
+
+/// A boot that went well.
+#[derive(Debug, Clone)]
+pub struct Boot {
+    /// Everything that the guest wrote on its console.
+    pub console: PathBuf,
+    /// Wall time from the start of QEMU until the guest said that it is up.
+    pub wall_ready: Duration,
+    /// Wall time from the start of QEMU until the guest had nothing more to say.
+    pub wall: Duration,
+    /// The guest's own clock when it was up. With [`Machine::icount`] this repeats exactly.
+    pub uptime_ready: Duration,
+    /// The guest's own clock when the workload had ended.
+    pub uptime_finished: Duration,
+    /// Instructions that ran, if the plugin counted them.
+    pub instructions: Option<Instructions>,
+    /// What the function tracer saw, if it ran.
+    pub calls: Option<Calls>,
+    /// The trace, if there was a tracer: the plugin's in trimtab's format, the function tracer's as
+    /// the kernel's text, reduced to the first call of each function.
+    pub trace: Option<PathBuf>,
+    /// QEMU's command line, to repeat the boot by hand.
+    pub command_line: String,
+}
+
+/// Boots a kernel and waits until its guest has ended.
+///
+/// # Errors
+/// If a file is missing, QEMU cannot do what is asked, or the guest does anything but run its
+/// workload to a good end in time; each of these is its own [`BootError`].
+pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
+    check(request)?;
+    let console = request.folder.join("console.log");
+    let trace = request.folder.join("trace");
+    fs::create_dir_all(&request.folder)
+        .and_then(|()| match fs::remove_file(&trace) {
+            // An old trace must not pass for this boot's.
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        })
+        .map_err(|source| BootError::File { path: request.folder.clone(), source })?;
+
+    let job = Job::new("booting the guest", request.qemu.program())
+        .package("qemu-system-x86")
+        .args(command::arguments(request, &trace))
+        .log(&console)
+        .limit(request.limit)
+        // Ending QEMU writes the trace.
+        .grace(Duration::from_secs(10));
+    let command_line = job.command_line();
+    let report = watch(job.spawn_lines()?, request, &console)?;
+
+    let mut boot = Boot {
+        console,
+        wall_ready: report.wall_ready,
+        wall: report.wall_end,
+        uptime_ready: report.uptime,
+        uptime_finished: report.finished,
+        instructions: None,
+        calls: None,
+        trace: None,
+        command_line,
+    };
+    match &request.tracer {
+        Tracer::None => {}
+        Tracer::Plugin(_) => {
+            boot.instructions = Some(trace::instructions(&trace, &boot.console)?);
+            boot.trace = Some(trace);
+        }
+        Tracer::Ftrace { buffer_mib } => {
+            boot.calls = Some(trace::calls(&trace, &report, *buffer_mib, &boot.console)?);
+            boot.trace = Some(trace);
+        }
+    }
+    Ok(boot)
+}
+
+/// The fastest accelerator that really runs this guest: KVM if a boot under it ends well within
+/// 10 s, else TCG. A machine may have `/dev/kvm` and still not run a guest.
+///
+/// # Errors
+/// If trimtab is asked to end, or the kernel or the guest is missing.
+pub fn accelerator_that_works(request: &BootRequest) -> Result<Accelerator, BootError> {
+    check(request)?;
+    if File::options().read(true).write(true).open("/dev/kvm").is_err() {
+        return Ok(Accelerator::Tcg);
+    }
+    let mut probe = request.clone();
+    probe.machine.accelerator = Accelerator::Kvm;
+    probe.machine.icount = false;
+    probe.tracer = Tracer::None;
+    probe.workload = None;
+    probe.folder = request.folder.join("kvm-probe");
+    probe.limit = Duration::from_secs(10);
+    match boot(&probe) {
+        Ok(_) => Ok(Accelerator::Kvm),
+        Err(BootError::Process(error @ ProcessError::Interrupted { .. })) => Err(error.into()),
+        Err(_) => Ok(Accelerator::Tcg),
+    }
+}
+
+fn check(request: &BootRequest) -> Result<(), BootError> {
+    for (what, path) in [("kernel image", &request.kernel), ("guest's root", &request.initramfs)] {
+        if !path.is_file() {
+            return Err(BootError::Missing { what, path: path.clone() });
+        }
+    }
+    let machine = &request.machine;
+    let kvm = machine.accelerator == Accelerator::Kvm;
+    let wrong = if machine.memory_mib < 64 {
+        Some("less than 64 MiB of memory")
+    } else if machine.cpus == 0 {
+        Some("no CPU")
+    } else if kvm && machine.icount {
+        Some("KVM and icount, which only TCG can do")
+    } else if kvm && matches!(request.tracer, Tracer::Plugin(_)) {
+        Some("KVM and the tracing plugin, which only TCG can load")
+    } else {
+        None
+    };
+    if let Some(asked) = wrong {
+        return Err(BootError::Machine { asked });
+    }
+    if let Tracer::Plugin(library) = &request.tracer {
+        if !library.is_file() {
+            return Err(BootError::Missing { what: "tracing plugin", path: library.clone() });
+        }
+        request.qemu.require_plugins()?;
+    }
+    Ok(())
+}
+
+/// What a guest that went well has said.
+struct Report {
+    wall_ready: Duration,
+    wall_end: Duration,
+    uptime: Duration,
+    finished: Duration,
+    ftrace: Option<console::Ftrace>,
+    errors: Vec<String>,
+}
+
+fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report, BootError> {
+    let mut console = Console::default();
+    loop {
+        match qemu.next_line() {
+            Ok(Some(line)) => {
+                console.line(&line);
+                if console.end.is_some() && !console.ending {
+                    console.ending = true;
+                    // A guest that has said everything has little time left to reboot.
+                    qemu.limit_from_now(Duration::from_secs(10));
+                }
+            }
+            Ok(None) => break,
+            Err(ProcessError::TimeLimit { .. }) if console.ending => break,
+            Err(ProcessError::TimeLimit { limit, tail, .. }) if !console.panicked => {
+                return Err(BootError::Hung { limit, tail });
+            }
+            // A kernel that panics and then hangs has panicked.
+            Err(ProcessError::TimeLimit { .. }) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let tail = qemu.tail();
+    if console.panicked {
+        return Err(BootError::Panicked { lines: console.panic, log: log.to_owned() });
+    }
+    if !console.ending {
+        // If QEMU itself failed, its own words say why.
+        qemu.wait()?;
+        return Err(BootError::Rebooted { was_ready: console.ready.is_some(), tail });
+    }
+    // With `end` said, QEMU's status does not matter. Its trace is whole only once it has ended.
+    match qemu.wait() {
+        Err(error @ (ProcessError::Interrupted { .. } | ProcessError::NoSpace { .. })) => {
+            return Err(error.into());
+        }
+        _ => {}
+    }
+    if let Some(workload) = &request.workload {
+        match console.workload {
+            Some((name, 0)) if name == *workload => {}
+            Some((name, code)) => {
+                return Err(BootError::Workload { name, code, tail });
+            }
+            None => return Err(BootError::Silent { missing: "how its workload ended", tail }),
+        }
+    }
+    let silent = |missing| BootError::Silent { missing, tail: tail.clone() };
+    Ok(Report {
+        wall_ready: console.ready.ok_or_else(|| silent("when it was up"))?,
+        wall_end: console.end.ok_or_else(|| silent("that it has ended"))?,
+        uptime: console.uptime.ok_or_else(|| silent("its uptime"))?,
+        finished: console.finished.ok_or_else(|| silent("its uptime at the end"))?,
+        ftrace: console.ftrace,
+        errors: console.errors,
+    })
+}

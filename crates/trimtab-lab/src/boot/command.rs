@@ -1,0 +1,107 @@
+//! QEMU's command line for a boot.
+
+use super::{Accelerator, Arch, BootRequest, Tracer};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Addresses from here on are the kernel's half of the address space.
+fn kernel_half(arch: Arch) -> u64 {
+    match arch {
+        Arch::X86_64 => 0xffff_8000_0000_0000,
+    }
+}
+
+/// The arguments of a boot whose tracer writes to `trace`.
+pub(super) fn arguments(request: &BootRequest, trace: &Path) -> Vec<OsString> {
+    let machine = &request.machine;
+    let mut line = Line(Vec::new());
+    // Nothing but what is asked for: each device costs boot time and changes what is traced.
+    line.add("-no-user-config").add("-nodefaults").add("-no-reboot");
+    line.add("-display").add("none").add("-nic").add("none");
+    match machine.arch {
+        Arch::X86_64 => line.add("-machine").add("pc"),
+    };
+    match machine.accelerator {
+        Accelerator::Tcg => line.add("-accel").add("tcg").add("-cpu").add("qemu64"),
+        Accelerator::Kvm => line.add("-accel").add("kvm").add("-cpu").add("host"),
+    };
+    let buffers = match request.tracer {
+        Tracer::Ftrace { buffer_mib } => buffer_mib.saturating_mul(machine.cpus),
+        _ => 0,
+    };
+    line.add("-m").add(format!("{}M", machine.memory_mib.saturating_add(buffers)));
+    line.add("-smp").add(machine.cpus.to_string());
+    if machine.icount {
+        // Random numbers, too, are the same each time.
+        line.add("-seed").add("1");
+        line.add("-icount").add("shift=1,sleep=off");
+        line.add("-rtc").add("clock=vm,base=2026-01-01");
+    }
+    line.add("-kernel").add(&request.kernel).add("-initrd").add(&request.initramfs);
+    line.add("-append").add(kernel_arguments(request));
+    line.add("-chardev").add("stdio,id=console,signal=off").add("-serial").add("chardev:console");
+    match &request.tracer {
+        Tracer::None => {}
+        Tracer::Plugin(library) => {
+            line.add("-plugin").add(joined([
+                OsStr::new("file="),
+                &escaped(library),
+                OsStr::new(",out="),
+                &escaped(trace),
+                OsStr::new(&format!(",min={:x}", kernel_half(machine.arch))),
+            ]));
+        }
+        Tracer::Ftrace { .. } => {
+            let device = joined([OsStr::new("file,id=out,path="), &escaped(trace)]);
+            line.add("-chardev").add(device).add("-serial").add("chardev:out");
+        }
+    }
+    line.0
+}
+
+fn kernel_arguments(request: &BootRequest) -> String {
+    let mut words: Vec<String> = match request.machine.arch {
+        Arch::X86_64 => vec!["console=ttyS0".into()],
+    };
+    // A panic or an oops ends the machine at once. Without nokaslr, addresses would mean nothing.
+    words.extend(["panic=-1", "oops=panic", "nokaslr", "rdinit=/init"].map(String::from));
+    if let Some(workload) = &request.workload {
+        words.push(format!("trimtab.workload={workload}"));
+    }
+    if let Tracer::Ftrace { buffer_mib } = request.tracer {
+        words.extend(["ftrace=function".into(), format!("trace_buf_size={buffer_mib}M")]);
+        if request.machine.cpus > 1 {
+            // The clocks of two CPUs may differ, and their events are merged by time.
+            words.push("trace_clock=global".into());
+        }
+        words.push("trimtab.ftrace=1".into());
+    }
+    words.extend(request.arguments.iter().cloned());
+    words.join(" ")
+}
+
+struct Line(Vec<OsString>);
+
+impl Line {
+    fn add(&mut self, word: impl AsRef<OsStr>) -> &mut Self {
+        self.0.push(word.as_ref().to_owned());
+        self
+    }
+}
+
+fn joined<'a>(parts: impl IntoIterator<Item = &'a OsStr>) -> OsString {
+    parts.into_iter().collect()
+}
+
+/// A path inside an option: a comma would end it, so QEMU wants two.
+fn escaped(path: &Path) -> OsString {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let mut bytes = Vec::new();
+    for &byte in path.as_os_str().as_bytes() {
+        bytes.push(byte);
+        if byte == b',' {
+            bytes.push(byte);
+        }
+    }
+    OsString::from_vec(bytes)
+}

@@ -1,0 +1,154 @@
+//! Boots that go wrong, with a stand-in for QEMU. What a real kernel does is in `tests/boot.rs`.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::testing;
+
+const GOOD: &str = "echo 'trimtab: ready'; echo 'trimtab: uptime 0.5'; \
+                    echo 'trimtab: workload boot ok'; echo 'trimtab: finished 1'; \
+                    echo 'trimtab: end'";
+
+struct Lab {
+    folder: tempfile::TempDir,
+    request: BootRequest,
+}
+
+/// A request whose QEMU runs `script` instead of a machine.
+fn lab(script: &str) -> Lab {
+    let folder = tempfile::tempdir().unwrap();
+    let qemu = format!(
+        "#!/bin/sh\ncase $1 in\n--version) echo QEMU emulator version 7.2.0; exit;;\n\
+         --help) echo '-plugin x'; exit;;\nesac\n{script}\n"
+    );
+    let qemu = Qemu::probe(&testing::program(folder.path(), "qemu", &qemu)).unwrap();
+    for name in ["kernel", "root", "plugin"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let at = |name| folder.path().join(name);
+    let mut request = BootRequest::new(qemu, at("kernel"), at("root"), at("boot"));
+    request.workload = Some("boot".to_owned());
+    request.limit = Duration::from_secs(20);
+    Lab { folder, request }
+}
+
+fn message(script: &str) -> String {
+    boot(&lab(script).request).unwrap_err().to_string()
+}
+
+#[test]
+fn a_good_boot_reports_its_times() {
+    let lab = lab(GOOD);
+    let boot = boot(&lab.request).unwrap();
+    assert_eq!(boot.uptime_ready, Duration::from_millis(500));
+    assert_eq!(boot.uptime_finished, Duration::from_secs(1));
+    assert!(boot.wall >= boot.wall_ready);
+    assert!(boot.command_line.contains("'console=ttyS0 panic=-1 oops=panic nokaslr rdinit=/init"));
+    assert!(fs::read_to_string(&boot.console).unwrap().ends_with("trimtab: end\n"));
+}
+
+#[test]
+fn a_panic_shows_the_kernels_words() {
+    let text = message(
+        "echo one; echo 'BUG: kernel NULL pointer'; echo 'RIP: bad'; \
+         echo 'Kernel panic - not syncing: Fatal'; exit 0",
+    );
+    assert!(text.starts_with("the guest's kernel panicked"), "{text}");
+    assert!(
+        text.ends_with(
+            "\n    BUG: kernel NULL pointer\n    RIP: bad\n    Kernel panic - not syncing: Fatal"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_hang_shows_the_last_lines() {
+    let mut lab = lab("echo last words; sleep 60");
+    lab.request.limit = Duration::from_millis(400);
+    let text = boot(&lab.request).unwrap_err().to_string();
+    assert!(text.starts_with("the guest hangs: it had not ended after 0 s"), "{text}");
+    assert!(text.ends_with("\n    last words"), "{text}");
+
+    let mut lab = self::lab("sleep 60");
+    lab.request.limit = Duration::from_millis(300);
+    let text = boot(&lab.request).unwrap_err().to_string();
+    assert!(text.contains("earlyprintk=serial"), "{text}");
+}
+
+#[test]
+fn a_panic_that_hangs_is_a_panic() {
+    let mut lab = lab("echo 'Kernel panic - not syncing: VFS'; sleep 60");
+    lab.request.limit = Duration::from_millis(400);
+    assert!(matches!(boot(&lab.request), Err(BootError::Panicked { .. })));
+}
+
+#[test]
+fn a_reset_is_told_from_an_end() {
+    let text = message("echo booting; exit 0");
+    assert!(text.starts_with("the guest reset the machine before init ran"), "{text}");
+    let text = message("echo 'trimtab: ready'; exit 0");
+    assert!(text.starts_with("the guest reset the machine while its workload ran"), "{text}");
+}
+
+#[test]
+fn qemus_own_error_is_shown() {
+    let text = message("echo 'qemu: could not load kernel' >&2; exit 1");
+    assert!(text.contains("ended with exit status: 1"), "{text}");
+    assert!(text.ends_with("\n    qemu: could not load kernel"), "{text}");
+}
+
+#[test]
+fn a_failed_workload_is_an_error() {
+    let text = message(&GOOD.replace("boot ok", "boot failed 3"));
+    assert!(text.contains("workload `boot` failed with exit code 3"), "{text}");
+    let text = message(&GOOD.replace("trimtab: workload boot ok", ""));
+    assert!(text.contains("without saying how its workload ended"), "{text}");
+}
+
+#[test]
+fn what_is_missing_or_impossible_is_said_before_anything_runs() {
+    let lab = lab(GOOD);
+    let mut request = lab.request.clone();
+    request.kernel = lab.folder.path().join("bzImage");
+    let text = boot(&request).unwrap_err().to_string();
+    assert!(text.contains("there is no kernel image at ") && text.ends_with("bzImage"), "{text}");
+
+    let mut request = lab.request.clone();
+    request.machine.accelerator = Accelerator::Kvm;
+    request.machine.icount = true;
+    assert!(matches!(boot(&request), Err(BootError::Machine { .. })));
+    request.machine.icount = false;
+    request.tracer = Tracer::Plugin(lab.folder.path().join("plugin"));
+    assert!(matches!(boot(&request), Err(BootError::Machine { .. })));
+}
+
+#[test]
+fn a_plugin_that_wrote_nothing_is_noticed() {
+    let mut lab = lab(GOOD);
+    lab.request.tracer = Tracer::Plugin(lab.folder.path().join("plugin"));
+    let text = boot(&lab.request).unwrap_err().to_string();
+    assert!(text.contains("the plugin did not write it"), "{text}");
+}
+
+fn traced(words: &str, trace: &str) -> Result<Boot, BootError> {
+    let script = format!("trimtab: finished 1'; echo 'trimtab: {words}");
+    let good = GOOD.replace("trimtab: finished 1", &script);
+    let body = format!("printf '{trace}' > \"$(dirname \"$0\")/boot/trace\"; {good}");
+    let mut lab = lab(&body);
+    lab.request.tracer = Tracer::Ftrace { buffer_mib: 64 };
+    boot(&lab.request)
+}
+
+#[test]
+fn an_ftrace_must_be_whole() {
+    let boot = traced("ftrace 10 2 0", "# tracer\\na\\nb\\n").unwrap();
+    assert_eq!(boot.calls, Some(Calls { calls: 10, functions: 2 }));
+    let text = traced("ftrace 10 3 0", "# tracer\\na\\nb\\n").unwrap_err().to_string();
+    assert!(text.contains("it has 2 events, and the guest sent 3"), "{text}");
+    let text = traced("ftrace 100 3 100", "").unwrap_err().to_string();
+    assert!(text.ends_with("trace with 192 MiB"), "{text}");
+    let text = traced("error no tracefs", "").unwrap_err().to_string();
+    assert!(text.contains("no tracefs (does this kernel have CONFIG_FUNCTION_TRACER?)"), "{text}");
+    let text = traced("ftrace 0 0 0", "").unwrap_err().to_string();
+    assert!(text.contains("recorded no call"), "{text}");
+}

@@ -1,0 +1,225 @@
+//! The guest's root: our init, a static busybox and the workloads, packed as an initramfs.
+//!
+//! The same inputs give the same bytes.
+
+mod cpio;
+
+use crate::compile::{CompileError, compile};
+use cpio::Archive;
+use flate2::{Compression, GzBuilder};
+use object::elf::{EM_X86_64, FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, read};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+use thiserror::Error;
+
+const INIT: [(&str, &str); 3] = [
+    ("init.c", include_str!("../../../guest/init.c")),
+    ("ftrace.c", include_str!("../../../guest/ftrace.c")),
+    ("init.h", include_str!("../../../guest/init.h")),
+];
+
+/// A script that a guest can run: what somebody does with the machine once it is up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workload {
+    /// Its name on the kernel command line: ASCII letters, digits, `-` and `_`.
+    pub name: String,
+    /// Its text, for busybox's `sh`. A workload succeeds if it exits with 0.
+    pub script: String,
+}
+
+impl Workload {
+    /// The workloads that trimtab carries: `boot`, `files`, `network` and `processes`.
+    pub fn all() -> Vec<Workload> {
+        [
+            ("boot", include_str!("../../../guest/workloads/boot.sh")),
+            ("files", include_str!("../../../guest/workloads/files.sh")),
+            ("network", include_str!("../../../guest/workloads/network.sh")),
+            ("processes", include_str!("../../../guest/workloads/processes.sh")),
+        ]
+        .map(|(name, script)| Workload { name: name.to_owned(), script: script.to_owned() })
+        .to_vec()
+    }
+}
+
+/// Why the guest's root could not be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum GuestError {
+    /// Our init could not be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// A file could not be read or written.
+    #[error("the guest's root cannot be made: {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The busybox is not one that can run alone.
+    #[error(
+        "the guest's busybox {} {found}; expected a statically linked x86-64 program: \
+         install the package `busybox-static`",
+        path.display()
+    )]
+    Busybox {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        found: &'static str,
+    },
+    /// A workload's name cannot stand on a kernel command line.
+    #[error(
+        "a workload cannot have the name {name:?}: expected ASCII letters, digits, `-` and `_`"
+    )]
+    WorkloadName {
+        /// The name.
+        name: String,
+    },
+}
+
+/// Compiles our init with the compiler `cc` (a path or name; it needs a static C library) as the
+/// file `init` in `folder`, and returns its path.
+///
+/// # Errors
+/// If there is no such compiler, it fails, or the folder cannot be written.
+pub fn build_init(cc: &Path, folder: &Path) -> Result<PathBuf, GuestError> {
+    let init = folder.join("init");
+    let flags = [
+        "-std=gnu11",
+        "-static",
+        "-Os",
+        "-s",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wl,--build-id=none",
+    ];
+    compile("building the guest's init", cc, &INIT, &flags, &init)?;
+    Ok(init)
+}
+
+/// Sources of our init (file name, text): what a cached build of it depends on.
+pub fn init_sources() -> &'static [(&'static str, &'static str)] {
+    &INIT
+}
+
+/// Builds our init with `cc`, packs it with the program `busybox` and the `workloads` as
+/// `guest.cpio.gz` in `folder`, and returns its path.
+///
+/// # Errors
+/// As [`build_init`] and [`pack`], and if a file cannot be read or written.
+pub fn build(
+    cc: &Path,
+    busybox: &Path,
+    workloads: &[Workload],
+    folder: &Path,
+) -> Result<PathBuf, GuestError> {
+    let file_error = |path: &Path, source| GuestError::File { path: path.to_owned(), source };
+    let init = build_init(cc, folder)?;
+    let init = fs::read(&init).map_err(|source| file_error(&init, source))?;
+    let program = fs::read(busybox).map_err(|source| file_error(busybox, source))?;
+    check_busybox(&program)
+        .map_err(|found| GuestError::Busybox { path: busybox.to_owned(), found })?;
+    let image = pack(&init, &program, workloads)?;
+
+    let path = folder.join("guest.cpio.gz");
+    let write = || -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(&image)?;
+        file.persist(&path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(|source| file_error(&path, source))?;
+    Ok(path)
+}
+
+/// Packs an init, a busybox and workloads as a gzip-compressed initramfs.
+///
+/// # Errors
+/// If a workload's name cannot stand on a kernel command line.
+pub fn pack(init: &[u8], busybox: &[u8], workloads: &[Workload]) -> Result<Vec<u8>, GuestError> {
+    let mut archive = Archive::new();
+    for folder in ["bin", "dev", "etc", "etc/trimtab", "proc", "root", "run", "sys", "tmp"] {
+        archive.folder(folder);
+    }
+    // The kernel opens it before init can mount anything.
+    archive.character_device("dev/console", 0o600, 5, 1);
+    archive.file("bin/busybox", 0o755, busybox);
+    archive.link("bin/sh", "busybox");
+    for workload in workloads {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if workload.name.is_empty() || !workload.name.chars().all(plain) {
+            return Err(GuestError::WorkloadName { name: workload.name.clone() });
+        }
+        let path = format!("etc/trimtab/{}.sh", workload.name);
+        archive.file(&path, 0o644, workload.script.as_bytes());
+    }
+    archive.file("init", 0o755, init);
+
+    // 255: unknown system. Neither it nor the time may depend on where this runs.
+    let mut gzip =
+        GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::new(6));
+    let compressed = gzip.write_all(&archive.finish()).and_then(|()| gzip.finish());
+    compressed.map_err(|source| GuestError::File { path: "guest.cpio.gz".into(), source })
+}
+
+/// Says what keeps this program from running in a guest that has nothing else.
+fn check_busybox(program: &[u8]) -> Result<(), &'static str> {
+    const NOT_ELF: &str = "is not a 64-bit ELF program";
+    let header = FileHeader64::<Endianness>::parse(program).map_err(|_: read::Error| NOT_ELF)?;
+    let endian = header.endian().map_err(|_| NOT_ELF)?;
+    if header.e_machine(endian) != EM_X86_64 {
+        return Err("is for another machine");
+    }
+    let segments = header.program_headers(endian, program).map_err(|_| NOT_ELF)?;
+    if segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP) {
+        return Err("is dynamically linked");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_image_is_the_same_each_time() {
+        let first = pack(b"init", b"busybox", &Workload::all()).unwrap();
+        assert_eq!(first, pack(b"init", b"busybox", &Workload::all()).unwrap());
+        assert_eq!(first[4..8], [0; 4], "no time in the gzip header");
+    }
+
+    #[test]
+    fn our_init_compiles_without_warnings_and_the_same_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = fs::read(build_init(Path::new("cc"), folder.path()).unwrap()).unwrap();
+        let second = build_init(Path::new("cc"), &folder.path().join("deeper")).unwrap();
+        assert_eq!(first, fs::read(second).unwrap());
+        assert_eq!(check_busybox(&first), Ok(()), "it is static");
+    }
+
+    #[test]
+    fn a_busybox_that_cannot_run_alone_is_refused() {
+        let this_test = fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(check_busybox(&this_test), Err("is dynamically linked"));
+        assert_eq!(check_busybox(b"#!/bin/sh"), Err("is not a 64-bit ELF program"));
+        assert_eq!(check_busybox(&this_test[..70]), Err("is not a 64-bit ELF program"));
+
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("busybox");
+        let error = build(Path::new("cc"), &missing, &[], folder.path()).unwrap_err().to_string();
+        assert!(error.contains(&missing.display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn a_workload_cannot_have_a_path_for_a_name() {
+        let workload = Workload { name: "../init".into(), script: String::new() };
+        let error = pack(b"", b"", &[workload]).unwrap_err().to_string();
+        assert!(error.contains("\"../init\""), "{error}");
+    }
+}

@@ -1,0 +1,212 @@
+//! The only place that starts processes.
+//!
+//! A [`Job`] has a time limit, no input, a log, and a process group of its own. However it ends, and
+//! however trimtab ends, nothing that it started is left running:
+//!
+//! - its end, an error, the time limit, an [interrupt](crate::interrupt) and dropping [`Running`]
+//!   kill the whole group: SIGTERM, then SIGKILL after a grace time;
+//! - a *leash*, a tiny process beside it, kills the group when trimtab itself is gone, even by
+//!   SIGKILL, and the kernel sends the job itself SIGKILL then (`PR_SET_PDEATHSIG`).
+//!
+//! Only a program that moves itself into another process group escapes. None of ours does.
+
+mod error;
+mod leash;
+mod output;
+mod running;
+#[cfg(test)]
+mod tests;
+
+pub use error::{ProcessError, Tail};
+pub use output::Line;
+pub use running::Running;
+
+use crate::interrupt;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A program to run once.
+#[derive(Debug, Clone)]
+pub struct Job {
+    purpose: String,
+    program: PathBuf,
+    package: Option<String>,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, Option<OsString>)>,
+    directory: Option<PathBuf>,
+    log: Option<PathBuf>,
+    limit: Duration,
+    grace: Duration,
+    interrupt: Arc<AtomicBool>,
+}
+
+/// A job that ended well.
+#[derive(Debug, Clone, Copy)]
+pub struct Finished {
+    /// Wall time from its start to its end.
+    pub wall: Duration,
+}
+
+impl Job {
+    /// Time limit of a job that sets none.
+    pub const DEFAULT_LIMIT: Duration = Duration::from_secs(600);
+
+    /// A job that runs `program`, a path or a name to look for in `PATH`. `purpose` tells a person
+    /// what it is for, so that "PURPOSE failed" is English: "linking the kernel".
+    pub fn new(purpose: impl Into<String>, program: impl Into<PathBuf>) -> Self {
+        Job {
+            purpose: purpose.into(),
+            program: program.into(),
+            package: None,
+            arguments: Vec::new(),
+            // Messages that can be recognised, and the same order of names everywhere.
+            environment: vec![("LC_ALL".into(), Some("C".into()))],
+            directory: None,
+            log: None,
+            limit: Self::DEFAULT_LIMIT,
+            grace: Duration::from_secs(2),
+            interrupt: interrupt::flag(),
+        }
+    }
+
+    /// Names the distribution's package that has the program, for the message when it is missing.
+    pub fn package(mut self, name: impl Into<String>) -> Self {
+        self.package = Some(name.into());
+        self
+    }
+
+    /// Adds an argument.
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets an environment variable; the others are those of trimtab, and `LC_ALL=C`.
+    pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment.push((key.as_ref().to_owned(), Some(value.as_ref().to_owned())));
+        self
+    }
+
+    /// Removes an environment variable.
+    pub fn env_remove(mut self, key: impl AsRef<OsStr>) -> Self {
+        self.environment.push((key.as_ref().to_owned(), None));
+        self
+    }
+
+    /// Runs it in this folder.
+    pub fn dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    /// Writes all of its output to this file, which is emptied first. Without it, output is kept
+    /// only to show its last lines in an error.
+    pub fn log(mut self, path: impl Into<PathBuf>) -> Self {
+        self.log = Some(path.into());
+        self
+    }
+
+    /// Kills it after this time; [`Job::DEFAULT_LIMIT`] otherwise.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// How long it may take to end by itself after SIGTERM; 2 s otherwise.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Its command line, as a person would type it.
+    pub fn command_line(&self) -> String {
+        let mut line = quoted(self.program.as_os_str());
+        for argument in &self.arguments {
+            line.push(' ');
+            line.push_str(&quoted(argument));
+        }
+        line
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// If it cannot start, does not end with status 0, or does not end in time; if trimtab is asked
+    /// to end.
+    pub fn run(self) -> Result<Finished, ProcessError> {
+        Running::start(self, running::Stdout::Log)?.wait()
+    }
+
+    /// Runs it to its end and returns what it wrote to its standard output, up to 16 MiB. Standard
+    /// error goes to the log.
+    ///
+    /// # Errors
+    /// As [`Job::run`].
+    pub fn run_captured(self) -> Result<String, ProcessError> {
+        let mut running = Running::start(self, running::Stdout::Lines)?;
+        let mut text = String::new();
+        while let Some(line) = running.next_line()? {
+            if text.len() < 16 << 20 {
+                text.push_str(&line.text);
+                text.push('\n');
+            }
+        }
+        running.wait()?;
+        Ok(text)
+    }
+
+    /// Starts it. The handle must stay with a thread that lives as long as the job: Linux kills the
+    /// job when the thread that started it ends.
+    ///
+    /// # Errors
+    /// If it cannot start.
+    pub fn spawn(self) -> Result<Running, ProcessError> {
+        Running::start(self, running::Stdout::Log)
+    }
+
+    /// Starts it so that [`Running::next_line`] gives its standard output, which also goes to the
+    /// log. The thread must live as long, see [`Job::spawn`].
+    ///
+    /// # Errors
+    /// If it cannot start.
+    pub fn spawn_lines(self) -> Result<Running, ProcessError> {
+        Running::start(self, running::Stdout::Lines)
+    }
+
+    /// Listens to this flag instead of to the signals that trimtab gets.
+    #[cfg(test)]
+    pub(crate) fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.interrupt = flag;
+        self
+    }
+
+    fn tool(&self) -> String {
+        let name = self.program.file_name().unwrap_or(self.program.as_os_str());
+        // A path that somebody gave must be shown whole.
+        let whole = self.program.components().count() > 1;
+        if whole {
+            self.program.display().to_string()
+        } else {
+            Path::new(name).display().to_string()
+        }
+    }
+}
+
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

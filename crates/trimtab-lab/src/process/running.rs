@@ -1,0 +1,322 @@
+//! A job under way.
+
+use super::leash::Leash;
+use super::output::{Line, Lines};
+use super::{Finished, Job, ProcessError, Tail};
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::{Pid, getppid};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a waiting job looks whether trimtab was asked to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Where standard output goes; standard error always goes to the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stdout {
+    Log,
+    Lines,
+}
+
+/// A job under way. Dropping it kills it.
+#[derive(Debug)]
+pub struct Running {
+    job: Job,
+    child: Child,
+    group: Pid,
+    leash: Option<Leash>,
+    log: File,
+    lines: Option<Lines>,
+    /// Says when the leader of the group has ended, before anybody has taken its status.
+    ended: Receiver<Instant>,
+    ended_at: Option<Instant>,
+    started: Instant,
+    reaped: bool,
+}
+
+/// Why waiting stopped before the job did.
+enum Cause {
+    Limit,
+    Interrupt,
+}
+
+impl Running {
+    pub(super) fn start(job: Job, stdout: Stdout) -> Result<Self, ProcessError> {
+        if job.interrupt.load(Ordering::Relaxed) {
+            return Err(ProcessError::Interrupted { purpose: job.purpose });
+        }
+        if let Some(path) = &job.directory
+            && !path.is_dir()
+        {
+            return Err(ProcessError::Directory { purpose: job.purpose, path: path.clone() });
+        }
+        let log = open_log(&job)?;
+        let start_error = |source: io::Error| start_error(&job, source);
+        let log_handle = || log.try_clone().map_err(start_error);
+
+        let mut command = Command::new(&job.program);
+        command.args(&job.arguments).stdin(Stdio::null()).stderr(log_handle()?).process_group(0);
+        for (key, value) in &job.environment {
+            match value {
+                Some(value) => command.env(key, value),
+                None => command.env_remove(key),
+            };
+        }
+        if let Some(directory) = &job.directory {
+            command.current_dir(directory);
+        }
+        match stdout {
+            Stdout::Log => command.stdout(log_handle()?),
+            Stdout::Lines => command.stdout(Stdio::piped()),
+        };
+        let parent = Pid::this();
+        // SAFETY: between fork and exec only two system calls are made, and nothing is allocated.
+        unsafe {
+            command.pre_exec(move || {
+                prctl::set_pdeathsig(Signal::SIGKILL)?;
+                // trimtab may have ended before the line above.
+                if getppid() == parent { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+            });
+        }
+
+        let started = Instant::now();
+        let mut child = command.spawn().map_err(start_error)?;
+        let group = Pid::from_raw(child.id().cast_signed());
+        let leash = Leash::on(group).map_err(|source| {
+            let _ = killpg(group, Signal::SIGKILL);
+            let _ = child.wait();
+            start_error(source)
+        })?;
+        let lines = match child.stdout.take() {
+            Some(pipe) => match log.try_clone() {
+                Ok(log) => Some(Lines::of(pipe, log, started)),
+                Err(source) => {
+                    let _ = killpg(group, Signal::SIGKILL);
+                    let _ = child.wait();
+                    return Err(start_error(source));
+                }
+            },
+            None => None,
+        };
+
+        let (sender, ended) = channel();
+        thread::spawn(move || {
+            // WNOWAIT leaves the ended leader there, so that nobody else can get the number of its
+            // group before the rest of the group has been killed.
+            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+            while waitid(Id::Pid(group), flags) == Err(nix::errno::Errno::EINTR) {}
+            let _ = sender.send(Instant::now());
+        });
+
+        Ok(Running {
+            job,
+            child,
+            group,
+            leash: Some(leash),
+            log,
+            lines,
+            ended,
+            ended_at: None,
+            started,
+            reaped: false,
+        })
+    }
+
+    /// Time since its start.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Gives it this much time from now on, in place of its limit.
+    pub fn limit_from_now(&mut self, time: Duration) {
+        self.job.limit = self.elapsed() + time;
+    }
+
+    /// The last lines of its output so far.
+    pub fn tail(&mut self) -> Tail {
+        Tail::read(&mut self.log, self.job.log.clone())
+    }
+
+    /// The next line of its standard output, or nothing after the last one.
+    ///
+    /// # Errors
+    /// If the time is over, or trimtab is asked to end; the job has been killed then.
+    pub fn next_line(&mut self) -> Result<Option<Line>, ProcessError> {
+        loop {
+            let Some(lines) = &self.lines else { return Ok(None) };
+            match lines.receiver.recv_timeout(TICK) {
+                Ok(line) => return Ok(Some(line)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // Something left in the background may hold the pipe open for ever.
+            if self.has_ended() {
+                self.signal(Signal::SIGKILL);
+            } else if let Some(cause) = self.cause_to_stop() {
+                return Err(self.stop_because(&cause));
+            }
+        }
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// If it does not end with status 0 or in time, or trimtab is asked to end.
+    pub fn wait(mut self) -> Result<Finished, ProcessError> {
+        while !self.has_ended() {
+            if let Some(cause) = self.cause_to_stop() {
+                return Err(self.stop_because(&cause));
+            }
+            self.wait_for_end(TICK);
+        }
+        let wall = self.ended_at.map_or_else(|| self.elapsed(), |at| at - self.started);
+        let (status, logged) = self.clean_up();
+        let status = status.map_err(|source| ProcessError::Wait {
+            purpose: self.job.purpose.clone(),
+            tool: self.job.tool(),
+            source,
+        })?;
+        if let Err(source) = logged {
+            return Err(log_error(&self.job, source));
+        }
+        if status.success() {
+            return Ok(Finished { wall });
+        }
+        let purpose = self.job.purpose.clone();
+        let tail = self.tail();
+        Err(if tail.says_no_space() {
+            ProcessError::NoSpace { purpose, tail }
+        } else {
+            ProcessError::Failed { purpose, tool: self.job.tool(), status, tail }
+        })
+    }
+
+    /// Ends it: SIGTERM, then SIGKILL after the grace time. Says how it ended, where the system
+    /// knows.
+    pub fn kill(mut self) -> Option<ExitStatus> {
+        self.terminate();
+        self.clean_up().0.ok()
+    }
+
+    fn cause_to_stop(&self) -> Option<Cause> {
+        if self.job.interrupt.load(Ordering::Relaxed) {
+            Some(Cause::Interrupt)
+        } else if self.elapsed() >= self.job.limit {
+            Some(Cause::Limit)
+        } else {
+            None
+        }
+    }
+
+    fn stop_because(&mut self, cause: &Cause) -> ProcessError {
+        self.terminate();
+        let _ = self.clean_up();
+        let purpose = self.job.purpose.clone();
+        match cause {
+            Cause::Interrupt => ProcessError::Interrupted { purpose },
+            Cause::Limit => ProcessError::TimeLimit {
+                purpose,
+                tool: self.job.tool(),
+                limit: self.job.limit,
+                tail: self.tail(),
+            },
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        if self.ended_at.is_none() {
+            match self.ended.try_recv() {
+                Ok(at) => self.ended_at = Some(at),
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => self.ended_at = Some(Instant::now()),
+            }
+        }
+        self.ended_at.is_some()
+    }
+
+    fn wait_for_end(&mut self, time: Duration) {
+        if self.ended_at.is_some() {
+            return;
+        }
+        match self.ended.recv_timeout(time) {
+            Ok(at) => self.ended_at = Some(at),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => self.ended_at = Some(Instant::now()),
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        // It fails only if the whole group has ended already.
+        if !self.reaped {
+            let _ = killpg(self.group, signal);
+        }
+    }
+
+    fn terminate(&mut self) {
+        if !self.has_ended() {
+            self.signal(Signal::SIGTERM);
+            self.wait_for_end(self.job.grace);
+        }
+    }
+
+    /// Kills whatever is left of the group and takes its leader's status. Says also whether the log
+    /// could be written.
+    fn clean_up(&mut self) -> (io::Result<ExitStatus>, io::Result<()>) {
+        self.signal(Signal::SIGKILL);
+        self.leash = None;
+        let status = self.child.wait();
+        self.reaped = true;
+        let logged = match self.lines.take() {
+            Some(lines) => lines.thread.join().unwrap_or(Ok(())),
+            None => Ok(()),
+        };
+        (status, logged)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.terminate();
+            let _ = self.clean_up();
+        }
+    }
+}
+
+fn open_log(job: &Job) -> Result<File, ProcessError> {
+    let file = match &job.log {
+        // Appending, because the job and trimtab both write to it.
+        Some(path) => {
+            File::create(path).and_then(|_| File::options().read(true).append(true).open(path))
+        }
+        None => tempfile::tempfile(),
+    };
+    file.map_err(|source| log_error(job, source))
+}
+
+fn log_error(job: &Job, source: io::Error) -> ProcessError {
+    let purpose = job.purpose.clone();
+    if source.kind() == io::ErrorKind::StorageFull {
+        return ProcessError::NoSpace { purpose, tail: Tail::default() };
+    }
+    let path = job.log.clone().unwrap_or_else(std::env::temp_dir);
+    ProcessError::Log { purpose, path, source }
+}
+
+fn start_error(job: &Job, source: io::Error) -> ProcessError {
+    let purpose = job.purpose.clone();
+    let tool = job.tool();
+    if source.kind() == io::ErrorKind::NotFound {
+        ProcessError::NotFound { purpose, tool, package: job.package.clone() }
+    } else {
+        ProcessError::Start { purpose, tool, source }
+    }
+}

@@ -1,0 +1,251 @@
+//! Boots a real kernel: the one that `TRIMTAB_TEST_BZIMAGE` names. Without it these tests only say
+//! that they were skipped.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use trimtab_lab::boot::{Accelerator, Boot, BootError, BootRequest, Tracer, boot};
+use trimtab_lab::guest::{self, Workload};
+use trimtab_lab::plugin;
+use trimtab_lab::qemu::Qemu;
+use trimtab_profile::Place;
+
+/// What all boots share; made once.
+struct Lab {
+    folder: tempfile::TempDir,
+    kernel: PathBuf,
+    initramfs: PathBuf,
+    plugin: PathBuf,
+    qemu: Qemu,
+}
+
+fn lab() -> Option<&'static Lab> {
+    static LAB: OnceLock<Option<Lab>> = OnceLock::new();
+    LAB.get_or_init(|| {
+        let Some(kernel) = std::env::var_os("TRIMTAB_TEST_BZIMAGE") else {
+            eprintln!("skipped: TRIMTAB_TEST_BZIMAGE names no kernel image to boot");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let mut workloads = Workload::all();
+        for (name, script) in [
+            ("hang", "while :; do :; done\n"),
+            ("reset", "/bin/busybox reboot -f\n"),
+            ("fails", "exit 3\n"),
+            ("killed", "kill -9 $$\n"),
+            ("background", "/bin/busybox sleep 1000 &\nexit 0\n"),
+        ] {
+            workloads.push(Workload { name: name.to_owned(), script: script.to_owned() });
+        }
+        let cc = Path::new("cc");
+        let busybox = Path::new("/bin/busybox");
+        Some(Lab {
+            kernel: kernel.into(),
+            initramfs: guest::build(cc, busybox, &workloads, folder.path()).unwrap(),
+            plugin: plugin::build(cc, folder.path()).unwrap(),
+            qemu: Qemu::probe(Path::new("qemu-system-x86_64")).unwrap(),
+            folder,
+        })
+    })
+    .as_ref()
+}
+
+impl Lab {
+    fn request(&self, name: &str, workload: &str) -> BootRequest {
+        let folder = self.folder.path().join(name);
+        let mut request =
+            BootRequest::new(self.qemu.clone(), &self.kernel, &self.initramfs, folder);
+        request.workload = Some(workload.to_owned());
+        request
+    }
+
+    fn fails(&self, name: &str, workload: &str, change: impl Fn(&mut BootRequest)) -> BootError {
+        let mut request = self.request(name, workload);
+        change(&mut request);
+        boot(&request).unwrap_err()
+    }
+}
+
+fn print(what: &str, boot: &Boot) {
+    println!(
+        "{what}: up after {:.2} s, over after {:.2} s; by its own clock {:.6} s and {:.6} s; {:?} {:?}",
+        boot.wall_ready.as_secs_f64(),
+        boot.wall.as_secs_f64(),
+        boot.uptime_ready.as_secs_f64(),
+        boot.uptime_finished.as_secs_f64(),
+        boot.instructions,
+        boot.calls,
+    );
+}
+
+#[test]
+fn each_workload_runs_on_each_machine() {
+    let Some(lab) = lab() else { return };
+    for workload in Workload::all() {
+        for (cpus, memory_mib) in [(1, 256), (2, 512)] {
+            let mut request = lab.request(&format!("{}-{cpus}", workload.name), &workload.name);
+            request.machine.cpus = cpus;
+            request.machine.memory_mib = memory_mib;
+            let boot = boot(&request).unwrap();
+            print(&format!("{} with {cpus} CPUs", workload.name), &boot);
+        }
+    }
+}
+
+#[test]
+fn what_a_workload_leaves_behind_does_not_matter() {
+    let Some(lab) = lab() else { return };
+    boot(&lab.request("background", "background")).unwrap();
+}
+
+#[test]
+fn the_plugin_traces_the_boot_and_leaves_out_user_programs() {
+    let Some(lab) = lab() else { return };
+    let plain = boot(&lab.request("plain", "boot")).unwrap();
+    print("plain", &plain);
+    let mut request = lab.request("traced, with a comma", "boot");
+    request.tracer = Tracer::Plugin(lab.plugin.clone());
+    let traced = boot(&request).unwrap();
+    print("plugin", &traced);
+    println!("plugin: {:.2} times the time", traced.wall.as_secs_f64() / plain.wall.as_secs_f64());
+
+    let counted = traced.instructions.unwrap();
+    assert_eq!(counted.total, counted.early + counted.kernel + counted.user);
+    assert!(counted.user > 0 && counted.kernel > counted.user, "{counted:?}");
+
+    let text = fs::read_to_string(traced.trace.unwrap()).unwrap();
+    let trace = trimtab_profile::read::read(&text).unwrap();
+    let half = 0xffff_8000_0000_0000;
+    let starts: Vec<u64> = trace
+        .events()
+        .iter()
+        .map(|event| match event.place {
+            Place::Block { start, .. } => start,
+            _ => panic!("the plugin gives blocks"),
+        })
+        .collect();
+    let first_high = starts.iter().position(|&start| start >= half).unwrap();
+    assert!(first_high > 0, "firmware and the first steps come first");
+    assert!(starts[first_high..].iter().all(|&start| start >= half), "no user program after them");
+    assert!(starts.len() > 10_000, "{} blocks", starts.len());
+}
+
+#[test]
+fn with_icount_boots_repeat_exactly() {
+    let Some(lab) = lab() else { return };
+    for workload in Workload::all() {
+        let run = |number: u32| {
+            let mut request =
+                lab.request(&format!("icount-{}-{number}", workload.name), &workload.name);
+            request.machine.icount = true;
+            request.tracer = Tracer::Plugin(lab.plugin.clone());
+            let boot = boot(&request).unwrap();
+            print(&format!("{} with icount", workload.name), &boot);
+            let trace = fs::read(boot.trace.as_ref().unwrap()).unwrap();
+            (boot.instructions, boot.uptime_ready, boot.uptime_finished, trace)
+        };
+        let (first, second) = (run(1), run(2));
+        assert_eq!((first.0, first.1, first.2), (second.0, second.1, second.2));
+        assert!(first.3 == second.3, "the traces differ");
+    }
+}
+
+#[test]
+fn the_function_tracer_sends_the_first_call_of_each_function() {
+    let Some(lab) = lab() else { return };
+    for cpus in [1, 2] {
+        let mut request = lab.request(&format!("ftrace-{cpus}"), "boot");
+        request.machine.cpus = cpus;
+        request.tracer = Tracer::FTRACE;
+        let boot = boot(&request).unwrap();
+        print(&format!("ftrace with {cpus} CPUs"), &boot);
+        let calls = boot.calls.unwrap();
+        assert!(calls.functions > 1000 && calls.calls > 100 * calls.functions, "{calls:?}");
+
+        let text = fs::read_to_string(boot.trace.unwrap()).unwrap();
+        let mut callees: Vec<&str> =
+            text.lines().filter_map(|line| line.split(['<', '>']).nth(3)).collect();
+        assert_eq!(callees.len() as u64, calls.functions);
+        callees.sort_unstable();
+        callees.dedup();
+        assert_eq!(callees.len() as u64, calls.functions, "each function is there once");
+    }
+}
+
+#[test]
+fn a_buffer_that_is_too_small_is_an_error() {
+    let Some(lab) = lab() else { return };
+    let error = lab.fails("small", "boot", |request| {
+        request.tracer = Tracer::Ftrace { buffer_mib: 1 };
+    });
+    println!("{error}");
+    assert!(matches!(error, BootError::CallsLost { .. }), "{error}");
+}
+
+#[test]
+fn a_guest_that_panics() {
+    let Some(lab) = lab() else { return };
+    let error = lab.fails("panic", "boot", |request| {
+        request.arguments = vec!["rdinit=/none".into(), "root=/dev/none".into()];
+    });
+    println!("{error}");
+    assert!(matches!(error, BootError::Panicked { .. }), "{error}");
+}
+
+#[test]
+fn a_guest_that_hangs() {
+    let Some(lab) = lab() else { return };
+    let start = Instant::now();
+    let error = lab.fails("hang", "hang", |request| request.limit = Duration::from_secs(8));
+    println!("{error}");
+    assert!(matches!(error, BootError::Hung { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(15));
+}
+
+#[test]
+fn a_guest_that_resets_itself() {
+    let Some(lab) = lab() else { return };
+    for method in ["reboot=t", "reboot=k"] {
+        let error = lab.fails("reset", "reset", |request| request.arguments = vec![method.into()]);
+        println!("{error}");
+        assert!(matches!(error, BootError::Rebooted { was_ready: true, .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_kernel_that_is_none() {
+    let Some(lab) = lab() else { return };
+    let error = lab.fails("no-kernel", "boot", |request| {
+        let path = lab.folder.path().join("bzImage");
+        fs::write(&path, "not a kernel").unwrap();
+        request.kernel = path;
+    });
+    println!("{error}");
+    assert!(matches!(error, BootError::Process(_)), "{error}");
+}
+
+#[test]
+fn a_workload_that_fails() {
+    let Some(lab) = lab() else { return };
+    for (name, expected) in [("fails", 3), ("killed", 137), ("unheard-of", 127)] {
+        match lab.fails(name, name, |_| ()) {
+            BootError::Workload { code, .. } => assert_eq!(code, expected),
+            error => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn an_accelerator_is_found_within_its_limit() {
+    let Some(lab) = lab() else { return };
+    let mut request = lab.request("accelerator", "boot");
+    let start = Instant::now();
+    request.machine.accelerator = trimtab_lab::boot::accelerator_that_works(&request).unwrap();
+    println!("{:?} after {:.1} s", request.machine.accelerator, start.elapsed().as_secs_f64());
+    assert!(start.elapsed() < Duration::from_secs(25));
+    if request.machine.accelerator == Accelerator::Kvm {
+        print("KVM", &boot(&request).unwrap());
+    }
+}

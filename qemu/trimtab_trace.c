@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A QEMU plugin that writes down which blocks of code a guest runs, in the order in which each runs
+ * for the first time, and how often.
+ *
+ *     -plugin trimtab_trace.so,out=FILE[,min=ADDRESS]
+ *
+ * QEMU translates a block just before it runs it for the first time, so the order of translation is
+ * the order of first execution. From then on QEMU itself counts: one addition per execution of a
+ * block, and no call. That is why this costs little.
+ *
+ * min: events below this hexadecimal address are kept only until the first one at or above it has
+ * been seen. For a kernel, give the start of its half of the address space: firmware and the
+ * kernel's first steps before paging are kept, and user programs, which cannot run before the
+ * kernel does, are not. They still count in "instructions".
+ *
+ * The head of the file says how many instructions ran: in all, "early" (below min, before the first
+ * event at or above it: firmware, the decompressor), "kernel" (at or above min), "user" (the rest).
+ * A block that an exception cuts short counts as a whole. With -icount the numbers repeat exactly.
+ *
+ * With several CPUs that run at once, additions to the same counter may get lost: then counts are
+ * lower bounds. What ran, and in which order, stays right.
+ *
+ * The file is complete or not there: it is written under another name first.
+ */
+#include "qemu_plugin_api.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+PLUGIN_EXPORT int qemu_plugin_version = PLUGIN_API_VERSION;
+
+/* One block of code. QEMU holds the address of its counter for as long as the guest runs. */
+struct block {
+	uint64_t start;
+	uint32_t bytes;
+	uint32_t instructions;
+	uint64_t count;
+};
+
+/* Blocks are allocated in chunks, which never move. */
+#define CHUNK 4096
+
+static struct block **chunks;
+static uint32_t chunk_room;
+static uint32_t block_count;
+
+/* An open-addressing table: index of a block plus one, or zero. Its size is a power of two. */
+static uint32_t *slots;
+static uint32_t slot_room;
+
+/* Instructions of blocks that are not kept: user programs'. */
+static uint64_t user_instructions;
+
+static uint64_t min_address;
+static bool seen_min;
+static bool failed;
+static char *out_path;
+
+/* Translations may happen on several CPUs at once. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void complain(const char *what)
+{
+	/* Once: the same cause would say it again for each block. */
+	if (!failed)
+		fprintf(stderr, "trimtab_trace: %s: %s; no trace is written\n", what,
+			strerror(errno));
+	failed = true;
+}
+
+static struct block *block_at(uint32_t index)
+{
+	return &chunks[index / CHUNK][index % CHUNK];
+}
+
+static uint32_t hash(uint64_t start, uint32_t bytes)
+{
+	return (uint32_t)(((start ^ ((uint64_t)bytes << 48)) * 0x9e3779b97f4a7c15ull) >> 32);
+}
+
+/* The slot that holds this block, or the empty one where it belongs. */
+static uint32_t *slot_for(uint64_t start, uint32_t bytes)
+{
+	uint32_t slot = hash(start, bytes) & (slot_room - 1);
+
+	while (slots[slot] != 0) {
+		const struct block *block = block_at(slots[slot] - 1);
+
+		if (block->start == start && block->bytes == bytes)
+			break;
+		slot = (slot + 1) & (slot_room - 1);
+	}
+	return &slots[slot];
+}
+
+static bool grow_slots(void)
+{
+	uint32_t room = slot_room ? slot_room * 2 : 1u << 16;
+	uint32_t *more = calloc(room, sizeof(*more));
+
+	if (!more)
+		return false;
+	free(slots);
+	slots = more;
+	slot_room = room;
+	for (uint32_t index = 0; index < block_count; index++) {
+		const struct block *block = block_at(index);
+
+		*slot_for(block->start, block->bytes) = index + 1;
+	}
+	return true;
+}
+
+static struct block *add_block(uint64_t start, uint32_t bytes, uint32_t instructions)
+{
+	struct block *block;
+
+	if (block_count % CHUNK == 0) {
+		uint32_t chunk = block_count / CHUNK;
+
+		if (chunk == chunk_room) {
+			uint32_t room = chunk_room ? chunk_room * 2 : 64;
+			struct block **more = realloc(chunks, room * sizeof(*chunks));
+
+			if (!more)
+				return NULL;
+			chunks = more;
+			chunk_room = room;
+		}
+		chunks[chunk] = calloc(CHUNK, sizeof(**chunks));
+		if (!chunks[chunk])
+			return NULL;
+	}
+	block = block_at(block_count++);
+	block->start = start;
+	block->bytes = bytes;
+	block->instructions = instructions;
+	return block;
+}
+
+/* The entry of a block, the same one each time it is translated again; NULL without memory. */
+static struct block *entry(uint64_t start, uint32_t bytes, uint32_t instructions)
+{
+	uint32_t *slot;
+	struct block *block;
+
+	/* A table that is three quarters full gets slow. */
+	if ((uint64_t)block_count * 4 >= (uint64_t)slot_room * 3 && !grow_slots())
+		return NULL;
+	slot = slot_for(start, bytes);
+	if (*slot != 0)
+		return block_at(*slot - 1);
+	block = add_block(start, bytes, instructions);
+	if (block)
+		*slot = block_count;
+	return block;
+}
+
+static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	uint64_t start = qemu_plugin_tb_vaddr(tb);
+	size_t instructions = qemu_plugin_tb_n_insns(tb);
+	struct block *block;
+	uint64_t bytes;
+
+	(void)id;
+	if (instructions == 0)
+		return;
+
+	pthread_mutex_lock(&lock);
+	if (start >= min_address)
+		seen_min = true;
+	if (start < min_address && seen_min) {
+		pthread_mutex_unlock(&lock);
+		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64,
+							 &user_instructions, instructions);
+		return;
+	}
+	{
+		/* A block is contiguous: it ends where its last instruction does. */
+		struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, instructions - 1);
+
+		bytes = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - start;
+	}
+	block = entry(start, (uint32_t)bytes, (uint32_t)instructions);
+	if (!block)
+		complain("cannot remember a block");
+	pthread_mutex_unlock(&lock);
+
+	if (block)
+		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64,
+							 &block->count, 1);
+}
+
+static bool write_trace(FILE *file)
+{
+	uint64_t early = 0;
+	uint64_t kernel = 0;
+
+	for (uint32_t index = 0; index < block_count; index++) {
+		const struct block *block = block_at(index);
+		uint64_t ran = block->count * block->instructions;
+
+		if (block->start < min_address)
+			early += ran;
+		else
+			kernel += ran;
+	}
+	fprintf(file, "trimtab-trace 1\nsource qemu-plugin\n");
+	fprintf(file, "instructions %" PRIu64 "\n", early + kernel + user_instructions);
+	fprintf(file, "instructions-early %" PRIu64 "\n", early);
+	fprintf(file, "instructions-kernel %" PRIu64 "\n", kernel);
+	fprintf(file, "instructions-user %" PRIu64 "\n", user_instructions);
+	fprintf(file, "events\n");
+	for (uint32_t index = 0; index < block_count; index++) {
+		const struct block *block = block_at(index);
+
+		/* Some blocks are translated and then never run. */
+		if (block->count > 0)
+			fprintf(file, "%" PRIx64 " %" PRIu32 " %" PRIu64 "\n", block->start,
+				block->bytes, block->count);
+	}
+	return !ferror(file);
+}
+
+static void ended(qemu_plugin_id_t id, void *userdata)
+{
+	char *partial = NULL;
+	size_t room = strlen(out_path) + sizeof(".tmp");
+	FILE *file;
+	bool good;
+
+	(void)id;
+	(void)userdata;
+	pthread_mutex_lock(&lock);
+	if (failed)
+		goto out;
+	partial = malloc(room);
+	if (!partial) {
+		complain("cannot write the trace");
+		goto out;
+	}
+	snprintf(partial, room, "%s.tmp", out_path);
+	file = fopen(partial, "w");
+	if (!file) {
+		complain(partial);
+		goto out;
+	}
+	good = write_trace(file);
+	/* A full disk may show only here. */
+	if (fclose(file) != 0 || !good || rename(partial, out_path) != 0) {
+		complain(out_path);
+		unlink(partial);
+	}
+out:
+	free(partial);
+	pthread_mutex_unlock(&lock);
+}
+
+/* The value of argument KEY=VALUE, or NULL. */
+static const char *value_of(const char *argument, const char *key)
+{
+	size_t length = strlen(key);
+
+	if (strncmp(argument, key, length) != 0 || argument[length] != '=')
+		return NULL;
+	return argument + length + 1;
+}
+
+PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
+				      char **argv)
+{
+	(void)info;
+	for (int i = 0; i < argc; i++) {
+		const char *value;
+
+		if ((value = value_of(argv[i], "out"))) {
+			free(out_path);
+			out_path = strdup(value);
+		} else if ((value = value_of(argv[i], "min"))) {
+			char *end;
+
+			errno = 0;
+			min_address = strtoull(value, &end, 16);
+			if (errno || end == value || *end != '\0') {
+				fprintf(stderr, "trimtab_trace: min=%s is not a hexadecimal address\n",
+					value);
+				return -1;
+			}
+		} else {
+			fprintf(stderr, "trimtab_trace: unknown argument %s; expected out=FILE or min=ADDRESS\n",
+				argv[i]);
+			return -1;
+		}
+	}
+	if (!out_path) {
+		fprintf(stderr, "trimtab_trace: say where to write the trace with out=FILE\n");
+		return -1;
+	}
+	/* An old trace must not pass for this boot's. */
+	if (unlink(out_path) != 0 && errno != ENOENT) {
+		fprintf(stderr, "trimtab_trace: cannot replace %s: %s\n", out_path, strerror(errno));
+		return -1;
+	}
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+	qemu_plugin_register_atexit_cb(id, ended, NULL);
+	return 0;
+}
