@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self as std_io, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::WorkError;
@@ -11,13 +12,20 @@ use super::error::io;
 const MANY: usize = 64;
 
 /// Writes a file so that after a crash it holds either what it held before or all of `bytes`.
+/// A device or pipe (`/dev/null`) is written to as it is.
 ///
 /// # Errors
 /// [`WorkError::Io`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), WorkError> {
     let directory = parent(path);
     let write = || -> std_io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        if path.metadata().is_ok_and(|data| !data.is_file()) {
+            return fs::write(path, bytes);
+        }
+        let mut file = tempfile::Builder::new()
+            // As any new file, less the umask; temporary files would be for their owner only.
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(directory)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path)?;
@@ -75,4 +83,30 @@ pub(super) fn remove(directory: &Path) -> Result<(), WorkError> {
 
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_readable_by_others() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("result.json");
+        write_whole(&path, b"a long first version").unwrap();
+        write_whole(&path, b"short").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"short");
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
+        fs::write(root.path().join("usual"), "").unwrap();
+        assert_eq!(mode(&path), mode(&root.path().join("usual")));
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2, "nothing is left over");
+    }
+
+    #[test]
+    fn a_device_stays_a_device() {
+        write_whole(Path::new("/dev/null"), b"gone").unwrap();
+        assert!(!Path::new("/dev/null").metadata().unwrap().is_file());
+        let error = write_whole(Path::new("/nonexistent/file"), b"").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write /nonexistent/file: "), "{error}");
+    }
 }
