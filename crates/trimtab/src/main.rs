@@ -1,3 +1,7 @@
 //! The command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    trimtab::run()
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# The commands of this project; `make` lists them.
+
+# What `make demo` runs on; each can be given on the command line: make demo CONFIG=tiny
+CONFIG  ?= lab
+WORK    ?= work/demo
+OPTIONS ?=
+# How long `make fuzz` runs, all targets together.
+SECONDS ?= 60
+
+CARGO   ?= cargo
+TRIMTAB  = target/release/trimtab
+
+# Tests that need a built kernel share one, built on first use and kept for the next run.
+export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
+
+# Packages install while cargo builds: two cores have room for both. On a machine that does not
+# even have a C compiler the build has to wait for it.
+AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
+SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
+
+.PHONY: help demo test lint fuzz bench clean
+.PHONY: setup-demo setup-test build-demo build-test
+
+help:
+	@echo "make demo            fit a kernel to its boot: build, trace, lay out, relink, compare"
+	@echo "make test            all tests, with a small kernel built and booted"
+	@echo "make lint            formatting and clippy"
+	@echo "make fuzz SECONDS=20 fuzz the readers of foreign files"
+	@echo "make bench           benchmarks"
+	@echo "make clean           remove what was built; keeps work/, where the results are"
+
+demo:
+	@$(SIDE_BY_SIDE) setup-demo build-demo
+	@mkdir -p $(WORK)
+	$(TRIMTAB) fit kernel --config $(CONFIG) --work $(WORK) \
+		--json $(WORK)/fit.json --html $(WORK)/fit.html $(OPTIONS)
+
+test:
+	@$(SIDE_BY_SIDE) setup-test build-test
+	$(CARGO) test --workspace
+
+lint:
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+fuzz:
+	@scripts/fuzz $(SECONDS)
+
+bench:
+	$(CARGO) bench --workspace
+
+clean:
+	$(CARGO) clean
+	rm -rf fuzz/target
+
+setup-demo:
+	@./setup --for demo
+
+setup-test:
+	@./setup --for test
+
+build-demo: $(call AFTER_SETUP,demo)
+	@$(CARGO) build --release --package trimtab
+
+build-test: $(call AFTER_SETUP,test)
+	@$(CARGO) test --workspace --no-run --quiet

@@ -1,0 +1,31 @@
+//! The tools that verbs run or build with: which they are, where to find them, and what to install.
+
+mod error;
+mod llvm;
+mod query;
+mod table;
+mod toolbox;
+mod version;
+
+pub use error::ToolError;
+pub use llvm::Llvm;
+pub use table::{ALL, Probe, Tool, tool};
+pub use toolbox::{Found, Toolbox};
+pub use version::Version;
+
+/// Finds a tool of [`ALL`] by its name, in the directories of `PATH` and the usual places.
+///
+/// # Errors
+/// A [`ToolError`] that says what was found, what was expected and what to install.
+pub fn find(name: &str) -> Result<Found, ToolError> {
+    let tool = tool(name).ok_or_else(|| ToolError::Unknown { name: name.to_owned() })?;
+    Toolbox::from_env().find(tool)
+}
+
+/// The newest complete set of LLVM tools, found like [`find`] does.
+///
+/// # Errors
+/// A [`ToolError`] that says which part of which set is missing and what to install.
+pub fn llvm() -> Result<Llvm, ToolError> {
+    Toolbox::from_env().llvm()
+}

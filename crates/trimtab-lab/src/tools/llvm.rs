@@ -1,0 +1,163 @@
+//! LLVM, chosen as a set of one version: objects of one version's clang linked by another's lld
+//! mostly work, and then fail in ways that are hard to trace back to that.
+
+use std::path::{Path, PathBuf};
+
+use super::{Found, ToolError, Toolbox, Version};
+
+/// The oldest major version with all that the layout of functions and blocks needs.
+pub(super) const OLDEST: u32 = 15;
+/// The newest that was tried, and the one that is looked for first.
+const NEWEST: u32 = 22;
+
+/// The programs of the set that a kernel build calls.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("clang", "clang"),
+    ("ld.lld", "lld"),
+    ("llvm-ar", "llvm"),
+    ("llvm-nm", "llvm"),
+    ("llvm-objcopy", "llvm"),
+    ("llvm-objdump", "llvm"),
+    ("llvm-readelf", "llvm"),
+    ("llvm-strip", "llvm"),
+];
+
+/// A complete set of LLVM tools of one version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Llvm {
+    /// Version of clang, and so of the set.
+    pub version: Version,
+    naming: Naming,
+    directory: PathBuf,
+}
+
+/// How the programs of a set are told from those of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Naming {
+    /// `clang-22`, in a directory of `PATH`.
+    Suffix(String),
+    /// `clang`, in a directory of its own.
+    Directory,
+    /// `clang`, in a directory of `PATH`: the system's only version.
+    Plain,
+}
+
+impl Llvm {
+    /// What to give kbuild as `LLVM=`: `-22`, `/usr/lib/llvm-22/bin/` or `1`.
+    pub fn kbuild_value(&self) -> String {
+        match &self.naming {
+            Naming::Suffix(suffix) => suffix.clone(),
+            Naming::Directory => format!("{}/", self.directory.display()),
+            Naming::Plain => "1".to_owned(),
+        }
+    }
+
+    /// Path of a program of the set by its plain name: `clang`, `ld.lld`, `llvm-nm`.
+    pub fn program(&self, name: &str) -> PathBuf {
+        match &self.naming {
+            Naming::Suffix(suffix) => self.directory.join(format!("{name}{suffix}")),
+            Naming::Directory | Naming::Plain => self.directory.join(name),
+        }
+    }
+
+    /// Path of clang.
+    pub fn clang(&self) -> PathBuf {
+        self.program("clang")
+    }
+
+    /// Path of lld as the linker of ELF files.
+    pub fn lld(&self) -> PathBuf {
+        self.program("ld.lld")
+    }
+}
+
+/// The newest complete set, from [`NEWEST`] down; after those the one without a version in its
+/// name, which may be newer or older.
+pub(super) fn find(toolbox: &Toolbox) -> Result<Llvm, ToolError> {
+    let mut problem = None;
+    for major in (OLDEST..=NEWEST).rev() {
+        let suffix = format!("-{major}");
+        let own = toolbox.absolute(&format!("/usr/lib/llvm-{major}/bin"));
+        let places = toolbox
+            .directory_of(&format!("clang{suffix}"))
+            .map(|directory| (directory, Naming::Suffix(suffix)))
+            .into_iter()
+            .chain(own.map(|directory| (directory, Naming::Directory)));
+        for (directory, naming) in places {
+            match complete(toolbox, directory, naming, Some(major)) {
+                Ok(set) => return Ok(set),
+                // The first is the newest, so the one that is best completed.
+                Err(error) => _ = problem.get_or_insert(error),
+            }
+        }
+    }
+    if let Some(directory) = toolbox.directory_of("clang") {
+        match complete(toolbox, directory, Naming::Plain, None) {
+            Ok(set) => return Ok(set),
+            Err(error) => _ = problem.get_or_insert(error),
+        }
+    }
+    let (problem, major) = problem.unwrap_or_else(|| {
+        (format!("found neither clang-{NEWEST} to clang-{OLDEST} nor clang"), NEWEST)
+    });
+    let packages = ["clang", "lld", "llvm"].map(|part| format!("{part}-{major}")).to_vec();
+    Err(ToolError::Llvm { problem, minimum: OLDEST, packages })
+}
+
+/// The set in `directory`, or what is wrong with it and the major version to install instead.
+fn complete(
+    toolbox: &Toolbox,
+    directory: PathBuf,
+    naming: Naming,
+    major: Option<u32>,
+) -> Result<Llvm, (String, u32)> {
+    let mut set = Llvm { version: Version::new(&[]), naming, directory };
+    let clang = set.clang();
+    let version = version_of(toolbox, &clang).map_err(|said| {
+        (
+            format!("{} was asked for its version and said \"{said}\"", clang.display()),
+            major.unwrap_or(NEWEST),
+        )
+    })?;
+    if version.major() < OLDEST || major.is_some_and(|major| major != version.major()) {
+        let wanted = major.map_or_else(|| format!("{OLDEST} or newer"), |major| major.to_string());
+        return Err((
+            format!("{} is version {version}, expected {wanted}", clang.display()),
+            major.unwrap_or(NEWEST),
+        ));
+    }
+    set.version = version;
+    let install = major.unwrap_or(NEWEST);
+    if let Some((name, _)) = PROGRAMS.iter().find(|(name, _)| !set.program(name).is_file()) {
+        let (clang, program) = (clang.display(), set.program(name));
+        return Err((format!("{clang} is there but {} is not", program.display()), install));
+    }
+    let lld = set.lld();
+    match version_of(toolbox, &lld) {
+        Ok(found) if found.major() == set.version.major() => Ok(set),
+        Ok(found) => Err((
+            format!(
+                "{} is version {found} but {} is version {}",
+                lld.display(),
+                clang.display(),
+                set.version
+            ),
+            install,
+        )),
+        Err(said) => Err((
+            format!("{} was asked for its version and said \"{said}\"", lld.display()),
+            install,
+        )),
+    }
+}
+
+fn version_of(toolbox: &Toolbox, path: &Path) -> Result<Version, String> {
+    let said = toolbox.ask(path, &["--version"])?;
+    Version::find(&said, "").ok_or_else(|| said.lines().next().unwrap_or_default().to_owned())
+}
+
+impl From<&Llvm> for Found {
+    fn from(set: &Llvm) -> Self {
+        Self { path: set.clang(), version: Some(set.version.clone()) }
+    }
+}

@@ -1,0 +1,139 @@
+//! The table of tools.
+
+/// How to see whether a tool is there.
+#[derive(Debug, Clone, Copy)]
+pub enum Probe {
+    /// A command, by the first of these names (or absolute paths) that is new enough.
+    Command {
+        /// Names to look for, best first.
+        candidates: &'static [&'static str],
+        /// Arguments that make it print its version.
+        arguments: &'static [&'static str],
+        /// What stands right before the version; empty: the first number with a dot is it.
+        marker: &'static str,
+    },
+    /// A file at one of these places, best first: a library's header or a package of sources.
+    File(&'static [&'static str]),
+    /// The LLVM tools, of one version: see [`super::Llvm`].
+    Llvm,
+}
+
+/// One row: something that trimtab does not bring along.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    /// What it is called in messages and in `trimtab doctor`.
+    pub name: &'static str,
+    /// How to look for it.
+    pub probe: Probe,
+    /// The oldest version that works; empty: any.
+    pub minimum: &'static [u32],
+    /// The Debian packages that hold it.
+    pub packages: &'static [&'static str],
+    /// The verbs that cannot work without it. The name `tests` stands for `make test`.
+    pub needed_by: &'static [&'static str],
+}
+
+/// The tool of this name.
+pub fn tool(name: &str) -> Option<&'static Tool> {
+    ALL.iter().find(|tool| tool.name == name)
+}
+
+const FIT: &[&str] = &["fit kernel"];
+const FIT_TRACE: &[&str] = &["fit kernel", "trace"];
+const TESTS: &[&str] = &["tests"];
+
+const VERSION: &[&str] = &["--version"];
+
+/// All tools. Minimum versions are those that the kernel's own documentation of 6.12 asks for, and
+/// the oldest QEMU that the tracing plugin was run in.
+pub const ALL: &[Tool] = &[
+    Tool {
+        name: "llvm",
+        probe: Probe::Llvm,
+        minimum: &[super::llvm::OLDEST],
+        packages: &["clang-22", "lld-22", "llvm-22"],
+        needed_by: FIT,
+    },
+    command("gcc", &["gcc"], &[5, 1], &["gcc", "libc6-dev"], FIT_TRACE),
+    command("make", &["make", "gmake"], &[3, 82], &["make"], FIT),
+    command("flex", &["flex"], &[2, 5, 35], &["flex"], FIT),
+    command("bison", &["bison"], &[2, 0], &["bison"], FIT),
+    command("bc", &["bc"], &[1, 6, 95], &["bc"], FIT),
+    command("perl", &["perl"], &[5], &["perl"], FIT),
+    command("python3", &["python3"], &[3, 5], &["python3"], FIT),
+    command("patch", &["patch"], &[], &["patch"], FIT),
+    command("cpio", &["cpio"], &[], &["cpio"], FIT),
+    command("xz", &["xz"], &[], &["xz-utils"], FIT),
+    command("tar", &["tar"], &[], &["tar"], FIT),
+    Tool {
+        name: "libelf",
+        probe: Probe::File(&["/usr/include/gelf.h", "/usr/local/include/gelf.h"]),
+        minimum: &[],
+        packages: &["libelf-dev"],
+        needed_by: FIT,
+    },
+    Tool {
+        name: "libssl",
+        probe: Probe::File(&[
+            "/usr/include/openssl/opensslv.h",
+            "/usr/local/include/openssl/opensslv.h",
+        ]),
+        minimum: &[],
+        packages: &["libssl-dev"],
+        needed_by: FIT,
+    },
+    Tool {
+        name: "linux-source-6.12",
+        probe: Probe::File(&["/usr/src/linux-source-6.12.tar.xz"]),
+        minimum: &[],
+        packages: &["linux-source-6.12"],
+        needed_by: FIT,
+    },
+    command("qemu", &["qemu-system-x86_64"], &[7, 2], &["qemu-system-x86"], FIT_TRACE),
+    Tool {
+        name: "busybox",
+        probe: Probe::Command {
+            candidates: &["busybox", "/bin/busybox"],
+            arguments: &[],
+            marker: "BusyBox v",
+        },
+        minimum: &[1, 30],
+        packages: &["busybox-static"],
+        needed_by: FIT_TRACE,
+    },
+    Tool {
+        name: "linux-source-6.1",
+        probe: Probe::File(&["/usr/src/linux-source-6.1.tar.xz"]),
+        minimum: &[],
+        packages: &["linux-source-6.1"],
+        needed_by: TESTS,
+    },
+    command("gold", &["ld.gold", "gold"], &[], &["binutils"], TESTS),
+    command("gnu-ld", &["ld.bfd"], &[], &["binutils"], TESTS),
+    command("chromium", &["chromium", "chromium-browser"], &[], &["chromium"], TESTS),
+];
+
+/// A command that prints its version when asked with `--version`.
+const fn command(
+    name: &'static str,
+    candidates: &'static [&'static str],
+    minimum: &'static [u32],
+    packages: &'static [&'static str],
+    needed_by: &'static [&'static str],
+) -> Tool {
+    let probe = Probe::Command { candidates, arguments: VERSION, marker: "" };
+    Tool { name, probe, minimum, packages, needed_by }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_rows_complete() {
+        for (index, row) in ALL.iter().enumerate() {
+            assert_eq!(ALL.iter().position(|other| other.name == row.name), Some(index));
+            assert!(!row.packages.is_empty() && !row.needed_by.is_empty(), "{}", row.name);
+        }
+    }
+}

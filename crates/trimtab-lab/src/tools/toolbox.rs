@@ -1,0 +1,130 @@
+//! Where tools are looked for, and the looking.
+
+use std::env;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{Llvm, Probe, Tool, ToolError, Version, llvm, query};
+
+/// A tool that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its version; none where it does not say (a file, or any version will do).
+    pub version: Option<Version>,
+}
+
+/// The directories in which tools are looked for.
+#[derive(Debug, Clone)]
+pub struct Toolbox {
+    directories: Vec<PathBuf>,
+    root: PathBuf,
+}
+
+impl Toolbox {
+    /// The directories of `PATH`, then those of the system's administrator, which are not in every
+    /// user's `PATH`.
+    pub fn from_env() -> Self {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let directories = env::split_paths(&path)
+            .filter(|directory| directory.is_absolute())
+            .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
+            .collect();
+        Self { directories, root: PathBuf::from("/") }
+    }
+
+    /// These directories only; absolute paths in the table are taken as below `root`.
+    pub fn new(directories: Vec<PathBuf>, root: PathBuf) -> Self {
+        Self { directories, root }
+    }
+
+    /// Looks for a tool. A candidate that is too old or broken is passed over for a later one.
+    ///
+    /// # Errors
+    /// A [`ToolError`] on the best candidate there was.
+    pub fn find(&self, tool: &Tool) -> Result<Found, ToolError> {
+        let packages = || tool.packages.iter().map(|name| (*name).to_owned()).collect();
+        let missing = |looked_for: &[&str]| ToolError::Missing {
+            name: tool.name.to_owned(),
+            looked_for: looked_for.join(", "),
+            packages: packages(),
+        };
+        let (candidates, arguments, marker) = match tool.probe {
+            Probe::Llvm => return self.llvm().map(|set| Found::from(&set)),
+            Probe::File(places) => {
+                return places
+                    .iter()
+                    .filter_map(|place| self.absolute(place))
+                    .next()
+                    .map(|path| Found { path, version: None })
+                    .ok_or_else(|| missing(places));
+            }
+            Probe::Command { candidates, arguments, marker } => (candidates, arguments, marker),
+        };
+        let minimum = Version::new(tool.minimum);
+        let mut worst = None;
+        for path in candidates.iter().filter_map(|name| self.command(name)) {
+            let said = self.ask(&path, arguments);
+            let version = said.as_ref().ok().and_then(|said| Version::find(said, marker));
+            let error = match version {
+                Some(found) if found < minimum => ToolError::TooOld {
+                    name: tool.name.to_owned(),
+                    path,
+                    found,
+                    minimum: minimum.clone(),
+                    packages: packages(),
+                },
+                None if !tool.minimum.is_empty() => ToolError::NoVersion {
+                    name: tool.name.to_owned(),
+                    path,
+                    said: first_line(&said.unwrap_or_else(|why| why)),
+                    minimum: minimum.clone(),
+                    packages: packages(),
+                },
+                version => return Ok(Found { path, version }),
+            };
+            worst.get_or_insert(error);
+        }
+        Err(worst.unwrap_or_else(|| missing(candidates)))
+    }
+
+    /// The newest complete set of LLVM tools.
+    ///
+    /// # Errors
+    /// [`ToolError::Llvm`], which says what is missing from the set that comes closest.
+    pub fn llvm(&self) -> Result<Llvm, ToolError> {
+        llvm::find(self)
+    }
+
+    /// What a tool says when asked for its version, or why it says nothing.
+    pub(super) fn ask(&self, path: &Path, arguments: &[&str]) -> Result<String, String> {
+        query::ask(path, arguments).map_err(|error| error.to_string())
+    }
+
+    /// The path of a command, by its name or by its absolute path.
+    fn command(&self, name: &str) -> Option<PathBuf> {
+        if name.starts_with('/') {
+            return self.absolute(name).filter(|path| is_executable(path));
+        }
+        self.directory_of(name).map(|directory| directory.join(name))
+    }
+
+    /// The first directory that has a command of this name.
+    pub(super) fn directory_of(&self, name: &str) -> Option<PathBuf> {
+        self.directories.iter().find(|directory| is_executable(&directory.join(name))).cloned()
+    }
+
+    /// An absolute path below the root, where it exists.
+    pub(super) fn absolute(&self, path: &str) -> Option<PathBuf> {
+        Some(self.root.join(path.trim_start_matches('/'))).filter(|path| path.exists())
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(120).collect()
+}

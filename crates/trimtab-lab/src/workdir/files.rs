@@ -1,0 +1,112 @@
+//! Files and directories that are there whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self as std_io, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::WorkError;
+use super::error::io;
+
+/// From this many files on, one sync of the whole file system is faster than one for each.
+const MANY: usize = 64;
+
+/// Writes a file so that after a crash it holds either what it held before or all of `bytes`.
+/// A device or pipe (`/dev/null`) is written to as it is.
+///
+/// # Errors
+/// [`WorkError::Io`].
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), WorkError> {
+    let directory = parent(path);
+    let write = || -> std_io::Result<()> {
+        if path.metadata().is_ok_and(|data| !data.is_file()) {
+            return fs::write(path, bytes);
+        }
+        let mut file = tempfile::Builder::new()
+            // As any new file, less the umask; temporary files would be for their owner only.
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(directory)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        File::open(directory)?.sync_all()
+    };
+    write().map_err(io("write", path))
+}
+
+/// Brings a directory with all that is in it to the disk.
+pub(super) fn sync(directory: &Path) -> Result<(), WorkError> {
+    let mut paths = Vec::new();
+    if collect(directory, &mut paths).map_err(io("read", directory))? {
+        for path in &paths {
+            File::open(path).and_then(|file| file.sync_all()).map_err(io("sync", path))?;
+        }
+        return Ok(());
+    }
+    let file = File::open(directory).map_err(io("open", directory))?;
+    nix::unistd::syncfs(&file).map_err(|errno| io("sync", directory)(errno.into()))
+}
+
+/// Collects what is in a directory, and itself; false as soon as that is [`MANY`].
+fn collect(directory: &Path, paths: &mut Vec<PathBuf>) -> std_io::Result<bool> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() && !collect(&entry.path(), paths)? {
+            return Ok(false);
+        }
+        if kind.is_file() {
+            paths.push(entry.path());
+        }
+        if paths.len() >= MANY {
+            return Ok(false);
+        }
+    }
+    paths.push(directory.to_owned());
+    Ok(true)
+}
+
+/// Renames, and brings the new name to the disk.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), WorkError> {
+    fs::rename(from, to).map_err(io("rename", from))?;
+    let directory = parent(to);
+    File::open(directory).and_then(|file| file.sync_all()).map_err(io("sync", directory))
+}
+
+/// Removes a directory with all that is in it; fine where there is none.
+pub(super) fn remove(directory: &Path) -> Result<(), WorkError> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io("remove", directory)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_readable_by_others() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("result.json");
+        write_whole(&path, b"a long first version").unwrap();
+        write_whole(&path, b"short").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"short");
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
+        fs::write(root.path().join("usual"), "").unwrap();
+        assert_eq!(mode(&path), mode(&root.path().join("usual")));
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2, "nothing is left over");
+    }
+
+    #[test]
+    fn a_device_stays_a_device() {
+        write_whole(Path::new("/dev/null"), b"gone").unwrap();
+        assert!(!Path::new("/dev/null").metadata().unwrap().is_file());
+        let error = write_whole(Path::new("/nonexistent/file"), b"").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write /nonexistent/file: "), "{error}");
+    }
+}

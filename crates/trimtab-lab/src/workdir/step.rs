@@ -1,0 +1,113 @@
+//! One step: done before, or to be built.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::io;
+use super::files::{remove, rename, sync, write_whole};
+use super::{BUILDING, STEPS, WorkError};
+use crate::cache::Key;
+
+/// In a step that is done: what it depended on. Its being there is what makes a resumable step
+/// done, so it is written last.
+const DONE: &str = ".trimtab-step.json";
+
+/// Whether a step has to be done.
+#[derive(Debug)]
+#[must_use]
+pub enum Step {
+    /// It was done before, with all that it depends on the same; its directory.
+    Done(PathBuf),
+    /// It is to be built.
+    Todo(Building),
+}
+
+/// A step that is being built. Dropped without [`Building::finish`] it does not count: what was
+/// built is removed, unless the step is resumable.
+#[derive(Debug)]
+#[must_use]
+pub struct Building {
+    directory: PathBuf,
+    done: PathBuf,
+    key: Key,
+    resumed: bool,
+}
+
+impl Building {
+    /// Where to build; a directory that exists.
+    pub fn path(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Whether an earlier run has begun this step and left its work here.
+    pub fn resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// Makes the step done, and gives the directory where it is from now on.
+    ///
+    /// # Errors
+    /// [`WorkError::Io`]; the step is not done then.
+    pub fn finish(self) -> Result<PathBuf, WorkError> {
+        let mark = serde_json::to_vec_pretty(&self.key)
+            .map_err(|error| io("write", &self.directory)(std::io::Error::other(error)))?;
+        if self.in_place() {
+            // First all that was built, then the mark: it must not be on the disk before the rest.
+            sync(&self.directory)?;
+            write_whole(&self.directory.join(DONE), &mark)?;
+        } else {
+            write_whole(&self.directory.join(DONE), &mark)?;
+            sync(&self.directory)?;
+            rename(&self.directory, &self.done)?;
+        }
+        Ok(self.done.clone())
+    }
+
+    fn in_place(&self) -> bool {
+        self.directory == self.done
+    }
+}
+
+impl Drop for Building {
+    fn drop(&mut self) {
+        if !self.in_place() {
+            // After `finish` it is gone already; otherwise the next start tries again.
+            let _ = remove(&self.directory);
+        }
+    }
+}
+
+pub(super) fn whole(root: &Path, name: &str, key: &Key) -> Result<Step, WorkError> {
+    let name = directory_name(name, key)?;
+    let done = root.join(STEPS).join(&name);
+    if done.join(DONE).exists() {
+        return Ok(Step::Done(done));
+    }
+    let directory = root.join(BUILDING).join(&name);
+    // A directory without the mark was damaged by hand; one that is in our way would make the
+    // rename fail after all the work.
+    remove(&done)?;
+    remove(&directory)?;
+    fs::create_dir(&directory).map_err(io("make", &directory))?;
+    Ok(Step::Todo(Building { directory, done, key: key.clone(), resumed: false }))
+}
+
+pub(super) fn resumable(root: &Path, name: &str, key: &Key) -> Result<Step, WorkError> {
+    let done = root.join(STEPS).join(directory_name(name, key)?);
+    if done.join(DONE).exists() {
+        return Ok(Step::Done(done));
+    }
+    let resumed = done.exists();
+    fs::create_dir_all(&done).map_err(io("make", &done))?;
+    Ok(Step::Todo(Building { directory: done.clone(), done, key: key.clone(), resumed }))
+}
+
+/// The name with enough of the hash to tell steps apart.
+fn directory_name(name: &str, key: &Key) -> Result<String, WorkError> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || !name.chars().all(fits) {
+        return Err(WorkError::Name { name: name.to_owned() });
+    }
+    let hash = key.hash();
+    Ok(format!("{name}-{}", hash.get(..16).unwrap_or(&hash)))
+}

@@ -1,0 +1,111 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::verbs::{check, doctor, fit, order, pages, report, trace};
+
+/// Fits Linux to the machine it runs on: traces what really executes, decides where code should
+/// go, builds it that way, and proves the effect by running it again.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, 1 failed, 2 bad usage, 130 stopped by Ctrl-C."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What a person wants done.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Say what this machine has, what is missing, and the command that installs it
+    Doctor(doctor::Options),
+    /// Build, trace, lay out, relink, run again, compare
+    Fit {
+        /// What to fit.
+        #[command(subcommand)]
+        what: fit::What,
+    },
+    /// Trace the boot of a kernel
+    Trace(trace::Options),
+    /// Count the pages that a run touched, and the fewest it could have touched
+    Pages(pages::Options),
+    /// Write the order of functions that a linker is to follow
+    Order(order::Options),
+    /// Account for every line of an order in the program that was linked with it
+    Check(check::Options),
+    /// Show an experiment again
+    Report(report::Options),
+}
+
+impl Verb {
+    /// Does it.
+    ///
+    /// # Errors
+    /// Whatever made it impossible; see [`crate::failure`].
+    pub fn run(self) -> anyhow::Result<()> {
+        match self {
+            Self::Doctor(options) => doctor::run(&options),
+            Self::Fit { what: fit::What::Kernel(options) } => fit::kernel::run(&options),
+            Self::Trace(options) => trace::run(&options),
+            Self::Pages(options) => pages::run(&options),
+            Self::Order(options) => order::run(&options),
+            Self::Check(options) => check::run(&options),
+            Self::Report(options) => report::run(&options),
+        }
+    }
+}
+
+/// Where results go beside the terminal.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Outputs {
+    /// Also write the result as JSON to FILE; - writes it to standard output, alone
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Also write the report as one HTML page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// The work directory where none is given.
+pub const WORK: &str = "trimtab-work";
+
+/// The least share of a trace that has to be found in the program, where none is given.
+pub const MIN_COVERAGE: &str = "0.9";
+
+/// Reads a share: a number from 0 to 1.
+///
+/// # Errors
+/// What was expected instead.
+pub fn share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "expected a number from 0 to 1, such as 0.9 for 90 %".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_share_is_from_0_to_1() {
+        assert_eq!(share("0.9"), Ok(0.9));
+        for text in ["90", "-0.1", "NaN", "", "1.01"] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! How failures are told: one line that says what is wrong, then what to do about it.
+//!
+//! Verbs return [`anyhow::Error`]. The causes become one line; hints come from the errors of the
+//! lab, which know what to install or to free, and from [`Failure`].
+
+use std::process::ExitCode;
+
+use thiserror::Error;
+use trimtab_lab::store::StoreError;
+use trimtab_lab::tools::ToolError;
+use trimtab_lab::workdir::WorkError;
+
+/// A failure that the command itself found.
+#[derive(Debug, Clone, Error)]
+#[error("{message}")]
+pub struct Failure {
+    message: String,
+    hints: Vec<String>,
+    usage: bool,
+}
+
+impl Failure {
+    /// The job failed.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hints: Vec::new(), usage: false }
+    }
+
+    /// The command was given something that it cannot work with.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { usage: true, ..Self::new(message) }
+    }
+
+    /// Adds what the user can do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+/// Prints a failure on standard error and gives the exit code.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    let (text, code) = render(error);
+    eprint!("{text}");
+    ExitCode::from(code)
+}
+
+fn render(error: &anyhow::Error) -> (String, u8) {
+    let mut message = String::new();
+    let mut hints = Vec::new();
+    let mut code = 1;
+    for cause in error.chain() {
+        let text = one_line(&cause.to_string());
+        // Many errors already end with what caused them.
+        if message.is_empty() {
+            message = text;
+        } else if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
+        if let Some(failure) = cause.downcast_ref::<Failure>() {
+            hints.extend(failure.hints.iter().cloned());
+            if failure.usage {
+                code = 2;
+            }
+        }
+        hints.extend(cause.downcast_ref::<ToolError>().and_then(ToolError::hint));
+        hints.extend(cause.downcast_ref::<WorkError>().and_then(WorkError::hint));
+        hints.extend(cause.downcast_ref::<StoreError>().and_then(StoreError::hint));
+    }
+    let mut text = format!("trimtab: {message}\n");
+    for hint in hints {
+        text.push_str(&format!("  hint: {}\n", one_line(&hint)));
+    }
+    (text, code)
+}
+
+/// Some causes come from files or tools and hold line breaks.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn causes_make_one_line_and_hints_follow() {
+        let error = Err::<(), _>(Failure::new("it\nbroke").hint("mend it"))
+            .context("cannot fit the kernel")
+            .unwrap_err();
+        let (text, code) = render(&error);
+        assert_eq!(text, "trimtab: cannot fit the kernel: it broke\n  hint: mend it\n");
+        assert_eq!(code, 1);
+        assert_eq!(render(&Failure::usage("no").into()).1, 2);
+    }
+
+    #[test]
+    fn a_cause_is_not_said_twice() {
+        let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = WorkError::Io { action: "write", path: "x".into(), source };
+        let (text, _) = render(&error.into());
+        assert_eq!(text.matches("no storage space").count(), 1, "{text}");
+        assert!(text.contains("\n  hint: free some space"), "{text}");
+    }
+}

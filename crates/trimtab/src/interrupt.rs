@@ -1,0 +1,65 @@
+//! Ctrl-C: clean up, say that nothing is lost, exit with 130.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+type Cleanup = Box<dyn FnOnce() + Send>;
+
+static CLEANUPS: Mutex<Vec<Cleanup>> = Mutex::new(Vec::new());
+static RESUMABLE: AtomicBool = AtomicBool::new(false);
+
+/// Handles Ctrl-C and SIGTERM from now on. Call once. A second Ctrl-C, while cleaning up takes
+/// its time, ends the process at once.
+///
+/// # Errors
+/// That the system refuses to have its signals handled.
+pub fn install() -> anyhow::Result<()> {
+    handle().context("cannot prepare for Ctrl-C")
+}
+
+fn handle() -> std::io::Result<()> {
+    let again = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the first signal finds the flag down and raises it.
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, again.clone())?;
+        signal_hook::flag::register(signal, again.clone())?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    // The thread ends with the process.
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            stop(signal);
+        }
+    });
+    Ok(())
+}
+
+fn stop(signal: i32) {
+    let cleanups = std::mem::take(&mut *CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner));
+    for cleanup in cleanups.into_iter().rev() {
+        cleanup();
+    }
+    if RESUMABLE.load(Ordering::Relaxed) {
+        eprintln!("trimtab: stopped; the same command goes on where this one was");
+    } else {
+        eprintln!("trimtab: stopped");
+    }
+    // 130 for Ctrl-C, as shells have it. What is half done in a work directory is removed by the
+    // next run, so there is nothing to unwind.
+    std::process::exit(128 + signal);
+}
+
+/// Has `cleanup` done on Ctrl-C, before anything that was asked for earlier: processes are ended
+/// here, and the terminal is put in order. It runs on a thread of its own.
+pub fn on_stop(cleanup: impl FnOnce() + Send + 'static) {
+    CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(cleanup));
+}
+
+/// From now on, what is stopped can be resumed by the same command; the message says so.
+pub fn now_resumable() {
+    RESUMABLE.store(true, Ordering::Relaxed);
+}

@@ -1,0 +1,24 @@
+//! The command `trimtab`: arguments in, progress and results out. One file per verb, in [`verbs`];
+//! what a verb does is in the crates that it calls.
+
+pub mod cli;
+pub mod failure;
+pub mod interrupt;
+pub mod output;
+pub mod progress;
+pub mod verbs;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Parses the command line, does what it says, and reports how that went: 0 done, 1 failed, 2 bad
+/// usage, 130 stopped by Ctrl-C.
+pub fn run() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let done = interrupt::install().and_then(|()| cli.verb.run());
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}

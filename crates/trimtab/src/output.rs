@@ -1,0 +1,40 @@
+//! Results on standard output and in files.
+
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+use trimtab_lab::workdir::write_whole;
+
+/// Prints text. A reader that has seen enough (`trimtab ... | head`) is no error.
+///
+/// # Errors
+/// That standard output cannot be written to.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut output = io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a value as JSON to a file, whole or not at all; to standard output for `-`.
+///
+/// # Errors
+/// That it cannot be written.
+pub fn json(value: &impl Serialize, file: &Path) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    text.push('\n');
+    if is_standard_output(file) {
+        return print(&text);
+    }
+    Ok(write_whole(file, text.as_bytes())?)
+}
+
+/// Whether a file name means standard output.
+pub fn is_standard_output(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}

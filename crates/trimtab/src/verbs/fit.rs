@@ -1,0 +1,12 @@
+//! `trimtab fit`: the whole job, from source to proof.
+
+pub mod kernel;
+
+use clap::Subcommand;
+
+/// What to fit.
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// A kernel to its boot
+    Kernel(kernel::Options),
+}

@@ -1,0 +1,136 @@
+//! `trimtab report`: an experiment again, or the list of them.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use comfy_table::{Table, presets};
+use trimtab_lab::store::{FILE, Store, Stored, Summary, Which};
+
+use crate::cli::{self, Outputs};
+use crate::failure::Failure;
+use crate::output;
+
+/// Shows an experiment of the store: what was measured, and what it takes to repeat it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: draw the last experiment again, as a page
+
+    trimtab report latest --html fit.html")]
+pub struct Options {
+    /// Number of the experiment, or latest
+    #[arg(value_name = "ID|latest", default_value = "latest", value_parser = Chosen::from_str)]
+    pub experiment: Chosen,
+    /// Only list the experiments that there are
+    #[arg(long, conflicts_with = "html")]
+    pub list: bool,
+    /// The directory that the experiment worked in
+    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+/// An experiment by number, or the last one.
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen(pub Which);
+
+impl FromStr for Chosen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "latest" {
+            return Ok(Self(Which::Latest));
+        }
+        text.parse()
+            .ok()
+            .filter(|id| *id > 0)
+            .map(|id| Self(Which::Id(id)))
+            .ok_or_else(|| "expected latest, or a number from the list".to_owned())
+    }
+}
+
+/// Shows it.
+///
+/// # Errors
+/// A store that is not there or cannot be read, an experiment that is not in it, files that cannot
+/// be written.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let store = Store::open_existing(&options.work.join(FILE))?;
+    if options.list {
+        let list = store.list()?;
+        return match &options.outputs.json {
+            Some(file) => output::json(&list, file),
+            None => output::print(&table(&list)),
+        };
+    }
+    let stored = store.get(options.experiment.0)?;
+    if options.outputs.html.is_some() {
+        return Err(Failure::new("trimtab report --html is not built yet").into());
+    }
+    if let Some(file) = &options.outputs.json {
+        output::json(&stored.experiment.result, file)?;
+        if output::is_standard_output(file) {
+            return Ok(());
+        }
+    }
+    output::print(&repeat(&stored))
+}
+
+fn table(list: &[Summary]) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(["id", "finished", "verb", "command"]);
+    for line in list {
+        table.add_row([&line.id.to_string(), &line.finished, &line.verb, &shell(&line.command)]);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+/// What it takes to repeat an experiment.
+fn repeat(stored: &Stored) -> String {
+    let experiment = &stored.experiment;
+    let mut text = format!("experiment {}: {}\n", stored.id, experiment.verb);
+    text.push_str(&format!("  repeat with: {}\n", shell(&experiment.command)));
+    if let Some(seed) = experiment.seed {
+        text.push_str(&format!("  seed: {seed}\n"));
+    }
+    for (name, version) in &experiment.tools {
+        text.push_str(&format!("  {name}: {version}\n"));
+    }
+    for (name, hash) in &experiment.hashes {
+        text.push_str(&format!("  sha256 of {name}: {hash}\n"));
+    }
+    text
+}
+
+/// A command line that a shell reads back as it was.
+fn shell(arguments: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    let quoted = arguments.iter().map(|argument| {
+        if !argument.is_empty() && argument.chars().all(plain) {
+            argument.clone()
+        } else {
+            format!("'{}'", argument.replace('\'', r"'\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_can_be_pasted() {
+        let arguments = ["trimtab", "a b", "it's", ""].map(str::to_owned);
+        assert_eq!(shell(&arguments), r"trimtab 'a b' 'it'\''s' ''");
+    }
+
+    #[test]
+    fn experiments_are_chosen_by_number_or_as_latest() {
+        assert!(matches!("latest".parse(), Ok(Chosen(Which::Latest))));
+        assert!(matches!("7".parse(), Ok(Chosen(Which::Id(7)))));
+        assert!("0".parse::<Chosen>().is_err() && "last".parse::<Chosen>().is_err());
+    }
+}

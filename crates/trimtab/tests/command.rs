@@ -1,0 +1,215 @@
+//! The command from its outside: exit codes, messages, help, results.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command as Process, Stdio};
+use std::time::{Duration, SystemTime};
+
+use assert_cmd::Command;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use trimtab_lab::store::{Experiment, Store};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_trimtab");
+
+/// Exit code, standard output, standard error.
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn bad_usage_exits_2() {
+    for arguments in [
+        &[][..],
+        &["dance"],
+        &["fit"],
+        &["fit", "kernel", "--boots", "0"],
+        &["fit", "kernel", "--arch", "vax"],
+        &["pages", "vmlinux"],
+        &["pages", "vmlinux", "--trace", "t", "--min-coverage", "90"],
+        &["order", "vmlinux", "--trace", "t", "--linker", "mold", "-o", "x"],
+        &["report", "--list", "--html", "x"],
+        &["report", "last"],
+    ] {
+        let (code, output, error) = run(arguments);
+        assert_eq!((code, output.as_str()), (2, ""), "{arguments:?}");
+        assert!(error.contains("Usage: ") || error.contains("--help"), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn every_verb_helps_with_an_example() {
+    for verb in [
+        &["doctor"][..],
+        &["fit", "kernel"],
+        &["trace"],
+        &["pages"],
+        &["order"],
+        &["check"],
+        &["report"],
+    ] {
+        let (code, output, _) = run(&[verb, &["--help"]].concat());
+        assert_eq!(code, 0);
+        assert!(output.contains(&format!("    trimtab {}", verb.join(" "))), "{output}");
+        assert!(output.contains("Example: "), "{output}");
+        assert!(output.contains("--json"), "{output}");
+    }
+}
+
+#[test]
+fn fit_kernel_has_its_options_and_defaults() {
+    let (_, output, _) = run(&["fit", "kernel", "--help"]);
+    for text in [
+        "--source <TARBALL|DIR>",
+        "[default: lab]",
+        "[default: x86_64]",
+        "--boots <N>",
+        "[default: 30]",
+        "[default: plugin]",
+        "[default: clang]",
+        "[default: 0.9]",
+        "--html <FILE>",
+        "--seed <N>",
+    ] {
+        assert!(output.contains(text), "{text} is not in {output}");
+    }
+}
+
+#[test]
+fn doctor_prints_its_schema() {
+    let (code, output, error) = run(&["doctor", "--json"]);
+    let result: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(result["schema"], "trimtab.doctor/1");
+    assert_eq!(code == 0, result["ok"] == true, "{error}");
+    let tools = result["tools"].as_array().unwrap();
+    for name in ["llvm", "qemu", "linux-source-6.12", "busybox"] {
+        assert!(tools.iter().any(|tool| tool["name"] == name), "{name}");
+    }
+    for tool in tools {
+        for key in ["name", "needed_by", "found", "version", "wanted", "ok", "install"] {
+            assert!(tool.get(key).is_some(), "{key}: {tool}");
+        }
+        assert_eq!(tool["ok"] == true, tool["install"].is_null(), "{tool}");
+    }
+    assert!(result["machine"]["cores"].as_u64().unwrap() > 0);
+    assert!(result["machine"]["disk_free_bytes"].as_u64().is_some());
+}
+
+#[test]
+fn doctor_says_what_is_missing_and_how_to_get_it() {
+    let root = tempfile::tempdir().unwrap();
+    let qemu = root.path().join("qemu-system-x86_64");
+    fs::write(&qemu, "#!/bin/sh\necho QEMU emulator version 4.2.0\n").unwrap();
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    let file = root.path().join("doctor.json");
+    let output = Command::new(PROGRAM)
+        .args(["doctor", "--json"])
+        .arg(&file)
+        .env("PATH", root.path())
+        .assert()
+        .code(1)
+        .get_output()
+        .clone();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("is version 4.2.0, expected 7.2 or newer"), "{table}");
+    assert!(table.contains("flex is missing: looked for flex"), "{table}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("missing for trimtab fit kernel\n  hint: as root, run: "), "{error}");
+    assert!(error.contains(" qemu-system-x86"), "{error}");
+    let result: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let row = result["tools"].as_array().unwrap().iter().find(|row| row["name"] == "qemu").unwrap();
+    assert_eq!((&row["version"], &row["ok"]), (&json!("4.2.0"), &json!(false)));
+    assert_eq!(row["install"], "apt-get install --no-install-recommends qemu-system-x86");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let mut child = Process::new(PROGRAM)
+        .arg("doctor")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(!String::from_utf8(output.stderr).unwrap().contains("panicked"));
+}
+
+#[test]
+fn ctrl_c_exits_130_with_one_line() {
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        let root = tempfile::tempdir().unwrap();
+        let slow = root.path().join("make");
+        let started = root.path().join("started");
+        fs::write(&slow, format!("#!/bin/sh\n: > {}\nexec /bin/sleep 9\n", started.display()))
+            .unwrap();
+        fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
+        let child = Process::new(PROGRAM)
+            .arg("doctor")
+            .env("PATH", root.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while !started.exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code));
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "trimtab: stopped\n");
+    }
+}
+
+#[test]
+fn report_without_experiments_says_what_to_do() {
+    let root = tempfile::tempdir().unwrap();
+    let (code, output, error) = run(&["report", "--work", root.path().to_str().unwrap()]);
+    assert_eq!((code, output.as_str()), (1, ""));
+    assert!(error.starts_with("trimtab: there are no experiments yet: "), "{error}");
+    assert!(error.contains("\n  hint: run trimtab fit kernel first"), "{error}");
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0, "nothing was made");
+}
+
+#[test]
+fn report_lists_and_shows_experiments() {
+    let root = tempfile::tempdir().unwrap();
+    let work = root.path().to_str().unwrap();
+    let mut store = Store::open(&root.path().join("experiments.sqlite")).unwrap();
+    for verb in ["fit kernel", "pages"] {
+        let experiment = Experiment {
+            finished: SystemTime::UNIX_EPOCH + Duration::from_secs(1_738_324_800),
+            verb: verb.to_owned(),
+            command: vec!["trimtab".to_owned(), "a b".to_owned()],
+            tools: [("clang".to_owned(), "22.1.8".to_owned())].into(),
+            seed: Some(7),
+            hashes: [("source".to_owned(), "00ff".to_owned())].into(),
+            result: json!({"of": verb}),
+        };
+        store.insert(&experiment).unwrap();
+    }
+    let (code, output, _) = run(&["report", "--list", "--work", work]);
+    assert_eq!(code, 0);
+    assert!(output.contains("2025-01-31T12:00:00Z"), "{output}");
+    assert!(output.contains("fit kernel") && output.contains("pages"), "{output}");
+
+    let (code, output, _) = run(&["report", "1", "--work", work]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        output,
+        "experiment 1: fit kernel\n  repeat with: trimtab 'a b'\n  seed: 7\n  clang: 22.1.8\n  \
+         sha256 of source: 00ff\n"
+    );
+    let (_, output, _) = run(&["report", "--work", work, "--json", "-"]);
+    assert_eq!(serde_json::from_str::<Value>(&output).unwrap(), json!({"of": "pages"}));
+
+    let (code, _, error) = run(&["report", "3", "--work", work]);
+    assert_eq!(code, 1);
+    assert!(error.contains("there is no experiment 3 in "), "{error}");
+    assert!(error.contains("  hint: trimtab report --list shows"), "{error}");
+}

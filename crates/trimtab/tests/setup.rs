@@ -1,0 +1,178 @@
+//! The script `setup`, with package tools that only pretend.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../setup");
+
+/// A machine on which the script sees only these commands.
+struct Machine(TempDir);
+
+impl Machine {
+    fn new(user: u32) -> Self {
+        let machine = Self(tempfile::tempdir().unwrap());
+        for name in ["bash", "dirname", "sed", "head", "sort", "cat", "grep", "sleep"] {
+            let path = ["/bin", "/usr/bin"].map(|directory| Path::new(directory).join(name));
+            let path = path.iter().find(|path| path.exists()).unwrap();
+            symlink(path, machine.0.path().join(name)).unwrap();
+        }
+        machine
+            .with("id", &format!("echo {user}"))
+            .with("cargo", "")
+            .with("rustc", "echo 'rustc 1.95.0 (abc 2026-01-01)'")
+    }
+
+    /// A Debian machine with these packages, whose suites offer LLVM up to a version.
+    fn debian(user: u32, installed: &str, llvm: u32) -> Self {
+        Self::new(user)
+            .with(
+                "dpkg-query",
+                &format!(
+                    "shift 2; for p in \"$@\"; do case ' {installed} ' in *\" $p \"*) \
+                     echo \"$p:amd64 ii \";; esac; done; exit 1"
+                ),
+            )
+            .with(
+                "apt-cache",
+                &format!(
+                    "shift; for p in \"$@\"; do echo \"$p:\"; if test ${{p##*-}} -le {llvm}; \
+                     then echo '  Candidate: 1:1'; else echo '  Candidate: (none)'; fi; done"
+                ),
+            )
+            .with("apt-get", "echo \"$@\" >> \"$APT_LOG\"; exit ${APT_EXIT:-0}")
+    }
+
+    fn with(self, name: &str, body: &str) -> Self {
+        let path = self.0.path().join(name);
+        fs::write(&path, format!("#!{}/bash\n{body}\n", self.0.path().display())).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    /// Exit code, both outputs, and what apt-get was asked for.
+    fn setup(&self, arguments: &[&str]) -> (i32, String, String) {
+        let log = self.0.path().join("apt.log");
+        let output = Command::new(self.0.path().join("bash"))
+            .arg(SCRIPT)
+            .args(arguments)
+            .env("PATH", self.0.path())
+            .env("APT_LOG", &log)
+            .output()
+            .unwrap();
+        let mut said = String::from_utf8(output.stdout).unwrap();
+        said.push_str(std::str::from_utf8(&output.stderr).unwrap());
+        let log = fs::read_to_string(log).unwrap_or_default();
+        (output.status.code().unwrap(), said, log)
+    }
+}
+
+const ALL: &str = "gcc libc6-dev binutils make flex bison bc cpio xz-utils lz4 zstd libelf-dev \
+    libssl-dev kmod rsync patch perl python3 git qemu-system-x86 busybox-static linux-source-6.12 \
+    chromium g++ linux-source-6.1 clang-22 lld-22 llvm-22";
+
+#[test]
+fn with_all_there_nothing_is_done() {
+    let (code, said, log) = Machine::debian(0, ALL, 22).setup(&[]);
+    assert_eq!((code, log.as_str()), (0, ""), "{said}");
+    assert!(said.contains("LLVM 22"), "{said}");
+}
+
+#[test]
+fn an_older_complete_llvm_will_do() {
+    let installed = ALL.replace("-22", "-19");
+    let (code, said, log) = Machine::debian(0, &installed, 22).setup(&["--for", "demo"]);
+    assert_eq!((code, log.as_str()), (0, ""), "{said}");
+}
+
+#[test]
+fn root_installs_what_is_missing_and_only_that() {
+    let installed = ALL.replace(" flex", "").replace(" chromium", "").replace(" lld-22", "");
+    let machine = Machine::debian(0, &installed, 22);
+    let (code, said, log) = machine.setup(&["--for", "demo"]);
+    assert_eq!(code, 0, "{said}");
+    let lines: Vec<_> = log.lines().collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines[0].ends_with(" update"));
+    assert!(
+        lines[1].ends_with(" install --no-install-recommends flex clang-22 lld-22 llvm-22"),
+        "{log}"
+    );
+    assert!(lines[1].contains("DPkg::Lock::Timeout="), "{log}");
+}
+
+#[test]
+fn others_are_told_the_command() {
+    let installed = ALL.replace(" bc", "");
+    let (code, said, log) = Machine::debian(1000, &installed, 22).setup(&[]);
+    assert_eq!((code, log.as_str()), (2, ""));
+    let command = "apt-get update && apt-get install --yes --no-install-recommends bc\n";
+    assert!(said.contains(command), "{said}");
+}
+
+#[test]
+fn check_only_says() {
+    let installed = ALL.replace(" bc", "");
+    let (code, said, log) = Machine::debian(0, &installed, 22).setup(&["--check"]);
+    assert_eq!((code, log.as_str()), (2, ""));
+    assert!(said.contains("packages missing: 1; as root, run:"), "{said}");
+}
+
+#[test]
+fn a_suite_without_the_preferred_llvm_gives_the_next() {
+    let installed = ALL.replace("-22", "-1");
+    let (code, said, log) = Machine::debian(0, &installed, 19).setup(&[]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("LLVM 22 is not in this system's suites; LLVM 19 will do"), "{said}");
+    assert!(log.contains("clang-19 lld-19 llvm-19"), "{log}");
+
+    let (code, said, log) = Machine::debian(0, &installed, 14).setup(&[]);
+    assert_eq!(code, 1);
+    assert!(said.contains("no release of LLVM from 15 to 22 is offered"), "{said}");
+    assert!(!log.contains("install"), "{log}");
+}
+
+#[test]
+fn a_failed_installation_is_a_failure() {
+    let machine = Machine::debian(0, &ALL.replace(" bc", ""), 22)
+        .with("apt-get", "case \"$*\" in *install*) exit 100;; esac");
+    let (code, said, _) = machine.setup(&[]);
+    assert_eq!(code, 1);
+    assert!(said.contains("apt-get install failed"), "{said}");
+}
+
+#[test]
+fn missing_or_old_rust_is_told() {
+    let machine = Machine::debian(0, ALL, 22).with("rustc", "echo 'rustc 1.63.0'");
+    let (code, said, _) = machine.setup(&[]);
+    assert_eq!(code, 2);
+    assert!(said.contains("rustc is 1.63.0, expected 1."), "{said}");
+    assert!(said.contains("rustup default stable"), "{said}");
+
+    let machine = Machine::debian(0, ALL, 22);
+    fs::remove_file(machine.0.path().join("cargo")).unwrap();
+    let (code, said, _) = machine.setup(&[]);
+    assert_eq!(code, 2);
+    assert!(said.contains("cargo and rustc 1."), "{said}");
+}
+
+#[test]
+fn another_system_is_told_what_to_install() {
+    let (code, said, _) = Machine::new(0).setup(&[]);
+    assert_eq!(code, 2);
+    assert!(said.contains("this is not a Debian system"), "{said}");
+    assert!(said.contains("qemu-system-x86"), "{said}");
+}
+
+#[test]
+fn bad_usage_is_told() {
+    for arguments in [&["--for", "war"][..], &["--for"], &["--frobnicate"]] {
+        let (code, said, _) = Machine::debian(0, ALL, 22).setup(arguments);
+        assert_eq!(code, 2, "{said}");
+    }
+}
