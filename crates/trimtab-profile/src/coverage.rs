@@ -17,7 +17,8 @@ pub struct Coverage {
     pub missing: Vec<String>,
     /// Names that several functions share; all of them were taken as executed.
     pub ambiguous: u64,
-    /// Events outside the program's code: firmware, boot loader, user space, modules.
+    /// Events outside the program's code: firmware, boot loader, user space, modules, and all of
+    /// other programs.
     pub outside: u64,
 }
 
@@ -40,7 +41,8 @@ impl Coverage {
         if self.names_total == 0 {
             return Err(StaleProfile::Empty { outside: self.outside });
         }
-        if self.names() >= minimum && self.bytes() >= minimum {
+        let bytes = self.bytes_total == 0 || self.bytes() >= minimum;
+        if self.names() >= minimum && bytes {
             return Ok(());
         }
         Err(StaleProfile::Stale {
@@ -86,4 +88,51 @@ pub enum StaleProfile {
         /// The first ten missing names.
         missing: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_between_nothing_and_all() {
+        let coverage = Coverage::default();
+        assert_eq!((coverage.names(), coverage.bytes()), (0.0, 0.0));
+        let coverage = Coverage {
+            names_total: 4,
+            names_found: 3,
+            bytes_total: 10,
+            bytes_found: 10,
+            ..Coverage::default()
+        };
+        assert_eq!((coverage.names(), coverage.bytes()), (0.75, 1.0));
+    }
+
+    #[test]
+    fn names_and_bytes_must_both_reach_the_minimum() {
+        let coverage = |names_found, bytes_found| Coverage {
+            names_total: 10,
+            names_found,
+            bytes_total: 10,
+            bytes_found,
+            ..Coverage::default()
+        };
+        assert_eq!(coverage(9, 9).check(0.9), Ok(()));
+        assert!(coverage(8, 10).check(0.9).is_err());
+        assert!(coverage(10, 8).check(0.9).is_err());
+        assert_eq!(coverage(0, 0).check(0.0), Ok(()));
+    }
+
+    #[test]
+    fn functions_without_bytes_are_no_failure() {
+        let coverage = Coverage { names_total: 1, names_found: 1, ..Coverage::default() };
+        assert_eq!(coverage.check(0.9), Ok(()));
+    }
+
+    #[test]
+    fn nothing_at_all_has_a_message_of_its_own() {
+        let error = Coverage { outside: 7, ..Coverage::default() }.check(0.0).unwrap_err();
+        assert_eq!(error, StaleProfile::Empty { outside: 7 });
+        assert!(error.to_string().contains("7 events lie outside its code"), "{error}");
+    }
 }

@@ -1,6 +1,6 @@
 use crate::coverage::Coverage;
-use crate::trace::{Event, Place, Trace};
-use std::collections::HashSet;
+use crate::trace::{Event, NameId, Place, Trace};
+use std::collections::{HashMap, HashSet};
 use trimtab_program::{FunctionId, Program, Range, RangeSet};
 
 /// How finely a profile knows what ran.
@@ -38,6 +38,9 @@ impl Profile {
     /// symbol there; else the symbol and its offset are looked up by name, so that a trace of a
     /// kernel also fits the same code linked in another order. Early boot code that ran at its
     /// physical address is moved to where it is linked.
+    ///
+    /// A trace can hold several programs (`perf script` does). Then the one whose symbols this
+    /// program has is taken, and the events of all others count as outside.
     pub fn resolve(trace: &Trace, program: &Program<'_>) -> Profile {
         let mut resolver = Resolver::new(trace, program);
         for event in trace.events() {
@@ -79,7 +82,7 @@ impl Profile {
     pub fn merge(profiles: &[Profile]) -> Option<Profile> {
         let (first, rest) = profiles.split_first()?;
         let mut merged = first.clone();
-        let mut position: std::collections::HashMap<FunctionId, usize> =
+        let mut position: HashMap<FunctionId, usize> =
             merged.functions.iter().enumerate().map(|(i, e)| (e.function, i)).collect();
         let mut blocks: HashSet<Range> = merged.blocks.iter().copied().collect();
         for profile in rest {
@@ -119,6 +122,8 @@ struct Resolver<'a, 'data> {
     trace: &'a Trace,
     program: &'a Program<'data>,
     precision: Precision,
+    /// The object whose events count, where the trace holds several.
+    object: Option<Option<NameId>>,
     /// Linked minus physical address, while the machine still runs at physical addresses.
     early: Option<Early>,
     position: Vec<Option<u32>>,
@@ -135,6 +140,17 @@ struct Early {
     entered: bool,
 }
 
+/// How it is known that an event is in a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    /// By its address alone.
+    Address,
+    /// The tracer's symbol agrees with the address.
+    Symbol,
+    /// By the tracer's symbol: the code lies elsewhere in this program.
+    Moved,
+}
+
 impl<'a, 'data> Resolver<'a, 'data> {
     fn new(trace: &'a Trace, program: &'a Program<'data>) -> Self {
         let blocks = trace.events().iter().any(|e| matches!(e.place, Place::Block { .. }));
@@ -143,6 +159,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
             trace,
             program,
             precision: if blocks { Precision::Blocks } else { Precision::Functions },
+            object: choose_object(trace, program),
             early: physical.then_some(Early { entered: false }),
             position: vec![None; program.functions().len()],
             functions: Vec::new(),
@@ -155,6 +172,10 @@ impl<'a, 'data> Resolver<'a, 'data> {
     }
 
     fn add(&mut self, event: &Event) {
+        if self.object.is_some_and(|object| object != event.object) {
+            self.coverage.outside += 1;
+            return;
+        }
         let (address, length) = match event.place {
             Place::Name(id) => {
                 let trace = self.trace;
@@ -162,37 +183,41 @@ impl<'a, 'data> Resolver<'a, 'data> {
                 return;
             }
             Place::Address(address) => (address, None),
-            Place::Block { start, length } => (start, Some(u64::from(length))),
+            // What ran has at least a byte.
+            Place::Block { start, length } => (start, Some(u64::from(length.max(1)))),
         };
         let address = self.linked_address(address);
-        let inside = self.program.sections().iter().any(|s| s.range.contains(address));
+        let section = self.program.sections().iter().find(|s| s.range.contains(address));
         let function = self.program.function_at(address);
+        let lost = || {
+            let range = Range::with_length(address, length.unwrap_or(1));
+            section.map_or(range, |section| range.intersection(section.range))
+        };
         if let Some((name, offset)) = event.symbol {
             let trace = self.trace;
             let name = trace.name(name);
-            let same = function.is_some_and(|id| {
-                let start = self.program.function(id).range.start;
-                address - start == offset
-                    && (self.program.function(id).name == name
-                        || self.program.lookup(name).contains(&id))
+            let named = function.filter(|&id| {
+                self.program.function(id).name == name || self.program.lookup(name).contains(&id)
             });
-            if !same {
-                if !self.add_moved(name, offset, length, event.count) {
-                    self.lost.push(Range::with_length(address, length.unwrap_or(1)));
+            // Of a single instruction only the function is taken, and its name tells that.
+            let at_offset = |id| address - self.program.function(id).range.start == offset;
+            match named.filter(|&id| length.is_none() || at_offset(id)) {
+                Some(id) => self.add_block(id, address, length, event.count, Evidence::Symbol),
+                None if self.add_moved(name, named, offset, length, event.count) => {}
+                None => {
+                    self.lost.push(lost());
                     self.miss(name.to_owned());
                 }
-                return;
             }
-        }
-        if !inside {
-            self.coverage.outside += 1;
             return;
         }
-        match function {
-            Some(id) => self.add_block(id, address, length, event.count),
-            None => {
-                let range = Range::with_length(address, length.unwrap_or(1));
-                self.lost.push(range);
+        match (section, function) {
+            (None, _) => self.coverage.outside += 1,
+            (Some(_), Some(id)) => {
+                self.add_block(id, address, length, event.count, Evidence::Address);
+            }
+            (Some(_), None) => {
+                self.lost.push(lost());
                 self.miss(format!("{address:#x}"));
             }
         }
@@ -233,46 +258,71 @@ impl<'a, 'data> Resolver<'a, 'data> {
         }
     }
 
-    /// An event whose symbol is not at its address: the same code, linked elsewhere. Returns
-    /// whether the program has such a symbol.
-    fn add_moved(&mut self, name: &str, offset: u64, length: Option<u64>, count: u64) -> bool {
-        let found = self.program.lookup(name);
-        let fitting: Vec<FunctionId> = found
-            .into_iter()
-            .filter(|id| offset < self.program.function(*id).range.length())
-            .collect();
+    /// An event whose symbol is not at its address: the same code, linked elsewhere. Of several
+    /// functions of the name, `likely` is the one at the address. Returns whether the program has
+    /// such a symbol.
+    fn add_moved(
+        &mut self,
+        name: &str,
+        likely: Option<FunctionId>,
+        offset: u64,
+        length: Option<u64>,
+        count: u64,
+    ) -> bool {
+        let fits = |id: &FunctionId| offset < self.program.function(*id).range.length();
+        let fitting: Vec<FunctionId> = match likely.filter(fits) {
+            Some(id) => vec![id],
+            None => self.program.lookup(name).into_iter().filter(fits).collect(),
+        };
         self.coverage.ambiguous += u64::from(fitting.len() > 1);
         for &id in &fitting {
             let start = self.program.function(id).range.start + offset;
-            self.add_block(id, start, length, count);
+            self.add_block(id, start, length, count, Evidence::Moved);
         }
         !fitting.is_empty()
     }
 
-    fn add_block(&mut self, id: FunctionId, start: u64, length: Option<u64>, count: u64) {
-        let function = self.program.function(id).range;
+    fn add_block(
+        &mut self,
+        id: FunctionId,
+        start: u64,
+        length: Option<u64>,
+        count: u64,
+        evidence: Evidence,
+    ) {
+        let program = self.program;
+        let function = program.function(id);
         let Some(length) = length else {
             self.enter(id, count);
-            self.blocks.push(function);
+            self.blocks.push(function.range);
             return;
         };
-        if self.position[id.index()].is_none() && start != function.start {
+        let at_entry = start == function.range.start;
+        if self.position[id.index()].is_none() && !at_entry && evidence == Evidence::Address {
             // First seen in its middle. That is rare in the program that was traced (jumps into
             // assembly, resumed contexts) and the rule in any other.
             self.misplaced += 1;
-            let name = self.program.function(id).name;
-            self.coverage.missing.push(format!("{name}+{:#x}", start - function.start));
+            let offset = start - function.range.start;
+            self.coverage.missing.push(format!("{}+{offset:#x}", function.name));
         }
         // Only a block at the entry counts as a call.
-        self.enter(id, if start == function.start { count } else { 0 });
-        // A block can run on into the next function (fall-through in assembly).
-        let range = Range::with_length(start, length);
-        if range.end > function.end {
-            let further: Vec<FunctionId> =
-                self.program.functions_in(Range { start: function.end, end: range.end }).collect();
-            for next in further {
-                self.enter(next, count);
+        self.enter(id, if at_entry { count } else { 0 });
+        let section = program.section(function.section).range;
+        let mut range = Range::with_length(start, length).intersection(section);
+        // A block can run on into the next function (fall-through in assembly). Where the code was
+        // moved, what is next is known to be the same only without padding between.
+        let mut end = function.range.end;
+        let further = Range { start: end, end: range.end.max(end) };
+        for next in program.functions_in(further) {
+            let next_range = program.function(next).range;
+            if evidence == Evidence::Moved && next_range.start != end {
+                break;
             }
+            self.enter(next, count);
+            end = next_range.end;
+        }
+        if evidence == Evidence::Moved {
+            range.end = range.end.min(end);
         }
         self.blocks.push(range);
     }
@@ -285,7 +335,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
             }
             None => {
                 self.position[id.index()] = Some(self.functions.len() as u32);
-                self.functions.push(Executed { function: id, count: count.max(1) });
+                self.functions.push(Executed { function: id, count });
             }
         }
     }
@@ -297,12 +347,16 @@ impl<'a, 'data> Resolver<'a, 'data> {
     }
 
     fn finish(mut self) -> Profile {
+        // Functions that were never seen at their entry ran all the same.
+        for executed in &mut self.functions {
+            executed.count = executed.count.max(1);
+        }
         let executed = RangeSet::new(self.blocks.clone());
         let lost = RangeSet::new(self.lost);
         let found = self.functions.len() as u64;
         self.coverage.names_total = found + self.missing.len() as u64;
         self.coverage.names_found = found - self.misplaced.min(found);
-        self.coverage.bytes_total = executed.bytes() + lost.bytes();
+        self.coverage.bytes_total = executed.bytes().saturating_add(lost.bytes());
         self.coverage.bytes_found = executed.bytes();
         Profile {
             precision: self.precision,
@@ -312,4 +366,42 @@ impl<'a, 'data> Resolver<'a, 'data> {
             coverage: self.coverage,
         }
     }
+}
+
+/// The object whose events are the program's, where the trace holds events of several objects and
+/// the program has the symbols of at least one. Libraries share some names with a kernel, so the
+/// share of the names found weighs as much as their number.
+fn choose_object(trace: &Trace, program: &Program<'_>) -> Option<Option<NameId>> {
+    let first = trace.events().first()?.object;
+    if trace.events().iter().all(|event| event.object == first) {
+        return None;
+    }
+    let mut order: Vec<Option<NameId>> = Vec::new();
+    let mut counts: HashMap<Option<NameId>, (f64, f64)> = HashMap::new();
+    for event in trace.events() {
+        let found = match (event.place, event.symbol) {
+            (Place::Name(name), _) | (_, Some((name, _))) => {
+                !program.lookup(trace.name(name)).is_empty()
+            }
+            (Place::Address(address) | Place::Block { start: address, .. }, None) => {
+                program.function_at(address).is_some()
+            }
+        };
+        let (hits, total) = counts.entry(event.object).or_insert_with(|| {
+            order.push(event.object);
+            (0.0, 0.0)
+        });
+        *hits += f64::from(u8::from(found));
+        *total += 1.0;
+    }
+    let score = |object: &Option<NameId>| {
+        let (hits, total) = counts[object];
+        hits * hits / total
+    };
+    // Of equals the first.
+    order
+        .into_iter()
+        .rev()
+        .max_by(|a, b| score(a).total_cmp(&score(b)))
+        .filter(|object| score(object) > 0.0)
 }

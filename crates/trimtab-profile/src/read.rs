@@ -1,6 +1,13 @@
 //! Readers: one for each source of traces, all give a [`Trace`].
 
+mod ftrace;
+mod list;
 mod native;
+mod perf;
+mod symbol;
+#[cfg(test)]
+mod testing;
+mod trace_cmd;
 
 use crate::trace::Trace;
 use thiserror::Error;
@@ -13,6 +20,16 @@ pub use native::write as write_native;
 pub enum Format {
     /// Our own: first line `trimtab-trace 1`.
     Native,
+    /// tracefs `trace` or `trace_pipe` of the function tracer.
+    Ftrace,
+    /// tracefs `trace` or `trace_pipe` of the function_graph tracer.
+    FunctionGraph,
+    /// `trace-cmd report`.
+    TraceCmd,
+    /// `perf script`.
+    Perf,
+    /// A list of names or addresses, one a line.
+    List,
 }
 
 /// Why a text is not a trace.
@@ -47,13 +64,24 @@ pub enum TraceError {
 
 /// Reads a trace, in whichever of the known formats it is.
 ///
+/// Names of commands in a trace can hold any byte: convert what was read with
+/// [`String::from_utf8_lossy`].
+///
 /// # Errors
 /// Whatever [`TraceError`] lists. Never panics, whatever the text is.
 pub fn read(text: &str) -> Result<Trace, TraceError> {
     match detect(text)? {
         Format::Native => native::read(text),
+        Format::Ftrace => ftrace::read(text),
+        Format::FunctionGraph => ftrace::read_graph(text),
+        Format::TraceCmd => trace_cmd::read(text),
+        Format::Perf => perf::read(text),
+        Format::List => list::read(text),
     }
 }
+
+/// Lines that are looked at to tell the format. Events of other kinds can come first.
+const DETECT_LINES: usize = 2000;
 
 /// Tells the format of a trace by its first lines.
 ///
@@ -66,9 +94,128 @@ pub fn detect(text: &str) -> Result<Format, TraceError> {
     if text.starts_with(native::MAGIC) {
         return Ok(Format::Native);
     }
-    Err(TraceError::UnknownFormat)
+    text.lines()
+        .take(DETECT_LINES)
+        .find_map(format_of_line)
+        .or_else(|| {
+            // A single word says little: the heads of some call chains are no more than that.
+            let first = text.lines().find(|l| !l.trim().is_empty() && !l.starts_with('#'));
+            first.filter(|line| list::is_item(line)).map(|_| Format::List)
+        })
+        .ok_or(TraceError::UnknownFormat)
+}
+
+/// The format, where `line` can be of no other.
+fn format_of_line(line: &str) -> Option<Format> {
+    if let Some(tracer) = line.strip_prefix("# tracer: ") {
+        let graph = tracer.trim_end() == "function_graph";
+        return Some(if graph { Format::FunctionGraph } else { Format::Ftrace });
+    }
+    if line.starts_with('#') {
+        return line.starts_with("# captured on").then_some(Format::Perf);
+    }
+    // Both ftrace and trace-cmd print these.
+    if ftrace::lost(line).is_some() {
+        return None;
+    }
+    if trace_cmd::is_event(line) {
+        return Some(Format::TraceCmd);
+    }
+    if line.contains(" <-") && ftrace::is_function(ftrace::function_line(line)) {
+        return Some(Format::Ftrace);
+    }
+    if perf::is_sample(line) {
+        return Some(Format::Perf);
+    }
+    let processor = line.contains(')') && line.ends_with([';', '{']);
+    if processor && ftrace::is_function(ftrace::graph_line(line)) {
+        return Some(Format::FunctionGraph);
+    }
+    None
 }
 
 fn bad_line(line: usize, format: &'static str, found: &str, expected: &'static str) -> TraceError {
     TraceError::Line { line, format, found: found.chars().take(80).collect(), expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn tells_the_formats_apart() {
+        for (text, expected) in [
+            ("trimtab-trace 1\nevents\n", Format::Native),
+            ("# tracer: function\n#\n", Format::Ftrace),
+            ("CPU:0 [LOST 3563520 EVENTS]\n  a-1 [000] ..... 5.2: f <-g\n", Format::Ftrace),
+            ("f <-g\n", Format::Ftrace),
+            ("# tracer: function_graph\n#\n", Format::FunctionGraph),
+            (" 0)               |  f() {\n", Format::FunctionGraph),
+            (" 0) f();\n", Format::FunctionGraph),
+            ("cpus=2\n   ls-71  [000]  21.3: function:    f\n", Format::TraceCmd),
+            ("cpus=2\n   ls-71  [000]  21.3: function:    f <-- g\n", Format::TraceCmd),
+            ("cpus=2\n   ls-71  [000]  21.3: funcgraph_entry:  |  f() {\n", Format::TraceCmd),
+            ("a 1 2.5:  1 cycles:  20 f+0x0 (a)\n", Format::Perf),
+            ("loop \n\t  1155 f+0x0 (a)\n\n", Format::Perf),
+            ("     7f04326bbf38 f\n", Format::Perf),
+            ("start_kernel\n", Format::List),
+            ("# mine\n\n0xffffffff81000000\n", Format::List),
+        ] {
+            assert_eq!(detect(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_trace() {
+        for text in ["Hello, world!\n", "<html>\n<p>no trace</p>", "{\"a\": 1}\n", "\u{0}\u{1}\n"] {
+            assert_eq!(detect(text), Err(TraceError::UnknownFormat), "{text}");
+        }
+        for text in ["", " \n\n"] {
+            assert!(matches!(read(text), Err(TraceError::Empty { .. })), "{text}");
+        }
+    }
+
+    /// One line of each kind, to be put together at random.
+    const LINES: &[&str] = &[
+        "trimtab-trace 1",
+        "source qemu-plugin",
+        "events",
+        "ffffffff81000000 12 5 startup_64+0x0",
+        "# tracer: function",
+        "# tracer: function_graph",
+        "# entries-in-buffer/entries-written: 387/3943082   #P:1",
+        "CPU:0 [LOST 3 EVENTS]",
+        "  a-1 [000] ..... 5.2: f+0x4/0x8 [m] <ffffffff81000000> <-g",
+        " 0)               |  f() {",
+        "   ls-71  [000]  21.3: function:    f <-- g",
+        "a 1 2.5:  1 cycles:  20 f+0x0 (a)",
+        "\t  1155 f+0x0 (a (deleted))",
+        "start_kernel",
+        "0xffffffff81000000",
+        "",
+    ];
+
+    proptest! {
+        #[test]
+        fn never_panics_on_any_text(text in "\\PC{0,200}") {
+            let _ = read(&text);
+        }
+
+        #[test]
+        fn never_panics_on_mixed_and_cut_lines(
+            picks in prop::collection::vec((0..LINES.len(), 0usize..70, 0usize..70), 0..12),
+        ) {
+            let mut text = String::new();
+            for (pick, from, to) in picks {
+                let line = LINES[pick];
+                text += line.get(from.saturating_sub(50)..to.min(line.len())).unwrap_or(line);
+                text.push('\n');
+            }
+            let _ = read(&text);
+            for format in [ftrace::read, ftrace::read_graph, trace_cmd::read, perf::read, list::read] {
+                let _ = format(&text);
+            }
+        }
+    }
 }

@@ -61,6 +61,9 @@ pub struct Event {
     pub place: Place,
     /// The symbol and the offset in it that the tracer gave beside an address.
     pub symbol: Option<(NameId, u64)>,
+    /// The file or module that holds the code, where the tracer sees several: `[kernel.kallsyms]`,
+    /// `ext4`, `/usr/bin/app`. `None` is the program that the tracer is about.
+    pub object: Option<NameId>,
     /// How often it ran in all; at least 1.
     pub count: u64,
 }
@@ -71,10 +74,13 @@ pub struct Trace {
     pub(crate) source: Source,
     /// Build ID of the traced program in lower-case hexadecimal, where the tracer knew it.
     pub build_id: Option<String>,
+    /// Events that the tracer itself says are missing: overwritten in its buffer, or dropped. At
+    /// least 1 where it says that some are missing and not how many.
+    pub lost: u64,
     events: Vec<Event>,
     names: Vec<String>,
     name_ids: HashMap<String, NameId>,
-    seen: HashMap<Place, u32>,
+    seen: HashMap<(Place, Option<NameId>), u32>,
 }
 
 impl Trace {
@@ -83,6 +89,7 @@ impl Trace {
         Trace {
             source,
             build_id: None,
+            lost: 0,
             events: Vec::new(),
             names: Vec::new(),
             name_ids: HashMap::new(),
@@ -122,16 +129,93 @@ impl Trace {
     }
 
     /// Adds `count` executions of `place`: a new event, or more of an earlier one.
+    ///
+    /// A `count` of 0 is taken as 1: what is recorded ran.
     pub fn record(&mut self, place: Place, symbol: Option<(NameId, u64)>, count: u64) {
-        match self.seen.entry(place) {
+        self.record_in(None, place, symbol, count);
+    }
+
+    /// As [`Trace::record`], for a tracer that sees several programs: `object` holds the code. The
+    /// same address in two objects makes two events.
+    pub fn record_in(
+        &mut self,
+        object: Option<NameId>,
+        place: Place,
+        symbol: Option<(NameId, u64)>,
+        count: u64,
+    ) {
+        let count = count.max(1);
+        match self.seen.entry((place, object)) {
             Entry::Vacant(entry) => {
                 entry.insert(self.events.len() as u32);
-                self.events.push(Event { place, symbol, count });
+                self.events.push(Event { place, symbol, object, count });
             }
             Entry::Occupied(entry) => {
                 let event = &mut self.events[*entry.get() as usize];
                 event.count = event.count.saturating_add(count);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn folds_repeats_into_the_first_execution() {
+        let mut trace = Trace::new(Source::List);
+        let [a, b] = ["a", "b"].map(|name| trace.intern(name));
+        for name in [b, a, b, b] {
+            trace.record(Place::Name(name), None, 1);
+        }
+        let seen: Vec<_> = trace.events().iter().map(|e| (e.place, e.count)).collect();
+        assert_eq!(seen, [(Place::Name(b), 3), (Place::Name(a), 1)]);
+    }
+
+    #[test]
+    fn counts_saturate_and_are_never_zero() {
+        let mut trace = Trace::new(Source::QemuPlugin);
+        trace.record(Place::Address(1), None, 0);
+        assert_eq!(trace.events()[0].count, 1);
+        trace.record(Place::Address(1), None, u64::MAX);
+        assert_eq!(trace.events()[0].count, u64::MAX);
+    }
+
+    #[test]
+    fn keeps_the_same_address_of_two_objects_apart() {
+        let mut trace = Trace::new(Source::Perf);
+        let [app, libc] = ["app", "libc.so"].map(|name| Some(trace.intern(name)));
+        for object in [app, libc, app, None] {
+            trace.record_in(object, Place::Address(0x1000), None, 1);
+        }
+        let seen: Vec<_> = trace.events().iter().map(|e| (e.object, e.count)).collect();
+        assert_eq!(seen, [(app, 2), (libc, 1), (None, 1)]);
+    }
+
+    #[test]
+    fn sources_have_names_that_read_back() {
+        for source in [Source::QemuPlugin, Source::Ftrace, Source::Perf, Source::List] {
+            assert_eq!(Source::from_name(source.name()), Some(source));
+        }
+        assert_eq!(Source::from_name("strace"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn counts_add_up_in_order_of_first_execution(addresses in prop::collection::vec(0u64..8, 0..40)) {
+            let mut trace = Trace::new(Source::QemuPlugin);
+            let mut order: Vec<u64> = Vec::new();
+            for &address in &addresses {
+                trace.record(Place::Address(address), None, 1);
+                if !order.contains(&address) {
+                    order.push(address);
+                }
+            }
+            let places: Vec<_> = trace.events().iter().map(|e| e.place).collect();
+            prop_assert_eq!(places, order.into_iter().map(Place::Address).collect::<Vec<_>>());
+            prop_assert_eq!(trace.events().iter().map(|e| e.count).sum::<u64>(), addresses.len() as u64);
         }
     }
 }

@@ -90,3 +90,43 @@ pub fn write(trace: &Trace, program: &Program<'_>) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::testing::listing;
+
+    #[test]
+    fn reads_facts_and_events() {
+        let text = "trimtab-trace 1\nsource perf\nbuild-id 5a0c\nclock icount=1\nevents\n\
+                    ffffffff81000000 12 5 startup_64+0x0\n401000 3 0\n401000 3 2 a+0xb+0x10\n";
+        let trace = read(text).unwrap();
+        assert_eq!(trace.source(), Source::Perf);
+        assert_eq!(trace.build_id.as_deref(), Some("5a0c"));
+        assert_eq!(listing(&trace), ["ffffffff81000000/12 startup_64+0x0 5", "401000/3 3"]);
+    }
+
+    #[test]
+    fn says_which_line_is_wrong() {
+        for (lines, number) in [
+            ("source strace\n", 2),
+            ("garbage\n", 2),
+            ("events\n401000 3\n", 3),
+            ("events\n401000 3 1\n401000 -3 1\n", 4),
+            ("events\nxyz 3 1\n", 3),
+            ("events\n401000 3 1 no-offset\n", 3),
+            ("events\n401000 3 1 a+0xyz\n", 3),
+        ] {
+            let error = read(&format!("{MAGIC}{lines}")).unwrap_err();
+            assert!(matches!(error, TraceError::Line { line, .. } if line == number), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_empty_trace_says_why() {
+        for text in ["", "source ftrace\n", "events\n"] {
+            let error = read(&format!("{MAGIC}{text}")).unwrap_err();
+            assert!(matches!(error, TraceError::Empty { .. }), "{error}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Linked ELF files made to measure, for tests, benchmarks and fuzzing. Nothing that users run
+//! depends on this crate.
+
+use object::Endianness;
+use object::elf;
+use object::write::StringId;
+use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, SymbolIndex, Writer};
+
+/// A symbol to be written.
+#[derive(Debug, Clone, Copy)]
+struct Symbol {
+    name: &'static str,
+    address: u64,
+    size: u64,
+    info: u8,
+    /// Position among the sections; `None` makes an absolute symbol.
+    section: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Section {
+    name: &'static str,
+    address: u64,
+    size: u64,
+    flags: u32,
+}
+
+/// Describes an ELF file; [`Elf::build`] makes its bytes. x86-64 and `ET_EXEC` to begin with.
+#[derive(Debug, Clone)]
+pub struct Elf {
+    machine: u16,
+    kind: u16,
+    is_64: bool,
+    endian: Endianness,
+    entry: u64,
+    build_id: Option<Vec<u8>>,
+    segments: Vec<(u64, u64, u64)>,
+    sections: Vec<Section>,
+    symbols: Vec<Symbol>,
+    stripped: bool,
+}
+
+impl Default for Elf {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Elf {
+    /// A file without sections.
+    pub fn new() -> Self {
+        Elf {
+            machine: elf::EM_X86_64,
+            kind: elf::ET_EXEC,
+            is_64: true,
+            endian: Endianness::Little,
+            entry: 0,
+            build_id: None,
+            segments: Vec::new(),
+            sections: Vec::new(),
+            symbols: Vec::new(),
+            stripped: false,
+        }
+    }
+
+    /// Sets `e_machine`.
+    pub fn machine(mut self, machine: u16) -> Self {
+        self.machine = machine;
+        self
+    }
+
+    /// Sets `e_type`.
+    pub fn kind(mut self, kind: u16) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Makes a 32-bit file.
+    pub fn class_32(mut self) -> Self {
+        self.is_64 = false;
+        self
+    }
+
+    /// Makes a big-endian file.
+    pub fn big_endian(mut self) -> Self {
+        self.endian = Endianness::Big;
+        self
+    }
+
+    /// Sets `e_entry`.
+    pub fn entry(mut self, entry: u64) -> Self {
+        self.entry = entry;
+        self
+    }
+
+    /// Adds a GNU build ID.
+    pub fn build_id(mut self, id: &[u8]) -> Self {
+        self.build_id = Some(id.to_vec());
+        self
+    }
+
+    /// Adds a loadable segment of `size` bytes, linked at `address`, loaded at `physical`.
+    pub fn segment(mut self, address: u64, physical: u64, size: u64) -> Self {
+        self.segments.push((address, physical, size));
+        self
+    }
+
+    /// Adds an executable section of `size` bytes at `address`. Symbols added later lie in it.
+    pub fn text(self, name: &'static str, address: u64, size: u64) -> Self {
+        self.section(name, address, size, elf::SHF_ALLOC | elf::SHF_EXECINSTR)
+    }
+
+    /// Adds a section that holds no code. Symbols added later lie in it.
+    pub fn data(self, name: &'static str, address: u64, size: u64) -> Self {
+        self.section(name, address, size, elf::SHF_ALLOC)
+    }
+
+    fn section(mut self, name: &'static str, address: u64, size: u64, flags: u32) -> Self {
+        self.sections.push(Section { name, address, size, flags });
+        self
+    }
+
+    /// Adds a global function.
+    pub fn function(self, name: &'static str, address: u64, size: u64) -> Self {
+        self.symbol(name, address, size, elf::STT_FUNC, elf::STB_GLOBAL)
+    }
+
+    /// Adds a static function.
+    pub fn local(self, name: &'static str, address: u64, size: u64) -> Self {
+        self.symbol(name, address, size, elf::STT_FUNC, elf::STB_LOCAL)
+    }
+
+    /// Adds a label: a global symbol without type and size.
+    pub fn label(self, name: &'static str, address: u64) -> Self {
+        self.symbol(name, address, 0, elf::STT_NOTYPE, elf::STB_GLOBAL)
+    }
+
+    /// Adds a symbol of any type (`STT_*`) and binding (`STB_*`) to the latest section.
+    pub fn symbol(
+        mut self,
+        name: &'static str,
+        address: u64,
+        size: u64,
+        kind: u8,
+        binding: u8,
+    ) -> Self {
+        let section = self.sections.len().checked_sub(1);
+        self.symbols.push(Symbol { name, address, size, info: binding << 4 | kind, section });
+        self
+    }
+
+    /// Leaves the symbol table out.
+    pub fn stripped(mut self) -> Self {
+        self.stripped = true;
+        self
+    }
+
+    /// The bytes of the file.
+    pub fn build(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(self.endian, self.is_64, &mut bytes);
+        // First everything is given its place, in the order in which it is written below.
+        writer.reserve_file_header();
+        if !self.segments.is_empty() {
+            writer.reserve_program_headers(self.segments.len() as u32);
+        }
+        let note = self.build_id.as_ref().map(|id| {
+            let name = writer.add_section_name(b".note.gnu.build-id");
+            writer.reserve_section_index();
+            let note = self.note(id);
+            (name, writer.reserve(note.len(), 4), note)
+        });
+        let sections: Vec<_> = self
+            .sections
+            .iter()
+            .map(|section| {
+                let name = writer.add_section_name(section.name.as_bytes());
+                let index = writer.reserve_section_index();
+                (name, index, writer.reserve(section.size as usize, 16), section)
+            })
+            .collect();
+        let mut symbols: Vec<(StringId, &Symbol)> = Vec::new();
+        if !self.stripped {
+            writer.reserve_null_symbol_index();
+            symbols.extend(self.symbols.iter().map(|symbol| {
+                let section = symbol.section.map(|section| sections[section].1);
+                let _: SymbolIndex = writer.reserve_symbol_index(section);
+                (writer.add_string(symbol.name.as_bytes()), symbol)
+            }));
+            writer.reserve_symtab_section_index();
+            writer.reserve_strtab_section_index();
+            writer.reserve_symtab();
+            writer.reserve_strtab();
+        }
+        writer.reserve_shstrtab_section_index();
+        writer.reserve_shstrtab();
+        writer.reserve_section_headers();
+
+        let header = FileHeader {
+            os_abi: elf::ELFOSABI_NONE,
+            abi_version: 0,
+            e_type: self.kind,
+            e_machine: self.machine,
+            e_entry: self.entry,
+            e_flags: 0,
+        };
+        // Fails only where no memory is left.
+        let _ = writer.write_file_header(&header);
+        if !self.segments.is_empty() {
+            writer.write_align_program_headers();
+        }
+        for &(address, physical, size) in &self.segments {
+            writer.write_program_header(&ProgramHeader {
+                p_type: elf::PT_LOAD,
+                p_flags: elf::PF_R | elf::PF_X,
+                p_offset: 0,
+                p_vaddr: address,
+                p_paddr: physical,
+                p_filesz: 0,
+                p_memsz: size,
+                p_align: 0x1000,
+            });
+        }
+        if let Some((_, _, note)) = &note {
+            writer.write_align(4);
+            writer.write(note);
+        }
+        for (_, _, _, section) in &sections {
+            writer.write_align(16);
+            writer.write(&vec![0x90; section.size as usize]);
+        }
+        if !self.stripped {
+            writer.write_null_symbol();
+            for (name, symbol) in &symbols {
+                let absolute = symbol.section.is_none();
+                writer.write_symbol(&Sym {
+                    name: Some(*name),
+                    section: symbol.section.map(|section| sections[section].1),
+                    st_info: symbol.info,
+                    st_other: 0,
+                    st_shndx: if absolute { elf::SHN_ABS } else { 0 },
+                    st_value: symbol.address,
+                    st_size: symbol.size,
+                });
+            }
+            writer.write_strtab();
+        }
+        writer.write_shstrtab();
+        writer.write_null_section_header();
+        if let Some((name, offset, note)) = &note {
+            writer.write_section_header(&SectionHeader {
+                name: Some(*name),
+                sh_type: elf::SHT_NOTE,
+                sh_flags: u64::from(elf::SHF_ALLOC),
+                sh_addr: 0,
+                sh_offset: *offset as u64,
+                sh_size: note.len() as u64,
+                sh_link: 0,
+                sh_info: 0,
+                sh_addralign: 4,
+                sh_entsize: 0,
+            });
+        }
+        for (name, _, offset, section) in &sections {
+            writer.write_section_header(&SectionHeader {
+                name: Some(*name),
+                sh_type: elf::SHT_PROGBITS,
+                sh_flags: u64::from(section.flags),
+                sh_addr: section.address,
+                sh_offset: *offset as u64,
+                sh_size: section.size,
+                sh_link: 0,
+                sh_info: 0,
+                sh_addralign: 16,
+                sh_entsize: 0,
+            });
+        }
+        if !self.stripped {
+            writer.write_symtab_section_header(1);
+            writer.write_strtab_section_header();
+        }
+        writer.write_shstrtab_section_header();
+        bytes
+    }
+
+    fn note(&self, id: &[u8]) -> Vec<u8> {
+        let word = |value: u32| match self.endian {
+            Endianness::Little => value.to_le_bytes(),
+            Endianness::Big => value.to_be_bytes(),
+        };
+        let mut note = Vec::new();
+        note.extend(word(4));
+        note.extend(word(id.len() as u32));
+        note.extend(word(elf::NT_GNU_BUILD_ID));
+        note.extend(b"GNU\0");
+        note.extend(id);
+        note.resize(note.len().next_multiple_of(4), 0);
+        note
+    }
+}
+
+/// A program of `count` functions of 16 to 528 bytes, 16 bytes apart at least, from `base` on, as
+/// the bytes of its file. The names are `function_0` and so on.
+pub fn many_functions(count: u64, base: u64) -> Vec<u8> {
+    let length = |index: u64| 16 + index * 7919 % 513;
+    let mut elf = Elf::new().entry(base);
+    let mut address = base;
+    let mut places = Vec::new();
+    for index in 0..count {
+        places.push((address, length(index)));
+        address += length(index).next_multiple_of(16);
+    }
+    elf = elf.segment(base, base, address - base).text(".text", base, address - base);
+    for (index, (address, size)) in places.into_iter().enumerate() {
+        // The names must live as long as the description of the file: a test's whole run.
+        let name: &'static str = Box::leak(format!("function_{index}").into_boxed_str());
+        elf = elf.function(name, address, size);
+    }
+    elf.build()
+}

@@ -1,0 +1,351 @@
+//! What `perf script` prints: samples, of the kernel and of user programs, with and without call
+//! chains.
+//!
+//! ```text
+//! loop 26582  1208.370640:     250000 cpu-clock:  ffffffff815f4b79 change_pte_range+0x239 ([kernel.kallsyms])
+//!
+//! loop 24825  1149.094383:     250000 cpu-clock:
+//!             1155 work+0x1c (/tmp/loop)
+//!             1190 main+0x25 (/tmp/loop)
+//! ```
+//!
+//! Of a call chain only the innermost frame is where the sample was taken. Samples are put in
+//! order of their time, where they have one.
+
+use super::symbol::{hex, split_offset};
+use super::{TraceError, bad_line};
+use crate::trace::{Place, Source, Trace};
+
+const FORMAT: &str = "perf";
+
+/// Shortest address that is believed where nothing but its look tells it from a number.
+const ADDRESS_DIGITS: usize = 6;
+
+pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
+    let mut samples: Vec<(f64, Frame<'_>)> = Vec::new();
+    let mut lost = 0u64;
+    let mut time = 0.0;
+    // Whether the frame of the current sample is still to come.
+    let mut wanted = true;
+    // A line that can only be the head of a call chain: a chain or nothing must follow.
+    let mut head: Option<(usize, &str)> = None;
+    for (index, line) in text.lines().enumerate() {
+        match Line::parse(line) {
+            Line::Chain(frame) => {
+                head = None;
+                match frame {
+                    Some(frame) if wanted && !frame.inlined => {
+                        samples.push((time, frame));
+                        wanted = false;
+                    }
+                    // Inlined functions stand before the one that holds them, at its address.
+                    Some(_) => {}
+                    None if wanted => return Err(unreadable(index + 1, line)),
+                    None => {}
+                }
+                continue;
+            }
+            Line::Nothing => head = None,
+            Line::Remark { lost: count } => {
+                lost = lost.saturating_add(count);
+                continue;
+            }
+            Line::Sample { time: at, frame } => {
+                if let Some((number, line)) = head.take() {
+                    return Err(unreadable(number, line));
+                }
+                time = at.unwrap_or(time);
+                samples.extend(frame.map(|frame| (time, frame)));
+            }
+            // `-F +srcline` prints a line of the source below each frame.
+            Line::Unknown if line.starts_with("  ") && line.contains(':') => continue,
+            Line::Unknown => {
+                if let Some((number, line)) = head.replace((index + 1, line)) {
+                    return Err(unreadable(number, line));
+                }
+            }
+        }
+        wanted = true;
+    }
+    if let Some((number, line)) = head
+        && text.ends_with('\n')
+    {
+        return Err(unreadable(number, line));
+    }
+    // Stable: samples without a time stay where they are.
+    samples.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let mut trace = Trace::new(Source::Perf);
+    trace.lost = lost;
+    for (_, frame) in &samples {
+        let object = frame.object.map(|object| trace.intern(object));
+        let symbol = frame.name.map(|name| (trace.intern(name), frame.offset.unwrap_or(0)));
+        trace.record_in(object, Place::Address(frame.address), symbol, 1);
+    }
+    if trace.is_empty() {
+        return Err(TraceError::Empty {
+            expected: "expected samples with addresses; was it printed with \
+                       `perf script -F +ip,+sym,+symoff,+dso`?",
+        });
+    }
+    Ok(trace)
+}
+
+/// Whether `line` is a sample with its address, or a frame of a call chain.
+pub(super) fn is_sample(line: &str) -> bool {
+    matches!(Line::parse(line), Line::Chain(Some(_)) | Line::Sample { frame: Some(_), .. })
+}
+
+fn unreadable(number: usize, line: &str) -> TraceError {
+    bad_line(number, FORMAT, line, "`COMM PID TIME: EVENT: ADDRESS SYMBOL+0xOFFSET (FILE)`")
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Frame<'a> {
+    address: u64,
+    name: Option<&'a str>,
+    offset: Option<u64>,
+    object: Option<&'a str>,
+    inlined: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Line<'a> {
+    /// A frame of a call chain.
+    Chain(Option<Frame<'a>>),
+    /// A sample, or with a time but without a frame: a tracepoint, or the head of a chain.
+    Sample {
+        time: Option<f64>,
+        frame: Option<Frame<'a>>,
+    },
+    /// What perf says about its work.
+    Remark {
+        lost: u64,
+    },
+    Nothing,
+    Unknown,
+}
+
+impl<'a> Line<'a> {
+    fn parse(line: &'a str) -> Self {
+        if let Some(frame) = line.strip_prefix('\t') {
+            return Line::Chain(Frame::parse(frame));
+        }
+        let content = line.trim();
+        if content.is_empty() {
+            return Line::Nothing;
+        }
+        if let Some((_, record)) = content.split_once("PERF_RECORD_") {
+            return Line::Remark { lost: lost_record(record) };
+        }
+        let remarks = ["#", "Warning:", "[ perf", "Samples for ", "Processed ", "Cannot load "];
+        if remarks.iter().any(|known| content.starts_with(known)) {
+            return Line::Remark { lost: 0 };
+        }
+        let (time, frame) = sample(content);
+        if time.is_none() && frame.is_none() { Line::Unknown } else { Line::Sample { time, frame } }
+    }
+}
+
+/// `LOST lost 12` and `LOST_SAMPLES lost 12`, which `--show-lost-events` prints.
+fn lost_record(record: &str) -> u64 {
+    if !record.starts_with("LOST") {
+        return 0;
+    }
+    record.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(1)
+}
+
+/// The time and the frame of one line, each where it has one.
+fn sample(line: &str) -> (Option<f64>, Option<Frame<'_>>) {
+    // Colons that end a column. Those within names of events and functions do not.
+    let mut ends = line
+        .bytes()
+        .enumerate()
+        .filter(|&(at, byte)| {
+            byte == b':' && matches!(line.as_bytes().get(at + 1), None | Some(b' '))
+        })
+        .map(|(at, _)| at);
+    let time = ends.find_map(|end| {
+        let word = line[..end].rsplit(' ').next().unwrap_or_default();
+        seconds(word).map(|time| (time, end))
+    });
+    let Some((time, end)) = time else { return (None, without_time(line)) };
+    let frame = std::iter::once(end).chain(ends).find_map(|end| {
+        let rest = line[end + 1..].trim_start();
+        // Behind the time stands the period, and behind that the event's name and a colon.
+        let second = rest.split_ascii_whitespace().nth(1)?;
+        if second.ends_with(':') { None } else { Frame::parse(rest) }
+    });
+    (Some(time), frame)
+}
+
+/// Seconds since boot, always with a fraction.
+fn seconds(word: &str) -> Option<f64> {
+    let plain = word.contains('.') && word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if plain { word.parse().ok() } else { None }
+}
+
+/// The frame of a line without time and event, such as of `-F ip,sym` and `-F comm,ip,sym`.
+fn without_time(line: &str) -> Option<Frame<'_>> {
+    let is_address = |word: &str| word.len() >= ADDRESS_DIGITS && hex(word).is_some();
+    let mut rest = line;
+    loop {
+        let mut words = rest.split_ascii_whitespace();
+        let (first, second) = (words.next()?, words.next()?);
+        // `[001]` is a processor.
+        let symbol = second == "[unknown]" || !(second.starts_with('[') || is_address(second));
+        if is_address(first) && symbol {
+            return Frame::parse(rest);
+        }
+        rest = rest[rest.find(' ')?..].trim_start();
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Reads `1155 work+0x1c (/tmp/loop)`: the offset, the file or both can be missing.
+    fn parse(text: &'a str) -> Option<Self> {
+        let (address, rest) = text.trim().split_once(' ')?;
+        let address = hex(address)?;
+        let rest = rest.trim_start();
+        let inlined = rest.strip_suffix(" (inlined)");
+        let (symbol, object) = split_object(inlined.unwrap_or(rest));
+        let (name, offset) = split_offset(symbol);
+        // A period and an event's name look like an address and a symbol, but for the colon.
+        if name.is_empty() || name.ends_with(':') || name.starts_with('(') {
+            return None;
+        }
+        Some(Frame {
+            address,
+            name: (name != "[unknown]").then_some(name),
+            offset,
+            object: object.filter(|object| *object != "[unknown]"),
+            inlined: inlined.is_some(),
+        })
+    }
+}
+
+/// Splits the file in parentheses off the end. Names of C++ functions hold parentheses as well.
+fn split_object(text: &str) -> (&str, Option<&str>) {
+    let Some(inner) = text.strip_suffix(')') else { return (text, None) };
+    let file_end = inner.strip_suffix(" (deleted)").map_or(inner.len(), str::len);
+    match inner[..file_end].rfind(" (") {
+        Some(at) => (text[..at].trim_end(), Some(&inner[at + 2..])),
+        None => (text, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::testing::listing;
+
+    const EXPECTED: [&str; 3] = [
+        "ffffffff815f4b79 change_pte_range+0x239 in [kernel.kallsyms] 1",
+        "1155 work+0x1c in /tmp/loop 2",
+        "f8350 in /usr/lib/libc.so.6 (deleted) 1",
+    ];
+
+    #[test]
+    fn reads_samples_without_call_chains() {
+        let text = "\
+# ========
+# captured on    : Sat Nov 21 20:07:08 2026
+# ========
+#
+            loop 26582  1208.370185: PERF_RECORD_MMAP2 26582/26582: [0x55d1(0x1000)]: r-xp /tmp/loop
+            loop 26582  1208.370640:     250000 cpu-clock:  ffffffff815f4b79 change_pte_range+0x239 ([kernel.kallsyms])
+     a b: c  26582 [001] 1208.370640:     250000 cycles:u:      1155 work+0x1c (/tmp/loop)
+            loop 26582/26582  1208.371139: cpu-clock:      1155 work+0x1c (/tmp/loop)
+            loop 26582  1208.371639: PERF_RECORD_LOST lost 12
+            loop 26582  1208.371639:  250000 cpu-clock:  f8350 [unknown] (/usr/lib/libc.so.6 (deleted))
+";
+        let trace = read(text).unwrap();
+        assert_eq!(listing(&trace), EXPECTED);
+        assert_eq!(trace.lost, 12);
+        assert_eq!(trace.source(), Source::Perf);
+    }
+
+    #[test]
+    fn takes_the_innermost_frame_of_call_chains() {
+        let text = "\
+loop 24825  1149.094100:     250000 cpu-clock: 
+\tffffffff815f4b79 change_pte_range+0x239 ([kernel.kallsyms])
+\tffffffff816b6438 vfs_write+0x398 ([kernel.kallsyms])
+\t       690000000 [unknown] ([unknown])
+
+loop 24825  1149.094200:     250000 cpu-clock: 
+\t            1155 square (inlined)
+\t            1155 work+0x1c (/tmp/loop)
+  loop.c:2
+\t            1190 main+0x25 (/tmp/loop)
+  loop.c:5
+
+loop 24825  1149.094300:     250000 cpu-clock: 
+
+loop 24825  1149.094383:     250000 cpu-clock: 
+\t            1155 work+0x1c (/tmp/loop)
+
+loop 24825  1149.094400:     250000 cpu-clock: 
+\t           f8350 [unknown] (/usr/lib/libc.so.6 (deleted))
+
+";
+        assert_eq!(listing(&read(text).unwrap()), EXPECTED);
+    }
+
+    #[test]
+    fn reads_other_choices_of_fields() {
+        let expected = ["7f04326bbf38 check.constprop.0+0x158 1", "55d19eda4155 work+0x1c 1"];
+        for text in [
+            "     7f04326bbf38 check.constprop.0+0x158\n     55d19eda4155 work+0x1c\n",
+            "\n\t    7f04326bbf38 check.constprop.0+0x158\n\t   690000000 [unknown]\n\n\n\t    55d19eda4155 work+0x1c\n\n",
+            "loop \n\t    7f04326bbf38 check.constprop.0+0x158\n\nloop \n\t    55d19eda4155 work+0x1c\n\n",
+            "   loop      7f04326bbf38 check.constprop.0+0x158\n   loop      55d19eda4155 work+0x1c\n",
+            "   a b 1234567 [001]  7f04326bbf38 check.constprop.0+0x158\n  loop 1 55d19eda4155 work+0x1c\n",
+            " 1208.370391:      7f04326bbf38 check.constprop.0+0x158\n 1208.4:  55d19eda4155 work+0x1c\n",
+        ] {
+            assert_eq!(listing(&read(text).unwrap()), expected, "{text}");
+        }
+        // Names of C++ functions hold blanks, colons and parentheses.
+        let text = "app 1 1.5:  1 cycles:  4011a6 ns::f(int, char const*)+0x10 (/opt/my app)\n";
+        assert_eq!(
+            listing(&read(text).unwrap()),
+            ["4011a6 ns::f(int, char const*)+0x10 in /opt/my app 1"]
+        );
+    }
+
+    #[test]
+    fn orders_by_time() {
+        let text = "\
+a 1 2.500000:  1 cycles:  20 second+0x0 (a)
+a 1 10.000000:  1 cycles:  30 third+0x0 (a)
+a 1 0.900000:  1 cycles:  10 first+0x0 (a)
+";
+        let trace = read(text).unwrap();
+        assert_eq!(
+            listing(&trace).concat(),
+            "10 first+0x0 in a 120 second+0x0 in a 130 third+0x0 in a 1"
+        );
+    }
+
+    #[test]
+    fn passes_over_tracepoints() {
+        let text = "\
+ls 1 [000] 1.5: sched:sched_switch: prev_comm=ls prev_pid=1 ==> next_comm=x next_pid=2
+ls 1 [000] 1.6: cpu-clock: 1155 work+0x1c (a)
+";
+        assert_eq!(listing(&read(text).unwrap()), ["1155 work+0x1c in a 1"]);
+    }
+
+    #[test]
+    fn refuses_garbage_and_emptiness() {
+        let good = "a 1 2.5:  1 cycles:  20 f+0x0 (a)\n";
+        let bad = |text: String, line| {
+            let error = read(&text).unwrap_err();
+            assert!(matches!(error, TraceError::Line { line: l, .. } if l == line), "{error}");
+        };
+        bad(format!("{good}Segmentation fault\n{good}"), 2);
+        bad(format!("{good}Segmentation fault\n"), 2);
+        bad(format!("{good}a 1 2.5:  1 cycles:\n\tno frame\n"), 3);
+        assert_eq!(listing(&read(&format!("{good}a 1 2.")).unwrap()), ["20 f+0x0 in a 1"]);
+        assert!(matches!(read("# ========\n"), Err(TraceError::Empty { .. })));
+    }
+}
