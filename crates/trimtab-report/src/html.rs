@@ -1,0 +1,14 @@
+//! Results as self-contained HTML pages: one file, nothing from outside, light and dark, readable
+//! without JavaScript, on paper and on a telephone.
+
+mod evidence;
+mod figures;
+mod fit_kernel;
+mod frame;
+mod pages;
+mod provenance;
+mod shown;
+mod tables;
+
+pub use fit_kernel::fit_kernel;
+pub use pages::pages;

@@ -1,0 +1,106 @@
+//! Small figures that are made of words and boxes: bars, a stacked bar, a strip of runs.
+
+use super::shown;
+use crate::model::{BeforeAfter, Excess, Measured};
+use crate::number;
+use maud::{Markup, html};
+
+/// One bar of [`bars`].
+pub struct Bar {
+    /// What it measures.
+    pub label: String,
+    /// Class that gives its colour.
+    pub class: &'static str,
+    /// Key of the value in the JSON.
+    pub key: String,
+    /// Pages.
+    pub value: u32,
+}
+
+/// Bars on one scale, longest full width.
+pub fn bars(bars: &[Bar]) -> Markup {
+    let most = f64::from(bars.iter().map(|bar| bar.value).max().unwrap_or(0).max(1));
+    html! {
+        dl.bars {
+            @for bar in bars {
+                div class=(bar.class) {
+                    dt { (bar.label) }
+                    dd {
+                        i style={ "width:" (percent(f64::from(bar.value) / most)) } {}
+                        (shown::count(&bar.key, bar.value))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Pages above the minimum by cause: one bar in parts, and its legend.
+pub fn excess(excess: &Excess) -> Markup {
+    let above: i64 = excess.causes().iter().map(|(_, _, pages)| (*pages).max(0)).sum();
+    let part = |pages: i64| percent(pages.max(0) as f64 / above.max(1) as f64);
+    html! {
+        div.stack aria-hidden="true" {
+            @for (cause, _, pages) in excess.causes() {
+                @if pages > 0 { i class={ "cause-" (cause) } style={ "width:" (part(pages)) } {} }
+            }
+        }
+        dl.legend-list {
+            @for (cause, name, pages) in excess.causes() {
+                div {
+                    dt { i class={ "swatch cause-" (cause) } {} (name) }
+                    dd { (shown::signed(&format!("excess.{cause}"), pages)) }
+                }
+            }
+        }
+    }
+}
+
+/// Every run of both sides on one axis, with mean and confidence interval.
+pub fn runs(sides: &BeforeAfter<Measured>) -> Markup {
+    let samples = || sides.before.samples.iter().chain(&sides.after.samples).copied();
+    let (low, high) = samples()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), sample| (low.min(sample), high.max(sample)));
+    // With nothing measured the fold leaves an infinite span; then there is nothing to draw.
+    let span = if high > low { high - low } else { 1.0 };
+    let place = |seconds: f64| percent((seconds - low) / span);
+    html! {
+        @if low.is_finite() {
+            div.runs {
+                @for (name, class, side) in
+                    [("before", "before", &sides.before), ("after", "after", &sides.after)] {
+                    div class=(class) role="img" aria-label=(describe(name, side)) {
+                        span { (name) }
+                        div {
+                            @for sample in &side.samples { i style={ "left:" (place(*sample)) } {} }
+                            b style={
+                                "left:" (place(side.low))
+                                ";width:" (percent((side.high - side.low) / span))
+                            } {}
+                            u style={ "left:" (place(side.mean)) } {}
+                        }
+                    }
+                }
+                div.scale aria-hidden="true" {
+                    span {}
+                    div { span { (number::seconds(low)) } span { (number::seconds(high)) } }
+                }
+            }
+        }
+    }
+}
+
+fn describe(name: &str, side: &Measured) -> String {
+    format!(
+        "{} runs {name}: mean {}, 95 % confidence interval {} to {}",
+        side.runs,
+        number::seconds(side.mean),
+        number::seconds(side.low),
+        number::seconds(side.high)
+    )
+}
+
+/// A share as CSS length, kept inside its box.
+fn percent(share: f64) -> String {
+    format!("{:.3}%", share.clamp(0.0, 1.0) * 100.0)
+}

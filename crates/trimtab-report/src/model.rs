@@ -1,0 +1,22 @@
+//! The result models: what each verb found, in the units and under the names that its JSON has.
+//!
+//! The names of fields are the keys of the JSON and are stable: keys are added, never renamed.
+//! Numbers that follow from others are methods, so that they cannot contradict them.
+
+mod check;
+mod common;
+mod doctor;
+mod fit_kernel;
+mod pages;
+
+pub use check::{Boundary, CheckReport, CheckSchema, OrderNames};
+pub use common::{
+    Address, BeforeAfter, Check, Coverage, Functions, Interval, Measured, Minimum, OrderCounts,
+    Repeat, Target, TargetSense, ratio, sample_curve,
+};
+pub use doctor::{DoctorReport, DoctorSchema, Tool};
+pub use fit_kernel::{
+    Artifacts, Boot, Booted, Curve, Excess, FitKernel, FitKernelSchema, Ftrace, HeldOut, Image,
+    Invisible, Kernel, Seconds, Section, Text, Touched,
+};
+pub use pages::{Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};

@@ -1,0 +1,7 @@
+//! Pictures: the page map and the page-fault curve.
+//!
+//! Only shapes are SVG. Words beside them are HTML, because text inside a picture that scales with
+//! the window is too small to read on a telephone.
+
+pub mod curve;
+pub mod page_map;

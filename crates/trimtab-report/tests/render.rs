@@ -1,0 +1,159 @@
+//! The renderings of made-up results: what they show, and that they read back.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod sample;
+
+use std::fs;
+use std::path::Path;
+use trimtab_report::{CheckReport, DoctorReport, FitKernel, PagesReport, ReportError, html, table};
+
+fn widest(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+#[test]
+fn every_result_reads_back_from_its_json() {
+    let fit = sample::fit_kernel(2048);
+    assert_eq!(FitKernel::from_json(&fit.to_json()).unwrap(), fit);
+    let pages = sample::pages(2048);
+    assert_eq!(PagesReport::from_json(&pages.to_json()).unwrap(), pages);
+    let check = sample::check();
+    assert_eq!(CheckReport::from_json(&check.to_json()).unwrap(), check);
+    let doctor = sample::doctor();
+    assert_eq!(DoctorReport::from_json(&doctor.to_json()).unwrap(), doctor);
+    for text in [fit.to_json(), pages.to_json(), check.to_json(), doctor.to_json()] {
+        assert!(text.ends_with("}\n") && !text.ends_with("\n\n"));
+    }
+}
+
+#[test]
+fn an_empty_result_reads_back_and_renders() {
+    let fit = FitKernel::default();
+    assert_eq!(FitKernel::from_json(&fit.to_json()).unwrap(), fit);
+    assert!(table::fit_kernel(&fit, 80).contains('–'));
+    assert!(html::fit_kernel(&fit).ends_with("</html>"));
+    let pages = PagesReport::default();
+    assert!(!table::pages(&pages, 80).contains("NaN"));
+    assert!(html::pages(&pages).ends_with("</html>"));
+}
+
+#[test]
+fn the_keys_that_are_promised_are_there() {
+    let json: serde_json::Value =
+        serde_json::from_str(&sample::fit_kernel(2048).to_json()).unwrap();
+    assert_eq!(json["schema"], "trimtab.fit.kernel/1");
+    let promised = "kernel.version kernel.arch config text.pages_spanned.before \
+        text.pages_spanned.after touched.before touched.after touched.shuffled \
+        minimum.function_pages minimum.executed_pages held_out.0.name held_out.0.touched_before \
+        held_out.0.touched_after held_out.0.minimum_function_pages functions.total \
+        functions.executed coverage.names coverage.bytes curve_area.before curve_area.after \
+        image.vmlinux_bytes.before image.vmlinux_bytes.after image.compressed_bytes.before \
+        image.compressed_bytes.after boot.instructions.before boot.instructions.after \
+        order.placed order.unknown order.duplicate order.discarded order.pinned \
+        artifacts.vmlinux_before artifacts.vmlinux_after artifacts.image_before \
+        artifacts.image_after artifacts.guest artifacts.order_file artifacts.trace \
+        artifacts.html excess.alignment excess.pinned_sections excess.sharing excess.other \
+        seconds.total seconds.build seconds.trace seconds.layout seconds.relink \
+        tracer seed page_size text.bytes.before boot.wall_seconds.after.samples \
+        boot.wall_ratio.low boot.virtual_seconds.before boot.booted.attempted \
+        held_out.0.ratio held_out.0.booted.succeeded page_map.before curve.step curve.after \
+        sections.0.executed_bytes ftrace.invisible.before_start repeat.command \
+        repeat.tool_versions repeat.inputs repeat.seed checks.0.ok targets.0.met";
+    for path in promised.split_whitespace() {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        assert!(json.pointer(&pointer).is_some_and(|value| !value.is_null()), "{path}");
+    }
+}
+
+#[test]
+fn foreign_text_is_refused_with_a_sentence() {
+    let not = FitKernel::from_json("ELF").unwrap_err();
+    assert!(matches!(not, ReportError::NotResult { .. }), "{not}");
+    let other = FitKernel::from_json(&sample::pages(200).to_json()).unwrap_err().to_string();
+    assert!(other.contains("trimtab.pages/1") && other.contains("trimtab.fit.kernel/1"), "{other}");
+    let damaged = sample::fit_kernel(200).to_json().replace("\"config\"", "\"konfig\"");
+    let damaged = FitKernel::from_json(&damaged).unwrap_err().to_string();
+    assert!(damaged.contains("config"), "{damaged}");
+    let later = sample::fit_kernel(200).to_json().replacen('{', "{\"new_key\": 1,", 1);
+    assert_eq!(FitKernel::from_json(&later).unwrap(), sample::fit_kernel(200));
+}
+
+#[test]
+fn tables_fit_into_their_width_and_have_no_colour() {
+    for width in [80, 100, 132] {
+        for text in [
+            table::fit_kernel(&sample::fit_kernel(2048), width),
+            table::fit_kernel(&sample::fit_kernel(6000), width),
+            table::pages(&sample::pages(2048), width),
+            table::check(&sample::check(), width),
+            table::doctor(&sample::doctor(), width),
+        ] {
+            assert!(widest(&text) <= width.into(), "{} > {width}:\n{text}", widest(&text));
+            assert!(!text.contains('\u{1b}'));
+            assert!(text.lines().all(|line| line == line.trim_end()));
+        }
+    }
+}
+
+/// Holds `text` against a file in `golden/`; UPDATE_GOLDEN=1 in the environment rewrites the file.
+fn assert_golden(text: &str, name: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&file, text).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap();
+    assert_eq!(
+        text, expected,
+        "{name} changed; where that is meant, run the test with UPDATE_GOLDEN=1; it now is:\n{text}"
+    );
+}
+
+#[test]
+fn the_tables() {
+    assert_golden(&table::fit_kernel(&sample::fit_kernel(2048), 80), "fit-kernel.txt");
+    assert_golden(&table::pages(&sample::pages(2048), 80), "pages.txt");
+    assert_golden(&table::check(&sample::check(), 80), "check.txt");
+    assert_golden(&table::doctor(&sample::doctor(), 80), "doctor.txt");
+    assert_golden(&sample::check().to_json(), "check.json");
+}
+
+#[test]
+fn contradictions_are_told_everywhere() {
+    let mut fit = sample::fit_kernel(2048);
+    assert!(fit.contradictions().is_empty(), "{:?}", fit.contradictions());
+    assert!(fit.ok());
+    fit.touched.after += 1;
+    assert!(!fit.ok());
+    assert!(table::fit_kernel(&fit, 80).contains("CONTRADICTION"));
+    assert!(html::fit_kernel(&fit).contains("contradict"));
+}
+
+#[test]
+fn pages_need_nothing_from_outside() {
+    for text in [html::fit_kernel(&sample::fit_kernel(2048)), html::pages(&sample::pages(2048))] {
+        for foreign in ["http://", "https://", "src=", "@import", "<link"] {
+            assert!(!text.contains(foreign), "{foreign}");
+        }
+        // The only references are to the page's own patterns.
+        assert_eq!(text.matches("url(").count(), text.matches("url(#").count());
+        assert!(text.starts_with("<!DOCTYPE html>"));
+        assert_eq!(text.matches("id=\"result\"").count(), 1);
+    }
+}
+
+#[test]
+fn names_cannot_break_out_of_the_page() {
+    let mut fit = sample::fit_kernel(200);
+    fit.config = "</script><script>alert(1)</script>".into();
+    fit.held_out[0].name = "<img>".into();
+    let text = html::fit_kernel(&fit);
+    assert!(!text.contains("<script>alert") && !text.contains("<img>"));
+}
+
+#[test]
+fn the_same_result_gives_the_same_bytes() {
+    let (one, two) = (sample::fit_kernel(2048), sample::fit_kernel(2048));
+    assert_eq!(html::fit_kernel(&one), html::fit_kernel(&two));
+    assert_eq!(one.to_json(), two.to_json());
+}
