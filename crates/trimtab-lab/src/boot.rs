@@ -9,10 +9,11 @@ mod trace;
 
 pub use error::BootError;
 
-use crate::process::{Job, ProcessError, Running};
+use crate::process::{Job, ProcessError, Running, Tail};
 use crate::qemu::Qemu;
 use console::Console;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -64,26 +65,28 @@ impl Default for Machine {
     }
 }
 
-/// Who watches the boot.
+/// Who watches a boot. Both can, and then see the same boot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Tracer {
-    /// Nobody.
-    #[default]
-    None,
+pub struct Tracers {
     /// Our QEMU plugin, at this path; see [`plugin::build`](crate::plugin::build). It also counts
     /// instructions.
-    Plugin(PathBuf),
-    /// The kernel's function tracer, with a buffer of this size for each CPU. The guest gets that
-    /// much memory more.
-    Ftrace {
-        /// Size of the buffer of one CPU in MiB.
-        buffer_mib: u32,
-    },
+    pub plugin: Option<PathBuf>,
+    /// The kernel's function tracer.
+    pub ftrace: Option<Ftrace>,
 }
 
-impl Tracer {
-    /// The function tracer with a buffer for about nine million calls on each CPU.
-    pub const FTRACE: Tracer = Tracer::Ftrace { buffer_mib: 256 };
+/// The kernel's function tracer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ftrace {
+    /// Size of the buffer of each CPU in MiB. The guest gets that much memory more.
+    pub buffer_mib: u32,
+}
+
+impl Default for Ftrace {
+    /// Room for about nine million calls on each CPU.
+    fn default() -> Self {
+        Ftrace { buffer_mib: 256 }
+    }
 }
 
 /// What to boot, and how.
@@ -102,8 +105,8 @@ pub struct BootRequest {
     /// Kernel arguments to add; they come last, so they win.
     pub arguments: Vec<String>,
     /// Who watches.
-    pub tracer: Tracer,
-    /// Folder for `console.log` and `trace`; made if it is not there. One for each boot.
+    pub tracers: Tracers,
+    /// Folder for `console.log` and the traces; made if it is not there. One for each boot.
     pub folder: PathBuf,
     /// How long it may take. [`BootRequest::LIMIT`] is plenty for anything but a full ftrace.
     pub limit: Duration,
@@ -127,7 +130,7 @@ impl BootRequest {
             machine: Machine::default(),
             workload: None,
             arguments: Vec::new(),
-            tracer: Tracer::None,
+            tracers: Tracers::default(),
             folder: folder.into(),
             limit: Self::LIMIT,
         }
@@ -149,9 +152,20 @@ pub struct Instructions {
     pub user: u64,
 }
 
-/// What the function tracer saw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What our plugin recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocks {
+    /// The trace, in trimtab's format.
+    pub path: PathBuf,
+    /// Instructions that ran.
+    pub instructions: Instructions,
+}
+
+/// What the function tracer recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calls {
+    /// The trace: the text of the kernel, reduced to the first call of each function.
+    pub path: PathBuf,
     /// Function calls recorded.
     pub calls: u64,
     /// Different functions among them: the events in the trace.
@@ -171,13 +185,10 @@ pub struct Boot {
     pub uptime_ready: Duration,
     /// The guest's own clock when the workload had ended.
     pub uptime_finished: Duration,
-    /// Instructions that ran, if the plugin counted them.
-    pub instructions: Option<Instructions>,
-    /// What the function tracer saw, if it ran.
+    /// What the plugin recorded, if it was there.
+    pub blocks: Option<Blocks>,
+    /// What the function tracer recorded, if it ran.
     pub calls: Option<Calls>,
-    /// The trace, if there was a tracer: the plugin's in trimtab's format, the function tracer's as
-    /// the kernel's text, reduced to the first call of each function.
-    pub trace: Option<PathBuf>,
     /// QEMU's command line, to repeat the boot by hand.
     pub command_line: String,
 }
@@ -190,18 +201,16 @@ pub struct Boot {
 pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
     check(request)?;
     let console = request.folder.join("console.log");
-    let trace = request.folder.join("trace");
-    fs::create_dir_all(&request.folder)
-        .and_then(|()| match fs::remove_file(&trace) {
-            // An old trace must not pass for this boot's.
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        })
+    let traces = Traces {
+        plugin: request.folder.join("plugin.trace"),
+        ftrace: request.folder.join("ftrace.txt"),
+    };
+    prepare(&request.folder, &traces)
         .map_err(|source| BootError::File { path: request.folder.clone(), source })?;
 
     let job = Job::new("booting the guest", request.qemu.program())
         .package("qemu-system-x86")
-        .args(command::arguments(request, &trace))
+        .args(command::arguments(request, &traces))
         .log(&console)
         .limit(request.limit)
         // Ending QEMU writes the trace.
@@ -209,29 +218,42 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
     let command_line = job.command_line();
     let report = watch(job.spawn_lines()?, request, &console)?;
 
-    let mut boot = Boot {
+    let blocks = match request.tracers.plugin {
+        Some(_) => Some(trace::blocks(traces.plugin, &console)?),
+        None => None,
+    };
+    let calls = match request.tracers.ftrace {
+        Some(ftrace) => Some(trace::calls(traces.ftrace, &report, ftrace, &console)?),
+        None => None,
+    };
+    Ok(Boot {
         console,
         wall_ready: report.wall_ready,
         wall: report.wall_end,
         uptime_ready: report.uptime,
         uptime_finished: report.finished,
-        instructions: None,
-        calls: None,
-        trace: None,
+        blocks,
+        calls,
         command_line,
-    };
-    match &request.tracer {
-        Tracer::None => {}
-        Tracer::Plugin(_) => {
-            boot.instructions = Some(trace::instructions(&trace, &boot.console)?);
-            boot.trace = Some(trace);
-        }
-        Tracer::Ftrace { buffer_mib } => {
-            boot.calls = Some(trace::calls(&trace, &report, *buffer_mib, &boot.console)?);
-            boot.trace = Some(trace);
+    })
+}
+
+/// Where tracers write.
+struct Traces {
+    plugin: PathBuf,
+    ftrace: PathBuf,
+}
+
+fn prepare(folder: &Path, traces: &Traces) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for path in [&traces.plugin, &traces.ftrace] {
+        match fs::remove_file(path) {
+            // An old trace must not pass for this boot's.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
     }
-    Ok(boot)
+    Ok(())
 }
 
 /// The fastest accelerator that really runs this guest: KVM if a boot under it ends well within
@@ -247,7 +269,7 @@ pub fn accelerator_that_works(request: &BootRequest) -> Result<Accelerator, Boot
     let mut probe = request.clone();
     probe.machine.accelerator = Accelerator::Kvm;
     probe.machine.icount = false;
-    probe.tracer = Tracer::None;
+    probe.tracers = Tracers::default();
     probe.workload = None;
     probe.folder = request.folder.join("kvm-probe");
     probe.limit = Duration::from_secs(10);
@@ -272,7 +294,7 @@ fn check(request: &BootRequest) -> Result<(), BootError> {
         Some("no CPU")
     } else if kvm && machine.icount {
         Some("KVM and icount, which only TCG can do")
-    } else if kvm && matches!(request.tracer, Tracer::Plugin(_)) {
+    } else if kvm && request.tracers.plugin.is_some() {
         Some("KVM and the tracing plugin, which only TCG can load")
     } else {
         None
@@ -280,7 +302,7 @@ fn check(request: &BootRequest) -> Result<(), BootError> {
     if let Some(asked) = wrong {
         return Err(BootError::Machine { asked });
     }
-    if let Tracer::Plugin(library) = &request.tracer {
+    if let Some(library) = &request.tracers.plugin {
         if !library.is_file() {
             return Err(BootError::Missing { what: "tracing plugin", path: library.clone() });
         }
@@ -295,8 +317,14 @@ struct Report {
     wall_end: Duration,
     uptime: Duration,
     finished: Duration,
-    ftrace: Option<console::Ftrace>,
+    ftrace: Option<console::FtraceEnd>,
     errors: Vec<String>,
+}
+
+/// What QEMU says when it is ended is no word of the guest.
+fn without_qemu(mut tail: Tail) -> Tail {
+    tail.lines.retain(|line| !line.contains(": terminating on signal "));
+    tail
 }
 
 fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report, BootError> {
@@ -314,7 +342,7 @@ fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report,
             Ok(None) => break,
             Err(ProcessError::TimeLimit { .. }) if console.ending => break,
             Err(ProcessError::TimeLimit { limit, tail, .. }) if !console.panicked => {
-                return Err(BootError::Hung { limit, tail });
+                return Err(BootError::Hung { limit, tail: without_qemu(tail) });
             }
             // A kernel that panics and then hangs has panicked.
             Err(ProcessError::TimeLimit { .. }) => break,
@@ -331,11 +359,10 @@ fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report,
         return Err(BootError::Rebooted { was_ready: console.ready.is_some(), tail });
     }
     // With `end` said, QEMU's status does not matter. Its trace is whole only once it has ended.
-    match qemu.wait() {
-        Err(error @ (ProcessError::Interrupted { .. } | ProcessError::NoSpace { .. })) => {
-            return Err(error.into());
-        }
-        _ => {}
+    if let Err(error @ (ProcessError::Interrupted { .. } | ProcessError::NoSpace { .. })) =
+        qemu.wait()
+    {
+        return Err(error.into());
     }
     if let Some(workload) = &request.workload {
         match console.workload {

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use trimtab_lab::boot::{Accelerator, Boot, BootError, BootRequest, Tracer, boot};
+use trimtab_lab::boot::{Accelerator, Boot, BootError, BootRequest, Ftrace, boot};
 use trimtab_lab::guest::{self, Workload};
 use trimtab_lab::plugin;
 use trimtab_lab::qemu::Qemu;
@@ -75,8 +76,8 @@ fn print(what: &str, boot: &Boot) {
         boot.wall.as_secs_f64(),
         boot.uptime_ready.as_secs_f64(),
         boot.uptime_finished.as_secs_f64(),
-        boot.instructions,
-        boot.calls,
+        boot.blocks.as_ref().map(|blocks| blocks.instructions),
+        boot.calls.as_ref().map(|calls| (calls.calls, calls.functions)),
     );
 }
 
@@ -100,32 +101,45 @@ fn what_a_workload_leaves_behind_does_not_matter() {
     boot(&lab.request("background", "background")).unwrap();
 }
 
+/// The blocks of a plugin's trace, in its order.
+fn ranges(path: &Path) -> Vec<Range<u64>> {
+    let trace = trimtab_profile::read::read(&fs::read_to_string(path).unwrap()).unwrap();
+    let range = |place| match place {
+        Place::Block { start, length } => start..start + u64::from(length),
+        _ => panic!("the plugin gives blocks"),
+    };
+    trace.events().iter().map(|event| range(event.place)).collect()
+}
+
+/// Addresses of the called functions in a function tracer's trace, in its order.
+fn callees(path: &Path) -> Vec<u64> {
+    fs::read_to_string(path)
+        .unwrap()
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        // <...>-PID ... NAME <ADDRESS> <-NAME <ADDRESS>
+        .map(|line| u64::from_str_radix(line.split(['<', '>']).nth(3).unwrap(), 16).unwrap())
+        .collect()
+}
+
 #[test]
 fn the_plugin_traces_the_boot_and_leaves_out_user_programs() {
     let Some(lab) = lab() else { return };
     let plain = boot(&lab.request("plain", "boot")).unwrap();
     print("plain", &plain);
     let mut request = lab.request("traced, with a comma", "boot");
-    request.tracer = Tracer::Plugin(lab.plugin.clone());
+    request.tracers.plugin = Some(lab.plugin.clone());
     let traced = boot(&request).unwrap();
     print("plugin", &traced);
     println!("plugin: {:.2} times the time", traced.wall.as_secs_f64() / plain.wall.as_secs_f64());
 
-    let counted = traced.instructions.unwrap();
+    let blocks = traced.blocks.unwrap();
+    let counted = blocks.instructions;
     assert_eq!(counted.total, counted.early + counted.kernel + counted.user);
     assert!(counted.user > 0 && counted.kernel > counted.user, "{counted:?}");
 
-    let text = fs::read_to_string(traced.trace.unwrap()).unwrap();
-    let trace = trimtab_profile::read::read(&text).unwrap();
     let half = 0xffff_8000_0000_0000;
-    let starts: Vec<u64> = trace
-        .events()
-        .iter()
-        .map(|event| match event.place {
-            Place::Block { start, .. } => start,
-            _ => panic!("the plugin gives blocks"),
-        })
-        .collect();
+    let starts: Vec<u64> = ranges(&blocks.path).into_iter().map(|range| range.start).collect();
     let first_high = starts.iter().position(|&start| start >= half).unwrap();
     assert!(first_high > 0, "firmware and the first steps come first");
     assert!(starts[first_high..].iter().all(|&start| start >= half), "no user program after them");
@@ -135,16 +149,17 @@ fn the_plugin_traces_the_boot_and_leaves_out_user_programs() {
 #[test]
 fn with_icount_boots_repeat_exactly() {
     let Some(lab) = lab() else { return };
-    for workload in Workload::all() {
+    for (workload, cpus) in [("boot", 1), ("network", 2)] {
         let run = |number: u32| {
-            let mut request =
-                lab.request(&format!("icount-{}-{number}", workload.name), &workload.name);
+            let mut request = lab.request(&format!("icount-{workload}-{number}"), workload);
             request.machine.icount = true;
-            request.tracer = Tracer::Plugin(lab.plugin.clone());
+            request.machine.cpus = cpus;
+            request.tracers.plugin = Some(lab.plugin.clone());
             let boot = boot(&request).unwrap();
-            print(&format!("{} with icount", workload.name), &boot);
-            let trace = fs::read(boot.trace.as_ref().unwrap()).unwrap();
-            (boot.instructions, boot.uptime_ready, boot.uptime_finished, trace)
+            print(&format!("{workload} with icount, {cpus} CPUs"), &boot);
+            let blocks = boot.blocks.unwrap();
+            let trace = fs::read(blocks.path).unwrap();
+            (blocks.instructions, boot.uptime_ready, boot.uptime_finished, trace)
         };
         let (first, second) = (run(1), run(2));
         assert_eq!((first.0, first.1, first.2), (second.0, second.1, second.2));
@@ -158,15 +173,12 @@ fn the_function_tracer_sends_the_first_call_of_each_function() {
     for cpus in [1, 2] {
         let mut request = lab.request(&format!("ftrace-{cpus}"), "boot");
         request.machine.cpus = cpus;
-        request.tracer = Tracer::FTRACE;
+        request.tracers.ftrace = Some(Ftrace::default());
         let boot = boot(&request).unwrap();
         print(&format!("ftrace with {cpus} CPUs"), &boot);
         let calls = boot.calls.unwrap();
         assert!(calls.functions > 1000 && calls.calls > 100 * calls.functions, "{calls:?}");
-
-        let text = fs::read_to_string(boot.trace.unwrap()).unwrap();
-        let mut callees: Vec<&str> =
-            text.lines().filter_map(|line| line.split(['<', '>']).nth(3)).collect();
+        let mut callees = callees(&calls.path);
         assert_eq!(callees.len() as u64, calls.functions);
         callees.sort_unstable();
         callees.dedup();
@@ -175,10 +187,32 @@ fn the_function_tracer_sends_the_first_call_of_each_function() {
 }
 
 #[test]
+fn the_plugin_sees_all_that_the_function_tracer_sees() {
+    let Some(lab) = lab() else { return };
+    let mut request = lab.request("both", "boot");
+    request.tracers.plugin = Some(lab.plugin.clone());
+    request.tracers.ftrace = Some(Ftrace::default());
+    let boot = boot(&request).unwrap();
+    print("both tracers", &boot);
+    let mut blocks = ranges(&boot.blocks.unwrap().path);
+    blocks.sort_unstable_by_key(|block| block.start);
+    let unseen: Vec<u64> = callees(&boot.calls.unwrap().path)
+        .into_iter()
+        .filter(|callee| {
+            // Blocks overlap; none is longer than a page.
+            let after = blocks.partition_point(|block| block.start <= *callee);
+            let near = blocks[..after].iter().rev();
+            !near.take_while(|b| b.start + 4096 > *callee).any(|b| b.contains(callee))
+        })
+        .collect();
+    assert!(unseen.is_empty(), "{unseen:x?}");
+}
+
+#[test]
 fn a_buffer_that_is_too_small_is_an_error() {
     let Some(lab) = lab() else { return };
     let error = lab.fails("small", "boot", |request| {
-        request.tracer = Tracer::Ftrace { buffer_mib: 1 };
+        request.tracers.ftrace = Some(Ftrace { buffer_mib: 1 });
     });
     println!("{error}");
     assert!(matches!(error, BootError::CallsLost { .. }), "{error}");

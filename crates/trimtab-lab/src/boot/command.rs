@@ -1,6 +1,6 @@
 //! QEMU's command line for a boot.
 
-use super::{Accelerator, Arch, BootRequest, Tracer};
+use super::{Accelerator, Arch, BootRequest, Traces};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -11,8 +11,8 @@ fn kernel_half(arch: Arch) -> u64 {
     }
 }
 
-/// The arguments of a boot whose tracer writes to `trace`.
-pub(super) fn arguments(request: &BootRequest, trace: &Path) -> Vec<OsString> {
+/// The arguments of a boot whose tracers write to `traces`.
+pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString> {
     let machine = &request.machine;
     let mut line = Line(Vec::new());
     // Nothing but what is asked for: each device costs boot time and changes what is traced.
@@ -25,9 +25,9 @@ pub(super) fn arguments(request: &BootRequest, trace: &Path) -> Vec<OsString> {
         Accelerator::Tcg => line.add("-accel").add("tcg").add("-cpu").add("qemu64"),
         Accelerator::Kvm => line.add("-accel").add("kvm").add("-cpu").add("host"),
     };
-    let buffers = match request.tracer {
-        Tracer::Ftrace { buffer_mib } => buffer_mib.saturating_mul(machine.cpus),
-        _ => 0,
+    let buffers = match request.tracers.ftrace {
+        Some(ftrace) => ftrace.buffer_mib.saturating_mul(machine.cpus),
+        None => 0,
     };
     line.add("-m").add(format!("{}M", machine.memory_mib.saturating_add(buffers)));
     line.add("-smp").add(machine.cpus.to_string());
@@ -40,21 +40,18 @@ pub(super) fn arguments(request: &BootRequest, trace: &Path) -> Vec<OsString> {
     line.add("-kernel").add(&request.kernel).add("-initrd").add(&request.initramfs);
     line.add("-append").add(kernel_arguments(request));
     line.add("-chardev").add("stdio,id=console,signal=off").add("-serial").add("chardev:console");
-    match &request.tracer {
-        Tracer::None => {}
-        Tracer::Plugin(library) => {
-            line.add("-plugin").add(joined([
-                OsStr::new("file="),
-                &escaped(library),
-                OsStr::new(",out="),
-                &escaped(trace),
-                OsStr::new(&format!(",min={:x}", kernel_half(machine.arch))),
-            ]));
-        }
-        Tracer::Ftrace { .. } => {
-            let device = joined([OsStr::new("file,id=out,path="), &escaped(trace)]);
-            line.add("-chardev").add(device).add("-serial").add("chardev:out");
-        }
+    if request.tracers.ftrace.is_some() {
+        let device = joined([OsStr::new("file,id=out,path="), &escaped(&traces.ftrace)]);
+        line.add("-chardev").add(device).add("-serial").add("chardev:out");
+    }
+    if let Some(library) = &request.tracers.plugin {
+        line.add("-plugin").add(joined([
+            OsStr::new("file="),
+            &escaped(library),
+            OsStr::new(",out="),
+            &escaped(&traces.plugin),
+            OsStr::new(&format!(",min={:x}", kernel_half(machine.arch))),
+        ]));
     }
     line.0
 }
@@ -68,8 +65,8 @@ fn kernel_arguments(request: &BootRequest) -> String {
     if let Some(workload) = &request.workload {
         words.push(format!("trimtab.workload={workload}"));
     }
-    if let Tracer::Ftrace { buffer_mib } = request.tracer {
-        words.extend(["ftrace=function".into(), format!("trace_buf_size={buffer_mib}M")]);
+    if let Some(ftrace) = request.tracers.ftrace {
+        words.extend(["ftrace=function".into(), format!("trace_buf_size={}M", ftrace.buffer_mib)]);
         if request.machine.cpus > 1 {
             // The clocks of two CPUs may differ, and their events are merged by time.
             words.push("trace_clock=global".into());

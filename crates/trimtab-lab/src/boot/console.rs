@@ -17,7 +17,7 @@ pub(super) struct Console {
     pub(super) finished: Option<Duration>,
     /// Name of the workload and its exit code.
     pub(super) workload: Option<(String, i32)>,
-    pub(super) ftrace: Option<Ftrace>,
+    pub(super) ftrace: Option<FtraceEnd>,
     /// What init itself could not do.
     pub(super) errors: Vec<String>,
     /// The kernel's words from the first sign of its end on. It may be none: see `panicked`.
@@ -30,7 +30,7 @@ pub(super) struct Console {
 
 /// What our init says of the function tracer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ftrace {
+pub(super) struct FtraceEnd {
     pub(super) calls: u64,
     pub(super) functions: u64,
     pub(super) lost: u64,
@@ -82,9 +82,9 @@ fn workload(words: &str) -> Option<(String, i32)> {
     }
 }
 
-fn ftrace(words: &str) -> Option<Ftrace> {
+fn ftrace(words: &str) -> Option<FtraceEnd> {
     let mut numbers = words.split_whitespace().map(|word| word.parse().ok());
-    Some(Ftrace { calls: numbers.next()??, functions: numbers.next()??, lost: numbers.next()?? })
+    Some(FtraceEnd { calls: numbers.next()??, functions: numbers.next()??, lost: numbers.next()?? })
 }
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(console.uptime, Some(Duration::from_nanos(912_629_001)));
         assert_eq!(console.workload, Some(("boot".to_owned(), 0)));
         assert_eq!(console.finished, Some(Duration::from_millis(1500)));
-        assert_eq!(console.ftrace, Some(Ftrace { calls: 100, functions: 20, lost: 0 }));
+        assert_eq!(console.ftrace, Some(FtraceEnd { calls: 100, functions: 20, lost: 0 }));
         assert_eq!(console.errors, ["cannot"]);
         assert_eq!(console.end, Some(Duration::from_secs(8)));
         assert!(!console.panicked);

@@ -118,14 +118,14 @@ fn what_is_missing_or_impossible_is_said_before_anything_runs() {
     request.machine.icount = true;
     assert!(matches!(boot(&request), Err(BootError::Machine { .. })));
     request.machine.icount = false;
-    request.tracer = Tracer::Plugin(lab.folder.path().join("plugin"));
+    request.tracers.plugin = Some(lab.folder.path().join("plugin"));
     assert!(matches!(boot(&request), Err(BootError::Machine { .. })));
 }
 
 #[test]
 fn a_plugin_that_wrote_nothing_is_noticed() {
     let mut lab = lab(GOOD);
-    lab.request.tracer = Tracer::Plugin(lab.folder.path().join("plugin"));
+    lab.request.tracers.plugin = Some(lab.folder.path().join("plugin"));
     let text = boot(&lab.request).unwrap_err().to_string();
     assert!(text.contains("the plugin did not write it"), "{text}");
 }
@@ -133,16 +133,17 @@ fn a_plugin_that_wrote_nothing_is_noticed() {
 fn traced(words: &str, trace: &str) -> Result<Boot, BootError> {
     let script = format!("trimtab: finished 1'; echo 'trimtab: {words}");
     let good = GOOD.replace("trimtab: finished 1", &script);
-    let body = format!("printf '{trace}' > \"$(dirname \"$0\")/boot/trace\"; {good}");
+    let body = format!("printf '{trace}' > \"$(dirname \"$0\")/boot/ftrace.txt\"; {good}");
     let mut lab = lab(&body);
-    lab.request.tracer = Tracer::Ftrace { buffer_mib: 64 };
+    lab.request.tracers.ftrace = Some(Ftrace { buffer_mib: 64 });
     boot(&lab.request)
 }
 
 #[test]
 fn an_ftrace_must_be_whole() {
     let boot = traced("ftrace 10 2 0", "# tracer\\na\\nb\\n").unwrap();
-    assert_eq!(boot.calls, Some(Calls { calls: 10, functions: 2 }));
+    let calls = boot.calls.unwrap();
+    assert_eq!((calls.calls, calls.functions), (10, 2));
     let text = traced("ftrace 10 3 0", "# tracer\\na\\nb\\n").unwrap_err().to_string();
     assert!(text.contains("it has 2 events, and the guest sent 3"), "{text}");
     let text = traced("ftrace 100 3 100", "").unwrap_err().to_string();

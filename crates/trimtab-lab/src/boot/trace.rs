@@ -1,12 +1,17 @@
 //! Checks that a boot's trace is there and whole.
 
-use super::{BootError, Calls, Instructions, Report};
+use super::{Blocks, BootError, Calls, Ftrace, Instructions, Report};
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads the numbers at the head of the plugin's trace.
-pub(super) fn instructions(path: &Path, log: &Path) -> Result<Instructions, BootError> {
+pub(super) fn blocks(path: PathBuf, log: &Path) -> Result<Blocks, BootError> {
+    let instructions = instructions(&path, log)?;
+    Ok(Blocks { path, instructions })
+}
+
+fn instructions(path: &Path, log: &Path) -> Result<Instructions, BootError> {
     let missing = |reason: &str| BootError::NoTrace {
         path: path.to_owned(),
         reason: reason.to_owned(),
@@ -38,13 +43,13 @@ pub(super) fn instructions(path: &Path, log: &Path) -> Result<Instructions, Boot
 
 /// Compares the function tracer's trace with what the guest said of it.
 pub(super) fn calls(
-    path: &Path,
+    path: PathBuf,
     report: &Report,
-    buffer_mib: u32,
+    tracer: Ftrace,
     log: &Path,
 ) -> Result<Calls, BootError> {
     let missing =
-        |reason: String| BootError::NoTrace { path: path.to_owned(), reason, log: log.to_owned() };
+        |reason: String| BootError::NoTrace { path: path.clone(), reason, log: log.to_owned() };
     let Some(ftrace) = report.ftrace else {
         return Err(missing(match report.errors.as_slice() {
             [] => "the guest said nothing of it".to_owned(),
@@ -59,11 +64,15 @@ pub(super) fn calls(
         return Err(missing(reason.to_owned()));
     }
     if ftrace.lost > 0 {
-        return Err(BootError::CallsLost { calls: ftrace.calls, lost: ftrace.lost, buffer_mib });
+        return Err(BootError::CallsLost {
+            calls: ftrace.calls,
+            lost: ftrace.lost,
+            buffer_mib: tracer.buffer_mib,
+        });
     }
-    let file_error = |source| BootError::File { path: path.to_owned(), source };
+    let file_error = |source| BootError::File { path: path.clone(), source };
     let mut events = 0;
-    for line in BufReader::new(File::open(path).map_err(file_error)?).split(b'\n') {
+    for line in BufReader::new(File::open(&path).map_err(file_error)?).split(b'\n') {
         let line = line.map_err(file_error)?;
         if !line.is_empty() && !line.starts_with(b"#") {
             events += 1;
@@ -75,5 +84,5 @@ pub(super) fn calls(
             ftrace.functions
         )));
     }
-    Ok(Calls { calls: ftrace.calls, functions: ftrace.functions })
+    Ok(Calls { path, calls: ftrace.calls, functions: ftrace.functions })
 }
