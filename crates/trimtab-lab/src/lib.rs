@@ -5,6 +5,7 @@ pub mod cache;
 pub mod compile;
 pub mod guest;
 pub mod interrupt;
+pub mod kernel;
 pub mod plugin;
 pub mod process;
 pub mod qemu;

@@ -1,0 +1,318 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::error::file;
+use super::{Configuration, KernelError, Toolchain, Unpacked};
+use crate::cache::Key;
+use crate::process::{Job, Running};
+use crate::workdir::{Step, WorkDir};
+
+/// The order that the kernel's linker script includes, in the build directory.
+const ORDER: &str = "include/generated/function-order.lds";
+/// The bootable image, in the build directory.
+const IMAGE: &str = "arch/x86/boot/bzImage";
+/// Kept in a step: how long it took, in milliseconds.
+const TOOK: &str = "milliseconds";
+
+/// Limits: a build on two slow cores, and a link.
+const BUILD_LIMIT: Duration = Duration::from_secs(3 * 3600);
+const LINK_LIMIT: Duration = Duration::from_secs(900);
+
+/// A configured build directory.
+#[derive(Debug)]
+pub struct Build<'work> {
+    work: &'work WorkDir,
+    source: PathBuf,
+    directory: PathBuf,
+    toolchain: Toolchain,
+    key: Key,
+    refused: Vec<String>,
+}
+
+/// A kernel that was linked with some order.
+#[derive(Debug, Clone)]
+pub struct Linked {
+    /// The ELF file with symbols.
+    pub vmlinux: PathBuf,
+    /// The linker's map of it.
+    pub map: PathBuf,
+    /// The bootable image.
+    pub image: PathBuf,
+    /// The order as the linker got it.
+    pub order: PathBuf,
+    /// How long it took, when it was made.
+    pub took: Duration,
+    /// Whether an earlier run had made it.
+    pub cached: bool,
+    /// What it depends on.
+    pub key: Key,
+}
+
+impl<'work> Build<'work> {
+    /// Configures a build of `source`, or finds it configured.
+    ///
+    /// # Errors
+    /// If an option that a layout needs is refused, or make fails.
+    pub fn configure(
+        work: &'work WorkDir,
+        source: &Unpacked,
+        configuration: &Configuration,
+        toolchain: &Toolchain,
+    ) -> Result<Self, KernelError> {
+        let text = configuration.text();
+        let mut key = Key::new("kernel-build/1")
+            .after(&source.key)
+            .field("arch", "x86_64")
+            .field("whole configuration", configuration.is_whole())
+            .bytes("configuration", text.as_bytes());
+        for (name, version) in toolchain.versions() {
+            key = key.field(&name, version);
+        }
+        let mut build = Build {
+            work,
+            source: source.path.clone(),
+            directory: PathBuf::new(),
+            toolchain: toolchain.clone(),
+            key,
+            refused: Vec::new(),
+        };
+        // The directory is for make to work in again and again; what is kept for good are the
+        // linked kernels. That it is configured is all that its mark says.
+        build.directory = match work.resumable("kernel-build", &build.key)? {
+            Step::Done(path) => path,
+            Step::Todo(building) => {
+                build.directory = building.path().to_owned();
+                build.write_configuration(configuration, &text)?;
+                building.finish()?
+            }
+        };
+        let path = Configuration::file(&build.directory);
+        let result = fs::read_to_string(&path).map_err(file("read", &path))?;
+        build.refused = configuration.refused(&result);
+        if let Some(option) = build.refused.iter().find(|option| Configuration::is_needed(option)) {
+            return Err(KernelError::OptionRefused { option: option.clone(), path });
+        }
+        Ok(build)
+    }
+
+    fn write_configuration(
+        &self,
+        configuration: &Configuration,
+        text: &str,
+    ) -> Result<(), KernelError> {
+        let path = Configuration::file(&self.directory);
+        let mut all = String::new();
+        if !configuration.is_whole() {
+            self.make("configuring the kernel", "configure.log").arg("tinyconfig").run()?;
+            all = fs::read_to_string(&path).map_err(file("read", &path))?;
+        }
+        all.push_str(text);
+        fs::write(&path, all).map_err(file("write", &path))?;
+        self.make("configuring the kernel", "configure.log").arg("olddefconfig").run()?;
+        Ok(())
+    }
+
+    /// Options of the configuration that the kernel did not take, because something that they
+    /// depend on is off.
+    pub fn refused(&self) -> &[String] {
+        &self.refused
+    }
+
+    /// The build directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Builds the kernel and links it with `order`, the text of an order for
+    /// [the kernel](trimtab_link::Linker::Kernel); empty for the objects' own order. What is
+    /// compiled stays for the next call. `progress` is told each line that make prints.
+    ///
+    /// # Errors
+    /// If make fails or takes too long, or its results are not there.
+    pub fn link(&self, order: &str, mut progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
+        let key = Key::new("kernel/1").after(&self.key).bytes("order", order.as_bytes());
+        let (path, cached) = match self.work.step("kernel", &key)? {
+            Step::Done(path) => (path, true),
+            Step::Todo(building) => {
+                let start = Instant::now();
+                self.write_order(order)?;
+                let log = self.directory.join("build.log");
+                let job = self
+                    .make("building the kernel", "build.log")
+                    .arg(format!("-j{}", jobs()))
+                    // The script that links then says how.
+                    .arg("V=1")
+                    .arg("bzImage")
+                    .limit(BUILD_LIMIT);
+                follow(job.spawn_lines()?, &mut progress)?;
+                for (from, to) in [
+                    ("vmlinux", "vmlinux"),
+                    ("vmlinux.map", "vmlinux.map"),
+                    (IMAGE, "bzImage"),
+                    (ORDER, "order.lds"),
+                ] {
+                    let from = self.directory.join(from);
+                    if !from.is_file() {
+                        return Err(KernelError::Incomplete {
+                            what: format!("did not make {}", from.display()),
+                            log,
+                        });
+                    }
+                    fs::copy(&from, building.path().join(to)).map_err(file("copy", from))?;
+                }
+                let took = building.path().join(TOOK);
+                fs::write(&took, start.elapsed().as_millis().to_string())
+                    .map_err(file("write", took))?;
+                (building.finish()?, false)
+            }
+        };
+        let took = fs::read_to_string(path.join(TOOK)).ok().and_then(|text| text.parse().ok());
+        Ok(Linked {
+            vmlinux: path.join("vmlinux"),
+            map: path.join("vmlinux.map"),
+            image: path.join("bzImage"),
+            order: path.join("order.lds"),
+            took: Duration::from_millis(took.unwrap_or(0)),
+            cached,
+            key,
+        })
+    }
+
+    /// Links the objects with `order` in one pass of the linker and without what kbuild does
+    /// around it (symbol table, sorted tables, image): enough to see where functions go. The
+    /// kernel must have been [linked](Build::link) before. Gives the ELF file and the map.
+    ///
+    /// # Errors
+    /// If the linker fails, or the build's log does not say how it was called.
+    pub fn link_only(&self, order: &str) -> Result<(PathBuf, PathBuf), KernelError> {
+        let key = Key::new("kernel-link/1").after(&self.key).bytes("order", order.as_bytes());
+        let path = match self.work.step("kernel-link", &key)? {
+            Step::Done(path) => path,
+            Step::Todo(building) => {
+                let log = self.directory.join("build.log");
+                let text = fs::read_to_string(&log).map_err(file("read", &log))?;
+                let Some(words) = linker_call(&text) else {
+                    return Err(KernelError::Incomplete {
+                        what: "its log does not say how vmlinux was linked".to_owned(),
+                        log,
+                    });
+                };
+                self.write_order(order)?;
+                let mut job = Job::new("linking the kernel", &words[0]);
+                let mut words = words[1..].iter();
+                while let Some(word) = words.next() {
+                    match word.as_str() {
+                        "-o" => {
+                            words.next();
+                        }
+                        word if word.starts_with("-Map=") => {}
+                        word => job = job.arg(word),
+                    }
+                }
+                job.arg("-o")
+                    .arg(building.path().join("vmlinux"))
+                    .arg(format!("-Map={}", building.path().join("vmlinux.map").display()))
+                    .dir(&self.directory)
+                    .log(building.path().join("link.log"))
+                    .limit(LINK_LIMIT)
+                    .run()?;
+                building.finish()?
+            }
+        };
+        Ok((path.join("vmlinux"), path.join("vmlinux.map")))
+    }
+
+    /// Writes the order if it is not the one that is there: make goes by its time of change.
+    fn write_order(&self, order: &str) -> Result<(), KernelError> {
+        let path = self.directory.join(ORDER);
+        if fs::read_to_string(&path).is_ok_and(|present| present == order) {
+            return Ok(());
+        }
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(file("make", folder))?;
+        }
+        fs::write(&path, order).map_err(file("write", path))
+    }
+
+    fn make(&self, purpose: &str, log: &str) -> Job {
+        let mut job = Job::new(purpose, "make")
+            .package("make")
+            .arg("-C")
+            .arg(&self.source)
+            .arg(format!("O={}", self.directory.display()))
+            .arg("ARCH=x86_64")
+            .args(self.toolchain.variables())
+            .log(self.directory.join(log));
+        // A make around trimtab must not talk to the kernel's, nor a person's settings change what
+        // is built behind the cache's back.
+        for name in [
+            "MAKEFLAGS",
+            "MAKELEVEL",
+            "MFLAGS",
+            "MAKEOVERRIDES",
+            "KBUILD_OUTPUT",
+            "ARCH",
+            "CROSS_COMPILE",
+            "LLVM",
+            "CC",
+            "LD",
+            "KCFLAGS",
+            "KAFLAGS",
+            "KCPPFLAGS",
+            "KBUILD_VERBOSE",
+        ] {
+            job = job.env_remove(name);
+        }
+        // So that the same source gives the same bytes.
+        job.env("KBUILD_BUILD_TIMESTAMP", "1970-01-01")
+            .env("KBUILD_BUILD_USER", "trimtab")
+            .env("KBUILD_BUILD_HOST", "trimtab")
+            .env("KBUILD_BUILD_VERSION", "1")
+    }
+}
+
+/// How many compilers run side by side.
+fn jobs() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}
+
+fn follow(mut running: Running, progress: &mut impl FnMut(&str)) -> Result<(), KernelError> {
+    while let Some(line) = running.next_line()? {
+        progress(&line.text);
+    }
+    running.wait()?;
+    Ok(())
+}
+
+/// The words of the last call of a linker that made `vmlinux`, as the shell that did it said with
+/// `set -x`.
+fn linker_call(log: &str) -> Option<Vec<String>> {
+    log.lines().rev().find_map(|line| {
+        let words: Vec<String> =
+            line.strip_prefix("+ ")?.split_whitespace().map(str::to_owned).collect();
+        let output = words.iter().position(|word| word == "-o")?;
+        (words.get(output + 1)? == "vmlinux" && words.iter().any(|w| w.starts_with("--script=")))
+            .then_some(words)
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_link_of_vmlinux_is_found_in_the_log() {
+        let log = "\
++ ld.lld -m elf_x86_64 --script=a.lds -o .tmp_vmlinux1 a.o
+  LD vmlinux
++ ld.lld -m elf_x86_64 --script=a.lds -Map=vmlinux.map -o vmlinux --whole-archive vmlinux.a
++ nm -n vmlinux
+";
+        let words = linker_call(log).unwrap();
+        assert_eq!(words[0], "ld.lld");
+        assert!(words.contains(&"vmlinux.a".to_owned()));
+        assert_eq!(linker_call("+ ld -o other\n"), None);
+    }
+}
