@@ -66,7 +66,7 @@ impl<'data> Program<'data> {
             .map_err(|_| damaged("the symbol table"))?;
         let mut candidates = Vec::new();
         let mut markers = Vec::new();
-        for symbol in table.iter() {
+        for (index, symbol) in table.enumerate() {
             if symbol.is_undefined(endian)
                 || matches!(symbol.st_type(), elf::STT_SECTION | elf::STT_FILE | elf::STT_TLS)
             {
@@ -78,10 +78,13 @@ impl<'data> Program<'data> {
             if name.is_empty() {
                 continue;
             }
-            let section = section_of_index
-                .get(SectionIndex(symbol.st_shndx(endian).into()).0)
-                .copied()
-                .flatten();
+            // Absolute symbols have no section, and files with very many sections keep the index
+            // in a table of its own.
+            let section = table
+                .symbol_section(endian, symbol, index)
+                .ok()
+                .flatten()
+                .and_then(|SectionIndex(index)| section_of_index.get(index).copied().flatten());
             match section {
                 Some(section) if is_function(symbol) => {
                     candidates.push(Candidate::new(name, symbol, section));
@@ -89,10 +92,10 @@ impl<'data> Program<'data> {
                 _ => markers.push(Marker { name, address: symbol.st_value(endian) }),
             }
         }
-        if candidates.is_empty() {
+        let functions = disjoint(candidates, &sections, &mut markers);
+        if functions.is_empty() {
             return Err(ReadError::Stripped);
         }
-        let functions = disjoint(candidates, &sections, &mut markers);
         markers.sort_unstable_by_key(|marker| (marker.name, marker.address));
 
         let mut by_name: Vec<FunctionId> = (0..functions.len() as u32).map(FunctionId).collect();
@@ -202,6 +205,12 @@ impl<'data> Candidate<'data> {
     }
 }
 
+impl Candidate<'_> {
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.size)
+    }
+}
+
 /// Makes functions that do not overlap: one for each address, cut where the next begins or the
 /// section ends. Names that lose become markers. A symbol without size reaches to the next one.
 fn disjoint<'data>(
@@ -220,8 +229,12 @@ fn disjoint<'data>(
     let mut chosen: Vec<Candidate<'data>> = Vec::with_capacity(candidates.len());
     for candidate in candidates {
         match chosen.last() {
-            // A further name, or a label inside a function that has a size of its own.
-            Some(last) if candidate.start < last.start.saturating_add(last.size.max(1)) => {
+            // A further name, or a label or function within one that has a size of its own. One
+            // that reaches further begins a function: the one before is cut.
+            Some(last)
+                if candidate.start == last.start
+                    || (candidate.start < last.end() && candidate.end() <= last.end()) =>
+            {
                 markers.push(Marker { name: candidate.name, address: candidate.start });
             }
             _ => chosen.push(candidate),

@@ -31,16 +31,16 @@ pub struct LinkMap<'data> {
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkMapError {
-    /// Neither of the known formats.
+    /// None of the known formats.
     #[error(
-        "not a linker map: expected the output of lld or GNU ld for `-Map=FILE` \
+        "not a linker map: expected the output of lld, GNU ld or gold for `-Map=FILE` \
          (for a kernel: CONFIG_VMLINUX_MAP=y writes vmlinux.map)"
     )]
     UnknownFormat,
 }
 
 impl<'data> LinkMap<'data> {
-    /// Reads the map of lld (`VMA LMA Size Align Out In Symbol`) or of GNU ld.
+    /// Reads the map of lld (`VMA LMA Size Align Out In Symbol`), of GNU ld or of gold.
     ///
     /// # Errors
     /// [`LinkMapError::UnknownFormat`] where the text is neither.
@@ -49,7 +49,10 @@ impl<'data> LinkMap<'data> {
         let words: Vec<&str> = first.split_whitespace().collect();
         let mut sections = if words == ["VMA", "LMA", "Size", "Align", "Out", "In", "Symbol"] {
             parse_lld(text)
-        } else if let Some(at) = text.find("\nLinker script and memory map") {
+        } else if let Some(at) = ["\nLinker script and memory map", "\nMemory map"]
+            .iter()
+            .find_map(|heading| text.find(heading))
+        {
             parse_gnu(&text[at..])
         } else {
             return Err(LinkMapError::UnknownFormat);
@@ -61,7 +64,7 @@ impl<'data> LinkMap<'data> {
 
 /// `archive(member)` as maps print it, to `archive:member` as scripts match it.
 fn script_name(file: &str) -> Cow<'_, str> {
-    match file.strip_suffix(')').and_then(|rest| rest.split_once('(')) {
+    match file.strip_suffix(')').and_then(|rest| rest.rsplit_once('(')) {
         Some((archive, member)) => Cow::Owned(format!("{archive}:{member}")),
         None => Cow::Borrowed(file),
     }
@@ -155,8 +158,10 @@ fn parse_gnu(text: &str) -> Vec<InputSection<'_>> {
         if size == 0 || file.is_empty() {
             continue;
         }
-        // The file's name is the rest of the line, blanks in it and all.
-        let file = line.find(file[0]).map_or("", |at| line[at..].trim_end());
+        // The file's name is the rest of the line, blanks in it and all. The same word can also
+        // be part of the section's name.
+        let start = file[0].as_ptr() as usize - line.as_ptr() as usize;
+        let file = line[start..].trim_end();
         sections.push(InputSection {
             output,
             file: script_name(file),
@@ -229,7 +234,23 @@ LOAD a.o
     }
 
     #[test]
+    fn a_file_can_be_called_like_its_section() {
+        let text = "
+Linker script and memory map
+
+.text           0x401000      0x123
+ .text.ab       0x401000       0x20 a
+ .text.c        0x401020       0x20 dir (old)/lib.a(c.o)
+";
+        let map = LinkMap::parse(text).unwrap();
+        let files: Vec<_> = map.sections.iter().map(|s| s.file.as_ref()).collect();
+        assert_eq!(files, ["a", "dir (old)/lib.a:c.o"]);
+    }
+
+    #[test]
     fn refuses_other_text() {
-        assert_eq!(LinkMap::parse("hello\n"), Err(LinkMapError::UnknownFormat));
+        for text in ["", "hello\n", "VMA LMA\n"] {
+            assert_eq!(LinkMap::parse(text), Err(LinkMapError::UnknownFormat));
+        }
     }
 }

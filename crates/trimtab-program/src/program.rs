@@ -166,7 +166,7 @@ impl<'data> Program<'data> {
     pub fn functions_in(&self, range: Range) -> impl Iterator<Item = FunctionId> + '_ {
         let first = self.functions.partition_point(|f| f.range.end <= range.start);
         (first..self.functions.len())
-            .take_while(move |&i| self.functions[i].range.start < range.end)
+            .take_while(move |&i| !range.is_empty() && self.functions[i].range.start < range.end)
             .map(|i| FunctionId(i as u32))
     }
 
@@ -190,6 +190,7 @@ impl<'data> Program<'data> {
             .iter()
             .filter_map(|marker| self.function_at(marker.address))
             .collect();
+        found.sort_unstable();
         found.dedup();
         found
     }

@@ -78,7 +78,7 @@ impl RangeSet {
         let first = self.ranges.partition_point(|range| range.end <= window.start);
         self.ranges[first..]
             .iter()
-            .take_while(move |range| range.start < window.end)
+            .take_while(move |range| !window.is_empty() && range.start < window.end)
             .map(move |range| range.intersection(window))
     }
 
