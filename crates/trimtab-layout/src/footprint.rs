@@ -1,7 +1,7 @@
 use crate::curve::{area, curve};
 use crate::pages;
 use trimtab_profile::Profile;
-use trimtab_program::{Program, Range, RangeSet, SectionId};
+use trimtab_program::{Program, RangeSet, SectionId};
 
 /// What one run touched of one section.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,8 @@ pub struct Footprint {
     pub functions: u64,
     /// Functions that ran.
     pub functions_executed: u64,
-    /// Distinct pages touched after each first execution of a function.
+    /// Distinct pages touched after each first execution of a block; of a function where the
+    /// profile knows no blocks.
     pub curve: Vec<u32>,
 }
 
@@ -31,13 +32,11 @@ impl Footprint {
         let section = program.section(id).range;
         let executed: RangeSet = profile.executed().within(section).collect();
         let ran = functions_run(program, id, profile);
-        let in_section = |range: &Range| section.contains(range.start);
         let events = profile
-            .functions()
+            .blocks()
             .iter()
-            .map(|executed| program.function(executed.function).range)
-            .filter(in_section)
-            .flat_map(|function| executed.within(function).collect::<Vec<_>>());
+            .map(|block| block.intersection(section))
+            .filter(|block| !block.is_empty());
         Footprint {
             pages_spanned: pages::spanned(section),
             touched: pages::touched(&executed).len() as u64,

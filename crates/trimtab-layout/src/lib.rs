@@ -19,6 +19,7 @@ mod packed;
 pub mod pages;
 mod placement;
 mod problem;
+mod project;
 mod shuffled;
 
 pub use algorithm::{Algorithm, algorithm_named, algorithms};
@@ -30,4 +31,5 @@ pub use order::Order;
 pub use packed::Packed;
 pub use placement::Placement;
 pub use problem::{Piece, Problem, Span};
+pub use project::Projection;
 pub use shuffled::Shuffled;

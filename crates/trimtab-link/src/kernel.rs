@@ -93,6 +93,20 @@ pub fn is_kernel(program: &Program<'_>) -> bool {
     ["_stext", "_etext", "__sched_text_start"].iter().all(|name| program.address_of(name).is_some())
 }
 
+/// Addresses that the kernel's function tracer can patch, ascending: its own table of calls to
+/// `__fentry__`, which lie in a function's first bytes. Empty for kernels without that tracer.
+pub fn traceable(program: &Program<'_>) -> Vec<u64> {
+    let bounds = program
+        .address_of("__start_mcount_loc")
+        .zip(program.address_of("__stop_mcount_loc"))
+        .map(|(start, end)| Range { start, end });
+    let Some(bytes) = bounds.and_then(|range| program.bytes(range)) else { return Vec::new() };
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut addresses: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    addresses.sort_unstable();
+    addresses
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

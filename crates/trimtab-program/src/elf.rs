@@ -58,6 +58,7 @@ impl<'data> Program<'data> {
             .map(|segment| Segment {
                 range: Range::with_length(segment.p_vaddr(endian), segment.p_memsz(endian)),
                 physical: segment.p_paddr(endian),
+                file: Range::with_length(segment.p_offset(endian), segment.p_filesz(endian)),
             })
             .collect();
 
@@ -102,6 +103,7 @@ impl<'data> Program<'data> {
         by_name.sort_unstable_by_key(|id| (functions[id.index()].name, *id));
 
         Ok(Program {
+            data,
             machine: machine(header)?,
             kind: kind(header)?,
             entry: header.e_entry(endian),

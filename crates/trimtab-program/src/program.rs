@@ -59,6 +59,8 @@ pub struct Segment {
     pub range: Range,
     /// Where it is loaded (`p_paddr`).
     pub physical: u64,
+    /// Where its bytes are in the file: offset and length. The rest of the segment is zero.
+    pub file: Range,
 }
 
 /// A function: a named run of code. Functions never overlap.
@@ -85,6 +87,7 @@ pub struct Marker<'data> {
 /// A linked program: what its ELF file says of its code.
 #[derive(Debug, Clone)]
 pub struct Program<'data> {
+    pub(crate) data: &'data [u8],
     pub(crate) machine: Machine,
     pub(crate) kind: Kind,
     pub(crate) entry: u64,
@@ -138,6 +141,19 @@ impl<'data> Program<'data> {
     /// The loadable segments in the order of the file.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// The bytes at these addresses, where one segment of the file holds them all.
+    pub fn bytes(&self, range: Range) -> Option<&'data [u8]> {
+        self.segments.iter().find_map(|segment| {
+            let offset = range.start.checked_sub(segment.range.start)?;
+            let start = segment.file.start.checked_add(offset)?;
+            let end = start.checked_add(range.length())?;
+            if end > segment.file.end {
+                return None;
+            }
+            self.data.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+        })
     }
 
     /// All functions by ascending address; they do not overlap.
