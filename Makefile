@@ -6,7 +6,7 @@
 CONFIG  ?= lab
 WORK    ?= work/demo
 OPTIONS ?=
-# How long `make fuzz` runs, all targets together.
+# How long `make fuzz` runs each target.
 SECONDS ?= 60
 
 CARGO   ?= cargo
@@ -46,7 +46,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 fuzz:
-	@scripts/fuzz $(SECONDS)
+	@fuzz/run $(SECONDS)
 
 bench:
 	$(CARGO) bench --workspace
