@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod failure;
+pub mod fit;
 pub mod interrupt;
 pub mod output;
 pub mod progress;

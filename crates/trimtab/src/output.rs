@@ -7,6 +7,8 @@ use anyhow::Context;
 use serde::Serialize;
 use trimtab_lab::workdir::write_whole;
 
+use crate::cli::Outputs;
+
 /// Prints text. A reader that has seen enough (`trimtab ... | head`) is no error.
 ///
 /// # Errors
@@ -32,6 +34,34 @@ pub fn json(value: &impl Serialize, file: &Path) -> anyhow::Result<()> {
         return print(&text);
     }
     Ok(write_whole(file, text.as_bytes())?)
+}
+
+/// Writes a file, whole or not at all.
+///
+/// # Errors
+/// That it cannot be written.
+pub fn whole(file: &Path, text: &str) -> anyhow::Result<()> {
+    Ok(write_whole(file, text.as_bytes())?)
+}
+
+/// Gives a result to whom it was asked for: `json` to the file of `--json`, and the table to the
+/// terminal, unless standard output is taken by the JSON.
+///
+/// # Errors
+/// That something cannot be written.
+pub fn result(outputs: &Outputs, json: &str, table: impl FnOnce() -> String) -> anyhow::Result<()> {
+    match &outputs.json {
+        Some(file) if is_standard_output(file) => return print(json),
+        Some(file) => whole(file, json)?,
+        None => {}
+    }
+    print(&table())
+}
+
+/// Columns of the terminal; 80 where there is none.
+pub fn width() -> u16 {
+    let (_, columns) = console::Term::stdout().size_checked().unwrap_or((0, 80));
+    columns.clamp(60, 132)
 }
 
 /// Whether a file name means standard output.

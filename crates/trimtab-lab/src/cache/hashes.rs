@@ -1,11 +1,11 @@
 //! Hashes of files, remembered: the tarball of a kernel takes a second to read.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Hashes {
     file: PathBuf,
-    known: RefCell<BTreeMap<PathBuf, Known>>,
+    known: Mutex<BTreeMap<PathBuf, Known>>,
 }
 
 /// What a file was like when it was hashed.
@@ -51,7 +51,7 @@ impl Hashes {
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
-        Self { file, known: RefCell::new(known) }
+        Self { file, known: Mutex::new(known) }
     }
 
     /// SHA-256 of the content of `path`, in hexadecimal.
@@ -62,7 +62,7 @@ impl Hashes {
         let path = path.canonicalize().map_err(unreadable(path))?;
         let mut input = File::open(&path).map_err(unreadable(&path))?;
         let data = input.metadata().map_err(unreadable(&path))?;
-        if let Some(known) = self.known.borrow().get(&path)
+        if let Some(known) = self.lock().get(&path)
             && *known == Known::new(&data, known.sha256.clone())
         {
             return Ok(known.sha256.clone());
@@ -71,15 +71,19 @@ impl Hashes {
         io::copy(&mut input, &mut hasher).map_err(unreadable(&path))?;
         let hash = hex(&hasher.finalize());
         if data.size() >= WORTH_REMEMBERING && settled(&data) {
-            self.known.borrow_mut().insert(path, Known::new(&data, hash.clone()));
+            self.lock().insert(path, Known::new(&data, hash.clone()));
             self.save();
         }
         Ok(hash)
     }
 
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Not being able to remember is no error: the next run reads the file again.
     fn save(&self) {
-        if let Ok(text) = serde_json::to_string_pretty(&*self.known.borrow()) {
+        if let Ok(text) = serde_json::to_string_pretty(&*self.lock()) {
             let _ = write_whole(&self.file, text.as_bytes());
         }
     }

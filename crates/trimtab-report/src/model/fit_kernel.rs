@@ -210,24 +210,28 @@ pub struct Excess {
     pub pinned_sections: i64,
     /// Pages that executed code shares with code that did not run.
     pub sharing: i64,
+    /// Below zero: parts of functions that ran which lie on pages that were not touched.
+    #[serde(default)]
+    pub cold_parts: i64,
     /// The rest.
     pub other: i64,
 }
 
 impl Excess {
     /// The causes with a name for people, in a fixed order.
-    pub fn causes(&self) -> [(&'static str, &'static str, i64); 4] {
+    pub fn causes(&self) -> [(&'static str, &'static str, i64); 5] {
         [
             ("alignment", "function alignment", self.alignment),
             ("pinned_sections", "pinned sections", self.pinned_sections),
             ("sharing", "pages shared with cold code", self.sharing),
+            ("cold_parts", "cold ends of functions, on pages of their own", self.cold_parts),
             ("other", "other", self.other),
         ]
     }
 
     /// All causes together.
     pub fn total(&self) -> i64 {
-        self.alignment + self.pinned_sections + self.sharing + self.other
+        self.alignment + self.pinned_sections + self.sharing + self.cold_parts + self.other
     }
 }
 

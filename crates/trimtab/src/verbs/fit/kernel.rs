@@ -1,10 +1,17 @@
 //! `trimtab fit kernel`: a kernel that touches fewer pages while it boots, and the proof.
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
+use trimtab_lab::store::{self, Experiment, Store};
+use trimtab_report::model::FitKernel;
+use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::{fit, output};
 
 /// Builds a kernel, traces its boot, orders its functions by it, relinks, boots again, and
 /// compares; also on machines whose boots did not make the order, and with random orders.
@@ -29,12 +36,15 @@ pub struct Options {
     /// Where to build, and to keep what a later run can use again
     #[arg(long, value_name = "DIR", default_value = cli::WORK)]
     pub work: PathBuf,
-    /// Boots to trace for the order
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Boots to trace for the order: the one to make better, the same again, then variations
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,
     /// Boots of each side to time; 0 for none
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub wall_boots: u32,
+    /// Boots on each machine that made no order
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub held_out_boots: u32,
     /// What records the boot: the plugin in QEMU sees all code, ftrace what boards can see
     #[arg(long, value_name = "NAME", default_value = "plugin")]
     pub tracer: Tracer,
@@ -82,6 +92,34 @@ pub enum Compiler {
 ///
 /// # Errors
 /// Missing tools or sources, no space, a build that fails, a guest that does not come up.
-pub fn run(_options: &Options) -> anyhow::Result<()> {
-    super::super::not_built("fit kernel")
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let progress = Progress::new();
+    let fit = fit::kernel::fit(options, &progress)?;
+    keep(options, &fit)?;
+    if let Some(path) = &options.outputs.html {
+        output::whole(path, &html::fit_kernel(&fit))?;
+    }
+    output::result(&options.outputs, &fit.to_json(), || table::fit_kernel(&fit, output::width()))?;
+    if fit.ok() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "the kernel was fitted, but not everything holds: see the checks and targets above",
+    )
+    .into())
+}
+
+/// Keeps the result with what it takes to repeat it.
+fn keep(options: &Options, fit: &FitKernel) -> anyhow::Result<()> {
+    let mut store = Store::open(&options.work.join(store::FILE))?;
+    store.insert(&Experiment {
+        finished: SystemTime::now(),
+        verb: "fit kernel".to_owned(),
+        command: std::env::args().collect(),
+        tools: fit.repeat.tool_versions.clone(),
+        seed: Some(fit.seed),
+        hashes: fit.repeat.inputs.clone(),
+        result: serde_json::from_str(&fit.to_json())?,
+    })?;
+    Ok(())
 }

@@ -1,0 +1,410 @@
+//! The stages of `trimtab fit kernel`.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use trimtab_lab::boot::BootError;
+use trimtab_lab::interrupt;
+use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Toolchain};
+use trimtab_lab::tools;
+use trimtab_lab::workdir::{WorkDir, write_whole};
+use trimtab_layout::{Algorithm, Movable, Packed, Placement, Projection, Shuffled};
+use trimtab_link::{Check, Linker, OrderFile, check, emit};
+use trimtab_profile::{Profile, read};
+use trimtab_report::model::FitKernel;
+
+use super::boots::{Bench, Done, Job, Watch};
+use super::linked::{Files, Kernel, trace};
+use super::plan::{self, Scene};
+use super::result;
+use crate::failure::Failure;
+use crate::progress::{Progress, Stage};
+use crate::verbs::fit::kernel::{Compiler, Options, Tracer};
+
+/// Random orders to compare with.
+const SHUFFLES: u64 = 3;
+
+/// All that was measured; [`result::model`] makes the report of it.
+pub(super) struct Measured<'a> {
+    pub options: &'a Options,
+    pub release: Release,
+    pub toolchain: Toolchain,
+    pub source_hash: String,
+    pub before: Side<'a>,
+    pub after: Side<'a>,
+    /// The boot of the first kernel that is the measure of all, found in that kernel.
+    pub reference: &'a Profile,
+    /// The same machine and workload with the kernel laid out.
+    pub reference_after: &'a Profile,
+    pub held_out: Vec<HeldOut>,
+    pub shuffled: Vec<u32>,
+    pub order: Check,
+    /// Movable fragments, and how many of them lie where the layout said they would.
+    pub predicted: (usize, usize),
+    pub ftrace: Option<(Profile, Profile)>,
+    pub wall: Vec<(Option<f64>, Option<f64>)>,
+    pub guest: String,
+    pub trace: String,
+    pub seconds: Seconds,
+}
+
+/// One of the two kernels.
+pub(super) struct Side<'a> {
+    pub linked: &'a Linked,
+    pub kernel: &'a Kernel<'a>,
+    pub counted: Done,
+}
+
+/// A boot that made no order.
+pub(super) struct HeldOut {
+    pub scene: Scene,
+    pub before: Profile,
+    pub after: Profile,
+    pub attempted: u32,
+    pub succeeded: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seconds {
+    pub start: Option<Instant>,
+    pub build: Duration,
+    pub trace: Duration,
+    pub layout: Duration,
+    pub relink: Duration,
+}
+
+/// Fits a kernel.
+///
+/// # Errors
+/// Missing tools or sources, no space, a build that fails, a guest that does not come up, a trace
+/// that does not fit.
+pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
+    let mut seconds = Seconds { start: Some(Instant::now()), ..Seconds::default() };
+    let configuration = Configuration::named(&options.config)?;
+    let source = Source::find(options.source.as_deref())?;
+    let toolchain = toolchain(options.compiler)?;
+    require_tools()?;
+    let work = WorkDir::open(&options.work)?;
+    crate::interrupt::now_resumable();
+
+    let stage = progress.stage("unpack and patch the kernel source");
+    let unpacked = source.unpack(&work)?;
+    ended(stage, unpacked.cached, &format!("Linux {}", unpacked.release.version));
+    let stage = progress.stage("configure the kernel");
+    let build = Build::configure(&work, &unpacked, &configuration, &toolchain)?;
+    stage.done(&match build.refused() {
+        [] => String::new(),
+        refused => format!("not available in this kernel: {}", refused.join(" ")),
+    });
+
+    let stage = progress.stage("build the kernel");
+    let before = link(&build, "", &stage)?;
+    seconds.build = before.took;
+    ended(stage, before.cached, "");
+    let before_files = Files::read(&before.vmlinux, &before.map)?;
+    let before_kernel = before_files.kernel()?;
+    let bench = Bench::prepare(&work)?;
+
+    // Every boot of the kernel as it was built, and the random orders, which need the build
+    // directory but no boot.
+    let traced = plan::traced(options.boots as usize);
+    let watch = if options.tracer == Tracer::Ftrace { Watch::Both } else { Watch::Plugin };
+    let mut scenes: Vec<(Scene, Watch, u32)> =
+        traced.iter().zip(0..).map(|(scene, i)| (scene.clone(), watch, i)).collect();
+    scenes.extend(plan::held_out().into_iter().map(|scene| (scene, Watch::Plugin, 0)));
+    scenes.push((plan::reference(), Watch::Counted, 0));
+    let has_ftrace = !trimtab_link::kernel::traceable(&before_kernel.program).is_empty();
+    if options.tracer == Tracer::Ftrace && !has_ftrace {
+        return Err(Failure::new(format!(
+            "the configuration {} has no function tracer, which --tracer ftrace needs",
+            options.config
+        ))
+        .hint("use --tracer plugin, or set CONFIG_FUNCTION_TRACER=y")
+        .into());
+    }
+    if has_ftrace && watch != Watch::Both {
+        scenes.push((plan::reference(), Watch::Both, 0));
+    }
+    let jobs: Vec<Job<'_>> = scenes
+        .into_iter()
+        .map(|(scene, watch, repetition)| Job { kernel: &before, scene, watch, repetition })
+        .collect();
+    let stage = progress.stage("trace boots, and link random orders");
+    let clock = Instant::now();
+    let (booted, shuffled_files) = std::thread::scope(|scope| -> Result<_> {
+        let shuffles = scope.spawn(|| shuffle(&build, &before_kernel, options.seed));
+        stage.parts(jobs.len() as u64);
+        let booted = bench.boot_all(&jobs, |done| stage.at(done as u64));
+        let shuffled = shuffles.join().map_err(|_| {
+            Failure::new("linking random orders ended in a panic: please report it")
+        })?;
+        Ok((booted?, shuffled?))
+    })?;
+    let cached = booted.iter().flatten().all(|done| done.cached);
+    let mut booted = jobs
+        .iter()
+        .zip(booted)
+        .map(|(job, boot)| boot.with_context(|| came_up("the kernel as it was built", &job.scene)));
+    let mut take = |count: usize| booted.by_ref().take(count).collect::<Result<Vec<Done>>>();
+    let (traced_boots, held_out_boots) = (take(traced.len())?, take(plan::held_out().len())?);
+    let counted = take(1)?.remove(0);
+    let both = take(1)?.pop().or_else(|| (watch == Watch::Both).then(|| traced_boots[0].clone()));
+    seconds.trace = clock.elapsed();
+    ended(stage, cached, &format!("{} boots", jobs.len()));
+
+    let stage = progress.stage("lay out");
+    let clock = Instant::now();
+    let blocks =
+        |done: &Done| -> Result<Profile> { Ok(before_kernel.profile(&trace(&done.blocks()?)?)) };
+    let references = traced_boots.iter().map(blocks).collect::<Result<Vec<Profile>>>()?;
+    let ftrace = both
+        .as_ref()
+        .map(|done| Ok::<_, anyhow::Error>((blocks(done)?, calls(done, &before_kernel)?)))
+        .transpose()?;
+    let profiles = match options.tracer {
+        Tracer::Plugin => references.clone(),
+        Tracer::Ftrace => traced_boots
+            .iter()
+            .map(|done| calls(done, &before_kernel))
+            .collect::<Result<Vec<Profile>>>()?,
+    };
+    for profile in &profiles {
+        profile.coverage().check(options.min_coverage)?;
+    }
+    let movable = Movable::new(&before_kernel.fragments, &profiles, |f| before_kernel.movable(f));
+    let problem = movable.problem();
+    let order = Packed::default().order(&problem);
+    let placement = Placement::new(&problem, &order);
+    let text = emit(
+        Linker::Kernel,
+        order.listed().iter().map(|piece| before_kernel.fragments.get(movable.fragment(*piece))),
+    )?;
+    seconds.layout = clock.elapsed();
+    stage.done(&format!("{} fragments in the order", order.listed().len()));
+
+    let stage = progress.stage("link the kernel in this order");
+    let after = link(&build, &text, &stage)?;
+    seconds.relink = after.took;
+    ended(stage, after.cached, "");
+    let after_files = Files::read(&after.vmlinux, &after.map)?;
+    let after_kernel = after_files.kernel()?;
+    let checked = check(
+        &OrderFile::parse(&text)?,
+        &after_kernel.program,
+        &after_kernel.fragments,
+        after_kernel.bounded(),
+        Some(&before_kernel.program),
+    );
+    let projection = Projection::new(&before_kernel.fragments, &after_kernel.fragments);
+    let pieces = 0..problem.pieces.len() as u32;
+    let as_predicted = pieces
+        .filter(|piece| {
+            projection.address(movable.fragment(*piece)) == Some(placement.address(*piece))
+        })
+        .count();
+    let predicted = (problem.pieces.len(), as_predicted);
+
+    let mut scenes = vec![(plan::reference(), Watch::Plugin)];
+    scenes.extend(plan::held_out().into_iter().map(|scene| (scene, Watch::Plugin)));
+    scenes.push((plan::reference(), Watch::Counted));
+    let jobs: Vec<Job<'_>> = scenes
+        .into_iter()
+        .map(|(scene, watch)| Job { kernel: &after, scene, watch, repetition: 0 })
+        .collect();
+    let stage = progress.stage("boot the kernel laid out");
+    stage.parts(jobs.len() as u64);
+    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
+    let cached = booted.iter().flatten().all(|done| done.cached);
+    let mut booted = jobs
+        .iter()
+        .zip(booted)
+        .map(|(job, boot)| boot.with_context(|| came_up("the kernel laid out", &job.scene)))
+        .collect::<Result<Vec<Done>>>()?;
+    ended(stage, cached, &format!("{} boots", jobs.len()));
+    let counted_after = booted.pop().context("a boot is missing")?;
+    let in_after =
+        |done: &Done| -> Result<Profile> { Ok(after_kernel.profile(&trace(&done.blocks()?)?)) };
+    let reference_after = in_after(&booted[0])?;
+
+    let more = repeat_held_out(&bench, &after, options.held_out_boots, progress)?;
+    let held_out = plan::held_out()
+        .into_iter()
+        .zip(held_out_boots.iter().zip(&booted[1..]))
+        .zip(more)
+        .map(|((scene, (before, after)), succeeded)| {
+            Ok(HeldOut {
+                scene,
+                before: blocks(before)?,
+                after: in_after(after)?,
+                // The traced boot is one of them, and it came up.
+                attempted: options.held_out_boots.max(1),
+                succeeded: succeeded + 1,
+            })
+        })
+        .collect::<Result<Vec<HeldOut>>>()?;
+
+    let shuffled = shuffled_files
+        .iter()
+        .map(|files| {
+            let kernel = files.kernel()?;
+            let projection = Projection::new(&before_kernel.fragments, &kernel.fragments);
+            Ok(kernel.touched(&projection.project(references[0].executed())))
+        })
+        .collect::<Result<Vec<u32>>>()?;
+    let wall = wall(&bench, &before, &after, options.wall_boots, progress)?;
+
+    // The trace with symbols, so that it also fits another link of the same kernel.
+    let trace_path = work.path().join("boot.trace");
+    let annotated = read::write_native(&trace(&traced_boots[0].blocks()?)?, &before_kernel.program);
+    write_whole(&trace_path, annotated.as_bytes())?;
+    if interrupt::requested() {
+        return Err(Failure::new("stopped").into());
+    }
+    result::model(Measured {
+        options,
+        release: unpacked.release.clone(),
+        toolchain,
+        source_hash: unpacked.key.hash(),
+        before: Side { linked: &before, kernel: &before_kernel, counted },
+        after: Side { linked: &after, kernel: &after_kernel, counted: counted_after },
+        reference: &references[0],
+        reference_after: &reference_after,
+        held_out,
+        shuffled,
+        order: checked,
+        predicted,
+        ftrace,
+        wall,
+        guest: bench.guest().display().to_string(),
+        trace: trace_path.display().to_string(),
+        seconds,
+    })
+}
+
+/// The compilers asked for.
+fn toolchain(compiler: Compiler) -> Result<Toolchain> {
+    let llvm = tools::llvm()?;
+    Ok(match compiler {
+        Compiler::Clang => Toolchain::Clang(llvm),
+        Compiler::Gcc => Toolchain::Gcc { gcc: tools::find("gcc")?, llvm },
+    })
+}
+
+/// Fails at once where a tool is missing that would be needed only after minutes. The kernel source
+/// can also be given.
+fn require_tools() -> Result<()> {
+    for tool in tools::ALL {
+        if tool.needed_by.contains(&"fit kernel") && !tool.name.starts_with("linux-source") {
+            tools::find(tool.name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends a stage whose result may have been there already.
+fn ended(stage: Stage, cached: bool, result: &str) {
+    if cached {
+        stage.cached(result);
+    } else {
+        stage.done(result);
+    }
+}
+
+fn came_up(kernel: &str, scene: &Scene) -> String {
+    format!("{kernel} did not come up ({})", scene.name)
+}
+
+fn link(build: &Build<'_>, order: &str, stage: &Stage) -> Result<Linked> {
+    Ok(build.link(order, |line| {
+        // kbuild's short form of a command: "  CC      init/main.o".
+        if let Some(line) = line.strip_prefix("  ") {
+            stage.note(line.trim_start());
+        } else if let Some(object) = line.strip_prefix("# ") {
+            stage.note(object);
+        }
+    })?)
+}
+
+/// Links the kernel in random orders. Each gives the files of a link without a boot: where
+/// functions lie says what a boot would touch.
+fn shuffle(build: &Build<'_>, kernel: &Kernel<'_>, seed: u64) -> Result<Vec<Files>> {
+    let movable = Movable::new(&kernel.fragments, &[], |fragment| kernel.movable(fragment));
+    let problem = movable.problem();
+    (0..SHUFFLES)
+        .map(|number| {
+            let order = Shuffled { seed: seed.wrapping_add(number) }.order(&problem);
+            let text = emit(
+                Linker::Kernel,
+                order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))),
+            )?;
+            let (vmlinux, map) = build.link_only(&text)?;
+            Files::read(&vmlinux, &map)
+        })
+        .collect()
+}
+
+fn calls(done: &Done, kernel: &Kernel<'_>) -> Result<Profile> {
+    let name = done.record.calls.as_ref().context("this boot was not traced by ftrace")?;
+    Ok(kernel.profile(&trace(&done.folder.join(name))?))
+}
+
+/// Boots the kernel laid out on each held-out machine until it was booted there `times` times, and
+/// counts those that came up.
+fn repeat_held_out(
+    bench: &Bench<'_>,
+    after: &Linked,
+    times: u32,
+    progress: &Progress,
+) -> Result<Vec<u32>> {
+    let scenes = plan::held_out();
+    let more = times.saturating_sub(1);
+    if more == 0 {
+        return Ok(vec![0; scenes.len()]);
+    }
+    let stage = progress.stage("boot the held-out machines again");
+    let jobs: Vec<Job<'_>> = scenes
+        .iter()
+        .flat_map(|scene| (0..more).map(move |repetition| (scene.clone(), repetition)))
+        .map(|(scene, repetition)| Job { kernel: after, scene, watch: Watch::Nothing, repetition })
+        .collect();
+    stage.parts(jobs.len() as u64);
+    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
+    stage.done("");
+    Ok(booted
+        .chunks(more as usize)
+        .map(|boots| boots.iter().filter(|boot| boot.is_ok()).count() as u32)
+        .collect())
+}
+
+/// Boots the two kernels in turn, and gives the wall times of each pair, in seconds; `None` where
+/// the guest did not come up.
+fn wall(
+    bench: &Bench<'_>,
+    before: &Linked,
+    after: &Linked,
+    pairs: u32,
+    progress: &Progress,
+) -> Result<Vec<(Option<f64>, Option<f64>)>> {
+    if pairs == 0 {
+        return Ok(Vec::new());
+    }
+    let stage = progress.stage("boot the two kernels in turn");
+    let jobs: Vec<Job<'_>> = (0..pairs)
+        .flat_map(|repetition| {
+            [before, after].map(|kernel| Job {
+                kernel,
+                scene: plan::reference(),
+                watch: Watch::Nothing,
+                repetition,
+            })
+        })
+        .collect();
+    stage.parts(jobs.len() as u64);
+    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
+    let seconds = |boot: &std::result::Result<Done, BootError>| {
+        boot.as_ref().ok().map(|done| done.record.wall)
+    };
+    let cached = booted.iter().flatten().all(|done| done.cached);
+    ended(stage, cached, &format!("{pairs} boots of each"));
+    Ok(booted.chunks(2).map(|pair| (seconds(&pair[0]), seconds(&pair[1]))).collect())
+}

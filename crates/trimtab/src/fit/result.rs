@@ -1,0 +1,393 @@
+//! What was measured, as the report's model.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use trimtab_layout::{Excess, Footprint, functions_run, pages};
+use trimtab_link::{Outcome, kernel};
+use trimtab_profile::Profile;
+use trimtab_program::{FunctionId, Origin, PAGE_SIZE, Program, Range, RangeSet};
+use trimtab_report::model::{
+    Artifacts, BeforeAfter, Boot, Booted, Check, Coverage, Curve, FitKernel, Ftrace, Functions,
+    HeldOut, Image, Invisible, Kernel as KernelName, Minimum, OrderCounts, Repeat, Seconds,
+    Section, Target, Text, Touched,
+};
+use trimtab_report::statistics;
+
+use super::kernel::Measured;
+use super::linked::Kernel;
+use crate::verbs::fit::kernel::Tracer;
+
+/// The most points of a curve that a report holds.
+const CURVE_POINTS: usize = 600;
+
+/// Makes the report's model.
+///
+/// # Errors
+/// That a file of which the size is wanted is not there.
+pub(super) fn model(measured: Measured<'_>) -> Result<FitKernel> {
+    let m = &measured;
+    let (before, after) = (m.before.kernel, m.after.kernel);
+    let foot = Footprint::of(&before.program, before.text, m.reference);
+    let foot_after = Footprint::of(&after.program, after.text, m.reference_after);
+    let touched = BeforeAfter::new(narrow(foot.touched), narrow(foot_after.touched));
+    let minimum = Minimum {
+        function_pages: narrow(foot.function_pages),
+        executed_pages: narrow(foot.executed_pages),
+    };
+    let held_out: Vec<HeldOut> = m
+        .held_out
+        .iter()
+        .map(|boot| {
+            let before = Footprint::of(&before.program, before.text, &boot.before);
+            let after = Footprint::of(&after.program, after.text, &boot.after);
+            HeldOut::new(
+                &boot.scene.name,
+                BeforeAfter::new(narrow(before.touched), narrow(after.touched)),
+                narrow(before.function_pages),
+                Booted { attempted: boot.attempted, succeeded: boot.succeeded },
+            )
+        })
+        .collect();
+    let boot = boot(m)?;
+    let order = OrderCounts {
+        placed: m.order.count(Outcome::Placed),
+        unknown: m.order.count(Outcome::Unknown),
+        duplicate: m.order.count(Outcome::Duplicate),
+        discarded: m.order.count(Outcome::Discarded),
+        pinned: m.order.count(Outcome::Pinned),
+    };
+    let ftrace = m.ftrace.as_ref().map(|(plugin, calls)| compare(before, plugin, calls));
+    let coverage = m.reference.coverage();
+    let total = m.seconds.start.map_or(0.0, |start| start.elapsed().as_secs_f64());
+    let seconds = Seconds {
+        total,
+        build: m.seconds.build.as_secs_f64(),
+        trace: m.seconds.trace.as_secs_f64(),
+        layout: m.seconds.layout.as_secs_f64(),
+        relink: m.seconds.relink.as_secs_f64(),
+    };
+    let mut fit = FitKernel {
+        schema: Default::default(),
+        kernel: KernelName {
+            version: m.release.version.clone(),
+            arch: before.program.machine().name().to_owned(),
+        },
+        config: m.options.config.clone(),
+        tracer: match m.options.tracer {
+            Tracer::Plugin => "plugin".to_owned(),
+            Tracer::Ftrace => "ftrace".to_owned(),
+        },
+        seed: m.options.seed,
+        page_size: PAGE_SIZE as u32,
+        text: Text {
+            pages_spanned: BeforeAfter::new(
+                narrow(foot.pages_spanned),
+                narrow(foot_after.pages_spanned),
+            ),
+            bytes: BeforeAfter::new(before.range().length(), after.range().length()),
+        },
+        touched: Touched {
+            before: touched.before,
+            after: touched.after,
+            shuffled: m.shuffled.clone(),
+        },
+        minimum,
+        held_out,
+        functions: Functions { total: foot.functions, executed: foot.functions_executed },
+        coverage: Coverage { names: coverage.names(), bytes: coverage.bytes() },
+        curve_area: BeforeAfter::new(foot.curve_area() as f64, foot_after.curve_area() as f64),
+        image: Image {
+            vmlinux_bytes: BeforeAfter::new(
+                size(&m.before.linked.vmlinux)?,
+                size(&m.after.linked.vmlinux)?,
+            ),
+            compressed_bytes: BeforeAfter::new(
+                size(&m.before.linked.image)?,
+                size(&m.after.linked.image)?,
+            ),
+        },
+        boot,
+        order,
+        artifacts: artifacts(m),
+        excess: excess(after, m.reference_after, touched.after, minimum.function_pages),
+        seconds,
+        page_map: BeforeAfter::new(
+            pages::map(before.range(), m.reference.executed()),
+            pages::map(after.range(), m.reference_after.executed()),
+        ),
+        curve: Curve::sampled(&foot.curve, &foot_after.curve, CURVE_POINTS),
+        sections: sections(m),
+        ftrace,
+        repeat: repeat(m),
+        checks: Vec::new(),
+        targets: Vec::new(),
+    };
+    fit.checks = checks(m, &fit);
+    fit.targets = targets(&fit);
+    Ok(fit)
+}
+
+/// Counts of pages fit 32 bits by far; a report is no place to fail over one that does not.
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn size(path: &Path) -> Result<u64> {
+    let data = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(data.len())
+}
+
+fn boot(m: &Measured<'_>) -> Result<Boot> {
+    let pairs: Vec<(f64, f64)> =
+        m.wall.iter().filter_map(|(before, after)| before.zip(*after)).collect();
+    let (before, after): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+    let timed = before.len() >= 2;
+    let measured = |samples: &[f64]| statistics::measured(samples);
+    let instructions = |done: &super::boots::Done| done.record.kernel_instructions.unwrap_or(0);
+    Ok(Boot {
+        instructions: BeforeAfter::new(
+            instructions(&m.before.counted),
+            instructions(&m.after.counted),
+        ),
+        virtual_seconds: BeforeAfter::new(
+            m.before.counted.record.uptime,
+            m.after.counted.record.uptime,
+        ),
+        wall_seconds: match timed {
+            true => Some(BeforeAfter::new(measured(&before)?, measured(&after)?)),
+            false => None,
+        },
+        wall_ratio: match timed {
+            true => Some(statistics::paired_ratio(&before, &after)?),
+            false => None,
+        },
+        booted: Booted {
+            // The traced boot of the kernel laid out came up, or there would be no report.
+            attempted: m.wall.len() as u32 + 1,
+            succeeded: m.wall.iter().filter(|(_, after)| after.is_some()).count() as u32 + 1,
+        },
+    })
+}
+
+fn artifacts(m: &Measured<'_>) -> Artifacts {
+    let path = |path: &Path| path.display().to_string();
+    Artifacts {
+        vmlinux_before: path(&m.before.linked.vmlinux),
+        vmlinux_after: path(&m.after.linked.vmlinux),
+        image_before: path(&m.before.linked.image),
+        image_after: path(&m.after.linked.image),
+        guest: m.guest.clone(),
+        order_file: path(&m.after.linked.order),
+        trace: m.trace.clone(),
+        html: m.options.outputs.html.as_deref().map(path),
+    }
+}
+
+/// The excess by cause in whole pages that add up.
+fn excess(
+    kernel: &Kernel<'_>,
+    profile: &Profile,
+    touched: u32,
+    minimum: u32,
+) -> trimtab_report::model::Excess {
+    let ran = functions_run(&kernel.program, kernel.text, profile);
+    let parts =
+        Excess::account(&kernel.program, &kernel.fragments, profile.executed(), &ran, |fragment| {
+            kernel.movable(fragment)
+        });
+    let whole = |pages: f64| pages.round() as i64;
+    let mut excess = trimtab_report::model::Excess {
+        alignment: whole(parts.alignment),
+        pinned_sections: whole(parts.pinned_sections),
+        sharing: whole(parts.sharing),
+        cold_parts: whole(parts.cold_parts),
+        other: 0,
+    };
+    excess.other = i64::from(touched) - i64::from(minimum) - excess.total();
+    excess
+}
+
+/// The input regions of the text: those that the kernel pins by name, and the ordinary rest.
+fn sections(m: &Measured<'_>) -> Vec<Section> {
+    let regions = |kernel: &Kernel<'_>| {
+        let mut regions: BTreeMap<String, Vec<Range>> = BTreeMap::new();
+        for fragment in kernel.fragments.as_slice() {
+            let name = match &fragment.origin {
+                Origin::InputSection { section, .. } if !kernel.movable(fragment) => *section,
+                _ => "ordinary text",
+            };
+            regions.entry(name.to_owned()).or_default().push(fragment.range);
+        }
+        regions
+    };
+    let (before, after) = (regions(m.before.kernel), regions(m.after.kernel));
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let count = |ranges: Option<&Vec<Range>>, profile: &Profile| {
+        let ranges = ranges.map_or(&[][..], Vec::as_slice);
+        let whole = ranges
+            .iter()
+            .copied()
+            .reduce(|a, b| Range { start: a.start.min(b.start), end: a.end.max(b.end) });
+        let executed: RangeSet = RangeSet::new(ranges.to_vec())
+            .as_slice()
+            .iter()
+            .flat_map(|range| profile.executed().within(*range).collect::<Vec<_>>())
+            .collect();
+        let spanned = whole.map_or(0, pages::spanned);
+        (narrow(spanned), narrow(pages::touched(&executed).len() as u64), executed.bytes())
+    };
+    let mut sections: Vec<Section> = names
+        .into_iter()
+        .map(|name| {
+            let (spanned, touched, bytes) = count(before.get(name), m.reference);
+            let (spanned_after, touched_after, _) = count(after.get(name), m.reference_after);
+            Section {
+                name: name.clone(),
+                pages_spanned: BeforeAfter::new(spanned, spanned_after),
+                touched: BeforeAfter::new(touched, touched_after),
+                executed_bytes: bytes,
+            }
+        })
+        .collect();
+    sections.sort_by(|a, b| b.touched.before.cmp(&a.touched.before).then(a.name.cmp(&b.name)));
+    sections
+}
+
+/// What the function tracer saw of a boot, beside what the plugin saw of the same.
+fn compare(kernel: &Kernel<'_>, plugin: &Profile, calls: &Profile) -> Ftrace {
+    let program = &kernel.program;
+    let set = |profile: &Profile| -> BTreeSet<FunctionId> {
+        profile.functions().iter().map(|executed| executed.function).collect()
+    };
+    let (seen, called) = (set(plugin), set(calls));
+    let traceable = kernel::traceable(program);
+    let mut invisible = Invisible::default();
+    for id in seen.difference(&called) {
+        let range = program.function(*id).range;
+        let patched = traceable.partition_point(|address| *address < range.start);
+        let can = traceable.get(patched).is_some_and(|address| range.contains(*address));
+        let count = if can {
+            &mut invisible.before_start
+        } else if within(program, range, "__noinstr_text_start", "__noinstr_text_end") {
+            &mut invisible.noinstr
+        } else if within(program, range, "__entry_text_start", "__entry_text_end") {
+            &mut invisible.entry
+        } else {
+            &mut invisible.other
+        };
+        *count += 1;
+    }
+    Ftrace {
+        contained: called.is_subset(&seen),
+        functions_ftrace: called.len() as u64,
+        functions_plugin: seen.len() as u64,
+        invisible,
+    }
+}
+
+fn within(program: &Program<'_>, range: Range, start: &str, end: &str) -> bool {
+    match (program.address_of(start), program.address_of(end)) {
+        (Some(start), Some(end)) => Range { start, end }.contains(range.start),
+        _ => false,
+    }
+}
+
+fn repeat(m: &Measured<'_>) -> Repeat {
+    let mut inputs = BTreeMap::new();
+    inputs.insert("kernel source and patch".to_owned(), m.source_hash.clone());
+    inputs.insert("kernel before".to_owned(), m.before.linked.key.hash());
+    inputs.insert("kernel after".to_owned(), m.after.linked.key.hash());
+    Repeat {
+        command: command(m),
+        tool_versions: m.toolchain.versions().into_iter().collect(),
+        inputs,
+        seed: m.options.seed,
+    }
+}
+
+/// The command that repeats this, with all that is not by default.
+fn command(m: &Measured<'_>) -> String {
+    let options = m.options;
+    let mut words = vec!["trimtab fit kernel".to_owned()];
+    if let Some(source) = &options.source {
+        words.push(format!("--source {}", source.display()));
+    }
+    words.push(format!("--config {}", options.config));
+    words.push(format!("--boots {}", options.boots));
+    words.push(format!("--wall-boots {}", options.wall_boots));
+    words.push(format!("--compiler {}", m.toolchain.name()));
+    if options.tracer == Tracer::Ftrace {
+        words.push("--tracer ftrace".to_owned());
+    }
+    words.push(format!("--seed {}", options.seed));
+    words.join(" ")
+}
+
+fn checks(m: &Measured<'_>, fit: &FitKernel) -> Vec<Check> {
+    let (movable, exact) = m.predicted;
+    let misplaced = m.order.count(Outcome::Misplaced);
+    let mut checks = vec![
+        Check::new(
+            "the linker honoured the order",
+            misplaced == 0 && fit.order.unknown + fit.order.discarded == 0,
+            format!(
+                "{} lines, {} placed, {misplaced} misplaced",
+                m.order.lines.len(),
+                fit.order.placed
+            ),
+        ),
+        Check::new(
+            "functions lie where the layout said",
+            exact == movable,
+            format!("{exact} of {movable}"),
+        ),
+        Check::new(
+            "the two kernels have the same functions",
+            m.before.kernel.program.functions().len() == m.after.kernel.program.functions().len(),
+            format!(
+                "{} before, {} after",
+                m.before.kernel.program.functions().len(),
+                m.after.kernel.program.functions().len()
+            ),
+        ),
+        Check::new(
+            "the kernel laid out comes up",
+            fit.boot.booted.attempted == fit.boot.booted.succeeded,
+            format!("{} of {}", fit.boot.booted.succeeded, fit.boot.booted.attempted),
+        ),
+    ];
+    if let Some(ftrace) = &fit.ftrace {
+        checks.push(Check::new(
+            "what ftrace saw, the plugin saw",
+            ftrace.contained,
+            format!(
+                "{} functions by ftrace, {} by the plugin",
+                ftrace.functions_ftrace, ftrace.functions_plugin
+            ),
+        ));
+    }
+    checks
+}
+
+fn targets(fit: &FitKernel) -> Vec<Target> {
+    let mut targets = vec![Target::at_most(
+        "pages touched, times the function-level minimum",
+        1.05,
+        fit.ratio_to_minimum(),
+    )];
+    for boot in &fit.held_out {
+        targets.push(Target::at_most(
+            format!("held out ({}), times its own minimum", boot.name),
+            1.15,
+            boot.ratio,
+        ));
+    }
+    if let Some(factor) = fit.shuffle_factor() {
+        targets.push(Target::at_least("times fewer pages than the best random order", 2.0, factor));
+    }
+    targets.push(Target::at_most("seconds to link in a new order", 40.0, fit.seconds.relink));
+    targets
+}
