@@ -31,13 +31,14 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The workloads that trimtab carries: `boot`, `files`, `network` and `processes`.
+    /// The workloads that trimtab carries: `boot`, `files`, `network`, `processes` and `services`.
     pub fn all() -> Vec<Workload> {
         [
             ("boot", include_str!("../../../guest/workloads/boot.sh")),
             ("files", include_str!("../../../guest/workloads/files.sh")),
             ("network", include_str!("../../../guest/workloads/network.sh")),
             ("processes", include_str!("../../../guest/workloads/processes.sh")),
+            ("services", include_str!("../../../guest/workloads/services.sh")),
         ]
         .map(|(name, script)| Workload { name: name.to_owned(), script: script.to_owned() })
         .to_vec()

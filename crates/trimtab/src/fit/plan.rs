@@ -34,18 +34,19 @@ pub fn traced(count: usize) -> Vec<Scene> {
         Scene::new("4 CPUs", Machine { cpus: 4, ..machine() }, "boot"),
         Scene::new("network workload", machine(), "network"),
         Scene::new("processes workload", machine(), "processes"),
+        Scene::new("files workload", machine(), "files"),
     ];
     cycle.into_iter().cycle().take(count.max(1)).collect()
 }
 
-/// The boots that no order is made from: another memory size, another number of CPUs, another
+/// The boots that no order is made from: another memory size, another number of CPUs, another init
 /// workload.
 pub fn held_out() -> Vec<Scene> {
     let machine = Machine::default;
     vec![
         Scene::new("600 MiB of memory", Machine { memory_mib: 600, ..machine() }, "boot"),
         Scene::new("2 CPUs", Machine { cpus: 2, ..machine() }, "boot"),
-        Scene::new("files workload", machine(), "files"),
+        Scene::new("another init (services)", machine(), "services"),
     ]
 }
 
