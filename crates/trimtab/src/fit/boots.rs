@@ -1,14 +1,17 @@
 //! Boots whose results are kept: the same kernel on the same machine need not boot twice.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use trimtab_lab::boot::{BootError, BootRequest, Ftrace, Tracers, boot};
+use trimtab_lab::boot::{
+    Accelerator, BootError, BootRequest, Ftrace, Tracers, accelerator_that_works, boot,
+};
 use trimtab_lab::cache::Key;
 use trimtab_lab::kernel::Linked;
 use trimtab_lab::qemu::Qemu;
@@ -20,6 +23,8 @@ use super::plan::Scene;
 
 /// Kept in a boot's step.
 const RECORD: &str = "boot.json";
+/// Kept where it was tried what runs a guest: its name.
+const ACCELERATOR: &str = "accelerator";
 
 /// What boots kernels: the emulator, the guest and the tracing plugin.
 #[derive(Debug)]
@@ -28,7 +33,10 @@ pub struct Bench<'work> {
     qemu: Qemu,
     guest: PathBuf,
     plugin: PathBuf,
+    versions: BTreeMap<String, String>,
     key: Key,
+    /// What runs boots that nobody watches; found out when the first is wanted.
+    accelerator: OnceLock<Accelerator>,
 }
 
 /// Who watches a boot.
@@ -147,8 +155,56 @@ impl<'work> Bench<'work> {
             qemu,
             guest: guest.join("guest.cpio.gz"),
             plugin: plugin.join("trimtab_trace.so"),
+            versions: [("qemu", &qemu_tool), ("gcc", &gcc), ("busybox", &busybox)]
+                .map(|(name, tool)| (name.to_owned(), version(tool)))
+                .into(),
             key,
+            accelerator: OnceLock::new(),
         })
+    }
+
+    /// Tools that boots depend on, with their versions.
+    pub fn versions(&self) -> &BTreeMap<String, String> {
+        &self.versions
+    }
+
+    /// Finds out whether KVM really runs `kernel` here, for boots that nobody watches. Until then
+    /// QEMU translates all of them. What was found is kept.
+    ///
+    /// # Errors
+    /// What keeps a boot from being tried.
+    pub fn try_kvm(&self, kernel: &Linked) -> Result<()> {
+        let key = Key::new("accelerator/1").after(&kernel.key).after(&self.key);
+        let folder = match self.work.step("accelerator", &key)? {
+            Step::Done(folder) => folder,
+            Step::Todo(building) => {
+                let request = BootRequest::new(
+                    self.qemu.clone(),
+                    &kernel.image,
+                    &self.guest,
+                    building.path(),
+                );
+                let found = match accelerator_that_works(&request)? {
+                    Accelerator::Kvm => "kvm",
+                    Accelerator::Tcg => "tcg",
+                };
+                let path = building.path().join(ACCELERATOR);
+                fs::write(&path, found)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                building.finish()?
+            }
+        };
+        let path = folder.join(ACCELERATOR);
+        let found = fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let accelerator = if found == "kvm" { Accelerator::Kvm } else { Accelerator::Tcg };
+        self.accelerator.get_or_init(|| accelerator);
+        Ok(())
+    }
+
+    /// What runs boots that nobody watches.
+    pub fn accelerator(&self) -> Accelerator {
+        self.accelerator.get().copied().unwrap_or_default()
     }
 
     /// The guest's root.
@@ -161,7 +217,11 @@ impl<'work> Bench<'work> {
     /// # Errors
     /// What keeps a boot from being tried: files, space, Ctrl-C.
     pub fn boot(&self, job: &Job<'_>) -> Result<Booted> {
-        let machine = &job.scene.machine;
+        let mut machine = job.scene.machine.clone();
+        machine.icount = job.watch == Watch::Counted;
+        if job.watch == Watch::Nothing {
+            machine.accelerator = self.accelerator();
+        }
         let key = Key::new("boot/1")
             .after(&job.kernel.key)
             .after(&self.key)
@@ -175,8 +235,7 @@ impl<'work> Bench<'work> {
         };
         let mut request =
             BootRequest::new(self.qemu.clone(), &job.kernel.image, &self.guest, building.path());
-        request.machine = machine.clone();
-        request.machine.icount = job.watch == Watch::Counted;
+        request.machine = machine;
         request.workload = Some(job.scene.workload.to_owned());
         request.tracers = Tracers {
             plugin: (job.watch != Watch::Nothing).then(|| self.plugin.clone()),

@@ -43,7 +43,7 @@ pub(super) struct Measured<'a> {
     pub predicted: (usize, usize),
     pub ftrace: Option<(Profile, Profile)>,
     pub wall: Vec<(Option<f64>, Option<f64>)>,
-    pub guest: String,
+    pub bench: &'a Bench<'a>,
     pub trace: String,
     pub seconds: Seconds,
 }
@@ -132,7 +132,13 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let stage = progress.stage("trace boots, and link random orders");
     let clock = Instant::now();
     let (booted, shuffled_files) = std::thread::scope(|scope| -> Result<_> {
-        let shuffles = scope.spawn(|| shuffle(&build, &before_kernel, options.seed));
+        let shuffles = scope.spawn(|| {
+            let files = shuffle(&build, &before_kernel, options.seed)?;
+            if options.wall_boots > 0 {
+                bench.try_kvm(&before)?;
+            }
+            Ok::<_, anyhow::Error>(files)
+        });
         stage.parts(jobs.len() as u64);
         let booted = bench.boot_all(&jobs, |done| stage.at(done as u64));
         let shuffled = shuffles.join().map_err(|_| {
@@ -275,7 +281,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         predicted,
         ftrace,
         wall,
-        guest: bench.guest().display().to_string(),
+        bench: &bench,
         trace: trace_path.display().to_string(),
         seconds,
     })

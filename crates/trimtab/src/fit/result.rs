@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use trimtab_lab::boot::Accelerator;
 use trimtab_layout::{Excess, Footprint, functions_run, pages};
 use trimtab_link::{Outcome, kernel};
 use trimtab_profile::Profile;
@@ -179,7 +180,7 @@ fn artifacts(m: &Measured<'_>) -> Artifacts {
         vmlinux_after: path(&m.after.linked.vmlinux),
         image_before: path(&m.before.linked.image),
         image_after: path(&m.after.linked.image),
-        guest: m.guest.clone(),
+        guest: path(m.bench.guest()),
         order_file: path(&m.after.linked.order),
         trace: m.trace.clone(),
         html: m.options.outputs.html.as_deref().map(path),
@@ -300,9 +301,16 @@ fn repeat(m: &Measured<'_>) -> Repeat {
     inputs.insert("kernel source and patch".to_owned(), m.source_hash.clone());
     inputs.insert("kernel before".to_owned(), m.before.linked.key.hash());
     inputs.insert("kernel after".to_owned(), m.after.linked.key.hash());
+    let mut tool_versions = m.bench.versions().clone();
+    tool_versions.extend(m.toolchain.versions());
+    let accelerator = match m.bench.accelerator() {
+        Accelerator::Kvm => "KVM",
+        Accelerator::Tcg => "TCG",
+    };
+    tool_versions.insert("accelerator of wall times".to_owned(), accelerator.to_owned());
     Repeat {
         command: command(m),
-        tool_versions: m.toolchain.versions().into_iter().collect(),
+        tool_versions,
         inputs,
         seed: m.options.seed,
     }

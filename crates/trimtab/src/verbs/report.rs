@@ -6,6 +6,8 @@ use std::str::FromStr;
 use clap::Args;
 use comfy_table::{Table, presets};
 use trimtab_lab::store::{FILE, Store, Stored, Summary, Which};
+use trimtab_report::model::FitKernel;
+use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::failure::Failure;
@@ -62,23 +64,32 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         let list = store.list()?;
         return match &options.outputs.json {
             Some(file) => output::json(&list, file),
-            None => output::print(&table(&list)),
+            None => output::print(&listed(&list)),
         };
     }
     let stored = store.get(options.experiment.0)?;
-    if options.outputs.html.is_some() {
-        return Err(Failure::new("trimtab report --html is not built yet").into());
+    let json = serde_json::to_string(&stored.experiment.result)?;
+    let fit = (stored.experiment.verb == "fit kernel")
+        .then(|| FitKernel::from_json(&json))
+        .transpose()?;
+    if let Some(path) = &options.outputs.html {
+        let Some(fit) = &fit else {
+            return Err(Failure::new(format!(
+                "experiment {} is one of `trimtab {}`, which has no page",
+                stored.id, stored.experiment.verb
+            ))
+            .into());
+        };
+        output::whole(path, &html::fit_kernel(fit))?;
     }
-    if let Some(file) = &options.outputs.json {
-        output::json(&stored.experiment.result, file)?;
-        if output::is_standard_output(file) {
-            return Ok(());
-        }
-    }
-    output::print(&repeat(&stored))
+    let json = fit.as_ref().map_or(json, FitKernel::to_json);
+    output::result(&options.outputs, &json, || {
+        let shown = fit.map_or_else(String::new, |fit| table::fit_kernel(&fit, output::width()));
+        format!("{shown}\n{}", repeat(&stored))
+    })
 }
 
-fn table(list: &[Summary]) -> String {
+fn listed(list: &[Summary]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(["id", "finished", "verb", "command"]);
     for line in list {
