@@ -36,6 +36,26 @@ pub enum Accelerator {
     Kvm,
 }
 
+/// What time is to a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The time of the machine below. No two boots are quite the same.
+    #[default]
+    Real,
+    /// What the guest has executed; waiting is skipped. Slower, and each boot is exactly like the one
+    /// before. TCG only.
+    Instructions {
+        /// An instruction takes 2 to the power of this many nanoseconds; at most 10. Another speed
+        /// lets interrupts come at other points.
+        shift: u8,
+    },
+}
+
+impl Clock {
+    /// 2 ns an instruction.
+    pub const INSTRUCTIONS: Clock = Clock::Instructions { shift: 1 };
+}
+
 /// The machine that a guest gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
@@ -47,9 +67,8 @@ pub struct Machine {
     pub cpus: u32,
     /// What runs it.
     pub accelerator: Accelerator,
-    /// Whether time is what the guest has executed: 2 ns each instruction, waiting skipped. Slower,
-    /// and each boot is exactly like the one before. TCG only.
-    pub icount: bool,
+    /// What its time is.
+    pub clock: Clock,
 }
 
 impl Default for Machine {
@@ -60,7 +79,7 @@ impl Default for Machine {
             memory_mib: 256,
             cpus: 1,
             accelerator: Accelerator::Tcg,
-            icount: false,
+            clock: Clock::Real,
         }
     }
 }
@@ -137,7 +156,7 @@ impl BootRequest {
     }
 }
 
-/// Numbers of instructions that ran in a boot. They repeat exactly with [`Machine::icount`].
+/// Numbers of instructions that ran in a boot. They repeat exactly with [`Clock::Instructions`].
 ///
 /// A block that an exception cut short counts as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -181,7 +200,7 @@ pub struct Boot {
     pub wall_ready: Duration,
     /// Wall time from the start of QEMU until the guest had nothing more to say.
     pub wall: Duration,
-    /// The guest's own clock when it was up. With [`Machine::icount`] this repeats exactly.
+    /// The guest's own clock when it was up. With [`Clock::Instructions`] this repeats exactly.
     pub uptime_ready: Duration,
     /// The guest's own clock when the workload had ended.
     pub uptime_finished: Duration,
@@ -268,7 +287,7 @@ pub fn accelerator_that_works(request: &BootRequest) -> Result<Accelerator, Boot
     }
     let mut probe = request.clone();
     probe.machine.accelerator = Accelerator::Kvm;
-    probe.machine.icount = false;
+    probe.machine.clock = Clock::Real;
     probe.tracers = Tracers::default();
     probe.workload = None;
     probe.folder = request.folder.join("kvm-probe");
@@ -292,7 +311,7 @@ fn check(request: &BootRequest) -> Result<(), BootError> {
         Some("less than 64 MiB of memory")
     } else if machine.cpus == 0 {
         Some("no CPU")
-    } else if kvm && machine.icount {
+    } else if kvm && machine.clock != Clock::Real {
         Some("KVM and icount, which only TCG can do")
     } else if kvm && request.tracers.plugin.is_some() {
         Some("KVM and the tracing plugin, which only TCG can load")

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use trimtab_lab::boot::{Accelerator, Boot, BootError, BootRequest, Ftrace, boot};
+use trimtab_lab::boot::{Accelerator, Boot, BootError, BootRequest, Clock, Ftrace, boot};
 use trimtab_lab::guest::{self, Workload};
 use trimtab_lab::plugin;
 use trimtab_lab::qemu::Qemu;
@@ -152,7 +152,7 @@ fn with_icount_boots_repeat_exactly() {
     for (workload, cpus) in [("boot", 1), ("network", 2)] {
         let run = |number: u32| {
             let mut request = lab.request(&format!("icount-{workload}-{number}"), workload);
-            request.machine.icount = true;
+            request.machine.clock = Clock::INSTRUCTIONS;
             request.machine.cpus = cpus;
             request.tracers.plugin = Some(lab.plugin.clone());
             let boot = boot(&request).unwrap();

@@ -1,6 +1,6 @@
 //! QEMU's command line for a boot.
 
-use super::{Accelerator, Arch, BootRequest, Traces};
+use super::{Accelerator, Arch, BootRequest, Clock, Traces};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -31,10 +31,10 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
     };
     line.add("-m").add(format!("{}M", machine.memory_mib.saturating_add(buffers)));
     line.add("-smp").add(machine.cpus.to_string());
-    if machine.icount {
+    if let Clock::Instructions { shift } = machine.clock {
         // Random numbers, too, are the same each time.
         line.add("-seed").add("1");
-        line.add("-icount").add("shift=1,sleep=off");
+        line.add("-icount").add(format!("shift={shift},sleep=off"));
         line.add("-rtc").add("clock=vm,base=2026-01-01");
     }
     line.add("-kernel").add(&request.kernel).add("-initrd").add(&request.initramfs);

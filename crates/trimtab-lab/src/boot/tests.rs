@@ -115,9 +115,9 @@ fn what_is_missing_or_impossible_is_said_before_anything_runs() {
 
     let mut request = lab.request.clone();
     request.machine.accelerator = Accelerator::Kvm;
-    request.machine.icount = true;
+    request.machine.clock = Clock::INSTRUCTIONS;
     assert!(matches!(boot(&request), Err(BootError::Machine { .. })));
-    request.machine.icount = false;
+    request.machine.clock = Clock::Real;
     request.tracers.plugin = Some(lab.folder.path().join("plugin"));
     assert!(matches!(boot(&request), Err(BootError::Machine { .. })));
 }

@@ -171,7 +171,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
             trace: "lab/boot.trace".into(),
             html: Some("lab/fit.html".into()),
         },
-        excess: Excess { alignment, pinned_sections, sharing, other: 0 },
+        excess: Excess { alignment, pinned_sections, sharing, cold_parts: 0, other: 0 },
         seconds: Seconds { total: 498.2, build: 371.9, trace: 11.7, layout: 0.42, relink: 21.3 },
         page_map,
         curve: Curve::sampled(&curves.before, &curves.after, 1000),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use trimtab_lab::boot::{
-    Accelerator, BootError, BootRequest, Ftrace, Tracers, accelerator_that_works, boot,
+    Accelerator, BootError, BootRequest, Clock, Ftrace, Tracers, accelerator_that_works, boot,
 };
 use trimtab_lab::cache::Key;
 use trimtab_lab::kernel::Linked;
@@ -46,8 +46,6 @@ pub enum Watch {
     Nothing,
     /// The plugin.
     Plugin,
-    /// The plugin, and the machine counts time in instructions.
-    Counted,
     /// The plugin and the kernel's function tracer.
     Both,
 }
@@ -195,8 +193,8 @@ impl<'work> Bench<'work> {
             }
         };
         let path = folder.join(ACCELERATOR);
-        let found = fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let found =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let accelerator = if found == "kvm" { Accelerator::Kvm } else { Accelerator::Tcg };
         self.accelerator.get_or_init(|| accelerator);
         Ok(())
@@ -218,8 +216,7 @@ impl<'work> Bench<'work> {
     /// What keeps a boot from being tried: files, space, Ctrl-C.
     pub fn boot(&self, job: &Job<'_>) -> Result<Booted> {
         let mut machine = job.scene.machine.clone();
-        machine.icount = job.watch == Watch::Counted;
-        if job.watch == Watch::Nothing {
+        if job.watch == Watch::Nothing && machine.clock == Clock::Real {
             machine.accelerator = self.accelerator();
         }
         let key = Key::new("boot/1")

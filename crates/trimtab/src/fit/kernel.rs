@@ -112,7 +112,6 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let mut scenes: Vec<(Scene, Watch, u32)> =
         traced.iter().zip(0..).map(|(scene, i)| (scene.clone(), watch, i)).collect();
     scenes.extend(plan::held_out().into_iter().map(|scene| (scene, Watch::Plugin, 0)));
-    scenes.push((plan::reference(), Watch::Counted, 0));
     let has_ftrace = !trimtab_link::kernel::traceable(&before_kernel.program).is_empty();
     if options.tracer == Tracer::Ftrace && !has_ftrace {
         return Err(Failure::new(format!(
@@ -153,7 +152,6 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .map(|(job, boot)| boot.with_context(|| came_up("the kernel as it was built", &job.scene)));
     let mut take = |count: usize| booted.by_ref().take(count).collect::<Result<Vec<Done>>>();
     let (traced_boots, held_out_boots) = (take(traced.len())?, take(plan::held_out().len())?);
-    let counted = take(1)?.remove(0);
     let both = take(1)?.pop().or_else(|| (watch == Watch::Both).then(|| traced_boots[0].clone()));
     seconds.trace = clock.elapsed();
     ended(stage, cached, &format!("{} boots", jobs.len()));
@@ -212,7 +210,6 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
 
     let mut scenes = vec![(plan::reference(), Watch::Plugin)];
     scenes.extend(plan::held_out().into_iter().map(|scene| (scene, Watch::Plugin)));
-    scenes.push((plan::reference(), Watch::Counted));
     let jobs: Vec<Job<'_>> = scenes
         .into_iter()
         .map(|(scene, watch)| Job { kernel: &after, scene, watch, repetition: 0 })
@@ -221,13 +218,12 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     stage.parts(jobs.len() as u64);
     let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
     let cached = booted.iter().flatten().all(|done| done.cached);
-    let mut booted = jobs
+    let booted = jobs
         .iter()
         .zip(booted)
         .map(|(job, boot)| boot.with_context(|| came_up("the kernel laid out", &job.scene)))
         .collect::<Result<Vec<Done>>>()?;
     ended(stage, cached, &format!("{} boots", jobs.len()));
-    let counted_after = booted.pop().context("a boot is missing")?;
     let in_after =
         |done: &Done| -> Result<Profile> { Ok(after_kernel.profile(&trace(&done.blocks()?)?)) };
     let reference_after = in_after(&booted[0])?;
@@ -271,8 +267,8 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         release: unpacked.release.clone(),
         toolchain,
         source_hash: unpacked.key.hash(),
-        before: Side { linked: &before, kernel: &before_kernel, counted },
-        after: Side { linked: &after, kernel: &after_kernel, counted: counted_after },
+        before: Side { linked: &before, kernel: &before_kernel, counted: traced_boots[0].clone() },
+        after: Side { linked: &after, kernel: &after_kernel, counted: booted[0].clone() },
         reference: &references[0],
         reference_after: &reference_after,
         held_out,
@@ -371,7 +367,13 @@ fn repeat_held_out(
     let jobs: Vec<Job<'_>> = scenes
         .iter()
         .flat_map(|scene| (0..more).map(move |repetition| (scene.clone(), repetition)))
-        .map(|(scene, repetition)| Job { kernel: after, scene, watch: Watch::Nothing, repetition })
+        .map(|(scene, repetition)| Job {
+            kernel: after,
+            // Counted, each boot would be the same again.
+            scene: scene.in_real_time(),
+            watch: Watch::Nothing,
+            repetition,
+        })
         .collect();
     stage.parts(jobs.len() as u64);
     let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
@@ -399,7 +401,7 @@ fn wall(
         .flat_map(|repetition| {
             [before, after].map(|kernel| Job {
                 kernel,
-                scene: plan::reference(),
+                scene: plan::reference().in_real_time(),
                 watch: Watch::Nothing,
                 repetition,
             })

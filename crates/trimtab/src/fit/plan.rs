@@ -1,6 +1,9 @@
 //! Which boots are traced for the order, and which are held out to judge it.
+//!
+//! Traced boots count time in instructions, so that they, and with them the order, are the same on
+//! every machine.
 
-use trimtab_lab::boot::Machine;
+use trimtab_lab::boot::{Clock, Machine};
 
 /// One machine with one workload to boot on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,36 +20,62 @@ impl Scene {
     fn new(name: &str, machine: Machine, workload: &'static str) -> Self {
         Scene { name: name.to_owned(), machine, workload }
     }
+
+    /// The same in real time.
+    pub fn in_real_time(mut self) -> Self {
+        self.machine.clock = Clock::Real;
+        self
+    }
+}
+
+/// Speeds beside the ordinary and the slower one, as shifts of [`Clock::Instructions`].
+const SPEEDS: [u8; 5] = [2, 4, 5, 6, 0];
+
+/// The most boots that differ from one another.
+pub const MOST: i64 = 6 + 5 * SPEEDS.len() as i64;
+
+fn machine() -> Machine {
+    Machine { clock: Clock::INSTRUCTIONS, ..Machine::default() }
 }
 
 /// The boot that is to become better, and against which it is measured.
 pub fn reference() -> Scene {
-    Scene::new("1 CPU, 256 MiB, boot", Machine::default(), "boot")
+    Scene::new("1 CPU, 256 MiB, boot", machine(), "boot")
 }
 
-/// The `count` boots that make the order: the reference, the same again (no two boots run quite
-/// the same code), then variations that a product would also see. None is held out.
+/// The `count` boots that make the order: the reference, the same on a slower processor (where
+/// interrupts come at other points), then variations that a product would also see; from then on
+/// the same at other speeds. At most [`MOST`]. None is held out.
 pub fn traced(count: usize) -> Vec<Scene> {
-    let machine = Machine::default;
+    let slower = |shift| Machine { clock: Clock::Instructions { shift }, ..machine() };
     let cycle = [
-        reference(),
-        Scene::new("the same again", machine(), "boot"),
         Scene::new("4 CPUs", Machine { cpus: 4, ..machine() }, "boot"),
         Scene::new("network workload", machine(), "network"),
         Scene::new("processes workload", machine(), "processes"),
         Scene::new("files workload", machine(), "files"),
     ];
-    cycle.into_iter().cycle().take(count.max(1)).collect()
+    let mut scenes = vec![reference(), Scene::new("a slower processor", slower(3), "boot")];
+    scenes.extend(cycle.iter().cloned());
+    // The other speeds that QEMU has.
+    for shift in SPEEDS {
+        scenes.push(Scene::new("another speed", slower(shift), "boot"));
+        for scene in &cycle {
+            let machine = Machine { clock: Clock::Instructions { shift }, ..scene.machine.clone() };
+            scenes.push(Scene { machine, ..scene.clone() });
+        }
+    }
+    scenes.truncate(count.max(1));
+    scenes
 }
 
-/// The boots that no order is made from: another memory size, another number of CPUs, another init
-/// workload.
+/// The boots that no order is made from: another memory size, another number of CPUs, another init,
+/// and the reference in real time, which is never twice the same.
 pub fn held_out() -> Vec<Scene> {
-    let machine = Machine::default;
     vec![
         Scene::new("600 MiB of memory", Machine { memory_mib: 600, ..machine() }, "boot"),
         Scene::new("2 CPUs", Machine { cpus: 2, ..machine() }, "boot"),
         Scene::new("another init (services)", machine(), "services"),
+        Scene { name: "real time".to_owned(), ..reference().in_real_time() },
     ]
 }
 
@@ -63,5 +92,17 @@ mod tests {
             );
         }
         assert_eq!(traced[0], reference());
+    }
+
+    #[test]
+    fn there_are_as_many_boots_as_asked_for_and_the_first_ones_differ() {
+        assert_eq!(traced(0).len(), 1);
+        let many = traced(1000);
+        assert_eq!(many.len(), MOST as usize);
+        for (index, scene) in many.iter().enumerate() {
+            let same =
+                |other: &Scene| other.machine == scene.machine && other.workload == scene.workload;
+            assert!(!many[..index].iter().any(same), "{} comes twice", scene.name);
+        }
     }
 }

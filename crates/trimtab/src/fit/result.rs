@@ -308,12 +308,7 @@ fn repeat(m: &Measured<'_>) -> Repeat {
         Accelerator::Tcg => "TCG",
     };
     tool_versions.insert("accelerator of wall times".to_owned(), accelerator.to_owned());
-    Repeat {
-        command: command(m),
-        tool_versions,
-        inputs,
-        seed: m.options.seed,
-    }
+    Repeat { command: command(m), tool_versions, inputs, seed: m.options.seed }
 }
 
 /// The command that repeats this, with all that is not by default.

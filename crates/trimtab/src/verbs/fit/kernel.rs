@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", default_value = cli::WORK)]
     pub work: PathBuf,
     /// Boots to trace for the order: the one to make better, the same again, then variations
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=fit::plan::MOST))]
     pub boots: u32,
     /// Boots of each side to time; 0 for none
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=1000))]
