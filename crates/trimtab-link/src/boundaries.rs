@@ -87,7 +87,7 @@ fn pair(
     vec![
         row(start, old_start, new_start, ok, detail),
         // What is wrong with the pair is said once.
-        row(end, old_end, new_end, true, format!("{length} bytes behind {start}")),
+        row(end, old_end, new_end, true, format!("{length} bytes further")),
     ]
 }
 
@@ -138,7 +138,7 @@ fn single(
         (None, None) => return None,
         (Some(_), None) => (false, "is not there any more".to_owned()),
         (None, Some(_)) if before.is_some() => (true, "is new".to_owned()),
-        (None, Some(_)) => (true, "is there; with the program from before more is checked".into()),
+        (None, Some(_)) => (true, "is there".to_owned()),
         (Some(old), Some(new)) => kept(fixed, old, new),
     };
     Some(Boundary { symbol, before: old, after: new, ok, detail })
@@ -204,7 +204,7 @@ mod tests {
             of("__sched_text_start"),
             "2 functions, as before: scheduler code, skipped by get_wchan"
         );
-        assert_eq!(of("__sched_text_end"), "64 bytes behind __sched_text_start");
+        assert_eq!(of("__sched_text_end"), "64 bytes further");
         assert_eq!(of("_stext"), "did not move");
         assert_eq!(of("srso_alias_safe_ret"), "keeps its low 21 bits");
         assert_eq!(rows.len(), 5, "what neither kernel has is not listed: {rows:?}");

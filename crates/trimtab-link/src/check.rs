@@ -75,13 +75,19 @@ pub fn check(
 ) -> Check {
     let index = Index::new(fragments);
     let mut seen: HashSet<&Target> = HashSet::new();
+    let mut taken: HashSet<Range> = HashSet::new();
     let mut found: Vec<(Entry, Found)> = Vec::with_capacity(order.entries.len());
     for entry in &order.entries {
         let places = if seen.insert(&entry.target) {
-            match index.find(entry, program) {
-                places if !places.is_empty() => Found::At(places),
-                _ if before.is_some_and(|p| !entry.lookup(p).is_empty()) => Found::Gone,
-                _ => Found::Nowhere,
+            let places = index.find(entry, program);
+            let known = !places.is_empty();
+            let fresh: Vec<Range> = places.into_iter().filter(|r| taken.insert(*r)).collect();
+            match fresh.is_empty() {
+                false => Found::At(fresh),
+                // Another wording of a line before it: it names nothing new.
+                true if known => Found::Again,
+                true if before.is_some_and(|p| !entry.lookup(p).is_empty()) => Found::Gone,
+                true => Found::Nowhere,
             }
         } else {
             Found::Again
@@ -276,6 +282,7 @@ mod tests {
         assert_eq!(outcomes("b.o(.text.f)\na.o(.text.f)\n"), [Outcome::Placed; 2]);
         assert_eq!(outcomes("*(.text.f)\n*(.text.g)\n"), [Outcome::Duplicate, Outcome::Placed]);
         assert_eq!(outcomes("c.o(.text.f)\n"), [Outcome::Unknown]);
+        assert_eq!(outcomes("a.o(.text.g)\n*(.text.g)\n"), [Outcome::Placed, Outcome::Duplicate]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod failure;
+pub mod inputs;
 pub mod interrupt;
 pub mod output;
 pub mod progress;

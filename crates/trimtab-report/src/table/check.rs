@@ -40,6 +40,8 @@ fn order(check: &CheckReport, width: u16) -> String {
 }
 
 fn boundaries(check: &CheckReport, width: u16) -> String {
+    // Without anything to compare with, nothing is new.
+    let compared = check.boundaries.iter().any(|boundary| boundary.before.is_some());
     let rows = check
         .boundaries
         .iter()
@@ -47,7 +49,7 @@ fn boundaries(check: &CheckReport, width: u16) -> String {
             vec![
                 boundary.symbol.clone(),
                 boundary.after.map_or(NONE.to_owned(), |address| address.to_string()),
-                moved(boundary),
+                if compared { moved(boundary) } else { NONE.to_owned() },
                 yes(boundary.ok),
                 boundary.detail.clone(),
             ]
