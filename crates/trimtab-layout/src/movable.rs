@@ -1,3 +1,4 @@
+use crate::Placement;
 use crate::problem::{Piece, Problem, Span};
 use std::collections::HashMap;
 use trimtab_profile::Profile;
@@ -62,6 +63,42 @@ impl Movable {
     /// The problem that an algorithm solves.
     pub fn problem(&self) -> Problem<'_> {
         Problem { pieces: &self.pieces, runs: &self.runs, start: self.start }
+    }
+
+    /// Where the `executed` bytes come to lie when each piece is at its address in `placement`: the
+    /// bytes of a piece move with it, all others stay. `fragments` are those it was made from.
+    pub fn moved(
+        &self,
+        fragments: &Fragments<'_>,
+        placement: &Placement,
+        executed: &RangeSet,
+    ) -> RangeSet {
+        let mut new_start = vec![None; fragments.as_slice().len()];
+        for (piece, id) in self.fragments.iter().enumerate() {
+            new_start[id.index()] = Some(placement.address(piece as u32));
+        }
+        let mut moved = Vec::new();
+        let mut next = fragments.ids().peekable();
+        for range in executed.as_slice() {
+            let mut at = range.start;
+            while at < range.end {
+                while next.next_if(|id| fragments.get(*id).range.end <= at).is_some() {}
+                // Up to the next fragment, or to the end of the one that holds `at`.
+                let (end, base) = match next.peek().map(|id| (*id, fragments.get(*id).range)) {
+                    None => (range.end, None),
+                    Some((_, fragment)) if fragment.start > at => (fragment.start, None),
+                    Some((id, fragment)) => {
+                        let base = new_start[id.index()].map(|start| (start, fragment.start));
+                        (fragment.end, base)
+                    }
+                };
+                let end = end.min(range.end);
+                let start = base.map_or(at, |(new, old)| new.saturating_add(at - old));
+                moved.push(Range::with_length(start, end - at));
+                at = end;
+            }
+        }
+        RangeSet::new(moved)
     }
 
     /// The fragment that a piece stands for.

@@ -13,6 +13,9 @@ use trimtab_program::PAGE_SIZE;
 /// function with a long cold end, and the run touches fewer pages than its functions have bytes
 /// for: the function-level minimum counts those cold ends.
 ///
+/// Where pieces are aligned to 16 bytes, as functions are, the first run never touches more pages
+/// than its pieces fill one behind the other, each with all the padding that it can need.
+///
 /// Source: ours. Takes O(*n* log *n*) for *n* pieces, with a constant look-ahead.
 #[derive(Debug, Clone, Copy)]
 pub struct Packed {
@@ -74,7 +77,8 @@ impl<'a> Packer<'a> {
             piece.size - piece.executed_end().min(piece.size)
         };
         // As many closers as there will be pages, and those with the longest cold ends.
-        let bytes: u64 = first.iter().map(|&index| pieces[index as usize].size).sum();
+        let size = |index: &u32| pieces[*index as usize].size;
+        let bytes = first.iter().map(size).fold(0, u64::saturating_add);
         let mut ends: Vec<u64> = first.iter().map(|&index| cold_end(index)).collect();
         ends.sort_unstable_by(|a, b| b.cmp(a));
         let wanted = (bytes / PAGE_SIZE) as usize;
@@ -100,13 +104,13 @@ impl<'a> Packer<'a> {
     /// Address behind the piece if it came next.
     fn end_of(&self, index: u32) -> u64 {
         let piece = self.piece(index);
-        align_up(self.cursor, piece.alignment) + piece.size
+        align_up(self.cursor, piece.alignment).saturating_add(piece.size)
     }
 
     /// Address behind the last executed byte of the piece if it came next.
     fn hot_end_of(&self, index: u32) -> u64 {
         let piece = self.piece(index);
-        align_up(self.cursor, piece.alignment) + piece.executed_end()
+        align_up(self.cursor, piece.alignment).saturating_add(piece.executed_end())
     }
 
     fn push(&mut self, index: u32) {
@@ -116,15 +120,15 @@ impl<'a> Packer<'a> {
 
     /// Fills the page of the cursor and closes it. Returns whether hot pieces are left.
     fn place_page(&mut self) -> bool {
-        let page_end = (self.cursor / PAGE_SIZE + 1) * PAGE_SIZE;
+        let page_end = (self.cursor / PAGE_SIZE + 1).saturating_mul(PAGE_SIZE);
         // Whole pieces while they fit and leave room for a closer.
         while let Some(&next) = self.plain.front() {
             let end = self.end_of(next);
             let room = self.closers.front().map_or(0, |&closer| {
                 let piece = self.piece(closer);
-                align_up(end, piece.alignment) - end + piece.executed_end()
+                (align_up(end, piece.alignment) - end).saturating_add(piece.executed_end())
             });
-            if end + room > page_end {
+            if end.saturating_add(room) > page_end {
                 break;
             }
             self.plain.pop_front();
@@ -196,13 +200,14 @@ impl<'a> Packer<'a> {
         let closer = self.piece(closer);
         let mut cursor = self.cursor;
         let mut chosen = Vec::new();
-        let hot_end = |cursor: u64| align_up(cursor, closer.alignment) + closer.executed_end();
+        let hot_end =
+            |cursor: u64| align_up(cursor, closer.alignment).saturating_add(closer.executed_end());
         let ahead = self.plain.len().min(self.settings.look_ahead);
         loop {
             let mut best: Option<(u64, usize)> = None;
             for position in 0..ahead {
                 let piece = self.piece(self.plain[position]);
-                let end = align_up(cursor, piece.alignment) + piece.size;
+                let end = align_up(cursor, piece.alignment).saturating_add(piece.size);
                 if hot_end(end) <= page_end
                     && best.is_none_or(|(most, _)| end > most)
                     && !chosen.contains(&position)
@@ -227,7 +232,7 @@ impl<'a> Packer<'a> {
         let mut used: Vec<(u64, u32)> = Vec::new();
         let saved = (self.cursor, self.order.len());
         loop {
-            let room = page_end - align_up(self.cursor, FILLER_ALIGNMENT);
+            let room = page_end.saturating_sub(align_up(self.cursor, FILLER_ALIGNMENT));
             if room == 0 {
                 return true;
             }

@@ -10,7 +10,8 @@ pub struct Placement {
 /// `address`, or the next that is a multiple of `alignment` (a power of two; 0 counts as 1).
 pub(crate) fn align_up(address: u64, alignment: u64) -> u64 {
     let mask = alignment.max(1) - 1;
-    address.saturating_add(mask) & !mask
+    // Behind the last such address there is only the end.
+    address.checked_add(mask).map_or(u64::MAX, |address| address & !mask)
 }
 
 impl Placement {

@@ -30,6 +30,8 @@ pub struct Line {
     pub name: String,
     /// What became of it.
     pub outcome: Outcome,
+    /// The first place of what it names, where the program has it.
+    pub range: Option<Range>,
 }
 
 /// Every line of an order, accounted for.
@@ -43,6 +45,14 @@ impl Check {
     /// How many lines had this outcome.
     pub fn count(&self, outcome: Outcome) -> u64 {
         self.lines.iter().filter(|line| line.outcome == outcome).count() as u64
+    }
+
+    /// From the first line that was placed to the last; `None` where none was.
+    pub fn span(&self) -> Option<Range> {
+        let placed = self.lines.iter().filter(|line| line.outcome == Outcome::Placed);
+        placed
+            .filter_map(|line| line.range)
+            .reduce(|a, b| Range { start: a.start.min(b.start), end: a.end.max(b.end) })
     }
 
     /// Names of the lines that had this outcome.
@@ -65,13 +75,19 @@ pub fn check(
 ) -> Check {
     let index = Index::new(fragments);
     let mut seen: HashSet<&Target> = HashSet::new();
+    let mut taken: HashSet<Range> = HashSet::new();
     let mut found: Vec<(Entry, Found)> = Vec::with_capacity(order.entries.len());
     for entry in &order.entries {
         let places = if seen.insert(&entry.target) {
-            match index.find(entry, program) {
-                places if !places.is_empty() => Found::At(places),
-                _ if before.is_some_and(|p| !p.lookup(entry.function()).is_empty()) => Found::Gone,
-                _ => Found::Nowhere,
+            let places = index.find(entry, program);
+            let known = !places.is_empty();
+            let fresh: Vec<Range> = places.into_iter().filter(|r| taken.insert(*r)).collect();
+            match fresh.is_empty() {
+                false => Found::At(fresh),
+                // Another wording of a line before it: it names nothing new.
+                true if known => Found::Again,
+                true if before.is_some_and(|p| !entry.lookup(p).is_empty()) => Found::Gone,
+                true => Found::Nowhere,
             }
         } else {
             Found::Again
@@ -95,6 +111,10 @@ pub fn check(
         .into_iter()
         .enumerate()
         .map(|(position, (entry, places))| {
+            let range = match &places {
+                Found::At(places) => places.first().copied(),
+                _ => None,
+            };
             let outcome = match places {
                 Found::Again => Outcome::Duplicate,
                 Found::Gone => Outcome::Discarded,
@@ -106,7 +126,7 @@ pub fn check(
                 Found::At(places) if places.len() > 1 => Outcome::Duplicate,
                 Found::At(_) => Outcome::Placed,
             };
-            Line { line: entry.line, name: entry.function().to_owned(), outcome }
+            Line { line: entry.line, name: entry.function().to_owned(), outcome, range }
         })
         .collect();
     Check { lines }
@@ -151,7 +171,7 @@ impl<'a> Index<'a> {
                 .map(|(_, range)| *range)
                 .collect();
         }
-        program.lookup(entry.function()).iter().map(|id| program.function(*id).range).collect()
+        entry.lookup(program).iter().map(|id| program.function(*id).range).collect()
     }
 }
 
@@ -180,6 +200,103 @@ fn longest_ascending(lines: &[(usize, u64)]) -> HashSet<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use trimtab_fixture::Elf;
+    use trimtab_program::LinkMap;
+
+    fn program(functions: &[(&'static str, u64)]) -> Vec<u8> {
+        let mut elf = Elf::new().text(".text", 0x1000, 0x1000);
+        for (name, address) in functions {
+            elf = elf.local(name, *address, 0x10);
+        }
+        elf.build()
+    }
+
+    fn outcomes(
+        order: &str,
+        after: &[u8],
+        pinned: &[Range],
+        before: Option<&[u8]>,
+    ) -> Vec<Outcome> {
+        let after = Program::parse(after).unwrap();
+        let before = before.map(|bytes| Program::parse(bytes).unwrap());
+        let fragments = Fragments::from_symbols(&after, after.section_named(".text").unwrap().0);
+        let order = OrderFile::parse(order).unwrap();
+        let check = check(&order, &after, &fragments, pinned, before.as_ref());
+        check.lines.iter().map(|line| line.outcome).collect()
+    }
+
+    #[test]
+    fn every_line_is_accounted_for() {
+        let before = program(&[("a", 0x1000), ("b", 0x1010), ("gone", 0x1020)]);
+        let after = program(&[
+            ("b", 0x1000),
+            ("twice", 0x1010),
+            ("twice", 0x1020),
+            ("a", 0x1030),
+            ("late", 0x1100),
+            ("early", 0x1040),
+            ("entry", 0x1200),
+        ]);
+        let pinned = [Range { start: 0x1200, end: 0x1300 }];
+        let order = "b\ntwice\na\nlate\nearly\nnever\ngone\nb\nentry\n";
+        assert_eq!(
+            outcomes(order, &after, &pinned, Some(&before)),
+            [
+                Outcome::Placed,
+                Outcome::Duplicate,
+                Outcome::Placed,
+                // Of these two one is wrong; which, nobody can say.
+                Outcome::Misplaced,
+                Outcome::Placed,
+                Outcome::Unknown,
+                Outcome::Discarded,
+                Outcome::Duplicate,
+                Outcome::Pinned,
+            ]
+        );
+        let without = outcomes("b\ngone\n", &after, &pinned, None);
+        assert_eq!(without, [Outcome::Placed, Outcome::Unknown]);
+    }
+
+    #[test]
+    fn the_map_tells_sections_apart_that_share_a_name() {
+        let bytes = program(&[("f", 0x1000), ("f", 0x1010), ("g", 0x1020)]);
+        let program = Program::parse(&bytes).unwrap();
+        let map = LinkMap::parse(
+            "             VMA              LMA     Size Align Out     In      Symbol
+            1000             1000      100    16 .text
+            1000             1000       10    16         b.o:(.text.f)
+            1010             1010       10    16         a.o:(.text.f)
+            1020             1020       10    16         a.o:(.text.g)
+",
+        )
+        .unwrap();
+        let section = program.section_named(".text").unwrap().0;
+        let fragments = Fragments::from_link_map(&program, &map, section);
+        let outcomes = |text: &str| {
+            let order = OrderFile::parse(text).unwrap();
+            let check = check(&order, &program, &fragments, &[], None);
+            check.lines.iter().map(|line| line.outcome).collect::<Vec<_>>()
+        };
+        assert_eq!(outcomes("b.o(.text.f)\na.o(.text.f)\n"), [Outcome::Placed; 2]);
+        assert_eq!(outcomes("*(.text.f)\n*(.text.g)\n"), [Outcome::Duplicate, Outcome::Placed]);
+        assert_eq!(outcomes("c.o(.text.f)\n"), [Outcome::Unknown]);
+        assert_eq!(outcomes("a.o(.text.g)\n*(.text.g)\n"), [Outcome::Placed, Outcome::Duplicate]);
+    }
+
+    #[test]
+    fn the_span_is_that_of_what_was_placed() {
+        let bytes = program(&[("a", 0x1010), ("b", 0x1020), ("c", 0x1040)]);
+        let program = Program::parse(&bytes).unwrap();
+        let fragments =
+            Fragments::from_symbols(&program, program.section_named(".text").unwrap().0);
+        let span = |text: &str| {
+            check(&OrderFile::parse(text).unwrap(), &program, &fragments, &[], None).span()
+        };
+        assert_eq!(span("a\nb\nx\n"), Some(Range { start: 0x1010, end: 0x1030 }));
+        assert_eq!(span("x\n"), None);
+    }
 
     #[test]
     fn finds_what_is_in_order() {

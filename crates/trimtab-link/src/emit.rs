@@ -1,4 +1,4 @@
-use std::fmt::Write;
+use std::collections::HashSet;
 use thiserror::Error;
 use trimtab_program::{Fragment, Origin};
 
@@ -45,12 +45,15 @@ impl Linker {
                  with an older GNU ld put the lines inside the braces at the head of .text in your linker script"
             ),
             Linker::Kernel => format!(
-                "copy {file} to include/generated/trimtab-order.lds in the build directory of a kernel with \
-                 trimtab's patch (`trimtab order --print-patch`), and run make again"
+                "copy {file} to {KERNEL_ORDER} in the build directory of a kernel with trimtab's patch \
+                 (`trimtab order --print-patch`) and CONFIG_FUNCTION_ORDER=y, and run make again"
             ),
         }
     }
 }
+
+/// Where a kernel with trimtab's patch looks for its order, from its build directory.
+pub const KERNEL_ORDER: &str = "include/generated/function-order.lds";
 
 /// Why an order cannot be written.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -68,57 +71,257 @@ pub enum EmitError {
     },
 }
 
-/// Writes the order of `fragments` for `linker`.
+/// An order as a linker reads it, and what could not be said in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Emitted {
+    /// The file's text.
+    pub text: String,
+    /// Fragments that the order names, each with a line of its own.
+    pub lines: u64,
+    /// Names of the fragments whose line was there before, in their order: the linker places them
+    /// beside the first of their name.
+    pub duplicate: Vec<String>,
+    /// Fragments without a name that this linker knows: code without a symbol, in a section that
+    /// shares its name with all others.
+    pub unnamed: u64,
+}
+
+/// Writes the order of `fragments` for `linker`, as [`write`] does, and gives the text alone.
 ///
 /// # Errors
-/// [`EmitError::Name`] for names with white space or characters that are patterns.
+/// As [`write`].
 pub fn emit<'a, 'data: 'a>(
     linker: Linker,
     fragments: impl IntoIterator<Item = &'a Fragment<'data>>,
 ) -> Result<String, EmitError> {
-    let mut text = String::new();
+    write(linker, fragments).map(|emitted| emitted.text)
+}
+
+/// Writes the order of `fragments` for `linker`. What linkers know by the same line is written
+/// once.
+///
+/// # Errors
+/// [`EmitError::Name`] for names with white space or characters that are patterns.
+pub fn write<'a, 'data: 'a>(
+    linker: Linker,
+    fragments: impl IntoIterator<Item = &'a Fragment<'data>>,
+) -> Result<Emitted, EmitError> {
+    let mut emitted = Emitted::default();
     let comment = |line: &str| match linker {
         Linker::Lld | Linker::Gold => format!("# {line}\n"),
         Linker::Gnu | Linker::Kernel => format!("/* {line} */\n"),
     };
-    text.push_str(&comment("Written by trimtab order. First line is placed first."));
+    emitted.text.push_str(&comment("Written by trimtab order. First line is placed first."));
     if linker == Linker::Gnu {
-        text.push_str(".text : {\n");
+        emitted.text.push_str(".text : {\n");
     }
+    let mut seen = HashSet::new();
     for fragment in fragments {
-        let section = fragment.section_name();
-        let check = |name: &str| {
-            let plain = |c: char| c.is_ascii_graphic() && !"*?[](){}\"\\;,".contains(c);
-            match !name.is_empty() && name.chars().all(plain) {
-                true => Ok(()),
-                false => Err(EmitError::Name { name: name.to_owned(), linker: linker.name() }),
-            }
+        let Some(line) = line(linker, fragment)? else {
+            emitted.unnamed += 1;
+            continue;
         };
-        check(&section)?;
-        // Writing to a string cannot fail.
-        let _ = match linker {
-            Linker::Lld => writeln!(text, "{}", fragment.name),
-            Linker::Gold => writeln!(text, "{section}"),
-            Linker::Gnu | Linker::Kernel => {
-                let file = match &fragment.origin {
-                    Origin::InputSection { file, .. } if is_single_object(file) => {
-                        check(file)?;
-                        file.as_ref()
-                    }
-                    _ => "*",
-                };
-                writeln!(text, "{file}({section})")
-            }
-        };
+        if seen.contains(&line) {
+            emitted.duplicate.push(fragment.name.to_owned());
+            continue;
+        }
+        emitted.text.push_str(&line);
+        emitted.text.push('\n');
+        emitted.lines += 1;
+        seen.insert(line);
     }
     if linker == Linker::Gnu {
-        text.push_str("}\n");
+        emitted.text.push_str("}\n");
     }
-    Ok(text)
+    Ok(emitted)
+}
+
+/// The line for one fragment; none where the linker has no way to name it alone.
+fn line(linker: Linker, fragment: &Fragment<'_>) -> Result<Option<String>, EmitError> {
+    let section = fragment.section_name();
+    let checked = |name: &str| match is_plain(name) {
+        true => Ok(name.to_owned()),
+        false => Err(EmitError::Name { name: name.to_owned(), linker: linker.name() }),
+    };
+    let line = match linker {
+        Linker::Lld => match fragment.functions().next() {
+            Some(_) => checked(fragment.name)?,
+            None => return Ok(None),
+        },
+        // The line `.text` would mean the plain section of every file.
+        Linker::Gold if section == ".text" => return Ok(None),
+        Linker::Gold => checked(&section)?,
+        Linker::Gnu | Linker::Kernel => {
+            let file = match &fragment.origin {
+                Origin::InputSection { file, .. } if is_single_object(file) && is_plain(file) => {
+                    file.as_ref()
+                }
+                _ => "*",
+            };
+            if file == "*" && section == ".text" && linker == Linker::Gnu {
+                return Ok(None);
+            }
+            format!("{file}({})", checked(&section)?)
+        }
+    };
+    Ok(Some(line))
+}
+
+/// Whether a name means itself in an order, and nothing else.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_graphic() && !"*?[](){}\"\\;,".contains(c);
+    !name.is_empty() && name.chars().all(plain)
 }
 
 /// Whether the file is worth naming: a kernel built with indirect branch tracking is one object,
 /// `vmlinux.o`, in which sections of the same name have already become one.
 fn is_single_object(file: &str) -> bool {
     !file.ends_with("vmlinux.o")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OrderFile, Target};
+    use trimtab_fixture::Elf;
+    use trimtab_program::{Fragments, LinkMap, Program};
+
+    const MAP: &str = "\
+             VMA              LMA     Size Align Out     In      Symbol
+            1000             1000      100    16 .text
+            1000             1000       10    16         a.o:(.text.main)
+            1010             1010       10    16         a.o:(.text.helper)
+            1020             1020       10    16         lib.a(b.o):(.text.helper)
+            1030             1030       10    16         crt.o:(.text)
+            1040             1040       10    16         c.o:(.text.unlikely.fail)
+            1050             1050       10    16         a b.o:(.text.last)
+            1060             1060       10    16         d.o:(.text)
+";
+
+    fn elf() -> Vec<u8> {
+        Elf::new()
+            .text(".text", 0x1000, 0x100)
+            .function("main", 0x1000, 16)
+            .local("helper", 0x1010, 16)
+            .local("helper", 0x1020, 16)
+            .function("_start", 0x1030, 16)
+            .function("fail", 0x1040, 16)
+            .function("last", 0x1050, 16)
+            .build()
+    }
+
+    /// What is written for the program, with its map or without.
+    fn written(linker: Linker, with_map: bool) -> Emitted {
+        let bytes = elf();
+        let program = Program::parse(&bytes).unwrap();
+        let map = LinkMap::parse(MAP).unwrap();
+        let (section, _) = program.section_named(".text").unwrap();
+        let fragments = match with_map {
+            true => Fragments::from_link_map(&program, &map, section),
+            false => Fragments::from_symbols(&program, section),
+        };
+        write(linker, fragments.as_slice()).unwrap()
+    }
+
+    #[test]
+    fn each_linker_gets_its_own_form() {
+        for (linker, expected) in [
+            (
+                Linker::Lld,
+                "# Written by trimtab order. First line is placed first.\n\
+                 main\nhelper\n_start\nfail\nlast\n",
+            ),
+            (
+                Linker::Gold,
+                "# Written by trimtab order. First line is placed first.\n\
+                 .text.main\n.text.helper\n.text.unlikely.fail\n.text.last\n",
+            ),
+            (
+                Linker::Gnu,
+                "/* Written by trimtab order. First line is placed first. */\n\
+                 .text : {\n\
+                 a.o(.text.main)\na.o(.text.helper)\nlib.a:b.o(.text.helper)\ncrt.o(.text)\n\
+                 c.o(.text.unlikely.fail)\n*(.text.last)\nd.o(.text)\n}\n",
+            ),
+            (
+                Linker::Kernel,
+                "/* Written by trimtab order. First line is placed first. */\n\
+                 a.o(.text.main)\na.o(.text.helper)\nlib.a:b.o(.text.helper)\ncrt.o(.text)\n\
+                 c.o(.text.unlikely.fail)\n*(.text.last)\nd.o(.text)\n",
+            ),
+        ] {
+            assert_eq!(written(linker, true).text, expected, "{}", linker.name());
+        }
+    }
+
+    #[test]
+    fn without_a_map_sections_have_the_names_of_their_functions() {
+        assert_eq!(
+            written(Linker::Gold, false).text,
+            "# Written by trimtab order. First line is placed first.\n\
+             .text.main\n.text.helper\n.text._start\n.text.fail\n.text.last\n"
+        );
+        assert!(written(Linker::Kernel, false).text.contains("\n*(.text.helper)\n"));
+    }
+
+    #[test]
+    fn the_same_line_is_written_once_and_counted() {
+        for (linker, lines, duplicate, unnamed) in [
+            (Linker::Lld, 5, 1, 1),
+            (Linker::Gold, 4, 1, 2),
+            (Linker::Gnu, 7, 0, 0),
+            (Linker::Kernel, 7, 0, 0),
+        ] {
+            let emitted = written(linker, true);
+            let counts = (emitted.lines, emitted.duplicate.len(), emitted.unnamed);
+            assert_eq!(counts, (lines, duplicate, unnamed), "{}", linker.name());
+            assert!(emitted.duplicate.iter().all(|name| name == "helper"));
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for linker in Linker::ALL {
+            for with_map in [true, false] {
+                let emitted = written(linker, with_map);
+                let order = OrderFile::parse(&emitted.text).unwrap();
+                assert_eq!(order.entries.len() as u64, emitted.lines);
+                let lines: Vec<&str> = emitted.text.lines().collect();
+                for entry in &order.entries {
+                    let said = match &entry.target {
+                        Target::Symbol(name) => name.clone(),
+                        Target::Section { section, .. } if linker == Linker::Gold => {
+                            section.clone()
+                        }
+                        Target::Section { section, file } => {
+                            format!("{}({section})", file.as_deref().unwrap_or("*"))
+                        }
+                    };
+                    assert_eq!(lines[entry.line - 1], said);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_means_something_else_is_refused() {
+        let bytes = Elf::new().text(".text", 0x1000, 16).function("operator*", 0x1000, 16).build();
+        let program = Program::parse(&bytes).unwrap();
+        let fragments =
+            Fragments::from_symbols(&program, program.section_named(".text").unwrap().0);
+        let error = emit(Linker::Gold, fragments.as_slice()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the section name \".text.operator*\" cannot be written in an order for gold: it has \
+             characters that mean something else there"
+        );
+    }
+
+    #[test]
+    fn each_linker_says_how_its_file_is_used() {
+        for linker in Linker::ALL {
+            assert!(linker.how_to_use("my.order").contains("my.order"), "{}", linker.name());
+        }
+        assert!(Linker::Kernel.how_to_use("x").contains(KERNEL_ORDER));
+    }
 }

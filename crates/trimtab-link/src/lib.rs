@@ -2,13 +2,15 @@
 //!
 //! Sans-I/O: [`emit`] turns fragments into the text that a linker reads, [`OrderFile`] reads such a
 //! text again, and [`check`] holds it against the linked program. [`kernel`] knows what a Linux
-//! kernel pins and where its boundaries are.
+//! kernel pins and where its boundaries are; [`boundaries`] checks that they were kept.
 
+mod boundaries;
 mod check;
 mod emit;
 pub mod kernel;
 mod order_file;
 
+pub use boundaries::{Boundary, boundaries};
 pub use check::{Check, Line, Outcome, check};
-pub use emit::{EmitError, Linker, emit};
+pub use emit::{EmitError, Emitted, KERNEL_ORDER, Linker, emit, write};
 pub use order_file::{Entry, OrderFile, OrderFileError, Target};

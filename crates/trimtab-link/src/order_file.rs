@@ -1,4 +1,5 @@
 use thiserror::Error;
+use trimtab_program::{FunctionId, Program};
 
 /// What a line of an order names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,6 +25,22 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Its place in `program` by symbols alone, by ascending address.
+    ///
+    /// GCC keeps the cold part of `f`, called `f.cold`, in `.text.unlikely.f`; the same section name
+    /// can hold a whole function that is unlikely to run.
+    pub fn lookup(&self, program: &Program<'_>) -> Vec<FunctionId> {
+        if let Target::Section { section, .. } = &self.target
+            && let Some(name) = section.strip_prefix(".text.unlikely.")
+        {
+            let cold = program.lookup(&format!("{name}.cold"));
+            if !cold.is_empty() {
+                return cold;
+            }
+        }
+        program.lookup(self.function())
+    }
+
     /// Name of the function that it is about, by the compilers' naming of sections.
     pub fn function(&self) -> &str {
         match &self.target {
@@ -105,5 +122,77 @@ impl OrderFile {
             return Err(OrderFileError::Empty);
         }
         Ok(OrderFile { entries })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use trimtab_fixture::Elf;
+
+    fn functions(text: &str) -> Vec<String> {
+        let order = OrderFile::parse(text).unwrap();
+        order.entries.iter().map(|entry| entry.function().to_owned()).collect()
+    }
+
+    #[test]
+    fn reads_every_form() {
+        assert_eq!(functions("# mine\n\nmain\n helper \r\n"), ["main", "helper"]);
+        assert_eq!(
+            functions(".text.main\n.text.unlikely.fail\n.init\n"),
+            ["main", "fail", ".init"]
+        );
+        assert_eq!(
+            functions("/* mine */\n.text : {\n*(.text.main)\nlib.a:b.o(.text.hot.loop)\n}\n"),
+            ["main", "loop"]
+        );
+        let order = OrderFile::parse("\nb.o(.text.main)\n").unwrap();
+        let target =
+            Target::Section { section: ".text.main".to_owned(), file: Some("b.o".to_owned()) };
+        assert_eq!(order.entries, [Entry { line: 2, target }]);
+    }
+
+    #[test]
+    fn refuses_what_is_no_order() {
+        for text in ["", "\n\n", "# nothing\n", ".text : {\n}\n"] {
+            assert_eq!(OrderFile::parse(text), Err(OrderFileError::Empty), "{text}");
+        }
+        for text in ["main\ntwo words\n", "main\n*(.text.a .text.b)\n", "main\n*(.text.a\n"] {
+            let error = OrderFile::parse(text).unwrap_err();
+            assert!(matches!(error, OrderFileError::Line { line: 2, .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_cold_part_of_a_function_is_found_by_its_section() {
+        let bytes = Elf::new()
+            .text(".text", 0x1000, 0x100)
+            .function("hot", 0x1000, 16)
+            .local("hot.cold", 0x1040, 16)
+            .function("rare", 0x1080, 16)
+            .build();
+        let program = Program::parse(&bytes).unwrap();
+        let found = |text: &str| {
+            let order = OrderFile::parse(text).unwrap();
+            let ids = order.entries[0].lookup(&program);
+            ids.into_iter().map(|id| program.function(id).name).collect::<Vec<_>>()
+        };
+        assert_eq!(found(".text.unlikely.hot"), ["hot.cold"]);
+        assert_eq!(found(".text.unlikely.rare"), ["rare"]);
+        assert_eq!(found(".text.hot"), ["hot"]);
+        assert!(found("gone").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics_on_any_text(text in "\\PC{0,200}") {
+            let _ = OrderFile::parse(&text);
+        }
+
+        #[test]
+        fn never_panics_on_lines_like_an_order(text in "([.a-z*]{0,6}[( ){}:/#\n]{0,2}){0,30}") {
+            let _ = OrderFile::parse(&text);
+        }
     }
 }

@@ -212,7 +212,12 @@ impl<'a, 'data> Resolver<'a, 'data> {
             return;
         }
         match (section, function) {
+            // Code that no symbol names, such as the kernel's .altinstr_aux, says nothing of whether
+            // this is the program that was traced.
             (None, _) => self.coverage.outside += 1,
+            (Some(section), None) if !self.program.functions_in(section.range).any(|_| true) => {
+                self.coverage.outside += 1;
+            }
             (Some(_), Some(id)) => {
                 self.add_block(id, address, length, event.count, Evidence::Address);
             }

@@ -395,3 +395,17 @@ fn check_consistency(profile: &Profile, program: &Program<'_>) -> Result<(), Tes
     prop_assert_eq!(coverage.bytes_found, profile.executed().bytes());
     Ok(())
 }
+
+#[test]
+fn sections_without_any_symbol_are_outside() {
+    let bytes = Elf::new()
+        .text(".altinstr_aux", BASE + 0x2000, 0x100)
+        .text(".text", BASE, 0x1000)
+        .function("start", BASE, 0x20)
+        .build();
+    let program = Program::parse(&bytes).unwrap();
+    let profile = Profile::resolve(&blocks(&[(BASE, 4), (BASE + 0x2010, 4)]), &program);
+    let coverage = profile.coverage();
+    assert_eq!((coverage.names_total, coverage.names_found, coverage.outside), (1, 1, 1));
+    assert!(coverage.missing.is_empty() && coverage.bytes() == 1.0);
+}

@@ -9,7 +9,7 @@ mod doctor;
 mod fit_kernel;
 mod pages;
 
-pub use check::{Boundary, CheckReport, CheckSchema, OrderNames};
+pub use check::{Boundary, CheckCounts, CheckReport, CheckSchema, OrderNames};
 pub use common::{
     Address, BeforeAfter, Check, Coverage, Functions, Interval, Measured, Minimum, OrderCounts,
     Repeat, Target, TargetSense, ratio, sample_curve,
@@ -19,4 +19,4 @@ pub use fit_kernel::{
     Artifacts, Boot, Booted, Curve, Excess, FitKernel, FitKernelSchema, Ftrace, HeldOut, Image,
     Invisible, Kernel, Seconds, Section, Text, Touched,
 };
-pub use pages::{Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};
+pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};

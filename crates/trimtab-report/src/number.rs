@@ -33,10 +33,10 @@ pub fn whole_bytes(value: u64) -> String {
 /// A share from 0 to 1 as percentage: `99.2 %`. What is not everything never reads `100.0 %`, and
 /// what is not nothing never reads `0.0 %`.
 pub fn share(value: f64) -> String {
-    if !value.is_finite() {
+    let percent = value * 100.0;
+    if !percent.is_finite() {
         return NONE.to_owned();
     }
-    let percent = value * 100.0;
     let shown = if percent < 100.0 && percent > 99.9 {
         99.9
     } else if percent > 0.0 && percent < 0.1 {
@@ -63,7 +63,7 @@ pub fn change(before: f64, after: f64) -> String {
 /// How many times something is something else: `1.05 ×`. Always rounded up: a limit that is missed
 /// must not read as met.
 pub fn times(value: f64) -> String {
-    if !value.is_finite() {
+    if !(value * 100.0).is_finite() {
         return NONE.to_owned();
     }
     // The small term keeps what is 1.05 but for its binary representation at 1.05.
@@ -73,7 +73,7 @@ pub fn times(value: f64) -> String {
 
 /// How many times fewer something is: `2.83 ×`. Always rounded down, for the same reason.
 pub fn times_fewer(value: f64) -> String {
-    if !value.is_finite() {
+    if !(value * 100.0).is_finite() {
         return NONE.to_owned();
     }
     let hundredths = (value * 100.0 + 1e-9).floor().max(0.0);
@@ -112,6 +112,16 @@ pub fn plain(value: f64) -> String {
     let point = if fraction.is_empty() { "" } else { "." };
     let sign = if text == "0" { "" } else { sign(value) };
     format!("{}{}{point}{fraction}", sign.trim_start_matches('+'), group(whole))
+}
+
+/// A difference with its sign and one decimal: `+12.3`, `−0.4`, `0.0`.
+pub fn signed_tenths(value: f64) -> String {
+    if !value.is_finite() {
+        return NONE.to_owned();
+    }
+    let text = fixed(value.abs(), 1);
+    let sign = if text == "0.0" { "" } else { sign(value) };
+    format!("{sign}{text}")
 }
 
 /// A large area or count without needless digits: `1.24 M`, `310 k`, `812`.
@@ -172,6 +182,9 @@ mod tests {
         assert_eq!(signed(-1234), "−1,234");
         assert_eq!(signed(7), "+7");
         assert_eq!(signed(0), "0");
+        assert_eq!(signed_tenths(12.34), "+12.3");
+        assert_eq!(signed_tenths(-0.04), "0.0");
+        assert_eq!(signed_tenths(-1500.0), "−1,500.0");
         assert_eq!(bytes(512), "512 B");
         assert_eq!(bytes(1536), "1.5 KiB");
         assert_eq!(bytes(36 << 20), "36.0 MiB");
@@ -272,7 +285,8 @@ mod tests {
         #[test]
         fn no_number_panics(value: f64, other: f64) {
             for text in [share(value), change(value, other), times(value), ratio(value),
-                         seconds(value), plain(value), rough(value)] {
+                         seconds(value), plain(value), rough(value), times_fewer(value),
+                         signed_tenths(value)] {
                 prop_assert!(!text.is_empty() && !text.contains("NaN") && !text.contains("inf"));
             }
         }

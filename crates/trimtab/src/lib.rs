@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod failure;
 pub mod fit;
+pub mod inputs;
 pub mod interrupt;
 pub mod output;
 pub mod progress;

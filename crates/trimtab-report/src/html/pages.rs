@@ -4,7 +4,7 @@ use super::figures::{Bar, bars};
 use super::frame::{foot, page, section, tile};
 use super::provenance::list;
 use super::shown;
-use super::tables::{grouped, number, text};
+use super::tables::{grouped, number, table, text};
 use crate::model::{PagesReport, PagesSchema};
 use crate::svg::curve::{Series, curve};
 use crate::svg::page_map::{columns, legend, page_map};
@@ -19,6 +19,7 @@ pub fn pages(pages: &PagesReport) -> String {
             (map(pages))
             (fault_curve(pages))
             (sections(pages))
+            (excess(pages))
             (inputs(pages))
         }
         (foot(PagesSchema::NAME))
@@ -173,6 +174,28 @@ fn sections(pages: &PagesReport) -> Markup {
                     "By address. A page on the border of two sections counts for both."
                 },
                 &grouped("Sections", &groups, &columns, &rows),
+            ))
+        }
+    }
+}
+
+fn excess(pages: &PagesReport) -> Markup {
+    let rows: Vec<Vec<Markup>> = pages
+        .excess
+        .iter()
+        .enumerate()
+        .map(|(place, cause)| {
+            let key = format!("excess.{place}.pages");
+            vec![html! { (cause.cause) }, shown::signed_tenths(&key, cause.pages)]
+        })
+        .collect();
+    html! {
+        @if !rows.is_empty() {
+            (section(
+                "excess",
+                "Above the minimum",
+                &html! { "Where the pages above the function-level minimum come from." },
+                &table("Causes", &[text("cause"), number("pages")], &rows),
             ))
         }
     }

@@ -63,6 +63,11 @@ pub fn plain(key: &str, value: f64) -> Markup {
     shown(key, value, number::plain(value))
 }
 
+/// A difference with one decimal.
+pub fn signed_tenths(key: &str, value: f64) -> Markup {
+    shown(key, value, number::signed_tenths(value))
+}
+
 /// A large number, roughly.
 pub fn rough(key: &str, value: f64) -> Markup {
     shown(key, value, number::rough(value))

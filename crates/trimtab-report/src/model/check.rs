@@ -28,13 +28,31 @@ pub struct CheckReport {
     /// The order.
     pub order_file: String,
     /// How many lines met which fate.
-    pub order: OrderCounts,
+    pub order: CheckCounts,
     /// The lines that were not placed, by fate.
     pub names: OrderNames,
     /// Symbols that bound what must stay where it is.
     pub boundaries: Vec<Boundary>,
     /// Whatever else must hold.
     pub checks: Vec<Check>,
+}
+
+/// What became of the lines of an order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckCounts {
+    /// Those that no linker could do better.
+    #[serde(flatten)]
+    pub counts: OrderCounts,
+    /// In the text, but not where the order wants it.
+    #[serde(default)]
+    pub misplaced: u64,
+}
+
+impl CheckCounts {
+    /// All lines of the order.
+    pub fn total(&self) -> u64 {
+        self.counts.total() + self.misplaced
+    }
 }
 
 /// The lines of an order that were not placed, in its order.
@@ -48,6 +66,9 @@ pub struct OrderNames {
     pub discarded: Vec<String>,
     /// The kernel keeps it in a section of its own.
     pub pinned: Vec<String>,
+    /// In the text, but not where the order wants it.
+    #[serde(default)]
+    pub misplaced: Vec<String>,
 }
 
 /// A symbol that bounds what must stay where it is.
@@ -78,12 +99,15 @@ impl CheckReport {
             schema: CheckSchema::V1,
             program: program.into(),
             order_file: order_file.into(),
-            order: OrderCounts {
-                placed,
-                unknown: names.unknown.len() as u64,
-                duplicate: names.duplicate.len() as u64,
-                discarded: names.discarded.len() as u64,
-                pinned: names.pinned.len() as u64,
+            order: CheckCounts {
+                counts: OrderCounts {
+                    placed,
+                    unknown: names.unknown.len() as u64,
+                    duplicate: names.duplicate.len() as u64,
+                    discarded: names.discarded.len() as u64,
+                    pinned: names.pinned.len() as u64,
+                },
+                misplaced: names.misplaced.len() as u64,
             },
             names,
             boundaries,

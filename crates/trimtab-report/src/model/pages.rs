@@ -49,6 +49,19 @@ pub struct PagesReport {
     pub page_map: Vec<u32>,
     /// Sections or input regions of the text, by address.
     pub sections: Vec<PagesSection>,
+    /// Where the pages above the function-level minimum come from; they add up to them. Empty
+    /// where that is not known.
+    #[serde(default)]
+    pub excess: Vec<Cause>,
+}
+
+/// A cause of pages above the function-level minimum.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cause {
+    /// What it is, for people.
+    pub cause: String,
+    /// Pages; below zero where it saves some.
+    pub pages: f64,
 }
 
 /// A file that was read.

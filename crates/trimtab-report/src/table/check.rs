@@ -21,12 +21,14 @@ pub fn check(check: &CheckReport, width: u16) -> String {
 
 fn order(check: &CheckReport, width: u16) -> String {
     let (order, names) = (&check.order, &check.names);
-    let fates: [(&str, u64, &[String]); 5] = [
-        ("placed", order.placed, &[]),
-        ("unknown", order.unknown, &names.unknown),
-        ("duplicate", order.duplicate, &names.duplicate),
-        ("discarded", order.discarded, &names.discarded),
-        ("pinned", order.pinned, &names.pinned),
+    let counts = &order.counts;
+    let fates: [(&str, u64, &[String]); 6] = [
+        ("placed", counts.placed, &[]),
+        ("misplaced", order.misplaced, &names.misplaced),
+        ("unknown", counts.unknown, &names.unknown),
+        ("duplicate", counts.duplicate, &names.duplicate),
+        ("discarded", counts.discarded, &names.discarded),
+        ("pinned", counts.pinned, &names.pinned),
     ];
     let mut rows: Vec<Vec<String>> = fates
         .iter()
@@ -38,6 +40,8 @@ fn order(check: &CheckReport, width: u16) -> String {
 }
 
 fn boundaries(check: &CheckReport, width: u16) -> String {
+    // Without anything to compare with, nothing is new.
+    let compared = check.boundaries.iter().any(|boundary| boundary.before.is_some());
     let rows = check
         .boundaries
         .iter()
@@ -45,7 +49,7 @@ fn boundaries(check: &CheckReport, width: u16) -> String {
             vec![
                 boundary.symbol.clone(),
                 boundary.after.map_or(NONE.to_owned(), |address| address.to_string()),
-                moved(boundary),
+                if compared { moved(boundary) } else { NONE.to_owned() },
                 yes(boundary.ok),
                 boundary.detail.clone(),
             ]

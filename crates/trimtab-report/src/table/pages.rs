@@ -2,7 +2,7 @@
 
 use super::{Lean, grid, report, some, titled, wrap};
 use crate::model::PagesReport;
-use crate::number::{bytes, count, rough, share, times};
+use crate::number::{bytes, count, rough, share, signed_tenths, times};
 
 /// Names of a trace that were not found, at most.
 const MISSING: usize = 10;
@@ -44,11 +44,17 @@ pub fn pages(pages: &PagesReport, width: u16) -> String {
         grid(width, &[("", Lean::Left), ("", Lean::Right)], facts),
         missing,
         titled("Sections", sections(pages, width)),
+        titled("Pages above the function-level minimum", excess(pages, width)),
     ])
 }
 
 fn fact(name: &str, value: String) -> Vec<String> {
     vec![name.to_owned(), value]
+}
+
+fn excess(pages: &PagesReport, width: u16) -> String {
+    let rows = pages.excess.iter().map(|c| vec![c.cause.clone(), signed_tenths(c.pages)]).collect();
+    grid(width, &[("", Lean::Left), ("", Lean::Right)], rows)
 }
 
 fn sections(pages: &PagesReport, width: u16) -> String {

@@ -320,6 +320,15 @@ pub fn pages(spanned: u32) -> PagesReport {
                 })
             })
             .collect(),
+        excess: [
+            ("function alignment", 31.25),
+            ("pinned sections", 12.5),
+            ("pages shared with cold code", 540.0),
+            ("cold parts on untouched pages", -50.75),
+            ("other", 1.0),
+        ]
+        .map(|(cause, pages)| Cause { cause: cause.into(), pages })
+        .into(),
     }
 }
 
@@ -341,6 +350,7 @@ pub fn check() -> CheckReport {
             duplicate: (0..41).map(|number| format!("init_once.{number}")).collect(),
             discarded: vec!["unused_hook".into(), "spare_hook".into()],
             pinned: (0..142).map(|number| format!("noinstr_{number}")).collect(),
+            misplaced: vec!["stray".into()],
         },
         vec![
             boundary("_stext", 0xffff_ffff_8100_0000, 0xffff_ffff_8100_0000, true, "did not move"),

@@ -3,9 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trimtab_link::{Check, Outcome};
+use trimtab_program::{Program, Range};
+use trimtab_report::model::{self, Address, Boundary, OrderNames};
+use trimtab_report::number::{bytes, count, share};
+use trimtab_report::{CheckReport, table};
 
-/// Accounts for every line of an order: placed, unknown, duplicate name, discarded, or pinned by
-/// the kernel; and checks the boundary symbols of a kernel.
+use crate::cli;
+use crate::failure::Failure;
+use crate::inputs::{self, Elf, Mobility, Text};
+use crate::output;
+
+/// Accounts for every line of an order: placed, misplaced, unknown, duplicate name, discarded, or
+/// pinned by the kernel; and checks the boundary symbols of a kernel.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: after relinking with the order, see what became of it
@@ -18,12 +28,16 @@ pub struct Options {
     /// The order that the linker was given
     #[arg(long, value_name = "FILE")]
     pub order: PathBuf,
-    /// The program as it was linked without the order, to compare boundary symbols and sizes
+    /// The program as it was linked without the order, to compare boundary symbols and sizes, and
+    /// to tell what was discarded from what never was
     #[arg(long, value_name = "PROGRAM")]
     pub before: Option<PathBuf>,
     /// The linker's map of the program: tells input sections apart that share a name
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
+    /// The largest share of lines that may name nothing in the program, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value = "0.1", value_parser = cli::share)]
+    pub max_unknown: f64,
     /// Also write the result as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -33,6 +47,133 @@ pub struct Options {
 ///
 /// # Errors
 /// Files that cannot be read, and an order that was not honoured.
-pub fn run(_options: &Options) -> anyhow::Result<()> {
-    super::not_built("check")
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let report = examine(options)?;
+    let alone = options.json.as_deref().is_some_and(output::is_standard_output);
+    if let Some(file) = &options.json {
+        output::text(&report.to_json(), file)?;
+    }
+    if !alone {
+        output::print(&table::check(&report, output::WIDTH))?;
+    }
+    match broken(&report) {
+        None => Ok(()),
+        Some(why) => Err(Failure::new(why).into()),
+    }
+}
+
+/// Reads everything and checks it.
+fn examine(options: &Options) -> anyhow::Result<CheckReport> {
+    let order_text = Text::of_order(&options.order)?;
+    let order = order_text.order()?;
+    let file = Elf::open(&options.program)?;
+    let program = file.program()?;
+    let before_file = options.before.as_deref().map(Elf::open).transpose()?;
+    let before = before_file.as_ref().map(Elf::program).transpose()?;
+    let section = inputs::section(&program, file.path(), None)?;
+    let map_file = options.map.as_deref().map(Text::of_map).transpose()?;
+    let map = map_file.as_ref().map(|text| text.link_map()).transpose()?;
+    let with_map = map.as_ref().zip(options.map.as_deref());
+    let fragments = inputs::fragments(&program, with_map, section)?;
+    let mobility = Mobility::of(&program);
+
+    let check =
+        trimtab_link::check(&order, &program, &fragments, mobility.pinned(), before.as_ref());
+    let names = |outcome| check.names(outcome).map(str::to_owned).collect();
+    let boundaries = match mobility.is_kernel() {
+        true => trimtab_link::boundaries(&program, before.as_ref()),
+        false => Vec::new(),
+    };
+    let mut report = CheckReport::new(
+        options.program.display().to_string(),
+        options.order.display().to_string(),
+        check.count(Outcome::Placed),
+        OrderNames {
+            unknown: names(Outcome::Unknown),
+            duplicate: names(Outcome::Duplicate),
+            discarded: names(Outcome::Discarded),
+            pinned: names(Outcome::Pinned),
+            misplaced: names(Outcome::Misplaced),
+        },
+        boundaries.into_iter().map(boundary).collect(),
+    );
+    report.checks.push(in_order(&check));
+    report.checks.push(known(&report, options.max_unknown));
+    if mobility.is_kernel() {
+        report.checks.push(apart(&check, mobility.pinned()));
+    }
+    if let Some(before) = &before {
+        report.checks.push(size(before, &program));
+    }
+    Ok(report)
+}
+
+fn boundary(boundary: trimtab_link::Boundary) -> Boundary {
+    Boundary {
+        symbol: boundary.symbol.to_owned(),
+        before: boundary.before.map(Address),
+        after: boundary.after.map(Address),
+        ok: boundary.ok,
+        detail: boundary.detail,
+    }
+}
+
+/// Lines that the program has are where the order wants them.
+fn in_order(check: &Check) -> model::Check {
+    let misplaced = check.count(Outcome::Misplaced);
+    let placed = check.count(Outcome::Placed);
+    let (ok, detail) = match (misplaced, placed) {
+        (0, 0) => (false, "no line of it was placed".to_owned()),
+        (0, placed) => (true, format!("{} lines placed", count(placed))),
+        (misplaced, _) => {
+            let first = check.names(Outcome::Misplaced).next().unwrap_or_default();
+            (false, format!("{} lines misplaced, the first is {first}", count(misplaced)))
+        }
+    };
+    model::Check::new("the linker followed the order", ok, detail)
+}
+
+/// Not too many lines name nothing: else the order is of another program.
+fn known(report: &CheckReport, most: f64) -> model::Check {
+    let (unknown, all) = (report.order.counts.unknown, report.order.total());
+    let detail = format!(
+        "{} of {} lines are unknown, allowed are {}",
+        count(unknown),
+        count(all),
+        share(most)
+    );
+    model::Check::new("the order is of this program", unknown as f64 <= all as f64 * most, detail)
+}
+
+/// No code that the kernel keeps apart lies between the lines that were placed.
+fn apart(check: &Check, pinned: &[Range]) -> model::Check {
+    let name = "no pinned text within the order";
+    let Some(span) = check.span() else { return model::Check::new(name, true, "nothing placed") };
+    let within = pinned.iter().find(|range| !range.intersection(span).is_empty());
+    let detail = match within {
+        None => format!("ordered from {:#x} to {:#x}", span.start, span.end),
+        Some(range) => format!("pinned text from {:#x} to {:#x}", range.start, range.end),
+    };
+    model::Check::new(name, within.is_none(), detail)
+}
+
+/// An order moves code and makes none; alignment can add a little.
+fn size(before: &Program<'_>, after: &Program<'_>) -> model::Check {
+    let text = |program: &Program<'_>| {
+        program.section_named(".text").map_or(0, |(_, section)| section.range.length())
+    };
+    let detail = format!("{}, before {}", bytes(text(after)), bytes(text(before)));
+    model::Check::new("size of .text", true, detail)
+}
+
+/// The one line that says why the link is not right; nothing where it is.
+fn broken(report: &CheckReport) -> Option<String> {
+    let head = format!("{} does not honour {}", report.program, report.order_file);
+    let boundary = report.boundaries.iter().find(|boundary| !boundary.ok);
+    let check = report.checks.iter().find(|check| !check.ok);
+    match (boundary, check) {
+        (Some(boundary), _) => Some(format!("{head}: {}: {}", boundary.symbol, boundary.detail)),
+        (None, Some(check)) => Some(format!("{head}: {}", check.detail)),
+        (None, None) => None,
+    }
 }

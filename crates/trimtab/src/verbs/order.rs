@@ -1,10 +1,25 @@
 //! `trimtab order`: where code should go, as a linker takes it.
 
+mod patch;
+mod summary;
+
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
+use trimtab_lab::workdir::write_whole;
+use trimtab_layout::{Algorithm, Movable, Placement, Shuffled, algorithm_named, algorithms};
+use trimtab_program::FragmentId;
 
 use crate::cli;
+use crate::failure::Failure;
+use crate::inputs::{self, Elf, Mobility, Runs, Text};
+use crate::output;
+use patch::KernelVersion;
+use summary::Summary;
+
+/// Name of the order that is random, which no trace makes.
+const SHUFFLED: &str = "shuffled";
 
 /// Writes the order in which a linker is to place functions, from traces of the program.
 #[derive(Debug, Args)]
@@ -15,27 +30,37 @@ Example: order a program by its start-up, then relink with the order
     clang ... -ffunction-sections -fuse-ld=lld -Wl,--symbol-ordering-file=app.order")]
 pub struct Options {
     /// The linked program with its symbols; for a kernel: vmlinux
-    #[arg(value_name = "PROGRAM")]
-    pub program: PathBuf,
-    /// A trace of this very build; of more than one, the first counts first
-    #[arg(long, value_name = "FILE", required = true, num_args = 1)]
+    #[arg(value_name = "PROGRAM", required_unless_present_any = ["list_algorithms", "print_patch"])]
+    pub program: Option<PathBuf>,
+    /// A trace of this very build; the first is the run to make fast, further ones say what else
+    /// can be expected to run
+    #[arg(
+        long, value_name = "FILE", num_args = 1,
+        required_unless_present_any = ["list_algorithms", "print_patch"]
+    )]
     pub trace: Vec<PathBuf>,
     /// The linker's map of the program: gives what the linker moved exactly
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
-    /// The linker that is to follow the order
+    /// The linker that is to follow the order [default: kernel for a kernel, else lld]
     #[arg(long, value_name = "LINKER")]
-    pub linker: Linker,
-    /// Write the order to FILE; - writes it to standard output
+    pub linker: Option<Linker>,
+    /// Write the order to FILE; to standard output where it is not given or -
     #[arg(long, short, value_name = "FILE")]
-    pub output: PathBuf,
-    /// How the order is found
-    #[arg(long, value_name = "NAME", default_value = "first-execution")]
-    pub algorithm: String,
-    /// The least share of the trace that has to be found in the program, 0 to 1
+    pub output: Option<PathBuf>,
+    /// How the order is found [default: packed with a map, else first-execution]
+    #[arg(long, value_name = "NAME")]
+    pub algorithm: Option<String>,
+    /// Only list the algorithms that there are
+    #[arg(long, conflicts_with_all = ["program", "trace", "print_patch"])]
+    pub list_algorithms: bool,
+    /// Only print the patch that lets a kernel of this version take an order
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["program", "trace"])]
+    pub print_patch: Option<KernelVersion>,
+    /// The least share of each trace that has to be found in the program, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
     pub min_coverage: f64,
-    /// Seed of random choices
+    /// Seed of random choices: the order of --algorithm shuffled
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// Also write a summary of what was ordered as JSON to FILE; - writes it to standard output, alone
@@ -56,10 +81,141 @@ pub enum Linker {
     Kernel,
 }
 
+impl From<Linker> for trimtab_link::Linker {
+    fn from(linker: Linker) -> Self {
+        match linker {
+            Linker::Lld => Self::Lld,
+            Linker::Gold => Self::Gold,
+            Linker::Gnu => Self::Gnu,
+            Linker::Kernel => Self::Kernel,
+        }
+    }
+}
+
 /// Writes the order.
 ///
 /// # Errors
 /// Files that cannot be read or written, and the trace of another build.
-pub fn run(_options: &Options) -> anyhow::Result<()> {
-    super::not_built("order")
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    if options.list_algorithms {
+        return output::print(&list());
+    }
+    if let Some(version) = options.print_patch {
+        return output::print(version.patch());
+    }
+    let to_file = options.output.as_deref().filter(|file| !output::is_standard_output(file));
+    let json_alone = options.json.as_deref().is_some_and(output::is_standard_output);
+    if json_alone && to_file.is_none() {
+        return Err(Failure::usage(
+            "both the order and its summary are to go to standard output; see --help",
+        )
+        .hint("give the order a file: -o FILE")
+        .into());
+    }
+    let (text, summary) = find(options)?;
+    match to_file {
+        Some(file) => write_whole(file, text.as_bytes())?,
+        None => output::print(&text)?,
+    }
+    if let Some(file) = &options.json {
+        output::json(&summary, file)?;
+    }
+    match (to_file, json_alone) {
+        (_, true) => {}
+        (Some(_), false) => output::print(&summary.render())?,
+        // Standard output holds the order.
+        (None, false) => eprint!("{}", summary.render()),
+    }
+    Ok(())
+}
+
+/// Finds the order: its text, and what is to be said of it.
+fn find(options: &Options) -> anyhow::Result<(String, Summary)> {
+    let path = options.program.as_deref().context("there is no program")?;
+    let algorithm = algorithm(options)?;
+    let file = Elf::open(path)?;
+    let program = file.program()?;
+    let mobility = Mobility::of(&program);
+    let linker: trimtab_link::Linker = match options.linker {
+        Some(linker) => linker.into(),
+        None if mobility.is_kernel() => trimtab_link::Linker::Kernel,
+        None => trimtab_link::Linker::Lld,
+    };
+    if linker == trimtab_link::Linker::Kernel && !mobility.is_kernel() {
+        return Err(Failure::usage(format!(
+            "{} is no Linux kernel: it has no symbols _stext, _etext and __sched_text_start",
+            path.display()
+        ))
+        .hint("for another program give its linker: --linker lld, gold or gnu")
+        .into());
+    }
+    let section = inputs::section(&program, path, None)?;
+    let map_file = options.map.as_deref().map(Text::of_map).transpose()?;
+    let map = map_file.as_ref().map(|text| text.link_map()).transpose()?;
+    let with_map = map.as_ref().zip(options.map.as_deref());
+    let fragments = inputs::fragments(&program, with_map, section)?;
+    let runs = Runs::read(&options.trace, &program, options.min_coverage)?;
+
+    let movable = Movable::new(&fragments, &runs.profiles, |fragment| mobility.allows(fragment));
+    let problem = movable.problem();
+    let order = algorithm.order(&problem);
+    let listed = order.listed().iter().map(|piece| fragments.get(movable.fragment(*piece)));
+    let emitted = trimtab_link::write(linker, listed)?;
+    if emitted.lines == 0 {
+        return Err(Failure::new(format!(
+            "there is nothing to order: no function in {} of {} that can be moved ran",
+            program.section(section).name,
+            path.display()
+        ))
+        .hint("trimtab pages says what ran in which section")
+        .into());
+    }
+    let placement = Placement::new(&problem, &order);
+    let listed_pieces: Vec<FragmentId> =
+        order.listed().iter().map(|piece| movable.fragment(*piece)).collect();
+    let functions =
+        listed_pieces.iter().map(|id| fragments.get(*id).functions().count() as u64).sum();
+    let summary = Summary::new(
+        summary::What {
+            program: path,
+            linker,
+            algorithm: algorithm.name(),
+            output: options.output.as_deref(),
+            exact: with_map.is_some(),
+        },
+        &emitted,
+        functions,
+        &runs,
+        |profile| summary::predict(&program, &fragments, &movable, &placement, profile),
+    );
+    Ok((emitted.text, summary))
+}
+
+/// The algorithm that was asked for, or the best for what is known: packing needs to know where
+/// input sections begin and how they are aligned.
+fn algorithm(options: &Options) -> Result<Box<dyn Algorithm>, Failure> {
+    let default = if options.map.is_some() { "packed" } else { "first-execution" };
+    let name = options.algorithm.as_deref().unwrap_or(default);
+    if name == SHUFFLED {
+        return Ok(Box::new(Shuffled { seed: options.seed }));
+    }
+    algorithm_named(name).ok_or_else(|| {
+        let mut names: Vec<&str> = algorithms().iter().map(|algorithm| algorithm.name()).collect();
+        names.push(SHUFFLED);
+        Failure::usage(format!(
+            "there is no algorithm {name}, expected {}; see --help",
+            names.join(", ")
+        ))
+        .hint("trimtab order --list-algorithms says what each does")
+    })
+}
+
+/// The algorithms with what they do, one a line.
+fn list() -> String {
+    let mut all = algorithms();
+    all.push(Box::new(Shuffled { seed: 0 }));
+    let line = |algorithm: &dyn Algorithm| {
+        format!("{:<16} {}\n", algorithm.name(), algorithm.description())
+    };
+    all.iter().map(|algorithm| line(algorithm.as_ref())).collect()
 }

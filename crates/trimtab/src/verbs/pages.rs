@@ -3,8 +3,26 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trimtab_lab::workdir::write_whole;
+use trimtab_layout::{Excess, Footprint, functions_run, pages};
+use trimtab_profile::Profile;
+use trimtab_program::{Fragment, Fragments, PAGE_SIZE, Program, SectionId};
+use trimtab_report::model::{
+    Address, Cause, Coverage, Functions, Input, Minimum, PagesReport, PagesSchema, PagesSection,
+    PagesText, TracedCurve,
+};
+use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
+use crate::failure::Failure;
+use crate::inputs::{self, Elf, Mobility, Runs, Text};
+use crate::output;
+
+/// Points of the page-fault curve that are kept: more than a screen has columns.
+const CURVE_POINTS: usize = 2000;
+
+/// Names that were not found that are kept.
+const MISSING: usize = 100;
 
 /// Counts, per section, the pages that a program's code spans, those that a run touched, and the
 /// fewest it could have touched: with functions moved, and with only executed bytes kept.
@@ -20,10 +38,10 @@ pub struct Options {
     /// A trace of this very build; more than one are taken together
     #[arg(long, value_name = "FILE", required = true, num_args = 1)]
     pub trace: Vec<PathBuf>,
-    /// The linker's map of the program: gives what the linker moved exactly
+    /// The linker's map of the program: tells where the pages above the minimum come from
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
-    /// Only this section; all sections of code where it is not given
+    /// Only this section; where it is not given, .text and a line for each other section of code
     #[arg(long, value_name = "NAME")]
     pub section: Option<String>,
     /// The least share of the trace that has to be found in the program, 0 to 1
@@ -38,6 +56,126 @@ pub struct Options {
 ///
 /// # Errors
 /// Files that cannot be read, and the trace of another build.
-pub fn run(_options: &Options) -> anyhow::Result<()> {
-    super::not_built("pages")
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let report = measure(options)?;
+    if let Some(file) = &options.outputs.html {
+        write_whole(file, html::pages(&report).as_bytes())?;
+    }
+    if let Some(file) = &options.outputs.json {
+        output::text(&report.to_json(), file)?;
+        if output::is_standard_output(file) {
+            return Ok(());
+        }
+    }
+    output::print(&table::pages(&report, output::WIDTH))
+}
+
+/// Reads everything and counts; the verb without its output.
+///
+/// # Errors
+/// As [`run`].
+pub fn measure(options: &Options) -> anyhow::Result<PagesReport> {
+    let file = Elf::open(&options.program)?;
+    let program = file.program()?;
+    let text_section = inputs::section(&program, file.path(), options.section.as_deref())?;
+    let map_file = options.map.as_deref().map(Text::of_map).transpose()?;
+    let map = map_file.as_ref().map(|text| text.link_map()).transpose()?;
+    let fragments = match (&map, &map_file) {
+        (Some(map), Some(text)) => {
+            Some(inputs::fragments(&program, Some((map, text.path())), text_section)?)
+        }
+        _ => None,
+    };
+    let runs = Runs::read(&options.trace, &program, options.min_coverage)?;
+    let profile = Profile::merge(&runs.profiles)
+        .ok_or_else(|| Failure::usage("there is no trace: give one with --trace FILE"))?;
+
+    let text = Footprint::of(&program, text_section, &profile);
+    let listed: Vec<SectionId> = match options.section {
+        Some(_) => vec![text_section],
+        None => inputs::sections(&program).collect(),
+    };
+    let coverage = profile.coverage();
+    let range = program.section(text_section).range;
+    Ok(PagesReport {
+        schema: PagesSchema::V1,
+        program: Input {
+            path: file.path().display().to_string(),
+            kind: kind(&program),
+            sha256: inputs::sha256([file.bytes()]),
+        },
+        trace: trace(&runs),
+        page_size: PAGE_SIZE as u32,
+        text: PagesText { pages_spanned: small(text.pages_spanned), bytes: range.length() },
+        touched: small(text.touched),
+        minimum: minimum(&text),
+        functions: Functions { total: text.functions, executed: text.functions_executed },
+        coverage: Coverage { names: coverage.names(), bytes: coverage.bytes() },
+        missing: coverage.missing.iter().take(MISSING).cloned().collect(),
+        curve_area: text.curve_area() as f64,
+        curve: TracedCurve::sampled(&text.curve, CURVE_POINTS),
+        page_map: pages::map(range, profile.executed()),
+        sections: listed.iter().map(|id| section(&program, *id, &profile)).collect(),
+        excess: fragments.map_or_else(Vec::new, |all| excess(&program, &all, &profile)),
+    })
+}
+
+/// What a program is, for people.
+fn kind(program: &Program<'_>) -> String {
+    let what = if Mobility::of(program).is_kernel() { "Linux kernel" } else { "program" };
+    format!("{what}, ELF {}", program.machine().name())
+}
+
+/// All traces as one input.
+fn trace(runs: &Runs) -> Input {
+    let all = |text: fn(&inputs::Run) -> String, between: &str| {
+        runs.runs.iter().map(text).collect::<Vec<_>>().join(between)
+    };
+    Input {
+        path: all(|run| run.path.display().to_string(), ", "),
+        kind: all(inputs::Run::kind, "; "),
+        sha256: runs.sha256.clone(),
+    }
+}
+
+fn section(program: &Program<'_>, id: SectionId, profile: &Profile) -> PagesSection {
+    let section = program.section(id);
+    let footprint = Footprint::of(program, id, profile);
+    PagesSection {
+        name: section.name.to_owned(),
+        address: Address(section.range.start),
+        bytes: section.range.length(),
+        pages_spanned: small(footprint.pages_spanned),
+        touched: small(footprint.touched),
+        executed_bytes: footprint.executed_bytes,
+        minimum: minimum(&footprint),
+    }
+}
+
+fn minimum(footprint: &Footprint) -> Minimum {
+    Minimum {
+        function_pages: small(footprint.function_pages),
+        executed_pages: small(footprint.executed_pages),
+    }
+}
+
+fn excess(program: &Program<'_>, fragments: &Fragments<'_>, profile: &Profile) -> Vec<Cause> {
+    let ran = functions_run(program, fragments.section(), profile);
+    let mobility = Mobility::of(program);
+    let movable = |fragment: &Fragment<'_>| mobility.allows(fragment);
+    let found = Excess::account(program, fragments, profile.executed(), &ran, movable);
+    [
+        ("padding between functions", found.alignment),
+        ("functions that the kernel pins and that did not run", found.pinned_sections),
+        ("other functions that did not run, on touched pages", found.sharing),
+        ("parts of functions that ran, on untouched pages", found.cold_parts),
+        ("other", found.other),
+    ]
+    .map(|(cause, pages)| Cause { cause: cause.to_owned(), pages })
+    .into()
+}
+
+/// A count of pages as the report has it.
+fn small(pages: u64) -> u32 {
+    u32::try_from(pages).unwrap_or(u32::MAX)
 }

@@ -80,7 +80,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             ))
             .into());
         };
-        output::whole(path, &html::fit_kernel(fit))?;
+        output::text(&html::fit_kernel(fit), path)?;
     }
     let json = fit.as_ref().map_or(json, FitKernel::to_json);
     output::result(&options.outputs, &json, || {

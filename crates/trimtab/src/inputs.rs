@@ -1,0 +1,123 @@
+//! What verbs read: linked programs, linker maps, traces and orders. Each error names the file and
+//! says what to do.
+
+mod elf;
+mod runs;
+mod text;
+
+pub use elf::Elf;
+pub use runs::{Run, Runs};
+pub use text::Text;
+
+use std::io;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use trimtab_link::kernel;
+use trimtab_program::{Fragment, Fragments, LinkMap, Program, Range, SectionId};
+
+use crate::failure::Failure;
+
+/// The largest share of functions that may lie outside of all input sections of a map before it is
+/// taken for the map of another build.
+const MOST_ORPHANS: f64 = 0.1;
+
+/// The section of code that is laid out: the one of this name, else `.text`.
+///
+/// # Errors
+/// That the program has no such section with functions.
+pub fn section(
+    program: &Program<'_>,
+    path: &Path,
+    name: Option<&str>,
+) -> Result<SectionId, Failure> {
+    let wanted = name.unwrap_or(".text");
+    match program.section_named(wanted) {
+        Some((id, section)) if program.functions_in(section.range).next().is_some() => Ok(id),
+        _ => {
+            let names: Vec<&str> = sections(program).map(|id| program.section(id).name).collect();
+            Err(Failure::new(format!(
+                "{} has no section {wanted} with functions; it has {}",
+                path.display(),
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// All sections of code that have functions, by address.
+pub fn sections<'a>(program: &'a Program<'_>) -> impl Iterator<Item = SectionId> + 'a {
+    (0..program.sections().len() as u32)
+        .map(SectionId)
+        .filter(|id| program.functions_in(program.section(*id).range).next().is_some())
+}
+
+/// The fragments of a section: from the linker's map where there is one, else from symbols.
+///
+/// # Errors
+/// That the map is of another build.
+pub fn fragments<'data>(
+    program: &Program<'data>,
+    map: Option<(&LinkMap<'data>, &Path)>,
+    section: SectionId,
+) -> Result<Fragments<'data>, Failure> {
+    let Some((map, path)) = map else { return Ok(Fragments::from_symbols(program, section)) };
+    let fragments = Fragments::from_link_map(program, map, section);
+    let all = program.functions().iter().filter(|function| function.section == section).count();
+    let orphans = fragments.orphans(program).count();
+    if orphans as f64 > all as f64 * MOST_ORPHANS {
+        return Err(Failure::new(format!(
+            "the map {} is of another build: {orphans} of {all} functions in {} lie in none of \
+             its input sections",
+            path.display(),
+            program.section(section).name
+        ))
+        .hint("give the map that the linker wrote (-Map=FILE) when it wrote this very program"));
+    }
+    Ok(fragments)
+}
+
+/// What a layout may move: in a kernel only what its linker script does not pin, in any other
+/// program everything.
+#[derive(Debug, Clone)]
+pub struct Mobility {
+    /// The ranges between boundary symbols; `None` where the program is no kernel.
+    bounded: Option<Vec<Range>>,
+}
+
+impl Mobility {
+    /// Finds out whether `program` is a kernel, and what it pins.
+    pub fn of(program: &Program<'_>) -> Self {
+        Self { bounded: kernel::is_kernel(program).then(|| kernel::bounded_ranges(program)) }
+    }
+
+    /// Whether the program is a kernel.
+    pub fn is_kernel(&self) -> bool {
+        self.bounded.is_some()
+    }
+
+    /// The ranges that do not follow an order.
+    pub fn pinned(&self) -> &[Range] {
+        self.bounded.as_deref().unwrap_or_default()
+    }
+
+    /// Whether an order may move this fragment.
+    pub fn allows(&self, fragment: &Fragment<'_>) -> bool {
+        self.bounded.as_ref().is_none_or(|bounded| kernel::pinned(fragment, bounded).is_none())
+    }
+}
+
+/// SHA-256 in hexadecimal.
+pub fn sha256<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// That a file cannot be read; `what` says what it should be, `hint` where it comes from.
+fn unreadable(what: &str, path: &Path, error: &io::Error, hint: &str) -> Failure {
+    let failure = Failure::new(format!("cannot read the {what} {}: {error}", path.display()));
+    if hint.is_empty() { failure } else { failure.hint(hint) }
+}

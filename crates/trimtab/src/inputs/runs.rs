@@ -1,0 +1,93 @@
+//! What ran: traces, found in the program.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use trimtab_profile::{Coverage, Profile, Source, read};
+use trimtab_program::Program;
+use trimtab_report::number::{count, share};
+
+use super::{Text, sha256};
+
+/// One trace.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its file.
+    pub path: PathBuf,
+    /// Who recorded it.
+    pub source: Source,
+    /// Places that ran.
+    pub events: u64,
+    /// Events that the tracer says are missing.
+    pub lost: u64,
+    /// How much of it was found in the program.
+    pub coverage: Coverage,
+}
+
+impl Run {
+    /// What the file is, for people.
+    pub fn kind(&self) -> String {
+        let mut text = format!("{} trace, {} events", self.source.name(), count(self.events));
+        if self.lost > 0 {
+            text.push_str(&format!(", {} lost", count(self.lost)));
+        }
+        text
+    }
+
+    /// How much was found, on one line.
+    pub fn coverage_line(&self) -> String {
+        let coverage = &self.coverage;
+        let mut text = format!(
+            "{}: {} of names, {} of bytes",
+            self.path.display(),
+            share(coverage.names()),
+            share(coverage.bytes())
+        );
+        if !coverage.missing.is_empty() {
+            text.push_str(&format!(", {} not found", count(coverage.missing.len() as u64)));
+        }
+        text
+    }
+}
+
+/// All traces of a command line, in its order.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    /// The traces.
+    pub runs: Vec<Run>,
+    /// What each says of the program.
+    pub profiles: Vec<Profile>,
+    /// SHA-256 of all files, one behind the other.
+    pub sha256: String,
+}
+
+impl Runs {
+    /// Reads traces and finds them in `program`.
+    ///
+    /// # Errors
+    /// Files that cannot be read or are no traces, and the trace of another build: one of which less
+    /// than `minimum` (0 to 1) of the names or of the bytes was found.
+    pub fn read(paths: &[PathBuf], program: &Program<'_>, minimum: f64) -> anyhow::Result<Self> {
+        let mut runs = Vec::with_capacity(paths.len());
+        let mut profiles = Vec::with_capacity(paths.len());
+        let mut texts = Vec::with_capacity(paths.len());
+        for path in paths {
+            let text = Text::of_trace(path)?;
+            let named = || path.display().to_string();
+            let trace = read::read(text.as_str()).with_context(named)?;
+            let profile = Profile::resolve(&trace, program);
+            profile.coverage().check(minimum).with_context(named)?;
+            runs.push(Run {
+                path: path.clone(),
+                source: trace.source(),
+                events: trace.events().len() as u64,
+                lost: trace.lost,
+                coverage: profile.coverage().clone(),
+            });
+            profiles.push(profile);
+            texts.push(text);
+        }
+        let sha256 = sha256(texts.iter().map(|text| text.as_str().as_bytes()));
+        Ok(Self { runs, profiles, sha256 })
+    }
+}

@@ -1,0 +1,175 @@
+//! What is said of an order: how it is used, and what it promises.
+
+use std::path::Path;
+
+use serde::Serialize;
+use trimtab_layout::{Movable, Placement, functions_run, pages};
+use trimtab_link::{Emitted, Linker};
+use trimtab_profile::Profile;
+use trimtab_program::{Fragments, Program, RangeSet};
+use trimtab_report::number::count;
+
+use crate::inputs::{Run, Runs};
+use crate::output;
+
+/// What was ordered, for whom, and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct What<'a> {
+    pub program: &'a Path,
+    pub linker: Linker,
+    pub algorithm: &'static str,
+    /// None for standard output.
+    pub output: Option<&'a Path>,
+    /// Whether the linker's map gave the fragments.
+    pub exact: bool,
+}
+
+/// `trimtab.order/1`.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Summary {
+    schema: &'static str,
+    program: String,
+    linker: &'static str,
+    algorithm: &'static str,
+    output: String,
+    /// Whether input sections were read from a map, or guessed from symbols.
+    exact: bool,
+    lines: u64,
+    functions: u64,
+    duplicate: Vec<String>,
+    unnamed: u64,
+    traces: Vec<Traced>,
+    use_it: String,
+}
+
+/// One trace: how much of it was found, and what the order will do to its run.
+#[derive(Debug, Clone, Serialize)]
+struct Traced {
+    path: String,
+    coverage: Shares,
+    #[serde(flatten)]
+    predicted: Predicted,
+    #[serde(skip)]
+    coverage_line: String,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Shares {
+    names: f64,
+    bytes: f64,
+}
+
+/// Pages of the text that a run touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Predicted {
+    touched_before: u64,
+    touched_after: u64,
+    minimum_function_pages: u64,
+}
+
+/// Counts the pages that a run touches where the program's text lies now, and where `placement`
+/// has it.
+pub(super) fn predict(
+    program: &Program<'_>,
+    fragments: &Fragments<'_>,
+    movable: &Movable,
+    placement: &Placement,
+    profile: &Profile,
+) -> Predicted {
+    let section = fragments.section();
+    let range = program.section(section).range;
+    let executed: RangeSet = profile.executed().within(range).collect();
+    let moved = movable.moved(fragments, placement, &executed);
+    Predicted {
+        touched_before: pages::touched(&executed).len() as u64,
+        touched_after: pages::touched(&moved).len() as u64,
+        minimum_function_pages: pages::minimum(functions_run(program, section, profile).bytes()),
+    }
+}
+
+impl Summary {
+    pub(super) fn new(
+        what: What<'_>,
+        emitted: &Emitted,
+        functions: u64,
+        runs: &Runs,
+        predict: impl Fn(&Profile) -> Predicted,
+    ) -> Self {
+        let output = what.output.map_or("-".into(), |path| path.display().to_string());
+        let file = if output == "-" { "FILE" } else { &output };
+        let use_it = what.linker.how_to_use(file);
+        let traced = |(run, profile): (&Run, &Profile)| Traced {
+            path: run.path.display().to_string(),
+            coverage: Shares { names: run.coverage.names(), bytes: run.coverage.bytes() },
+            predicted: predict(profile),
+            coverage_line: run.coverage_line(),
+        };
+        Self {
+            schema: "trimtab.order/1",
+            program: what.program.display().to_string(),
+            linker: what.linker.name(),
+            algorithm: what.algorithm,
+            exact: what.exact,
+            lines: emitted.lines,
+            functions,
+            duplicate: emitted.duplicate.clone(),
+            unnamed: emitted.unnamed,
+            traces: runs.runs.iter().zip(&runs.profiles).map(traced).collect(),
+            use_it,
+            output,
+        }
+    }
+
+    /// For people.
+    pub(super) fn render(&self) -> String {
+        let mut lines = vec![format!(
+            "{}: {} lines for {}, {} functions, {} order",
+            if self.output == "-" { "order" } else { &self.output },
+            count(self.lines),
+            self.linker,
+            count(self.functions),
+            self.algorithm,
+        )];
+        for traced in &self.traces {
+            lines.push(format!("coverage of {}", traced.coverage_line));
+            let predicted = &traced.predicted;
+            lines.push(format!(
+                "predicted for {}: {} -> {} pages touched, function-level minimum {}",
+                traced.path,
+                count(predicted.touched_before),
+                count(predicted.touched_after),
+                count(predicted.minimum_function_pages),
+            ));
+        }
+        if !self.duplicate.is_empty() {
+            lines.push(format!(
+                "names that several functions have, written once: {}",
+                names(&self.duplicate)
+            ));
+        }
+        if self.unnamed > 0 {
+            lines.push(format!(
+                "pieces of code that {} cannot name, left out: {}",
+                self.linker,
+                count(self.unnamed)
+            ));
+        }
+        if !self.exact && self.linker != Linker::Lld.name() {
+            lines.push(
+                "sections were guessed to be called .text.NAME; --map FILE gives their names"
+                    .into(),
+            );
+        }
+        lines.push(format!("to use it: {}", self.use_it));
+        lines.iter().map(|line| output::wrapped(line)).collect()
+    }
+}
+
+/// The first names, and how many more there are.
+fn names(all: &[String]) -> String {
+    let mut first = all.iter().take(10).cloned().collect::<Vec<_>>();
+    first.dedup();
+    let more = all.len() - all.len().min(10);
+    let rest = if more == 0 { String::new() } else { format!(" and {} more", count(more as u64)) };
+    format!("{}{rest}", first.join(", "))
+}
