@@ -1,5 +1,6 @@
 //! The stages of `trimtab fit kernel`.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -10,14 +11,15 @@ use trimtab_lab::tools;
 use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_layout::{Algorithm, Movable, Packed, Placement, Projection, Shuffled};
 use trimtab_link::{Check, Linker, OrderFile, check, emit};
-use trimtab_profile::{Profile, read};
+use trimtab_profile::{Profile, Trace, read};
 use trimtab_report::model::FitKernel;
 
 use super::boots::{Bench, Done, Job, Watch};
-use super::linked::{Files, Kernel, trace};
+use super::linked::{Files, Kernel};
 use super::plan::{self, Scene};
 use super::result;
 use crate::failure::Failure;
+use crate::inputs::Text;
 use crate::progress::{Progress, Stage};
 use crate::verbs::fit::kernel::{Compiler, Options, Tracer};
 
@@ -101,7 +103,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let before = link(&build, "", &stage)?;
     seconds.build = before.took;
     ended(stage, before.cached, "");
-    let before_files = Files::read(&before.vmlinux, &before.map)?;
+    let before_files = Files::open(&before.vmlinux, &before.map)?;
     let before_kernel = before_files.kernel()?;
     let bench = Bench::prepare(&work)?;
 
@@ -190,13 +192,13 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let after = link(&build, &text, &stage)?;
     seconds.relink = after.took;
     ended(stage, after.cached, "");
-    let after_files = Files::read(&after.vmlinux, &after.map)?;
+    let after_files = Files::open(&after.vmlinux, &after.map)?;
     let after_kernel = after_files.kernel()?;
     let checked = check(
         &OrderFile::parse(&text)?,
         &after_kernel.program,
         &after_kernel.fragments,
-        after_kernel.bounded(),
+        after_kernel.pinned(),
         Some(&before_kernel.program),
     );
     let projection = Projection::new(&before_kernel.fragments, &after_kernel.fragments);
@@ -340,9 +342,13 @@ fn shuffle(build: &Build<'_>, kernel: &Kernel<'_>, seed: u64) -> Result<Vec<File
                 order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))),
             )?;
             let (vmlinux, map) = build.link_only(&text)?;
-            Files::read(&vmlinux, &map)
+            Files::open(&vmlinux, &map)
         })
         .collect()
+}
+
+fn trace(path: &Path) -> Result<Trace> {
+    Text::of_trace(path)?.trace()
 }
 
 fn calls(done: &Done, kernel: &Kernel<'_>) -> Result<Profile> {

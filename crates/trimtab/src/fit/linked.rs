@@ -1,34 +1,28 @@
 //! A linked kernel as the layout sees it.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use trimtab_layout::pages;
-use trimtab_link::kernel;
-use trimtab_profile::{Profile, Trace, read};
-use trimtab_program::{Fragment, Fragments, LinkMap, Program, Range, RangeSet, SectionId};
+use trimtab_profile::{Profile, Trace};
+use trimtab_program::{Fragment, Fragments, Program, Range, RangeSet, SectionId};
 
-/// The files of a linked kernel, in memory.
+use crate::inputs::{self, Elf, Mobility, Text};
+
+/// The files of a linked kernel.
 #[derive(Debug)]
 pub struct Files {
-    vmlinux: PathBuf,
-    data: Vec<u8>,
-    map: String,
+    vmlinux: Elf,
+    map: Text,
 }
 
 impl Files {
-    /// Reads them.
+    /// Opens them.
     ///
     /// # Errors
     /// That one cannot be read.
-    pub fn read(vmlinux: &Path, map: &Path) -> Result<Self> {
-        let cannot = |path: &Path| format!("cannot read {}", path.display());
-        Ok(Files {
-            vmlinux: vmlinux.to_owned(),
-            data: fs::read(vmlinux).with_context(|| cannot(vmlinux))?,
-            map: fs::read_to_string(map).with_context(|| cannot(map))?,
-        })
+    pub fn open(vmlinux: &Path, map: &Path) -> Result<Self> {
+        Ok(Files { vmlinux: Elf::open(vmlinux)?, map: Text::of_map(map)? })
     }
 
     /// Makes sense of them.
@@ -36,27 +30,16 @@ impl Files {
     /// # Errors
     /// That they are no kernel, or do not belong together.
     pub fn kernel(&self) -> Result<Kernel<'_>> {
-        let name = || self.vmlinux.display().to_string();
-        let program = Program::parse(&self.data).with_context(name)?;
-        let map = LinkMap::parse(&self.map).with_context(name)?;
-        let Some((text, _)) = program.section_named(".text") else {
-            bail!("{} has no section .text", name());
-        };
-        if !kernel::is_kernel(&program) {
-            bail!("{} is not a Linux kernel: it has no _stext and _etext", name());
+        let path = self.vmlinux.path();
+        let program = self.vmlinux.program()?;
+        let map = self.map.link_map()?;
+        let text = inputs::section(&program, path, None)?;
+        let mobility = Mobility::of(&program);
+        if !mobility.is_kernel() {
+            bail!("{} is not a Linux kernel: it has no _stext and _etext", path.display());
         }
-        let fragments = Fragments::from_link_map(&program, &map, text);
-        let orphans = fragments.orphans(&program).count();
-        let functions = program.functions().iter().filter(|f| f.section == text).count();
-        if orphans * 100 > functions {
-            bail!(
-                "the linker's map does not belong to {}: {orphans} of its {functions} functions \
-                 are not in it",
-                name()
-            );
-        }
-        let bounded = kernel::bounded_ranges(&program);
-        Ok(Kernel { program, text, fragments, bounded })
+        let fragments = inputs::fragments(&program, Some((&map, self.map.path())), text)?;
+        Ok(Kernel { program, text, fragments, mobility })
     }
 }
 
@@ -69,18 +52,18 @@ pub struct Kernel<'data> {
     pub text: SectionId,
     /// Its input sections.
     pub fragments: Fragments<'data>,
-    bounded: Vec<Range>,
+    mobility: Mobility,
 }
 
 impl Kernel<'_> {
     /// Whether a layout may move this fragment.
     pub fn movable(&self, fragment: &Fragment<'_>) -> bool {
-        kernel::pinned(fragment, &self.bounded).is_none()
+        self.mobility.allows(fragment)
     }
 
     /// The ranges between boundary symbols.
-    pub fn bounded(&self) -> &[Range] {
-        &self.bounded
+    pub fn pinned(&self) -> &[Range] {
+        self.mobility.pinned()
     }
 
     /// Addresses of its text.
@@ -98,14 +81,4 @@ impl Kernel<'_> {
         let executed: RangeSet = executed.within(self.range()).collect();
         u32::try_from(pages::touched(&executed).len()).unwrap_or(u32::MAX)
     }
-}
-
-/// Reads a trace from a file.
-///
-/// # Errors
-/// That it cannot be read, or is no trace.
-pub fn trace(path: &Path) -> Result<Trace> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    read::read(&text).with_context(|| path.display().to_string())
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use trimtab_lab::boot::Accelerator;
 use trimtab_layout::{Excess, Footprint, functions_run, pages};
-use trimtab_link::{Outcome, kernel};
+use trimtab_link::{Outcome, boundaries, kernel};
 use trimtab_profile::Profile;
 use trimtab_program::{FunctionId, Origin, PAGE_SIZE, Program, Range, RangeSet};
 use trimtab_report::model::{
@@ -362,6 +362,20 @@ fn checks(m: &Measured<'_>, fit: &FitKernel) -> Vec<Check> {
             format!("{} of {}", fit.boot.booted.succeeded, fit.boot.booted.attempted),
         ),
     ];
+    let boundaries = boundaries(&m.after.kernel.program, Some(&m.before.kernel.program));
+    let broken: Vec<String> = boundaries
+        .iter()
+        .filter(|boundary| !boundary.ok)
+        .map(|boundary| format!("{}: {}", boundary.symbol, boundary.detail))
+        .collect();
+    checks.push(Check::new(
+        "the kernel's boundaries hold",
+        broken.is_empty(),
+        match broken.as_slice() {
+            [] => format!("{} symbols", boundaries.len()),
+            broken => broken.join("; "),
+        },
+    ));
     if let Some(ftrace) = &fit.ftrace {
         checks.push(Check::new(
             "what ftrace saw, the plugin saw",

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use trimtab_profile::{Coverage, Profile, Source, read};
+use trimtab_profile::{Coverage, Profile, Source};
 use trimtab_program::Program;
 use trimtab_report::number::{count, share};
 
@@ -74,7 +74,7 @@ impl Runs {
         for path in paths {
             let text = Text::of_trace(path)?;
             let named = || path.display().to_string();
-            let trace = read::read(text.as_str()).with_context(named)?;
+            let trace = text.trace()?;
             let profile = Profile::resolve(&trace, program);
             profile.coverage().check(minimum).with_context(named)?;
             runs.push(Run {

@@ -1,10 +1,11 @@
-//! A text on disk: a linker's map, or an order.
+//! A text on disk: a linker's map, a trace or an order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use trimtab_link::OrderFile;
+use trimtab_profile::{Trace, read};
 use trimtab_program::LinkMap;
 
 use super::unreadable;
@@ -73,6 +74,14 @@ impl Text {
     /// Whatever [`trimtab_program::LinkMapError`] lists, with the file's name.
     pub fn link_map(&self) -> anyhow::Result<LinkMap<'_>> {
         LinkMap::parse(&self.text).with_context(|| self.path.display().to_string())
+    }
+
+    /// The text as a trace.
+    ///
+    /// # Errors
+    /// Whatever [`trimtab_profile::TraceError`] lists, with the file's name.
+    pub fn trace(&self) -> anyhow::Result<Trace> {
+        read::read(&self.text).with_context(|| self.path.display().to_string())
     }
 
     /// The text as an order.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use trimtab_lab::workdir::write_whole;
 use trimtab_layout::{Excess, Footprint, functions_run, pages};
 use trimtab_profile::Profile;
 use trimtab_program::{Fragment, Fragments, PAGE_SIZE, Program, SectionId};
@@ -59,15 +58,9 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let report = measure(options)?;
     if let Some(file) = &options.outputs.html {
-        write_whole(file, html::pages(&report).as_bytes())?;
+        output::text(&html::pages(&report), file)?;
     }
-    if let Some(file) = &options.outputs.json {
-        output::text(&report.to_json(), file)?;
-        if output::is_standard_output(file) {
-            return Ok(());
-        }
-    }
-    output::print(&table::pages(&report, output::WIDTH))
+    output::result(&options.outputs, &report.to_json(), || table::pages(&report, output::WIDTH))
 }
 
 /// Reads everything and counts; the verb without its output.
