@@ -39,7 +39,7 @@ done
 for link in /etc/rc.d/S*; do
 	/etc/init.d/"$(basename "$(readlink "$link")")" start
 done
-test "$(ls /var/run/*.pid | wc -l)" -eq 5
+test "$(ls /var/run/*.pid | wc -l)" -ge 5
 
 # A service that fails is started again, and its report is packed.
 (sleep 1 & echo $! > /var/run/failing.pid; kill -9 $!; wait $!) 2>/dev/null || true
