@@ -19,7 +19,8 @@ use trimtab_program::PAGE_SIZE;
 /// Source: ours. Takes O(*n* log *n*) for *n* pieces, with a constant look-ahead.
 #[derive(Debug, Clone, Copy)]
 pub struct Packed {
-    /// Cold ends shorter than this many bytes are not worth a page of filling.
+    /// Cold ends shorter than this many bytes close no page: each closed page puts a page of cold
+    /// code between two hot ones, and so spreads the hot code over more large pages.
     pub shortest_end: u64,
     /// How many pieces ahead in first-execution order one is looked for that fits a gap.
     pub look_ahead: usize,
@@ -27,7 +28,7 @@ pub struct Packed {
 
 impl Default for Packed {
     fn default() -> Self {
-        Packed { shortest_end: 24, look_ahead: 256 }
+        Packed { shortest_end: 128, look_ahead: 256 }
     }
 }
 
@@ -47,8 +48,7 @@ impl Algorithm for Packed {
         let mut packer = Packer::new(*self, problem, first);
         while packer.place_page() {}
         // What only the other runs executed follows unpacked: it is touched seldom.
-        let further = problem.runs.iter().flatten().copied();
-        Order::leading(packer.order.into_iter().chain(further), problem.pieces.len())
+        Order::leading(packer.order.into_iter().chain(problem.further()), problem.pieces.len())
     }
 }
 

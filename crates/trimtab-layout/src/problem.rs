@@ -37,3 +37,31 @@ pub struct Problem<'a> {
     /// Address at which the first piece will be placed, where it is known; else 0.
     pub start: u64,
 }
+
+impl Problem<'_> {
+    /// What only runs after the first executed: first what most of them executed, since another run
+    /// will likely do so too, and among those in the order of the runs and of first execution.
+    pub(crate) fn further(&self) -> Vec<u32> {
+        let mut runs = vec![0u32; self.pieces.len()];
+        for piece in self.runs.iter().flatten() {
+            if let Some(runs) = runs.get_mut(*piece as usize) {
+                *runs += 1;
+            }
+        }
+        for piece in self.runs.first().into_iter().flatten() {
+            if let Some(runs) = runs.get_mut(*piece as usize) {
+                *runs = 0;
+            }
+        }
+        let mut further = Vec::new();
+        for piece in self.runs.iter().flatten() {
+            if let Some(count) = runs.get_mut(*piece as usize)
+                && *count > 0
+            {
+                further.push((std::mem::take(count), *piece));
+            }
+        }
+        further.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        further.into_iter().map(|(_, piece)| piece).collect()
+    }
+}

@@ -9,9 +9,6 @@ use trimtab_lab::workdir::write_whole;
 
 use crate::cli::Outputs;
 
-/// Width of tables in columns where nothing else is known, so that output can be compared.
-pub const WIDTH: u16 = 80;
-
 /// Prints text. A reader that has seen enough (`trimtab ... | head`) is no error.
 ///
 /// # Errors
@@ -33,17 +30,17 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 pub fn json(value: &impl Serialize, file: &Path) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
     text.push('\n');
-    self::text(&text, file)
+    if is_standard_output(file) {
+        return print(&text);
+    }
+    Ok(write_whole(file, text.as_bytes())?)
 }
 
-/// Writes text to a file, whole or not at all; to standard output for `-`.
+/// Writes a file, whole or not at all.
 ///
 /// # Errors
 /// That it cannot be written.
-pub fn text(text: &str, file: &Path) -> anyhow::Result<()> {
-    if is_standard_output(file) {
-        return print(text);
-    }
+pub fn whole(file: &Path, text: &str) -> anyhow::Result<()> {
     Ok(write_whole(file, text.as_bytes())?)
 }
 
@@ -53,57 +50,21 @@ pub fn text(text: &str, file: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// That something cannot be written.
 pub fn result(outputs: &Outputs, json: &str, table: impl FnOnce() -> String) -> anyhow::Result<()> {
-    if let Some(file) = &outputs.json {
-        text(json, file)?;
-        if is_standard_output(file) {
-            return Ok(());
-        }
+    match &outputs.json {
+        Some(file) if is_standard_output(file) => return print(json),
+        Some(file) => whole(file, json)?,
+        None => {}
     }
     print(&table())
 }
 
-/// Columns for a table that is worth a wide terminal; [`WIDTH`] where there is none.
+/// Columns of the terminal; 80 where there is none.
 pub fn width() -> u16 {
-    let (_, columns) = console::Term::stdout().size_checked().unwrap_or((0, WIDTH));
+    let (_, columns) = console::Term::stdout().size_checked().unwrap_or((0, 80));
     columns.clamp(60, 132)
 }
 
 /// Whether a file name means standard output.
 pub fn is_standard_output(file: &Path) -> bool {
     file.as_os_str() == "-"
-}
-
-/// A line broken between words to [`WIDTH`] columns, all but its start indented.
-pub fn wrapped(line: &str) -> String {
-    let mut text = String::new();
-    let mut column = 0;
-    for word in line.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > usize::from(WIDTH) {
-            text.push_str("\n  ");
-            column = 2;
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += length;
-    }
-    text.push('\n');
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_lines_break_between_words() {
-        assert_eq!(wrapped("short line"), "short line\n");
-        let long = format!("{} {} tail", "a".repeat(50), "b".repeat(40));
-        let expected = format!("{}\n  {} tail\n", "a".repeat(50), "b".repeat(40));
-        assert_eq!(wrapped(&long), expected);
-        let word = "x".repeat(100);
-        assert_eq!(wrapped(&word), format!("{word}\n"));
-    }
 }

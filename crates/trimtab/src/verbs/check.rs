@@ -9,10 +9,10 @@ use trimtab_report::model::{self, Address, Boundary, OrderNames};
 use trimtab_report::number::{bytes, count, share};
 use trimtab_report::{CheckReport, table};
 
-use crate::cli;
+use crate::cli::{self, Outputs};
 use crate::failure::Failure;
 use crate::inputs::{self, Elf, Mobility, Text};
-use crate::output;
+use crate::{destination, output};
 
 /// Accounts for every line of an order: placed, misplaced, unknown, duplicate name, discarded, or
 /// pinned by the kernel; and checks the boundary symbols of a kernel.
@@ -48,14 +48,10 @@ pub struct Options {
 /// # Errors
 /// Files that cannot be read, and an order that was not honoured.
 pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.json.as_deref()])?;
     let report = examine(options)?;
-    let alone = options.json.as_deref().is_some_and(output::is_standard_output);
-    if let Some(file) = &options.json {
-        output::text(&report.to_json(), file)?;
-    }
-    if !alone {
-        output::print(&table::check(&report, output::WIDTH))?;
-    }
+    let outputs = Outputs { json: options.json.clone(), html: None };
+    output::result(&outputs, &report.to_json(), || table::check(&report, output::width()))?;
     match broken(&report) {
         None => Ok(()),
         Some(why) => Err(Failure::new(why).into()),

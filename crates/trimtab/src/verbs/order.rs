@@ -7,14 +7,13 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use trimtab_lab::workdir::write_whole;
 use trimtab_layout::{Algorithm, Movable, Placement, Shuffled, algorithm_named, algorithms};
 use trimtab_program::FragmentId;
 
 use crate::cli;
 use crate::failure::Failure;
 use crate::inputs::{self, Elf, Mobility, Runs, Text};
-use crate::output;
+use crate::{destination, output};
 use patch::KernelVersion;
 use summary::Summary;
 
@@ -112,9 +111,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         .hint("give the order a file: -o FILE")
         .into());
     }
+    destination::check([options.output.as_deref(), options.json.as_deref()])?;
     let (text, summary) = find(options)?;
     match to_file {
-        Some(file) => write_whole(file, text.as_bytes())?,
+        Some(file) => output::whole(file, &text)?,
         None => output::print(&text)?,
     }
     if let Some(file) = &options.json {

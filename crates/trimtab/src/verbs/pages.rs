@@ -15,7 +15,7 @@ use trimtab_report::{html, table};
 use crate::cli::{self, Outputs};
 use crate::failure::Failure;
 use crate::inputs::{self, Elf, Mobility, Runs, Text};
-use crate::output;
+use crate::{destination, output};
 
 /// Points of the page-fault curve that are kept: more than a screen has columns.
 const CURVE_POINTS: usize = 2000;
@@ -56,11 +56,12 @@ pub struct Options {
 /// # Errors
 /// Files that cannot be read, and the trace of another build.
 pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let report = measure(options)?;
     if let Some(file) = &options.outputs.html {
-        output::text(&html::pages(&report), file)?;
+        output::whole(file, &html::pages(&report))?;
     }
-    output::result(&options.outputs, &report.to_json(), || table::pages(&report, output::WIDTH))
+    output::result(&options.outputs, &report.to_json(), || table::pages(&report, output::width()))
 }
 
 /// Reads everything and counts; the verb without its output.

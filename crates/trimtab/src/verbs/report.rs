@@ -80,7 +80,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             ))
             .into());
         };
-        output::text(&html::fit_kernel(fit), path)?;
+        output::whole(path, &html::fit_kernel(fit))?;
     }
     let json = fit.as_ref().map_or(json, FitKernel::to_json);
     output::result(&options.outputs, &json, || {

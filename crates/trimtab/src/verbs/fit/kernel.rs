@@ -97,7 +97,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let fit = fit::kernel::fit(options, &progress)?;
     keep(options, &fit)?;
     if let Some(path) = &options.outputs.html {
-        output::text(&html::fit_kernel(&fit), path)?;
+        output::whole(path, &html::fit_kernel(&fit))?;
     }
     output::result(&options.outputs, &fit.to_json(), || table::fit_kernel(&fit, output::width()))?;
     if fit.ok() {

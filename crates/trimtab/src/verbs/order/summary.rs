@@ -10,7 +10,6 @@ use trimtab_program::{Fragments, Program, RangeSet};
 use trimtab_report::number::count;
 
 use crate::inputs::{Run, Runs};
-use crate::output;
 
 /// What was ordered, for whom, and how.
 #[derive(Debug, Clone, Copy)]
@@ -161,8 +160,31 @@ impl Summary {
             );
         }
         lines.push(format!("to use it: {}", self.use_it));
-        lines.iter().map(|line| output::wrapped(line)).collect()
+        lines.iter().map(|line| wrapped(line)).collect()
     }
+}
+
+/// Columns that a line fills at most.
+const WIDTH: usize = 80;
+
+/// A line broken between words, all but its start indented.
+fn wrapped(line: &str) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in line.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > WIDTH {
+            text.push_str("\n  ");
+            column = 2;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
+    text
 }
 
 /// The first names, and how many more there are.
@@ -172,4 +194,26 @@ fn names(all: &[String]) -> String {
     let more = all.len() - all.len().min(10);
     let rest = if more == 0 { String::new() } else { format!(" and {} more", count(more as u64)) };
     format!("{}{rest}", first.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_break_between_words() {
+        assert_eq!(wrapped("short line"), "short line\n");
+        let long = format!("{} {} tail", "a".repeat(50), "b".repeat(40));
+        let expected = format!("{}\n  {} tail\n", "a".repeat(50), "b".repeat(40));
+        assert_eq!(wrapped(&long), expected);
+        let word = "x".repeat(100);
+        assert_eq!(wrapped(&word), format!("{word}\n"));
+    }
+
+    #[test]
+    fn of_many_names_the_first_are_shown() {
+        let all: Vec<String> = (0..12).map(|index| format!("f{index}")).collect();
+        assert_eq!(names(&all), "f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 2 more");
+        assert_eq!(names(&["f".to_owned(), "f".to_owned()]), "f");
+    }
 }

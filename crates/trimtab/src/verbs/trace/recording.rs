@@ -1,0 +1,138 @@
+//! One boot with somebody watching.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use tempfile::TempDir;
+use trimtab_lab::boot::{self, BootError, BootRequest};
+use trimtab_lab::qemu::Qemu;
+use trimtab_lab::{guest, plugin, tools};
+
+use super::Options;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::verbs::fit::kernel::Tracer;
+
+/// What was recorded.
+#[derive(Debug)]
+pub(super) struct Recording {
+    /// The tracer's own text.
+    pub text: String,
+    /// How the boot ended.
+    pub ended: End,
+    /// QEMU's command line, where the boot ended in order.
+    pub command_line: Option<String>,
+}
+
+/// How a boot ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum End {
+    /// The guest's workload was done.
+    Workload,
+    /// The machine was powered off or reset.
+    PowerOff,
+    /// The time was over.
+    Timeout,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Workload => "the workload was done",
+            Self::PowerOff => "the machine was switched off",
+            Self::Timeout => "the time was over",
+        })
+    }
+}
+
+/// Boots the kernel.
+///
+/// # Errors
+/// Missing tools or files, a guest that does not come up.
+pub(super) fn record(options: &Options, progress: &Progress) -> anyhow::Result<Recording> {
+    let own_root = options.initramfs.is_some();
+    if own_root && options.tracer == Tracer::Ftrace {
+        return Err(Failure::usage(
+            "--tracer ftrace needs trimtab's own guest, which sends the trace out of the machine; \
+             see --help",
+        )
+        .hint("leave out --initramfs, or save the trace in your own guest as on a board")
+        .into());
+    }
+    // Before anything is built: a name that is wrong is wrong at once.
+    for path in [Some(&options.kernel), options.initramfs.as_ref()].into_iter().flatten() {
+        fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    }
+    let folder =
+        TempDir::with_prefix("trimtab-trace-").context("cannot make a folder to work in")?;
+    let left_over = folder.path().to_owned();
+    interrupt::on_stop(move || _ = fs::remove_dir_all(left_over));
+
+    let stage = progress.stage("prepare the guest");
+    let request = request(options, folder.path())?;
+    stage.done("");
+    let stage = progress.stage("boot the kernel");
+    let (trace, ended, command_line) = match boot::boot(&request) {
+        Ok(boot) => {
+            let trace = boot.trace.context("the boot left no trace")?;
+            (trace, End::Workload, Some(boot.command_line))
+        }
+        // A root that is not ours says nothing of its end.
+        Err(BootError::Rebooted { .. } | BootError::Silent { .. }) if own_root => {
+            (request.folder.join("trace"), End::PowerOff, None)
+        }
+        Err(BootError::Hung { .. }) if own_root => {
+            (request.folder.join("trace"), End::Timeout, None)
+        }
+        Err(error) => return Err(kept(error, folder).into()),
+    };
+    stage.done(&ended.to_string());
+    let bytes = fs::read(&trace).context("the guest left no trace")?;
+    Ok(Recording { text: String::from_utf8_lossy(&bytes).into_owned(), ended, command_line })
+}
+
+/// An error that names the console leaves the console behind.
+fn kept(error: BootError, folder: TempDir) -> BootError {
+    if matches!(error, BootError::Panicked { .. } | BootError::NoTrace { .. }) {
+        let _ = folder.keep();
+    }
+    error
+}
+
+fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
+    let qemu = Qemu::probe(&tools::find("qemu")?.path)?;
+    let compiler = tools::find("gcc")?.path;
+    let initramfs = match &options.initramfs {
+        Some(path) => path.clone(),
+        None => {
+            let workloads = guest::Workload::all();
+            if !workloads.iter().any(|workload| workload.name == options.workload) {
+                let names: Vec<&str> = workloads.iter().map(|w| w.name.as_str()).collect();
+                return Err(Failure::usage(format!(
+                    "there is no workload {}, expected {}; see --help",
+                    options.workload,
+                    names.join(", ")
+                ))
+                .into());
+            }
+            guest::build(&compiler, &tools::find("busybox")?.path, &workloads, folder)?
+        }
+    };
+    let mut request = BootRequest::new(qemu, &options.kernel, initramfs, folder.join("boot"));
+    request.machine.memory_mib = options.memory;
+    request.machine.cpus = options.cpus;
+    request.workload = options.initramfs.is_none().then(|| options.workload.clone());
+    request.arguments = options.arg.clone();
+    request.limit = Duration::from_secs(options.timeout.into());
+    request.tracer = match options.tracer {
+        Tracer::Plugin => boot::Tracer::Plugin(plugin::build(&compiler, folder)?),
+        Tracer::Ftrace => boot::Tracer::FTRACE,
+    };
+    Ok(request)
+}

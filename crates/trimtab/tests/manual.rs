@@ -1,0 +1,149 @@
+//! The manual is true: each `console` example of these pages is run, and what it shows must be what
+//! is printed.
+//!
+//! Lines that begin with `$ ` are run by a shell, in a folder with the program of `testdata/app`; the
+//! lines below each are what it prints, `...` standing for any lines. Words behind `console`: `fails`
+//! means that the last command must fail; `kernel` and `board` examples need a kernel's build or a
+//! board, and are only counted.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod app;
+
+use std::fs;
+use std::path::Path;
+
+use app::Bench;
+
+const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+
+/// One fenced example.
+struct Example {
+    /// Line of the page on which it begins.
+    line: usize,
+    fails: bool,
+    skipped: bool,
+    /// Commands with the lines shown below each.
+    steps: Vec<(String, Vec<String>)>,
+}
+
+fn examples(text: &str) -> Vec<Example> {
+    let mut examples = Vec::new();
+    let mut current: Option<Example> = None;
+    for (index, line) in text.lines().enumerate() {
+        match (&mut current, line.strip_prefix("```")) {
+            (None, Some(words)) if words.split(' ').next() == Some("console") => {
+                let has = |word| words.split(' ').any(|found| found == word);
+                current = Some(Example {
+                    line: index + 1,
+                    fails: has("fails"),
+                    skipped: has("kernel") || has("board"),
+                    steps: Vec::new(),
+                });
+            }
+            (None, _) => {}
+            (Some(_), Some(_)) => examples.extend(current.take()),
+            (Some(example), None) => match (line.strip_prefix("$ "), example.steps.last_mut()) {
+                (Some(command), _) => example.steps.push((command.to_owned(), Vec::new())),
+                (None, Some((_, shown))) => shown.push(line.to_owned()),
+                (None, None) => panic!("line {}: output without a command", index + 1),
+            },
+        }
+    }
+    assert!(current.is_none(), "an example has no end");
+    examples
+}
+
+/// Whether the lines shown are the lines printed, where `...` stands for any number of lines.
+fn matches(shown: &[String], printed: &[&str]) -> bool {
+    match shown.split_first() {
+        None => printed.is_empty(),
+        Some((first, rest)) if first == "..." => {
+            (0..=printed.len()).any(|skipped| matches(rest, &printed[skipped..]))
+        }
+        Some((first, rest)) => {
+            printed.split_first().is_some_and(|(line, more)| line == first && matches(rest, more))
+        }
+    }
+}
+
+/// Runs all examples of a page, in one folder. Returns how many ran and how many were skipped.
+fn run(page: &str) -> (usize, usize) {
+    let text = fs::read_to_string(Path::new(DOCS).join(page)).unwrap();
+    let bench = Bench::new();
+    let (mut ran, mut skipped) = (0, 0);
+    for example in examples(&text) {
+        if example.skipped {
+            skipped += 1;
+            continue;
+        }
+        ran += 1;
+        let last = example.steps.len() - 1;
+        for (index, (command, shown)) in example.steps.iter().enumerate() {
+            let (code, output, error) = bench.run("sh", &["-c", command]);
+            let at = format!("docs/{page}:{}: $ {command}\n{output}{error}", example.line);
+            assert_eq!(code != 0, example.fails && index == last, "exit code {code}: {at}");
+            let all = output + &error;
+            let printed: Vec<&str> = all.lines().collect();
+            assert!(matches(shown, &printed), "shown is\n{}\nprinted by {at}", shown.join("\n"));
+        }
+    }
+    println!("docs/{page}: {ran} examples ran, {skipped} need a kernel's build or a board");
+    (ran, skipped)
+}
+
+#[test]
+fn pages_is_true() {
+    assert_eq!(run("pages.md"), (5, 0));
+}
+
+#[test]
+fn order_is_true() {
+    assert_eq!(run("order.md"), (5, 0));
+}
+
+#[test]
+fn check_is_true() {
+    assert_eq!(run("check.md"), (2, 1));
+}
+
+#[test]
+fn trace_is_true() {
+    assert_eq!(run("trace.md"), (1, 2));
+}
+
+#[test]
+fn own_kernel_is_true() {
+    assert_eq!(run("own-kernel.md"), (1, 10));
+}
+
+#[test]
+fn what_the_examples_cannot_run_is_at_least_spelled_right() {
+    for page in ["trace.md", "own-kernel.md", "check.md"] {
+        let text = fs::read_to_string(Path::new(DOCS).join(page)).unwrap();
+        for example in examples(&text).iter().filter(|example| example.skipped) {
+            for (command, _) in &example.steps {
+                let Some(arguments) = command.strip_prefix("trimtab ") else { continue };
+                let verb = arguments.split(' ').next().unwrap();
+                let bench = Bench::new();
+                // Files are not there, which is found out after the command line was understood.
+                let arguments: Vec<&str> = arguments.split(' ').collect();
+                let (code, _, error) = bench.trimtab(&arguments);
+                assert_eq!(code, 1, "{page}: {verb}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    // This page comes with the verb that it describes.
+    let to_come = ["fit-kernel.md"];
+    for page in ["README.md", "pages.md", "order.md", "check.md", "trace.md", "own-kernel.md"] {
+        let text = fs::read_to_string(Path::new(DOCS).join(page)).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let there = Path::new(DOCS).join(target).exists();
+            assert!(there || to_come.contains(&target), "{page}: {target}");
+        }
+    }
+}
