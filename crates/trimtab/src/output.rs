@@ -8,6 +8,7 @@ use serde::Serialize;
 use trimtab_lab::workdir::write_whole;
 
 use crate::cli::Outputs;
+use crate::failure::Failure;
 
 /// Width of tables in columns where nothing else is known, so that output can be compared.
 pub const WIDTH: u16 = 80;
@@ -34,6 +35,34 @@ pub fn json(value: &impl Serialize, file: &Path) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
     text.push('\n');
     self::text(&text, file)
+}
+
+/// Fails where a result could not be written in the end, before hours of work for it.
+///
+/// # Errors
+/// That a file's folder is not there, or that its name is a folder's.
+pub fn require_places(outputs: &Outputs) -> anyhow::Result<()> {
+    for file in [&outputs.json, &outputs.html].into_iter().flatten() {
+        if is_standard_output(file) {
+            continue;
+        }
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if folder.is_some_and(|folder| !folder.is_dir()) {
+            return Err(Failure::usage(format!(
+                "cannot write {}: its folder is not there; make it, or give another name",
+                file.display()
+            ))
+            .into());
+        }
+        if file.is_dir() {
+            return Err(Failure::usage(format!(
+                "cannot write {}: it is a folder; give the name of a file",
+                file.display()
+            ))
+            .into());
+        }
+    }
+    Ok(())
 }
 
 /// Writes text to a file, whole or not at all; to standard output for `-`.
