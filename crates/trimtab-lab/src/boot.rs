@@ -132,6 +132,11 @@ pub struct BootRequest {
 }
 
 impl BootRequest {
+    /// Where the plugin writes its trace: there even if the guest does not end as ours does.
+    pub fn plugin_trace(&self) -> PathBuf {
+        self.folder.join("plugin.trace")
+    }
+
     /// A limit that a small guest on a busy machine keeps.
     pub const LIMIT: Duration = Duration::from_secs(120);
 
@@ -220,10 +225,8 @@ pub struct Boot {
 pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
     check(request)?;
     let console = request.folder.join("console.log");
-    let traces = Traces {
-        plugin: request.folder.join("plugin.trace"),
-        ftrace: request.folder.join("ftrace.txt"),
-    };
+    let traces =
+        Traces { plugin: request.plugin_trace(), ftrace: request.folder.join("ftrace.txt") };
     prepare(&request.folder, &traces)
         .map_err(|source| BootError::File { path: request.folder.clone(), source })?;
 

@@ -32,9 +32,14 @@ pub fn install() -> io::Result<()> {
     result
 }
 
+/// Asks for an end, as a signal would: for programs that handle signals themselves.
+pub fn request() {
+    REQUESTED.store(true, Ordering::SeqCst);
+}
+
 /// Whether the program was asked to end. Look at it between the steps of anything long.
 pub fn requested() -> bool {
-    REQUESTED.load(Ordering::Relaxed)
+    REQUESTED.load(Ordering::SeqCst)
 }
 
 pub(crate) fn flag() -> Arc<AtomicBool> {

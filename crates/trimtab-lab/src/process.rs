@@ -19,7 +19,7 @@ mod tests;
 
 pub use error::{ProcessError, Tail};
 pub use output::Line;
-pub use running::Running;
+pub use running::{Running, wait_until_idle};
 
 use crate::interrupt;
 use std::ffi::{OsStr, OsString};

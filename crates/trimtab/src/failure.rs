@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 
 use thiserror::Error;
+use trimtab_lab::kernel::KernelError;
 use trimtab_lab::store::StoreError;
 use trimtab_lab::tools::ToolError;
 use trimtab_lab::workdir::WorkError;
@@ -38,6 +39,9 @@ impl Failure {
     }
 }
 
+/// How lines begin that an error quotes: the last ones of a log, say. They are shown as they are.
+const QUOTED: &str = "    ";
+
 /// Prints a failure on standard error and gives the exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     let (text, code) = render(error);
@@ -45,12 +49,20 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn render(error: &anyhow::Error) -> (String, u8) {
+pub(crate) fn render(error: &anyhow::Error) -> (String, u8) {
     let mut message = String::new();
+    let mut details = String::new();
     let mut hints = Vec::new();
     let mut code = 1;
     for cause in error.chain() {
-        let text = one_line(&cause.to_string());
+        let text = cause.to_string();
+        let (text, quoted): (Vec<&str>, Vec<&str>) =
+            text.lines().partition(|line| !line.starts_with(QUOTED));
+        let text = one_line(&text.join(" "));
+        let quoted: String = quoted.iter().map(|line| format!("{line}\n")).collect();
+        if !details.ends_with(&quoted) {
+            details.push_str(&quoted);
+        }
         // Many errors already end with what caused them.
         if message.is_empty() {
             message = text;
@@ -64,10 +76,11 @@ fn render(error: &anyhow::Error) -> (String, u8) {
             }
         }
         hints.extend(cause.downcast_ref::<ToolError>().and_then(ToolError::hint));
+        hints.extend(cause.downcast_ref::<KernelError>().and_then(KernelError::hint));
         hints.extend(cause.downcast_ref::<WorkError>().and_then(WorkError::hint));
         hints.extend(cause.downcast_ref::<StoreError>().and_then(StoreError::hint));
     }
-    let mut text = format!("trimtab: {message}\n");
+    let mut text = format!("trimtab: {message}\n{details}");
     for hint in hints {
         text.push_str(&format!("  hint: {}\n", one_line(&hint)));
     }
@@ -94,6 +107,29 @@ mod tests {
         assert_eq!(text, "trimtab: cannot fit the kernel: it broke\n  hint: mend it\n");
         assert_eq!(code, 1);
         assert_eq!(render(&Failure::usage("no").into()).1, 2);
+    }
+
+    #[test]
+    fn what_is_quoted_keeps_its_lines() {
+        let error =
+            Failure::new("make failed; it said last:\n    a.c:1: no\n    make: *** Error 2");
+        let (text, _) = render(&anyhow::Error::from(error).context("cannot build"));
+        assert_eq!(
+            text,
+            "trimtab: cannot build: make failed; it said last:\n    a.c:1: no\n    make: *** Error 2\n"
+        );
+    }
+
+    #[test]
+    fn a_kernel_that_finds_no_space_says_what_to_do() {
+        let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let work = WorkError::Io { action: "write", path: "x".into(), source: full() };
+        let file = KernelError::File { action: "write", path: "x".into(), source: full() };
+        for error in [KernelError::Work(work), file] {
+            let (text, code) = render(&error.into());
+            assert_eq!(text.matches("\n  hint: free some space").count(), 1, "{text}");
+            assert_eq!(code, 1);
+        }
     }
 
     #[test]

@@ -2,10 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use trimtab_lab::process;
+
+/// How long jobs may take to end in order; none of them takes more than a few seconds.
+const GRACE: Duration = Duration::from_secs(20);
 
 type Cleanup = Box<dyn FnOnce() + Send>;
 
@@ -39,6 +44,9 @@ fn handle() -> std::io::Result<()> {
 }
 
 fn stop(signal: i32) {
+    // Jobs are ended in order, so that make and the like can remove what they have half made.
+    trimtab_lab::interrupt::request();
+    process::wait_until_idle(GRACE);
     let cleanups = std::mem::take(&mut *CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner));
     for cleanup in cleanups.into_iter().rev() {
         cleanup();
@@ -51,6 +59,14 @@ fn stop(signal: i32) {
     // 130 for Ctrl-C, as shells have it. What is half done in a work directory is removed by the
     // next run, so there is nothing to unwind.
     std::process::exit(128 + signal);
+}
+
+/// Where the program has been asked to end, waits for that end: whatever fails from then on does so
+/// because of it, and is not worth a message. Returns at once otherwise.
+pub fn leave_if_stopping() {
+    while trimtab_lab::interrupt::requested() {
+        std::thread::park();
+    }
 }
 
 /// Has `cleanup` done on Ctrl-C, before anything that was asked for earlier: processes are ended

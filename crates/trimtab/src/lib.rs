@@ -22,6 +22,9 @@ pub fn run() -> ExitCode {
     let done = interrupt::install().and_then(|()| cli.verb.run());
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failure::report(&error),
+        Err(error) => {
+            interrupt::leave_if_stopping();
+            failure::report(&error)
+        }
     }
 }

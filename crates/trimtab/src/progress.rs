@@ -134,7 +134,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        if !self.ended {
+        if !self.ended && !trimtab_lab::interrupt::requested() {
             self.end("failed after", "");
         }
     }

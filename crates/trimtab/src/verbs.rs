@@ -9,8 +9,3 @@ pub mod report;
 pub mod trace;
 
 use crate::failure::Failure;
-
-/// What verbs say whose body is yet to come.
-fn not_built(verb: &str) -> anyhow::Result<()> {
-    Err(Failure::new(format!("trimtab {verb} is not built yet")).into())
-}

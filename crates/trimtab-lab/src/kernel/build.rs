@@ -1,4 +1,5 @@
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -6,12 +7,18 @@ use super::error::file;
 use super::{Configuration, KernelError, Toolchain, Unpacked};
 use crate::cache::Key;
 use crate::process::{Job, Running};
-use crate::workdir::{Step, WorkDir};
+use crate::workdir::{Step, WorkDir, write_whole};
 
 /// The order that the kernel's linker script includes, in the build directory.
 const ORDER: &str = "include/generated/function-order.lds";
 /// The bootable image, in the build directory.
 const IMAGE: &str = "arch/x86/boot/bzImage";
+/// How the linker was last called to make `vmlinux`, in the build directory: a word a line.
+const LINKER_CALL: &str = "trimtab-linker-call";
+/// There while make makes what comes after compiling. See [`Build::begin_link`].
+const LINKING: &str = "trimtab-linking";
+/// What make makes after compiling, in the build directory.
+const LINKED: [&str; 3] = ["vmlinux", "vmlinux.map", "arch/x86/boot"];
 /// Kept in a step: how long it took, in milliseconds.
 const TOOK: &str = "milliseconds";
 
@@ -28,6 +35,7 @@ pub struct Build<'work> {
     toolchain: Toolchain,
     key: Key,
     refused: Vec<String>,
+    cached: bool,
 }
 
 /// A kernel that was linked with some order.
@@ -53,13 +61,18 @@ impl<'work> Build<'work> {
     /// Configures a build of `source`, or finds it configured.
     ///
     /// # Errors
-    /// If an option that a layout needs is refused, or make fails.
+    /// If an option that a layout needs is refused, make fails, or kbuild cannot work at this path.
     pub fn configure(
         work: &'work WorkDir,
         source: &Unpacked,
         configuration: &Configuration,
         toolchain: &Toolchain,
     ) -> Result<Self, KernelError> {
+        for path in [&source.path, work.path()] {
+            if path.to_string_lossy().contains(|c: char| c == ':' || c.is_whitespace()) {
+                return Err(KernelError::Path { path: path.to_owned() });
+            }
+        }
         let text = configuration.text();
         let mut key = Key::new("kernel-build/1")
             .after(&source.key)
@@ -76,6 +89,7 @@ impl<'work> Build<'work> {
             toolchain: toolchain.clone(),
             key,
             refused: Vec::new(),
+            cached: true,
         };
         // The directory is for make to work in again and again; what is kept for good are the
         // linked kernels. That it is configured is all that its mark says.
@@ -83,6 +97,7 @@ impl<'work> Build<'work> {
             Step::Done(path) => path,
             Step::Todo(building) => {
                 build.directory = building.path().to_owned();
+                build.cached = false;
                 build.write_configuration(configuration, &text)?;
                 building.finish()?
             }
@@ -119,6 +134,11 @@ impl<'work> Build<'work> {
         &self.refused
     }
 
+    /// Whether an earlier run had configured it.
+    pub fn cached(&self) -> bool {
+        self.cached
+    }
+
     /// The build directory.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -131,11 +151,12 @@ impl<'work> Build<'work> {
     /// # Errors
     /// If make fails or takes too long, or its results are not there.
     pub fn link(&self, order: &str, mut progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
-        let key = Key::new("kernel/1").after(&self.key).bytes("order", order.as_bytes());
+        let key = Key::new("kernel/2").after(&self.key).bytes("order", order.as_bytes());
         let (path, cached) = match self.work.step("kernel", &key)? {
             Step::Done(path) => (path, true),
             Step::Todo(building) => {
                 let start = Instant::now();
+                self.begin_link()?;
                 self.write_order(order)?;
                 let log = self.directory.join("build.log");
                 let job = self
@@ -146,6 +167,7 @@ impl<'work> Build<'work> {
                     .arg("bzImage")
                     .limit(BUILD_LIMIT);
                 follow(job.spawn_lines()?, &mut progress)?;
+                self.keep_linker_call(&log)?;
                 for (from, to) in [
                     ("vmlinux", "vmlinux"),
                     ("vmlinux.map", "vmlinux.map"),
@@ -164,7 +186,9 @@ impl<'work> Build<'work> {
                 let took = building.path().join(TOOK);
                 fs::write(&took, start.elapsed().as_millis().to_string())
                     .map_err(file("write", took))?;
-                (building.finish()?, false)
+                let path = building.finish()?;
+                self.end_link()?;
+                (path, false)
             }
         };
         let took = fs::read_to_string(path.join(TOOK)).ok().and_then(|text| text.parse().ok());
@@ -184,43 +208,79 @@ impl<'work> Build<'work> {
     /// kernel must have been [linked](Build::link) before. Gives the ELF file and the map.
     ///
     /// # Errors
-    /// If the linker fails, or the build's log does not say how it was called.
+    /// If the linker fails, or it is not known how make called it.
     pub fn link_only(&self, order: &str) -> Result<(PathBuf, PathBuf), KernelError> {
         let key = Key::new("kernel-link/1").after(&self.key).bytes("order", order.as_bytes());
         let path = match self.work.step("kernel-link", &key)? {
             Step::Done(path) => path,
             Step::Todo(building) => {
-                let log = self.directory.join("build.log");
-                let text = fs::read_to_string(&log).map_err(file("read", &log))?;
-                let Some(words) = linker_call(&text) else {
-                    return Err(KernelError::Incomplete {
-                        what: "its log does not say how vmlinux was linked".to_owned(),
-                        log,
-                    });
-                };
+                let call = self.directory.join(LINKER_CALL);
+                let call = fs::read_to_string(&call).map_err(file("read", &call))?;
+                let mut words = call.lines();
+                let linker = words.next().unwrap_or_default();
                 self.write_order(order)?;
-                let mut job = Job::new("linking the kernel", &words[0]);
-                let mut words = words[1..].iter();
-                while let Some(word) = words.next() {
-                    match word.as_str() {
-                        "-o" => {
-                            words.next();
-                        }
-                        word if word.starts_with("-Map=") => {}
-                        word => job = job.arg(word),
-                    }
-                }
-                job.arg("-o")
+                Job::new("linking the kernel", linker)
+                    .args(words)
+                    .arg("-o")
                     .arg(building.path().join("vmlinux"))
                     .arg(format!("-Map={}", building.path().join("vmlinux.map").display()))
                     .dir(&self.directory)
-                    .log(building.path().join("link.log"))
+                    // Not in the step, which is removed if this fails.
+                    .log(self.directory.join("link.log"))
                     .limit(LINK_LIMIT)
                     .run()?;
                 building.finish()?
             }
         };
         Ok((path.join("vmlinux"), path.join("vmlinux.map")))
+    }
+
+    /// Marks that make is at work on what it makes after compiling, and removes what was made before
+    /// if it was at work when it was killed.
+    ///
+    /// A make that is killed cannot remove the file that it is making, and the next one sees a file
+    /// newer than all that it is made of: a half image would be taken for a whole one. Objects are
+    /// safe: kbuild makes one again unless it has written down, after it, how it was made.
+    fn begin_link(&self) -> Result<(), KernelError> {
+        let mark = self.directory.join(LINKING);
+        // Where it is not known how the linker was called, it has to be called again.
+        if mark.exists() || !self.directory.join(LINKER_CALL).is_file() {
+            for name in LINKED {
+                let path = self.directory.join(name);
+                let removed = match path.is_dir() {
+                    true => fs::remove_dir_all(&path),
+                    false => fs::remove_file(&path),
+                };
+                match removed {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(file("remove", path)(error));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        fs::write(&mark, "").map_err(file("write", mark))
+    }
+
+    /// What make made has been put in a safe place.
+    fn end_link(&self) -> Result<(), KernelError> {
+        let mark = self.directory.join(LINKING);
+        fs::remove_file(&mark).map_err(file("remove", mark))
+    }
+
+    /// Keeps how the linker was called, if it was: the log is written anew by each make.
+    fn keep_linker_call(&self, log: &Path) -> Result<(), KernelError> {
+        let text = fs::read(log).map_err(file("read", log))?;
+        let kept = self.directory.join(LINKER_CALL);
+        match linker_call(&String::from_utf8_lossy(&text)) {
+            Some(words) => Ok(write_whole(&kept, words.join("\n").as_bytes())?),
+            // Nothing was to be linked.
+            None if kept.is_file() => Ok(()),
+            None => Err(KernelError::Incomplete {
+                what: "its log does not say how vmlinux was linked".to_owned(),
+                log: log.to_owned(),
+            }),
+        }
     }
 
     /// Writes the order if it is not the one that is there: make goes by its time of change.
@@ -285,15 +345,20 @@ fn follow(mut running: Running, progress: &mut impl FnMut(&str)) -> Result<(), K
     Ok(())
 }
 
-/// The words of the last call of a linker that made `vmlinux`, as the shell that did it said with
-/// `set -x`.
-fn linker_call(log: &str) -> Option<Vec<String>> {
+/// The last call of a linker that made `vmlinux`, as the shell that did it said with `set -x`: its
+/// words, less those that say where its results go. None of them has white space, as
+/// [`Build::configure`] sees to.
+fn linker_call(log: &str) -> Option<Vec<&str>> {
     log.lines().rev().find_map(|line| {
-        let words: Vec<String> =
-            line.strip_prefix("+ ")?.split_whitespace().map(str::to_owned).collect();
-        let output = words.iter().position(|word| word == "-o")?;
-        (words.get(output + 1)? == "vmlinux" && words.iter().any(|w| w.starts_with("--script=")))
-            .then_some(words)
+        let mut words: Vec<&str> = line.strip_prefix("+ ")?.split_whitespace().collect();
+        let output = words.iter().position(|word| *word == "-o")?;
+        if *words.get(output + 1)? != "vmlinux" || !words.iter().any(|w| w.starts_with("--script="))
+        {
+            return None;
+        }
+        words.drain(output..output + 2);
+        words.retain(|word| !word.starts_with("-Map="));
+        Some(words)
     })
 }
 
@@ -311,8 +376,12 @@ mod tests {
 + nm -n vmlinux
 ";
         let words = linker_call(log).unwrap();
-        assert_eq!(words[0], "ld.lld");
-        assert!(words.contains(&"vmlinux.a".to_owned()));
-        assert_eq!(linker_call("+ ld -o other\n"), None);
+        assert_eq!(
+            words,
+            ["ld.lld", "-m", "elf_x86_64", "--script=a.lds", "--whole-archive", "vmlinux.a"]
+        );
+        for log in ["", "+ ld -o other\n", "+ ld --script=a.lds -o\n", "+ ld -o vmlinux a.o\n"] {
+            assert_eq!(linker_call(log), None, "{log}");
+        }
     }
 }

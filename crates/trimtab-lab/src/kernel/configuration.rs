@@ -1,3 +1,4 @@
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -52,20 +53,14 @@ impl Configuration {
     }
 
     /// Options asked for with `=y` that are not in `result`, a whole `.config`; first those without
-    /// which there is no layout.
+    /// which there is no layout. A whole configuration may ask for what only another release has,
+    /// so of such a one only the former are looked for.
     pub(super) fn refused(&self, result: &str) -> Vec<String> {
-        let accepted: std::collections::HashSet<&str> = result.lines().collect();
-        let asked = |text: &str| {
-            text.lines()
-                .map(str::trim)
-                .filter(|line| line.starts_with("CONFIG_") && line.ends_with("=y"))
-                .filter(|line| !accepted.contains(line))
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        let mut refused = asked(LAYOUT);
+        let accepted: HashSet<&str> = result.lines().collect();
+        let missing = |text| yes(text).into_iter().filter(|line| !accepted.contains(line.as_str()));
+        let mut refused: Vec<String> = missing(LAYOUT).collect();
         if !self.whole {
-            refused.extend(asked(&self.text));
+            refused.extend(missing(&self.text));
         }
         refused
     }
@@ -78,5 +73,69 @@ impl Configuration {
     /// Where the resulting configuration of a build directory is.
     pub(super) fn file(build: &Path) -> PathBuf {
         build.join(".config")
+    }
+}
+
+/// The lines `CONFIG_X=y` that hold in a configuration: of several lines on an option, the last.
+fn yes(text: &str) -> Vec<String> {
+    let mut values: BTreeMap<&str, bool> = BTreeMap::new();
+    for line in text.lines().map(str::trim) {
+        let off = line.strip_prefix("# ").and_then(|rest| rest.strip_suffix(" is not set"));
+        let (name, on) = match (off, line.split_once('=')) {
+            (Some(name), _) => (name, false),
+            (None, Some((name, value))) => (name, value == "y"),
+            (None, None) => continue,
+        };
+        if name.starts_with("CONFIG_") {
+            values.insert(name, on);
+        }
+    }
+    values.into_iter().filter(|(_, on)| *on).map(|(name, _)| format!("{name}=y")).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, whole: bool) -> Configuration {
+        Configuration { name: "test".to_owned(), text: text.to_owned(), whole }
+    }
+
+    #[test]
+    fn what_the_kernel_did_not_take_is_refused_and_what_was_taken_back_is_not() {
+        let asked = "CONFIG_A=y\nCONFIG_B=y\n# CONFIG_B is not set\nCONFIG_C=y\nCONFIG_D=7\n\
+                     # a remark = y\n  CONFIG_E=y\nCONFIG_F=m\n";
+        let result = "CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_FUNCTION_ORDER=y\n";
+        assert_eq!(of(asked, false).refused(result), ["CONFIG_C=y", "CONFIG_E=y"]);
+        assert_eq!(of(asked, true).refused(result), [""; 0]);
+        let refused = of(asked, true).refused("CONFIG_A=y\n");
+        assert_eq!(refused, ["CONFIG_FUNCTION_ORDER=y"]);
+        assert!(Configuration::is_needed(&refused[0]));
+        assert!(!Configuration::is_needed("CONFIG_A=y"));
+    }
+
+    #[test]
+    fn what_a_layout_needs_comes_last_so_that_it_wins() {
+        let text = of("# CONFIG_FUNCTION_ORDER is not set", true).text();
+        assert_eq!(yes(&text), ["CONFIG_FUNCTION_ORDER=y"]);
+    }
+
+    #[test]
+    fn a_name_is_one_of_ours_or_a_file() {
+        for name in ["tiny", "lab"] {
+            let configuration = Configuration::named(name).unwrap();
+            assert!(!configuration.is_whole() && configuration.text().contains("CONFIG_64BIT=y"));
+        }
+        let error = Configuration::named("/none/.config").unwrap_err().to_string();
+        assert!(
+            error.starts_with("cannot read the kernel configuration /none/.config: "),
+            "{error}"
+        );
+        assert!(
+            error.ends_with(
+                "expected `tiny`, `lab`, or the path of a file such as a kernel's .config"
+            )
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::process::ProcessError;
-use crate::workdir::WorkError;
+use crate::workdir::{WorkError, no_space_hint};
 
 /// Why there is no kernel.
 #[derive(Debug, Error)]
@@ -66,6 +66,16 @@ pub enum KernelError {
         /// Why.
         source: io::Error,
     },
+    /// A path that kbuild cannot work with.
+    #[error(
+        "a kernel cannot be built in {}: its build does not work where a path has a space or a \
+         colon in it; give another directory with --work",
+        path.display()
+    )]
+    Path {
+        /// The path.
+        path: PathBuf,
+    },
     /// An option that is needed did not come through.
     #[error(
         "the kernel's configuration did not accept {option}: something that it depends on is off; \
@@ -102,6 +112,17 @@ pub enum KernelError {
     /// The work directory failed.
     #[error(transparent)]
     Work(#[from] WorkError),
+}
+
+impl KernelError {
+    /// What the user can do about it, as a sentence, where the message does not say it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Work(error) => error.hint(),
+            Self::File { source, .. } => no_space_hint(source),
+            _ => None,
+        }
+    }
 }
 
 /// An error of doing `action` to `path`.

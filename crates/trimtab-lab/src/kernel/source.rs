@@ -114,6 +114,10 @@ impl Source {
         let (path, cached) = match work.step("kernel-source", &key)? {
             Step::Done(path) => (path, true),
             Step::Todo(building) => {
+                if self.path.is_dir() {
+                    // Before it is copied, which takes its time.
+                    self.patch_for(&self.release_of(&self.path)?)?;
+                }
                 work.require_space(SPACE, "unpack and build a kernel")?;
                 self.copy_to(building.path())?;
                 let release = self.release_of(building.path())?;

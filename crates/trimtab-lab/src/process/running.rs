@@ -11,13 +11,46 @@ use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How often a waiting job looks whether trimtab was asked to end.
 const TICK: Duration = Duration::from_millis(50);
+
+/// How many jobs are under way in this process.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a job from before it looks whether it may start until all of it has ended.
+#[derive(Debug)]
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+        Counted
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Waits until no job of this process is under way, for `limit` at the most, and says whether that
+/// is so. After [`interrupt::request`](crate::interrupt::request) none begins.
+pub fn wait_until_idle(limit: Duration) -> bool {
+    let start = Instant::now();
+    while UNDER_WAY.load(Ordering::SeqCst) > 0 {
+        if start.elapsed() > limit {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
 
 /// Where standard output goes; standard error always goes to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +73,7 @@ pub struct Running {
     ended_at: Option<Instant>,
     started: Instant,
     reaped: bool,
+    _counted: Counted,
 }
 
 /// Why waiting stopped before the job did.
@@ -50,7 +84,8 @@ enum Cause {
 
 impl Running {
     pub(super) fn start(job: Job, stdout: Stdout) -> Result<Self, ProcessError> {
-        if job.interrupt.load(Ordering::Relaxed) {
+        let counted = Counted::new();
+        if job.interrupt.load(Ordering::SeqCst) {
             return Err(ProcessError::Interrupted { purpose: job.purpose });
         }
         if let Some(path) = &job.directory
@@ -127,6 +162,7 @@ impl Running {
             ended_at: None,
             started,
             reaped: false,
+            _counted: counted,
         })
     }
 

@@ -66,20 +66,24 @@ impl WorkError {
             Self::Foreign { .. } => "give an empty or a new directory with --work",
             Self::NoSpace { .. } => "free some space, or give a directory elsewhere with --work",
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull
-                | io::ErrorKind::QuotaExceeded
-                | io::ErrorKind::FileTooLarge => {
-                    "free some space, then run the same command again: what is done is kept"
-                }
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                     "give a directory that you may write to with --work"
                 }
-                _ => return None,
+                _ => return no_space_hint(source),
             },
             Self::Name { .. } => return None,
         };
         Some(hint.to_owned())
     }
+}
+
+/// What to do where there was no space for a file.
+pub(crate) fn no_space_hint(error: &io::Error) -> Option<String> {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+    .then(|| "free some space, then run the same command again: what is done is kept".to_owned())
 }
 
 /// Turns what the system said into an error that tells what was tried on what.

@@ -350,15 +350,28 @@ impl FitKernel {
 
     /// Whether every check holds, every target is met and every boot came up.
     pub fn ok(&self) -> bool {
-        self.checks.iter().all(|check| check.ok)
-            && self.targets.iter().all(|target| target.met)
-            && self
-                .held_out
-                .iter()
-                .map(|boot| boot.booted)
-                .chain([self.boot.booted])
-                .all(|booted| booted.succeeded == booted.attempted)
-            && self.contradictions().is_empty()
+        self.failures().is_empty() && self.targets.iter().all(|target| target.met)
+    }
+
+    /// What does not hold that must, a clause each: checks, boots that did not come up, and numbers
+    /// that contradict one another. Targets are not among it.
+    pub fn failures(&self) -> Vec<String> {
+        let checks = self.checks.iter().filter(|check| !check.ok);
+        let mut failures: Vec<String> =
+            checks.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect();
+        let mut boots = |name: &str, booted: Booted| {
+            if booted.succeeded != booted.attempted {
+                let Booted { attempted, succeeded } = booted;
+                failures.push(format!("{succeeded} of {attempted} boots of {name} came up"));
+            }
+        };
+        boots("the kernel laid out", self.boot.booted);
+        for held_out in &self.held_out {
+            boots(&format!("the kernel laid out, {},", held_out.name), held_out.booted);
+        }
+        let contradictions = self.contradictions();
+        failures.extend(contradictions.iter().map(|text| text.trim_end_matches('.').to_owned()));
+        failures
     }
 
     /// Where numbers of the result contradict one another, a sentence each. Every rendering says

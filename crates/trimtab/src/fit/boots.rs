@@ -226,7 +226,9 @@ impl<'work> Bench<'work> {
             .field("workload", job.scene.workload)
             .field("watch", format_args!("{:?}", job.watch))
             .field("repetition", job.repetition);
-        let building = match self.work.step("boot", &key)? {
+        // Built in its place: a message about a guest that did not come up names its console, which
+        // must then still be there. Each try begins anew.
+        let building = match self.work.resumable("boot", &key)? {
             Step::Done(folder) => return Ok(Ok(read(folder, true)?)),
             Step::Todo(building) => building,
         };

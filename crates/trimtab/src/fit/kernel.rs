@@ -4,8 +4,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use trimtab_lab::boot::BootError;
-use trimtab_lab::interrupt;
 use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Toolchain};
 use trimtab_lab::tools;
 use trimtab_lab::workdir::{WorkDir, write_whole};
@@ -14,7 +12,7 @@ use trimtab_link::{Check, Linker, OrderFile, check, emit};
 use trimtab_profile::{Profile, Trace, read};
 use trimtab_report::model::FitKernel;
 
-use super::boots::{Bench, Done, Job, Watch};
+use super::boots::{Bench, Booted, Done, Job, Watch};
 use super::linked::{Files, Kernel};
 use super::plan::{self, Scene};
 use super::result;
@@ -94,10 +92,11 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     ended(stage, unpacked.cached, &format!("Linux {}", unpacked.release.version));
     let stage = progress.stage("configure the kernel");
     let build = Build::configure(&work, &unpacked, &configuration, &toolchain)?;
-    stage.done(&match build.refused() {
+    let refused = match build.refused() {
         [] => String::new(),
         refused => format!("not available in this kernel: {}", refused.join(" ")),
-    });
+    };
+    ended(stage, build.cached(), &refused);
 
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", &stage)?;
@@ -147,7 +146,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         })?;
         Ok((booted?, shuffled?))
     })?;
-    let cached = booted.iter().flatten().all(|done| done.cached);
+    let cached = all_cached(&booted);
     let mut booted = jobs
         .iter()
         .zip(booted)
@@ -219,7 +218,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let stage = progress.stage("boot the kernel laid out");
     stage.parts(jobs.len() as u64);
     let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
-    let cached = booted.iter().flatten().all(|done| done.cached);
+    let cached = all_cached(&booted);
     let booted = jobs
         .iter()
         .zip(booted)
@@ -240,8 +239,8 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
                 scene,
                 before: blocks(before)?,
                 after: in_after(after)?,
+                attempted: options.held_out_boots,
                 // The traced boot is one of them, and it came up.
-                attempted: options.held_out_boots.max(1),
                 succeeded: succeeded + 1,
             })
         })
@@ -261,9 +260,6 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let trace_path = work.path().join("boot.trace");
     let annotated = read::write_native(&trace(&traced_boots[0].blocks()?)?, &before_kernel.program);
     write_whole(&trace_path, annotated.as_bytes())?;
-    if interrupt::requested() {
-        return Err(Failure::new("stopped").into());
-    }
     result::model(Measured {
         options,
         release: unpacked.release.clone(),
@@ -312,6 +308,11 @@ fn ended(stage: Stage, cached: bool, result: &str) {
     } else {
         stage.done(result);
     }
+}
+
+/// Whether an earlier run did all of these boots.
+fn all_cached(boots: &[Booted]) -> bool {
+    boots.iter().all(|boot| boot.as_ref().is_ok_and(|done| done.cached))
 }
 
 fn came_up(kernel: &str, scene: &Scene) -> String {
@@ -383,7 +384,7 @@ fn repeat_held_out(
         .collect();
     stage.parts(jobs.len() as u64);
     let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
-    stage.done("");
+    ended(stage, all_cached(&booted), &format!("{more} boots of each"));
     Ok(booted
         .chunks(more as usize)
         .map(|boots| boots.iter().filter(|boot| boot.is_ok()).count() as u32)
@@ -415,10 +416,34 @@ fn wall(
         .collect();
     stage.parts(jobs.len() as u64);
     let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
-    let seconds = |boot: &std::result::Result<Done, BootError>| {
-        boot.as_ref().ok().map(|done| done.record.wall)
-    };
-    let cached = booted.iter().flatten().all(|done| done.cached);
-    ended(stage, cached, &format!("{pairs} boots of each"));
+    let seconds = |boot: &Booted| boot.as_ref().ok().map(|done| done.record.wall);
+    ended(stage, all_cached(&booted), &format!("{pairs} boots of each"));
     Ok(booted.chunks(2).map(|pair| (seconds(&pair[0]), seconds(&pair[1]))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_lab::boot::BootError;
+
+    use super::*;
+    use crate::failure;
+
+    #[test]
+    fn a_kernel_that_does_not_come_up_is_told_with_its_last_words() {
+        let scene = &plan::held_out()[1];
+        let boot: Booted = Err(BootError::Panicked {
+            lines: vec!["BUG: unable to handle page fault".to_owned(), "RIP: 0010:foo".to_owned()],
+            log: "work/steps/boot-1/console.log".into(),
+        });
+        assert!(!all_cached(std::slice::from_ref(&boot)));
+        let error = boot.with_context(|| came_up("the kernel laid out", scene)).unwrap_err();
+        let (text, code) = failure::render(&error);
+        assert_eq!(
+            text,
+            "trimtab: the kernel laid out did not come up (2 CPUs): the guest's kernel panicked; \
+             the whole console is in work/steps/boot-1/console.log:\n    \
+             BUG: unable to handle page fault\n    RIP: 0010:foo\n"
+        );
+        assert_eq!(code, 1);
+    }
 }

@@ -105,4 +105,20 @@ mod tests {
             assert!(!many[..index].iter().any(same), "{} comes twice", scene.name);
         }
     }
+
+    #[test]
+    fn more_boots_begin_with_the_same_ones_so_that_those_are_kept() {
+        let many = traced(MOST as usize);
+        for count in 1..many.len() {
+            assert_eq!(traced(count), many[..count]);
+        }
+    }
+
+    #[test]
+    fn every_workload_is_one_that_the_guest_has() {
+        let known = trimtab_lab::guest::Workload::all();
+        for scene in traced(MOST as usize).into_iter().chain(held_out()) {
+            assert!(known.iter().any(|workload| workload.name == scene.workload), "{scene:?}");
+        }
+    }
 }

@@ -77,10 +77,7 @@ pub(super) fn model(measured: Measured<'_>) -> Result<FitKernel> {
             arch: before.program.machine().name().to_owned(),
         },
         config: m.options.config.clone(),
-        tracer: match m.options.tracer {
-            Tracer::Plugin => "plugin".to_owned(),
-            Tracer::Ftrace => "ftrace".to_owned(),
-        },
+        tracer: tracer(m).to_owned(),
         seed: m.options.seed,
         page_size: PAGE_SIZE as u32,
         text: Text {
@@ -199,16 +196,27 @@ fn excess(
         Excess::account(&kernel.program, &kernel.fragments, profile.executed(), &ran, |fragment| {
             kernel.movable(fragment)
         });
-    let whole = |pages: f64| pages.round() as i64;
-    let mut excess = trimtab_report::model::Excess {
-        alignment: whole(parts.alignment),
-        pinned_sections: whole(parts.pinned_sections),
-        sharing: whole(parts.sharing),
-        cold_parts: whole(parts.cold_parts),
-        other: 0,
-    };
-    excess.other = i64::from(touched) - i64::from(minimum) - excess.total();
-    excess
+    let total = i64::from(touched) - i64::from(minimum);
+    let mut parts =
+        [parts.alignment, parts.pinned_sections, parts.sharing, parts.cold_parts, parts.other];
+    // The minimum is that of the first kernel's boot, and no two boots run quite the same.
+    parts[4] += total as f64 - parts.iter().sum::<f64>();
+    let [alignment, pinned_sections, sharing, cold_parts, other] = apportion(parts, total);
+    trimtab_report::model::Excess { alignment, pinned_sections, sharing, cold_parts, other }
+}
+
+/// Rounds parts that add up to `total` to whole numbers that do: each down, then as many up as are
+/// missing, those with the largest remainders (Hamilton's method).
+fn apportion<const N: usize>(parts: [f64; N], total: i64) -> [i64; N] {
+    let mut whole = parts.map(|part| part.floor() as i64);
+    let mut by_remainder: Vec<usize> = (0..N).collect();
+    let remainder = |index: &usize| parts[*index] - parts[*index].floor();
+    by_remainder.sort_by(|a, b| remainder(b).total_cmp(&remainder(a)));
+    let missing = usize::try_from(total - whole.iter().sum::<i64>()).unwrap_or(0);
+    for index in by_remainder.into_iter().take(missing) {
+        whole[index] += 1;
+    }
+    whole
 }
 
 /// The input regions of the text: those that the kernel pins by name, and the ordinary rest.
@@ -311,22 +319,38 @@ fn repeat(m: &Measured<'_>) -> Repeat {
     Repeat { command: command(m), tool_versions, inputs, seed: m.options.seed }
 }
 
-/// The command that repeats this, with all that is not by default.
+/// The command that repeats this.
 fn command(m: &Measured<'_>) -> String {
     let options = m.options;
-    let mut words = vec!["trimtab fit kernel".to_owned()];
+    let mut command = "trimtab fit kernel".to_owned();
+    let mut add = |option: &str, value: &dyn std::fmt::Display| {
+        let value = value.to_string();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+        let value = match !value.is_empty() && value.chars().all(plain) {
+            true => value,
+            false => format!("'{}'", value.replace('\'', "'\\''")),
+        };
+        command.push_str(&format!(" {option} {value}"));
+    };
     if let Some(source) = &options.source {
-        words.push(format!("--source {}", source.display()));
+        add("--source", &source.display());
     }
-    words.push(format!("--config {}", options.config));
-    words.push(format!("--boots {}", options.boots));
-    words.push(format!("--wall-boots {}", options.wall_boots));
-    words.push(format!("--compiler {}", m.toolchain.name()));
-    if options.tracer == Tracer::Ftrace {
-        words.push("--tracer ftrace".to_owned());
+    add("--config", &options.config);
+    add("--boots", &options.boots);
+    add("--wall-boots", &options.wall_boots);
+    add("--held-out-boots", &options.held_out_boots);
+    add("--tracer", &tracer(m));
+    add("--compiler", &m.toolchain.name());
+    add("--min-coverage", &options.min_coverage);
+    add("--seed", &options.seed);
+    command
+}
+
+fn tracer(m: &Measured<'_>) -> &'static str {
+    match m.options.tracer {
+        Tracer::Plugin => "plugin",
+        Tracer::Ftrace => "ftrace",
     }
-    words.push(format!("--seed {}", options.seed));
-    words.join(" ")
 }
 
 fn checks(m: &Measured<'_>, fit: &FitKernel) -> Vec<Check> {
@@ -407,4 +431,18 @@ fn targets(fit: &FitKernel) -> Vec<Target> {
     }
     targets.push(Target::at_most("seconds to link in a new order", 40.0, fit.seconds.relink));
     targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_in_whole_numbers_add_up() {
+        assert_eq!(apportion([0.5, 0.5, 1.5, 0.25, 0.25], 3), [1, 1, 1, 0, 0]);
+        assert_eq!(apportion([2.0, -1.0, 0.0], 1), [2, -1, 0]);
+        assert_eq!(apportion([-0.4, -0.6, 3.0], 2), [0, -1, 3]);
+        assert_eq!(apportion([0.9999999, 1.0000001], 2), [1, 1]);
+        assert_eq!(apportion([0.0; 5], 0), [0; 5]);
+    }
 }

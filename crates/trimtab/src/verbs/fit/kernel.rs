@@ -5,13 +5,13 @@ use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
 use trimtab_lab::store::{self, Experiment, Store};
-use trimtab_report::model::FitKernel;
+use trimtab_report::model::{FitKernel, TargetSense};
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::{fit, output};
+use crate::{destination, fit, output};
 
 /// Builds a kernel, traces its boot, orders its functions by it, relinks, boots again, and
 /// compares; also on machines whose boots did not make the order, and with random orders.
@@ -93,6 +93,7 @@ pub enum Compiler {
 /// # Errors
 /// Missing tools or sources, no space, a build that fails, a guest that does not come up.
 pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let progress = Progress::new();
     let fit = fit::kernel::fit(options, &progress)?;
     keep(options, &fit)?;
@@ -100,13 +101,36 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         output::whole(path, &html::fit_kernel(&fit))?;
     }
     output::result(&options.outputs, &fit.to_json(), || table::fit_kernel(&fit, output::width()))?;
-    if fit.ok() {
-        return Ok(());
+    verdict(&fit)
+}
+
+/// What does not hold is a failure. A target that is missed is not: the kernel is sound, and how
+/// far it can be improved depends on the kernel.
+fn verdict(fit: &FitKernel) -> anyhow::Result<()> {
+    let broken = fit.failures();
+    if !broken.is_empty() {
+        return Err(Failure::new(format!(
+            "the kernel was fitted, but not everything holds: {}",
+            broken.join("; ")
+        ))
+        .into());
     }
-    Err(Failure::new(
-        "the kernel was fitted, but not everything holds: see the checks and targets above",
-    )
-    .into())
+    let missed: Vec<String> = fit
+        .targets
+        .iter()
+        .filter(|target| !target.met)
+        .map(|target| {
+            let most = match target.sense {
+                TargetSense::AtMost => "at most",
+                TargetSense::AtLeast => "at least",
+            };
+            format!("{} is {:.3}, expected {most} {}", target.name, target.value, target.limit)
+        })
+        .collect();
+    if !missed.is_empty() {
+        eprintln!("trimtab: warning: not every target is met: {}", missed.join("; "));
+    }
+    Ok(())
 }
 
 /// Keeps the result with what it takes to repeat it.
@@ -122,4 +146,24 @@ fn keep(options: &Options, fit: &FitKernel) -> anyhow::Result<()> {
         result: serde_json::from_str(&fit.to_json())?,
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_report::model::{Booted, Check, Target};
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_hold_fails_and_what_is_missed_does_not() {
+        let mut fit = FitKernel::default();
+        assert!(verdict(&fit).is_ok());
+        fit.targets.push(Target::at_most("pages", 1.05, 1.5));
+        assert!(!fit.ok() && verdict(&fit).is_ok());
+        fit.boot.booted = Booted { attempted: 30, succeeded: 29 };
+        fit.checks.push(Check::new("the linker honoured the order", false, "1 of 2 lines"));
+        let error = verdict(&fit).unwrap_err().to_string();
+        assert!(error.contains("not so: the linker honoured the order (1 of 2 lines)"), "{error}");
+        assert!(error.contains("29 of 30 boots of the kernel laid out came up"), "{error}");
+    }
 }

@@ -80,16 +80,18 @@ pub(super) fn record(options: &Options, progress: &Progress) -> anyhow::Result<R
     let stage = progress.stage("boot the kernel");
     let (trace, ended, command_line) = match boot::boot(&request) {
         Ok(boot) => {
-            let trace = boot.trace.context("the boot left no trace")?;
+            let trace = boot
+                .blocks
+                .map(|blocks| blocks.path)
+                .or(boot.calls.map(|calls| calls.path))
+                .context("the boot left no trace")?;
             (trace, End::Workload, Some(boot.command_line))
         }
         // A root that is not ours says nothing of its end.
         Err(BootError::Rebooted { .. } | BootError::Silent { .. }) if own_root => {
-            (request.folder.join("trace"), End::PowerOff, None)
+            (request.plugin_trace(), End::PowerOff, None)
         }
-        Err(BootError::Hung { .. }) if own_root => {
-            (request.folder.join("trace"), End::Timeout, None)
-        }
+        Err(BootError::Hung { .. }) if own_root => (request.plugin_trace(), End::Timeout, None),
         Err(error) => return Err(kept(error, folder).into()),
     };
     stage.done(&ended.to_string());
@@ -130,9 +132,9 @@ fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
     request.workload = options.initramfs.is_none().then(|| options.workload.clone());
     request.arguments = options.arg.clone();
     request.limit = Duration::from_secs(options.timeout.into());
-    request.tracer = match options.tracer {
-        Tracer::Plugin => boot::Tracer::Plugin(plugin::build(&compiler, folder)?),
-        Tracer::Ftrace => boot::Tracer::FTRACE,
-    };
+    match options.tracer {
+        Tracer::Plugin => request.tracers.plugin = Some(plugin::build(&compiler, folder)?),
+        Tracer::Ftrace => request.tracers.ftrace = Some(boot::Ftrace::default()),
+    }
     Ok(request)
 }

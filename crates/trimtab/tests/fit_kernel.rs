@@ -1,0 +1,220 @@
+//! `trimtab fit kernel` on a real, small kernel, which is built on the first run.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Ended, alone, fit, run, shared};
+use serde_json::Value;
+use trimtab_report::model::{FitKernel, TargetSense};
+
+/// What the JSON of `trimtab.fit.kernel/1` has, as JSON pointers.
+const KEYS: &[&str] = &[
+    "/schema",
+    "/kernel/version",
+    "/kernel/arch",
+    "/config",
+    "/text/pages_spanned/before",
+    "/text/pages_spanned/after",
+    "/touched/before",
+    "/touched/after",
+    "/touched/shuffled/2",
+    "/minimum/function_pages",
+    "/minimum/executed_pages",
+    "/held_out/2/name",
+    "/held_out/2/touched_before",
+    "/held_out/2/touched_after",
+    "/held_out/2/minimum_function_pages",
+    "/functions/total",
+    "/functions/executed",
+    "/coverage/names",
+    "/coverage/bytes",
+    "/curve_area/before",
+    "/curve_area/after",
+    "/image/vmlinux_bytes/before",
+    "/image/vmlinux_bytes/after",
+    "/image/compressed_bytes/before",
+    "/image/compressed_bytes/after",
+    "/boot/instructions/before",
+    "/boot/instructions/after",
+    "/order/placed",
+    "/order/unknown",
+    "/order/duplicate",
+    "/order/discarded",
+    "/order/pinned",
+    "/artifacts/vmlinux_before",
+    "/artifacts/vmlinux_after",
+    "/artifacts/image_before",
+    "/artifacts/image_after",
+    "/artifacts/guest",
+    "/artifacts/order_file",
+    "/artifacts/trace",
+    "/artifacts/html",
+    "/excess/alignment",
+    "/excess/pinned_sections",
+    "/excess/sharing",
+    "/excess/other",
+    "/seconds/total",
+    "/seconds/build",
+    "/seconds/trace",
+    "/seconds/layout",
+    "/seconds/relink",
+];
+
+/// Stages that are computed each time; all others are kept.
+const COMPUTED: &[&str] = &["lay out"];
+
+/// Fits with these options, and gives the result and what it said.
+fn fitted(folder: &Path, options: &[&str]) -> (FitKernel, Value, Ended) {
+    let json = folder.join("fit.json");
+    let outputs = ["--json", json.to_str().unwrap(), "--html", folder.to_str().unwrap()];
+    let html = format!("{}/fit.html", outputs[3]);
+    let outputs = [outputs[0], outputs[1], outputs[2], html.as_str()];
+    let ended = run(&mut fit(&shared(), &[options, &outputs].concat()));
+    assert_eq!(ended.code, Some(0), "{}", ended.error);
+    let text = fs::read_to_string(&json).unwrap();
+    (FitKernel::from_json(&text).unwrap(), serde_json::from_str(&text).unwrap(), ended)
+}
+
+/// What holds of every kernel that was fitted.
+fn assert_sound(fit: &FitKernel) {
+    assert_eq!(fit.failures(), [""; 0]);
+    assert!(fit.touched.after < fit.touched.before, "{:?}", fit.touched);
+    assert_eq!(fit.touched.shuffled.len(), 3);
+    for shuffled in &fit.touched.shuffled {
+        assert!(fit.touched.after * 2 < *shuffled, "{:?}", fit.touched);
+    }
+    assert!(fit.minimum.executed_pages <= fit.minimum.function_pages);
+    assert!(0 < fit.functions.executed && fit.functions.executed < fit.functions.total);
+    assert!(fit.coverage.names > 0.9 && fit.coverage.names <= 1.0, "{:?}", fit.coverage);
+    assert!(fit.coverage.bytes > 0.9 && fit.coverage.bytes <= 1.0, "{:?}", fit.coverage);
+    assert!(fit.curve_area.after < fit.curve_area.before);
+    for boot in &fit.held_out {
+        assert!(boot.touched_after < boot.touched_before, "{boot:?}");
+        assert!(boot.touched_after >= boot.minimum_function_pages, "{boot:?}");
+    }
+    let counted = fit.boot.instructions;
+    let ratio = counted.after as f64 / counted.before as f64;
+    assert!((0.9..1.1).contains(&ratio), "the boot is the same one: {counted:?}");
+    let lines = fs::read_to_string(&fit.artifacts.order_file).unwrap();
+    let lines = lines.lines().filter(|line| !line.starts_with("/*")).count() as u64;
+    assert!(lines > 0);
+    assert_eq!(fit.order.total(), lines, "every line is accounted for: {:?}", fit.order);
+    assert_eq!(fit.order.placed, lines, "{:?}", fit.order);
+    let ftrace = fit.ftrace.as_ref().unwrap();
+    assert!(ftrace.contained && ftrace.functions_ftrace < ftrace.functions_plugin, "{ftrace:?}");
+    let artifacts = &fit.artifacts;
+    for (path, bytes) in [
+        (&artifacts.vmlinux_before, Some(fit.image.vmlinux_bytes.before)),
+        (&artifacts.vmlinux_after, Some(fit.image.vmlinux_bytes.after)),
+        (&artifacts.image_before, Some(fit.image.compressed_bytes.before)),
+        (&artifacts.image_after, Some(fit.image.compressed_bytes.after)),
+        (&artifacts.guest, None),
+        (&artifacts.order_file, None),
+        (&artifacts.trace, None),
+        (artifacts.html.as_ref().unwrap(), None),
+    ] {
+        let size = fs::metadata(path).unwrap().len();
+        assert!(size > 0 && bytes.is_none_or(|bytes| bytes == size), "{path} has {size} bytes");
+    }
+}
+
+/// The result without the times that differ from run to run.
+fn timeless(result: &Value) -> Value {
+    let mut result = result.clone();
+    for key in ["total", "trace", "layout"] {
+        result["seconds"][key] = Value::Null;
+    }
+    result
+}
+
+#[test]
+fn a_kernel_is_fitted_and_the_second_time_all_is_kept() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--boots", "3", "--wall-boots", "2"];
+    let (fit, first, ended) = fitted(folder.path(), &options);
+    for key in KEYS {
+        assert!(first.pointer(key).is_some_and(|value| !value.is_null()), "{key} is missing");
+    }
+    assert_sound(&fit);
+    assert_eq!((fit.config.as_str(), fit.tracer.as_str()), ("tiny", "plugin"));
+    assert_eq!(fit.kernel.arch, "x86_64");
+    assert!(fit.kernel.version.starts_with("6.12."), "{}", fit.kernel.version);
+    assert!(fit.ratio_to_minimum() <= 1.10, "{:.3}", fit.ratio_to_minimum());
+    assert_eq!(fit.boot.booted.attempted, 3);
+    assert_eq!(fit.boot.wall_seconds.as_ref().unwrap().before.runs, 2);
+
+    // A target that is missed is told in a line, and is no failure.
+    let missed: Vec<_> = fit.targets.iter().filter(|target| !target.met).collect();
+    let warnings: Vec<_> =
+        ended.error.lines().filter(|line| line.starts_with("trimtab: warning: ")).collect();
+    assert_eq!(warnings.len(), usize::from(!missed.is_empty()), "{}", ended.error);
+    for target in missed {
+        let expected = if target.sense == TargetSense::AtMost { "at most" } else { "at least" };
+        assert!(warnings[0].contains(&format!("{} is ", target.name)), "{}", warnings[0]);
+        assert!(warnings[0].contains(&format!("{expected} {}", target.limit)), "{}", warnings[0]);
+    }
+    // The table is for people, and has the same numbers.
+    for number in [fit.touched.before, fit.touched.after, fit.minimum.function_pages] {
+        assert!(ended.output.contains(&number.to_string()), "{number}\n{}", ended.output);
+    }
+
+    let (_, second, ended) = fitted(folder.path(), &options);
+    assert_eq!(timeless(&first), timeless(&second));
+    let stages: Vec<&str> = ended
+        .error
+        .lines()
+        .filter_map(|line| line.strip_prefix("trimtab: ")?.strip_suffix(" ..."))
+        .collect();
+    assert!(stages.len() >= 8, "{}", ended.error);
+    for stage in stages.iter().filter(|stage| !COMPUTED.contains(stage)) {
+        let kept = format!("trimtab: {stage} kept from an earlier run, ");
+        assert!(ended.error.contains(&kept), "{stage} was done again:\n{}", ended.error);
+    }
+}
+
+#[test]
+fn a_kernel_is_fitted_by_what_its_function_tracer_saw() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--tracer", "ftrace", "--boots", "1", "--wall-boots", "0"];
+    let (fit, json, _) = fitted(folder.path(), &options);
+    assert_sound(&fit);
+    assert_eq!(fit.tracer, "ftrace");
+    assert_eq!(json["boot"]["wall_seconds"], Value::Null);
+    // The order is made of what ftrace saw; what was touched is measured by the plugin, which sees
+    // more.
+    let seen = fit.ftrace.unwrap();
+    assert!(fit.order.placed <= seen.functions_ftrace, "{:?} {seen:?}", fit.order);
+    assert_eq!(fit.functions.executed, seen.functions_plugin);
+    assert!(fit.repeat.command.contains(" --tracer ftrace "), "{}", fit.repeat.command);
+}
+
+#[test]
+#[ignore = "builds another kernel; run: cargo test --test fit_kernel -- --ignored with_gcc"]
+fn a_kernel_is_fitted_that_was_built_with_gcc() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--compiler", "gcc", "--boots", "3", "--wall-boots", "0"];
+    let (fit, ..) = fitted(folder.path(), &options);
+    assert_sound(&fit);
+    assert!(fit.repeat.tool_versions.contains_key("gcc"));
+    assert!(fit.ratio_to_minimum() <= 1.10, "{:.3}", fit.ratio_to_minimum());
+}
+
+#[test]
+#[ignore = "builds another kernel; run: cargo test --test fit_kernel -- --ignored of_6_1"]
+fn a_kernel_is_fitted_of_6_1() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let source = "/usr/src/linux-source-6.1.tar.xz";
+    let options = ["--source", source, "--boots", "3", "--wall-boots", "0"];
+    let (fit, ..) = fitted(folder.path(), &options);
+    assert_sound(&fit);
+    assert!(fit.kernel.version.starts_with("6.1."), "{}", fit.kernel.version);
+    assert!(fit.ratio_to_minimum() <= 1.10, "{:.3}", fit.ratio_to_minimum());
+}
