@@ -7,5 +7,3 @@ pub mod order;
 pub mod pages;
 pub mod report;
 pub mod trace;
-
-use crate::failure::Failure;
