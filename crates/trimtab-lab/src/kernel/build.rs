@@ -61,18 +61,13 @@ impl<'work> Build<'work> {
     /// Configures a build of `source`, or finds it configured.
     ///
     /// # Errors
-    /// If an option that a layout needs is refused, make fails, or kbuild cannot work at this path.
+    /// If an option that a layout needs is refused, or make fails.
     pub fn configure(
         work: &'work WorkDir,
         source: &Unpacked,
         configuration: &Configuration,
         toolchain: &Toolchain,
     ) -> Result<Self, KernelError> {
-        for path in [&source.path, work.path()] {
-            if path.to_string_lossy().contains(|c: char| c == ':' || c.is_whitespace()) {
-                return Err(KernelError::Path { path: path.to_owned() });
-            }
-        }
         let text = configuration.text();
         let mut key = Key::new("kernel-build/1")
             .after(&source.key)
@@ -347,7 +342,7 @@ fn follow(mut running: Running, progress: &mut impl FnMut(&str)) -> Result<(), K
 
 /// The last call of a linker that made `vmlinux`, as the shell that did it said with `set -x`: its
 /// words, less those that say where its results go. None of them has white space, as
-/// [`Build::configure`] sees to.
+/// [`Source::unpack`](super::Source::unpack) sees to.
 fn linker_call(log: &str) -> Option<Vec<&str>> {
     log.lines().rev().find_map(|line| {
         let mut words: Vec<&str> = line.strip_prefix("+ ")?.split_whitespace().collect();

@@ -100,9 +100,12 @@ impl Source {
     /// Unpacks or copies it into the work directory and applies our patch.
     ///
     /// # Errors
-    /// If it is no kernel source, or of a release that we have no patch for; if there is no space;
-    /// if `tar`, `cp` or `patch` fail.
+    /// If it is no kernel source, or of a release that we have no patch for; if there is no space,
+    /// or kbuild cannot work at this path; if `tar`, `cp` or `patch` fail.
     pub fn unpack(&self, work: &WorkDir) -> Result<Unpacked, KernelError> {
+        if work.path().to_string_lossy().contains(|c: char| c == ':' || c.is_whitespace()) {
+            return Err(KernelError::Path { path: work.path().to_owned() });
+        }
         let mut key = Key::new("kernel-source/1");
         for patch in PATCHES {
             key = key.bytes(&format!("patch {}", patch.series), patch.text.as_bytes());
