@@ -84,9 +84,7 @@ fn assert_sound(fit: &FitKernel) {
     assert_eq!(fit.failures(), [""; 0]);
     assert!(fit.touched.after < fit.touched.before, "{:?}", fit.touched);
     assert_eq!(fit.touched.shuffled.len(), 3);
-    for shuffled in &fit.touched.shuffled {
-        assert!(fit.touched.after * 2 < *shuffled, "{:?}", fit.touched);
-    }
+    assert!(fit.touched.shuffled.iter().all(|pages| fit.touched.after < *pages));
     assert!(fit.minimum.executed_pages <= fit.minimum.function_pages);
     assert!(0 < fit.functions.executed && fit.functions.executed < fit.functions.total);
     assert!(fit.coverage.names > 0.9 && fit.coverage.names <= 1.0, "{:?}", fit.coverage);
@@ -98,7 +96,7 @@ fn assert_sound(fit: &FitKernel) {
     }
     let counted = fit.boot.instructions;
     let ratio = counted.after as f64 / counted.before as f64;
-    assert!((0.9..1.1).contains(&ratio), "the boot is the same one: {counted:?}");
+    assert!((0.95..1.05).contains(&ratio), "the boot is the same one: {counted:?}");
     let lines = fs::read_to_string(&fit.artifacts.order_file).unwrap();
     let lines = lines.lines().filter(|line| !line.starts_with("/*")).count() as u64;
     assert!(lines > 0);
@@ -145,6 +143,7 @@ fn a_kernel_is_fitted_and_the_second_time_all_is_kept() {
     assert_eq!(fit.kernel.arch, "x86_64");
     assert!(fit.kernel.version.starts_with("6.12."), "{}", fit.kernel.version);
     assert!(fit.ratio_to_minimum() <= 1.10, "{:.3}", fit.ratio_to_minimum());
+    assert!(fit.shuffle_factor().unwrap() > 2.0, "{:?}", fit.touched);
     assert_eq!(fit.boot.booted.attempted, 3);
     assert_eq!(fit.boot.wall_seconds.as_ref().unwrap().before.runs, 2);
 
@@ -187,10 +186,12 @@ fn a_kernel_is_fitted_by_what_its_function_tracer_saw() {
     assert_eq!(fit.tracer, "ftrace");
     assert_eq!(json["boot"]["wall_seconds"], Value::Null);
     // The order is made of what ftrace saw; what was touched is measured by the plugin, which sees
-    // more.
+    // more, on a boot without ftrace.
     let seen = fit.ftrace.unwrap();
     assert!(fit.order.placed <= seen.functions_ftrace, "{:?} {seen:?}", fit.order);
-    assert_eq!(fit.functions.executed, seen.functions_plugin);
+    assert!(fit.order.placed < fit.functions.executed, "{:?} {:?}", fit.order, fit.functions);
+    let trace = fs::read_to_string(&fit.artifacts.trace).unwrap();
+    assert!(trace.contains("\nsource ftrace\n"), "{}", trace.lines().next().unwrap());
     assert!(fit.repeat.command.contains(" --tracer ftrace "), "{}", fit.repeat.command);
 }
 

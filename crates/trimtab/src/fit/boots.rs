@@ -103,6 +103,15 @@ impl Done {
         let name = self.record.blocks.as_ref().context("this boot was not traced")?;
         Ok(self.folder.join(name))
     }
+
+    /// Path of the function tracer's trace.
+    ///
+    /// # Errors
+    /// If the function tracer did not watch.
+    pub fn calls(&self) -> Result<PathBuf> {
+        let name = self.record.calls.as_ref().context("this boot was not traced by ftrace")?;
+        Ok(self.folder.join(name))
+    }
 }
 
 impl<'work> Bench<'work> {

@@ -122,8 +122,12 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .hint("use --tracer plugin, or set CONFIG_FUNCTION_TRACER=y")
         .into());
     }
-    if has_ftrace && watch != Watch::Both {
-        scenes.push((plan::reference(), Watch::Both, 0));
+    // The measure of all is a boot without the function tracer, which executes code of its own.
+    // Where the order is not made by it, one boot shows what it would have seen.
+    match options.tracer {
+        Tracer::Ftrace => scenes.push((plan::reference(), Watch::Plugin, 0)),
+        Tracer::Plugin if has_ftrace => scenes.push((plan::reference(), Watch::Both, 0)),
+        Tracer::Plugin => {}
     }
     let jobs: Vec<Job<'_>> = scenes
         .into_iter()
@@ -153,25 +157,26 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .map(|(job, boot)| boot.with_context(|| came_up("the kernel as it was built", &job.scene)));
     let mut take = |count: usize| booted.by_ref().take(count).collect::<Result<Vec<Done>>>();
     let (traced_boots, held_out_boots) = (take(traced.len())?, take(plan::held_out().len())?);
-    let both = take(1)?.pop().or_else(|| (watch == Watch::Both).then(|| traced_boots[0].clone()));
+    let last = take(1)?.pop();
+    let (measured, both) = match options.tracer {
+        Tracer::Plugin => (traced_boots[0].clone(), last),
+        Tracer::Ftrace => (last.context("a boot is missing")?, Some(traced_boots[0].clone())),
+    };
     seconds.trace = clock.elapsed();
     ended(stage, cached, &format!("{} boots", jobs.len()));
 
     let stage = progress.stage("lay out");
     let clock = Instant::now();
-    let blocks =
-        |done: &Done| -> Result<Profile> { Ok(before_kernel.profile(&trace(&done.blocks()?)?)) };
-    let references = traced_boots.iter().map(blocks).collect::<Result<Vec<Profile>>>()?;
+    let blocks = |done: &Done| profile(&before_kernel, &done.blocks()?);
+    let calls = |done: &Done| profile(&before_kernel, &done.calls()?);
+    let reference = blocks(&measured)?;
     let ftrace = both
         .as_ref()
-        .map(|done| Ok::<_, anyhow::Error>((blocks(done)?, calls(done, &before_kernel)?)))
+        .map(|done| Ok::<_, anyhow::Error>((blocks(done)?, calls(done)?)))
         .transpose()?;
     let profiles = match options.tracer {
-        Tracer::Plugin => references.clone(),
-        Tracer::Ftrace => traced_boots
-            .iter()
-            .map(|done| calls(done, &before_kernel))
-            .collect::<Result<Vec<Profile>>>()?,
+        Tracer::Plugin => traced_boots.iter().map(blocks).collect::<Result<Vec<Profile>>>()?,
+        Tracer::Ftrace => traced_boots.iter().map(calls).collect::<Result<Vec<Profile>>>()?,
     };
     for profile in &profiles {
         profile.coverage().check(options.min_coverage)?;
@@ -225,8 +230,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .map(|(job, boot)| boot.with_context(|| came_up("the kernel laid out", &job.scene)))
         .collect::<Result<Vec<Done>>>()?;
     ended(stage, cached, &format!("{} boots", jobs.len()));
-    let in_after =
-        |done: &Done| -> Result<Profile> { Ok(after_kernel.profile(&trace(&done.blocks()?)?)) };
+    let in_after = |done: &Done| profile(&after_kernel, &done.blocks()?);
     let reference_after = in_after(&booted[0])?;
 
     let more = repeat_held_out(&bench, &after, options.held_out_boots, progress)?;
@@ -251,23 +255,27 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .map(|files| {
             let kernel = files.kernel()?;
             let projection = Projection::new(&before_kernel.fragments, &kernel.fragments);
-            Ok(kernel.touched(&projection.project(references[0].executed())))
+            Ok(kernel.touched(&projection.project(reference.executed())))
         })
         .collect::<Result<Vec<u32>>>()?;
     let wall = wall(&bench, &before, &after, options.wall_boots, progress)?;
 
     // The trace with symbols, so that it also fits another link of the same kernel.
     let trace_path = work.path().join("boot.trace");
-    let annotated = read::write_native(&trace(&traced_boots[0].blocks()?)?, &before_kernel.program);
+    let made = match options.tracer {
+        Tracer::Plugin => traced_boots[0].blocks()?,
+        Tracer::Ftrace => traced_boots[0].calls()?,
+    };
+    let annotated = read::write_native(&trace(&made)?, &before_kernel.program);
     write_whole(&trace_path, annotated.as_bytes())?;
     result::model(Measured {
         options,
         release: unpacked.release.clone(),
         toolchain,
         source_hash: unpacked.key.hash(),
-        before: Side { linked: &before, kernel: &before_kernel, counted: traced_boots[0].clone() },
+        before: Side { linked: &before, kernel: &before_kernel, counted: measured },
         after: Side { linked: &after, kernel: &after_kernel, counted: booted[0].clone() },
-        reference: &references[0],
+        reference: &reference,
         reference_after: &reference_after,
         held_out,
         shuffled,
@@ -352,9 +360,9 @@ fn trace(path: &Path) -> Result<Trace> {
     Text::of_trace(path)?.trace()
 }
 
-fn calls(done: &Done, kernel: &Kernel<'_>) -> Result<Profile> {
-    let name = done.record.calls.as_ref().context("this boot was not traced by ftrace")?;
-    Ok(kernel.profile(&trace(&done.folder.join(name))?))
+/// Reads a trace and finds it in a kernel.
+fn profile(kernel: &Kernel<'_>, path: &Path) -> Result<Profile> {
+    Ok(kernel.profile(&trace(path)?))
 }
 
 /// Boots the kernel laid out on each held-out machine until it was booted there `times` times, and
