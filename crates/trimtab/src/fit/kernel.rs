@@ -262,11 +262,13 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
 
     // The trace with symbols, so that it also fits another link of the same kernel.
     let trace_path = work.path().join("boot.trace");
-    let made = match options.tracer {
-        Tracer::Plugin => traced_boots[0].blocks()?,
-        Tracer::Ftrace => traced_boots[0].calls()?,
+    let annotated = match options.tracer {
+        Tracer::Plugin => {
+            read::write_native(&trace(&traced_boots[0].blocks()?)?, &before_kernel.program)
+        }
+        // The function tracer names functions itself.
+        Tracer::Ftrace => Text::of_trace(&traced_boots[0].calls()?)?.as_str().to_owned(),
     };
-    let annotated = read::write_native(&trace(&made)?, &before_kernel.program);
     write_whole(&trace_path, annotated.as_bytes())?;
     result::model(Measured {
         options,
