@@ -235,7 +235,8 @@ fn a_buffer_that_is_too_small_is_an_error() {
 fn a_guest_that_panics() {
     let lab = lab();
     let error = lab.fails("panic", "boot", |request| {
-        request.arguments = vec!["rdinit=/none".into(), "root=/dev/none".into()];
+        request.arguments =
+            vec!["rdinit=/none".into(), "init=/none".into(), "root=/dev/none".into()];
     });
     println!("{error}");
     assert!(matches!(error, BootError::Panicked { .. }), "{error}");
