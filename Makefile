@@ -40,7 +40,7 @@ demo:
 
 test:
 	@$(SIDE_BY_SIDE) setup-test build-test
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast
 
 lint:
 	$(CARGO) fmt --all -- --check

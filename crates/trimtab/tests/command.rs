@@ -12,6 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use trimtab_lab::store::{Experiment, Store};
+use trimtab_report::model::FitKernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_trimtab");
 
@@ -181,7 +182,10 @@ fn report_lists_and_shows_experiments() {
     let root = tempfile::tempdir().unwrap();
     let work = root.path().to_str().unwrap();
     let mut store = Store::open(&root.path().join("experiments.sqlite")).unwrap();
-    for verb in ["fit kernel", "pages"] {
+    for (verb, result) in [
+        ("fit kernel", serde_json::from_str(&FitKernel::default().to_json()).unwrap()),
+        ("pages", json!({"of": "pages"})),
+    ] {
         let experiment = Experiment {
             finished: SystemTime::UNIX_EPOCH + Duration::from_secs(1_738_324_800),
             verb: verb.to_owned(),
@@ -189,7 +193,7 @@ fn report_lists_and_shows_experiments() {
             tools: [("clang".to_owned(), "22.1.8".to_owned())].into(),
             seed: Some(7),
             hashes: [("source".to_owned(), "00ff".to_owned())].into(),
-            result: json!({"of": verb}),
+            result,
         };
         store.insert(&experiment).unwrap();
     }
@@ -198,13 +202,22 @@ fn report_lists_and_shows_experiments() {
     assert!(output.contains("2025-01-31T12:00:00Z"), "{output}");
     assert!(output.contains("fit kernel") && output.contains("pages"), "{output}");
 
-    let (code, output, _) = run(&["report", "1", "--work", work]);
+    let page = root.path().join("fit.html");
+    let page = page.to_str().unwrap();
+    let (code, output, _) = run(&["report", "1", "--work", work, "--html", page]);
     assert_eq!(code, 0);
-    assert_eq!(
-        output,
-        "experiment 1: fit kernel\n  repeat with: trimtab 'a b'\n  seed: 7\n  clang: 22.1.8\n  \
-         sha256 of source: 00ff\n"
+    assert!(output.contains("text pages touched while booting"), "{output}");
+    assert!(
+        output.ends_with(
+            "\nexperiment 1: fit kernel\n  repeat with: trimtab 'a b'\n  seed: 7\n  clang: \
+             22.1.8\n  sha256 of source: 00ff\n"
+        ),
+        "{output}"
     );
+    assert!(fs::read_to_string(page).unwrap().starts_with("<!DOCTYPE html>"));
+    let (code, _, error) = run(&["report", "2", "--work", work, "--html", page]);
+    assert_eq!(code, 1);
+    assert!(error.contains("is one of `trimtab pages`, which has no page"), "{error}");
     let (_, output, _) = run(&["report", "--work", work, "--json", "-"]);
     assert_eq!(serde_json::from_str::<Value>(&output).unwrap(), json!({"of": "pages"}));
 
