@@ -52,8 +52,8 @@ impl Algorithm for Packed {
     }
 }
 
-/// Alignment of most functions, in bytes. Fillers need no more, and pieces that need less cannot
-/// use what it leaves at the end of a page.
+/// Alignment of most functions, in bytes. Fillers need no more. What it leaves at the end of a page
+/// is of use only to pieces that need less, which compilers make when they optimise for size.
 const FILLER_ALIGNMENT: u64 = 16;
 
 struct Packer<'a> {
@@ -66,6 +66,8 @@ struct Packer<'a> {
     /// Pieces that never ran, by size; of one size the farthest from hot code last.
     fillers: BTreeMap<u64, Vec<u32>>,
     cursor: u64,
+    /// End of the last page that was filled up with pieces that never ran.
+    filled: u64,
     order: Vec<u32>,
 }
 
@@ -93,6 +95,7 @@ impl<'a> Packer<'a> {
             closers,
             fillers: fillers(problem),
             cursor: problem.start,
+            filled: problem.start,
             order: Vec::with_capacity(first.len()),
         }
     }
@@ -120,6 +123,7 @@ impl<'a> Packer<'a> {
 
     /// Fills the page of the cursor and closes it. Returns whether hot pieces are left.
     fn place_page(&mut self) -> bool {
+        self.leave_filled_page();
         let page_end = (self.cursor / PAGE_SIZE + 1).saturating_mul(PAGE_SIZE);
         // Whole pieces while they fit and leave room for a closer.
         while let Some(&next) = self.plain.front() {
@@ -225,6 +229,33 @@ impl<'a> Packer<'a> {
         }
     }
 
+    /// Where the next piece would begin in the few bytes left of a page that was filled up, puts a
+    /// piece that never ran there: the one that reaches least into the next page. Does nothing where
+    /// there is none.
+    fn leave_filled_page(&mut self) {
+        let Some(&next) = self.plain.front().or(self.closers.front()) else { return };
+        let starts_there = |packer: &Self, index| {
+            align_up(packer.cursor, packer.piece(index).alignment) < packer.filled
+        };
+        if self.cursor >= self.filled || !starts_there(self, next) {
+            return;
+        }
+        let gap = self.filled - self.cursor;
+        let crossing = self
+            .fillers
+            .range(gap..=gap + PAGE_SIZE / 8)
+            .filter_map(|(size, list)| Some((*size, *list.last()?)))
+            .find(|(_, index)| starts_there(self, *index));
+        let Some((size, index)) = crossing else { return };
+        if let Some(list) = self.fillers.get_mut(&size) {
+            list.pop();
+            if list.is_empty() {
+                self.fillers.remove(&size);
+            }
+        }
+        self.push(index);
+    }
+
     /// Fills the rest of the cursor's page with pieces that never ran, so that the next piece starts
     /// on a new page; does nothing and returns false where they do not suffice.
     fn fill_page(&mut self) -> bool {
@@ -234,6 +265,7 @@ impl<'a> Packer<'a> {
         loop {
             let room = page_end.saturating_sub(align_up(self.cursor, FILLER_ALIGNMENT));
             if room == 0 {
+                self.filled = page_end;
                 return true;
             }
             let Some((&size, list)) = self.fillers.range_mut(..=room).next_back() else { break };

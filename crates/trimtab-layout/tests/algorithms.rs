@@ -195,6 +195,28 @@ proptest! {
     }
 }
 
+/// Compilers that optimise for size align nothing: a piece can begin in the last byte of a page.
+#[test]
+fn packing_leaves_cold_pages_alone_without_alignment() {
+    let mut pieces = Vec::new();
+    for index in 0..6000 {
+        let (size, executed) = match index % 15 {
+            0 => (300 + index % 37, vec![Span { start: 0, end: 200 }]),
+            _ => (5 + index * 31 % 691, Vec::new()),
+        };
+        pieces.push(Piece { size, alignment: 1, executed });
+    }
+    let runs = [(0..6000).step_by(15).collect()];
+    let problem = Problem { pieces: &pieces, runs: &runs, start: 0x1000 };
+    let touched = |order: &Order| {
+        let placement = Placement::new(&problem, order);
+        pages::touched(&executed_in_first_run(&problem, &placement)).len() as u64
+    };
+    let whole: u64 = runs[0].iter().map(|&index: &u32| pieces[index as usize].size).sum();
+    let packed = touched(&Packed::default().order(&problem));
+    assert!(packed < pages::minimum(whole), "{packed} of {}", pages::minimum(whole));
+}
+
 #[test]
 fn nothing_and_damaged_problems_do_no_harm() {
     let nonsense = [
