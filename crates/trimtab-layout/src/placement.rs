@@ -28,6 +28,25 @@ impl Placement {
         Placement { addresses, end: cursor }
     }
 
+    /// How many pieces lie where `order`, which was placed, has them in a linked file, for which
+    /// `actual` gives their addresses: those listed at the very same address, the others behind
+    /// them and in today's order. Of the others no more can be said: between them a linker aligns
+    /// empty input sections, which are no pieces.
+    pub fn honoured(&self, order: &Order, actual: impl Fn(u32) -> Option<u64>) -> usize {
+        let listed = order.listed();
+        let exact = listed.iter().filter(|piece| actual(**piece) == Some(self.address(**piece)));
+        let mut last = listed.last().map(|piece| self.address(*piece));
+        let behind = order.pieces()[listed.len()..].iter().filter(|piece| {
+            let address = actual(**piece);
+            let in_order = address > last;
+            if in_order {
+                last = address;
+            }
+            in_order
+        });
+        exact.count() + behind.count()
+    }
+
     /// Address of the piece with this index.
     pub fn address(&self, piece: u32) -> u64 {
         self.addresses[piece as usize]
@@ -36,5 +55,30 @@ impl Placement {
     /// Address behind the last piece.
     pub fn end(&self) -> u64 {
         self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_linker_did_is_held_against_the_order() {
+        let pieces = vec![Piece { size: 10, alignment: 1, executed: Vec::new() }; 5];
+        let problem = Problem { pieces: &pieces, runs: &[], start: 100 };
+        let order = Order::leading([3, 1], 5);
+        let placement = Placement::new(&problem, &order);
+        let honoured = |addresses: [u64; 5]| {
+            placement.honoured(&order, |piece| {
+                Some(addresses[piece as usize]).filter(|address| *address != 0)
+            })
+        };
+        assert_eq!(honoured([120, 110, 130, 100, 140]), 5);
+        // Empty sections with an alignment lie between those that are not listed.
+        assert_eq!(honoured([120, 110, 132, 100, 144]), 5);
+        assert_eq!(honoured([120, 112, 132, 100, 144]), 4, "1 is not where it was listed");
+        assert_eq!(honoured([120, 110, 144, 100, 132]), 4, "4 is before 2");
+        assert_eq!(honoured([90, 110, 130, 100, 140]), 4, "0 is before what is listed");
+        assert_eq!(honoured([120, 110, 0, 0, 140]), 3, "2 and 3 are not there");
     }
 }

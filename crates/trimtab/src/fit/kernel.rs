@@ -206,13 +206,8 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         Some(&before_kernel.program),
     );
     let projection = Projection::new(&before_kernel.fragments, &after_kernel.fragments);
-    let pieces = 0..problem.pieces.len() as u32;
-    let as_predicted = pieces
-        .filter(|piece| {
-            projection.address(movable.fragment(*piece)) == Some(placement.address(*piece))
-        })
-        .count();
-    let predicted = (problem.pieces.len(), as_predicted);
+    let honoured = placement.honoured(&order, |piece| projection.address(movable.fragment(piece)));
+    let predicted = (problem.pieces.len(), honoured);
 
     let mut scenes = vec![(plan::reference(), Watch::Plugin)];
     scenes.extend(plan::held_out().into_iter().map(|scene| (scene, Watch::Plugin)));
