@@ -1,7 +1,7 @@
 //! Which boots are traced for the order, and which are held out to judge it.
 //!
-//! Traced boots count time in instructions, so that they, and with them the order, are the same on
-//! every machine.
+//! Traced boots count time in instructions, so that the same kernel and guest give the same traces
+//! again, and with them the same order.
 
 use trimtab_lab::boot::{Clock, Machine};
 
