@@ -8,6 +8,8 @@ const TINY: &str = include_str!("../../../../linux/config/tiny.config");
 const LAB: &str = include_str!("../../../../linux/config/lab.config");
 /// What a layout needs of any configuration.
 const LAYOUT: &str = include_str!("../../../../linux/config/layout.config");
+/// What lets functions be split. A kernel takes it where its compiler can do that.
+const BLOCKS: &str = "CONFIG_BLOCK_ORDER=y";
 
 /// Which kernel to build of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +51,7 @@ impl Configuration {
 
     /// Its lines, with those that a layout needs at the end, where they win.
     pub(super) fn text(&self) -> String {
-        format!("{}\n{LAYOUT}", self.text)
+        format!("{}\n{LAYOUT}{BLOCKS}\n", self.text)
     }
 
     /// Options asked for with `=y` that are not in `result`, a whole `.config`; first those without
@@ -68,6 +70,11 @@ impl Configuration {
     /// Whether `option` is one without which there is no layout.
     pub(super) fn is_needed(option: &str) -> bool {
         LAYOUT.lines().any(|line| line == option)
+    }
+
+    /// Whether functions can be split by blocks in a build with this whole `.config`.
+    pub(super) fn can_split(result: &str) -> bool {
+        result.lines().any(|line| line == BLOCKS)
     }
 
     /// Where the resulting configuration of a build directory is.
@@ -118,7 +125,7 @@ mod tests {
     #[test]
     fn what_a_layout_needs_comes_last_so_that_it_wins() {
         let text = of("# CONFIG_FUNCTION_ORDER is not set", true).text();
-        assert_eq!(yes(&text), ["CONFIG_FUNCTION_ORDER=y"]);
+        assert_eq!(yes(&text), ["CONFIG_BLOCK_ORDER=y", "CONFIG_FUNCTION_ORDER=y"]);
     }
 
     #[test]
