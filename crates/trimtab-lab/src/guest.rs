@@ -36,6 +36,7 @@ impl Workload {
         [
             ("boot", include_str!("../../../guest/workloads/boot.sh")),
             ("files", include_str!("../../../guest/workloads/files.sh")),
+            ("tools", include_str!("../../../guest/workloads/tools.sh")),
             ("network", include_str!("../../../guest/workloads/network.sh")),
             ("processes", include_str!("../../../guest/workloads/processes.sh")),
             ("services", include_str!("../../../guest/workloads/services.sh")),

@@ -5,7 +5,9 @@
 //! - [`Configuration`] is what to build of it, [`Toolchain`] what builds it.
 //! - [`Build`] is a configured build directory. [`Build::link`] gives a [`Linked`] kernel for an
 //!   order of functions: the first one compiles everything, each further one only links.
+//!   [`Build::split`] is the same build with functions split by blocks, as [`BlockList`]s say.
 
+mod blocks;
 mod build;
 mod configuration;
 mod error;
@@ -13,6 +15,7 @@ mod patch;
 mod source;
 mod toolchain;
 
+pub use blocks::{BlockList, Splits};
 pub use build::{Build, Linked};
 pub use configuration::Configuration;
 pub use error::KernelError;

@@ -1,5 +1,5 @@
 use crate::pages;
-use trimtab_program::{Fragment, Fragments, PAGE_SIZE, Program, Range, RangeSet};
+use trimtab_program::{BlockMap, Fragment, Fragments, PAGE_SIZE, Program, Range, RangeSet};
 
 /// Where the pages come from that a run touches above the function-level minimum.
 ///
@@ -64,6 +64,71 @@ impl Excess {
         };
         parts.other =
             excess - parts.alignment - parts.pinned_sections - parts.sharing - parts.cold_parts;
+        parts
+    }
+}
+
+/// Which bytes that did not run lie on the pages that a run touches.
+///
+/// All figures are in pages, with fractions; each byte of a touched page that did not run belongs
+/// to one cause, but for those outside of any fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ExcessOverBytes {
+    /// Padding between fragments.
+    pub alignment: f64,
+    /// In fragments that the kernel pins.
+    pub pinned_sections: f64,
+    /// In fragments without blocks that the compiler knows: written in assembly.
+    pub assembly: f64,
+    /// In entry blocks of functions.
+    pub entry_blocks: f64,
+    /// In other blocks.
+    pub sharing: f64,
+}
+
+impl ExcessOverBytes {
+    /// Accounts for the pages of the fragments' section that `executed` touches. `blocks` are those
+    /// of the program.
+    pub fn account(
+        program: &Program<'_>,
+        fragments: &Fragments<'_>,
+        blocks: &BlockMap,
+        executed: &RangeSet,
+        movable: impl Fn(&Fragment<'_>) -> bool,
+    ) -> ExcessOverBytes {
+        let section = program.section(fragments.section()).range;
+        let touched: RangeSet = pages::touched(executed)
+            .iter()
+            .map(|page| Range::with_length(page * PAGE_SIZE, PAGE_SIZE))
+            .collect();
+        let idle = |range: Range| {
+            let ran: u64 = executed.within(range).map(Range::length).sum();
+            (touched_bytes(&touched, range) - ran) as f64 / PAGE_SIZE as f64
+        };
+        let mut parts = ExcessOverBytes::default();
+        let mut last_end = section.start;
+        for fragment in fragments.as_slice() {
+            parts.alignment += idle(Range { start: last_end, end: fragment.range.start });
+            last_end = last_end.max(fragment.range.end);
+            let all = idle(fragment.range);
+            let known = |id| blocks.function(program.function(id).range.start);
+            let entries: f64 = fragment
+                .functions()
+                .filter_map(|id| Some(known(id)?.first()?.range))
+                .map(|entry| idle(entry.intersection(fragment.range)))
+                .sum();
+            if !movable(fragment) {
+                parts.pinned_sections += all;
+            } else if fragment.functions().next().is_some()
+                && !fragment.functions().any(|id| known(id).is_some())
+                && !fragment.name.ends_with(".cold")
+            {
+                parts.assembly += all;
+            } else {
+                parts.entry_blocks += entries;
+                parts.sharing += all - entries;
+            }
+        }
         parts
     }
 }

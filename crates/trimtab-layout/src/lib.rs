@@ -4,6 +4,7 @@
 //! - [`Movable`] prepares a program and its profiles for it.
 //! - [`Problem`] says what there is: the pieces in their present order, and what ran.
 //! - An [`Algorithm`] turns it into an [`Order`], a permutation; all are listed in [`algorithms`].
+//! - [`split`] says which blocks of a function make a piece of their own.
 //! - [`Placement`] gives each piece its address in an order, as a linker would.
 //! - [`pages`] counts the pages that a run then touches, and the least that it must; [`curve`]
 //!   says when.
@@ -21,9 +22,10 @@ mod placement;
 mod problem;
 mod project;
 mod shuffled;
+mod split;
 
 pub use algorithm::{Algorithm, algorithm_named, algorithms};
-pub use excess::Excess;
+pub use excess::{Excess, ExcessOverBytes};
 pub use first_execution::FirstExecution;
 pub use footprint::{Footprint, functions_run};
 pub use movable::Movable;
@@ -33,3 +35,4 @@ pub use placement::Placement;
 pub use problem::{Piece, Problem, Span};
 pub use project::Projection;
 pub use shuffled::Shuffled;
+pub use split::{Split, split};

@@ -2,15 +2,18 @@
 //!
 //! Sans-I/O: [`emit`] turns fragments into the text that a linker reads, [`OrderFile`] reads such a
 //! text again, and [`check`] holds it against the linked program. [`kernel`] knows what a Linux
-//! kernel pins and where its boundaries are; [`boundaries`] checks that they were kept.
+//! kernel pins and where its boundaries are; [`boundaries`] checks that they were kept. A
+//! [`ClusterList`] tells clang which blocks of a function belong together.
 
 mod boundaries;
 mod check;
+mod clusters;
 mod emit;
 pub mod kernel;
 mod order_file;
 
 pub use boundaries::{Boundary, boundaries};
 pub use check::{Check, Line, Outcome, check};
+pub use clusters::ClusterList;
 pub use emit::{EmitError, Emitted, KERNEL_ORDER, Linker, emit, write};
 pub use order_file::{Entry, OrderFile, OrderFileError, Target};

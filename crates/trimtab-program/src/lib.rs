@@ -7,14 +7,19 @@
 //! - a [`Program`] is what the ELF file says: sections and [`Function`]s by address;
 //! - [`Fragments`] are what a layout may move: the input sections from which the linker built it.
 //!   A linker map gives them exactly; without one they are derived from the symbols.
+//!
+//! A [`BlockMap`] adds the basic blocks of each function, where the compiler wrote them down.
 
+mod blocks;
 mod elf;
 mod error;
 mod fragment;
 mod link_map;
+pub mod objects;
 mod program;
 mod ranges;
 
+pub use blocks::{Block, BlockMap, BlockMapError};
 pub use error::ReadError;
 pub use fragment::{Fragment, FragmentId, Fragments, Origin};
 pub use link_map::{InputSection, LinkMap, LinkMapError};

@@ -16,7 +16,7 @@ pub use common::{
 };
 pub use doctor::{DoctorReport, DoctorSchema, Tool};
 pub use fit_kernel::{
-    Artifacts, Boot, Booted, Curve, Excess, FitKernel, FitKernelSchema, Ftrace, HeldOut, Image,
-    Invisible, Kernel, Seconds, Section, Text, Touched,
+    Artifacts, Boot, Booted, ByteExcess, Curve, Excess, FitKernel, FitKernelSchema, Ftrace,
+    Granularity, HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,
 };
 pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};

@@ -3,6 +3,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::blocks::Lists;
 use super::error::file;
 use super::{Configuration, KernelError, Toolchain, Unpacked};
 use crate::cache::Key;
@@ -27,13 +28,15 @@ const BUILD_LIMIT: Duration = Duration::from_secs(3 * 3600);
 const LINK_LIMIT: Duration = Duration::from_secs(900);
 
 /// A configured build directory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Build<'work> {
-    work: &'work WorkDir,
+    pub(super) work: &'work WorkDir,
     source: PathBuf,
     directory: PathBuf,
     toolchain: Toolchain,
-    key: Key,
+    pub(super) key: Key,
+    /// Which blocks belong together, where functions are split.
+    lists: Option<Lists>,
     refused: Vec<String>,
     cached: bool,
 }
@@ -83,6 +86,7 @@ impl<'work> Build<'work> {
             directory: PathBuf::new(),
             toolchain: toolchain.clone(),
             key,
+            lists: None,
             refused: Vec::new(),
             cached: true,
         };
@@ -134,6 +138,16 @@ impl<'work> Build<'work> {
         self.cached
     }
 
+    /// The same in another directory, where functions are split.
+    pub(super) fn with_lists(&self, directory: PathBuf, key: Key, lists: Lists) -> Self {
+        Build { directory, key, lists: Some(lists), ..self.clone() }
+    }
+
+    /// What compiles it.
+    pub fn compiler(&self) -> &'static str {
+        self.toolchain.name()
+    }
+
     /// The build directory.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -152,6 +166,9 @@ impl<'work> Build<'work> {
             Step::Todo(building) => {
                 let start = Instant::now();
                 self.begin_link()?;
+                if let Some(lists) = &self.lists {
+                    lists.write(&self.directory)?;
+                }
                 self.write_order(order)?;
                 let log = self.directory.join("build.log");
                 let job = self

@@ -286,7 +286,19 @@ pub fn excess(fit: &FitKernel) -> Markup {
             (shown::signed(key, total))
             " pages over the function-level minimum, each with its cause."
         },
-        &figures::excess(&fit.excess),
+        &html! {
+            (figures::excess("excess", &fit.excess.causes()))
+            @if let Some(parts) = &fit.byte_excess {
+                h3 { "Above the minimum of executed bytes" }
+                p {
+                    (shown::signed("touched.after-minimum.executed_pages", parts.total()))
+                    " pages: "
+                    (shown::count("split.functions", fit.split.functions))
+                    " functions were split, and of what ran only this is left."
+                }
+                (figures::excess("byte_excess", &parts.causes()))
+            }
+        },
     )
 }
 

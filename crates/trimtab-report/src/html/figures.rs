@@ -1,7 +1,7 @@
 //! Small figures that are made of words and boxes: bars, a stacked bar, a strip of runs.
 
 use super::shown;
-use crate::model::{BeforeAfter, Excess, Measured};
+use crate::model::{BeforeAfter, Measured};
 use crate::number;
 use maud::{Markup, html};
 
@@ -35,21 +35,22 @@ pub fn bars(bars: &[Bar]) -> Markup {
     }
 }
 
-/// Pages above the minimum by cause: one bar in parts, and its legend.
-pub fn excess(excess: &Excess) -> Markup {
-    let above: i64 = excess.causes().iter().map(|(_, _, pages)| (*pages).max(0)).sum();
+/// Pages above a minimum by cause: one bar in parts, and its legend. `key` is where the causes are
+/// in the JSON.
+pub fn excess(key: &str, causes: &[(&str, &str, i64)]) -> Markup {
+    let above: i64 = causes.iter().map(|(_, _, pages)| (*pages).max(0)).sum();
     let part = |pages: i64| percent(pages.max(0) as f64 / above.max(1) as f64);
     html! {
         div.stack aria-hidden="true" {
-            @for (cause, _, pages) in excess.causes() {
-                @if pages > 0 { i class={ "cause-" (cause) } style={ "width:" (part(pages)) } {} }
+            @for (cause, _, pages) in causes {
+                @if *pages > 0 { i class={ "cause-" (cause) } style={ "width:" (part(*pages)) } {} }
             }
         }
         dl.legend-list {
-            @for (cause, name, pages) in excess.causes() {
+            @for (cause, name, pages) in causes {
                 div {
                     dt { i class={ "swatch cause-" (cause) } {} (name) }
-                    dd { (shown::signed(&format!("excess.{cause}"), pages)) }
+                    dd { (shown::signed(&format!("{key}.{cause}"), *pages)) }
                 }
             }
         }

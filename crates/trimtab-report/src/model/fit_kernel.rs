@@ -30,6 +30,9 @@ pub struct FitKernel {
     pub kernel: Kernel,
     /// Name of its configuration.
     pub config: String,
+    /// What was moved.
+    #[serde(default)]
+    pub granularity: Granularity,
     /// What recorded the boot: `plugin` or `ftrace`.
     pub tracer: String,
     /// Seed of every random choice.
@@ -60,6 +63,12 @@ pub struct FitKernel {
     pub artifacts: Artifacts,
     /// Pages touched above the function-level minimum, by cause.
     pub excess: Excess,
+    /// What was moved out of functions; nothing at the granularity of functions.
+    #[serde(default)]
+    pub split: Split,
+    /// Pages touched above the minimum of executed bytes, by cause, at the granularity of blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub byte_excess: Option<ByteExcess>,
     /// How long the command took.
     pub seconds: Seconds,
     /// Executed bytes of each page of the text, by address.
@@ -77,6 +86,29 @@ pub struct FitKernel {
     pub checks: Vec<Check>,
     /// Numbers to reach.
     pub targets: Vec<Target>,
+}
+
+/// What a layout moves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Granularity {
+    /// Whole functions.
+    #[default]
+    Function,
+    /// The blocks of a function that run, and the others.
+    Block,
+}
+
+/// What was moved out of functions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Split {
+    /// Functions that were split.
+    pub functions: u64,
+    /// Bytes of their blocks that did not run, which went to sections of their own.
+    pub cold_bytes: u64,
+    /// Objects that were compiled again for it.
+    #[serde(default)]
+    pub objects: u64,
 }
 
 /// Which kernel.
@@ -235,6 +267,45 @@ impl Excess {
     }
 }
 
+/// Pages touched above the minimum of executed bytes, by cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByteExcess {
+    /// Padding between functions.
+    pub alignment: i64,
+    /// Code that did not run, in sections that the kernel keeps apart.
+    pub pinned_sections: i64,
+    /// Code that did not run, in functions written in assembly, which are not split.
+    pub assembly: i64,
+    /// Entry blocks that did not run, of functions that did.
+    pub entry_blocks: i64,
+    /// Other code that did not run on pages that executed code lies on.
+    pub sharing: i64,
+    /// Bytes executed beyond those before: branches to other sections are longer.
+    pub longer_code: i64,
+    /// The rest.
+    pub other: i64,
+}
+
+impl ByteExcess {
+    /// The causes with a name for people, in a fixed order.
+    pub fn causes(&self) -> [(&'static str, &'static str, i64); 7] {
+        [
+            ("alignment", "alignment", self.alignment),
+            ("pinned_sections", "pinned sections", self.pinned_sections),
+            ("assembly", "assembly, which is not split", self.assembly),
+            ("entry_blocks", "entry blocks that did not run", self.entry_blocks),
+            ("sharing", "pages shared with cold code", self.sharing),
+            ("longer_code", "longer branches", self.longer_code),
+            ("other", "other", self.other),
+        ]
+    }
+
+    /// All causes together.
+    pub fn total(&self) -> i64 {
+        self.causes().iter().map(|(_, _, pages)| pages).sum()
+    }
+}
+
 /// How long the command took, in seconds of wall time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seconds {
@@ -244,6 +315,9 @@ pub struct Seconds {
     pub build: f64,
     /// Booting it under the tracer.
     pub trace: f64,
+    /// Compiling with functions split.
+    #[serde(default)]
+    pub split: f64,
     /// Finding the order.
     pub layout: f64,
     /// Linking the kernel anew.
@@ -337,6 +411,11 @@ impl FitKernel {
         ratio(self.touched.after, self.minimum.function_pages)
     }
 
+    /// Pages touched after, as a multiple of the minimum of executed bytes.
+    pub fn ratio_to_executed(&self) -> f64 {
+        ratio(self.touched.after, self.minimum.executed_pages)
+    }
+
     /// How many times fewer pages than the best random order; `None` without one.
     pub fn shuffle_factor(&self) -> Option<f64> {
         let best = self.touched.shuffled.iter().min()?;
@@ -390,6 +469,14 @@ impl FitKernel {
             "touched.after less minimum.function_pages is",
             excess,
         );
+        if let Some(parts) = &self.byte_excess {
+            expect(
+                "The excess over the executed bytes by cause",
+                parts.total(),
+                "touched.after less minimum.executed_pages is",
+                i64::from(self.touched.after) - i64::from(self.minimum.executed_pages),
+            );
+        }
         let sides = [
             (
                 "before",

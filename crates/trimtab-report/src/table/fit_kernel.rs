@@ -1,7 +1,7 @@
 //! The table of `trimtab fit kernel`.
 
 use super::{Lean, grid, report, some, titled, wrap, yes};
-use crate::model::{BeforeAfter, FitKernel, Interval, TargetSense};
+use crate::model::{BeforeAfter, FitKernel, Granularity, Interval, TargetSense};
 use crate::number::{bytes, change, count, plain, ratio, rough, seconds, share, signed};
 use crate::number::{times, times_fewer};
 use crate::paper::BOOST;
@@ -13,7 +13,11 @@ pub fn fit_kernel(fit: &FitKernel, width: u16) -> String {
         main_table(fit, width),
         titled("Boots that did not make the order", held_out(fit, width)),
         titled("What a boot costs", boot(fit, width)),
-        titled("Pages above the function-level minimum, by cause", excess(fit, width)),
+        titled(
+            "Pages above the function-level minimum, by cause",
+            causes(&fit.excess.causes(), width),
+        ),
+        byte_excess(fit, width),
         accounts(fit, width),
         titled("Targets", targets(fit, width)),
         titled("Checks", checks(fit, width)),
@@ -113,6 +117,13 @@ fn main_table(fit: &FitKernel, width: u16) -> String {
             times(fit.ratio_to_minimum()),
             none(),
             times(BOOST.ratio()),
+        ),
+        row(
+            "touched / executed bytes",
+            times(crate::model::ratio(fit.touched.before, minimum.executed_pages)),
+            times(fit.ratio_to_executed()),
+            none(),
+            none(),
         ),
         row(
             "page-fault curve, area",
@@ -226,15 +237,17 @@ fn verdict(interval: &Interval) -> String {
     }
 }
 
-fn excess(fit: &FitKernel, width: u16) -> String {
-    let mut rows: Vec<Vec<String>> = fit
-        .excess
-        .causes()
-        .into_iter()
-        .map(|(_, name, pages)| vec![name.to_owned(), signed(pages)])
-        .collect();
-    rows.push(vec!["all".to_owned(), signed(fit.excess.total())]);
+fn causes(causes: &[(&str, &str, i64)], width: u16) -> String {
+    let row = |name: &str, pages: i64| vec![name.to_owned(), signed(pages)];
+    let mut rows: Vec<Vec<String>> =
+        causes.iter().map(|(_, name, pages)| row(name, *pages)).collect();
+    rows.push(row("all", causes.iter().map(|(_, _, pages)| pages).sum()));
     grid(width, &[("cause", Lean::Left), ("pages", Lean::Right)], rows)
+}
+
+fn byte_excess(fit: &FitKernel, width: u16) -> String {
+    let title = "Pages above the minimum of executed bytes, by cause";
+    fit.byte_excess.map_or(String::new(), |parts| titled(title, causes(&parts.causes(), width)))
 }
 
 fn accounts(fit: &FitKernel, width: u16) -> String {
@@ -257,6 +270,14 @@ fn accounts(fit: &FitKernel, width: u16) -> String {
             share(fit.coverage.bytes)
         ),
     ];
+    if fit.granularity == Granularity::Block {
+        lines.push(format!(
+            "Split: {} functions, {} moved away; {} objects compiled again.",
+            count(fit.split.functions),
+            bytes(fit.split.cold_bytes),
+            count(fit.split.objects)
+        ));
+    }
     if let Some(ftrace) = &fit.ftrace {
         let hidden = ftrace.invisible;
         lines.push(format!(
@@ -273,10 +294,14 @@ fn accounts(fit: &FitKernel, width: u16) -> String {
     }
     let spent = fit.seconds;
     lines.push(format!(
-        "Took {}: build {}, trace {}, layout {}, relink {}.",
+        "Took {}: build {}, trace {}, {}layout {}, relink {}.",
         seconds(spent.total),
         seconds(spent.build),
         seconds(spent.trace),
+        match fit.granularity {
+            Granularity::Function => String::new(),
+            Granularity::Block => format!("split {}, ", seconds(spent.split)),
+        },
         seconds(spent.layout),
         seconds(spent.relink)
     ));

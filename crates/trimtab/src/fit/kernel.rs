@@ -4,14 +4,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Toolchain};
+use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
 use trimtab_lab::tools;
 use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_layout::{Algorithm, Movable, Packed, Placement, Projection, Shuffled};
 use trimtab_link::{Check, Linker, OrderFile, check, emit};
 use trimtab_profile::{Profile, Trace, read};
+use trimtab_program::BlockMap;
 use trimtab_report::model::FitKernel;
 
+use super::blocks::{self, Splitting};
 use super::boots::{Bench, Booted, Done, Job, Watch};
 use super::linked::{Files, Kernel};
 use super::plan::{self, Scene};
@@ -19,7 +21,7 @@ use super::result;
 use crate::failure::Failure;
 use crate::inputs::Text;
 use crate::progress::{Progress, Stage};
-use crate::verbs::fit::kernel::{Compiler, Options, Tracer};
+use crate::verbs::fit::kernel::{Compiler, Granularity, Options, Tracer};
 
 /// Random orders to compare with.
 const SHUFFLES: u64 = 3;
@@ -42,10 +44,33 @@ pub(super) struct Measured<'a> {
     /// Movable fragments, and how many of them lie where the layout said they would.
     pub predicted: (usize, usize),
     pub ftrace: Option<(Profile, Profile)>,
+    /// What was split, at the granularity of blocks.
+    pub split: Option<SplitCounts>,
+    /// The blocks of the kernel laid out, where functions were split.
+    pub block_map: Option<&'a BlockMap>,
     pub wall: Vec<(Option<f64>, Option<f64>)>,
     pub bench: &'a Bench<'a>,
     pub trace: String,
     pub seconds: Seconds,
+}
+
+/// How much of the functions was moved away.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SplitCounts {
+    pub functions: u64,
+    pub cold_bytes: u64,
+    /// Objects that were compiled again.
+    pub objects: usize,
+}
+
+/// The kernel with functions split, in the objects' own order.
+struct SplitKernel<'work> {
+    build: Build<'work>,
+    files: Files,
+    counts: SplitCounts,
+    /// The traced boots once more.
+    boots: Vec<Done>,
+    took: Duration,
 }
 
 /// One of the two kernels.
@@ -69,6 +94,7 @@ pub(super) struct Seconds {
     pub start: Option<Instant>,
     pub build: Duration,
     pub trace: Duration,
+    pub split: Duration,
     pub layout: Duration,
     pub relink: Duration,
 }
@@ -113,6 +139,9 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let mut scenes: Vec<(Scene, Watch, u32)> =
         traced.iter().zip(0..).map(|(scene, i)| (scene.clone(), watch, i)).collect();
     scenes.extend(plan::held_out().into_iter().map(|scene| (scene, Watch::Plugin, 0)));
+    if options.granularity == Granularity::Block {
+        can_split(options, &build)?;
+    }
     let has_ftrace = !trimtab_link::kernel::traceable(&before_kernel.program).is_empty();
     if options.tracer == Tracer::Ftrace && !has_ftrace {
         return Err(Failure::new(format!(
@@ -165,47 +194,71 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     seconds.trace = clock.elapsed();
     ended(stage, cached, &format!("{} boots", jobs.len()));
 
-    let stage = progress.stage("lay out");
-    let clock = Instant::now();
-    let blocks = |done: &Done| profile(&before_kernel, &done.blocks()?);
+    let stage = progress.stage("find what ran");
+    let in_blocks = |done: &Done| profile(&before_kernel, &done.blocks()?);
     let calls = |done: &Done| profile(&before_kernel, &done.calls()?);
-    let reference = blocks(&measured)?;
+    let reference = in_blocks(&measured)?;
     let ftrace = both
         .as_ref()
-        .map(|done| Ok::<_, anyhow::Error>((blocks(done)?, calls(done)?)))
+        .map(|done| Ok::<_, anyhow::Error>((in_blocks(done)?, calls(done)?)))
         .transpose()?;
     let profiles = match options.tracer {
-        Tracer::Plugin => traced_boots.iter().map(blocks).collect::<Result<Vec<Profile>>>()?,
+        Tracer::Plugin => traced_boots.iter().map(in_blocks).collect::<Result<Vec<Profile>>>()?,
         Tracer::Ftrace => traced_boots.iter().map(calls).collect::<Result<Vec<Profile>>>()?,
     };
     for profile in &profiles {
         profile.coverage().check(options.min_coverage)?;
     }
-    let movable = Movable::new(&before_kernel.fragments, &profiles, |f| before_kernel.movable(f));
+    stage.done(&format!("{} functions ran", reference.functions().len()));
+
+    // Where functions are split, the kernel with split functions is what is laid out.
+    let split = match options.granularity {
+        Granularity::Function => None,
+        Granularity::Block => {
+            let map = before_files.block_map()?;
+            let splitting = blocks::splitting(&before_kernel, &map, &build, &profiles)?;
+            let split = split_kernel(&build, splitting, &bench, &traced, progress)?;
+            seconds.split = split.took;
+            Some(split)
+        }
+    };
+    let split_view = split.as_ref().map(|split| split.files.kernel()).transpose()?;
+    let (build, kernel, profiles) = match (&split, &split_view) {
+        (Some(split), Some(kernel)) => {
+            let again = |done: &Done| profile(kernel, &done.blocks()?);
+            let profiles = split.boots.iter().map(again).collect::<Result<Vec<Profile>>>()?;
+            (&split.build, kernel, profiles)
+        }
+        _ => (&build, &before_kernel, profiles),
+    };
+    let stage = progress.stage("lay out");
+    let clock = Instant::now();
+    let movable = Movable::new(&kernel.fragments, &profiles, |f| kernel.movable(f));
     let problem = movable.problem();
     let order = Packed::default().order(&problem);
     let placement = Placement::new(&problem, &order);
     let text = emit(
         Linker::Kernel,
-        order.listed().iter().map(|piece| before_kernel.fragments.get(movable.fragment(*piece))),
+        order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))),
     )?;
     seconds.layout = clock.elapsed();
     stage.done(&format!("{} fragments in the order", order.listed().len()));
 
     let stage = progress.stage("link the kernel in this order");
-    let after = link(&build, &text, &stage)?;
+    let after = link(build, &text, &stage)?;
     seconds.relink = after.took;
     ended(stage, after.cached, "");
     let after_files = Files::open(&after.vmlinux, &after.map)?;
     let after_kernel = after_files.kernel()?;
+    let after_blocks = split.as_ref().map(|_| after_files.block_map()).transpose()?;
     let checked = check(
         &OrderFile::parse(&text)?,
         &after_kernel.program,
         &after_kernel.fragments,
         after_kernel.pinned(),
-        Some(&before_kernel.program),
+        Some(&kernel.program),
     );
-    let projection = Projection::new(&before_kernel.fragments, &after_kernel.fragments);
+    let projection = Projection::new(&kernel.fragments, &after_kernel.fragments);
     let honoured = placement.honoured(&order, |piece| projection.address(movable.fragment(piece)));
     let predicted = (problem.pieces.len(), honoured);
 
@@ -236,7 +289,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .map(|((scene, (before, after)), succeeded)| {
             Ok(HeldOut {
                 scene,
-                before: blocks(before)?,
+                before: in_blocks(before)?,
                 after: in_after(after)?,
                 attempted: options.held_out_boots,
                 // The traced boot is one of them, and it came up.
@@ -279,6 +332,8 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         order: checked,
         predicted,
         ftrace,
+        split: split.as_ref().map(|split| split.counts),
+        block_map: after_blocks.as_ref(),
         wall,
         bench: &bench,
         trace: trace_path.display().to_string(),
@@ -304,6 +359,74 @@ fn require_tools() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Fails at once where functions cannot be split.
+fn can_split(options: &Options, build: &Build<'_>) -> Result<()> {
+    if options.tracer == Tracer::Ftrace {
+        return Err(Failure::usage(
+            "ftrace sees which functions run, and not which of their blocks; see --help",
+        )
+        .hint("use --tracer plugin with --granularity block")
+        .into());
+    }
+    if !build.can_split() {
+        return Err(Failure::new(format!(
+            "{} cannot split functions: the kernel's configuration did not accept \
+             CONFIG_BLOCK_ORDER, which needs clang",
+            build.compiler()
+        ))
+        .hint("use --compiler clang, or --granularity function")
+        .into());
+    }
+    Ok(())
+}
+
+/// Compiles what is to be split, links it, and does the traced boots once more: then it is known
+/// exactly what ran of each part, and how long each part is.
+fn split_kernel<'work>(
+    build: &Build<'work>,
+    splitting: Splitting,
+    bench: &Bench<'_>,
+    scenes: &[Scene],
+    progress: &Progress,
+) -> Result<SplitKernel<'work>> {
+    let stage = progress.stage("compile with functions split");
+    let counts = SplitCounts {
+        functions: splitting.functions,
+        cold_bytes: splitting.cold_bytes,
+        objects: splitting.lists.len(),
+    };
+    let first: Vec<&str> = splitting.first.iter().map(String::as_str).collect();
+    let build =
+        build.split(&Splits { lists: &splitting.lists, flags: blocks::FLAGS, first: &first })?;
+    let linked = link(&build, "", &stage)?;
+    let files = Files::open(&linked.vmlinux, &linked.map)?;
+    ended(
+        stage,
+        linked.cached,
+        &format!("{} functions in {} objects", counts.functions, counts.objects),
+    );
+    let stage = progress.stage("trace boots with functions split");
+    stage.parts(scenes.len() as u64);
+    let job = |scene: &Scene| Job {
+        kernel: &linked,
+        scene: scene.clone(),
+        watch: Watch::Plugin,
+        repetition: 0,
+    };
+    let jobs: Vec<Job<'_>> = scenes.iter().map(job).collect();
+    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
+    let cached = all_cached(&booted);
+    let boots = scenes
+        .iter()
+        .zip(booted)
+        .map(|(scene, boot)| {
+            boot.with_context(|| came_up("the kernel with split functions", scene))
+        })
+        .collect::<Result<Vec<Done>>>()?;
+    ended(stage, cached, &format!("{} boots", boots.len()));
+    Ok(SplitKernel { build, files, counts, boots, took: linked.took })
 }
 
 /// Ends a stage whose result may have been there already.

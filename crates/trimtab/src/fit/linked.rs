@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use trimtab_layout::pages;
 use trimtab_profile::{Profile, Trace};
-use trimtab_program::{Fragment, Fragments, Program, Range, RangeSet, SectionId};
+use trimtab_program::{BlockMap, Fragment, Fragments, Program, Range, RangeSet, SectionId};
 
 use crate::inputs::{self, Elf, Mobility, Text};
 
@@ -40,6 +40,16 @@ impl Files {
         }
         let fragments = inputs::fragments(&program, Some((&map, self.map.path())), text)?;
         Ok(Kernel { program, text, fragments, mobility })
+    }
+
+    /// Its basic blocks.
+    ///
+    /// # Errors
+    /// That the compiler wrote down none, or in a way that is not known.
+    pub fn block_map(&self) -> Result<BlockMap> {
+        BlockMap::parse(self.vmlinux.bytes()).with_context(|| {
+            format!("cannot split the functions of {}", self.vmlinux.path().display())
+        })
     }
 }
 

@@ -32,7 +32,7 @@ impl Scene {
 const SPEEDS: [u8; 5] = [2, 4, 5, 6, 0];
 
 /// The most boots that differ from one another.
-pub const MOST: i64 = 6 + 5 * SPEEDS.len() as i64;
+pub const MOST: i64 = 7 + 6 * SPEEDS.len() as i64;
 
 fn machine() -> Machine {
     Machine { clock: Clock::INSTRUCTIONS, ..Machine::default() }
@@ -53,6 +53,7 @@ pub fn traced(count: usize) -> Vec<Scene> {
         Scene::new("network workload", machine(), "network"),
         Scene::new("processes workload", machine(), "processes"),
         Scene::new("files workload", machine(), "files"),
+        Scene::new("tools workload", machine(), "tools"),
     ];
     let mut scenes = vec![reference(), Scene::new("a slower processor", slower(3), "boot")];
     scenes.extend(cycle.iter().cloned());

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use trimtab_lab::boot::Accelerator;
-use trimtab_layout::{Excess, Footprint, functions_run, pages};
+use trimtab_layout::{Excess, ExcessOverBytes, Footprint, functions_run, pages};
 use trimtab_link::{Outcome, boundaries, kernel};
 use trimtab_profile::Profile;
 use trimtab_program::{FunctionId, Origin, PAGE_SIZE, Program, Range, RangeSet};
 use trimtab_report::model::{
-    Artifacts, BeforeAfter, Boot, Booted, Check, Coverage, Curve, FitKernel, Ftrace, Functions,
-    HeldOut, Image, Invisible, Kernel as KernelName, Minimum, OrderCounts, Repeat, Seconds,
-    Section, Target, Text, Touched,
+    Artifacts, BeforeAfter, Boot, Booted, ByteExcess, Check, Coverage, Curve, FitKernel, Ftrace,
+    Functions, Granularity, HeldOut, Image, Invisible, Kernel as KernelName, Minimum, OrderCounts,
+    Repeat, Seconds, Section, Split, Target, Text, Touched,
 };
 use trimtab_report::statistics;
 
@@ -67,6 +67,7 @@ pub(super) fn model(measured: Measured<'_>) -> Result<FitKernel> {
         total,
         build: m.seconds.build.as_secs_f64(),
         trace: m.seconds.trace.as_secs_f64(),
+        split: m.seconds.split.as_secs_f64(),
         layout: m.seconds.layout.as_secs_f64(),
         relink: m.seconds.relink.as_secs_f64(),
     };
@@ -77,6 +78,10 @@ pub(super) fn model(measured: Measured<'_>) -> Result<FitKernel> {
             arch: before.program.machine().name().to_owned(),
         },
         config: m.options.config.clone(),
+        granularity: match m.split {
+            None => Granularity::Function,
+            Some(_) => Granularity::Block,
+        },
         tracer: tracer(m).to_owned(),
         seed: m.options.seed,
         page_size: PAGE_SIZE as u32,
@@ -110,7 +115,16 @@ pub(super) fn model(measured: Measured<'_>) -> Result<FitKernel> {
         boot,
         order,
         artifacts: artifacts(m),
-        excess: excess(after, m.reference_after, touched.after, minimum.function_pages),
+        excess: excess(m, touched.after, minimum.function_pages),
+        split: m.split.map_or_else(Split::default, |split| Split {
+            functions: split.functions,
+            cold_bytes: split.cold_bytes,
+            objects: split.objects as u64,
+        }),
+        byte_excess: match m.split {
+            None => None,
+            Some(_) => Some(byte_excess(m, touched.after, minimum.executed_pages)?),
+        },
         seconds,
         page_map: BeforeAfter::new(
             pages::map(before.range(), m.reference.executed()),
@@ -184,25 +198,76 @@ fn artifacts(m: &Measured<'_>) -> Artifacts {
     }
 }
 
-/// The excess by cause in whole pages that add up.
-fn excess(
-    kernel: &Kernel<'_>,
-    profile: &Profile,
-    touched: u32,
-    minimum: u32,
-) -> trimtab_report::model::Excess {
-    let ran = functions_run(&kernel.program, kernel.text, profile);
+/// The excess over the function-level minimum by cause, in whole pages that add up.
+fn excess(m: &Measured<'_>, touched: u32, minimum: u32) -> trimtab_report::model::Excess {
+    let kernel = m.after.kernel;
+    let ran = functions_run(&kernel.program, kernel.text, m.reference_after);
+    let parts = Excess::account(
+        &kernel.program,
+        &kernel.fragments,
+        m.reference_after.executed(),
+        &ran,
+        |fragment| kernel.movable(fragment),
+    );
+    // What was split off functions is cold code of theirs that has gone elsewhere.
+    let before = m.before.kernel;
+    let ran_before = functions_run(&before.program, before.text, m.reference);
+    let gone = match m.split {
+        None => 0.0,
+        Some(_) => (ran.bytes() as f64 - ran_before.bytes() as f64) / PAGE_SIZE as f64,
+    };
+    // The minimum is that of the first kernel's boot, and no two boots run quite the same: what is
+    // left is other.
+    let total = i64::from(touched) - i64::from(minimum);
+    let [alignment, pinned_sections, sharing, cold_parts, other] = whole(
+        [parts.alignment, parts.pinned_sections, parts.sharing, parts.cold_parts + gone, 0.0],
+        total,
+    );
+    trimtab_report::model::Excess { alignment, pinned_sections, sharing, cold_parts, other }
+}
+
+/// The excess over the executed bytes by cause, in whole pages that add up.
+fn byte_excess(m: &Measured<'_>, touched: u32, minimum: u32) -> Result<ByteExcess> {
+    let kernel = m.after.kernel;
+    let map = m.block_map.context("a split kernel has a map of its blocks")?;
+    let executed: RangeSet = m.reference_after.executed().within(kernel.range()).collect();
     let parts =
-        Excess::account(&kernel.program, &kernel.fragments, profile.executed(), &ran, |fragment| {
+        ExcessOverBytes::account(&kernel.program, &kernel.fragments, map, &executed, |fragment| {
             kernel.movable(fragment)
         });
+    let before: RangeSet = m.reference.executed().within(m.before.kernel.range()).collect();
+    let longer = (executed.bytes() as f64 - before.bytes() as f64) / PAGE_SIZE as f64;
     let total = i64::from(touched) - i64::from(minimum);
-    let mut parts =
-        [parts.alignment, parts.pinned_sections, parts.sharing, parts.cold_parts, parts.other];
-    // The minimum is that of the first kernel's boot, and no two boots run quite the same.
-    parts[4] += total as f64 - parts.iter().sum::<f64>();
-    let [alignment, pinned_sections, sharing, cold_parts, other] = apportion(parts, total);
-    trimtab_report::model::Excess { alignment, pinned_sections, sharing, cold_parts, other }
+    let [alignment, pinned_sections, assembly, entry_blocks, sharing, longer_code, other] = whole(
+        [
+            parts.alignment,
+            parts.pinned_sections,
+            parts.assembly,
+            parts.entry_blocks,
+            parts.sharing,
+            longer,
+            0.0,
+        ],
+        total,
+    );
+    Ok(ByteExcess {
+        alignment,
+        pinned_sections,
+        assembly,
+        entry_blocks,
+        sharing,
+        longer_code,
+        other,
+    })
+}
+
+/// Parts in whole numbers that add up to `total`: the last takes what the others leave.
+fn whole<const N: usize>(mut parts: [f64; N], total: i64) -> [i64; N] {
+    let sum: f64 = parts.iter().sum();
+    if let Some(last) = parts.last_mut() {
+        *last += total as f64 - sum;
+    }
+    apportion(parts, total)
 }
 
 /// Rounds parts that add up to `total` to whole numbers that do: each down, then as many up as are
@@ -339,6 +404,9 @@ fn command(m: &Measured<'_>) -> String {
     add("--boots", &options.boots);
     add("--wall-boots", &options.wall_boots);
     add("--held-out-boots", &options.held_out_boots);
+    if m.split.is_some() {
+        add("--granularity", &"block");
+    }
     add("--tracer", &tracer(m));
     add("--compiler", &m.toolchain.name());
     add("--min-coverage", &options.min_coverage);
@@ -373,12 +441,8 @@ fn checks(m: &Measured<'_>, fit: &FitKernel) -> Vec<Check> {
         ),
         Check::new(
             "the two kernels have the same functions",
-            m.before.kernel.program.functions().len() == m.after.kernel.program.functions().len(),
-            format!(
-                "{} before, {} after",
-                m.before.kernel.program.functions().len(),
-                m.after.kernel.program.functions().len()
-            ),
+            functions(m.before.kernel) == functions(m.after.kernel),
+            format!("{} before, {} after", functions(m.before.kernel), functions(m.after.kernel)),
         ),
         Check::new(
             "the kernel laid out comes up",
@@ -413,16 +477,43 @@ fn checks(m: &Measured<'_>, fit: &FitKernel) -> Vec<Check> {
     checks
 }
 
+/// Functions of a kernel, without the parts that were split off some.
+fn functions(kernel: &Kernel<'_>) -> usize {
+    let functions = kernel.program.functions().iter();
+    functions.filter(|function| !function.name.ends_with(".cold")).count()
+}
+
 fn targets(fit: &FitKernel) -> Vec<Target> {
-    let mut targets = vec![Target::at_most(
-        "pages touched, times the function-level minimum",
-        1.05,
-        fit.ratio_to_minimum(),
-    )];
+    let (mut targets, held_out) = match fit.granularity {
+        Granularity::Function => (
+            vec![Target::at_most(
+                "pages touched, times the function-level minimum",
+                1.05,
+                fit.ratio_to_minimum(),
+            )],
+            1.15,
+        ),
+        Granularity::Block => (
+            vec![
+                Target::at_most(
+                    "pages touched, times the minimum of executed bytes",
+                    1.1,
+                    fit.ratio_to_executed(),
+                ),
+                Target::at_most(
+                    "compressed image, times the original",
+                    1.02,
+                    fit.image.compressed_bytes.after as f64
+                        / fit.image.compressed_bytes.before as f64,
+                ),
+            ],
+            1.0,
+        ),
+    };
     for boot in &fit.held_out {
         targets.push(Target::at_most(
             format!("held out ({}), times its own minimum", boot.name),
-            1.15,
+            held_out,
             boot.ratio,
         ));
     }

@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", default_value = cli::WORK)]
     pub work: PathBuf,
     /// Boots to trace for the order: the one to make better, the same again, then variations
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=fit::plan::MOST))]
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=fit::plan::MOST))]
     pub boots: u32,
     /// Boots of each side to time; 0 for none
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=1000))]
@@ -45,6 +45,9 @@ pub struct Options {
     /// Boots on each machine that made no order
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub held_out_boots: u32,
+    /// What is moved: whole functions, or the parts of them that run
+    #[arg(long, value_name = "NAME", default_value = "function")]
+    pub granularity: Granularity,
     /// What records the boot: the plugin in QEMU sees all code, ftrace what boards can see
     #[arg(long, value_name = "NAME", default_value = "plugin")]
     pub tracer: Tracer,
@@ -68,6 +71,16 @@ pub enum Arch {
     /// 64-bit PCs
     #[value(name = "x86_64")]
     X86_64,
+}
+
+/// What is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Granularity {
+    /// Functions as they are: the kernel is only linked again
+    Function,
+    /// The blocks of functions that run, away from those that do not: needs clang, and compiles
+    /// what runs once more
+    Block,
 }
 
 /// What records a boot.

@@ -1,0 +1,61 @@
+//! What clang is told of blocks: a list for `-fbasic-block-sections=list=`.
+
+use std::fmt::Write;
+
+/// The functions of one object whose blocks are to be placed in clusters.
+///
+/// An object needs a list of its own: clang refuses a list that names a function twice, and
+/// static functions of several objects often have the same name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClusterList {
+    text: String,
+    functions: usize,
+}
+
+impl ClusterList {
+    /// Adds a function: all of its names, and the numbers of the blocks that stay in its own
+    /// section, the entry's first. All its other blocks go to `.text.split.NAME`.
+    pub fn add(&mut self, names: &[&str], hot: &[u32]) {
+        if names.is_empty() || hot.is_empty() {
+            return;
+        }
+        if self.text.is_empty() {
+            self.text.push_str("v1\n");
+        }
+        self.text.push_str("f ");
+        self.text.push_str(&names.join("/"));
+        self.text.push_str("\nc");
+        for id in hot {
+            // Writing to a string does not fail.
+            let _ = write!(self.text, " {id}");
+        }
+        self.text.push('\n');
+        self.functions += 1;
+    }
+
+    /// The list's text; empty where there is nothing to say.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How many functions it names.
+    pub fn functions(&self) -> usize {
+        self.functions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_names_functions_and_their_hot_blocks() {
+        let mut list = ClusterList::default();
+        assert_eq!(list.text(), "");
+        list.add(&["start", "alias"], &[0, 3, 2]);
+        list.add(&[], &[0]);
+        list.add(&["other"], &[0]);
+        assert_eq!(list.text(), "v1\nf start/alias\nc 0 3 2\nf other\nc 0\n");
+        assert_eq!(list.functions(), 2);
+    }
+}

@@ -1,0 +1,187 @@
+//! Which blocks of a kernel's functions run, said to the compiler object by object.
+
+use std::collections::HashMap;
+use std::fs;
+
+use anyhow::{Context, Result};
+use trimtab_lab::kernel::{BlockList, Build};
+use trimtab_layout::{Split, split};
+use trimtab_link::ClusterList;
+use trimtab_profile::Profile;
+use trimtab_program::{BlockMap, Fragment, Origin, RangeSet, objects};
+
+use super::linked::Kernel;
+
+/// For the objects whose functions are split. Where cold blocks are gone, functions are so short
+/// that their alignment would be one of the largest costs; x86-64 needs none.
+pub const FLAGS: &str = "-falign-functions=1 -mllvm -align-all-functions=1";
+
+/// Sections with a place of their own in the kernel's text in which the order of functions, and of
+/// their parts, is free. Not so `.head.text`, in which the processor begins.
+const FREE_IN_THEIR_PLACE: [&str; 8] = [
+    ".noinstr.text",
+    ".cpuidle.text",
+    ".sched.text",
+    ".spinlock.text",
+    ".kprobes.text",
+    ".irqentry.text",
+    ".softirqentry.text",
+    ".ref.text",
+];
+
+/// What a split kernel is made from.
+#[derive(Debug, Default)]
+pub struct Splitting {
+    /// Functions that ran in text with a place of its own, in the order in which they did.
+    pub first: Vec<String>,
+    /// A list for each object with functions to split.
+    pub lists: Vec<BlockList>,
+    /// Functions that are split.
+    pub functions: u64,
+    /// Bytes that leave them.
+    pub cold_bytes: u64,
+}
+
+/// A function to be split, as the linked kernel has it.
+struct Candidate<'a> {
+    size: u64,
+    /// The file it was linked from, where the linker's map says it.
+    file: Option<&'a str>,
+    split: Split,
+}
+
+/// Splits the functions that ran: what the first of `profiles` executed stays in a function's own
+/// section, and in a function that it did not execute what any other did.
+///
+/// # Errors
+/// If an object file cannot be read.
+pub fn splitting(
+    kernel: &Kernel<'_>,
+    map: &BlockMap,
+    build: &Build<'_>,
+    profiles: &[Profile],
+) -> Result<Splitting> {
+    let candidates = candidates(kernel, map, profiles);
+    let mut splitting = Splitting { first: first(kernel, profiles), ..Splitting::default() };
+    for object in build.objects()? {
+        let path = build.directory().join(&object);
+        let data = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let Some(mut functions) = objects::functions(&data) else { continue };
+        // All names of a function come one after the other.
+        functions.sort_by_key(|function| (function.section, function.offset));
+        let mut list = ClusterList::default();
+        for same in functions.chunk_by(|a, b| (a.section, a.offset) == (b.section, b.offset)) {
+            let names: Vec<&str> = same.iter().map(|function| function.name).collect();
+            let found = names
+                .iter()
+                .filter_map(|name| candidates.get(name))
+                .flatten()
+                .find(|candidate| candidate.size == same[0].size && candidate.is_in(&object));
+            if let Some(candidate) = found {
+                list.add(&names, &candidate.split.hot);
+                splitting.cold_bytes += candidate.split.cold_bytes;
+            }
+        }
+        splitting.functions += list.functions() as u64;
+        if list.functions() > 0 {
+            splitting.lists.push(BlockList { object, text: list.text().to_owned() });
+        }
+    }
+    Ok(splitting)
+}
+
+impl Candidate<'_> {
+    /// Whether it can be of this object: a kernel that is linked by way of `vmlinux.o` does not say
+    /// which object a function is of. Then its name and size decide; where several objects have
+    /// the same, all are split alike.
+    fn is_in(&self, object: &str) -> bool {
+        self.file.is_none_or(|file| match file.split_once(':') {
+            // vmlinux.a names its members from the build directory, a folder's lib.a from there.
+            Some((archive, member)) => {
+                let folder = archive.rsplit_once('/').map_or("", |(folder, _)| folder);
+                object == member
+                    || object
+                        .strip_suffix(member)
+                        .and_then(|rest| rest.strip_suffix('/'))
+                        .is_some_and(|rest| rest == folder)
+            }
+            None => file == object,
+        })
+    }
+}
+
+fn can_be_split_in_its_place(fragment: &Fragment<'_>) -> bool {
+    matches!(&fragment.origin, Origin::InputSection { section, .. }
+        if FREE_IN_THEIR_PLACE.contains(section))
+}
+
+/// The functions that the first run executed in text with a place of its own, as symbols.
+fn first(kernel: &Kernel<'_>, profiles: &[Profile]) -> Vec<String> {
+    let functions = profiles.first().map_or(&[][..], Profile::functions);
+    functions
+        .iter()
+        .map(|executed| kernel.program.function(executed.function))
+        .filter(|function| {
+            kernel
+                .fragments
+                .at(function.range.start)
+                .is_some_and(|id| can_be_split_in_its_place(kernel.fragments.get(id)))
+        })
+        .map(|function| function.name.to_owned())
+        .collect()
+}
+
+fn candidates<'a>(
+    kernel: &'a Kernel<'_>,
+    map: &BlockMap,
+    profiles: &[Profile],
+) -> HashMap<&'a str, Vec<Candidate<'a>>> {
+    let all = profiles.iter().fold(RangeSet::default(), |all, p| all.union(p.executed()));
+    let first = profiles.first().map(Profile::executed);
+    let mut candidates: HashMap<&str, Vec<Candidate<'_>>> = HashMap::new();
+    for fragment in kernel.fragments.as_slice() {
+        if !kernel.movable(fragment) && !can_be_split_in_its_place(fragment) {
+            continue;
+        }
+        let file = match &fragment.origin {
+            Origin::InputSection { file, .. } if file != "vmlinux.o" => Some(file.as_ref()),
+            _ => None,
+        };
+        for id in fragment.functions() {
+            let function = kernel.program.function(id);
+            let Some(blocks) = map.function(function.range.start) else { continue };
+            let in_first =
+                first.filter(|first| blocks.iter().any(|b| first.within(b.range).next().is_some()));
+            if let Some(split) = split(blocks, in_first.unwrap_or(&all)) {
+                let size = function.range.length();
+                candidates.entry(function.name).or_default().push(Candidate { size, file, split });
+            }
+        }
+    }
+    candidates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_known_in_an_archive_and_alone() {
+        let is_in = |file: Option<&str>, object: &str| {
+            let split = Split { hot: vec![0], cold_bytes: 1 };
+            Candidate { size: 1, file, split }.is_in(object)
+        };
+        for (file, object, expected) in [
+            ("vmlinux.a:kernel/fork.o", "kernel/fork.o", true),
+            ("vmlinux.a:kernel/fork.o", "fork.o", false),
+            ("lib/lib.a:maple_tree.o", "lib/maple_tree.o", true),
+            ("lib/lib.a:maple_tree.o", "arch/x86/lib/maple_tree.o", false),
+            ("arch/x86/lib/lib.a:insn.o", "arch/x86/lib/insn.o", true),
+            ("init/version.o", "init/version.o", true),
+            ("init/version.o", "version.o", false),
+        ] {
+            assert_eq!(is_in(Some(file), object), expected, "{file} {object}");
+        }
+        assert!(is_in(None, "any.o"));
+    }
+}
