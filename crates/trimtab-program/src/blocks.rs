@@ -119,11 +119,26 @@ impl BlockMap {
         if !found {
             return Err(BlockMapError::Missing);
         }
+        Ok(map.sorted())
+    }
+
+    /// Reads the map from the bytes of one section `.llvm_bb_addr_map` of a linked file.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn from_section(bytes: &[u8]) -> Result<Self, BlockMapError> {
+        let mut map = BlockMap::default();
+        map.read(bytes)?;
+        Ok(map.sorted())
+    }
+
+    fn sorted(mut self) -> Self {
+        let map = &mut self;
         // Of functions that the linker left out the address is that of none.
         map.functions.retain(|function| function.entry != 0 && function.count > 0);
         map.functions.sort_by_key(|function| function.entry);
         map.functions.dedup_by_key(|function| function.entry);
-        Ok(map)
+        self
     }
 
     /// The blocks of the function that begins at `entry`, in the order in which the compiler wrote
@@ -259,8 +274,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<BlockMap, BlockMapError> {
-        let mut map = BlockMap::default();
-        map.read(bytes).map(|()| map)
+        BlockMap::from_section(bytes)
     }
 
     fn ranges(map: &BlockMap, entry: u64) -> Vec<(u32, u64, u64)> {

@@ -55,6 +55,7 @@ fn the_keys_that_are_promised_are_there() {
         artifacts.image_after artifacts.guest artifacts.order_file artifacts.trace \
         artifacts.html excess.alignment excess.pinned_sections excess.sharing excess.other \
         seconds.total seconds.build seconds.trace seconds.layout seconds.relink \
+        granularity split.functions split.cold_bytes \
         tracer seed page_size text.bytes.before boot.wall_seconds.after.samples \
         boot.wall_ratio.low boot.virtual_seconds.before boot.booted.attempted \
         held_out.0.ratio held_out.0.booted.succeeded page_map.before curve.step curve.after \
@@ -85,6 +86,7 @@ fn tables_fit_into_their_width_and_have_no_colour() {
         for text in [
             table::fit_kernel(&sample::fit_kernel(2048), width),
             table::fit_kernel(&sample::fit_kernel(6000), width),
+            table::fit_kernel(&sample::fit_kernel_by_blocks(2048), width),
             table::pages(&sample::pages(2048), width),
             table::check(&sample::check(), width),
             table::doctor(&sample::doctor(), width),
@@ -112,6 +114,8 @@ fn assert_golden(text: &str, name: &str) {
 #[test]
 fn the_tables() {
     assert_golden(&table::fit_kernel(&sample::fit_kernel(2048), 80), "fit-kernel.txt");
+    let by_blocks = sample::fit_kernel_by_blocks(2048);
+    assert_golden(&table::fit_kernel(&by_blocks, 80), "fit-kernel-blocks.txt");
     assert_golden(&table::pages(&sample::pages(2048), 80), "pages.txt");
     assert_golden(&table::check(&sample::check(), 80), "check.txt");
     assert_golden(&table::doctor(&sample::doctor(), 80), "doctor.txt");
@@ -131,7 +135,11 @@ fn contradictions_are_told_everywhere() {
 
 #[test]
 fn pages_need_nothing_from_outside() {
-    for text in [html::fit_kernel(&sample::fit_kernel(2048)), html::pages(&sample::pages(2048))] {
+    for text in [
+        html::fit_kernel(&sample::fit_kernel(2048)),
+        html::fit_kernel(&sample::fit_kernel_by_blocks(2048)),
+        html::pages(&sample::pages(2048)),
+    ] {
         for foreign in ["http://", "https://", "src=", "@import", "<link"] {
             assert!(!text.contains(foreign), "{foreign}");
         }

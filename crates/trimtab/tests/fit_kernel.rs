@@ -5,11 +5,11 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::{Ended, alone, fit, run, shared};
 use serde_json::Value;
-use trimtab_report::model::{FitKernel, TargetSense};
+use trimtab_report::model::{FitKernel, Granularity, TargetSense};
 
 /// What the JSON of `trimtab.fit.kernel/1` has, as JSON pointers.
 const KEYS: &[&str] = &[
@@ -65,7 +65,7 @@ const KEYS: &[&str] = &[
 ];
 
 /// Stages that are computed each time; all others are kept.
-const COMPUTED: &[&str] = &["lay out"];
+const COMPUTED: &[&str] = &["find what ran", "lay out"];
 
 /// Fits with these options, and gives the result and what it said.
 fn fitted(folder: &Path, options: &[&str]) -> (FitKernel, Value, Ended) {
@@ -86,13 +86,14 @@ fn assert_sound(fit: &FitKernel) {
     assert_eq!(fit.touched.shuffled.len(), 3);
     assert!(fit.touched.shuffled.iter().all(|pages| fit.touched.after < *pages));
     assert!(fit.minimum.executed_pages <= fit.minimum.function_pages);
+    let by_blocks = fit.granularity == Granularity::Block;
     assert!(0 < fit.functions.executed && fit.functions.executed < fit.functions.total);
     assert!(fit.coverage.names > 0.9 && fit.coverage.names <= 1.0, "{:?}", fit.coverage);
     assert!(fit.coverage.bytes > 0.9 && fit.coverage.bytes <= 1.0, "{:?}", fit.coverage);
     assert!(fit.curve_area.after < fit.curve_area.before);
     for boot in &fit.held_out {
         assert!(boot.touched_after < boot.touched_before, "{boot:?}");
-        assert!(boot.touched_after >= boot.minimum_function_pages, "{boot:?}");
+        assert!(by_blocks || boot.touched_after >= boot.minimum_function_pages, "{boot:?}");
     }
     let counted = fit.boot.instructions;
     let ratio = counted.after as f64 / counted.before as f64;
@@ -174,6 +175,50 @@ fn a_kernel_is_fitted_and_the_second_time_all_is_kept() {
         let kept = format!("trimtab: {stage} kept from an earlier run, ");
         assert!(ended.error.contains(&kept), "{stage} was done again:\n{}", ended.error);
     }
+}
+
+#[test]
+fn a_kernel_is_fitted_below_the_minimum_of_whole_functions_by_its_blocks() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--granularity", "block", "--boots", "2", "--wall-boots", "0"];
+    let (fit, json, _) = fitted(folder.path(), &options);
+    assert_sound(&fit);
+    assert_eq!(json["granularity"], "block");
+    assert!(fit.touched.after < fit.minimum.function_pages, "{:?} {:?}", fit.touched, fit.minimum);
+    assert!(fit.ratio_to_executed() < 1.25, "{:.3}", fit.ratio_to_executed());
+    assert!(fit.split.functions > 500 && fit.split.cold_bytes > 100_000, "{:?}", fit.split);
+    let over = i64::from(fit.touched.after) - i64::from(fit.minimum.executed_pages);
+    assert_eq!(fit.byte_excess.unwrap().total(), over);
+    assert!(fit.repeat.command.contains(" --granularity block "), "{}", fit.repeat.command);
+    // What the kernel puts away is said by the name of its function.
+    let lines = fs::read_to_string(&fit.artifacts.order_file).unwrap();
+    assert!(lines.lines().filter(|line| line.contains("(.text.")).count() > 500);
+
+    // Nothing but what is split is compiled a second time.
+    let build = newest_step("kernel-blocks");
+    let log = fs::read_to_string(build.join("build.log")).unwrap();
+    let lists = fs::read_to_string(build.join("include/generated/block-lists")).unwrap();
+    for line in log.lines() {
+        let Some(object) = line.strip_prefix("# CC ").map(str::trim) else { continue };
+        let always = object.starts_with("init/version");
+        assert!(always || lists.contains(&format!("block-list-{object} ")), "{object}");
+    }
+
+    let mut refused = common::fit(&shared(), &["--granularity", "block", "--tracer", "ftrace"]);
+    let ended = run(&mut refused);
+    assert_eq!(ended.code, Some(2), "{}", ended.error);
+    assert!(ended.error.contains("use --tracer plugin"), "{}", ended.error);
+}
+
+/// The newest step of this name in the work directory that the tests share.
+fn newest_step(name: &str) -> PathBuf {
+    let steps = fs::read_dir(shared().join("steps")).unwrap().map(|entry| entry.unwrap().path());
+    let named = |path: &PathBuf| {
+        let file = path.file_name().unwrap().to_str().unwrap();
+        file.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
+    };
+    steps.filter(named).max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap()).unwrap()
 }
 
 #[test]

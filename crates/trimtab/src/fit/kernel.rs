@@ -123,6 +123,9 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         refused => format!("not available in this kernel: {}", refused.join(" ")),
     };
     ended(stage, build.cached(), &refused);
+    if options.granularity == Granularity::Block {
+        can_split(options, &build)?;
+    }
 
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", &stage)?;
@@ -139,9 +142,6 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let mut scenes: Vec<(Scene, Watch, u32)> =
         traced.iter().zip(0..).map(|(scene, i)| (scene.clone(), watch, i)).collect();
     scenes.extend(plan::held_out().into_iter().map(|scene| (scene, Watch::Plugin, 0)));
-    if options.granularity == Granularity::Block {
-        can_split(options, &build)?;
-    }
     let has_ftrace = !trimtab_link::kernel::traceable(&before_kernel.program).is_empty();
     if options.tracer == Tracer::Ftrace && !has_ftrace {
         return Err(Failure::new(format!(
