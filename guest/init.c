@@ -84,6 +84,7 @@ static void open_console(void)
 		mknod("/dev/console", S_IFCHR | 0600, makedev(5, 1));
 		mknod("/dev/null", S_IFCHR | 0666, makedev(1, 3));
 		mknod("/dev/ttyS1", S_IFCHR | 0600, makedev(4, 65));
+		mknod("/dev/hvc0", S_IFCHR | 0600, makedev(229, 0));
 	}
 	console = open("/dev/console", O_RDWR | O_NOCTTY);
 	if (console < 0)
@@ -174,13 +175,17 @@ static void run(const char *name)
 	kill(-1, SIGKILL);
 }
 
-static int open_out(void)
+static int open_out(const char *device)
 {
-	int out = open("/dev/ttyS1", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	char path[80];
 	struct termios terminal;
+	int out;
 
+	snprintf(path, sizeof(path), "/dev/%s", device);
+	out = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
 	if (out < 0 || tcgetattr(out, &terminal) != 0) {
-		say("error cannot open the second serial port: %s", strerror(errno));
+		say("error cannot open %s, which leads out of the machine: %s", path,
+		    strerror(errno));
 		return -1;
 	}
 	/* Bytes as they are: no newline translation. */
@@ -212,7 +217,7 @@ int main(void)
 		int out;
 
 		mount_at("tracefs", "/sys/kernel/tracing", NULL);
-		out = open_out();
+		out = open_out(value);
 		if (out >= 0 && ftrace_send(out) == 0)
 			tcdrain(out);
 	}

@@ -17,15 +17,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Kind of machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Arch {
-    /// A 64-bit PC.
-    #[default]
-    X86_64,
-}
-
 /// What runs the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Accelerator {
@@ -56,11 +47,9 @@ impl Clock {
     pub const INSTRUCTIONS: Clock = Clock::Instructions { shift: 1 };
 }
 
-/// The machine that a guest gets.
+/// The machine that a guest gets. Its kind is that of the emulator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// Its kind.
-    pub arch: Arch,
     /// Memory in MiB; at least 64.
     pub memory_mib: u32,
     /// Number of CPUs; at least 1.
@@ -74,13 +63,7 @@ pub struct Machine {
 impl Default for Machine {
     /// 256 MiB, one CPU, TCG.
     fn default() -> Self {
-        Machine {
-            arch: Arch::X86_64,
-            memory_mib: 256,
-            cpus: 1,
-            accelerator: Accelerator::Tcg,
-            clock: Clock::Real,
-        }
+        Machine { memory_mib: 256, cpus: 1, accelerator: Accelerator::Tcg, clock: Clock::Real }
     }
 }
 
@@ -113,7 +96,7 @@ impl Default for Ftrace {
 pub struct BootRequest {
     /// The emulator.
     pub qemu: Qemu,
-    /// The kernel image: a bzImage, or a vmlinux with PVH entry.
+    /// The kernel image: a bzImage, or a vmlinux with PVH entry; for arm64 an Image or Image.gz.
     pub kernel: PathBuf,
     /// The guest's root; see [`guest::build`](crate::guest::build).
     pub initramfs: PathBuf,
@@ -231,7 +214,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
         .map_err(|source| BootError::File { path: request.folder.clone(), source })?;
 
     let job = Job::new("booting the guest", request.qemu.program())
-        .package("qemu-system-x86")
+        .package(request.qemu.arch().qemu_package())
         .args(command::arguments(request, &traces))
         .log(&console)
         .limit(request.limit)
@@ -285,7 +268,8 @@ fn prepare(folder: &Path, traces: &Traces) -> io::Result<()> {
 /// If trimtab is asked to end, or the kernel or the guest is missing.
 pub fn accelerator_that_works(request: &BootRequest) -> Result<Accelerator, BootError> {
     check(request)?;
-    if File::options().read(true).write(true).open("/dev/kvm").is_err() {
+    let foreign = !request.qemu.arch().is_here();
+    if foreign || File::options().read(true).write(true).open("/dev/kvm").is_err() {
         return Ok(Accelerator::Tcg);
     }
     let mut probe = request.clone();
@@ -314,6 +298,8 @@ fn check(request: &BootRequest) -> Result<(), BootError> {
         Some("less than 64 MiB of memory")
     } else if machine.cpus == 0 {
         Some("no CPU")
+    } else if kvm && !request.qemu.arch().is_here() {
+        Some("KVM and another architecture than this machine's, which only TCG can do")
     } else if kvm && machine.clock != Clock::Real {
         Some("KVM and icount, which only TCG can do")
     } else if kvm && request.tracers.plugin.is_some() {
@@ -364,7 +350,8 @@ fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report,
             Ok(None) => break,
             Err(ProcessError::TimeLimit { .. }) if console.ending => break,
             Err(ProcessError::TimeLimit { limit, tail, .. }) if !console.panicked => {
-                return Err(BootError::Hung { limit, tail: without_qemu(tail) });
+                let argument = request.qemu.arch().early_messages();
+                return Err(BootError::Hung { limit, tail: without_qemu(tail), argument });
             }
             // A kernel that panics and then hangs has panicked.
             Err(ProcessError::TimeLimit { .. }) => break,

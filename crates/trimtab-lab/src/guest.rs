@@ -2,14 +2,14 @@
 //!
 //! The same inputs give the same bytes.
 
+pub mod busybox;
 mod cpio;
 
+use crate::arch::Arch;
 use crate::compile::{CompileError, compile};
+use crate::process::ProcessError;
 use cpio::Archive;
 use flate2::{Compression, GzBuilder};
-use object::elf::{EM_X86_64, FileHeader64, PT_INTERP};
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, read};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -63,15 +63,34 @@ pub enum GuestError {
     },
     /// The busybox is not one that can run alone.
     #[error(
-        "the guest's busybox {} {found}; expected a statically linked x86-64 program: \
-         install the package `busybox-static`",
-        path.display()
+        "the guest's busybox {} {found}; expected a statically linked {} program, such as the one \
+         in the package `busybox-static`",
+        path.display(), arch.name()
     )]
     Busybox {
         /// The file.
         path: PathBuf,
+        /// What it has to run on.
+        arch: Arch,
         /// What is wrong with it.
         found: &'static str,
+    },
+    /// A busybox for another architecture could not be had.
+    #[error(
+        "cannot get a busybox for {}; give a statically linked one with --busybox FILE: {source}",
+        arch.name()
+    )]
+    Package {
+        /// What it has to run on.
+        arch: Arch,
+        /// What went wrong.
+        source: ProcessError,
+    },
+    /// There is no busybox in the package that should have it.
+    #[error("the package {} holds no bin/busybox; give one with --busybox FILE", package.display())]
+    EmptyPackage {
+        /// The package's file.
+        package: PathBuf,
     },
     /// A workload's name cannot stand on a kernel command line.
     #[error(
@@ -109,12 +128,13 @@ pub fn init_sources() -> &'static [(&'static str, &'static str)] {
     &INIT
 }
 
-/// Builds our init with `cc`, packs it with the program `busybox` and the `workloads` as
+/// Builds our init for `arch` with the compiler `cc` of its programs, packs it with the program `busybox` and the `workloads` as
 /// `guest.cpio.gz` in `folder`, and returns its path.
 ///
 /// # Errors
 /// As [`build_init`] and [`pack`], and if a file cannot be read or written.
 pub fn build(
+    arch: Arch,
     cc: &Path,
     busybox: &Path,
     workloads: &[Workload],
@@ -124,8 +144,11 @@ pub fn build(
     let init = build_init(cc, folder)?;
     let init = fs::read(&init).map_err(|source| file_error(&init, source))?;
     let program = fs::read(busybox).map_err(|source| file_error(busybox, source))?;
-    check_busybox(&program)
-        .map_err(|found| GuestError::Busybox { path: busybox.to_owned(), found })?;
+    busybox::check(&program, arch).map_err(|found| GuestError::Busybox {
+        path: busybox.to_owned(),
+        arch,
+        found,
+    })?;
     let image = pack(&init, &program, workloads)?;
 
     let path = folder.join("guest.cpio.gz");
@@ -169,21 +192,6 @@ pub fn pack(init: &[u8], busybox: &[u8], workloads: &[Workload]) -> Result<Vec<u
     compressed.map_err(|source| GuestError::File { path: "guest.cpio.gz".into(), source })
 }
 
-/// Says what keeps this program from running in a guest that has nothing else.
-fn check_busybox(program: &[u8]) -> Result<(), &'static str> {
-    const NOT_ELF: &str = "is not a 64-bit ELF program";
-    let header = FileHeader64::<Endianness>::parse(program).map_err(|_: read::Error| NOT_ELF)?;
-    let endian = header.endian().map_err(|_| NOT_ELF)?;
-    if header.e_machine(endian) != EM_X86_64 {
-        return Err("is for another machine");
-    }
-    let segments = header.program_headers(endian, program).map_err(|_| NOT_ELF)?;
-    if segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP) {
-        return Err("is dynamically linked");
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -202,20 +210,19 @@ mod tests {
         let first = fs::read(build_init(Path::new("cc"), folder.path()).unwrap()).unwrap();
         let second = build_init(Path::new("cc"), &folder.path().join("deeper")).unwrap();
         assert_eq!(first, fs::read(second).unwrap());
-        assert_eq!(check_busybox(&first), Ok(()), "it is static");
+        assert_eq!(busybox::check(&first, Arch::X86_64), Ok(()), "it is static");
     }
 
     #[test]
-    fn a_busybox_that_cannot_run_alone_is_refused() {
-        let this_test = fs::read(std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(check_busybox(&this_test), Err("is dynamically linked"));
-        assert_eq!(check_busybox(b"#!/bin/sh"), Err("is not a 64-bit ELF program"));
-        assert_eq!(check_busybox(&this_test[..70]), Err("is not a 64-bit ELF program"));
-
+    fn a_busybox_that_cannot_run_in_the_guest_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let missing = folder.path().join("busybox");
-        let error = build(Path::new("cc"), &missing, &[], folder.path()).unwrap_err().to_string();
-        assert!(error.contains(&missing.display().to_string()), "{error}");
+        let path = folder.path().join("busybox");
+        let fails = || {
+            build(Arch::X86_64, Path::new("cc"), &path, &[], folder.path()).unwrap_err().to_string()
+        };
+        assert!(fails().contains(&path.display().to_string()));
+        fs::write(&path, "#!/bin/sh").unwrap();
+        assert!(fails().contains("expected a statically linked x86_64 program"), "{}", fails());
     }
 
     #[test]

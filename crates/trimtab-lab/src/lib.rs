@@ -1,5 +1,6 @@
 //! The only place that runs things.
 
+mod arch;
 pub mod boot;
 pub mod cache;
 pub mod compile;
@@ -14,3 +15,5 @@ pub mod store;
 mod testing;
 pub mod tools;
 pub mod workdir;
+
+pub use arch::Arch;

@@ -1,5 +1,6 @@
 //! Finds out what a QEMU can do.
 
+use crate::arch::Arch;
 use crate::process::{Job, ProcessError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Qemu {
     program: PathBuf,
+    arch: Arch,
     version: (u32, u32),
     plugins: bool,
 }
@@ -33,24 +35,28 @@ pub enum QemuError {
     },
     /// It is too old.
     #[error(
-        "`{}` is QEMU {}.{}; expected 7.2 or newer: install a newer package `qemu-system-x86`",
+        "`{}` is QEMU {}.{}; expected 7.2 or newer: install a newer package `{package}`",
         program.display(), version.0, version.1
     )]
     TooOld {
         /// The program.
         program: PathBuf,
+        /// The Debian package that holds it.
+        package: &'static str,
         /// Its version.
         version: (u32, u32),
     },
     /// It has no plugins.
     #[error(
         "`{}` was built without plugins, which tracing needs; expected one built with \
-         `--enable-plugins`, as Debian's package `qemu-system-x86` is",
+         `--enable-plugins`, as Debian's package `{package}` is",
         program.display()
     )]
     NoPlugins {
         /// The program.
         program: PathBuf,
+        /// The Debian package that holds it.
+        package: &'static str,
     },
     /// Its plugin interface is newer than ours.
     #[error(
@@ -72,14 +78,16 @@ impl Qemu {
     /// First version that refuses plugins of interface version 1.
     const NEW_PLUGIN_INTERFACE: (u32, u32) = (9, 0);
 
-    /// Asks the emulator `program` (a path, or a name to look for in `PATH`) what it is.
+    /// Asks the emulator `program` (a path, or a name to look for in `PATH`) for machines of the kind
+    /// `arch` what it is.
     ///
     /// # Errors
     /// If it is not there, does not run, or is too old.
-    pub fn probe(program: &Path) -> Result<Self, QemuError> {
+    pub fn probe(program: &Path, arch: Arch) -> Result<Self, QemuError> {
+        let package = arch.qemu_package();
         let ask = |argument: &str| {
             Job::new("asking QEMU what it can do", program)
-                .package("qemu-system-x86")
+                .package(package)
                 .arg(argument)
                 .limit(Duration::from_secs(20))
                 .run_captured()
@@ -90,10 +98,15 @@ impl Qemu {
             found: text.lines().next().unwrap_or_default().chars().take(80).collect(),
         })?;
         if version < Self::OLDEST {
-            return Err(QemuError::TooOld { program: program.to_owned(), version });
+            return Err(QemuError::TooOld { program: program.to_owned(), package, version });
         }
         let plugins = ask("--help")?.lines().any(|line| line.starts_with("-plugin "));
-        Ok(Qemu { program: program.to_owned(), version, plugins })
+        Ok(Qemu { program: program.to_owned(), arch, version, plugins })
+    }
+
+    /// The kind of machine that it imitates.
+    pub fn arch(&self) -> Arch {
+        self.arch
     }
 
     /// The program.
@@ -113,7 +126,7 @@ impl Qemu {
     pub fn require_plugins(&self) -> Result<(), QemuError> {
         let program = self.program.clone();
         if !self.plugins {
-            Err(QemuError::NoPlugins { program })
+            Err(QemuError::NoPlugins { program, package: self.arch.qemu_package() })
         } else if self.version >= Self::NEW_PLUGIN_INTERFACE {
             Err(QemuError::PluginInterface { program, version: self.version })
         } else {
@@ -145,7 +158,7 @@ mod tests {
 
     fn probe(version: &str, help: &str) -> Result<Qemu, QemuError> {
         let (_folder, path) = fake(version, help);
-        Qemu::probe(&path)
+        Qemu::probe(&path, Arch::X86_64)
     }
 
     #[test]
@@ -170,8 +183,10 @@ mod tests {
         assert!(error.contains("is QEMU 6.2; expected 7.2 or newer"), "{error}");
         let error = probe("hello", "").unwrap_err().to_string();
         assert!(error.contains("says \"hello\""), "{error}");
-        let error = Qemu::probe(Path::new("/no/qemu")).unwrap_err().to_string();
+        let error = Qemu::probe(Path::new("/no/qemu"), Arch::X86_64).unwrap_err().to_string();
         assert!(error.contains("install the package `qemu-system-x86`"), "{error}");
+        let error = Qemu::probe(Path::new("/no/qemu"), Arch::Arm64).unwrap_err().to_string();
+        assert!(error.contains("install the package `qemu-system-arm`"), "{error}");
 
         let plain = probe("QEMU emulator version 7.2.0", "-device driver").unwrap();
         assert!(matches!(plain.require_plugins(), Err(QemuError::NoPlugins { .. })));

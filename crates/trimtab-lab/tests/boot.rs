@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use trimtab_lab::boot::{Accelerator, Boot, BootError, BootRequest, Clock, Ftrace, boot};
 use trimtab_lab::guest::{self, Workload};
 use trimtab_lab::kernel::{Build, Configuration, Source, Toolchain};
-use trimtab_lab::plugin;
 use trimtab_lab::qemu::Qemu;
 use trimtab_lab::tools::{self, ToolError};
 use trimtab_lab::workdir::WorkDir;
+use trimtab_lab::{Arch, plugin};
 use trimtab_profile::Place;
 
 /// What all boots share; made once.
@@ -31,7 +31,7 @@ fn kernel() -> PathBuf {
     let path = std::env::var_os("TRIMTAB_TEST_WORK").map_or_else(fallback, PathBuf::from);
     let work = WorkDir::open(&path).unwrap();
     let source = Source::find(None).unwrap().unpack(&work).unwrap();
-    let configuration = Configuration::named("tiny").unwrap();
+    let configuration = Configuration::named("tiny", Arch::X86_64).unwrap();
     let toolchain = Toolchain::Clang(tool(tools::llvm()));
     let build = Build::configure(&work, &source, &configuration, &toolchain).unwrap();
     build.link("", |_| ()).unwrap().image
@@ -60,9 +60,10 @@ fn lab() -> &'static Lab {
         let busybox = tool(tools::find("busybox")).path;
         Lab {
             kernel: kernel(),
-            initramfs: guest::build(&cc, &busybox, &workloads, folder.path()).unwrap(),
+            initramfs: guest::build(Arch::X86_64, &cc, &busybox, &workloads, folder.path())
+                .unwrap(),
             plugin: plugin::build(&cc, folder.path()).unwrap(),
-            qemu: Qemu::probe(&tool(tools::find("qemu")).path).unwrap(),
+            qemu: Qemu::probe(&tool(tools::find("qemu")).path, Arch::X86_64).unwrap(),
             folder,
         }
     })

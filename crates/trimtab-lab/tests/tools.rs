@@ -62,6 +62,14 @@ fn a_missing_tool_is_named_with_the_command_that_installs_it() {
 }
 
 #[test]
+fn the_tools_of_another_architecture_are_in_other_packages() {
+    let install = |name: &str| Machine::new().find(name).unwrap_err().install().unwrap();
+    assert!(install("qemu-arm64").ends_with(" qemu-system-arm"), "{}", install("qemu-arm64"));
+    let both = " gcc-aarch64-linux-gnu libc6-dev-arm64-cross";
+    assert!(install("gcc-arm64").ends_with(both), "{}", install("gcc-arm64"));
+}
+
+#[test]
 fn a_wrong_version_says_what_was_found_and_expected() {
     let machine = Machine::new().has("usr/bin/qemu-system-x86_64", "QEMU emulator version 5.2.0");
     let message = machine.find("qemu").unwrap_err().to_string();

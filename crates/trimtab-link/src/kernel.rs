@@ -4,7 +4,7 @@ use trimtab_program::{Fragment, Origin, Program, Range};
 
 /// Pairs of symbols between which the kernel expects certain code and nothing else, with what they
 /// are for. A layout must neither move code across them nor lose them.
-pub const BOUNDED: [(&str, &str, &str); 9] = [
+pub const BOUNDED: [(&str, &str, &str); 15] = [
     ("__noinstr_text_start", "__noinstr_text_end", "code that must not be instrumented"),
     ("__cpuidle_text_start", "__cpuidle_text_end", "idle loops, told apart in backtraces"),
     ("__sched_text_start", "__sched_text_end", "scheduler code, skipped by get_wchan"),
@@ -14,11 +14,22 @@ pub const BOUNDED: [(&str, &str, &str); 9] = [
     ("__irqentry_text_start", "__irqentry_text_end", "interrupt entry code"),
     ("__softirqentry_text_start", "__softirqentry_text_end", "softirq entry code"),
     ("__static_call_text_start", "__static_call_text_end", "static call trampolines"),
+    // arm64's. Each but the second must also fit one page or a few, which its linker script asserts.
+    (
+        "__hyp_idmap_text_start",
+        "__hyp_idmap_text_end",
+        "KVM's code that runs at physical addresses",
+    ),
+    ("__hyp_text_start", "__hyp_text_end", "code that KVM maps at EL2"),
+    ("__idmap_text_start", "__idmap_text_end", "code that runs at physical addresses"),
+    ("__entry_tramp_text_start", "__entry_tramp_text_end", "vectors that user page tables map"),
+    ("__hibernate_exit_text_start", "__hibernate_exit_text_end", "code copied to resume from disk"),
+    ("__relocate_new_kernel_start", "__relocate_new_kernel_end", "code copied to start a kernel"),
 ];
 
 /// Single symbols that must stay at the same address or alignment: the text's bounds, and the
 /// return thunks whose exact address bits mitigate a processor fault.
-pub const FIXED: [(&str, Fixed); 8] = [
+pub const FIXED: [(&str, Fixed); 9] = [
     ("_text", Fixed::SameAddress),
     ("_stext", Fixed::SameAddress),
     ("_etext", Fixed::Present),
@@ -27,6 +38,8 @@ pub const FIXED: [(&str, Fixed); 8] = [
     ("retbleed_return_thunk", Fixed::LowBits(6)),
     ("srso_safe_ret", Fixed::LowBits(6)),
     ("its_return_thunk", Fixed::LowBits(6)),
+    // arm64: the processor takes the address of the exception vectors in units of 2 KiB.
+    ("vectors", Fixed::LowBits(11)),
 ];
 
 /// What must hold of a symbol in [`FIXED`], where the kernel has it at all.
@@ -47,6 +60,9 @@ pub enum Pin {
     Section,
     /// It lies between boundary symbols.
     Bounds,
+    /// It comes from no file: the linker makes it as it places the rest, such as what lld puts
+    /// behind code that a fault of some Arm processors would hit.
+    Linker,
 }
 
 /// The input sections that the kernel's linker script takes into the ordinary text, and that an
@@ -80,10 +96,13 @@ pub fn bounded_ranges(program: &Program<'_>) -> Vec<Range> {
 
 /// Whether, and why, `fragment` must stay where it is. `bounded` comes from [`bounded_ranges`].
 pub fn pinned(fragment: &Fragment<'_>, bounded: &[Range]) -> Option<Pin> {
-    if let Origin::InputSection { section, .. } = &fragment.origin
-        && !is_ordinary(section)
-    {
-        return Some(Pin::Section);
+    if let Origin::InputSection { file, section } = &fragment.origin {
+        if file == "<internal>" {
+            return Some(Pin::Linker);
+        }
+        if !is_ordinary(section) {
+            return Some(Pin::Section);
+        }
     }
     bounded.iter().any(|range| range.contains(fragment.range.start)).then_some(Pin::Bounds)
 }
@@ -93,8 +112,9 @@ pub fn is_kernel(program: &Program<'_>) -> bool {
     ["_stext", "_etext", "__sched_text_start"].iter().all(|name| program.address_of(name).is_some())
 }
 
-/// Addresses that the kernel's function tracer can patch, ascending: its own table of calls to
-/// `__fentry__`, which lie in a function's first bytes. Empty for kernels without that tracer.
+/// Addresses that the kernel's function tracer can patch, ascending: its own table of the places of
+/// its calls. See [`is_traceable`]. Empty for kernels without that tracer, and where the table is
+/// filled only as the kernel relocates itself.
 pub fn traceable(program: &Program<'_>) -> Vec<u64> {
     let bounds = program
         .address_of("__start_mcount_loc")
@@ -102,14 +122,43 @@ pub fn traceable(program: &Program<'_>) -> Vec<u64> {
         .map(|(start, end)| Range { start, end });
     let Some(bytes) = bounds.and_then(|range| program.bytes(range)) else { return Vec::new() };
     let (words, _) = bytes.as_chunks::<8>();
-    let mut addresses: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let mut addresses: Vec<u64> = words
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .filter(|address| *address != 0)
+        .collect();
     addresses.sort_unstable();
     addresses
+}
+
+/// Bytes that the tracer keeps in front of a function on arm64
+/// (`CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS`): its table then names where they begin.
+const BEFORE_FUNCTION: u64 = 8;
+
+/// Whether the function at `range` is among those that [`traceable`] gives places of.
+pub fn is_traceable(traceable: &[u64], range: Range) -> bool {
+    let start = range.start.saturating_sub(BEFORE_FUNCTION);
+    let first = traceable.partition_point(|address| *address < start);
+    traceable.get(first).is_some_and(|address| *address < range.end)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_is_traceable_by_a_place_in_it_or_right_before_it() {
+        let traceable = [0x1000, 0x1018, 0x1044];
+        for (start, end, expected) in [
+            (0x1000, 0x1010, true),
+            (0x1020, 0x1040, true),
+            (0x1040, 0x1050, true),
+            (0x1010, 0x1014, false),
+            (0x1050, 0x1060, false),
+        ] {
+            assert_eq!(is_traceable(&traceable, Range { start, end }), expected, "{start:#x}");
+        }
+    }
 
     #[test]
     fn tells_ordinary_text_from_what_the_kernel_pins() {

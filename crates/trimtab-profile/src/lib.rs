@@ -5,6 +5,7 @@
 //! could not find ([`Coverage`]), and so catches the trace of another build.
 
 mod coverage;
+mod early;
 mod profile;
 pub mod read;
 mod trace;

@@ -1,4 +1,5 @@
 use crate::coverage::Coverage;
+use crate::early::Early;
 use crate::trace::{Event, NameId, Place, Trace};
 use std::collections::{HashMap, HashSet};
 use trimtab_program::{FunctionId, Program, Range, RangeSet};
@@ -124,7 +125,7 @@ struct Resolver<'a, 'data> {
     precision: Precision,
     /// The object whose events count, where the trace holds several.
     object: Option<Option<NameId>>,
-    /// Linked minus physical address, while the machine still runs at physical addresses.
+    /// While the machine still runs at physical addresses.
     early: Option<Early>,
     position: Vec<Option<u32>>,
     functions: Vec<Executed>,
@@ -133,11 +134,6 @@ struct Resolver<'a, 'data> {
     missing: HashSet<String>,
     misplaced: u64,
     coverage: Coverage,
-}
-
-/// Boot code before paging: between the kernel's physical entry and the first linked address.
-struct Early {
-    entered: bool,
 }
 
 /// How it is known that an event is in a function.
@@ -154,13 +150,12 @@ enum Evidence {
 impl<'a, 'data> Resolver<'a, 'data> {
     fn new(trace: &'a Trace, program: &'a Program<'data>) -> Self {
         let blocks = trace.events().iter().any(|e| matches!(e.place, Place::Block { .. }));
-        let physical = program.segments().iter().any(|s| s.physical != s.range.start);
         Resolver {
             trace,
             program,
             precision: if blocks { Precision::Blocks } else { Precision::Functions },
             object: choose_object(trace, program),
-            early: physical.then_some(Early { entered: false }),
+            early: Early::of(program, trace),
             position: vec![None; program.functions().len()],
             functions: Vec::new(),
             blocks: Vec::new(),
@@ -235,18 +230,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
             self.early = None;
             return address;
         }
-        early.entered |= address == self.program.entry();
-        if !early.entered {
-            return address;
-        }
-        self.program
-            .segments()
-            .iter()
-            .find_map(|segment| {
-                let offset = address.checked_sub(segment.physical)?;
-                (offset < segment.range.length()).then(|| segment.range.start + offset)
-            })
-            .unwrap_or(address)
+        early.linked(address)
     }
 
     fn add_name(&mut self, name: &str, count: u64) {

@@ -208,6 +208,44 @@ fn early_boot_code_is_found_where_it_is_linked() {
 }
 
 #[test]
+fn early_boot_code_of_an_arm_kernel_is_found_wherever_it_was_loaded() {
+    // Its file does not say where: physical and linked addresses are the same there.
+    let bytes = Elf::new()
+        .machine(object::elf::EM_AARCH64)
+        .entry(BASE)
+        .segment(BASE, BASE, 0x1000)
+        .text(".text", BASE, 0x1000)
+        .function("_head", BASE, 0x40)
+        .function("primary_entry", BASE + 0x200, 0x40)
+        .function("start_kernel", BASE + 0x300, 0x40)
+        .build();
+    let program = Program::parse(&bytes).unwrap();
+    for loaded in [0x4020_0000, 0x8_8000_0000] {
+        let trace = blocks(&[
+            // QEMU's own first steps, and a jump that is not the kernel's.
+            (0x4000_0000, 40),
+            (loaded - 0x20_0000, 4),
+            (loaded, 8),
+            (loaded + 0x200, 4),
+            // Another processor's firmware or data are no code of it.
+            (loaded + 0x2000, 4),
+            (BASE + 0x300, 4),
+            // A user program, when paging is on.
+            (loaded + 0x300, 4),
+        ]);
+        let profile = Profile::resolve(&trace, &program);
+        let expected = [("_head", 1), ("primary_entry", 1), ("start_kernel", 1)];
+        assert_eq!(names(&profile, &program), expected, "{loaded:#x}");
+        assert_eq!(profile.coverage().outside, 4);
+    }
+    // Not loaded as the protocol says: then nothing is known of it.
+    let odd = 0x4020_1000;
+    let trace = blocks(&[(odd, 8), (odd + 0x200, 4), (BASE + 0x300, 4)]);
+    let profile = Profile::resolve(&trace, &program);
+    assert_eq!(names(&profile, &program), [("start_kernel", 1)]);
+}
+
+#[test]
 fn padding_and_unknown_code_is_lost() {
     let bytes = kernel();
     let program = Program::parse(&bytes).unwrap();

@@ -21,6 +21,7 @@ impl<'data> Program<'data> {
     /// Whatever [`ReadError`] lists. Never panics, whatever the bytes are.
     pub fn parse(data: &'data [u8]) -> Result<Self, ReadError> {
         let header = check_header(data)?;
+        let machine = machine(header)?;
         let damaged = |what: &str| ReadError::Damaged { what: what.to_owned(), size: data.len() };
         let endian = LittleEndian;
 
@@ -76,7 +77,7 @@ impl<'data> Program<'data> {
             let name =
                 symbol.name(endian, table.strings()).map_err(|_| damaged("a symbol's name"))?;
             let Ok(name) = std::str::from_utf8(name) else { continue };
-            if name.is_empty() {
+            if name.is_empty() || (machine == Machine::Aarch64 && is_mapping(name)) {
                 continue;
             }
             // Absolute symbols have no section, and files with very many sections keep the index
@@ -104,7 +105,7 @@ impl<'data> Program<'data> {
 
         Ok(Program {
             data,
-            machine: machine(header)?,
+            machine,
             kind: kind(header)?,
             entry: header.e_entry(endian),
             build_id,
@@ -168,6 +169,12 @@ fn find_build_id<'data>(
         }
     }
     None
+}
+
+/// Mapping symbols say where code (`$x`) and data (`$d`) begin, with any ending behind a dot; they
+/// name nothing. ELF for the Arm 64-bit Architecture, section 5.5.4.
+fn is_mapping(name: &str) -> bool {
+    matches!(name.as_bytes(), [b'$', b'x' | b'd'] | [b'$', b'x' | b'd', b'.', ..])
 }
 
 /// Functions are `STT_FUNC`; the kernel's assembly marks code that is not called as a function

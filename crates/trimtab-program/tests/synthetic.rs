@@ -93,6 +93,23 @@ fn other_files_are_refused_with_what_was_found() {
 }
 
 #[test]
+fn mapping_symbols_of_arm_name_nothing() {
+    // Some assemblers give them sizes, and labels of the same form are names elsewhere.
+    let elf = Elf::new()
+        .text(".text", BASE, 0x100)
+        .symbol("$x", BASE, 0x10, elf::STT_NOTYPE, elf::STB_LOCAL)
+        .function("first", BASE, 0x20)
+        .symbol("$d.7", BASE + 0x40, 0x10, elf::STT_NOTYPE, elf::STB_LOCAL)
+        .symbol("$xyz", BASE + 0x60, 0x10, elf::STT_NOTYPE, elf::STB_LOCAL);
+    let arm = elf.clone().machine(elf::EM_AARCH64);
+    expect(&arm, &[("first", 0, 0x20), ("$xyz", 0x60, 0x70)]);
+    let bytes = arm.build();
+    let program = Program::parse(&bytes).unwrap();
+    assert_eq!((program.address_of("$x"), program.address_of("$d.7")), (None, None));
+    expect(&elf, &[("first", 0, 0x20), ("$d.7", 0x40, 0x50), ("$xyz", 0x60, 0x70)]);
+}
+
+#[test]
 fn an_alias_is_a_further_name() {
     let elf = Elf::new()
         .text(".text", BASE, 0x100)

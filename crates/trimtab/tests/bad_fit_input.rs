@@ -98,7 +98,7 @@ fn options_that_name_nothing() {
 
     let ended = run(&mut fit(&work, &["--arch", "vax"]));
     assert_eq!(ended.code, Some(2));
-    assert!(ended.error.contains("[possible values: x86_64]"), "{}", ended.error);
+    assert!(ended.error.contains("[possible values: x86_64, arm64]"), "{}", ended.error);
 
     for option in ["--json", "--html"] {
         let (code, said) = fails(&work, &[option, "/none/fit"]);
@@ -163,6 +163,23 @@ fn a_tool_that_is_missing() {
         );
     }
     assert!(!work.exists(), "all of it is said before anything is done");
+}
+
+#[test]
+fn a_tool_of_another_architecture_that_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work");
+    // Neither is the emulator of PCs needed then, nor a busybox for them.
+    let path = path_without(
+        folder.path(),
+        &["qemu-system-aarch64", "qemu-system-x86_64", "busybox", "aarch64-linux-gnu-gcc"],
+    );
+    let ended = run(fit(&work, &["--arch", "arm64"]).env("PATH", path));
+    assert_eq!(ended.code, Some(1), "{}", ended.error);
+    let expected = "trimtab: qemu-arm64 is missing: looked for qemu-system-aarch64";
+    assert_eq!(message(&ended), expected);
+    assert!(ended.error.ends_with(" --no-install-recommends qemu-system-arm\n"), "{}", ended.error);
+    assert!(!work.exists(), "it is said before anything is done");
 }
 
 #[test]

@@ -6,8 +6,9 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use common::{Ended, alone, fit, run, shared};
+use common::{Ended, PROGRAM, alone, fit, run, shared};
 use serde_json::Value;
 use trimtab_report::model::{FitKernel, Granularity, TargetSense};
 
@@ -240,6 +241,34 @@ fn a_kernel_is_fitted_by_what_its_function_tracer_saw() {
     let events = trace.lines().filter(|line| !line.starts_with('#')).count() as u64;
     assert!(events >= seen.functions_ftrace, "{events} {seen:?}");
     assert!(fit.repeat.command.contains(" --tracer ftrace "), "{}", fit.repeat.command);
+}
+
+#[test]
+#[ignore = "builds another kernel; run: cargo test --test fit_kernel -- --ignored for_arm64"]
+fn a_kernel_is_fitted_for_arm64() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--arch", "arm64", "--boots", "3", "--wall-boots", "0"];
+    let (fit, ..) = fitted(folder.path(), &options);
+    assert_sound(&fit);
+    assert_eq!(fit.kernel.arch, "aarch64");
+    assert!(fit.artifacts.image_after.ends_with("/Image.gz"), "{}", fit.artifacts.image_after);
+    assert!(fit.ratio_to_minimum() <= 1.10, "{:.3}", fit.ratio_to_minimum());
+    assert!(fit.repeat.command.contains(" --arch arm64 "), "{}", fit.repeat.command);
+    for tool in ["qemu-arm64", "gcc-arm64", "busybox", "llvm"] {
+        assert!(fit.repeat.tool_versions.contains_key(tool), "{:?}", fit.repeat.tool_versions);
+    }
+
+    // The image alone says what it is for.
+    let trace = folder.path().join("boot.trace");
+    let ended = run(Command::new(PROGRAM)
+        .args(["trace", "--kernel", &fit.artifacts.image_after])
+        .args(["--vmlinux", &fit.artifacts.vmlinux_after, "-o", trace.to_str().unwrap()]));
+    assert_eq!(ended.code, Some(0), "{}", ended.error);
+    // From where the kernel was loaded on, and from its first function on where it is linked.
+    let trace = fs::read_to_string(trace).unwrap();
+    assert!(trace.contains("\n40200000 "), "the image is entered");
+    assert!(trace.contains(" start_kernel+0x0\n"), "it goes on at its own addresses");
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Machine {
 
 const ALL: &str = "gcc libc6-dev binutils make flex bison bc cpio xz-utils lz4 zstd libelf-dev \
     libssl-dev kmod rsync patch perl python3 git qemu-system-x86 busybox-static linux-source-6.12 \
-    chromium g++ linux-source-6.1 clang-22 lld-22 llvm-22";
+    qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross chromium g++ linux-source-6.1 clang-22 lld-22 llvm-22";
 
 #[test]
 fn with_all_there_nothing_is_done() {
@@ -104,6 +104,24 @@ fn root_installs_what_is_missing_and_only_that() {
         "{log}"
     );
     assert!(lines[1].contains("DPkg::Lock::Timeout="), "{log}");
+}
+
+#[test]
+fn another_architecture_is_asked_for_by_name() {
+    let installed = ALL.replace(" qemu-system-arm", "").replace(" chromium", "");
+    let machine = Machine::debian(1000, &installed, 22);
+    let command = |packages| {
+        format!("apt-get update && apt-get install --yes --no-install-recommends {packages}\n")
+    };
+    for (purpose, packages) in
+        [("test", "chromium"), ("arm64", "qemu-system-arm"), ("all", "qemu-system-arm chromium")]
+    {
+        let (code, said, _) = machine.setup(&["--for", purpose]);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(&command(packages)), "{said}");
+    }
+    let (code, said, _) = machine.setup(&["--for", "demo"]);
+    assert_eq!(code, 0, "{said}");
 }
 
 #[test]

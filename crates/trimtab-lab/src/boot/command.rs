@@ -1,28 +1,37 @@
 //! QEMU's command line for a boot.
 
-use super::{Accelerator, Arch, BootRequest, Clock, Traces};
+use super::{Accelerator, BootRequest, Clock, Traces};
+use crate::arch::Arch;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// Addresses from here on are the kernel's half of the address space.
-fn kernel_half(arch: Arch) -> u64 {
+/// QEMU's name of the machine.
+fn board(arch: Arch) -> &'static str {
     match arch {
-        Arch::X86_64 => 0xffff_8000_0000_0000,
+        Arch::X86_64 => "pc",
+        Arch::Arm64 => "virt",
+    }
+}
+
+/// QEMU's name of the processor that it imitates.
+fn processor(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "qemu64",
+        Arch::Arm64 => "cortex-a57",
     }
 }
 
 /// The arguments of a boot whose tracers write to `traces`.
 pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString> {
     let machine = &request.machine;
+    let arch = request.qemu.arch();
     let mut line = Line(Vec::new());
     // Nothing but what is asked for: each device costs boot time and changes what is traced.
     line.add("-no-user-config").add("-nodefaults").add("-no-reboot");
     line.add("-display").add("none").add("-nic").add("none");
-    match machine.arch {
-        Arch::X86_64 => line.add("-machine").add("pc"),
-    };
+    line.add("-machine").add(board(arch));
     match machine.accelerator {
-        Accelerator::Tcg => line.add("-accel").add("tcg").add("-cpu").add("qemu64"),
+        Accelerator::Tcg => line.add("-accel").add("tcg").add("-cpu").add(processor(arch)),
         Accelerator::Kvm => line.add("-accel").add("kvm").add("-cpu").add("host"),
     };
     let buffers = match request.tracers.ftrace {
@@ -42,7 +51,14 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
     line.add("-chardev").add("stdio,id=console,signal=off").add("-serial").add("chardev:console");
     if request.tracers.ftrace.is_some() {
         let device = joined([OsStr::new("file,id=out,path="), &escaped(&traces.ftrace)]);
-        line.add("-chardev").add(device).add("-serial").add("chardev:out");
+        line.add("-chardev").add(device);
+        match arch {
+            Arch::X86_64 => line.add("-serial").add("chardev:out"),
+            Arch::Arm64 => {
+                line.add("-device").add("virtio-serial-device");
+                line.add("-device").add("virtconsole,chardev=out")
+            }
+        };
     }
     if let Some(library) = &request.tracers.plugin {
         line.add("-plugin").add(joined([
@@ -50,16 +66,15 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
             &escaped(library),
             OsStr::new(",out="),
             &escaped(&traces.plugin),
-            OsStr::new(&format!(",min={:x}", kernel_half(machine.arch))),
+            OsStr::new(&format!(",min={:x}", arch.kernel_half())),
         ]));
     }
     line.0
 }
 
 fn kernel_arguments(request: &BootRequest) -> String {
-    let mut words: Vec<String> = match request.machine.arch {
-        Arch::X86_64 => vec!["console=ttyS0".into()],
-    };
+    let arch = request.qemu.arch();
+    let mut words = vec![format!("console={}", arch.console())];
     // A panic or an oops ends the machine at once. Without nokaslr, addresses would mean nothing.
     words.extend(["panic=-1", "oops=panic", "nokaslr", "rdinit=/init"].map(String::from));
     if let Some(workload) = &request.workload {
@@ -71,7 +86,7 @@ fn kernel_arguments(request: &BootRequest) -> String {
             // The clocks of two CPUs may differ, and their events are merged by time.
             words.push("trace_clock=global".into());
         }
-        words.push("trimtab.ftrace=1".into());
+        words.push(format!("trimtab.ftrace={}", arch.outlet()));
     }
     words.extend(request.arguments.iter().cloned());
     words.join(" ")

@@ -55,9 +55,9 @@ pub enum BootError {
         "the guest hangs: it had not ended after {:.0} s{tail}{}",
         limit.as_secs_f64(),
         if tail.lines.is_empty() {
-            "; boot it with the kernel argument earlyprintk=serial to see more"
+            format!("; boot it with the kernel argument {argument} to see more")
         } else {
-            ""
+            String::new()
         }
     )]
     Hung {
@@ -65,6 +65,8 @@ pub enum BootError {
         limit: Duration,
         /// The console's last lines.
         tail: Tail,
+        /// The kernel argument that shows more.
+        argument: &'static str,
     },
     /// The machine ended, and the guest had not said so.
     #[error(

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::arch::Arch;
 use crate::testing;
 
 const GOOD: &str = "echo 'trimtab: ready'; echo 'trimtab: uptime 0.5'; \
@@ -13,14 +14,18 @@ struct Lab {
     request: BootRequest,
 }
 
-/// A request whose QEMU runs `script` instead of a machine.
+/// A request whose QEMU runs `script` instead of a PC.
 fn lab(script: &str) -> Lab {
+    lab_of(Arch::X86_64, script)
+}
+
+fn lab_of(arch: Arch, script: &str) -> Lab {
     let folder = tempfile::tempdir().unwrap();
     let qemu = format!(
         "#!/bin/sh\ncase $1 in\n--version) echo QEMU emulator version 7.2.0; exit;;\n\
          --help) echo '-plugin x'; exit;;\nesac\n{script}\n"
     );
-    let qemu = Qemu::probe(&testing::program(folder.path(), "qemu", &qemu)).unwrap();
+    let qemu = Qemu::probe(&testing::program(folder.path(), "qemu", &qemu), arch).unwrap();
     for name in ["kernel", "root", "plugin"] {
         fs::write(folder.path().join(name), "").unwrap();
     }
@@ -44,6 +49,26 @@ fn a_good_boot_reports_its_times() {
     assert!(boot.wall >= boot.wall_ready);
     assert!(boot.command_line.contains("'console=ttyS0 panic=-1 oops=panic nokaslr rdinit=/init"));
     assert!(fs::read_to_string(&boot.console).unwrap().ends_with("trimtab: end\n"));
+}
+
+#[test]
+fn an_arm_machine_has_its_own_devices() {
+    let mut lab = lab_of(Arch::Arm64, GOOD);
+    let boot = boot(&lab.request).unwrap();
+    for words in ["-machine virt ", "-cpu cortex-a57 ", "'console=ttyAMA0 panic=-1 "] {
+        assert!(boot.command_line.contains(words), "{words}: {}", boot.command_line);
+    }
+    assert!(!boot.command_line.contains("virtconsole"), "{}", boot.command_line);
+
+    lab = lab_of(Arch::Arm64, "sleep 60");
+    lab.request.limit = Duration::from_millis(300);
+    let text = super::boot(&lab.request).unwrap_err().to_string();
+    assert!(text.contains("the kernel argument earlycon to see more"), "{text}");
+    if !Arch::Arm64.is_here() {
+        lab.request.machine.accelerator = Accelerator::Kvm;
+        let text = super::boot(&lab.request).unwrap_err().to_string();
+        assert!(text.contains("KVM and another architecture than this machine's"), "{text}");
+    }
 }
 
 #[test]
@@ -131,10 +156,14 @@ fn a_plugin_that_wrote_nothing_is_noticed() {
 }
 
 fn traced(words: &str, trace: &str) -> Result<Boot, BootError> {
+    traced_on(Arch::X86_64, words, trace)
+}
+
+fn traced_on(arch: Arch, words: &str, trace: &str) -> Result<Boot, BootError> {
     let script = format!("trimtab: finished 1'; echo 'trimtab: {words}");
     let good = GOOD.replace("trimtab: finished 1", &script);
     let body = format!("printf '{trace}' > \"$(dirname \"$0\")/boot/ftrace.txt\"; {good}");
-    let mut lab = lab(&body);
+    let mut lab = lab_of(arch, &body);
     lab.request.tracers.ftrace = Some(Ftrace { buffer_mib: 64 });
     boot(&lab.request)
 }
@@ -144,6 +173,10 @@ fn an_ftrace_must_be_whole() {
     let boot = traced("ftrace 10 2 0", "# tracer\\na\\nb\\n").unwrap();
     let calls = boot.calls.unwrap();
     assert_eq!((calls.calls, calls.functions), (10, 2));
+    let line = boot.command_line;
+    assert!(line.contains("trimtab.ftrace=ttyS1' ") && line.contains("-serial chardev:out"));
+    let line = traced_on(Arch::Arm64, "ftrace 10 2 0", "a\\nb\\n").unwrap().command_line;
+    assert!(line.contains("trimtab.ftrace=hvc0' ") && line.contains("virtconsole,chardev=out"));
     let text = traced("ftrace 10 3 0", "# tracer\\na\\nb\\n").unwrap_err().to_string();
     assert!(text.contains("it has 2 events, and the guest sent 3"), "{text}");
     let text = traced("ftrace 100 3 100", "").unwrap_err().to_string();

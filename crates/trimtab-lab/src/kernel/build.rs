@@ -6,20 +6,17 @@ use std::time::{Duration, Instant};
 use super::blocks::Lists;
 use super::error::file;
 use super::{Configuration, KernelError, Toolchain, Unpacked};
+use crate::arch::Arch;
 use crate::cache::Key;
 use crate::process::{Job, Running};
 use crate::workdir::{Step, WorkDir, write_whole};
 
 /// The order that the kernel's linker script includes, in the build directory.
 const ORDER: &str = "include/generated/function-order.lds";
-/// The bootable image, in the build directory.
-const IMAGE: &str = "arch/x86/boot/bzImage";
 /// How the linker was last called to make `vmlinux`, in the build directory: a word a line.
 const LINKER_CALL: &str = "trimtab-linker-call";
 /// There while make makes what comes after compiling. See [`Build::begin_link`].
 const LINKING: &str = "trimtab-linking";
-/// What make makes after compiling, in the build directory.
-const LINKED: [&str; 3] = ["vmlinux", "vmlinux.map", "arch/x86/boot"];
 /// Kept in a step: how long it took, in milliseconds.
 const TOOK: &str = "milliseconds";
 
@@ -33,6 +30,7 @@ pub struct Build<'work> {
     pub(super) work: &'work WorkDir,
     source: PathBuf,
     directory: PathBuf,
+    arch: Arch,
     toolchain: Toolchain,
     pub(super) key: Key,
     /// Which blocks belong together, where functions are split.
@@ -48,7 +46,7 @@ pub struct Linked {
     pub vmlinux: PathBuf,
     /// The linker's map of it.
     pub map: PathBuf,
-    /// The bootable image.
+    /// The bootable image, compressed: a bzImage; an Image.gz for arm64.
     pub image: PathBuf,
     /// The order as the linker got it.
     pub order: PathBuf,
@@ -74,7 +72,7 @@ impl<'work> Build<'work> {
         let text = configuration.text();
         let mut key = Key::new("kernel-build/1")
             .after(&source.key)
-            .field("arch", "x86_64")
+            .field("arch", configuration.arch().name())
             .field("whole configuration", configuration.is_whole())
             .bytes("configuration", text.as_bytes());
         for (name, version) in toolchain.versions() {
@@ -84,6 +82,7 @@ impl<'work> Build<'work> {
             work,
             source: source.path.clone(),
             directory: PathBuf::new(),
+            arch: configuration.arch(),
             toolchain: toolchain.clone(),
             key,
             lists: None,
@@ -161,6 +160,7 @@ impl<'work> Build<'work> {
     /// If make fails or takes too long, or its results are not there.
     pub fn link(&self, order: &str, mut progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
         let key = Key::new("kernel/2").after(&self.key).bytes("order", order.as_bytes());
+        let image = self.arch.image();
         let (path, cached) = match self.work.step("kernel", &key)? {
             Step::Done(path) => (path, true),
             Step::Todo(building) => {
@@ -176,14 +176,14 @@ impl<'work> Build<'work> {
                     .arg(format!("-j{}", jobs()))
                     // The script that links then says how.
                     .arg("V=1")
-                    .arg("bzImage")
+                    .arg(image)
                     .limit(BUILD_LIMIT);
                 follow(job.spawn_lines()?, &mut progress)?;
                 self.keep_linker_call(&log)?;
                 for (from, to) in [
                     ("vmlinux", "vmlinux"),
                     ("vmlinux.map", "vmlinux.map"),
-                    (IMAGE, "bzImage"),
+                    (&format!("{}/{image}", self.arch.image_folder()), image),
                     (ORDER, "order.lds"),
                 ] {
                     let from = self.directory.join(from);
@@ -207,7 +207,7 @@ impl<'work> Build<'work> {
         Ok(Linked {
             vmlinux: path.join("vmlinux"),
             map: path.join("vmlinux.map"),
-            image: path.join("bzImage"),
+            image: path.join(image),
             order: path.join("order.lds"),
             took: Duration::from_millis(took.unwrap_or(0)),
             cached,
@@ -257,7 +257,8 @@ impl<'work> Build<'work> {
         let mark = self.directory.join(LINKING);
         // Where it is not known how the linker was called, it has to be called again.
         if mark.exists() || !self.directory.join(LINKER_CALL).is_file() {
-            for name in LINKED {
+            // What make makes after compiling.
+            for name in ["vmlinux", "vmlinux.map", self.arch.image_folder()] {
                 let path = self.directory.join(name);
                 let removed = match path.is_dir() {
                     true => fs::remove_dir_all(&path),
@@ -313,7 +314,7 @@ impl<'work> Build<'work> {
             .arg("-C")
             .arg(&self.source)
             .arg(format!("O={}", self.directory.display()))
-            .arg("ARCH=x86_64")
+            .arg(format!("ARCH={}", self.arch.name()))
             .args(self.toolchain.variables())
             .log(self.directory.join(log));
         // A make around trimtab must not talk to the kernel's, nor a person's settings change what

@@ -3,9 +3,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::KernelError;
+use crate::arch::Arch;
 
 const TINY: &str = include_str!("../../../../linux/config/tiny.config");
+const TINY_X86_64: &str = include_str!("../../../../linux/config/tiny-x86_64.config");
+const TINY_ARM64: &str = include_str!("../../../../linux/config/tiny-arm64.config");
 const LAB: &str = include_str!("../../../../linux/config/lab.config");
+const LAB_X86_64: &str = include_str!("../../../../linux/config/lab-x86_64.config");
+const LAB_ARM64: &str = include_str!("../../../../linux/config/lab-arm64.config");
 /// What a layout needs of any configuration.
 const LAYOUT: &str = include_str!("../../../../linux/config/layout.config");
 /// What lets functions be split. A kernel takes it where its compiler can do that.
@@ -15,33 +20,46 @@ const BLOCKS: &str = "CONFIG_BLOCK_ORDER=y";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
     name: String,
+    arch: Arch,
     text: String,
     whole: bool,
 }
 
 impl Configuration {
-    /// `tiny` and `lab`, which trimtab carries and lays over the kernel's `tinyconfig`; any other
-    /// name is the path of a whole `.config`.
+    /// `tiny` and `lab`, which trimtab carries for each architecture and lays over the kernel's
+    /// `tinyconfig`; any other name is the path of a whole `.config`.
     ///
     /// # Errors
     /// [`KernelError::Configuration`] where such a file cannot be read.
-    pub fn named(name: &str) -> Result<Self, KernelError> {
-        let (text, whole) = match name {
-            "tiny" => (TINY.to_owned(), false),
-            "lab" => (LAB.to_owned(), false),
-            _ => {
+    pub fn named(name: &str, arch: Arch) -> Result<Self, KernelError> {
+        // What any machine has, then what is this one's.
+        let parts = match (name, arch) {
+            ("tiny", Arch::X86_64) => Some([TINY, TINY_X86_64]),
+            ("tiny", Arch::Arm64) => Some([TINY, TINY_ARM64]),
+            ("lab", Arch::X86_64) => Some([LAB, LAB_X86_64]),
+            ("lab", Arch::Arm64) => Some([LAB, LAB_ARM64]),
+            _ => None,
+        };
+        let (text, whole) = match parts {
+            Some(parts) => (parts.concat(), false),
+            None => {
                 let path = PathBuf::from(name);
                 let text = fs::read_to_string(&path)
                     .map_err(|source| KernelError::Configuration { path, source })?;
                 (text, true)
             }
         };
-        Ok(Configuration { name: name.to_owned(), text, whole })
+        Ok(Configuration { name: name.to_owned(), arch, text, whole })
     }
 
     /// Its name, or the path of its file.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The kind of machine that it is for.
+    pub fn arch(&self) -> Arch {
+        self.arch
     }
 
     /// Whether it starts from nothing, not from `tinyconfig`.
@@ -106,7 +124,8 @@ mod tests {
     use super::*;
 
     fn of(text: &str, whole: bool) -> Configuration {
-        Configuration { name: "test".to_owned(), text: text.to_owned(), whole }
+        let (name, text) = ("test".to_owned(), text.to_owned());
+        Configuration { name, arch: Arch::X86_64, text, whole }
     }
 
     #[test]
@@ -130,11 +149,14 @@ mod tests {
 
     #[test]
     fn a_name_is_one_of_ours_or_a_file() {
-        for name in ["tiny", "lab"] {
-            let configuration = Configuration::named(name).unwrap();
-            assert!(!configuration.is_whole() && configuration.text().contains("CONFIG_64BIT=y"));
+        for (name, arch) in ["tiny", "lab"].into_iter().flat_map(|n| Arch::ALL.map(|a| (n, a))) {
+            let configuration = Configuration::named(name, arch).unwrap();
+            let options = yes(&configuration.text());
+            assert!(!configuration.is_whole() && options.contains(&"CONFIG_64BIT=y".to_owned()));
+            let serial = "CONFIG_SERIAL_AMBA_PL011_CONSOLE=y".to_owned();
+            assert_eq!(options.contains(&serial), arch == Arch::Arm64, "{name} {arch:?}");
         }
-        let error = Configuration::named("/none/.config").unwrap_err().to_string();
+        let error = Configuration::named("/none/.config", Arch::X86_64).unwrap_err().to_string();
         assert!(
             error.starts_with("cannot read the kernel configuration /none/.config: "),
             "{error}"

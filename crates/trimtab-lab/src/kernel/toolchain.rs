@@ -1,5 +1,3 @@
-use std::path::PathBuf;
-
 use crate::tools::{Found, Llvm};
 
 /// What compiles and links a kernel. The linker is lld in any case.
@@ -30,8 +28,13 @@ impl Toolchain {
         match self {
             Toolchain::Clang(llvm) => vec![format!("LLVM={}", llvm.kbuild_value())],
             Toolchain::Gcc { gcc, llvm } => {
-                let path = |path: PathBuf| path.display().to_string();
-                vec![format!("CC={}", path(gcc.path.clone())), format!("LD={}", path(llvm.lld()))]
+                let linker = format!("LD={}", llvm.lld().display());
+                let gcc = gcc.path.display().to_string();
+                match gcc.strip_suffix("-gcc") {
+                    // A compiler for another machine has binutils of the same prefix beside it.
+                    Some(prefix) => vec![format!("CROSS_COMPILE={prefix}-"), linker],
+                    None => vec![format!("CC={gcc}"), linker],
+                }
             }
         }
     }

@@ -39,6 +39,7 @@ pub fn tool(name: &str) -> Option<&'static Tool> {
 }
 
 const FIT: &[&str] = &["fit kernel"];
+const FIT_ARM64: &[&str] = &["fit kernel --arch arm64"];
 const FIT_TRACE: &[&str] = &["fit kernel", "trace"];
 const TESTS: &[&str] = &["tests"];
 
@@ -101,6 +102,14 @@ pub const ALL: &[Tool] = &[
         packages: &["busybox-static"],
         needed_by: FIT_TRACE,
     },
+    command("qemu-arm64", &["qemu-system-aarch64"], &[7, 2], &["qemu-system-arm"], FIT_ARM64),
+    command(
+        "gcc-arm64",
+        &["aarch64-linux-gnu-gcc"],
+        &[5, 1],
+        &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
+        FIT_ARM64,
+    ),
     Tool {
         name: "linux-source-6.1",
         probe: Probe::File(&["/usr/src/linux-source-6.1.tar.xz"]),

@@ -116,7 +116,7 @@ pub struct Split {
 pub struct Kernel {
     /// Its release, `6.12.38`.
     pub version: String,
-    /// Its architecture, `x86_64`.
+    /// Its architecture as `uname -m` gives it: `x86_64`, `aarch64`.
     pub arch: String,
 }
 

@@ -17,7 +17,7 @@ use trimtab_lab::kernel::Linked;
 use trimtab_lab::qemu::Qemu;
 use trimtab_lab::tools::{self, Found};
 use trimtab_lab::workdir::{Step, WorkDir};
-use trimtab_lab::{guest, plugin};
+use trimtab_lab::{Arch, guest, plugin};
 
 use super::plan::Scene;
 
@@ -25,6 +25,9 @@ use super::plan::Scene;
 const RECORD: &str = "boot.json";
 /// Kept where it was tried what runs a guest: its name.
 const ACCELERATOR: &str = "accelerator";
+
+/// Kept beside a busybox that was downloaded: its package's version.
+const VERSION: &str = "version";
 
 /// What boots kernels: the emulator, the guest and the tracing plugin.
 #[derive(Debug)]
@@ -35,6 +38,7 @@ pub struct Bench<'work> {
     plugin: PathBuf,
     versions: BTreeMap<String, String>,
     key: Key,
+    cached: bool,
     /// What runs boots that nobody watches; found out when the first is wanted.
     accelerator: OnceLock<Accelerator>,
 }
@@ -115,30 +119,38 @@ impl Done {
 }
 
 impl<'work> Bench<'work> {
-    /// Finds the emulator, and builds guest and plugin if they have not been built.
+    /// Finds the emulator, and builds guest and plugin if they have not been built. The guest's
+    /// busybox is `busybox`, or one is found or downloaded.
     ///
     /// # Errors
-    /// Missing tools, a compiler that fails.
-    pub fn prepare(work: &'work WorkDir) -> Result<Self> {
-        let qemu_tool = tools::find("qemu")?;
-        let qemu = Qemu::probe(&qemu_tool.path)?;
+    /// Missing tools, a compiler that fails, a busybox that cannot be had.
+    pub fn prepare(work: &'work WorkDir, arch: Arch, busybox: Option<&Path>) -> Result<Self> {
+        let qemu_tool = tools::find(arch.qemu())?;
+        let qemu = Qemu::probe(&qemu_tool.path, arch)?;
         let gcc = tools::find("gcc")?;
-        let busybox = tools::find("busybox")?;
+        let guest_gcc = tools::find(arch.gcc())?;
+        let busybox = match busybox {
+            Some(path) => Busybox { path: path.to_owned(), version: "given".to_owned() },
+            None => Busybox::find(work, arch)?,
+        };
         let workloads = guest::Workload::all();
 
-        let mut guest_key = Key::new("guest/1")
+        let mut guest_key = Key::new("guest/2")
+            .field("arch", arch.name())
             .file("busybox", &busybox.path, work.hashes())?
-            .field("gcc", version(&gcc));
+            .field("gcc", version(&guest_gcc));
         for (name, text) in guest::init_sources() {
             guest_key = guest_key.bytes(name, text.as_bytes());
         }
         for workload in &workloads {
             guest_key = guest_key.bytes(&workload.name, workload.script.as_bytes());
         }
+        let mut cached = true;
         let guest = match work.step("guest", &guest_key)? {
             Step::Done(path) => path,
             Step::Todo(building) => {
-                guest::build(&gcc.path, &busybox.path, &workloads, building.path())?;
+                cached = false;
+                guest::build(arch, &guest_gcc.path, &busybox.path, &workloads, building.path())?;
                 building.finish()?
             }
         };
@@ -149,6 +161,7 @@ impl<'work> Bench<'work> {
         let plugin = match work.step("plugin", &plugin_key)? {
             Step::Done(path) => path,
             Step::Todo(building) => {
+                cached = false;
                 plugin::build(&gcc.path, building.path())?;
                 building.finish()?
             }
@@ -157,15 +170,19 @@ impl<'work> Bench<'work> {
             .after(&guest_key)
             .after(&plugin_key)
             .field("qemu", version(&qemu_tool));
+        let mut versions: BTreeMap<String, String> =
+            [(arch.qemu(), &qemu_tool), ("gcc", &gcc), (arch.gcc(), &guest_gcc)]
+                .map(|(name, tool)| (name.to_owned(), version(tool)))
+                .into();
+        versions.insert("busybox".to_owned(), busybox.version);
         Ok(Bench {
             work,
             qemu,
             guest: guest.join("guest.cpio.gz"),
             plugin: plugin.join("trimtab_trace.so"),
-            versions: [("qemu", &qemu_tool), ("gcc", &gcc), ("busybox", &busybox)]
-                .map(|(name, tool)| (name.to_owned(), version(tool)))
-                .into(),
+            versions,
             key,
+            cached,
             accelerator: OnceLock::new(),
         })
     }
@@ -173,6 +190,11 @@ impl<'work> Bench<'work> {
     /// Tools that boots depend on, with their versions.
     pub fn versions(&self) -> &BTreeMap<String, String> {
         &self.versions
+    }
+
+    /// Whether an earlier run had prepared all of it.
+    pub fn cached(&self) -> bool {
+        self.cached
     }
 
     /// Finds out whether KVM really runs `kernel` here, for boots that nobody watches. Until then
@@ -309,6 +331,37 @@ impl<'work> Bench<'work> {
         });
         let results = std::mem::take(&mut *lock());
         results.into_iter().flatten().collect()
+    }
+}
+
+/// What the guest's shell and commands are.
+struct Busybox {
+    path: PathBuf,
+    version: String,
+}
+
+impl Busybox {
+    /// The one that is installed, or where that is for another architecture the one in Debian's
+    /// package, which is kept.
+    fn find(work: &WorkDir, arch: Arch) -> Result<Self> {
+        if let Some(found) = guest::busybox::installed(arch)? {
+            return Ok(Busybox { version: version(&found), path: found.path });
+        }
+        let key = Key::new("busybox/1").field("arch", arch.name());
+        let folder = match work.step("busybox", &key)? {
+            Step::Done(folder) => folder,
+            Step::Todo(building) => {
+                let (_, version) = guest::busybox::fetch(arch, building.path())?;
+                let path = building.path().join(VERSION);
+                fs::write(&path, version)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                building.finish()?
+            }
+        };
+        let path = folder.join(VERSION);
+        let version =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Busybox { path: folder.join("busybox"), version })
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
-use trimtab_lab::tools;
 use trimtab_lab::workdir::{WorkDir, write_whole};
+use trimtab_lab::{Arch, tools};
 use trimtab_layout::{Algorithm, Movable, Packed, Placement, Projection, Shuffled};
 use trimtab_link::{Check, Linker, OrderFile, check, emit};
 use trimtab_profile::{Profile, Trace, read};
@@ -106,10 +106,11 @@ pub(super) struct Seconds {
 /// that does not fit.
 pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let mut seconds = Seconds { start: Some(Instant::now()), ..Seconds::default() };
-    let configuration = Configuration::named(&options.config)?;
+    let arch = options.arch.kind();
+    let configuration = Configuration::named(&options.config, arch)?;
     let source = Source::find(options.source.as_deref())?;
-    let toolchain = toolchain(options.compiler)?;
-    require_tools()?;
+    let toolchain = toolchain(options.compiler, arch)?;
+    require_tools(options, arch)?;
     let work = WorkDir::open(&options.work)?;
     crate::interrupt::now_resumable();
 
@@ -127,13 +128,15 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         can_split(options, &build)?;
     }
 
+    let stage = progress.stage("prepare the guest");
+    let bench = Bench::prepare(&work, arch, options.busybox.as_deref())?;
+    ended(stage, bench.cached(), "");
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", &stage)?;
     seconds.build = before.took;
     ended(stage, before.cached, "");
     let before_files = Files::open(&before.vmlinux, &before.map)?;
     let before_kernel = before_files.kernel()?;
-    let bench = Bench::prepare(&work)?;
 
     // Every boot of the kernel as it was built, and the random orders, which need the build
     // directory but no boot.
@@ -342,22 +345,28 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
 }
 
 /// The compilers asked for.
-fn toolchain(compiler: Compiler) -> Result<Toolchain> {
+fn toolchain(compiler: Compiler, arch: Arch) -> Result<Toolchain> {
     let llvm = tools::llvm()?;
     Ok(match compiler {
         Compiler::Clang => Toolchain::Clang(llvm),
-        Compiler::Gcc => Toolchain::Gcc { gcc: tools::find("gcc")?, llvm },
+        Compiler::Gcc => Toolchain::Gcc { gcc: tools::find(arch.gcc())?, llvm },
     })
 }
 
 /// Fails at once where a tool is missing that would be needed only after minutes. The kernel source
-/// can also be given.
-fn require_tools() -> Result<()> {
+/// can also be given. Another architecture has an emulator of its own, and a busybox that is no tool
+/// of this machine.
+fn require_tools(options: &Options, arch: Arch) -> Result<()> {
     for tool in tools::ALL {
-        if tool.needed_by.contains(&"fit kernel") && !tool.name.starts_with("linux-source") {
+        let can_be_missing = tool.name.starts_with("linux-source")
+            || (tool.name == "busybox" && (options.busybox.is_some() || !arch.is_here()))
+            || (tool.name == Arch::X86_64.qemu() && arch != Arch::X86_64);
+        if tool.needed_by.contains(&"fit kernel") && !can_be_missing {
             tools::find(tool.name)?;
         }
     }
+    tools::find(arch.qemu())?;
+    tools::find(arch.gcc())?;
     Ok(())
 }
 

@@ -341,9 +341,7 @@ fn compare(kernel: &Kernel<'_>, plugin: &Profile, calls: &Profile) -> Ftrace {
     let mut invisible = Invisible::default();
     for id in seen.difference(&called) {
         let range = program.function(*id).range;
-        let patched = traceable.partition_point(|address| *address < range.start);
-        let can = traceable.get(patched).is_some_and(|address| range.contains(*address));
-        let count = if can {
+        let count = if kernel::is_traceable(&traceable, range) {
             &mut invisible.before_start
         } else if within(program, range, "__noinstr_text_start", "__noinstr_text_end") {
             &mut invisible.noinstr
@@ -401,6 +399,10 @@ fn command(m: &Measured<'_>) -> String {
         add("--source", &source.display());
     }
     add("--config", &options.config);
+    add("--arch", &options.arch.kind().name());
+    if let Some(busybox) = &options.busybox {
+        add("--busybox", &busybox.display());
+    }
     add("--boots", &options.boots);
     add("--wall-boots", &options.wall_boots);
     add("--held-out-boots", &options.held_out_boots);

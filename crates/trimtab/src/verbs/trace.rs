@@ -25,8 +25,9 @@ Example: trace one boot of a kernel of your own, on a machine with 256 MiB and t
     trimtab trace --kernel arch/x86/boot/bzImage --vmlinux vmlinux --memory 256 --cpus 2 \\
         -o boot.trace")]
 pub struct Options {
-    /// The kernel image that boots
-    #[arg(long, value_name = "BZIMAGE")]
+    /// The kernel image that boots; it also says on which machine: a bzImage, or for arm64 an Image
+    /// or Image.gz
+    #[arg(long, value_name = "IMAGE")]
     pub kernel: PathBuf,
     /// The linked kernel of that image: its symbols are written into the trace, which then also
     /// fits the same code linked in another order
@@ -39,6 +40,10 @@ pub struct Options {
     /// resets the machine, or with --timeout
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     pub initramfs: Option<PathBuf>,
+    /// A static busybox for trimtab's guest [default: the one installed; for another architecture
+    /// than this machine's, the one in Debian's package, which is downloaded]
+    #[arg(long, value_name = "FILE", conflicts_with = "initramfs")]
+    pub busybox: Option<PathBuf>,
     /// What trimtab's guest runs after it has booted
     #[arg(long, value_name = "NAME", default_value = "boot")]
     pub workload: String,

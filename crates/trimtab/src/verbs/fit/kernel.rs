@@ -33,6 +33,10 @@ pub struct Options {
     /// Architecture to build for
     #[arg(long, value_name = "ARCH", default_value = "x86_64")]
     pub arch: Arch,
+    /// A static busybox for the guest [default: the one installed; for another architecture than
+    /// this machine's, the one in Debian's package, which is downloaded]
+    #[arg(long, value_name = "FILE")]
+    pub busybox: Option<PathBuf>,
     /// Where to build, and to keep what a later run can use again
     #[arg(long, value_name = "DIR", default_value = cli::WORK)]
     pub work: PathBuf,
@@ -71,6 +75,19 @@ pub enum Arch {
     /// 64-bit PCs
     #[value(name = "x86_64")]
     X86_64,
+    /// 64-bit Arm machines
+    #[value(name = "arm64", alias = "aarch64")]
+    Arm64,
+}
+
+impl Arch {
+    /// The kind of machine that it stands for.
+    pub fn kind(self) -> trimtab_lab::Arch {
+        match self {
+            Arch::X86_64 => trimtab_lab::Arch::X86_64,
+            Arch::Arm64 => trimtab_lab::Arch::Arm64,
+        }
+    }
 }
 
 /// What is moved.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 use trimtab_lab::boot::{self, BootError, BootRequest};
 use trimtab_lab::qemu::Qemu;
-use trimtab_lab::{guest, plugin, tools};
+use trimtab_lab::{Arch, guest, plugin, tools};
 
 use super::Options;
 use crate::failure::Failure;
@@ -107,8 +108,18 @@ fn kept(error: BootError, folder: TempDir) -> BootError {
     error
 }
 
+/// The kind of machine that a kernel image is for.
+fn arch_of(image: &Path) -> anyhow::Result<Arch> {
+    let mut start = Vec::new();
+    fs::File::open(image)
+        .and_then(|file| file.take(64).read_to_end(&mut start))
+        .with_context(|| format!("cannot read {}", image.display()))?;
+    Ok(Arch::of_image(&start))
+}
+
 fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
-    let qemu = Qemu::probe(&tools::find("qemu")?.path)?;
+    let arch = arch_of(&options.kernel)?;
+    let qemu = Qemu::probe(&tools::find(arch.qemu())?.path, arch)?;
     let compiler = tools::find("gcc")?.path;
     let initramfs = match &options.initramfs {
         Some(path) => path.clone(),
@@ -123,7 +134,15 @@ fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
                 ))
                 .into());
             }
-            guest::build(&compiler, &tools::find("busybox")?.path, &workloads, folder)?
+            let busybox = match &options.busybox {
+                Some(path) => path.clone(),
+                None => match guest::busybox::installed(arch)? {
+                    Some(found) => found.path,
+                    None => guest::busybox::fetch(arch, folder)?.0,
+                },
+            };
+            let guest_compiler = tools::find(arch.gcc())?.path;
+            guest::build(arch, &guest_compiler, &busybox, &workloads, folder)?
         }
     };
     let mut request = BootRequest::new(qemu, &options.kernel, initramfs, folder.join("boot"));
