@@ -12,7 +12,7 @@ mod trace_cmd;
 use crate::trace::Trace;
 use thiserror::Error;
 
-pub use native::write as write_native;
+pub use native::{write as write_native, write_recorded};
 
 /// The formats that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,461 @@
+//! A program or library on disk: its functions, and where in memory they are.
+
+use super::arch::{self, Breakpoint};
+use super::system;
+use memmap2::Mmap;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{LittleEndian, SectionIndex};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+type Header = FileHeader64<LittleEndian>;
+type Symbol = elf::Sym64<LittleEndian>;
+
+/// Only whole pages are written, for each page written is one that the kernel copies.
+const PAGE: u64 = trimtab_program::PAGE_SIZE;
+
+/// The longest piece that is written at once.
+const LONGEST_WRITE: usize = 1 << 20;
+
+/// Why a file is not traced.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unfit {
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    #[error("it is no program of this machine's 64-bit kind")]
+    Foreign,
+    #[error("its ELF file is damaged: {0}")]
+    Damaged(#[from] object::Error),
+    #[error("it has no symbols of functions; build it without stripping")]
+    NoFunctions,
+}
+
+/// A function whose entry can be watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Function {
+    /// Where it is linked to run.
+    pub(super) address: u64,
+    /// Its length in bytes; at least 1.
+    pub(super) size: u64,
+    /// Where in the file its name begins.
+    name: u64,
+}
+
+/// An executable segment.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    /// Where it is linked to run.
+    address: u64,
+    /// Where its bytes are in the file.
+    file: (u64, u64),
+}
+
+impl Segment {
+    /// Linked addresses whose bytes are in the file.
+    fn addresses(&self) -> Range<u64> {
+        self.address..self.address.saturating_add(self.file.1)
+    }
+}
+
+/// A program or library that is watched.
+#[derive(Debug)]
+pub(super) struct Image {
+    bytes: Mmap,
+    breakpoint: Breakpoint,
+    /// By ascending address; no two have the same, and none lies within another.
+    functions: Vec<Function>,
+    segments: Vec<Segment>,
+    pub(super) build_id: Option<String>,
+}
+
+impl Image {
+    /// Reads the symbols of a file: all of them, or where it is stripped those that it exports.
+    pub(super) fn read(file: &File) -> Result<Self, Unfit> {
+        // Devices and empty files cannot be mapped.
+        if !file.metadata()?.is_file() || file.metadata()?.len() == 0 {
+            return Err(Unfit::Foreign);
+        }
+        Self::of(system::map(file)?)
+    }
+
+    fn of(bytes: Mmap) -> Result<Self, Unfit> {
+        let data: &[u8] = &bytes;
+        let header = Header::parse(data).map_err(|_| Unfit::Foreign)?;
+        let machine = header.e_machine(LittleEndian);
+        let little = header.e_ident().data == elf::ELFDATA2LSB;
+        let Some(breakpoint) =
+            Breakpoint::of(machine).filter(|_| little && machine == arch::NATIVE)
+        else {
+            return Err(Unfit::Foreign);
+        };
+        let mut segments = Vec::new();
+        for segment in header.program_headers(LittleEndian, data)? {
+            let file = segment.file_range(LittleEndian);
+            let flags = segment.p_flags(LittleEndian);
+            if segment.p_type(LittleEndian) == elf::PT_LOAD && flags & elf::PF_X != 0 {
+                segments.push(Segment { address: segment.p_vaddr(LittleEndian), file });
+            }
+        }
+        let sections = header.sections(LittleEndian, data)?;
+        let mut build_id = None;
+        for section in sections.iter() {
+            if let Ok(Some(mut notes)) = section.notes(LittleEndian, data) {
+                while let Ok(Some(note)) = notes.next() {
+                    let is_id = note.name() == elf::ELF_NOTE_GNU
+                        && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID;
+                    if is_id {
+                        let digits = note.desc().iter().map(|byte| format!("{byte:02x}"));
+                        build_id = build_id.or_else(|| Some(digits.collect()));
+                    }
+                }
+            }
+        }
+        let mut functions = functions(&sections, data, elf::SHT_SYMTAB)?;
+        if functions.is_empty() {
+            functions = self::functions(&sections, data, elf::SHT_DYNSYM)?;
+        }
+        let mut image = Image { bytes, breakpoint, functions: Vec::new(), segments, build_id };
+        functions.retain(|function| {
+            breakpoint.fits(function.address, image.code(function.address).unwrap_or_default())
+        });
+        if functions.is_empty() {
+            return Err(Unfit::NoFunctions);
+        }
+        image.functions = functions;
+        Ok(image)
+    }
+
+    /// All functions by ascending address.
+    pub(super) fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// The index of the function that begins at a linked address.
+    pub(super) fn function_at(&self, address: u64) -> Option<usize> {
+        self.functions.binary_search_by_key(&address, |function| function.address).ok()
+    }
+
+    /// A function's name.
+    pub(super) fn name(&self, function: &Function) -> String {
+        let from = usize::try_from(function.name).unwrap_or(usize::MAX);
+        let bytes = self.bytes.get(from..).unwrap_or_default();
+        let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    }
+
+    /// The code from a linked address to the end of its segment.
+    fn code(&self, address: u64) -> Option<&[u8]> {
+        let segment = self.segments.iter().find(|s| s.addresses().contains(&address))?;
+        let (start, length) = segment.file;
+        let from = start.checked_add(address - segment.address)?;
+        let to = start.checked_add(length)?.min(self.bytes.len() as u64);
+        self.bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
+    }
+
+    /// The distance of run-time from linked addresses, for a file of which the part from `offset`
+    /// on was mapped executable at `start`; nothing where no executable segment begins there.
+    pub(super) fn bias(&self, start: u64, offset: u64, page: u64) -> Option<u64> {
+        let begins = |segment: &&Segment| segment.file.0 / page * page == offset;
+        let segment = self.segments.iter().find(begins)?;
+        Some(start.wrapping_add(segment.file.0 - offset).wrapping_sub(segment.address))
+    }
+
+    /// Writes a breakpoint to each function of which `wanted` says so, into a program's memory
+    /// where the linked addresses have moved by `bias` and only those in `window` are mapped.
+    ///
+    /// Writes whole runs of pages: the bytes between are those of the file, which nothing has
+    /// changed yet.
+    pub(super) fn plant(
+        &self,
+        memory: &File,
+        bias: u64,
+        window: &Range<u64>,
+        wanted: impl Fn(usize) -> bool,
+    ) -> io::Result<()> {
+        let mut run = Run::default();
+        for segment in &self.segments {
+            let addresses = segment.addresses();
+            let first = self.functions.partition_point(|f| f.address < addresses.start);
+            for (index, function) in self.functions.iter().enumerate().skip(first) {
+                let end = function.address.saturating_add(self.breakpoint.bytes.len() as u64);
+                if end > addresses.end {
+                    break;
+                }
+                let inside = window.start <= function.address && end <= window.end;
+                if !inside || !wanted(index) {
+                    continue;
+                }
+                let page = (function.address / PAGE * PAGE).max(addresses.start).max(window.start);
+                let page_end = (function.address / PAGE + 1).saturating_mul(PAGE);
+                let page_end = page_end.max(end).min(addresses.end).min(window.end);
+                if !run.reaches(page) || run.bytes.len() > LONGEST_WRITE {
+                    run.write(memory, bias)?;
+                    run.start = page;
+                }
+                let code = self.code(run.end()).unwrap_or_default();
+                let missing = page_end.saturating_sub(run.end()) as usize;
+                run.bytes.extend_from_slice(code.get(..missing).unwrap_or(code));
+                let at = (function.address - run.start) as usize;
+                if let Some(place) = run.bytes.get_mut(at..at + self.breakpoint.bytes.len()) {
+                    place.copy_from_slice(self.breakpoint.bytes);
+                }
+            }
+            run.write(memory, bias)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the code of a function's first instruction back.
+    pub(super) fn restore(&self, memory: &File, bias: u64, index: usize) -> io::Result<()> {
+        let address = self.functions[index].address;
+        let code = self.code(address).unwrap_or_default();
+        let code = code.get(..self.breakpoint.bytes.len()).unwrap_or(code);
+        memory.write_all_at(code, address.wrapping_add(bias))
+    }
+}
+
+/// Pages side by side, to be written at once.
+#[derive(Debug, Default)]
+struct Run {
+    /// The linked address of the first byte.
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Run {
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.bytes.len() as u64)
+    }
+
+    /// Whether what begins at this address is part of it, or follows it at once.
+    fn reaches(&self, address: u64) -> bool {
+        !self.bytes.is_empty() && self.start <= address && address <= self.end()
+    }
+
+    /// Writes it, and begins anew.
+    fn write(&mut self, memory: &File, bias: u64) -> io::Result<()> {
+        let done = memory.write_all_at(&self.bytes, self.start.wrapping_add(bias));
+        self.bytes.clear();
+        done
+    }
+}
+
+/// The functions of a symbol table: those with a size, in sections of code. Of several names for an
+/// address a global one is taken, then the first by alphabet; of a function within another only the
+/// outer one, as [`trimtab_program::Program`] does it.
+fn functions(
+    sections: &object::read::elf::SectionTable<'_, Header>,
+    data: &[u8],
+    kind: u32,
+) -> Result<Vec<Function>, Unfit> {
+    let table = sections.symbols(LittleEndian, data, kind)?;
+    if table.is_empty() {
+        return Ok(Vec::new());
+    }
+    let strings = sections.section(table.string_section())?.sh_offset(LittleEndian);
+    let is_code: Vec<bool> = sections
+        .iter()
+        .map(|section| section.sh_flags(LittleEndian) & u64::from(elf::SHF_EXECINSTR) != 0)
+        .collect();
+    let mut found: Vec<(Function, u8, &[u8])> = Vec::new();
+    for (index, symbol) in table.enumerate() {
+        let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
+        if !function || symbol.st_size(LittleEndian) == 0 {
+            continue;
+        }
+        let section = table.symbol_section(LittleEndian, symbol, index)?;
+        let in_code =
+            section.is_some_and(|SectionIndex(at)| is_code.get(at).copied().unwrap_or(false));
+        let name = symbol.name(LittleEndian, table.strings()).unwrap_or_default();
+        if !in_code || name.is_empty() {
+            continue;
+        }
+        found.push((
+            Function {
+                address: symbol.st_value(LittleEndian),
+                size: symbol.st_size(LittleEndian),
+                name: strings.saturating_add(u64::from(symbol.st_name(LittleEndian))),
+            },
+            rank(symbol),
+            name,
+        ));
+    }
+    found.sort_unstable_by(|(a, a_rank, a_name), (b, b_rank, b_name)| {
+        (a.address, a_rank, a_name, a.size).cmp(&(b.address, b_rank, b_name, b.size))
+    });
+    let mut functions: Vec<Function> = Vec::with_capacity(found.len());
+    for (function, ..) in found {
+        let end = |function: &Function| function.address.saturating_add(function.size);
+        let within = functions.last().is_some_and(|last| {
+            function.address == last.address
+                || (function.address < end(last) && end(&function) <= end(last))
+        });
+        if !within {
+            functions.push(function);
+        }
+    }
+    Ok(functions)
+}
+
+/// Lower is the better name for its address.
+fn rank(symbol: &Symbol) -> u8 {
+    match symbol.st_bind() {
+        elf::STB_GLOBAL => 0,
+        elf::STB_WEAK => 1,
+        _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// A real program, small enough to be damaged many times.
+    const SMALL: &[u8] = if cfg!(target_arch = "aarch64") {
+        include_bytes!("../../../../testdata/programs/lld-aarch64.elf")
+    } else {
+        include_bytes!("../../../../testdata/programs/lld-x86_64.elf")
+    };
+
+    fn image(bytes: &[u8]) -> Result<Image, Unfit> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        Image::read(&file)
+    }
+
+    /// This very program, which has symbols.
+    fn this() -> (Image, Vec<u8>) {
+        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        (image(&bytes).unwrap(), bytes)
+    }
+
+    #[test]
+    fn functions_are_in_order_and_have_names() {
+        let (image, _) = this();
+        let functions = image.functions();
+        assert!(functions.len() > 1000);
+        assert!(functions.windows(2).all(|pair| pair[0].address < pair[1].address));
+        assert!(functions.iter().any(|f| image.name(f) == "main"));
+        for (index, function) in functions.iter().enumerate().step_by(97) {
+            assert_eq!(image.function_at(function.address), Some(index));
+            assert!(!image.name(function).is_empty());
+        }
+    }
+
+    #[test]
+    fn it_finds_the_same_functions_as_the_program_model() {
+        let (image, bytes) = this();
+        let program = trimtab_program::Program::parse(&bytes).unwrap();
+        for function in image.functions() {
+            let id = program.function_at(function.address).unwrap();
+            assert_eq!(program.function(id).range.start, function.address);
+            assert_eq!(program.function(id).name, image.name(function));
+        }
+    }
+
+    #[test]
+    fn each_function_gets_a_breakpoint_and_no_other_byte_changes() {
+        let (image, _) = this();
+        let memory = tempfile::tempfile().unwrap();
+        let all = 0..u64::MAX;
+        // Far enough from 0 to be no page of the first segment.
+        let bias = 0x10_0000;
+        let odd = |index: usize| index % 3 != 0;
+        image.plant(&memory, bias, &all, odd).unwrap();
+        let width = image.breakpoint.bytes.len();
+        let mut planted = 0;
+        for segment in &image.segments {
+            let original = image.code(segment.address).unwrap();
+            let mut expected = original.to_vec();
+            let mut written = vec![false; original.len()];
+            for (index, function) in image.functions().iter().enumerate() {
+                if !segment.addresses().contains(&function.address) || !odd(index) {
+                    continue;
+                }
+                let at = (function.address - segment.address) as usize;
+                expected[at..at + width].copy_from_slice(image.breakpoint.bytes);
+                written[at..at + width].fill(true);
+                planted += 1;
+            }
+            let mut found = vec![0; original.len()];
+            let read = memory.read_at(&mut found, segment.address + bias).unwrap();
+            for at in 0..read {
+                // Pages without functions are holes in the file.
+                let hole = found[at] == 0 && !written[at];
+                assert!(hole || found[at] == expected[at], "{at:#x}");
+            }
+        }
+        assert!(planted > 1000);
+        for index in (0..image.functions().len()).filter(|index| odd(*index)) {
+            image.restore(&memory, bias, index).unwrap();
+        }
+        for function in image.functions() {
+            let mut found = [0; 8];
+            let read = memory.read_at(&mut found, function.address + bias).unwrap();
+            let original = image.code(function.address).unwrap();
+            let read = read.min(original.len());
+            assert!(found == [0; 8] || found[..read] == original[..read]);
+        }
+    }
+
+    #[test]
+    fn only_what_is_mapped_is_written() {
+        let (image, _) = this();
+        let memory = tempfile::tempfile().unwrap();
+        let middle = image.functions()[image.functions().len() / 2].address / PAGE * PAGE;
+        let window = middle..middle + PAGE;
+        image.plant(&memory, 0, &window, |_| true).unwrap();
+        assert_eq!(memory.metadata().unwrap().len(), window.end);
+        let mut before = vec![0; middle as usize];
+        memory.read_exact_at(&mut before, 0).unwrap();
+        assert!(before.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn where_a_file_was_mapped_tells_where_its_functions_are() {
+        let (image, _) = this();
+        let segment = image.segments[0];
+        let offset = segment.file.0 / PAGE * PAGE;
+        let bias = image.bias(0x5555_0000, offset, PAGE).unwrap();
+        assert_eq!(segment.address.wrapping_add(bias), 0x5555_0000 + segment.file.0 - offset);
+        assert_eq!(image.bias(0x5555_0000, offset + (64 << 30), PAGE), None);
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused() {
+        assert!(matches!(image(b""), Err(Unfit::Foreign)));
+        assert!(matches!(image(b"#!/bin/sh\n"), Err(Unfit::Foreign)));
+        let elf = || trimtab_fixture::Elf::new().text(".text", 0x1000, 0x100);
+        let other = elf().machine(elf::EM_RISCV).function("f", 0x1000, 4).build();
+        assert!(matches!(image(&other), Err(Unfit::Foreign)));
+        let stripped = elf().machine(arch::NATIVE).stripped().build();
+        assert!(matches!(image(&stripped), Err(Unfit::NoFunctions)));
+        // Symbols, but the file has no segment that would be mapped.
+        let unmapped = elf().machine(arch::NATIVE).function("f", 0x1000, 4).build();
+        assert!(matches!(image(&unmapped), Err(Unfit::NoFunctions)));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_files_are_read_or_refused(
+            damage in proptest::collection::vec((0_usize..1 << 20, 0_u8..), 0..40),
+            cut in 0_usize..1 << 20,
+        ) {
+            let mut bytes = SMALL.to_vec();
+            for (at, byte) in damage {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            bytes.truncate(SMALL.len() - cut % SMALL.len() / 2);
+            if let Ok(image) = image(&bytes) {
+                let memory = tempfile::tempfile().unwrap();
+                let _ = image.functions().iter().map(|f| image.name(f)).count();
+                let _ = image.plant(&memory, 0, &(0..1 << 24), |_| true);
+            }
+        }
+    }
+}
