@@ -32,6 +32,8 @@ pub use request::{Objects, Request};
 
 use crate::process::Counted;
 use live::{Live, Phase};
+use nix::sys::signal::Signal;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -52,6 +54,20 @@ pub enum End {
     Killed(i32),
     /// By us, because the time was over.
     TimeOver,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Exited(status) => write!(f, "ended with status {status}"),
+            End::Killed(signal) => match Signal::try_from(*signal) {
+                Ok(signal) => write!(f, "was killed by {signal}"),
+                // Real-time signals have numbers only.
+                Err(_) => write!(f, "was killed by signal {signal}"),
+            },
+            End::TimeOver => f.write_str("was ended when its time was over"),
+        }
+    }
 }
 
 /// A function that ran.

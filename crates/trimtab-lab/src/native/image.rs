@@ -18,7 +18,7 @@ type Symbol = elf::Sym64<LittleEndian>;
 const PAGE: u64 = trimtab_program::PAGE_SIZE;
 
 /// The longest piece that is written at once.
-const LONGEST_WRITE: usize = 1 << 20;
+const LONGEST_WRITE: u64 = 1 << 20;
 
 /// Why a file is not traced.
 #[derive(Debug, thiserror::Error)]
@@ -58,11 +58,16 @@ impl Segment {
     fn addresses(&self) -> Range<u64> {
         self.address..self.address.saturating_add(self.file.1)
     }
+
+    fn holds(&self, address: u64) -> bool {
+        self.addresses().contains(&address)
+    }
 }
 
 /// A program or library that is watched.
 #[derive(Debug)]
 pub(super) struct Image {
+    file: File,
     bytes: Mmap,
     breakpoint: Breakpoint,
     /// By ascending address; no two have the same, and none lies within another.
@@ -78,10 +83,7 @@ impl Image {
         if !file.metadata()?.is_file() || file.metadata()?.len() == 0 {
             return Err(Unfit::Foreign);
         }
-        Self::of(system::map(file)?)
-    }
-
-    fn of(bytes: Mmap) -> Result<Self, Unfit> {
+        let bytes = system::map(file)?;
         let data: &[u8] = &bytes;
         let header = Header::parse(data).map_err(|_| Unfit::Foreign)?;
         let machine = header.e_machine(LittleEndian);
@@ -117,15 +119,11 @@ impl Image {
         if functions.is_empty() {
             functions = self::functions(&sections, data, elf::SHT_DYNSYM)?;
         }
-        let mut image = Image { bytes, breakpoint, functions: Vec::new(), segments, build_id };
-        functions.retain(|function| {
-            breakpoint.fits(function.address, image.code(function.address).unwrap_or_default())
-        });
+        functions.retain(|function| segments.iter().any(|s| s.holds(function.address)));
         if functions.is_empty() {
             return Err(Unfit::NoFunctions);
         }
-        image.functions = functions;
-        Ok(image)
+        Ok(Image { file: file.try_clone()?, bytes, breakpoint, functions, segments, build_id })
     }
 
     /// All functions by ascending address.
@@ -133,22 +131,20 @@ impl Image {
         &self.functions
     }
 
-    /// The index of the function that begins at a linked address.
+    /// The index of the function at whose linked address a breakpoint can stand.
     pub(super) fn function_at(&self, address: u64) -> Option<usize> {
-        self.functions.binary_search_by_key(&address, |function| function.address).ok()
+        let index = self.functions.binary_search_by_key(&address, |f| f.address).ok()?;
+        self.breakpoint.fits(address, self.code(address)?).then_some(index)
     }
 
     /// A function's name.
     pub(super) fn name(&self, function: &Function) -> String {
-        let from = usize::try_from(function.name).unwrap_or(usize::MAX);
-        let bytes = self.bytes.get(from..).unwrap_or_default();
-        let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        String::from_utf8_lossy(name).into_owned()
+        String::from_utf8_lossy(name_at(&self.bytes, function.name)).into_owned()
     }
 
     /// The code from a linked address to the end of its segment.
     fn code(&self, address: u64) -> Option<&[u8]> {
-        let segment = self.segments.iter().find(|s| s.addresses().contains(&address))?;
+        let segment = self.segments.iter().find(|segment| segment.holds(address))?;
         let (start, length) = segment.file;
         let from = start.checked_add(address - segment.address)?;
         let to = start.checked_add(length)?.min(self.bytes.len() as u64);
@@ -175,35 +171,34 @@ impl Image {
         window: &Range<u64>,
         wanted: impl Fn(usize) -> bool,
     ) -> io::Result<()> {
-        let mut run = Run::default();
+        let mut code = Vec::new();
         for segment in &self.segments {
             let addresses = segment.addresses();
-            let first = self.functions.partition_point(|f| f.address < addresses.start);
-            for (index, function) in self.functions.iter().enumerate().skip(first) {
-                let end = function.address.saturating_add(self.breakpoint.bytes.len() as u64);
-                if end > addresses.end {
-                    break;
+            let mapped = addresses.start.max(window.start)..addresses.end.min(window.end);
+            let first = self.functions.partition_point(|f| f.address < mapped.start);
+            let behind = self.functions.partition_point(|f| f.address < mapped.end);
+            let mut indices = (first..behind.max(first)).filter(|index| wanted(*index)).peekable();
+            while let Some(first) = indices.next() {
+                let mut run = pages(self.functions[first].address, &mapped);
+                let mut places = vec![self.functions[first].address];
+                while let Some(next) = indices.next_if(|next| {
+                    let next = pages(self.functions[*next].address, &mapped);
+                    next.start <= run.end && next.end - run.start <= LONGEST_WRITE
+                }) {
+                    run.end = pages(self.functions[next].address, &mapped).end;
+                    places.push(self.functions[next].address);
                 }
-                let inside = window.start <= function.address && end <= window.end;
-                if !inside || !wanted(index) {
-                    continue;
+                code.resize((run.end - run.start) as usize, 0);
+                let offset = segment.file.0.saturating_add(run.start - addresses.start);
+                self.file.read_exact_at(&mut code, offset)?;
+                for place in places {
+                    let code = &mut code[(place - run.start) as usize..];
+                    if self.breakpoint.fits(place, code) {
+                        code[..self.breakpoint.bytes.len()].copy_from_slice(self.breakpoint.bytes);
+                    }
                 }
-                let page = (function.address / PAGE * PAGE).max(addresses.start).max(window.start);
-                let page_end = (function.address / PAGE + 1).saturating_mul(PAGE);
-                let page_end = page_end.max(end).min(addresses.end).min(window.end);
-                if !run.reaches(page) || run.bytes.len() > LONGEST_WRITE {
-                    run.write(memory, bias)?;
-                    run.start = page;
-                }
-                let code = self.code(run.end()).unwrap_or_default();
-                let missing = page_end.saturating_sub(run.end()) as usize;
-                run.bytes.extend_from_slice(code.get(..missing).unwrap_or(code));
-                let at = (function.address - run.start) as usize;
-                if let Some(place) = run.bytes.get_mut(at..at + self.breakpoint.bytes.len()) {
-                    place.copy_from_slice(self.breakpoint.bytes);
-                }
+                memory.write_all_at(&code, run.start.wrapping_add(bias))?;
             }
-            run.write(memory, bias)?;
         }
         Ok(())
     }
@@ -217,30 +212,10 @@ impl Image {
     }
 }
 
-/// Pages side by side, to be written at once.
-#[derive(Debug, Default)]
-struct Run {
-    /// The linked address of the first byte.
-    start: u64,
-    bytes: Vec<u8>,
-}
-
-impl Run {
-    fn end(&self) -> u64 {
-        self.start.saturating_add(self.bytes.len() as u64)
-    }
-
-    /// Whether what begins at this address is part of it, or follows it at once.
-    fn reaches(&self, address: u64) -> bool {
-        !self.bytes.is_empty() && self.start <= address && address <= self.end()
-    }
-
-    /// Writes it, and begins anew.
-    fn write(&mut self, memory: &File, bias: u64) -> io::Result<()> {
-        let done = memory.write_all_at(&self.bytes, self.start.wrapping_add(bias));
-        self.bytes.clear();
-        done
-    }
+/// The page that holds a mapped address, as far as it is mapped.
+fn pages(address: u64, mapped: &Range<u64>) -> Range<u64> {
+    let start = address / PAGE * PAGE;
+    start.max(mapped.start)..start.saturating_add(PAGE).min(mapped.end)
 }
 
 /// The functions of a symbol table: those with a size, in sections of code. Of several names for an
@@ -260,34 +235,35 @@ fn functions(
         .iter()
         .map(|section| section.sh_flags(LittleEndian) & u64::from(elf::SHF_EXECINSTR) != 0)
         .collect();
-    let mut found: Vec<(Function, u8, &[u8])> = Vec::new();
+    let mut found: Vec<(Function, u8)> = Vec::new();
     for (index, symbol) in table.enumerate() {
         let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
-        if !function || symbol.st_size(LittleEndian) == 0 {
+        let name = symbol.st_name(LittleEndian);
+        if !function || symbol.st_size(LittleEndian) == 0 || name == 0 {
             continue;
         }
         let section = table.symbol_section(LittleEndian, symbol, index)?;
         let in_code =
             section.is_some_and(|SectionIndex(at)| is_code.get(at).copied().unwrap_or(false));
-        let name = symbol.name(LittleEndian, table.strings()).unwrap_or_default();
-        if !in_code || name.is_empty() {
+        if !in_code {
             continue;
         }
         found.push((
             Function {
                 address: symbol.st_value(LittleEndian),
                 size: symbol.st_size(LittleEndian),
-                name: strings.saturating_add(u64::from(symbol.st_name(LittleEndian))),
+                name: strings.saturating_add(u64::from(name)),
             },
             rank(symbol),
-            name,
         ));
     }
-    found.sort_unstable_by(|(a, a_rank, a_name), (b, b_rank, b_name)| {
-        (a.address, a_rank, a_name, a.size).cmp(&(b.address, b_rank, b_name, b.size))
+    // Names are long, and only those of the few functions that have several are looked at.
+    found.sort_unstable_by(|(a, a_rank), (b, b_rank)| {
+        let by_name = || name_at(data, a.name).cmp(name_at(data, b.name));
+        (a.address, a_rank).cmp(&(b.address, b_rank)).then_with(by_name)
     });
     let mut functions: Vec<Function> = Vec::with_capacity(found.len());
-    for (function, ..) in found {
+    for (function, _) in found {
         let end = |function: &Function| function.address.saturating_add(function.size);
         let within = functions.last().is_some_and(|last| {
             function.address == last.address
@@ -298,6 +274,13 @@ fn functions(
         }
     }
     Ok(functions)
+}
+
+/// The name that begins at this place in the file.
+fn name_at(data: &[u8], from: u64) -> &[u8] {
+    let from = usize::try_from(from).unwrap_or(usize::MAX);
+    let bytes = data.get(from..).unwrap_or_default();
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 /// Lower is the better name for its address.

@@ -34,7 +34,7 @@ impl Objects {
     }
 
     /// Whether one of the names means this file.
-    pub(super) fn names(&self, path: &Path) -> bool {
+    pub fn names(&self, path: &Path) -> bool {
         let file = path.file_name().unwrap_or_default().as_encoded_bytes();
         self.named.iter().any(|name| {
             let rest = file.strip_prefix(name.as_bytes());
@@ -52,6 +52,7 @@ pub struct Request {
     pub(super) environment: Vec<(OsString, Option<OsString>)>,
     pub(super) directory: Option<PathBuf>,
     pub(super) log: Option<PathBuf>,
+    pub(super) output_to_error: bool,
     pub(super) objects: Objects,
     pub(super) limit: Duration,
     pub(super) grace: Duration,
@@ -74,6 +75,7 @@ impl Request {
             environment: Vec::new(),
             directory: None,
             log: None,
+            output_to_error: false,
             objects: Objects::default(),
             limit: Self::DEFAULT_LIMIT,
             grace: Duration::from_secs(2),
@@ -110,6 +112,12 @@ impl Request {
     /// of trimtab.
     pub fn log(mut self, path: impl Into<PathBuf>) -> Self {
         self.log = Some(path.into());
+        self
+    }
+
+    /// Sends its output to trimtab's standard error.
+    pub fn output_to_error(mut self) -> Self {
+        self.output_to_error = true;
         self
     }
 

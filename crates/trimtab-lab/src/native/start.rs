@@ -56,6 +56,9 @@ fn command(
             .map_err(|source| NativeError::Log { path: path.clone(), source })?;
         command.stdin(Stdio::null()).stdout(log.0).stderr(log.1);
     }
+    if request.output_to_error {
+        command.stdout(std::io::stderr());
+    }
     let filter = request.objects.needs_libraries().then(Filter::new);
     let (mut number, mut go) = (File::from(number), File::from(go));
     let prepare = move || {

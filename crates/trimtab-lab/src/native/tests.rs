@@ -410,6 +410,8 @@ fn how_a_program_ends_is_told_and_what_ran_until_then() {
     assert_eq!((status.ended, program(&status)), (End::Exited(3), vec!["main"]));
     let crash = run(&["c"]);
     assert_eq!(crash.ended, End::Killed(nix::libc::SIGSEGV));
+    assert_eq!(crash.ended.to_string(), "was killed by SIGSEGV");
+    assert_eq!(End::Killed(40).to_string(), "was killed by signal 40");
     assert_eq!(program(&crash), ["main", "crash"]);
 
     let second = Duration::from_secs(1);

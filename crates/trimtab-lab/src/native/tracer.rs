@@ -309,17 +309,19 @@ impl<'a> Tracer<'a> {
         let Some(Task { space }) = self.tasks.get(&task) else { return Ok(false) };
         let registers = failed("read the registers of a program");
         let counter = arch::program_counter(task).map_err(registers)?;
-        // Most programs know no SIGTRAP but ours, so whatever tells them apart soonest comes first.
         let address = counter.wrapping_sub(arch::ADVANCE);
         let Some(Mapped { bias, object, .. }) = space.at(address) else { return Ok(false) };
         let image = self.watched.image(object);
         let Some(function) = image.function_at(address.wrapping_sub(bias)) else {
             return Ok(false);
         };
-        // Somebody may have sent a SIGTRAP while the task stood here.
-        let code = system::signal_code(task).map_err(failed("ask what a signal came of"))?;
-        if code != arch::TRAP_CODE {
-            return Ok(false);
+        // Nobody comes past a breakpoint that has not been hit yet. Later somebody may have sent a
+        // SIGTRAP to a task that just stands here.
+        if self.watched.has_run(object, function) {
+            let code = system::signal_code(task).map_err(failed("ask what a signal came of"))?;
+            if code != arch::TRAP_CODE {
+                return Ok(false);
+            }
         }
         space
             .memory(task)
