@@ -8,6 +8,7 @@
 //! - [`Fragments`] are what a layout may move: the input sections from which the linker built it.
 //!   A linker map gives them exactly; without one they are derived from the symbols.
 
+pub mod decode;
 mod elf;
 mod error;
 mod fragment;
