@@ -41,10 +41,10 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Trace this library or further program as well: a path, a file name, or its beginning up to a
     /// dot or dash, as in libssl; can be given again
-    #[arg(long, value_name = "NAME", requires = "folder")]
+    #[arg(long, value_name = "NAME", conflicts_with = "output")]
     pub library: Vec<String>,
     /// Trace everything with symbols
-    #[arg(long, requires = "folder")]
+    #[arg(long, conflicts_with = "output")]
     pub all: bool,
     /// End the program after this many seconds, which is no failure: for those that never end
     #[arg(long, value_name = "SECONDS", conflicts_with = "timeout", value_parser = clap::value_parser!(u32).range(1..=86400))]
@@ -224,7 +224,7 @@ impl Summary {
                 object.output,
                 count(object.entered),
                 count(object.functions),
-                object.path
+                Path::new(&object.path).file_name().unwrap_or_default().display()
             ));
         }
         let processes = match self.processes {
