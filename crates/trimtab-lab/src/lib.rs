@@ -7,6 +7,7 @@ pub mod compile;
 pub mod guest;
 pub mod interrupt;
 pub mod kernel;
+pub mod native;
 pub mod plugin;
 pub mod process;
 pub mod qemu;

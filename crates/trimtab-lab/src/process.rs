@@ -1,4 +1,5 @@
-//! The only place that starts processes.
+//! The only place that starts processes, beside [`native`](crate::native), which has to hold them at
+//! every step.
 //!
 //! A [`Job`] has a time limit, no input, a log, and a process group of its own. However it ends, and
 //! however trimtab ends, nothing that it started is left running:
@@ -19,6 +20,7 @@ mod tests;
 
 pub use error::{ProcessError, Tail};
 pub use output::Line;
+pub(crate) use running::Counted;
 pub use running::{Running, wait_until_idle};
 
 use crate::interrupt;

@@ -8,11 +8,12 @@ mod symbol;
 #[cfg(test)]
 mod testing;
 mod trace_cmd;
+mod uftrace;
 
 use crate::trace::Trace;
 use thiserror::Error;
 
-pub use native::write as write_native;
+pub use native::{write as write_native, write_recorded};
 
 /// The formats that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub enum Format {
     TraceCmd,
     /// `perf script`.
     Perf,
+    /// `uftrace replay` and `uftrace dump`.
+    Uftrace,
     /// A list of names or addresses, one a line.
     List,
 }
@@ -57,7 +60,8 @@ pub enum TraceError {
     /// None of the known formats.
     #[error(
         "not a trace in any known format; expected a trimtab trace, ftrace `trace` text, \
-         `trace-cmd report`, `perf script`, or a list of names or addresses, one a line"
+         `trace-cmd report`, `perf script`, `uftrace replay` or `dump`, or a list of names or \
+         addresses, one a line"
     )]
     UnknownFormat,
 }
@@ -76,6 +80,7 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
         Format::FunctionGraph => ftrace::read_graph(text),
         Format::TraceCmd => trace_cmd::read(text),
         Format::Perf => perf::read(text),
+        Format::Uftrace => uftrace::read(text),
         Format::List => list::read(text),
     }
 }
@@ -110,6 +115,9 @@ fn format_of_line(line: &str) -> Option<Format> {
     if let Some(tracer) = line.strip_prefix("# tracer: ") {
         let graph = tracer.trim_end() == "function_graph";
         return Some(if graph { Format::FunctionGraph } else { Format::Ftrace });
+    }
+    if uftrace::is_line(line) {
+        return Some(Format::Uftrace);
     }
     if line.starts_with('#') {
         return line.starts_with("# captured on").then_some(Format::Perf);
@@ -159,6 +167,11 @@ mod tests {
             ("a 1 2.5:  1 cycles:  20 f+0x0 (a)\n", Format::Perf),
             ("loop \n\t  1155 f+0x0 (a)\n\n", Format::Perf),
             ("     7f04326bbf38 f\n", Format::Perf),
+            ("# DURATION     TID     FUNCTION\n", Format::Uftrace),
+            ("            [ 31033] | main() {\n", Format::Uftrace),
+            ("main() {\n  leaf();\n", Format::Uftrace),
+            ("uftrace file header: magic         = 46\n", Format::Uftrace),
+            ("16.5  31: [entry] f(55b6efaef288) depth: 0\n", Format::Uftrace),
             ("start_kernel\n", Format::List),
             ("# mine\n\n0xffffffff81000000\n", Format::List),
         ] {
@@ -191,6 +204,9 @@ mod tests {
         "   ls-71  [000]  21.3: function:    f <-- g",
         "a 1 2.5:  1 cycles:  20 f+0x0 (a)",
         "\t  1155 f+0x0 (a (deleted))",
+        "# DURATION     TID     FUNCTION",
+        "   0.114 us [ 31033] |   f();",
+        "16.5  31: [entry] f(55b6efaef288) depth: 0",
         "start_kernel",
         "0xffffffff81000000",
         "",

@@ -11,26 +11,39 @@ pub enum Source {
     Ftrace,
     /// `perf script`: samples or traced events.
     Perf,
+    /// Breakpoints at the entries of functions, each removed when it was hit: which functions ran.
+    Breakpoints,
+    /// uftrace: the calls of a program that was built for it, or whose functions it has patched.
+    Uftrace,
     /// A plain list of names or addresses.
     List,
 }
 
 impl Source {
+    const ALL: [Source; 6] = [
+        Source::QemuPlugin,
+        Source::Ftrace,
+        Source::Perf,
+        Source::Breakpoints,
+        Source::Uftrace,
+        Source::List,
+    ];
+
     /// Its name in a trace file and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Source::QemuPlugin => "qemu-plugin",
             Source::Ftrace => "ftrace",
             Source::Perf => "perf",
+            Source::Breakpoints => "breakpoints",
+            Source::Uftrace => "uftrace",
             Source::List => "list",
         }
     }
 
     /// The source of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Source::QemuPlugin, Source::Ftrace, Source::Perf, Source::List]
-            .into_iter()
-            .find(|source| source.name() == name)
+        Self::ALL.into_iter().find(|source| source.name() == name)
     }
 }
 
@@ -196,7 +209,7 @@ mod tests {
 
     #[test]
     fn sources_have_names_that_read_back() {
-        for source in [Source::QemuPlugin, Source::Ftrace, Source::Perf, Source::List] {
+        for source in Source::ALL {
             assert_eq!(Source::from_name(source.name()), Some(source));
         }
         assert_eq!(Source::from_name("strace"), None);

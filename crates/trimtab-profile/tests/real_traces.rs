@@ -52,6 +52,35 @@ fn every_file_is_taken_for_what_it_is() {
     }
 }
 
+/// One program, recorded twice by uftrace and printed with every set of columns.
+#[test]
+fn uftrace_is_read_however_it_prints() {
+    let own = [
+        "main",
+        "_Z6parentv",
+        "_ZL4leafv",
+        "_ZNSt6thread11_State_implINS_8_InvokerISt5tupleIJPFvvEEEEEE6_M_runEv",
+        "_ZNSt6thread11_State_implINS_8_InvokerISt5tupleIJPFvvEEEEEED0Ev",
+        "_ZN4shop5priceEi",
+        "_ZN4shop5priceEPKc",
+    ];
+    for name in ["replay-symbols", "replay-all-columns", "replay-no-columns", "dump"] {
+        let name = format!("../uftrace/{name}");
+        assert_eq!(read::detect(&text(&name)), Ok(Format::Uftrace), "{name}");
+        let trace = parse(&name);
+        assert_eq!((trace.source(), trace.lost), (Source::Uftrace, 0));
+        assert_eq!(names(&trace), own, "{name}");
+    }
+    let all = "../uftrace/replay-all-columns";
+    let trace = parse(all);
+    let object = trace.events()[0].object.unwrap();
+    assert_eq!(trace.name(object), "threads");
+    // With readable names, and calls into libraries.
+    let readable = parse("../uftrace/replay");
+    assert_eq!(names(&readable)[..4], ["main", "parent", "leaf", "operator new"]);
+    assert_eq!(names(&parse("../uftrace/replay-full-names"))[..4], names(&readable)[..4]);
+}
+
 /// One recording, printed with every set of columns.
 #[test]
 fn columns_do_not_change_what_ran() {

@@ -11,6 +11,7 @@
 //! A [`BlockMap`] adds the basic blocks of each function, where the compiler wrote them down.
 
 mod blocks;
+pub mod decode;
 mod elf;
 mod error;
 mod fragment;

@@ -32,7 +32,7 @@ pub enum Verb {
         #[command(subcommand)]
         what: fit::What,
     },
-    /// Trace the boot of a kernel
+    /// Trace the boot of a kernel, or a run of a program
     Trace(trace::Options),
     /// Count the pages that a run touched, and the fewest it could have touched
     Pages(pages::Options),

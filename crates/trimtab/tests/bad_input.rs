@@ -174,8 +174,8 @@ fn traces_that_do_not_fit() {
         (
             "prose",
             "prose.trace: not a trace in any known format; expected a trimtab trace, ftrace `trace` \
-             text, `trace-cmd report`, `perf script`, or a list of names or addresses, one a \
-             line\n",
+             text, `trace-cmd report`, `perf script`, `uftrace replay` or `dump`, or a list of names \
+             or addresses, one a line\n",
         ),
         (
             "broken",

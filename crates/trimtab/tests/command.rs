@@ -35,6 +35,12 @@ fn bad_usage_exits_2() {
         &["pages", "vmlinux", "--trace", "t", "--min-coverage", "90"],
         &["order", "vmlinux", "--trace", "t", "--linker", "mold", "-o", "x"],
         &["report", "--list", "--html", "x"],
+        &["trace"],
+        &["trace", "--kernel", "x"],
+        &["trace", "program", "-o", "x"],
+        &["trace", "program", "--", "true"],
+        &["trace", "program", "-o", "x", "--all", "--", "true"],
+        &["trace", "program", "-o", "x", "--folder", "y", "--", "true"],
         &["report", "last"],
     ] {
         let (code, output, error) = run(arguments);
@@ -49,6 +55,7 @@ fn every_verb_helps_with_an_example() {
         &["doctor"][..],
         &["fit", "kernel"],
         &["trace"],
+        &["trace", "program"],
         &["pages"],
         &["order"],
         &["check"],

@@ -24,10 +24,10 @@ static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a job from before it looks whether it may start until all of it has ended.
 #[derive(Debug)]
-struct Counted;
+pub(crate) struct Counted;
 
 impl Counted {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         UNDER_WAY.fetch_add(1, Ordering::SeqCst);
         Counted
     }

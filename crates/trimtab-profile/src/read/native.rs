@@ -1,4 +1,4 @@
-//! Our own format, which the QEMU plugin writes: text, so that `grep` and `sort` work on it.
+//! Our own format, which our tracers write: text, so that `grep` and `sort` work on it.
 //!
 //! ```text
 //! trimtab-trace 1
@@ -7,9 +7,11 @@
 //! events
 //! ffffffff81000000 12 5 startup_64+0x0       (address, bytes, count; symbol optional)
 //! ```
+//!
+//! 0 bytes mean that only the first instruction is known to have run.
 
 use super::{TraceError, bad_line};
-use crate::trace::{Place, Source, Trace};
+use crate::trace::{Event, Place, Source, Trace};
 use std::fmt::Write;
 use trimtab_program::Program;
 
@@ -56,7 +58,11 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
                 Some((trace.intern(name), offset))
             }
         };
-        trace.record(Place::Block { start, length }, symbol, count.max(1));
+        let place = match length {
+            0 => Place::Address(start),
+            length => Place::Block { start, length },
+        };
+        trace.record(place, symbol, count.max(1));
     }
     if trace.is_empty() {
         return Err(TraceError::Empty { expected: "expected events after the line `events`" });
@@ -68,23 +74,44 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
 /// still fits when the same code is linked in another order. Events without an address are left
 /// out.
 pub fn write(trace: &Trace, program: &Program<'_>) -> String {
+    let id = program.build_id().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
+    write_with(trace, id, |start, _| {
+        let function = program.function(program.function_at(start)?);
+        Some((function.name, start - function.range.start))
+    })
+}
+
+/// Writes `trace` in this format as it was recorded, with the symbols that the tracer gave. Events
+/// without an address are left out.
+pub fn write_recorded(trace: &Trace) -> String {
+    write_with(trace, trace.build_id.clone(), |_, event| {
+        event.symbol.map(|(name, offset)| (trace.name(name), offset))
+    })
+}
+
+fn write_with<'a>(
+    trace: &Trace,
+    build_id: Option<String>,
+    symbol: impl Fn(u64, &Event) -> Option<(&'a str, u64)>,
+) -> String {
     let mut text = String::from(MAGIC);
     // Writing to a string cannot fail.
     let _ = writeln!(text, "source {}", trace.source().name());
-    if let Some(id) = program.build_id() {
-        let _ = write!(text, "build-id ");
-        for byte in id {
-            let _ = write!(text, "{byte:02x}");
-        }
-        let _ = writeln!(text);
+    if let Some(id) = build_id {
+        let _ = writeln!(text, "build-id {id}");
     }
     let _ = writeln!(text, "events");
     for event in trace.events() {
-        let Place::Block { start, length } = event.place else { continue };
+        let (start, length) = match event.place {
+            Place::Block { start, length } => (start, length),
+            Place::Address(start) => (start, 0),
+            Place::Name(_) => continue,
+        };
         let _ = write!(text, "{start:x} {length} {}", event.count);
-        if let Some(id) = program.function_at(start) {
-            let function = program.function(id);
-            let _ = write!(text, " {}+{:#x}", function.name, start - function.range.start);
+        // Blanks separate columns, and names of some languages hold them.
+        let symbol = symbol(start, event).filter(|(name, _)| !name.contains(char::is_whitespace));
+        if let Some((name, offset)) = symbol {
+            let _ = write!(text, " {name}+{offset:#x}");
         }
         text.push('\n');
     }
@@ -104,6 +131,22 @@ mod tests {
         assert_eq!(trace.source(), Source::Perf);
         assert_eq!(trace.build_id.as_deref(), Some("5a0c"));
         assert_eq!(listing(&trace), ["ffffffff81000000/12 startup_64+0x0 5", "401000/3 3"]);
+    }
+
+    #[test]
+    fn what_was_recorded_reads_back() {
+        let mut trace = Trace::new(Source::Breakpoints);
+        trace.build_id = Some("5a0c".to_owned());
+        let [main, odd] = ["main", "two words"].map(|name| Some((trace.intern(name), 0)));
+        trace.record(Place::Address(0x401000), main, 1);
+        trace.record(Place::Address(0x400000), odd, 1);
+        trace.record(Place::Block { start: 0x401000, length: 3 }, main, 2);
+        let text = write_recorded(&trace);
+        let head = "trimtab-trace 1\nsource breakpoints\nbuild-id 5a0c\nevents\n";
+        assert_eq!(text, format!("{head}401000 0 1 main+0x0\n400000 0 1\n401000 3 2 main+0x0\n"));
+        let again = read(&text).unwrap();
+        assert_eq!((again.source(), &again.build_id), (Source::Breakpoints, &trace.build_id));
+        assert_eq!(listing(&again), ["401000 main+0x0 1", "400000 1", "401000/3 main+0x0 2"]);
     }
 
     #[test]

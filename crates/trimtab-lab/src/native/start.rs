@@ -1,0 +1,96 @@
+//! Starts a program so that it is traced from its first instruction on.
+
+use super::filter::Filter;
+use super::{NativeError, Request, system};
+use nix::libc::pid_t;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// Starts the program, and traces it from the calling thread. It stands still right behind `exec`.
+///
+/// Between fork and exec the child says who it is, and waits until it is traced. [`Command`] returns
+/// only after `exec`, and so runs in a thread of its own.
+pub(super) fn start(request: &Request) -> Result<pid_t, NativeError> {
+    let failed = |source: io::Error| request.start_error(source);
+    let (their_number, number) = system::pipe().map_err(failed)?;
+    let (go, going) = system::pipe().map_err(failed)?;
+    let mut command = command(request, number, go, going.as_raw_fd())?;
+    thread::scope(|scope| {
+        // The command, and with it the child's ends of the pipes, is dropped when it has started.
+        let starting = scope.spawn(move || command.spawn().map(drop));
+        let traced = trace_child(their_number, going);
+        let started = starting.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+        match (started, traced) {
+            (Ok(()), Ok(child)) => Ok(child),
+            // Without its tracer the child does not get as far as exec.
+            (_, Err(Untraced::Refused(source))) => Err(NativeError::Refused { source }),
+            (Err(source), _) | (Ok(()), Err(Untraced::Silent(source))) => Err(failed(source)),
+        }
+    })
+}
+
+fn command(
+    request: &Request,
+    number: OwnedFd,
+    go: OwnedFd,
+    going: RawFd,
+) -> Result<Command, NativeError> {
+    let mut command = Command::new(&request.program);
+    command.args(&request.arguments);
+    for (key, value) in &request.environment {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+    if let Some(directory) = &request.directory {
+        command.current_dir(directory);
+    }
+    if let Some(path) = &request.log {
+        let log = File::create(path)
+            .and_then(|log| Ok((log.try_clone()?, log)))
+            .map_err(|source| NativeError::Log { path: path.clone(), source })?;
+        command.stdin(Stdio::null()).stdout(log.0).stderr(log.1);
+    }
+    if request.output_to_error {
+        command.stdout(std::io::stderr());
+    }
+    let filter = request.objects.needs_libraries().then(Filter::new);
+    let (mut number, mut go) = (File::from(number), File::from(go));
+    let prepare = move || {
+        let mut byte = [0];
+        // The child's copy of our end would keep the pipe open when ours is closed.
+        nix::unistd::close(going)?;
+        number.write_all(&std::process::id().to_ne_bytes())?;
+        // The end of the pipe says that the tracer is gone.
+        if go.read(&mut byte)? == 0 {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        filter.as_ref().map_or(Ok(()), Filter::install)
+    };
+    // SAFETY: between fork and exec only system calls are made, and nothing is allocated: errors
+    // made of a kind or of the last system call are plain numbers.
+    unsafe { command.pre_exec(prepare) };
+    Ok(command)
+}
+
+/// Why a child is not traced.
+enum Untraced {
+    /// The system does not allow it.
+    Refused(io::Error),
+    /// It never said who it is.
+    Silent(io::Error),
+}
+
+fn trace_child(number: OwnedFd, going: OwnedFd) -> Result<pid_t, Untraced> {
+    let mut bytes = [0; 4];
+    File::from(number).read_exact(&mut bytes).map_err(Untraced::Silent)?;
+    let child = u32::from_ne_bytes(bytes).cast_signed();
+    system::seize(child).map_err(Untraced::Refused)?;
+    File::from(going).write_all(&[1]).map_err(Untraced::Silent)?;
+    Ok(child)
+}

@@ -1,0 +1,233 @@
+//! What uftrace prints: `uftrace replay` with whichever columns, and `uftrace dump`.
+//!
+//! ```text
+//! # DURATION     TID     FUNCTION
+//!             [ 31033] | main() {
+//!    0.114 us [ 31033] |   leaf();
+//!    1.497 us [ 31033] | } /* main */
+//!
+//! 16771.920327631  31033: [entry] main(55b6efaef288) depth: 0
+//! ```
+//!
+//! Its addresses are those of one run, so only names count. They are symbols with `--demangle=no`.
+
+use super::{TraceError, bad_line};
+use crate::trace::{Place, Source, Trace};
+
+const FORMAT: &str = "uftrace";
+
+pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
+    // `dump` prints one task after the other.
+    let mut calls: Vec<(f64, Call<'_>)> = Vec::new();
+    let mut lost = 0u64;
+    let mut modules = false;
+    for (index, line) in text.lines().enumerate() {
+        if is_header(line) {
+            modules = line.split_ascii_whitespace().rev().nth(1) == Some("NAME");
+        }
+        match Line::parse(line) {
+            Some(Line::Entry { time, call }) => calls.push((time, call)),
+            Some(Line::Lost(count)) => lost = lost.saturating_add(count),
+            Some(Line::Other) => {}
+            // The stacks of a program that was killed, which were printed as they grew.
+            Some(Line::End) => break,
+            None => {
+                let expected = "`[ TID] | FUNCTION();` or `TIME TID: [entry] FUNCTION(ADDRESS)`";
+                return Err(bad_line(index + 1, FORMAT, line, expected));
+            }
+        }
+    }
+    calls.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let mut trace = Trace::new(Source::Uftrace);
+    trace.lost = lost;
+    for (_, call) in &calls {
+        let object = call.module.filter(|_| modules).map(|module| trace.intern(module));
+        let place = Place::Name(trace.intern(call.name));
+        trace.record_in(object, place, None, 1);
+    }
+    if trace.is_empty() {
+        return Err(TraceError::Empty {
+            expected: "expected calls; was the program compiled with -pg, -finstrument-functions \
+                       or -fpatchable-function-entry, or recorded with --patch=.?",
+        });
+    }
+    Ok(trace)
+}
+
+/// Whether nobody but uftrace prints this line.
+pub(super) fn is_line(line: &str) -> bool {
+    let entry = matches!(Line::parse(line), Some(Line::Entry { .. }));
+    // Without any column nothing stands before the first function.
+    let bare =
+        line.ends_with(") {") && !line.contains('|') && line.starts_with(char::is_alphabetic);
+    is_header(line)
+        || line.starts_with("uftrace file header: ")
+        || (entry && (bare || line.contains("] | ") || line.contains(": [entry] ")))
+}
+
+/// The names of the columns. ftrace's begin with the task or the processor.
+fn is_header(line: &str) -> bool {
+    let ours = ["# DURATION ", "#   TID ", "#  TIMESTAMP ", "#  ADDRESS ", "# MODULE NAME "];
+    let spaced = line.trim_start_matches(['#', ' ']);
+    line.ends_with(" FUNCTION")
+        && ours.iter().any(|start| spaced.starts_with(start.trim_start_matches(['#', ' '])))
+}
+
+/// A function was entered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Call<'a> {
+    name: &'a str,
+    /// The last word before the bar, which is the file where that column is printed last.
+    module: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Line<'a> {
+    /// `time` is in seconds, and 0 where the order of the lines is that of the calls.
+    Entry {
+        time: f64,
+        call: Call<'a>,
+    },
+    /// So many calls are missing.
+    Lost(u64),
+    Other,
+    End,
+}
+
+impl<'a> Line<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        if line.starts_with("uftrace stopped tracing") {
+            return Some(Line::End);
+        }
+        if line.starts_with(['#', '=']) || line.trim().is_empty() {
+            return Some(Line::Other);
+        }
+        if line.starts_with("uftrace file header: ") || line.starts_with("reading ") {
+            return Some(Line::Other);
+        }
+        if let Some((head, record)) = line.split_once(": [")
+            && let Some((kind, rest)) = record.split_once("] ")
+            && head.bytes().all(|byte| byte.is_ascii_digit() || b" .".contains(&byte))
+        {
+            return Self::of_dump(head, kind.trim(), rest);
+        }
+        match line.split_once(" | ") {
+            Some((columns, content)) => {
+                Self::of_replay(content.trim(), columns.split_ascii_whitespace().next_back())
+            }
+            None => Self::of_replay(line.trim().trim_end_matches('|'), None),
+        }
+    }
+
+    fn of_dump(head: &str, kind: &str, rest: &'a str) -> Option<Self> {
+        match kind {
+            "entry" => {
+                let time = head.split_ascii_whitespace().next()?.parse().ok()?;
+                let (call, _) = rest.rsplit_once(" depth:")?;
+                let (name, _) = call.rsplit_once('(')?;
+                Some(Line::Entry { time, call: Call { name, module: None } })
+            }
+            "lost" => {
+                let count = rest.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
+                Some(Line::Lost(count.and_then(|count| count.parse().ok()).unwrap_or(1)))
+            }
+            _ => Some(Line::Other),
+        }
+    }
+
+    fn of_replay(content: &'a str, module: Option<&'a str>) -> Option<Self> {
+        if let Some(remark) = content.strip_prefix("/*") {
+            let Some(lost) = remark.trim_start().strip_prefix("LOST ") else {
+                return Some(Line::Other);
+            };
+            let count = lost.split(' ').next().and_then(|count| count.parse().ok());
+            return Some(Line::Lost(count.unwrap_or(1)));
+        }
+        // Ends of calls, and rules between tasks.
+        if content.starts_with('}') || content.bytes().all(|byte| byte == b'-') {
+            return Some(Line::Other);
+        }
+        // Arguments, results and places in the source may be printed as well.
+        let ends = ["{", ";", "*/"].iter().any(|end| content.ends_with(end));
+        let name = name(content).filter(|_| ends)?;
+        Some(Line::Entry { time: 0.0, call: Call { name, module } })
+    }
+}
+
+/// The function of `name(arguments)…`. Names that were made readable can hold parentheses.
+fn name(content: &str) -> Option<&str> {
+    let mut end = content.find('(')?;
+    if content[..end].ends_with("operator") {
+        end += 2 + content.get(end + 2..)?.find('(')?;
+    }
+    let name = &content[..end];
+    let start = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '~' | '<');
+    name.starts_with(start).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::testing::{listing, names};
+
+    #[test]
+    fn reads_replays_with_any_columns() {
+        for text in [
+            "# DURATION     TID     FUNCTION\n            [ 31] | main() {\n   0.1 us [ 31] |   leaf();\n   1.4 us [ 31] | } /* main */\n",
+            "main() {\n  leaf();\n} /* main */\n",
+            "            [ 31] | main(1, \"a b\") {\n   0.1 us [ 31] |   leaf(2) = 7; /* a.c:3 */\n\n ------\n   1.4 us [ 31] | } = 0; /* main */\n",
+        ] {
+            assert_eq!(names(&read(text).unwrap()), ["main", "leaf"], "{text}");
+        }
+    }
+
+    #[test]
+    fn modules_are_objects_where_they_are_the_last_column() {
+        let text = "#   TID      ADDRESS    MODULE NAME   FUNCTION\n\
+                    \x20[ 31] 55b6   app | main() {\n [ 31] 55b7   libc.so.6 |   puts();\n";
+        assert_eq!(listing(&read(text).unwrap()), ["main in app 1", "puts in libc.so.6 1"]);
+    }
+
+    #[test]
+    fn dumps_are_put_in_order_of_time() {
+        let text = "uftrace file header: version       = 4\n\nreading 31.dat\n\
+                    10.5  31: [entry] main(55b6) depth: 0\n12.5  31: [exit ] main(55b6) depth: 0\n\
+                    11.5  31: [entry] last(55b8) depth: 1\n11.6  31: [lost ] 3 records\n\
+                    reading 32.dat\n11.1  32: [entry] ns::f(int)(55b7) depth: 0\n\
+                    reading perf-cpu0.dat\n9.9  31: [event] linux:task-name(200006)\n";
+        let trace = read(text).unwrap();
+        assert_eq!(names(&trace), ["main", "ns::f(int)", "last"]);
+        assert_eq!(trace.lost, 3);
+    }
+
+    #[test]
+    fn readable_names_stay_whole() {
+        for (line, expected) in [
+            ("ns::A::operator()();", "ns::A::operator()"),
+            ("operator new(unsigned long);", "operator new"),
+            ("~A() {", "~A"),
+            ("f.constprop.0();", "f.constprop.0"),
+        ] {
+            assert_eq!(name(line), Some(expected));
+        }
+        assert_eq!(name("operator("), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_counted_and_the_rest_of_a_kill_passed_over() {
+        let text = "  [ 31] | main() {\n  [ 31] |     /* LOST 12 records!! */\n\
+                    \x20 [ 31] |   /* LOST some records!! */\n\n\
+                    uftrace stopped tracing with remaining functions\n\
+                    ================================================\ntask: 31\n[0] main\n";
+        let trace = read(text).unwrap();
+        assert_eq!((names(&trace), trace.lost), (vec!["main"], 13));
+    }
+
+    #[test]
+    fn refuses_anything_else() {
+        let text = "            [ 31] | main() {\nSegmentation fault\n";
+        assert!(matches!(read(text), Err(TraceError::Line { line: 2, .. })));
+        let text = "# DURATION     TID     FUNCTION\n";
+        assert!(matches!(read(text), Err(TraceError::Empty { .. })));
+    }
+}
