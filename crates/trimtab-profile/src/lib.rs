@@ -5,11 +5,13 @@
 //! could not find ([`Coverage`]), and so catches the trace of another build.
 
 mod coverage;
+mod process;
 mod profile;
 pub mod read;
 mod trace;
 
 pub use coverage::{Coverage, StaleProfile};
+pub use process::Process;
 pub use profile::{Executed, Precision, Profile};
 pub use read::{Format, TraceError};
 pub use trace::{Event, NameId, Place, Source, Trace};
