@@ -66,4 +66,7 @@ struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 
+/* Where QEMU itself has the instruction in memory. */
+void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn);
+
 #endif

@@ -22,6 +22,14 @@
  * lower bounds. What ran, and in which order, stays right.
  *
  * The file is complete or not there: it is written under another name first.
+ *
+ * Where QEMU runs a single program (qemu-x86_64), each process that ends writes a file of its own,
+ * FILE.PID. Its head then says which files its code came from, a line each:
+ *
+ *     map START END OFFSET PATH
+ *
+ * all but the path in hexadecimal. A process that a fork made also has what ran before the fork. A
+ * process that becomes another program by exec writes nothing.
  */
 #include "qemu_plugin_api.h"
 
@@ -56,6 +64,25 @@ static uint32_t slot_room;
 
 /* Instructions of blocks that are not kept: user programs'. */
 static uint64_t user_instructions;
+
+/* A file in the program's memory: what /proc/self/maps said of it, at the program's addresses. */
+struct mapping {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	char *path;
+};
+
+static struct mapping *mappings;
+static uint32_t mapping_count;
+static uint32_t mapping_room;
+
+/* Pages of code that no file backs (just-in-time compilers): not to be looked up for each block. */
+#define ANONYMOUS 1024
+static uint64_t anonymous[ANONYMOUS];
+
+/* Whether QEMU runs a single program rather than a machine. */
+static bool single_program;
 
 static uint64_t min_address;
 static bool seen_min;
@@ -162,6 +189,73 @@ static struct block *entry(uint64_t start, uint32_t bytes, uint32_t instructions
 	return block;
 }
 
+static bool add_mapping(uint64_t start, uint64_t end, uint64_t offset, const char *path)
+{
+	if (mapping_count == mapping_room) {
+		uint32_t room = mapping_room ? mapping_room * 2 : 64;
+		struct mapping *more = realloc(mappings, room * sizeof(*mappings));
+
+		if (!more)
+			return false;
+		mappings = more;
+		mapping_room = room;
+	}
+	mappings[mapping_count].path = strdup(path);
+	if (!mappings[mapping_count].path)
+		return false;
+	mappings[mapping_count].start = start;
+	mappings[mapping_count].end = end;
+	mappings[mapping_count].offset = offset;
+	mapping_count++;
+	return true;
+}
+
+static bool is_mapped(uint64_t address)
+{
+	for (uint32_t index = mapping_count; index-- > 0;)
+		if (mappings[index].start <= address && address < mappings[index].end)
+			return true;
+	return false;
+}
+
+/*
+ * Remembers the file that holds the code at this address, unless it is known. QEMU maps the
+ * program's files into its own memory, "base" above the program's addresses, so the system knows
+ * them; QEMU's own files are among those lines and do no harm.
+ */
+static void find_file(uint64_t address, uint64_t base)
+{
+	uint64_t page = address >> 12;
+	uint64_t *none = &anonymous[page % ANONYMOUS];
+	char *line = NULL;
+	size_t room = 0;
+	FILE *maps;
+
+	if (*none == page || is_mapped(address))
+		return;
+	maps = fopen("/proc/self/maps", "r");
+	if (!maps) {
+		complain("/proc/self/maps");
+		return;
+	}
+	while (getline(&line, &room, maps) > 0) {
+		uint64_t start, end, offset;
+		int path = 0;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &start, &end,
+			   &offset, &path) != 3 || path == 0 || line[path] != '/')
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		if (start - base <= address && address < end - base &&
+		    !add_mapping(start - base, end - base, offset, line + path))
+			complain("cannot remember a file");
+	}
+	free(line);
+	fclose(maps);
+	if (!is_mapped(address))
+		*none = page;
+}
+
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	uint64_t start = qemu_plugin_tb_vaddr(tb);
@@ -187,6 +281,11 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, instructions - 1);
 
 		bytes = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - start;
+	}
+	if (single_program) {
+		struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
+
+		find_file(start, (uint64_t)(uintptr_t)qemu_plugin_insn_haddr(first) - start);
 	}
 	block = entry(start, (uint32_t)bytes, (uint32_t)instructions);
 	if (!block)
@@ -217,6 +316,9 @@ static bool write_trace(FILE *file)
 	fprintf(file, "instructions-early %" PRIu64 "\n", early);
 	fprintf(file, "instructions-kernel %" PRIu64 "\n", kernel);
 	fprintf(file, "instructions-user %" PRIu64 "\n", user_instructions);
+	for (uint32_t index = 0; index < mapping_count; index++)
+		fprintf(file, "map %" PRIx64 " %" PRIx64 " %" PRIx64 " %s\n", mappings[index].start,
+			mappings[index].end, mappings[index].offset, mappings[index].path);
 	fprintf(file, "events\n");
 	for (uint32_t index = 0; index < block_count; index++) {
 		const struct block *block = block_at(index);
@@ -232,7 +334,9 @@ static bool write_trace(FILE *file)
 static void ended(qemu_plugin_id_t id, void *userdata)
 {
 	char *partial = NULL;
-	size_t room = strlen(out_path) + sizeof(".tmp");
+	char *whole = NULL;
+	/* Room for the number of a process, too. */
+	size_t room = strlen(out_path) + sizeof(".tmp") + 24;
 	FILE *file;
 	bool good;
 
@@ -242,11 +346,16 @@ static void ended(qemu_plugin_id_t id, void *userdata)
 	if (failed)
 		goto out;
 	partial = malloc(room);
-	if (!partial) {
+	whole = malloc(room);
+	if (!partial || !whole) {
 		complain("cannot write the trace");
 		goto out;
 	}
-	snprintf(partial, room, "%s.tmp", out_path);
+	if (single_program)
+		snprintf(whole, room, "%s.%ld", out_path, (long)getpid());
+	else
+		snprintf(whole, room, "%s", out_path);
+	snprintf(partial, room, "%s.tmp", whole);
 	file = fopen(partial, "w");
 	if (!file) {
 		complain(partial);
@@ -254,12 +363,13 @@ static void ended(qemu_plugin_id_t id, void *userdata)
 	}
 	good = write_trace(file);
 	/* A full disk may show only here. */
-	if (fclose(file) != 0 || !good || rename(partial, out_path) != 0) {
-		complain(out_path);
+	if (fclose(file) != 0 || !good || rename(partial, whole) != 0) {
+		complain(whole);
 		unlink(partial);
 	}
 out:
 	free(partial);
+	free(whole);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -276,7 +386,7 @@ static const char *value_of(const char *argument, const char *key)
 PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
 				      char **argv)
 {
-	(void)info;
+	single_program = !info->system_emulation;
 	for (int i = 0; i < argc; i++) {
 		const char *value;
 

@@ -10,6 +10,7 @@ pub mod kernel;
 pub mod native;
 pub mod plugin;
 pub mod process;
+pub mod program;
 pub mod qemu;
 pub mod store;
 #[cfg(test)]

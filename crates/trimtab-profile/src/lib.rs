@@ -6,11 +6,13 @@
 
 mod coverage;
 mod early;
+mod process;
 mod profile;
 pub mod read;
 mod trace;
 
 pub use coverage::{Coverage, StaleProfile};
+pub use process::Process;
 pub use profile::{Executed, Precision, Profile};
 pub use read::{Format, TraceError};
 pub use trace::{Event, NameId, Place, Source, Trace};

@@ -4,6 +4,7 @@
 mod evidence;
 mod figures;
 mod fit_kernel;
+mod fit_program;
 mod frame;
 mod pages;
 mod provenance;
@@ -11,4 +12,5 @@ mod shown;
 mod tables;
 
 pub use fit_kernel::fit_kernel;
+pub use fit_program::fit_program;
 pub use pages::pages;

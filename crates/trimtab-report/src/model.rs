@@ -7,6 +7,7 @@ mod check;
 mod common;
 mod doctor;
 mod fit_kernel;
+mod fit_program;
 mod pages;
 
 pub use check::{Boundary, CheckCounts, CheckReport, CheckSchema, OrderNames};
@@ -18,5 +19,8 @@ pub use doctor::{DoctorReport, DoctorSchema, Tool};
 pub use fit_kernel::{
     Artifacts, Boot, Booted, ByteExcess, Curve, Excess, FitKernel, FitKernelSchema, Ftrace,
     Granularity, HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,
+};
+pub use fit_program::{
+    Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
 };
 pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};

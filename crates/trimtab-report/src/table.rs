@@ -3,11 +3,13 @@
 mod check;
 mod doctor;
 mod fit_kernel;
+mod fit_program;
 mod pages;
 
 pub use check::check;
 pub use doctor::doctor;
 pub use fit_kernel::fit_kernel;
+pub use fit_program::fit_program;
 pub use pages::pages;
 
 use comfy_table::{

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::verbs::{check, doctor, fit, order, pages, report, trace};
+use crate::verbs::{check, doctor, fit, order, pages, report, trace, wrapped};
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
 /// go, builds it that way, and proves the effect by running it again.
@@ -42,6 +42,12 @@ pub enum Verb {
     Check(check::Options),
     /// Show an experiment again
     Report(report::Options),
+    /// Link in the place of a linker
+    #[command(hide = true)]
+    WrappedLink(wrapped::Link),
+    /// Run a command and measure it
+    #[command(hide = true)]
+    WrappedRun(wrapped::Run),
 }
 
 impl Verb {
@@ -53,11 +59,14 @@ impl Verb {
         match self {
             Self::Doctor(options) => doctor::run(&options),
             Self::Fit { what: fit::What::Kernel(options) } => fit::kernel::run(&options),
+            Self::Fit { what: fit::What::Program(options) } => fit::program::run(&options),
             Self::Trace(options) => trace::run(&options),
             Self::Pages(options) => pages::run(&options),
             Self::Order(options) => order::run(&options),
             Self::Check(options) => check::run(&options),
             Self::Report(options) => report::run(&options),
+            Self::WrappedLink(options) => std::process::exit(wrapped::link(&options)),
+            Self::WrappedRun(options) => std::process::exit(wrapped::run(&options)),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 use trimtab_lab::kernel::KernelError;
+use trimtab_lab::program::ProgramError;
 use trimtab_lab::store::StoreError;
 use trimtab_lab::tools::ToolError;
 use trimtab_lab::workdir::WorkError;
@@ -77,6 +78,7 @@ pub(crate) fn render(error: &anyhow::Error) -> (String, u8) {
         }
         hints.extend(cause.downcast_ref::<ToolError>().and_then(ToolError::hint));
         hints.extend(cause.downcast_ref::<KernelError>().and_then(KernelError::hint));
+        hints.extend(cause.downcast_ref::<ProgramError>().and_then(ProgramError::hint));
         hints.extend(cause.downcast_ref::<WorkError>().and_then(WorkError::hint));
         hints.extend(cause.downcast_ref::<StoreError>().and_then(StoreError::hint));
     }

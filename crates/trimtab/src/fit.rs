@@ -1,6 +1,7 @@
-//! Fitting a kernel: build, trace, lay out, relink, check, boot again, compare.
+//! Fitting: build, trace, lay out, relink, check, run again, compare.
 //!
-//! [`kernel`] goes through the stages; the parts that it is made of:
+//! [`program`] goes through the stages for a user program, [`kernel`] for a kernel; the parts that
+//! the latter is made of:
 //! - [`plan`]: which boots are traced, and which are held out;
 //! - [`boots`]: boots whose results are kept;
 //! - [`blocks`]: which blocks of functions run, where functions are split;
@@ -12,4 +13,5 @@ pub mod boots;
 pub mod kernel;
 pub mod linked;
 pub mod plan;
+pub mod program;
 mod result;

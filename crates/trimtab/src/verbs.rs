@@ -7,3 +7,4 @@ pub mod order;
 pub mod pages;
 pub mod report;
 pub mod trace;
+pub mod wrapped;

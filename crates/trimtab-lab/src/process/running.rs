@@ -166,6 +166,11 @@ impl Running {
         })
     }
 
+    /// The process group of the job: the number of its first process.
+    pub fn group(&self) -> i32 {
+        self.group.as_raw()
+    }
+
     /// Time since its start.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()

@@ -40,6 +40,9 @@ pub fn tool(name: &str) -> Option<&'static Tool> {
 
 const FIT: &[&str] = &["fit kernel"];
 const FIT_ARM64: &[&str] = &["fit kernel --arch arm64"];
+const FIT_ANY: &[&str] = &["fit kernel", "fit program"];
+const FIT_ALL: &[&str] = &["fit kernel", "fit program", "trace"];
+const FIT_PROGRAM: &[&str] = &["fit program"];
 const FIT_TRACE: &[&str] = &["fit kernel", "trace"];
 const TESTS: &[&str] = &["tests"];
 
@@ -53,9 +56,9 @@ pub const ALL: &[Tool] = &[
         probe: Probe::Llvm,
         minimum: &[super::llvm::OLDEST],
         packages: &["clang-22", "lld-22", "llvm-22"],
-        needed_by: FIT,
+        needed_by: FIT_ANY,
     },
-    command("gcc", &["gcc"], &[5, 1], &["gcc", "libc6-dev"], FIT_TRACE),
+    command("gcc", &["gcc"], &[5, 1], &["gcc", "libc6-dev"], FIT_ALL),
     command("make", &["make", "gmake"], &[3, 82], &["make"], FIT),
     command("flex", &["flex"], &[2, 5, 35], &["flex"], FIT),
     command("bison", &["bison"], &[2, 0], &["bison"], FIT),
@@ -91,6 +94,7 @@ pub const ALL: &[Tool] = &[
         needed_by: FIT,
     },
     command("qemu", &["qemu-system-x86_64"], &[7, 2], &["qemu-system-x86"], FIT_TRACE),
+    command("qemu-user", &["qemu-x86_64"], &[7, 2], &["qemu-user"], FIT_PROGRAM),
     Tool {
         name: "busybox",
         probe: Probe::Command {

@@ -1,6 +1,7 @@
 //! `trimtab fit`: the whole job, from source to proof.
 
 pub mod kernel;
+pub mod program;
 
 use clap::Subcommand;
 
@@ -9,4 +10,6 @@ use clap::Subcommand;
 pub enum What {
     /// A kernel to its boot
     Kernel(kernel::Options),
+    /// A program to its start-up
+    Program(program::Options),
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::Args;
 use comfy_table::{Table, presets};
 use trimtab_lab::store::{FILE, Store, Stored, Summary, Which};
-use trimtab_report::model::FitKernel;
+use trimtab_report::model::{FitKernel, FitProgram};
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
@@ -69,9 +69,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let stored = store.get(options.experiment.0)?;
     let json = serde_json::to_string(&stored.experiment.result)?;
-    let fit = (stored.experiment.verb == "fit kernel")
-        .then(|| FitKernel::from_json(&json))
-        .transpose()?;
+    let fit = match stored.experiment.verb.as_str() {
+        "fit kernel" => Some(Fit::Kernel(Box::new(FitKernel::from_json(&json)?))),
+        "fit program" => Some(Fit::Program(Box::new(FitProgram::from_json(&json)?))),
+        _ => None,
+    };
     if let Some(path) = &options.outputs.html {
         let Some(fit) = &fit else {
             return Err(Failure::new(format!(
@@ -80,13 +82,42 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             ))
             .into());
         };
-        output::whole(path, &html::fit_kernel(fit))?;
+        output::whole(path, &fit.page())?;
     }
-    let json = fit.as_ref().map_or(json, FitKernel::to_json);
+    let json = fit.as_ref().map_or(json, Fit::to_json);
     output::result(&options.outputs, &json, || {
-        let shown = fit.map_or_else(String::new, |fit| table::fit_kernel(&fit, output::width()));
+        let shown = fit.map_or_else(String::new, |fit| fit.table());
         format!("{shown}\n{}", repeat(&stored))
     })
+}
+
+/// A result that has a page.
+enum Fit {
+    Kernel(Box<FitKernel>),
+    Program(Box<FitProgram>),
+}
+
+impl Fit {
+    fn to_json(&self) -> String {
+        match self {
+            Self::Kernel(fit) => fit.to_json(),
+            Self::Program(fit) => fit.to_json(),
+        }
+    }
+
+    fn page(&self) -> String {
+        match self {
+            Self::Kernel(fit) => html::fit_kernel(fit),
+            Self::Program(fit) => html::fit_program(fit),
+        }
+    }
+
+    fn table(&self) -> String {
+        match self {
+            Self::Kernel(fit) => table::fit_kernel(fit, output::width()),
+            Self::Program(fit) => table::fit_program(fit, output::width()),
+        }
+    }
 }
 
 fn listed(list: &[Summary]) -> String {

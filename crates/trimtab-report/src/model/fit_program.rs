@@ -1,0 +1,258 @@
+//! What `trimtab fit program` found: `trimtab.fit.program/1`.
+
+use super::common::*;
+use super::fit_kernel::{Curve, Seconds, Text, Touched};
+use crate::{ReportError, json};
+use serde::{Deserialize, Serialize};
+
+/// The schema's name; it has no other value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FitProgramSchema {
+    /// `trimtab.fit.program/1`.
+    #[default]
+    #[serde(rename = "trimtab.fit.program/1")]
+    V1,
+}
+
+impl FitProgramSchema {
+    /// As the JSON has it.
+    pub const NAME: &'static str = "trimtab.fit.program/1";
+}
+
+/// A program before and after it was laid out for its start-up, and the proof of the effect.
+///
+/// What is counted (`touched`, `faults`, `time`) is of the first command of `runs`, the one that
+/// was to become better.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FitProgram {
+    /// Always [`FitProgramSchema::V1`].
+    pub schema: FitProgramSchema,
+    /// The program's file.
+    pub program: String,
+    /// Its architecture, `x86_64`.
+    pub arch: String,
+    /// What recorded the runs: `qemu`, `native` or another.
+    pub tracer: String,
+    /// What linked it: `lld`, `gold` or `gnu`.
+    pub linker: String,
+    /// How the order was found.
+    pub algorithm: String,
+    /// The command that built it.
+    pub build: String,
+    /// The commands that made the order, the measured one first.
+    pub runs: Vec<String>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Bytes in a page.
+    pub page_size: u32,
+    /// The program's own layout.
+    #[serde(flatten)]
+    pub layout: ObjectLayout,
+    /// Shared libraries that were laid out as well.
+    pub libraries: Vec<ObjectLayout>,
+    /// Page faults of a start with none of these files in memory.
+    pub faults: Faults,
+    /// Page faults of a start with all of them in memory; all are minor.
+    pub warm_minor_faults: BeforeAfter<f64>,
+    /// What a start with none of these files in memory brought in of them, in KiB: the mean.
+    pub resident_file_kib: BeforeAfter<f64>,
+    /// The same of their code alone.
+    pub resident_text_kib: BeforeAfter<f64>,
+    /// Instructions of the run, exactly, where the tracer counts them.
+    #[serde(default)]
+    pub instructions: Option<BeforeAfter<u64>>,
+    /// Time of a start with none of these files in memory, after over before; `null` with fewer
+    /// than two runs.
+    #[serde(default)]
+    pub time_ratio: Option<Interval>,
+    /// Time to the first output of such a start, after over before; `null` where the command writes
+    /// nothing.
+    #[serde(default)]
+    pub first_output_ratio: Option<Interval>,
+    /// Time of a start with all files in memory, after over before.
+    #[serde(default)]
+    pub warm_time_ratio: Option<Interval>,
+    /// The times in seconds, where there are ratios.
+    #[serde(default)]
+    pub time: Option<Times>,
+    /// Runs that made no order.
+    pub held_out: Vec<HeldOutRun>,
+    /// How long the command took.
+    pub seconds: Seconds,
+    /// Where the files are.
+    pub artifacts: ProgramArtifacts,
+    /// How to get the same result again.
+    pub repeat: Repeat,
+    /// What must hold of the program laid out.
+    pub checks: Vec<Check>,
+}
+
+/// One linked file before and after.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ObjectLayout {
+    /// The file.
+    pub file: String,
+    /// Its text.
+    pub text: Text,
+    /// Text pages that the measured run touched; under random orders as placed, not linked.
+    pub touched: Touched,
+    /// Fewest pages that would do.
+    pub minimum: Minimum,
+    /// Functions of the text.
+    pub functions: Functions,
+    /// Share of the text, 0 to 1, that lies in sections of single functions.
+    pub separate: f64,
+    /// How much of the trace was found in the file.
+    pub coverage: Coverage,
+    /// What became of the order's lines.
+    pub order: OrderCounts,
+    /// Lines that are in the text but not where the order wants them.
+    pub misplaced: u64,
+    /// Area under the page-fault curve, in pages times events.
+    pub curve_area: BeforeAfter<f64>,
+    /// Size of the file.
+    pub file_bytes: BeforeAfter<u64>,
+    /// Executed bytes of each page of the text, by address.
+    pub page_map: BeforeAfter<Vec<u32>>,
+    /// The page-fault curve.
+    pub curve: Curve,
+}
+
+impl ObjectLayout {
+    /// Pages touched after, as a multiple of the function-level minimum.
+    pub fn ratio_to_minimum(&self) -> f64 {
+        ratio(self.touched.after, self.minimum.function_pages)
+    }
+
+    /// How many times fewer pages than the best random order; `None` without one.
+    pub fn shuffle_factor(&self) -> Option<f64> {
+        let best = self.touched.shuffled.iter().min()?;
+        Some(ratio(*best, self.touched.after))
+    }
+}
+
+/// Page faults of cold starts: means of `runs` runs of each side.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Faults {
+    /// Runs of each side.
+    pub runs: u32,
+    /// Faults that found their page in memory.
+    pub minor: BeforeAfter<f64>,
+    /// Faults that waited for the disk.
+    pub major: BeforeAfter<f64>,
+}
+
+/// Times in seconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// Of starts with none of the files in memory.
+    pub cold: BeforeAfter<Measured>,
+    /// To the first output of such starts.
+    #[serde(default)]
+    pub first_output: Option<BeforeAfter<Measured>>,
+    /// Of starts with all of the files in memory.
+    pub warm: BeforeAfter<Measured>,
+}
+
+/// A run that did not make the order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeldOutRun {
+    /// Its command.
+    pub name: String,
+    /// Text pages of the program touched as it was built.
+    pub touched_before: u32,
+    /// Text pages of the program touched as it is laid out.
+    pub touched_after: u32,
+    /// Fewest pages that this run's functions fit into.
+    pub minimum_function_pages: u32,
+    /// `touched_after / minimum_function_pages`.
+    pub ratio: f64,
+}
+
+impl HeldOutRun {
+    /// A held-out run; computes the ratio.
+    pub fn new(
+        name: impl Into<String>,
+        touched: BeforeAfter<u32>,
+        minimum_function_pages: u32,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            touched_before: touched.before,
+            touched_after: touched.after,
+            minimum_function_pages,
+            ratio: ratio(touched.after, minimum_function_pages),
+        }
+    }
+}
+
+/// Where the files are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramArtifacts {
+    /// The program as it was built.
+    pub program_before: String,
+    /// The program as it is laid out; it also lies where the build puts it.
+    pub program_after: String,
+    /// The orders as the linker got them, the program's first.
+    pub order_files: Vec<String>,
+    /// The trace of the measured run, with the program's symbols.
+    pub trace: String,
+    /// What a build must do to follow the order from now on.
+    pub use_it: String,
+    /// The HTML page, where one was asked for.
+    pub html: Option<String>,
+}
+
+impl FitProgram {
+    /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.
+    pub fn to_json(&self) -> String {
+        json::write(self)
+    }
+
+    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
+    ///
+    /// # Errors
+    /// [`ReportError`] where the text is no such result.
+    pub fn from_json(text: &str) -> Result<Self, ReportError> {
+        json::read(text, FitProgramSchema::NAME)
+    }
+
+    /// The program and its libraries.
+    pub fn objects(&self) -> impl Iterator<Item = &ObjectLayout> {
+        std::iter::once(&self.layout).chain(&self.libraries)
+    }
+
+    /// What does not hold that must, a clause each.
+    pub fn failures(&self) -> Vec<String> {
+        let failed = self.checks.iter().filter(|check| !check.ok);
+        failed.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_layout_stands_at_the_top_of_the_json() {
+        let mut fit = FitProgram { program: "app".to_owned(), ..FitProgram::default() };
+        fit.layout.touched.before = 7;
+        fit.libraries.push(ObjectLayout { file: "lib.so".to_owned(), ..ObjectLayout::default() });
+        fit.instructions = Some(BeforeAfter::new(5, 5));
+        let text = fit.to_json();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["schema"], "trimtab.fit.program/1");
+        assert_eq!(value["touched"]["before"], 7);
+        assert_eq!(value["libraries"][0]["file"], "lib.so");
+        assert_eq!(value["time_ratio"], serde_json::Value::Null);
+        assert_eq!(FitProgram::from_json(&text).unwrap(), fit);
+    }
+
+    #[test]
+    fn what_does_not_hold_is_said() {
+        let mut fit = FitProgram::default();
+        assert!(fit.failures().is_empty());
+        fit.checks.push(Check::new("the linker honoured the order", false, "1 of 2"));
+        assert_eq!(fit.failures(), ["not so: the linker honoured the order (1 of 2)"]);
+    }
+}

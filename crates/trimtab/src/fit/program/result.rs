@@ -1,0 +1,291 @@
+//! What was measured, as the report's model.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result};
+use trimtab_layout::{Footprint, pages};
+use trimtab_link::Outcome;
+use trimtab_program::PAGE_SIZE;
+use trimtab_report::model::{
+    BeforeAfter, Check, Coverage, Curve, Faults, FitProgram, Functions, HeldOutRun, Interval,
+    Measured as Mean, Minimum, ObjectLayout, OrderCounts, ProgramArtifacts, Repeat, Seconds, Text,
+    Times, Touched,
+};
+use trimtab_report::statistics::{self, StatisticsError};
+
+use super::start::Start;
+use super::{Measured, Sides};
+use crate::inputs::sha256;
+use crate::verbs::fit::program::Tracer;
+
+/// The most points of a curve that a report holds.
+const CURVE_POINTS: usize = 600;
+
+/// Makes the report's model.
+pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
+    let main = m.objects.first().context("there is no program")?;
+    let options = m.options;
+    let mut fit = FitProgram {
+        schema: Default::default(),
+        program: main.before.path.display().to_string(),
+        arch: main.before.program.machine().name().to_owned(),
+        tracer: tracer(m).to_owned(),
+        linker: m.tooling.linker.name().to_owned(),
+        algorithm: m.tooling.algorithm.name().to_owned(),
+        build: options.build.clone(),
+        runs: options.run.clone(),
+        seed: options.seed,
+        page_size: PAGE_SIZE as u32,
+        layout: layout(main),
+        libraries: m.objects[1..].iter().map(layout).collect(),
+        faults: Faults {
+            runs: m.pairs.len() as u32,
+            minor: means(m, |start| start.cold.minor as f64),
+            major: means(m, |start| start.cold.major as f64),
+        },
+        warm_minor_faults: means(m, |start| start.warm.minor as f64),
+        resident_file_kib: means(m, |start| start.resident as f64 / 1024.0),
+        resident_text_kib: means(m, |start| start.resident_text as f64 / 1024.0),
+        instructions: m.instructions.map(|(before, after)| BeforeAfter::new(before, after)),
+        held_out: held_out(m, main),
+        seconds: Seconds {
+            total: m.seconds.start.elapsed().as_secs_f64(),
+            build: m.seconds.build.as_secs_f64(),
+            split: 0.0,
+            trace: m.seconds.trace.as_secs_f64(),
+            layout: m.seconds.layout.as_secs_f64(),
+            relink: m.seconds.relink.as_secs_f64(),
+        },
+        artifacts: artifacts(m, main),
+        repeat: repeat(m)?,
+        checks: checks(m),
+        ..FitProgram::default()
+    };
+    times(m, &mut fit)?;
+    Ok(fit)
+}
+
+/// Counts of pages fit 32 bits by far; a report is no place to fail over one that does not.
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn tracer(m: &Measured<'_>) -> &'static str {
+    match m.options.tracer {
+        Tracer::Qemu => "qemu",
+    }
+}
+
+fn layout(sides: &Sides<'_>) -> ObjectLayout {
+    let (before, after) = (sides.before, sides.after);
+    let (profile, profile_after) = (&sides.profiles[0], &sides.profiles_after[0]);
+    let foot = Footprint::of(&before.program, before.text, profile);
+    let foot_after = Footprint::of(&after.program, after.text, profile_after);
+    let count = |outcome| sides.check.count(outcome);
+    ObjectLayout {
+        file: before.path.display().to_string(),
+        text: Text {
+            pages_spanned: BeforeAfter::new(
+                narrow(foot.pages_spanned),
+                narrow(foot_after.pages_spanned),
+            ),
+            bytes: BeforeAfter::new(before.range().length(), after.range().length()),
+        },
+        touched: Touched {
+            before: narrow(foot.touched),
+            after: narrow(foot_after.touched),
+            shuffled: sides.shuffled.clone(),
+        },
+        minimum: Minimum {
+            function_pages: narrow(foot.function_pages),
+            executed_pages: narrow(foot.executed_pages),
+        },
+        separate: before.separate(),
+        functions: Functions { total: foot.functions, executed: foot.functions_executed },
+        coverage: Coverage { names: profile.coverage().names(), bytes: profile.coverage().bytes() },
+        order: OrderCounts {
+            placed: count(Outcome::Placed),
+            unknown: count(Outcome::Unknown),
+            duplicate: count(Outcome::Duplicate),
+            discarded: count(Outcome::Discarded),
+            pinned: count(Outcome::Pinned),
+        },
+        misplaced: count(Outcome::Misplaced),
+        curve_area: BeforeAfter::new(foot.curve_area() as f64, foot_after.curve_area() as f64),
+        file_bytes: BeforeAfter::new(before.bytes, after.bytes),
+        page_map: BeforeAfter::new(
+            pages::map(before.range(), profile.executed()),
+            pages::map(after.range(), profile_after.executed()),
+        ),
+        curve: Curve::sampled(&foot.curve, &foot_after.curve, CURVE_POINTS),
+    }
+}
+
+fn held_out(m: &Measured<'_>, main: &Sides<'_>) -> Vec<HeldOutRun> {
+    let first = m.options.run.len();
+    let profiles = main.profiles.iter().zip(&main.profiles_after).skip(first);
+    m.options
+        .held_out
+        .iter()
+        .zip(profiles)
+        .map(|(name, (before, after))| {
+            let before = Footprint::of(&main.before.program, main.before.text, before);
+            let after = Footprint::of(&main.after.program, main.after.text, after);
+            HeldOutRun::new(
+                name,
+                BeforeAfter::new(narrow(before.touched), narrow(after.touched)),
+                narrow(before.function_pages),
+            )
+        })
+        .collect()
+}
+
+fn samples(m: &Measured<'_>, of: impl Fn(&Start) -> f64) -> BeforeAfter<Vec<f64>> {
+    BeforeAfter::new(
+        m.pairs.iter().map(|pair| of(&pair.before)).collect(),
+        m.pairs.iter().map(|pair| of(&pair.after)).collect(),
+    )
+}
+
+fn means(m: &Measured<'_>, of: impl Fn(&Start) -> f64) -> BeforeAfter<f64> {
+    samples(m, of).map(|samples| statistics::mean(samples).unwrap_or(0.0))
+}
+
+/// A ratio of times with the times themselves.
+fn compared(
+    sides: &BeforeAfter<Vec<f64>>,
+) -> Result<(Interval, BeforeAfter<Mean>), StatisticsError> {
+    let ratio = statistics::paired_ratio(&sides.before, &sides.after)?;
+    let means =
+        BeforeAfter::new(statistics::measured(&sides.before)?, statistics::measured(&sides.after)?);
+    Ok((ratio, means))
+}
+
+fn times(m: &Measured<'_>, fit: &mut FitProgram) -> Result<()> {
+    if m.pairs.len() < 2 {
+        return Ok(());
+    }
+    let (cold_ratio, cold) = compared(&samples(m, |start| start.cold.wall))?;
+    let (warm_ratio, warm) = compared(&samples(m, |start| start.warm.wall))?;
+    let speaks = |start: &Start| start.cold.first_output.is_some();
+    let mut first_output = None;
+    if m.pairs.iter().all(|pair| speaks(&pair.before) && speaks(&pair.after)) {
+        let sides = samples(m, |start| start.cold.first_output.unwrap_or(0.0));
+        let (ratio, means) = compared(&sides)?;
+        fit.first_output_ratio = Some(ratio);
+        first_output = Some(means);
+    }
+    fit.time_ratio = Some(cold_ratio);
+    fit.warm_time_ratio = Some(warm_ratio);
+    fit.time = Some(Times { cold, first_output, warm });
+    Ok(())
+}
+
+fn artifacts(m: &Measured<'_>, main: &Sides<'_>) -> ProgramArtifacts {
+    let path = |path: &std::path::Path| path.display().to_string();
+    ProgramArtifacts {
+        program_before: path(&main.built.version("before")),
+        program_after: path(&main.built.version("after")),
+        order_files: m.objects.iter().map(|object| path(&object.built.order())).collect(),
+        trace: path(&m.trace),
+        use_it: m.tooling.linker.how_to_use(&path(&main.built.order())),
+        html: m.options.outputs.html.as_deref().map(path),
+    }
+}
+
+fn repeat(m: &Measured<'_>) -> Result<Repeat> {
+    let mut inputs = BTreeMap::new();
+    for object in &m.objects {
+        let name = object.before.path.display();
+        for side in ["before", "after"] {
+            let file = object.built.version(side);
+            let bytes =
+                fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            inputs.insert(format!("{name} {side}"), sha256([bytes.as_slice()]));
+        }
+    }
+    Ok(Repeat {
+        command: command(m),
+        tool_versions: m.tooling.versions().clone(),
+        inputs,
+        seed: m.options.seed,
+    })
+}
+
+/// The command that repeats this.
+fn command(m: &Measured<'_>) -> String {
+    let options = m.options;
+    let mut words = vec!["--build".to_owned(), options.build.clone()];
+    let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    for run in &options.run {
+        add("--run", run.clone());
+    }
+    for run in &options.held_out {
+        add("--held-out", run.clone());
+    }
+    if let Some(program) = &options.program {
+        add("--program", program.display().to_string());
+    }
+    for library in &options.library {
+        add("--library", library.display().to_string());
+    }
+    add("--tracer", tracer(m).to_owned());
+    add("--linker", m.tooling.linker.name().to_owned());
+    add("--algorithm", options.algorithm.clone());
+    add("--runs", options.runs.to_string());
+    add("--min-coverage", options.min_coverage.to_string());
+    add("--seed", options.seed.to_string());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    let quoted = words.iter().map(|word| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    });
+    format!("trimtab fit program {}", quoted.collect::<Vec<_>>().join(" "))
+}
+
+fn checks(m: &Measured<'_>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for object in &m.objects {
+        let of = match m.objects.len() {
+            1 => String::new(),
+            _ => format!(" ({})", object.before.path.display()),
+        };
+        let count = |outcome| object.check.count(outcome);
+        let lost = count(Outcome::Misplaced) + count(Outcome::Unknown) + count(Outcome::Discarded);
+        checks.push(Check::new(
+            format!("the linker honoured the order{of}"),
+            lost == 0 && count(Outcome::Placed) > 0,
+            format!(
+                "{} lines, {} placed, {} misplaced",
+                object.check.lines.len(),
+                count(Outcome::Placed),
+                count(Outcome::Misplaced)
+            ),
+        ));
+        let functions = |side: &super::Object<'_>| side.program.functions().len();
+        let (before, after) = (functions(object.before), functions(object.after));
+        checks.push(Check::new(
+            format!("the two builds have the same functions{of}"),
+            before == after,
+            format!("{before} before, {after} after"),
+        ));
+    }
+    let outputs = |of: fn(&super::Pair) -> [&str; 2]| -> Vec<&str> {
+        let mut all: Vec<&str> = m.pairs.iter().flat_map(of).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let before = outputs(|pair| [&pair.before.cold.output, &pair.before.warm.output]);
+    let after = outputs(|pair| [&pair.after.cold.output, &pair.after.warm.output]);
+    // What differs from run to run anyway says nothing.
+    if before.len() == 1 {
+        checks.push(Check::new(
+            "the program laid out prints the same",
+            before == after,
+            format!("{} starts", 2 * m.pairs.len()),
+        ));
+    }
+    checks
+}

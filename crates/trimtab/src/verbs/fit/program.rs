@@ -1,0 +1,156 @@
+//! `trimtab fit program`: a program that starts with fewer pages, and the proof.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::{Args, ValueEnum};
+use trimtab_lab::store::{self, Experiment, Store};
+use trimtab_report::model::FitProgram;
+use trimtab_report::{html, table};
+
+use crate::cli::{self, Outputs};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::{destination, fit, output};
+
+/// Builds a program with your own build command, traces how it starts, orders its functions by
+/// that, builds it again, and compares starts of the two: page faults, memory, time.
+///
+/// The build finds compilers and a linker in PATH that compile each function into a section of its
+/// own and follow the order; nothing else of it changes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: fit a program that make builds, by how it answers a question
+
+    trimtab fit program --build 'make app' --run './app --version'
+
+With cargo and CMake:
+
+    trimtab fit program --build 'cargo build --release' --run 'target/release/app --help'
+    trimtab fit program --build 'cmake -B b . && cmake --build b' --run 'b/app --version'")]
+pub struct Options {
+    /// The command that builds the program; a shell runs it in this folder
+    #[arg(long, value_name = "CMD", required = true)]
+    pub build: String,
+    /// A command that starts the program and ends; the first is the one to make better, further
+    /// ones say what else can be expected to run
+    #[arg(long, value_name = "CMD", num_args = 1, required = true)]
+    pub run: Vec<String>,
+    /// A command that judges the order and does not make it
+    #[arg(long, value_name = "CMD", num_args = 1)]
+    pub held_out: Vec<String>,
+    /// The program that is laid out [default: what the first --run starts]
+    #[arg(long, value_name = "PATH")]
+    pub program: Option<PathBuf>,
+    /// A shared library of the same build that is laid out as well
+    #[arg(long, value_name = "PATH", num_args = 1)]
+    pub library: Vec<PathBuf>,
+    /// What records the runs
+    #[arg(long, value_name = "NAME", default_value = "qemu")]
+    pub tracer: Tracer,
+    /// What links the program
+    #[arg(long, value_name = "NAME", default_value = "lld")]
+    pub linker: Linker,
+    /// How the order is found
+    #[arg(long, value_name = "NAME", default_value = "first-execution")]
+    pub algorithm: String,
+    /// Starts of each side to measure, cold and warm; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub runs: u32,
+    /// Seconds that one run may take before it is ended
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub limit: u64,
+    /// Seconds that one build may take before it is ended
+    #[arg(long, value_name = "SECONDS", default_value_t = 7200, value_parser = clap::value_parser!(u64).range(1..=604800))]
+    pub build_limit: u64,
+    /// The least share of a trace that has to be found in the program, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    pub min_coverage: f64,
+    /// Seed of random choices: the shuffles that the order is compared with
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Where to keep traces, orders and both versions
+    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+/// What records a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Tracer {
+    /// QEMU with trimtab's plugin: every block, exactly, and it counts instructions
+    Qemu,
+}
+
+/// Linkers that follow an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Linker {
+    /// LLVM's
+    Lld,
+    /// gold
+    Gold,
+    /// GNU ld, of any version
+    Gnu,
+}
+
+/// Fits.
+///
+/// # Errors
+/// Missing tools, a build that fails or takes no part, a program that cannot be traced.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let progress = Progress::new();
+    let fit = fit::program::fit(options, &progress)?;
+    keep(options, &fit)?;
+    if let Some(path) = &options.outputs.html {
+        output::whole(path, &html::fit_program(&fit))?;
+    }
+    output::result(&options.outputs, &fit.to_json(), || table::fit_program(&fit, output::width()))?;
+    verdict(&fit)
+}
+
+/// What does not hold is a failure.
+fn verdict(fit: &FitProgram) -> anyhow::Result<()> {
+    let broken = fit.failures();
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "the program was fitted, but not everything holds: {}",
+        broken.join("; ")
+    ))
+    .into())
+}
+
+/// Keeps the result with what it takes to repeat it.
+fn keep(options: &Options, fit: &FitProgram) -> anyhow::Result<()> {
+    let mut store = Store::open(&options.work.join(store::FILE))?;
+    store.insert(&Experiment {
+        finished: SystemTime::now(),
+        verb: "fit program".to_owned(),
+        command: std::env::args().collect(),
+        tools: fit.repeat.tool_versions.clone(),
+        seed: Some(fit.seed),
+        hashes: fit.repeat.inputs.clone(),
+        result: serde_json::from_str(&fit.to_json())?,
+    })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_report::model::Check;
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_hold_fails() {
+        let mut fit = FitProgram::default();
+        assert!(verdict(&fit).is_ok());
+        fit.checks.push(Check::new("the linker honoured the order", false, "1 of 2 lines"));
+        let error = verdict(&fit).unwrap_err().to_string();
+        assert!(error.contains("not so: the linker honoured the order (1 of 2 lines)"), "{error}");
+    }
+}

@@ -1,0 +1,247 @@
+//! `trimtab fit program` with real builds, linkers and runs.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod app;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use app::Bench;
+use serde_json::Value;
+
+const COMPILE: &str = "gcc -O1 -c main.c more.c";
+
+/// Fits the program of `testdata/app`; exit code, result and standard error.
+fn fit(bench: &Bench, arguments: &[&str]) -> (i32, Value, String) {
+    let mut all = vec!["fit", "program", "--work", "work", "--json", "fit.json"];
+    all.extend(arguments);
+    let _ = fs::remove_file(bench.file("fit.json"));
+    let (code, _, error) = bench.trimtab(&all);
+    let text = fs::read_to_string(bench.file("fit.json")).unwrap_or_else(|_| "null".to_owned());
+    (code, serde_json::from_str(&text).unwrap(), error)
+}
+
+/// Fits, which must fail; its message and hints.
+fn refused(bench: &Bench, arguments: &[&str]) -> String {
+    let (code, result, error) = fit(bench, arguments);
+    assert_eq!((code, &result), (1, &Value::Null), "{error}");
+    error
+}
+
+fn number(result: &Value, pointer: &str) -> f64 {
+    result.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer}: {result}"))
+}
+
+/// What must hold of every fit of the program.
+fn assert_fitted(bench: &Bench, result: &Value, program: &str) {
+    let at = |pointer: &str| number(result, pointer);
+    assert_eq!(result["schema"], "trimtab.fit.program/1");
+    assert!(at("/touched/after") < at("/touched/before") / 2.0, "{result}");
+    assert!(at("/touched/after") <= at("/minimum/function_pages") + 2.0, "{result}");
+    assert!(at("/order/placed") >= 20.0 && at("/misplaced") == 0.0, "{result}");
+    assert!(at("/separate") > 0.5 && at("/coverage/bytes") > 0.99, "{result}");
+    assert!(result["checks"].as_array().unwrap().iter().all(|check| check["ok"] == true));
+    // What the build left is the program laid out, a file of its own, and works.
+    let left = fs::read(bench.file(program)).unwrap();
+    assert_eq!(left, fs::read(result["artifacts"]["program_after"].as_str().unwrap()).unwrap());
+    assert!(bench.good(&format!("./{program}"), &[]).starts_with("started: "));
+    let folder = fs::read_dir(bench.path()).unwrap();
+    let names: Vec<_> = folder.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().contains(".trimtab-")), "{names:?}");
+}
+
+#[test]
+fn a_program_is_fitted_with_each_linker() {
+    let bench = Bench::new();
+    let build = format!("{COMPILE} && gcc -o app main.o more.o");
+    for linker in ["lld", "gold", "gnu"] {
+        let (code, result, error) =
+            fit(&bench, &["--build", &build, "--run", "./app", "--linker", linker, "--runs", "2"]);
+        assert_eq!(code, 0, "{linker}: {error}");
+        assert_fitted(&bench, &result, "app");
+        assert_eq!(result["linker"], linker);
+    }
+}
+
+#[test]
+fn starts_are_measured_and_held_out_runs_judge() {
+    let bench = Bench::new();
+    let build = format!("{COMPILE} && gcc -o app main.o more.o");
+    let (code, result, error) = fit(
+        &bench,
+        &[
+            "--build",
+            &build,
+            "--run",
+            "./app",
+            "--held-out",
+            "./app all",
+            "--runs",
+            "4",
+            "--html",
+            "fit.html",
+        ],
+    );
+    assert_eq!(code, 0, "{error}");
+    assert_fitted(&bench, &result, "app");
+    let at = |pointer: &str| number(&result, pointer);
+    assert_eq!(at("/faults/runs"), 4.0);
+    // None of it was in memory, so at least one page had to be waited for.
+    assert!(at("/faults/major/before") >= 1.0 && at("/faults/major/after") >= 1.0, "{result}");
+    assert!(at("/resident_file_kib/after") > 0.0, "{result}");
+    assert!(at("/resident_text_kib/after") <= at("/resident_file_kib/after"), "{result}");
+    assert!(at("/instructions/before") > 10_000.0, "{result}");
+    let [low, mean, high] = ["low", "mean", "high"].map(|end| at(&format!("/time_ratio/{end}")));
+    assert!(0.0 < low && low <= mean && mean <= high, "{result}");
+    assert!(at("/first_output_ratio/mean") > 0.0, "{result}");
+    assert_eq!(result["held_out"][0]["name"], "./app all");
+    assert!(at("/held_out/0/touched_after") > at("/touched/after"), "{result}");
+    let page = fs::read_to_string(bench.file("fit.html")).unwrap();
+    assert!(page.contains("pages touched while starting"));
+    // And again, from the store.
+    let (code, shown, error) = bench.trimtab(&["report", "--work", "work"]);
+    assert_eq!(code, 0, "{error}");
+    assert!(shown.contains("What a start costs"), "{shown}");
+}
+
+#[test]
+fn a_shared_library_is_laid_out_as_well() {
+    let bench = Bench::new();
+    let build = "gcc -O1 -fPIC -c main.c more.c && gcc -shared -o libmore.so more.o && \
+                 gcc -o app main.o -L. -lmore -Wl,-rpath,'$ORIGIN'";
+    let (code, result, error) = fit(
+        &bench,
+        &["--build", build, "--run", "./app", "--library", "libmore.so", "--runs", "2"],
+    );
+    assert_eq!(code, 0, "{error}");
+    let library = &result["libraries"][0];
+    assert!(library["file"].as_str().unwrap().ends_with("/libmore.so"));
+    assert!(number(library, "/touched/after") < number(library, "/touched/before"), "{library}");
+    assert_eq!(result["artifacts"]["order_files"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_static_program_is_a_program() {
+    let bench = Bench::new();
+    let build = format!("{COMPILE} && gcc -static -o app main.o more.o");
+    let (code, result, error) = fit(&bench, &["--build", &build, "--run", "./app", "--runs", "0"]);
+    assert_eq!(code, 0, "{error}");
+    assert!(number(&result, "/touched/after") < number(&result, "/touched/before"), "{result}");
+    assert_eq!(result["time_ratio"], Value::Null);
+}
+
+#[test]
+fn processes_and_threads_of_a_program_are_traced_too() {
+    let bench = Bench::new();
+    fs::write(
+        bench.file("forks.c"),
+        "#include <pthread.h>\n#include <stdio.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+         static void *in_thread(void *p) { return p; }\n\
+         void only_in_child(void) { puts(\"child\"); fflush(stdout); }\n\
+         void never(void) { puts(\"never\"); }\n\
+         int main(int argc, char **argv) {\n\
+           pthread_t t; (void)argv; pthread_create(&t, 0, in_thread, 0); pthread_join(t, 0);\n\
+           if (fork() == 0) { only_in_child(); _exit(0); }\n\
+           wait(0); if (argc > 5) never(); return 0; }\n",
+    )
+    .unwrap();
+    let build = "gcc -O1 -pthread -o forks forks.c";
+    let (code, _, error) = fit(&bench, &["--build", build, "--run", "./forks", "--runs", "0"]);
+    assert_eq!(code, 0, "{error}");
+    let order = fs::read_to_string(bench.file("work/forks.order")).unwrap();
+    for name in ["main", "in_thread", "only_in_child"] {
+        assert!(order.lines().any(|line| line == name), "{name}: {order}");
+    }
+    assert!(!order.contains("never"), "{order}");
+}
+
+#[test]
+fn a_build_that_takes_no_part_is_told() {
+    let bench = Bench::new();
+    let error = refused(&bench, &["--build", "false", "--run", "./app"]);
+    assert!(error.contains("the build `false` ended with 1"), "{error}");
+
+    let error = refused(&bench, &["--build", "true", "--run", "./app", "--program", "app"]);
+    assert!(error.contains("the build linked nothing through trimtab's tools"), "{error}");
+
+    let build = "gcc -O1 -fno-function-sections -c main.c more.c && gcc -o app main.o more.o";
+    let error = refused(&bench, &["--build", build, "--run", "./app"]);
+    assert!(error.contains("the build ignored -ffunction-sections: 0.0 % of the text"), "{error}");
+
+    let build = format!("{COMPILE} && gcc -s -o app main.o more.o");
+    let error = refused(&bench, &["--build", &build, "--run", "./app"]);
+    assert!(error.contains("stripped"), "{error}");
+
+    let build = format!("{COMPILE} && gcc -o built main.o more.o && strip -o app built");
+    let error = refused(&bench, &["--build", &build, "--run", "./app"]);
+    assert!(error.contains("app is none of the 1 files that the build linked"), "{error}");
+    assert!(error.contains("a copy that was stripped is another file"), "{error}");
+
+    // Takes what it finds for up to date, and so never links in the order.
+    let build = format!("test -e once || {{ {COMPILE} && gcc -o app main.o more.o; }}; touch once");
+    let error = refused(&bench, &["--build", &build, "--run", "./app"]);
+    assert!(error.contains("the second build did not make"), "{error}");
+    assert!(bench.file("app").exists(), "what the first build made is put back");
+}
+
+#[test]
+fn a_program_that_cannot_be_traced_is_told() {
+    let bench = Bench::new();
+    let good = format!("{COMPILE} && gcc -o app main.o more.o");
+    let error = refused(&bench, &["--build", &good, "--run", "true", "--program", "app"]);
+    assert!(error.contains("`true` did not run "), "{error}");
+
+    let build = format!("{good} && chmod u+s app");
+    let error = refused(&bench, &["--build", &build, "--run", "./app"]);
+    assert!(error.contains("is setuid or setgid"), "{error}");
+
+    let program = |name: &str, text: &str| {
+        fs::write(bench.file(&format!("{name}.c")), text).unwrap();
+        let build = format!("gcc -O1 -o {name} {name}.c");
+        refused(&bench, &["--build", &build, "--run", &format!("./{name}"), "--limit", "5"])
+    };
+    let error = program("crash", "#include <stdlib.h>\nint main(void) { abort(); }\n");
+    assert!(error.contains("`./crash` was killed by signal 6 (SIGABRT)"), "{error}");
+
+    let error = program("loops", "int main(void) { for (;;) ; }\n");
+    assert!(error.contains("took longer than its limit of 5 s"), "{error}");
+    assert!(error.contains("hint: give a command that ends by itself"), "{error}");
+
+    // A bounded number: were it not ended, the machine would survive it.
+    let error = program(
+        "forks",
+        "#include <unistd.h>\nint main(void) {\n\
+         for (int i = 0; i < 700; i++) if (fork() == 0) for (;;) pause();\n\
+         for (;;) pause(); }\n",
+    );
+    assert!(error.contains("processes at once, expected at most 512"), "{error}");
+}
+
+#[test]
+fn a_program_that_runs_elsewhere_finds_what_lies_beside_it() {
+    let bench = Bench::new();
+    // Started by a script, from another folder.
+    fs::write(bench.file("start"), "#!/bin/sh\ncd / && exec \"$OLDPWD/app\" \"$@\"\n").unwrap();
+    fs::set_permissions(bench.file("start"), fs::Permissions::from_mode(0o755)).unwrap();
+    let build = format!("{COMPILE} && gcc -o app main.o more.o");
+    let (code, result, error) =
+        fit(&bench, &["--build", &build, "--run", "./start", "--program", "app", "--runs", "2"]);
+    assert_eq!(code, 0, "{error}");
+    assert_fitted(&bench, &result, "app");
+}
+
+#[test]
+fn wrong_usage_is_told_before_anything_is_built() {
+    let bench = Bench::new();
+    let usage = |arguments: &[&str]| {
+        let (code, result, error) = fit(&bench, arguments);
+        assert_eq!((code, &result), (2, &Value::Null), "{error}");
+        assert!(!bench.file("built").exists());
+        error
+    };
+    usage(&["--run", "./app"]);
+    usage(&["--build", "touch built"]);
+    let error = usage(&["--build", "touch built", "--run", "x", "--algorithm", "best"]);
+    assert!(error.contains("there is no algorithm best, expected "), "{error}");
+}
