@@ -28,6 +28,8 @@
 #define FRAME_CHILD 40
 #define FRAME_NEXT 48 /* the next frame, where this one is free */
 #define FRAME_SIZE 64
+/* What stands where the body returns to in a stub that has a frame. */
+#define STUB_MARK 0x54401f0f085b894cul
 /* FRAME_AT of a frame that an exception left. */
 #define FRAME_RELEASED 1
 

@@ -206,6 +206,7 @@ static struct chunk *chunk(uint32_t kind, uint64_t bytes, uint32_t thread)
 		kept[place].bytes = bytes;
 		kept[place].offset = offset;
 		kept[place].at = new;
+		new->reserved = place + 1;
 	}
 	head->last_cycles = cycles();
 	head->last_ns = nanoseconds();
@@ -340,17 +341,15 @@ extern const char etext[] HIDDEN __attribute__((weak));
 
 /*
  * Whether a function with a frame is still active: then the word below its arguments is the return
- * address into its stub, behind a call and in front of `mov %r11, 8(%rbx)`.
+ * address into its stub, which is known by the instructions there.
  */
 static int is_active(const struct frame *frame)
 {
 	uint64_t back = *(const uint64_t *)(frame->at + 8);
-	const unsigned char *code = (const unsigned char *)back;
 
-	if (back < (uint64_t)__executable_start + 5 || back + 4 > (uint64_t)etext)
+	if (back < (uint64_t)__executable_start || back + 8 > (uint64_t)etext)
 		return 0;
-	return code[-5] == 0xe8 && code[0] == 0x4c && code[1] == 0x89 && code[2] == 0x5b &&
-	       code[3] == FRAME_R11;
+	return *(const uint64_t *)back == STUB_MARK;
 }
 
 /*
@@ -444,6 +443,8 @@ static void trace(struct thread *thread, const struct function *function, uint64
 		if (!window)
 			return;
 		thread->window = window;
+		if (full && full->reserved)
+			kept[full->reserved - 1].at = NULL;
 		if (full)
 			call6(SYS_munmap, (long)full, (long)full->bytes, 0, 0, 0, 0);
 	}
@@ -776,14 +777,9 @@ static void child_begins(void)
 
 		if (!at || !kept[i].offset)
 			continue;
-		/* A window of events that is full is mapped no more. */
 		copy = malloc(bytes);
 		if (!copy)
 			continue;
-		if (msync(at, bytes, MS_ASYNC)) {
-			free(copy);
-			continue;
-		}
 		memcpy(copy, at, bytes);
 		if (anonymous || !map_file(kept[i].offset, bytes, at))
 			mmap(at, bytes, PROT_READ | PROT_WRITE,

@@ -273,6 +273,12 @@ impl Assembler {
         Ok(())
     }
 
+    /// An instruction without effect, by which a return address into a stub is known.
+    pub fn mark(&mut self) {
+        self.tell();
+        self.code.extend(&crate::layout::MARK[4..]);
+    }
+
     /// `ret`
     pub fn return_(&mut self) {
         self.tell();
@@ -442,17 +448,58 @@ fn by_register(out: &mut Vec<u8>, kind: u8, register: u16, base: u16, offset: i6
     out.extend(expression);
 }
 
-/// The rules of one state, given those of another.
+/// `DW_CFA_def_cfa_expression` for a stub whose function is under way, and has its return address in
+/// the frame that rbx points at.
 ///
-/// While the return address is in a frame, the stub itself has nothing on the stack: its frame
-/// address would be that of the function that it stands in front of, and unwinders tell frames
-/// apart by it. So it is said to be 8 bytes higher, and the stack pointer is given by a rule.
+/// The stub itself has nothing on the stack: its frame address would be that of the function behind
+/// it. But unwinders tell frames apart by their address. So it is said to be a little higher: at an
+/// odd place above the function's. Functions that were reached by jumps, each behind the end of the
+/// one before, all have their stubs there; each is put 2 bytes below the one before. How many there
+/// are the expression finds out itself: the return address of one is in the stub of the other then,
+/// where [`MARK`] is found, and rbx was the other's frame.
+///
+/// With X for the stack pointer after the return, and n for the number of stubs below, the address
+/// is X + 9 - 2n. It is unique among the frames further down, which is all that is compared.
+fn define_cfa_of_stub(out: &mut Vec<u8>) {
+    use crate::layout::{FRAME_RBX, FRAME_RETURN, MARK};
+    const DEREF: u8 = 0x06;
+    const CONST8U: u8 = 0x0e;
+    const DUP: u8 = 0x12;
+    const DROP: u8 = 0x13;
+    const SWAP: u8 = 0x16;
+    const MINUS: u8 = 0x1c;
+    const PLUS_UCONST: u8 = 0x23;
+    const BRA: u8 = 0x28;
+    const NE: u8 = 0x2e;
+    const SKIP: u8 = 0x2f;
+    const LIT2: u8 = 0x32;
+    let mut expression = vec![0x70 + RSP as u8, 9, 0x70 + RBX as u8, 0];
+    let start = expression.len() as i16;
+    expression.extend([DUP, PLUS_UCONST, FRAME_RETURN as u8, DEREF, DEREF, CONST8U]);
+    expression.extend(MARK);
+    expression.extend([NE, BRA]);
+    let step = [PLUS_UCONST, FRAME_RBX as u8, DEREF, SWAP, LIT2, MINUS, SWAP, SKIP];
+    expression.extend((step.len() as i16 + 2).to_le_bytes());
+    expression.extend(step);
+    expression.extend((start - (expression.len() as i16 + 2)).to_le_bytes());
+    expression.push(DROP);
+    out.push(0x0f);
+    number(out, expression.len() as u64);
+    out.extend(expression);
+}
+
+/// The rules of one state, given those of another.
 fn describe(out: &mut Vec<u8>, before: State, now: State) {
     use crate::layout::{FRAME_RBX, FRAME_RETURN};
     let in_frame = |place| matches!(place, Return::FrameInR11 | Return::FrameInRbx);
     match now.place {
         Return::FrameInR11 | Return::FrameInRbx => {
-            define_cfa(out, RSP, (now.depth + 8) as u64);
+            if now.place == Return::FrameInRbx && now.depth == 0 {
+                define_cfa_of_stub(out);
+            } else {
+                // Only signals come here.
+                define_cfa(out, RSP, (now.depth + 9) as u64);
+            }
             by_register(out, 0x16, RSP, RSP, now.depth);
         }
         _ => define_cfa(out, RSP, now.depth as u64),

@@ -34,3 +34,7 @@ pub const FRAME_START: i32 = 32;
 pub const FRAME_CHILD: i32 = 40;
 /// In a frame that is free: the next one.
 pub const FRAME_NEXT: i32 = 48;
+
+/// What stands where the body returns to in stubs that have a frame: `mov %r11, 8(%rbx)`, and
+/// `nopl 84(%rax)`, which no compiler writes.
+pub const MARK: [u8; 8] = [0x4c, 0x89, 0x5b, 0x08, 0x0f, 0x1f, 0x40, 0x54];

@@ -169,6 +169,9 @@ impl Writer<'_> {
         self.asm.call(body);
         self.asm.bind(back);
         self.asm.store(kept, R11)?;
+        if self.place == StackUse::Caller {
+            self.asm.mark();
+        }
         self.leave(hook)?;
         match self.place {
             StackUse::Own => self.asm.pop(R11)?,
