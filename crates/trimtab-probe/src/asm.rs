@@ -1,0 +1,565 @@
+//! Writes machine code with relocations, and the unwind information for each instruction of it.
+
+use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
+use object::elf;
+
+use crate::ProbeError;
+use crate::elf::Relocation;
+use crate::unwind::{R11, RBX, RETURN, RSP};
+
+/// Where something is, for a memory operand.
+#[derive(Debug, Clone, Copy)]
+pub enum Memory {
+    /// At a register plus an offset.
+    At(Register, i32),
+    /// A symbol plus an offset, relative to the instruction.
+    Symbol(u32, i32),
+    /// A variable of the thread: a symbol plus an offset.
+    Thread(u32, i32),
+}
+
+/// A place in the code that may not be known yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label(usize);
+
+/// Where the return address of the function is, and so what an unwinder has to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    /// In its place on the stack.
+    Stack,
+    /// In the frame that r11 points at.
+    FrameInR11,
+    /// In the frame that rbx points at, like what was in rbx.
+    FrameInRbx,
+    /// On the stack again, and what was in rbx in the frame that rbx points at.
+    StackAndRbxInFrame,
+    /// On the stack again, and what was in rbx on the stack, this far below the frame address.
+    StackAndRbxBelow(i64),
+}
+
+/// What holds at an instruction of a stub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct State {
+    /// Bytes from the stack pointer to where it is when the function has returned.
+    pub depth: i64,
+    /// Where the return address is.
+    pub place: Return,
+}
+
+/// What holds at the entry of a function.
+pub const ENTRY: State = State { depth: 8, place: Return::Stack };
+
+/// Code in the making. It begins at some offset of a section, which is given at the end.
+pub struct Assembler {
+    encoder: Encoder,
+    /// The bytes so far.
+    pub code: Vec<u8>,
+    /// Relocations by offset in the code.
+    pub relocations: Vec<Relocation>,
+    labels: Vec<Option<usize>>,
+    fixes: Vec<(usize, Label)>,
+    state: State,
+    /// What an unwinder is told, as instructions of DWARF.
+    pub unwind: Vec<u8>,
+    told: State,
+    told_at: usize,
+}
+
+impl Assembler {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self {
+            encoder: Encoder::new(64),
+            code: Vec::new(),
+            relocations: Vec::new(),
+            labels: Vec::new(),
+            fixes: Vec::new(),
+            state: ENTRY,
+            unwind: Vec::new(),
+            told: ENTRY,
+            told_at: 0,
+        }
+    }
+
+    /// Encodes one instruction. What it has of symbols is in `symbol`: kind and number, addend.
+    fn encode(
+        &mut self,
+        instruction: Result<Instruction, iced_x86::IcedError>,
+        symbol: Option<(u32, u32, i64)>,
+    ) -> Result<(), ProbeError> {
+        self.tell();
+        let wrong = |_| ProbeError::Internal { what: "an instruction" };
+        let instruction = instruction.map_err(wrong)?;
+        // The address only matters for operands that a relocation replaces.
+        let length = self.encoder.encode(&instruction, 0).map_err(wrong)?;
+        let mut bytes = self.encoder.take_buffer();
+        let constants = self.encoder.get_constant_offsets();
+        if let Some((kind, symbol, addend)) = symbol {
+            let field = constants.displacement_offset();
+            if let Some(place) = bytes.get_mut(field..field + 4) {
+                place.fill(0);
+            }
+            let behind = match kind {
+                elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => (length - field) as i64,
+                _ => 0,
+            };
+            self.relocations.push(Relocation {
+                offset: (self.code.len() + field) as u64,
+                symbol,
+                kind,
+                addend: addend - behind,
+            });
+        }
+        self.code.extend(bytes);
+        Ok(())
+    }
+
+    fn operand(memory: Memory) -> (MemoryOperand, Option<(u32, u32, i64)>) {
+        match memory {
+            Memory::At(base, offset) => {
+                let size = i32::from(offset != 0);
+                let operand = MemoryOperand::new(
+                    base,
+                    Register::None,
+                    1,
+                    offset.into(),
+                    size as u32,
+                    false,
+                    Register::None,
+                );
+                (operand, None)
+            }
+            Memory::Symbol(symbol, offset) => (
+                MemoryOperand::with_base_displ(Register::RIP, 0),
+                Some((elf::R_X86_64_PC32, symbol, offset.into())),
+            ),
+            Memory::Thread(symbol, offset) => (
+                MemoryOperand::new(Register::None, Register::None, 1, 0, 8, false, Register::FS),
+                Some((elf::R_X86_64_TPOFF32, symbol, offset.into())),
+            ),
+        }
+    }
+
+    fn memory_first(
+        &mut self,
+        code: Code,
+        memory: Memory,
+        register: Register,
+    ) -> Result<(), ProbeError> {
+        let (operand, symbol) = Self::operand(memory);
+        self.encode(Instruction::with2(code, operand, register), symbol)
+    }
+
+    fn memory_last(
+        &mut self,
+        code: Code,
+        register: Register,
+        memory: Memory,
+    ) -> Result<(), ProbeError> {
+        let (operand, symbol) = Self::operand(memory);
+        self.encode(Instruction::with2(code, register, operand), symbol)
+    }
+
+    /// `mov register, memory`
+    pub fn load(&mut self, register: Register, memory: Memory) -> Result<(), ProbeError> {
+        self.memory_last(Code::Mov_r64_rm64, register, memory)
+    }
+
+    /// `mov memory, register`
+    pub fn store(&mut self, memory: Memory, register: Register) -> Result<(), ProbeError> {
+        self.memory_first(Code::Mov_rm64_r64, memory, register)
+    }
+
+    /// `lea register, memory`
+    pub fn address(&mut self, register: Register, memory: Memory) -> Result<(), ProbeError> {
+        self.memory_last(Code::Lea_r64_m, register, memory)
+    }
+
+    /// `mov qword memory, 0`
+    pub fn clear(&mut self, memory: Memory) -> Result<(), ProbeError> {
+        let (operand, symbol) = Self::operand(memory);
+        self.encode(Instruction::with2(Code::Mov_rm64_imm32, operand, 0), symbol)
+    }
+
+    /// `inc qword memory`
+    pub fn increment(&mut self, memory: Memory) -> Result<(), ProbeError> {
+        let (operand, symbol) = Self::operand(memory);
+        self.encode(Instruction::with1(Code::Inc_rm64, operand), symbol)
+    }
+
+    /// `add memory, register`
+    pub fn add_to(&mut self, memory: Memory, register: Register) -> Result<(), ProbeError> {
+        self.memory_first(Code::Add_rm64_r64, memory, register)
+    }
+
+    /// `add register, memory`
+    pub fn add(&mut self, register: Register, memory: Memory) -> Result<(), ProbeError> {
+        self.memory_last(Code::Add_r64_rm64, register, memory)
+    }
+
+    /// `sub register, memory`
+    pub fn subtract(&mut self, register: Register, memory: Memory) -> Result<(), ProbeError> {
+        self.memory_last(Code::Sub_r64_rm64, register, memory)
+    }
+
+    /// `cmp memory, register`
+    pub fn compare(&mut self, memory: Memory, register: Register) -> Result<(), ProbeError> {
+        self.memory_first(Code::Cmp_rm64_r64, memory, register)
+    }
+
+    /// `cmp byte memory, 0`
+    pub fn compare_byte_with_0(&mut self, memory: Memory) -> Result<(), ProbeError> {
+        let (operand, symbol) = Self::operand(memory);
+        self.encode(Instruction::with2(Code::Cmp_rm8_imm8, operand, 0), symbol)
+    }
+
+    /// `cmp qword memory, 0`
+    pub fn compare_with_0(&mut self, memory: Memory) -> Result<(), ProbeError> {
+        let (operand, symbol) = Self::operand(memory);
+        self.encode(Instruction::with2(Code::Cmp_rm64_imm8, operand, 0), symbol)
+    }
+
+    /// `test register, register`
+    pub fn test(&mut self, register: Register) -> Result<(), ProbeError> {
+        self.encode(Instruction::with2(Code::Test_rm64_r64, register, register), None)
+    }
+
+    /// `mov to, from`
+    pub fn copy(&mut self, to: Register, from: Register) -> Result<(), ProbeError> {
+        self.encode(Instruction::with2(Code::Mov_r64_rm64, to, from), None)
+    }
+
+    /// The counter of cycles, in rax; changes rdx.
+    pub fn cycles_in_rax(&mut self) -> Result<(), ProbeError> {
+        self.encode(Ok(Instruction::with(Code::Rdtsc)), None)?;
+        self.encode(Instruction::with2(Code::Shl_rm64_imm8, Register::RDX, 32), None)?;
+        self.encode(Instruction::with2(Code::Or_r64_rm64, Register::RAX, Register::RDX), None)
+    }
+
+    /// `push register`
+    pub fn push(&mut self, register: Register) -> Result<(), ProbeError> {
+        self.encode(Instruction::with1(Code::Push_r64, register), None)?;
+        self.state.depth += 8;
+        Ok(())
+    }
+
+    /// `pop register`
+    pub fn pop(&mut self, register: Register) -> Result<(), ProbeError> {
+        self.encode(Instruction::with1(Code::Pop_r64, register), None)?;
+        self.state.depth -= 8;
+        Ok(())
+    }
+
+    /// `push qword memory`
+    pub fn push_memory(&mut self, memory: Memory) -> Result<(), ProbeError> {
+        let (operand, symbol) = Self::operand(memory);
+        self.encode(Instruction::with1(Code::Push_rm64, operand), symbol)?;
+        self.state.depth += 8;
+        Ok(())
+    }
+
+    /// `pop qword memory`
+    pub fn pop_memory(&mut self, memory: Memory) -> Result<(), ProbeError> {
+        let (operand, symbol) = Self::operand(memory);
+        self.encode(Instruction::with1(Code::Pop_rm64, operand), symbol)?;
+        self.state.depth -= 8;
+        Ok(())
+    }
+
+    /// `lea rsp, [rsp + bytes]`
+    pub fn drop(&mut self, bytes: i32) -> Result<(), ProbeError> {
+        self.address(Register::RSP, Memory::At(Register::RSP, bytes))?;
+        self.state.depth -= i64::from(bytes);
+        Ok(())
+    }
+
+    /// An instruction without effect, by which a return address into a stub is known.
+    pub fn mark(&mut self) {
+        self.tell();
+        self.code.extend(&crate::layout::MARK[4..]);
+    }
+
+    /// `ret`
+    pub fn return_(&mut self) {
+        self.tell();
+        self.code.push(0xc3);
+    }
+
+    /// A place to jump to, later or before.
+    pub fn label(&mut self) -> Label {
+        self.labels.push(None);
+        Label(self.labels.len() - 1)
+    }
+
+    /// The label is here.
+    pub fn bind(&mut self, label: Label) {
+        self.labels[label.0] = Some(self.code.len());
+    }
+
+    /// Where a label was bound.
+    pub fn offset(&self, label: Label) -> Option<usize> {
+        self.labels[label.0]
+    }
+
+    fn branch(&mut self, opcode: &[u8], label: Label) {
+        self.tell();
+        self.code.extend(opcode);
+        self.fixes.push((self.code.len(), label));
+        self.code.extend([0; 4]);
+    }
+
+    /// `jmp label`
+    pub fn jump(&mut self, label: Label) {
+        self.branch(&[0xe9], label);
+    }
+
+    /// A conditional jump; `condition` is the number of it in its opcode.
+    pub fn jump_if(&mut self, condition: u8, label: Label) {
+        self.branch(&[0x0f, 0x80 | condition], label);
+    }
+
+    /// `call label`
+    pub fn call(&mut self, label: Label) {
+        self.branch(&[0xe8], label);
+    }
+
+    /// `call symbol`
+    pub fn call_symbol(&mut self, symbol: u32) {
+        self.tell();
+        self.code.push(0xe8);
+        self.relocations.push(Relocation {
+            offset: self.code.len() as u64,
+            symbol,
+            kind: elf::R_X86_64_PLT32,
+            addend: -4,
+        });
+        self.code.extend([0; 4]);
+    }
+
+    /// From here on the return address is elsewhere.
+    pub fn place(&mut self, place: Return) {
+        self.state.place = place;
+    }
+
+    /// What holds here.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Code begins here that is reached from elsewhere.
+    pub fn resume(&mut self, state: State) {
+        self.state = state;
+    }
+
+    /// Writes what the unwinder has to know at the next instruction.
+    fn tell(&mut self) {
+        if self.state == self.told {
+            return;
+        }
+        advance(&mut self.unwind, (self.code.len() - self.told_at) as u64);
+        self.told_at = self.code.len();
+        describe(&mut self.unwind, self.told, self.state);
+        self.told = self.state;
+    }
+
+    /// Writes the distances of branches.
+    ///
+    /// # Errors
+    /// A label is not bound: never, unless a stub is written wrongly.
+    pub fn finish(&mut self) -> Result<(), ProbeError> {
+        for (field, label) in std::mem::take(&mut self.fixes) {
+            let target =
+                self.labels[label.0].ok_or(ProbeError::Internal { what: "a label" })? as i64;
+            let distance = (target - (field as i64 + 4)) as i32;
+            self.code[field..field + 4].copy_from_slice(&distance.to_le_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// `DW_CFA_advance_loc` in its shortest form.
+pub fn advance(out: &mut Vec<u8>, bytes: u64) {
+    match bytes {
+        0 => {}
+        1..64 => out.push(0x40 | bytes as u8),
+        64..256 => out.extend([0x02, bytes as u8]),
+        256..65536 => {
+            out.push(0x03);
+            out.extend((bytes as u16).to_le_bytes());
+        }
+        _ => {
+            out.push(0x04);
+            out.extend((bytes as u32).to_le_bytes());
+        }
+    }
+}
+
+/// An unsigned number, as DWARF has it.
+pub fn number(out: &mut Vec<u8>, mut value: u64) {
+    loop {
+        let low = (value & 0x7f) as u8;
+        value >>= 7;
+        if value == 0 {
+            out.push(low);
+            return;
+        }
+        out.push(low | 0x80);
+    }
+}
+
+fn signed_number(out: &mut Vec<u8>, mut value: i64) {
+    loop {
+        let low = (value & 0x7f) as u8;
+        value >>= 7;
+        let done = (value == 0 && low & 0x40 == 0) || (value == -1 && low & 0x40 != 0);
+        out.push(if done { low } else { low | 0x80 });
+        if done {
+            return;
+        }
+    }
+}
+
+/// `DW_CFA_def_cfa`.
+pub fn define_cfa(out: &mut Vec<u8>, register: u16, offset: u64) {
+    out.push(0x0c);
+    number(out, register.into());
+    number(out, offset);
+}
+
+/// A register is at the frame address less `below` bytes, a multiple of 8.
+pub fn saved(out: &mut Vec<u8>, register: u16, below: u64) {
+    out.push(0x80 | register as u8);
+    number(out, below / 8);
+}
+
+/// `DW_CFA_restore`: as at the entry.
+pub fn as_at_entry(out: &mut Vec<u8>, register: u16) {
+    out.push(0xc0 | register as u8);
+}
+
+/// A rule by which a register is (`DW_CFA_expression`, 0x10) at, or has (`DW_CFA_val_expression`,
+/// 0x16) the value of, another one plus an offset.
+fn by_register(out: &mut Vec<u8>, kind: u8, register: u16, base: u16, offset: i64) {
+    let mut expression = vec![0x70 + base as u8];
+    signed_number(&mut expression, offset);
+    out.push(kind);
+    number(out, register.into());
+    number(out, expression.len() as u64);
+    out.extend(expression);
+}
+
+/// `DW_CFA_def_cfa_expression` for a stub whose function is under way, and has its return address in
+/// the frame that rbx points at.
+///
+/// The stub itself has nothing on the stack: its frame address would be that of the function behind
+/// it. But unwinders tell frames apart by their address. So it is said to be a little higher: at an
+/// odd place above the function's. Functions that were reached by jumps, each behind the end of the
+/// one before, all have their stubs there; each is put 2 bytes below the one before. How many there
+/// are the expression finds out itself: the return address of one is in the stub of the other then,
+/// where [`MARK`] is found, and rbx was the other's frame.
+///
+/// With X for the stack pointer after the return, and n for the number of stubs below, the address
+/// is X + 9 - 2n. It is unique among the frames further down, which is all that is compared.
+fn define_cfa_of_stub(out: &mut Vec<u8>) {
+    use crate::layout::{FRAME_RBX, FRAME_RETURN, MARK};
+    const DEREF: u8 = 0x06;
+    const CONST8U: u8 = 0x0e;
+    const DUP: u8 = 0x12;
+    const DROP: u8 = 0x13;
+    const SWAP: u8 = 0x16;
+    const MINUS: u8 = 0x1c;
+    const PLUS_UCONST: u8 = 0x23;
+    const BRA: u8 = 0x28;
+    const NE: u8 = 0x2e;
+    const SKIP: u8 = 0x2f;
+    const LIT2: u8 = 0x32;
+    let mut expression = vec![0x70 + RSP as u8, 9, 0x70 + RBX as u8, 0];
+    let start = expression.len() as i16;
+    expression.extend([DUP, PLUS_UCONST, FRAME_RETURN as u8, DEREF, DEREF, CONST8U]);
+    expression.extend(MARK);
+    expression.extend([NE, BRA]);
+    let step = [PLUS_UCONST, FRAME_RBX as u8, DEREF, SWAP, LIT2, MINUS, SWAP, SKIP];
+    expression.extend((step.len() as i16 + 2).to_le_bytes());
+    expression.extend(step);
+    expression.extend((start - (expression.len() as i16 + 2)).to_le_bytes());
+    expression.push(DROP);
+    out.push(0x0f);
+    number(out, expression.len() as u64);
+    out.extend(expression);
+}
+
+/// The rules of one state, given those of another.
+fn describe(out: &mut Vec<u8>, before: State, now: State) {
+    use crate::layout::{FRAME_RBX, FRAME_RETURN};
+    let in_frame = |place| matches!(place, Return::FrameInR11 | Return::FrameInRbx);
+    match now.place {
+        Return::FrameInR11 | Return::FrameInRbx => {
+            if now.place == Return::FrameInRbx && now.depth == 0 {
+                define_cfa_of_stub(out);
+            } else {
+                // Only signals come here.
+                define_cfa(out, RSP, (now.depth + 9) as u64);
+            }
+            by_register(out, 0x16, RSP, RSP, now.depth);
+        }
+        _ => define_cfa(out, RSP, now.depth as u64),
+    }
+    if before.place == now.place {
+        return;
+    }
+    match now.place {
+        Return::FrameInR11 => by_register(out, 0x10, RETURN, R11, FRAME_RETURN.into()),
+        Return::FrameInRbx => {
+            by_register(out, 0x10, RETURN, RBX, FRAME_RETURN.into());
+            by_register(out, 0x10, RBX, RBX, FRAME_RBX.into());
+        }
+        _ => {
+            if in_frame(before.place) {
+                as_at_entry(out, RSP);
+                as_at_entry(out, RETURN);
+            }
+            match now.place {
+                Return::StackAndRbxInFrame => by_register(out, 0x10, RBX, RBX, FRAME_RBX.into()),
+                Return::StackAndRbxBelow(below) => saved(out, RBX, below as u64),
+                _ => as_at_entry(out, RBX),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_dwarf() {
+        let encoded = |value| {
+            let mut out = Vec::new();
+            number(&mut out, value);
+            out
+        };
+        assert_eq!(encoded(0), [0]);
+        assert_eq!(encoded(127), [127]);
+        assert_eq!(encoded(624_485), [0xe5, 0x8e, 0x26]);
+        let mut out = Vec::new();
+        signed_number(&mut out, -123_456);
+        assert_eq!(out, [0xc0, 0xbb, 0x78]);
+    }
+
+    #[test]
+    fn instructions_are_encoded_as_the_assembler_does() {
+        let mut assembler = Assembler::new();
+        let at = Memory::At(Register::R11, 16);
+        assembler.load(Register::R11, Memory::Thread(3, 0)).unwrap();
+        assert_eq!(assembler.code, [0x64, 0x4c, 0x8b, 0x1c, 0x25, 0, 0, 0, 0]);
+        assert_eq!(assembler.relocations[0].offset, 5);
+        assembler.code.clear();
+        assembler.increment(at).unwrap();
+        assert_eq!(assembler.code, [0x49, 0xff, 0x43, 0x10]);
+        assembler.code.clear();
+        assembler.compare_byte_with_0(Memory::Symbol(4, 0)).unwrap();
+        assert_eq!(assembler.code, [0x80, 0x3d, 0, 0, 0, 0, 0]);
+        let relocation = assembler.relocations[1];
+        assert_eq!((relocation.offset, relocation.addend), (2, -5));
+    }
+}

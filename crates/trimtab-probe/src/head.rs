@@ -1,0 +1,185 @@
+//! The first instructions of a function: those that make room for a jump, and run elsewhere.
+
+use iced_x86::{Code, FlowControl, Mnemonic};
+use object::elf;
+
+use crate::elf::Object;
+use crate::function::{Decoded, Function, Map, branch_target, is_near_branch};
+use crate::reason::Reason;
+use crate::unwind::{Unwind, passes_through};
+
+/// Bytes of a jump to anywhere.
+pub const JUMP: u64 = 5;
+
+/// What is moved.
+#[derive(Debug)]
+pub struct Head {
+    /// Where the jump is put: behind `endbr64`, if there is one.
+    pub at: u64,
+    /// Behind the last byte that is overwritten or no longer used.
+    pub end: u64,
+    /// The instructions that were there.
+    pub instructions: Vec<Decoded>,
+    /// Whether what follows is reached from them.
+    pub continues: bool,
+}
+
+/// Relocations whose instructions the linker replaces in pairs.
+const PAIRED: [u32; 4] = [
+    elf::R_X86_64_TLSGD,
+    elf::R_X86_64_TLSLD,
+    elf::R_X86_64_GOTPC32_TLSDESC,
+    elf::R_X86_64_TLSDESC_CALL,
+];
+
+/// Names of the functions by which compilers trace.
+const TRACERS: [&[u8]; 6] = [
+    b"mcount",
+    b"_mcount",
+    b"__fentry__",
+    b"__cyg_profile_func_enter",
+    b"__cyg_profile_func_exit",
+    b"__morestack",
+];
+
+impl Head {
+    /// Finds what is to be moved of a function, whose instructions are `code`.
+    ///
+    /// # Errors
+    /// Why nothing can be.
+    pub fn of(
+        object: &Object,
+        map: &Map,
+        function: &Function,
+        code: &[Decoded],
+        unwind: &Unwind,
+    ) -> Result<Self, Reason> {
+        let section = function.section;
+        let landing = code.first().is_some_and(|(first, _)| first.mnemonic() == Mnemonic::Endbr64);
+        let at = function.start + if landing { 4 } else { 0 };
+        let mut end = at;
+        let mut continues = true;
+        let mut instructions = Vec::new();
+        for decoded in code.iter().skip(usize::from(landing)) {
+            let (instruction, _) = decoded;
+            check(object, function, decoded, unwind)?;
+            end = instruction.next_ip();
+            continues = !matches!(
+                instruction.flow_control(),
+                FlowControl::Return
+                    | FlowControl::UnconditionalBranch
+                    | FlowControl::IndirectBranch
+            );
+            instructions.push(*decoded);
+            if end >= at + JUMP || !continues {
+                break;
+            }
+        }
+        if end < at + JUMP {
+            if continues && end >= function.end() {
+                return Err(Reason::TooShort);
+            }
+            end = self::room(object, map, function, end, at + JUMP)?;
+        }
+        if map.loops_to_start(function) {
+            return Err(Reason::Loop);
+        }
+        if map.leads_into(section, function.start + 1..end) {
+            return Err(Reason::Entered);
+        }
+        Ok(Self { at, end, instructions, continues })
+    }
+}
+
+/// Whether the bytes from `end` to `wanted` are nobody's: they are not reached from before, and
+/// either in the function and jumped over, or padding behind it. Gives `wanted` then.
+fn room(
+    object: &Object,
+    map: &Map,
+    function: &Function,
+    end: u64,
+    wanted: u64,
+) -> Result<u64, Reason> {
+    let inside = end.max(function.end()).min(wanted);
+    if end < function.end() {
+        // Code behind a return that nothing leads to would be dead. That something does and was
+        // not seen is more likely.
+        return Err(Reason::TooShort);
+    }
+    let length = object.sections[function.section].data.len() as u64;
+    let limit = map.next_label(function.section, function.end()).unwrap_or(u64::MAX);
+    if limit < wanted {
+        return Err(Reason::TooShort);
+    }
+    let padding = crate::function::decode(object, function.section, inside, limit.min(length));
+    let mut at = inside;
+    for (instruction, _) in &padding {
+        if at >= wanted {
+            break;
+        }
+        if !matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3) {
+            return Err(Reason::TooShort);
+        }
+        at = instruction.next_ip();
+    }
+    // Behind the section's end there is room: it grows.
+    if at >= wanted || at >= length { Ok(wanted) } else { Err(Reason::TooShort) }
+}
+
+/// Whether an instruction can run elsewhere.
+fn check(
+    object: &Object,
+    function: &Function,
+    decoded: &Decoded,
+    unwind: &Unwind,
+) -> Result<(), Reason> {
+    let (instruction, constants) = decoded;
+    let section = function.section;
+    let range = instruction.ip()..instruction.next_ip();
+    let relocations = &object.relocations[section];
+    let first = relocations.partition_point(|relocation| relocation.offset < range.start);
+    let own = relocations[first..].iter().take_while(|relocation| relocation.offset < range.end);
+    for relocation in own {
+        let name = &object.symbols[relocation.symbol as usize].name;
+        if PAIRED.contains(&relocation.kind) {
+            return Err(Reason::Immovable);
+        }
+        if TRACERS.contains(&name.as_slice()) {
+            return Err(Reason::Traced);
+        }
+    }
+    if instruction.is_ip_rel_memory_operand() {
+        let field = instruction.ip() + constants.displacement_offset() as u64;
+        if object.relocation_at(section, field).is_none() {
+            return Err(Reason::Immovable);
+        }
+    }
+    if is_near_branch(instruction) {
+        let relocated = object
+            .relocation_at(section, instruction.ip() + constants.immediate_offset() as u64)
+            .is_some();
+        let known = instruction.is_jmp_short_or_near()
+            || instruction.is_jcc_short_or_near()
+            || instruction.is_call_near();
+        let wide = !relocated
+            || matches!(instruction.code(), Code::Jmp_rel32_64 | Code::Call_rel32_64)
+            || instruction.is_jcc_near();
+        // Short branches with a relocation cannot reach; loop and jrcxz have no long form.
+        if !known || !wide || (!relocated && branch_target(object, section, decoded).is_none()) {
+            return Err(Reason::Immovable);
+        }
+    }
+    if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
+        && let Some((table, offset)) = unwind.table
+    {
+        let place = instruction.ip() - function.start;
+        let data = object.sections[table].data.get(offset as usize..).unwrap_or_default();
+        if !passes_through(data, place) {
+            return Err(Reason::Exception);
+        }
+    }
+    if matches!(instruction.flow_control(), FlowControl::XbeginXabortXend) {
+        return Err(Reason::Immovable);
+    }
+    Ok(())
+}

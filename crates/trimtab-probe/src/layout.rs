@@ -1,0 +1,40 @@
+//! What the emitted code, the run time in `probe/` and the reader of recordings agree on. The same
+//! numbers are in `probe/internal.h`.
+
+/// Version of everything here.
+pub const VERSION: u32 = 1;
+
+/// Section with an entry for each instrumented function.
+pub const FUNCTIONS: &str = "trimtab_probe_functions";
+/// The function's place for the return address and more is a frame of the run time.
+pub const FLAG_FRAME: u32 = 1;
+/// How far behind the stub's start its body returns to, in the upper half of the flags.
+pub const FLAG_RETURN_SHIFT: u32 = 16;
+
+/// Section with the record of an object.
+pub const OBJECT: &str = ".data.trimtab_probe";
+/// Bytes of the record of an object.
+pub const OBJECT_SIZE: usize = 32;
+/// Section with the names of the instrumented functions.
+pub const NAMES: &str = ".rodata.trimtab_probe";
+/// Section with a pointer to the object's cells, for each thread.
+pub const CELLS: &str = ".tbss.trimtab_probe";
+
+/// In a frame: the return address.
+pub const FRAME_RETURN: i32 = 0;
+/// In a frame: r11 as the caller had it, then as the function left it.
+pub const FRAME_R11: i32 = 8;
+/// In a frame: rbx as the caller had it.
+pub const FRAME_RBX: i32 = 16;
+/// In a frame: the stack pointer at entry, less 8.
+pub const FRAME_AT: i32 = 24;
+/// In a frame: when the function was entered.
+pub const FRAME_START: i32 = 32;
+/// In a frame: what the caller's callees took before.
+pub const FRAME_CHILD: i32 = 40;
+/// In a frame that is free: the next one.
+pub const FRAME_NEXT: i32 = 48;
+
+/// What stands where the body returns to in stubs that have a frame: `mov %r11, 8(%rbx)`, and
+/// `nopl 84(%rax)`, which no compiler writes.
+pub const MARK: [u8; 8] = [0x4c, 0x89, 0x5b, 0x08, 0x0f, 0x1f, 0x40, 0x54];

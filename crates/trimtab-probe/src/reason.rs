@@ -1,0 +1,60 @@
+/// Why a function is left as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The selection does not have it.
+    NotSelected,
+    /// Smaller than was asked for.
+    Small,
+    /// It runs before the program is loaded completely.
+    Resolver,
+    /// There is no unwind information: assembly by hand, mostly.
+    NoUnwind,
+    /// Unwind information of a kind that is not written for such code.
+    OddUnwind,
+    /// A part of a function that is jumped to.
+    NotCalled,
+    /// Bytes in it are no instructions.
+    Undecoded,
+    /// Its first instructions are too short for a jump.
+    TooShort,
+    /// A loop goes back to the first instruction.
+    Loop,
+    /// Something jumps into the first instructions.
+    Entered,
+    /// An instruction that cannot be moved.
+    Immovable,
+    /// An exception may land in it from its very first call.
+    Exception,
+    /// It looks at or changes its return address.
+    ReturnAddress,
+    /// It goes to another stack.
+    Stack,
+    /// It is traced by the compiler's own means: `-pg`, `-finstrument-functions`, XRay.
+    Traced,
+}
+
+impl Reason {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NotSelected => "not selected",
+            Self::Small => "smaller than --min-size",
+            Self::Resolver => "chooses an implementation while the program is loaded (ifunc)",
+            Self::NoUnwind => {
+                "no unwind information (assembly, or -fno-asynchronous-unwind-tables)"
+            }
+            Self::OddUnwind => "unwind information of an unusual kind",
+            Self::NotCalled => "a part of a function, which is jumped to",
+            Self::Undecoded => "bytes that are no known instructions",
+            Self::TooShort => "too short for a jump",
+            Self::Loop => "a loop goes back to its first instruction",
+            Self::Entered => "something jumps into its first instructions",
+            Self::Immovable => "begins with an instruction that cannot be moved",
+            Self::Exception => "an exception may land in it from its first instructions",
+            Self::ReturnAddress => "uses its return address",
+            Self::Stack => "switches stacks",
+            Self::Traced => "instrumented by the compiler (-pg or the like)",
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What `.eh_frame` says of the functions of an object: where the frame address and the saved
+//! registers are at each instruction.
+
+use std::collections::HashMap;
+
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, LittleEndian, Register, RegisterRule, UnwindContext,
+    UnwindSection,
+};
+
+use crate::ProbeError;
+use crate::elf::Object;
+
+/// Number of rsp in DWARF.
+pub const RSP: u16 = 7;
+/// Number of rbp in DWARF.
+pub const RBP: u16 = 6;
+/// Number of rbx in DWARF.
+pub const RBX: u16 = 3;
+/// Number of r11 in DWARF.
+pub const R11: u16 = 11;
+/// Number of the return address in DWARF.
+pub const RETURN: u16 = 16;
+
+/// The encoding that assemblers use for x86-64 in all but the large code model: 4 bytes, relative.
+const RELATIVE_4: u8 = 0x1b;
+
+/// What holds from an instruction on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// First byte for which it holds, from the function's start.
+    pub offset: u64,
+    /// Register and offset that make the frame address; none where it is computed in another way.
+    pub cfa: Option<(u16, i64)>,
+    /// Registers that are saved, and where: offset from the frame address. None where a rule is
+    /// of another kind.
+    pub saved: Option<Vec<(u16, i64)>>,
+}
+
+/// What is known of a run of code.
+#[derive(Debug, Clone)]
+pub struct Unwind {
+    /// Bytes it covers.
+    pub length: u64,
+    /// In order; the first holds at the entry.
+    pub rows: Vec<Row>,
+    /// Where its common part is in `.eh_frame`.
+    pub common: u64,
+    /// Bytes of the encoding of its data for exceptions, where the common part has such data.
+    pub exceptions: Option<u8>,
+    /// Its data for exceptions: section and offset.
+    pub table: Option<(usize, u64)>,
+    /// Whether another entry can be written against the same common part.
+    pub plain: bool,
+}
+
+impl Unwind {
+    /// The row that holds at an offset from the function's start.
+    pub fn at(&self, offset: u64) -> Option<&Row> {
+        let after = self.rows.partition_point(|row| row.offset <= offset);
+        self.rows[..after].last().filter(|_| offset < self.length)
+    }
+
+    /// Whether the entry is that of a function that is called: nothing pushed but the return
+    /// address.
+    pub fn begins_as_a_call_does(&self) -> bool {
+        self.rows.first().is_some_and(|row| {
+            row.offset == 0
+                && row.cfa == Some((RSP, 8))
+                && row.saved.as_deref() == Some(&[(RETURN, -8)])
+        })
+    }
+}
+
+/// All that `.eh_frame` says, by section and offset of the code.
+#[derive(Debug, Default)]
+pub struct UnwindTable {
+    /// The section.
+    pub section: Option<usize>,
+    entries: HashMap<(usize, u64), Unwind>,
+}
+
+impl UnwindTable {
+    /// Reads the unwind information of an object.
+    ///
+    /// # Errors
+    /// [`ProbeError::Damaged`] where it is no such information.
+    pub fn read(object: &Object) -> Result<Self, ProbeError> {
+        let mut found = object.sections.iter().enumerate().filter(|(_, s)| s.name == b".eh_frame");
+        let Some((section, data)) = found.next() else { return Ok(Self::default()) };
+        if found.next().is_some() || data.has(object::elf::SHF_GROUP) {
+            // No assembler writes it; functions then count as without unwind information.
+            return Ok(Self::default());
+        }
+        let damaged = || object.damaged("the unwind information");
+        let mut frame = EhFrame::new(&data.data, LittleEndian);
+        frame.set_address_size(8);
+        let bases =
+            BaseAddresses::default().set_eh_frame(0).set_text(0).set_got(0).set_eh_frame_hdr(0);
+        let mut context = UnwindContext::new();
+        let mut entries = HashMap::new();
+        let mut iterator = frame.entries(&bases);
+        let mut end = 0;
+        while let Some(entry) = iterator.next().map_err(|_| damaged())? {
+            let partial = match entry {
+                CieOrFde::Cie(cie) => {
+                    end = cie.offset() + cie.entry_len() + 4;
+                    continue;
+                }
+                CieOrFde::Fde(partial) => partial,
+            };
+            let entry = partial.parse(EhFrame::cie_from_offset).map_err(|_| damaged())?;
+            end = entry.offset() + entry.entry_len() + 4;
+            let field = entry.offset() as u64 + 8;
+            let code = object
+                .relocation_at(section, field)
+                .and_then(|relocation| object.target(relocation))
+                .and_then(|(code, offset)| Some((code, u64::try_from(offset).ok()?)));
+            let Some(code) = code else { continue };
+            let cie = entry.cie();
+            let encoding = cie.fde_address_encoding().map(|encoding| encoding.0);
+            let exceptions = cie.lsda_encoding().map(|encoding| match encoding.0 & 15 {
+                0 | 4 | 12 => 8,
+                _ => 4,
+            });
+            let plain = encoding == Some(RELATIVE_4) && !cie.is_signal_trampoline();
+            // Start and length of 4 bytes each, then one byte of length, then the pointer.
+            let table = object
+                .relocation_at(section, field + 9)
+                .filter(|_| plain && exceptions.is_some())
+                .and_then(|relocation| object.target(relocation))
+                .and_then(|(code, offset)| Some((code, u64::try_from(offset).ok()?)));
+            let mut rows = Vec::new();
+            let start = entry.initial_address();
+            if let Ok(mut table) = entry.rows(&frame, &bases, &mut context) {
+                while let Ok(Some(row)) = table.next_row() {
+                    rows.push(Row {
+                        offset: row.start_address().wrapping_sub(start),
+                        cfa: cfa(row.cfa()),
+                        saved: saved(row.registers()),
+                    });
+                }
+            }
+            let unwind = Unwind {
+                length: entry.len(),
+                rows,
+                common: cie.offset() as u64,
+                exceptions,
+                table,
+                plain,
+            };
+            entries.insert(code, unwind);
+        }
+        if end < data.data.len() {
+            // What is behind a terminator is never read: neither would be what is added.
+            entries.clear();
+        }
+        Ok(Self { section: Some(section), entries })
+    }
+
+    /// What is said of the code that begins here.
+    pub fn of(&self, section: usize, offset: u64) -> Option<&Unwind> {
+        self.entries.get(&(section, offset))
+    }
+}
+
+fn cfa(rule: &CfaRule<usize>) -> Option<(u16, i64)> {
+    match rule {
+        CfaRule::RegisterAndOffset { register, offset } => Some((register.0, *offset)),
+        CfaRule::Expression(_) => None,
+    }
+}
+
+fn saved<'a>(
+    rules: impl Iterator<Item = &'a (Register, RegisterRule<usize>)>,
+) -> Option<Vec<(u16, i64)>> {
+    let mut saved = Vec::new();
+    for (register, rule) in rules {
+        match rule {
+            RegisterRule::Offset(offset) => saved.push((register.0, *offset)),
+            RegisterRule::SameValue | RegisterRule::Undefined => {}
+            _ => return None,
+        }
+    }
+    saved.sort_unstable();
+    Some(saved)
+}
+
+/// Whether an exception that leaves the instruction at `offset` of its function goes on to the
+/// caller, with nothing to be done here: the call-site table has the place, without landing pad.
+///
+/// A place that the table does not have ends the program. The table is that of the Itanium C++
+/// ABI, as GCC writes it: "Exception Handling Tables", section "LSDA call-site table".
+pub fn passes_through(table: &[u8], offset: u64) -> bool {
+    let mut reader = Reader { data: table };
+    let parse = |reader: &mut Reader<'_>| -> Option<bool> {
+        if reader.byte()? != 0xff {
+            return None;
+        }
+        if reader.byte()? != 0xff {
+            reader.number()?;
+        }
+        let encoding = reader.byte()?;
+        let length = usize::try_from(reader.number()?).ok()?;
+        let mut sites = Reader { data: reader.data.get(..length)? };
+        while !sites.data.is_empty() {
+            let mut field = || match encoding {
+                1 => sites.number(),
+                3 => sites.word(),
+                _ => None,
+            };
+            let (start, length, pad) = (field()?, field()?, field()?);
+            sites.number()?;
+            if (start..start.checked_add(length)?).contains(&offset) {
+                return Some(pad == 0);
+            }
+        }
+        Some(false)
+    };
+    parse(&mut reader).unwrap_or(false)
+}
+
+struct Reader<'a> {
+    data: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.data.split_first()?;
+        self.data = rest;
+        Some(byte)
+    }
+
+    fn word(&mut self) -> Option<u64> {
+        let (word, rest) = self.data.split_first_chunk::<4>()?;
+        self.data = rest;
+        Some(u32::from_le_bytes(*word).into())
+    }
+
+    /// ULEB128.
+    fn number(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_without_landing_pad_pass_through() {
+        // Two sites: 4..9 without landing pad, 9..12 with one.
+        let table = [0xff, 0xff, 1, 8, 4, 5, 0, 0, 9, 3, 20, 0];
+        assert!(passes_through(&table, 4) && passes_through(&table, 8));
+        assert!(!passes_through(&table, 9), "it has a landing pad");
+        assert!(!passes_through(&table, 3), "it is not in the table");
+        assert!(!passes_through(&table[..7], 4), "the table is cut off");
+        assert!(!passes_through(&[], 0));
+    }
+}

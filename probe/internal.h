@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the run time's parts, the code that the rewriter emits and the reader of recordings agree
+ * on. The same numbers are in crates/trimtab-probe/src/layout.rs. */
+#ifndef TRIMTAB_PROBE_INTERNAL_H
+#define TRIMTAB_PROBE_INTERNAL_H
+
+#define PROBE_VERSION 1
+
+#define HOOK_COUNT 1  /* calls and returns */
+#define HOOK_CYCLES 2 /* calls, and cycles between entry and exit */
+#define HOOK_TIME 3   /* calls, cycles in all and without callees */
+#define HOOK_ORDER 4  /* calls, and which function ran first */
+#define HOOK_EDGES 5  /* who calls whom how often */
+#define HOOK_TRACE 6  /* every entry and exit */
+#define HOOK_USER 7   /* functions of the user's */
+
+/* Function: flags. */
+#define FLAG_FRAME 1u
+/* The return address into the stub lies this far behind the stub's start. */
+#define FLAG_RETURN_SHIFT 16
+
+/* Offsets in a frame. */
+#define FRAME_RETURN 0 /* the return address */
+#define FRAME_R11 8
+#define FRAME_RBX 16
+#define FRAME_AT 24 /* the stack pointer at entry, less 8 */
+#define FRAME_START 32
+#define FRAME_CHILD 40
+#define FRAME_NEXT 48 /* the next frame, where this one is free */
+#define FRAME_SIZE 64
+/* What stands where the body returns to in a stub that has a frame. */
+#define STUB_MARK 0x54401f0f085b894cul
+/* FRAME_AT of a frame that an exception left. */
+#define FRAME_RELEASED 1
+
+#ifndef __ASSEMBLER__
+#include <stddef.h>
+#include <stdint.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+#define TLS __thread __attribute__((tls_model("initial-exec")))
+
+/* One for each instrumented object. */
+struct object {
+	uint32_t version;
+	uint32_t hook;
+	uint32_t cells;     /* of its functions */
+	uint32_t cell_size; /* bytes */
+	uint32_t index;     /* given when the program starts */
+	uint32_t reserved[3];
+};
+
+/* One for each instrumented function, in the section trimtab_probe_functions. Distances are from
+ * the field itself, so that the table needs no relocation when the program is loaded. */
+struct function {
+	int32_t start;
+	uint32_t size;
+	int32_t object;
+	uint32_t cell;
+	int32_t name;
+	uint32_t flags;
+};
+
+/* Head of a recording. */
+struct header {
+	char magic[8];
+	uint32_t version;
+	uint32_t hook;
+	uint64_t pid;
+	uint64_t start_cycles, start_ns;
+	uint64_t last_cycles, last_ns;
+	uint64_t end;  /* bytes in use */
+	uint64_t bias; /* address in this run less address in the file */
+	uint64_t lost; /* events that found no room */
+	uint32_t ended;
+	uint32_t cell_size;
+	uint64_t overhead; /* cycles between two readings of the counter, one behind the other */
+	char program[3072];
+};
+
+#define CHUNK_FUNCTIONS 1
+#define CHUNK_CELLS 2
+#define CHUNK_TRACE 3
+#define CHUNK_EDGES 4
+
+/* Head of each piece of a recording behind the first page. */
+struct chunk {
+	uint32_t kind;
+	uint32_t thread;
+	uint64_t bytes; /* with this head; whole pages */
+	uint64_t used;  /* bytes behind this head */
+	uint64_t reserved;
+};
+
+/* In a chunk of cells: the cells of an object follow. */
+struct block {
+	uint32_t object;
+	uint32_t bytes; /* of the cells */
+	uint64_t reserved;
+};
+
+struct function_record {
+	uint64_t start;
+	uint32_t size;
+	uint32_t object;
+	uint32_t cell;
+	uint32_t flags;
+	uint32_t name; /* where it begins, behind all records */
+	uint32_t name_length;
+};
+
+struct event {
+	uint64_t time; /* the lowest bit says whether it is an exit */
+	uint32_t function;
+	uint32_t depth; /* low half of the stack pointer in words: exits find their entry by it */
+};
+
+struct edge {
+	uint32_t from; /* number of the function plus 2; 1 is what is not instrumented */
+	uint32_t to;
+	uint64_t count;
+};
+
+struct frame {
+	uint64_t ret, r11, rbx, at, start, child, next, spare;
+};
+#endif
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What an instrumented program can ask of the probes, and what hooks of your own look like.
+ *
+ * Build with `trimtab probe build --hook user -- make ...` or
+ * `trimtab probe instrument --hook user`, and link an object that defines both
+ * trimtab_probe_user_enter and trimtab_probe_user_leave, in C or in anything that can define a
+ * function with C linkage. All registers, those of vectors included, are saved around them: they
+ * may call what they like. Functions that are instrumented themselves must not be called from
+ * them; objects with hooks are best left out of the instrumentation.
+ */
+#ifndef TRIMTAB_PROBE_H
+#define TRIMTAB_PROBE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A function, as hooks see it. Valid as long as the program runs. */
+struct trimtab_probe_function {
+	/* 0 and up, without gaps, in this program. */
+	uint32_t id;
+	/* Bytes of the function. */
+	uint32_t size;
+	/* Its first instruction, in this run. */
+	const void *start;
+	/* Its name, as the linker has it. */
+	const char *name;
+};
+
+/* Turns all probes on or off, now, from any thread. Functions that were entered while they were on
+ * are still left properly. */
+void trimtab_probe_turn_on(void);
+void trimtab_probe_turn_off(void);
+
+/* Defined by you, for `--hook user`. `time` is the counter of cycles. Called on the thread that
+ * runs the function; also when an exception leaves it, but not when longjmp does. */
+void trimtab_probe_user_enter(const struct trimtab_probe_function *function, uint64_t time);
+void trimtab_probe_user_leave(const struct trimtab_probe_function *function, uint64_t time);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
