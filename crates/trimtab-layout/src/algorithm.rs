@@ -1,4 +1,19 @@
-use crate::{FirstExecution, Order, Packed, Problem};
+use crate::{
+    BalancedPartitioning, CacheDirected, CallChain, CriticalWorkingSet, FirstExecution, Nearness,
+    Order, Packed, PettisHansen, Problem, TemporalOrdering,
+};
+
+/// What an algorithm has to know of the runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Needs {
+    /// The order in which pieces ran first.
+    FirstExecution,
+    /// How often control passed between pieces. Where it was not recorded it is approximated: see
+    /// [`crate::Flow::approximated`].
+    Transitions,
+    /// The order in which control entered pieces, each time. Approximated as transitions are.
+    Sequence,
+}
 
 /// A way to order pieces. Deterministic: the same problem gives the same order.
 pub trait Algorithm {
@@ -8,13 +23,28 @@ pub trait Algorithm {
     /// What it does and where it comes from, in one line.
     fn description(&self) -> &'static str;
 
+    /// What it has to know.
+    fn needs(&self) -> Needs {
+        Needs::FirstExecution
+    }
+
     /// Orders the pieces.
     fn order(&self, problem: &Problem<'_>) -> Order;
 }
 
 /// All algorithms, the default first.
 pub fn algorithms() -> Vec<Box<dyn Algorithm>> {
-    vec![Box::new(Packed::default()), Box::new(FirstExecution)]
+    vec![
+        Box::new(Packed::default()),
+        Box::new(FirstExecution),
+        Box::new(BalancedPartitioning::default()),
+        Box::new(PettisHansen),
+        Box::new(CallChain::default()),
+        Box::new(CacheDirected::default()),
+        Box::new(Nearness),
+        Box::new(CriticalWorkingSet::default()),
+        Box::new(TemporalOrdering::default()),
+    ]
 }
 
 /// The algorithm of this name.

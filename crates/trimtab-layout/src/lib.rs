@@ -7,32 +7,51 @@
 //! - [`split`] says which blocks of a function make a piece of their own.
 //! - [`Placement`] gives each piece its address in an order, as a linker would.
 //! - [`pages`] counts the pages that a run then touches, and the least that it must; [`curve`]
-//!   says when.
+//!   says when. [`cost`] holds the models that judge an order.
+//! - [`ext_tsp`] orders the blocks within a function.
 
 mod algorithm;
+mod balanced;
+mod c3;
+mod cdsort;
+mod contraction;
+pub mod cost;
 pub mod curve;
 mod excess;
+mod ext_tsp;
 mod first_execution;
+mod flow;
 mod footprint;
 mod movable;
+mod nearness;
 mod order;
 mod packed;
 pub mod pages;
+mod pettis_hansen;
 mod placement;
 mod problem;
 mod project;
 mod shuffled;
 mod split;
+mod temporal;
 
-pub use algorithm::{Algorithm, algorithm_named, algorithms};
+pub use algorithm::{Algorithm, Needs, algorithm_named, algorithms};
+pub use balanced::BalancedPartitioning;
+pub use c3::CallChain;
+pub use cdsort::CacheDirected;
 pub use excess::{Excess, ExcessOverBytes};
+pub use ext_tsp::{BlockNode, ext_tsp, ext_tsp_score};
 pub use first_execution::FirstExecution;
+pub use flow::{Edge, Flow};
 pub use footprint::{Footprint, functions_run};
 pub use movable::Movable;
+pub use nearness::{CriticalWorkingSet, Nearness};
 pub use order::Order;
 pub use packed::Packed;
+pub use pettis_hansen::PettisHansen;
 pub use placement::Placement;
 pub use problem::{Piece, Problem, Span};
 pub use project::Projection;
 pub use shuffled::Shuffled;
 pub use split::{Split, split};
+pub use temporal::TemporalOrdering;

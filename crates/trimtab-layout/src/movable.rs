@@ -1,8 +1,9 @@
-use crate::Placement;
+use crate::cost::{Execution, Spot};
 use crate::problem::{Piece, Problem, Span};
+use crate::{Flow, Placement};
 use std::collections::HashMap;
 use trimtab_profile::Profile;
-use trimtab_program::{Fragment, FragmentId, Fragments, Range, RangeSet};
+use trimtab_program::{Fragment, FragmentId, Fragments, FunctionId, Range, RangeSet};
 
 /// The movable fragments of a program as a [`Problem`]: which piece is which fragment, and what
 /// ran in each.
@@ -11,6 +12,7 @@ pub struct Movable {
     fragments: Vec<FragmentId>,
     pieces: Vec<Piece>,
     runs: Vec<Vec<u32>>,
+    flow: Flow,
     start: u64,
 }
 
@@ -46,23 +48,29 @@ impl Movable {
                     .collect(),
             });
         }
-        let runs = profiles
+        let sequences: Vec<Vec<u32>> = profiles
             .iter()
             .map(|profile| {
-                let mut seen = vec![false; ids.len()];
                 fragments_of(profile.blocks(), fragments)
                     .filter_map(|id| piece_of.get(&id).copied())
-                    .filter(|piece| !std::mem::replace(&mut seen[*piece as usize], true))
                     .collect()
             })
             .collect();
+        let runs = sequences.iter().map(|run| first_of_each(run, ids.len())).collect();
+        let counts = entered(fragments, &ids, profiles);
+        let flow = Flow::approximated(sequences, counts);
         let start = if ids.is_empty() { 0 } else { start };
-        Movable { fragments: ids, pieces, runs, start }
+        Movable { fragments: ids, pieces, runs, flow, start }
     }
 
     /// The problem that an algorithm solves.
     pub fn problem(&self) -> Problem<'_> {
-        Problem { pieces: &self.pieces, runs: &self.runs, start: self.start }
+        Problem {
+            pieces: &self.pieces,
+            runs: &self.runs,
+            start: self.start,
+            flow: Some(&self.flow),
+        }
     }
 
     /// Where the `executed` bytes come to lie when each piece is at its address in `placement`: the
@@ -101,10 +109,77 @@ impl Movable {
         RangeSet::new(moved)
     }
 
+    /// What `blocks` execute in terms of pieces: those that lie within `section`, each block's part
+    /// of a piece a spot of its own. `fragments` are those it was made from.
+    pub fn execution(
+        &self,
+        fragments: &Fragments<'_>,
+        section: Range,
+        blocks: impl IntoIterator<Item = Range>,
+    ) -> Execution {
+        let mut piece_of = vec![None; fragments.as_slice().len()];
+        for (piece, id) in self.fragments.iter().enumerate() {
+            piece_of[id.index()] = Some(piece as u32);
+        }
+        let mut spots = Vec::new();
+        for block in blocks {
+            let block = block.intersection(section);
+            let mut at = block.start;
+            while at < block.end {
+                let holder = fragments.at(at);
+                let range = holder.map(|id| fragments.get(id).range);
+                let end = match range {
+                    Some(range) => range.end,
+                    None => next_start(fragments, at).unwrap_or(block.end),
+                };
+                let end = end.min(block.end);
+                let piece = holder.and_then(|id| piece_of[id.index()]);
+                let base = match (piece, range) {
+                    (Some(_), Some(range)) => range.start,
+                    _ => 0,
+                };
+                spots.push(Spot { piece, start: at - base, length: end - at });
+                at = end;
+            }
+        }
+        Execution { spots, order: None }
+    }
+
     /// The fragment that a piece stands for.
     pub fn fragment(&self, piece: u32) -> FragmentId {
         self.fragments[piece as usize]
     }
+}
+
+/// Where the first fragment behind `address` starts.
+fn next_start(fragments: &Fragments<'_>, address: u64) -> Option<u64> {
+    let all = fragments.as_slice();
+    let next = all.partition_point(|fragment| fragment.range.start <= address);
+    all.get(next).map(|fragment| fragment.range.start)
+}
+
+/// A sequence without what is in it already.
+fn first_of_each(sequence: &[u32], count: usize) -> Vec<u32> {
+    let mut seen = vec![false; count];
+    let first = |piece: &&u32| !std::mem::replace(&mut seen[**piece as usize], true);
+    sequence.iter().filter(first).copied().collect()
+}
+
+/// How often the functions of each fragment were entered, in all profiles.
+fn entered(fragments: &Fragments<'_>, ids: &[FragmentId], profiles: &[Profile]) -> Vec<u64> {
+    let mut counts: HashMap<FunctionId, u64> = HashMap::new();
+    for executed in profiles.iter().flat_map(Profile::functions) {
+        let count = counts.entry(executed.function).or_default();
+        *count = count.saturating_add(executed.count);
+    }
+    ids.iter()
+        .map(|id| {
+            let functions = fragments.get(*id).functions();
+            functions
+                .filter_map(|function| counts.get(&function))
+                .fold(0, |all: u64, one| all.saturating_add(*one))
+        })
+        .collect()
 }
 
 /// The fragments that blocks lie in, in the order of the blocks.

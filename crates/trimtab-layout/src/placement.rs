@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn what_a_linker_did_is_held_against_the_order() {
         let pieces = vec![Piece { size: 10, alignment: 1, executed: Vec::new() }; 5];
-        let problem = Problem { pieces: &pieces, runs: &[], start: 100 };
+        let problem = Problem { pieces: &pieces, runs: &[], start: 100, flow: None };
         let order = Order::leading([3, 1], 5);
         let placement = Placement::new(&problem, &order);
         let honoured = |addresses: [u64; 5]| {

@@ -1,3 +1,5 @@
+use crate::{Flow, Order};
+
 /// A run of bytes within a piece: offsets `[start, end)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
@@ -26,7 +28,7 @@ impl Piece {
 }
 
 /// What an algorithm is asked to order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Problem<'a> {
     /// All movable pieces, in the order in which the linker places them today.
     pub pieces: &'a [Piece],
@@ -36,9 +38,17 @@ pub struct Problem<'a> {
     pub runs: &'a [Vec<u32>],
     /// Address at which the first piece will be placed, where it is known; else 0.
     pub start: u64,
+    /// How control moved between the pieces, where more is known of it than the runs say.
+    pub flow: Option<&'a Flow>,
 }
 
 impl Problem<'_> {
+    /// All pieces that ran, as they ran first: those of the first run, then [`Self::further`].
+    pub(crate) fn executed(&self) -> Vec<u32> {
+        let first = self.runs.first().into_iter().flatten().copied();
+        Order::leading(first.chain(self.further()), self.pieces.len()).listed().to_vec()
+    }
+
     /// What only runs after the first executed: first what most of them executed, since another run
     /// will likely do so too, and among those in the order of the runs and of first execution.
     pub(crate) fn further(&self) -> Vec<u32> {

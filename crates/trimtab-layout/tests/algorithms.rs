@@ -18,7 +18,7 @@ struct Owned {
 
 impl Owned {
     fn problem(&self) -> Problem<'_> {
-        Problem { pieces: &self.pieces, runs: &self.runs, start: self.start }
+        Problem { pieces: &self.pieces, runs: &self.runs, start: self.start, flow: None }
     }
 }
 
@@ -65,7 +65,7 @@ fn any_problem(exponents: std::ops::RangeInclusive<u32>) -> impl Strategy<Value 
                     let shuffled = Shuffled { seed: seed.wrapping_add(run as u64) };
                     let order = Algorithm::order(
                         &shuffled,
-                        &Problem { pieces: &pieces, runs: &[], start: 0 },
+                        &Problem { pieces: &pieces, runs: &[], start: 0, flow: None },
                     );
                     let in_run =
                         |i: &u32| hot.contains(i) && (run == 0 || i.is_multiple_of(run as u32 + 1));
@@ -186,7 +186,7 @@ proptest! {
             (0..count).map(|index| kinds[index * 7919 % kinds.len()].clone()).collect();
         let hot = (0..count as u32).rev().filter(|i| !pieces[*i as usize].executed.is_empty());
         let runs = [hot.collect()];
-        let problem = Problem { pieces: &pieces, runs: &runs, start: 0x1000 };
+        let problem = Problem { pieces: &pieces, runs: &runs, start: 0x1000, flow: None };
         for algorithm in every_algorithm() {
             let order = algorithm.order(&problem);
             assert_permutation(&order, count);
@@ -207,7 +207,7 @@ fn packing_leaves_cold_pages_alone_without_alignment() {
         pieces.push(Piece { size, alignment: 1, executed });
     }
     let runs = [(0..6000).step_by(15).collect()];
-    let problem = Problem { pieces: &pieces, runs: &runs, start: 0x1000 };
+    let problem = Problem { pieces: &pieces, runs: &runs, start: 0x1000, flow: None };
     let touched = |order: &Order| {
         let placement = Placement::new(&problem, order);
         pages::touched(&executed_in_first_run(&problem, &placement)).len() as u64
@@ -229,7 +229,7 @@ fn nothing_and_damaged_problems_do_no_harm() {
     for pieces in [&nonsense[..], &[]] {
         let runs = if pieces.is_empty() { &[][..] } else { &runs };
         for start in [0, u64::MAX - 5] {
-            let problem = Problem { pieces, runs, start };
+            let problem = Problem { pieces, runs, start, flow: None };
             for algorithm in every_algorithm() {
                 let order = algorithm.order(&problem);
                 assert_permutation(&order, pieces.len());
@@ -252,7 +252,7 @@ fn algorithms_have_names_of_their_own() {
 #[test]
 fn another_seed_gives_another_shuffle() {
     let pieces = vec![Piece { size: 16, alignment: 16, executed: Vec::new() }; 100];
-    let problem = Problem { pieces: &pieces, runs: &[], start: 0 };
+    let problem = Problem { pieces: &pieces, runs: &[], start: 0, flow: None };
     let order = |seed| Shuffled { seed }.order(&problem);
     assert_eq!(order(1), order(1));
     assert_ne!(order(1), order(2));

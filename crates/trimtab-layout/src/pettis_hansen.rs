@@ -1,0 +1,148 @@
+//! Pettis and Hansen's placement of procedures.
+
+use crate::contraction::Contraction;
+use crate::{Algorithm, Needs, Order, Problem};
+use rustc_hash::FxHashMap;
+
+/// "Closest is best": the two clusters of functions that call each other most become neighbours,
+/// then the next two, and so on. Of the four ways to join two chains the one is taken that brings
+/// those ends together which call each other most.
+///
+/// Source: K. Pettis and R. C. Hansen, "Profile guided code positioning", PLDI 1990, section 3
+/// (procedure positioning). Chains that never call each other follow in the order in which they
+/// ran first. Takes O(*m* log² *n*) for *m* transitions between *n* pieces.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PettisHansen;
+
+impl Algorithm for PettisHansen {
+    fn name(&self) -> &'static str {
+        "pettis-hansen"
+    }
+
+    fn description(&self) -> &'static str {
+        "closest is best: chains joined by the heaviest calls (PLDI 1990)"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Transitions
+    }
+
+    fn order(&self, problem: &Problem<'_>) -> Order {
+        let count = problem.pieces.len();
+        let flow = problem.known_flow();
+        let undirected = flow.edges.iter().map(|edge| (edge.from, edge.to, edge.count));
+        let mut calls: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+        for (a, b, weight) in undirected.clone() {
+            *calls.entry((a.min(b), a.max(b))).or_default() += weight;
+        }
+        let mut graph = Contraction::new(count, undirected);
+        let mut chains = Chains::new(count);
+        while let Some((a, b, _)) = graph.heaviest() {
+            chains.join(a, b, |x, y| calls.get(&(x.min(y), x.max(y))).copied().unwrap_or(0));
+            let (into, from) = graph.merge(a, b);
+            chains.rename(into, from);
+        }
+        let mut listed = Vec::new();
+        let mut placed = vec![false; count];
+        for piece in problem.executed() {
+            chains.walk(piece, &mut placed, &mut listed);
+        }
+        Order::leading(listed, count)
+    }
+}
+
+/// Absent neighbour in a chain.
+const NONE: u32 = u32::MAX;
+
+/// Chains of pieces, joined at either end in constant time.
+struct Chains {
+    /// The up to two neighbours of each piece in its chain.
+    links: Vec<[u32; 2]>,
+    /// The two ends of the chain of each cluster.
+    ends: Vec<[u32; 2]>,
+}
+
+impl Chains {
+    fn new(count: usize) -> Self {
+        Chains {
+            links: vec![[NONE; 2]; count],
+            ends: (0..count as u32).map(|piece| [piece; 2]).collect(),
+        }
+    }
+
+    /// Joins the chains of clusters `a` and `b` at those ends that call each other most.
+    fn join(&mut self, a: u32, b: u32, calls: impl Fn(u32, u32) -> u64) {
+        let (ours, theirs) = (self.ends[a as usize], self.ends[b as usize]);
+        // Behind each other as they are, where it makes no difference.
+        let ways = [(1, 0), (0, 0), (1, 1), (0, 1)];
+        let mut best = ways[0];
+        for way in ways {
+            let weight = |(i, j): (usize, usize)| calls(ours[i], theirs[j]);
+            if weight(way) > weight(best) {
+                best = way;
+            }
+        }
+        let (x, y) = (ours[best.0], theirs[best.1]);
+        for (x, y) in [(x, y), (y, x)] {
+            let links = &mut self.links[x as usize];
+            let free = usize::from(links[0] != NONE);
+            links[free] = y;
+        }
+        let joined = [ours[1 - best.0], theirs[1 - best.1]];
+        self.ends[a as usize] = joined;
+        self.ends[b as usize] = joined;
+    }
+
+    fn rename(&mut self, into: u32, from: u32) {
+        self.ends[into as usize] = self.ends[from as usize];
+    }
+
+    /// Lists the chain that holds `piece`, from the end that is nearer to it.
+    fn walk(&self, piece: u32, placed: &mut [bool], listed: &mut Vec<u32>) {
+        if placed[piece as usize] {
+            return;
+        }
+        let mut ways = self.links[piece as usize].map(|next| (piece, next));
+        let end = loop {
+            if let Some((at, _)) = ways.iter().find(|(_, next)| *next == NONE) {
+                break *at;
+            }
+            for (last, next) in &mut ways {
+                let further = self.next(*next, *last);
+                (*last, *next) = (*next, further);
+            }
+        };
+        let (mut last, mut at) = (NONE, end);
+        while at != NONE {
+            placed[at as usize] = true;
+            listed.push(at);
+            (last, at) = (at, self.next(at, last));
+        }
+    }
+
+    /// The neighbour of `piece` that is not `last`.
+    fn next(&self, piece: u32, last: u32) -> u32 {
+        let [a, b] = self.links[piece as usize];
+        if a == last { b } else { a }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Edge, Flow, Piece};
+
+    #[test]
+    fn those_that_call_each_other_most_are_neighbours() {
+        let pieces = vec![Piece { size: 16, alignment: 16, ..Piece::default() }; 5];
+        let edge = |from, to, count| Edge { from, to, count };
+        let flow = Flow {
+            counts: vec![1; 5],
+            edges: vec![edge(0, 3, 10), edge(1, 3, 8), edge(2, 4, 9), edge(4, 1, 7)],
+            ..Flow::default()
+        };
+        let runs = [vec![0, 1, 2, 3, 4]];
+        let problem = Problem { pieces: &pieces, runs: &runs, flow: Some(&flow), start: 0 };
+        assert_eq!(PettisHansen.order(&problem).listed(), [0, 3, 1, 4, 2]);
+    }
+}
