@@ -91,12 +91,13 @@ fn pair(
     ]
 }
 
-/// How often each name begins a function in `range`.
+/// How often each name begins a function in `range`. The cold part that a compiler split off a
+/// function is none of its own.
 fn names_in<'data>(program: &Program<'data>, range: Range) -> BTreeMap<&'data str, usize> {
     let mut names = BTreeMap::new();
     for id in program.functions_in(range) {
         let function = program.function(id);
-        if range.contains(function.range.start) {
+        if range.contains(function.range.start) && !function.name.ends_with(".cold") {
             *names.entry(function.name).or_insert(0) += 1;
         }
     }
@@ -221,6 +222,8 @@ mod tests {
                 "lost wait; gained intruder: scheduler code, skipped by get_wchan".to_owned()
             )]
         );
+        let after = kernel(0x100, &["schedule", "schedule.cold", "wait"], 0x2000);
+        assert_eq!(broken(&before, &after), [], "a cold part stays with its function");
         let after = kernel(0x100, &["schedule", "wait", "a", "b", "c", "d", "e", "f"], 0x2000);
         assert_eq!(
             broken(&before, &after)[0].1,

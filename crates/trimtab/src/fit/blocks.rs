@@ -1,6 +1,6 @@
 //! Which blocks of a kernel's functions run, said to the compiler object by object.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -8,7 +8,7 @@ use trimtab_lab::kernel::{BlockList, Build};
 use trimtab_layout::{Split, split};
 use trimtab_link::ClusterList;
 use trimtab_profile::Profile;
-use trimtab_program::{BlockMap, Fragment, Origin, RangeSet, objects};
+use trimtab_program::{BlockMap, Fragment, FunctionId, Origin, RangeSet, objects};
 
 use super::linked::Kernel;
 
@@ -29,10 +29,14 @@ const FREE_IN_THEIR_PLACE: [&str; 8] = [
     ".ref.text",
 ];
 
+/// The one of these in which what ran lies last: the kernel has `.sched.text` behind it, in which it
+/// lies first, so that both share pages.
+const HOT_LAST: &str = ".ref.text";
+
 /// What a split kernel is made from.
 #[derive(Debug, Default)]
 pub struct Splitting {
-    /// Functions that ran in text with a place of its own, in the order in which they did.
+    /// Symbols of text with a place of its own, in the order in which they shall lie there.
     pub first: Vec<String>,
     /// A list for each object with functions to split.
     pub lists: Vec<BlockList>,
@@ -62,7 +66,8 @@ pub fn splitting(
     profiles: &[Profile],
 ) -> Result<Splitting> {
     let candidates = candidates(kernel, map, profiles);
-    let mut splitting = Splitting { first: first(kernel, profiles), ..Splitting::default() };
+    let first = first(kernel, &candidates, profiles);
+    let mut splitting = Splitting { first, ..Splitting::default() };
     for object in build.objects()? {
         let path = build.directory().join(&object);
         let data = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -115,20 +120,48 @@ fn can_be_split_in_its_place(fragment: &Fragment<'_>) -> bool {
         if FREE_IN_THEIR_PLACE.contains(section))
 }
 
-/// The functions that the first run executed in text with a place of its own, as symbols.
-fn first(kernel: &Kernel<'_>, profiles: &[Profile]) -> Vec<String> {
-    let functions = profiles.first().map_or(&[][..], Profile::functions);
-    functions
+/// The symbols of text with a place of its own in the order in which they shall lie there: what the
+/// first run executed first, in its order, and what is not named behind it. In [`HOT_LAST`] it is the
+/// other way round.
+fn first(
+    kernel: &Kernel<'_>,
+    candidates: &HashMap<&str, Vec<Candidate<'_>>>,
+    profiles: &[Profile],
+) -> Vec<String> {
+    let executed: Vec<FunctionId> = profiles
+        .first()
+        .map_or(&[][..], Profile::functions)
         .iter()
-        .map(|executed| kernel.program.function(executed.function))
-        .filter(|function| {
-            kernel
-                .fragments
-                .at(function.range.start)
-                .is_some_and(|id| can_be_split_in_its_place(kernel.fragments.get(id)))
-        })
-        .map(|function| function.name.to_owned())
-        .collect()
+        .map(|executed| executed.function)
+        .collect();
+    let ran: HashSet<FunctionId> = executed.iter().copied().collect();
+    let mut symbols = Vec::new();
+    for fragment in kernel.fragments.as_slice() {
+        if !matches!(&fragment.origin, Origin::InputSection { section, .. } if *section == HOT_LAST)
+        {
+            continue;
+        }
+        for id in fragment.functions() {
+            let name = kernel.program.function(id).name;
+            if candidates.contains_key(name) {
+                symbols.push(format!("{name}.cold"));
+            }
+            if !ran.contains(&id) {
+                symbols.push(name.to_owned());
+            }
+        }
+    }
+    let placed = |id: &FunctionId| {
+        let start = kernel.program.function(*id).range.start;
+        kernel.fragments.at(start).map(|id| kernel.fragments.get(id))
+    };
+    symbols.extend(
+        executed
+            .iter()
+            .filter(|id| placed(id).is_some_and(can_be_split_in_its_place))
+            .map(|id| kernel.program.function(*id).name.to_owned()),
+    );
+    symbols
 }
 
 fn candidates<'a>(
