@@ -173,7 +173,8 @@ fn candidates<'a>(
     let first = profiles.first().map(Profile::executed);
     let mut candidates: HashMap<&str, Vec<Candidate<'_>>> = HashMap::new();
     for fragment in kernel.fragments.as_slice() {
-        if !kernel.movable(fragment) && !can_be_split_in_its_place(fragment) {
+        let in_its_place = can_be_split_in_its_place(fragment);
+        if !kernel.movable(fragment) && !in_its_place {
             continue;
         }
         let file = match &fragment.origin {
@@ -185,7 +186,13 @@ fn candidates<'a>(
             let Some(blocks) = map.function(function.range.start) else { continue };
             let in_first =
                 first.filter(|first| blocks.iter().any(|b| first.within(b.range).next().is_some()));
-            if let Some(split) = split(blocks, in_first.unwrap_or(&all)) {
+            // In a section that an object's functions share, a function of which all ran needs a
+            // list, too: so it gets a section that can be moved.
+            let whole = || {
+                let hot = blocks.iter().map(|block| block.id).collect();
+                (in_its_place && in_first.is_some()).then_some(Split { hot, cold_bytes: 0 })
+            };
+            if let Some(split) = split(blocks, in_first.unwrap_or(&all)).or_else(whole) {
                 let size = function.range.length();
                 candidates.entry(function.name).or_default().push(Candidate { size, file, split });
             }
