@@ -1,6 +1,6 @@
 //! What differs between processors: the breakpoint and the registers.
 
-use nix::libc::{c_int, c_long, pid_t};
+use nix::libc::{c_int, pid_t};
 use object::elf;
 use std::io;
 
@@ -98,9 +98,9 @@ impl Mmap {
 
 #[cfg(target_arch = "x86_64")]
 mod registers {
-    use super::{Mmap, c_long, io, pid_t};
+    use super::{Mmap, io, pid_t};
     use crate::native::system;
-    use nix::libc::user_regs_struct;
+    use nix::libc::{c_long, user_regs_struct};
     use std::mem::offset_of;
 
     const RIP: usize = offset_of!(user_regs_struct, rip);

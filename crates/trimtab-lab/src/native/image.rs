@@ -347,7 +347,7 @@ mod tests {
         let all = 0..u64::MAX;
         // Far enough from 0 to be no page of the first segment.
         let bias = 0x10_0000;
-        let odd = |index: usize| index % 3 != 0;
+        let odd = |index: usize| !index.is_multiple_of(3);
         image.plant(&memory, bias, &all, odd).unwrap();
         let width = image.breakpoint.bytes.len();
         let mut planted = 0;
@@ -436,7 +436,7 @@ mod tests {
             bytes.truncate(SMALL.len() - cut % SMALL.len() / 2);
             if let Ok(image) = image(&bytes) {
                 let memory = tempfile::tempfile().unwrap();
-                let _ = image.functions().iter().map(|f| image.name(f)).count();
+                image.functions().iter().for_each(|f| drop(image.name(f)));
                 let _ = image.plant(&memory, 0, &(0..1 << 24), |_| true);
             }
         }
