@@ -3,10 +3,13 @@
 pub mod boot;
 pub mod cache;
 pub mod compile;
+pub mod debian;
 pub mod guest;
 pub mod interrupt;
 pub mod kernel;
+pub mod measure;
 pub mod plugin;
+pub mod probe;
 pub mod process;
 pub mod qemu;
 pub mod store;

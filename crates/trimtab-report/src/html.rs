@@ -6,9 +6,11 @@ mod figures;
 mod fit_kernel;
 mod frame;
 mod pages;
+mod probe_bench;
 mod provenance;
 mod shown;
 mod tables;
 
 pub use fit_kernel::fit_kernel;
 pub use pages::pages;
+pub use probe_bench::probe_bench;

@@ -8,6 +8,7 @@ mod common;
 mod doctor;
 mod fit_kernel;
 mod pages;
+mod probe_bench;
 
 pub use check::{Boundary, CheckCounts, CheckReport, CheckSchema, OrderNames};
 pub use common::{
@@ -20,3 +21,4 @@ pub use fit_kernel::{
     Invisible, Kernel, Seconds, Section, Text, Touched,
 };
 pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};
+pub use probe_bench::{BenchProgram, BenchTool, ProbeBench, ProbeBenchSchema};

@@ -4,11 +4,13 @@ mod check;
 mod doctor;
 mod fit_kernel;
 mod pages;
+mod probe_bench;
 
 pub use check::check;
 pub use doctor::doctor;
 pub use fit_kernel::fit_kernel;
 pub use pages::pages;
+pub use probe_bench::probe_bench;
 
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, presets,

@@ -5,5 +5,6 @@ pub mod doctor;
 pub mod fit;
 pub mod order;
 pub mod pages;
+pub mod probe;
 pub mod report;
 pub mod trace;
