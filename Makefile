@@ -21,7 +21,7 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo test lint fuzz bench bench-tracer clean
+.PHONY: help demo test lint fuzz bench bench-tracer bench-probe clean
 .PHONY: setup-demo setup-test build-demo build-test
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make fuzz SECONDS=20 fuzz the readers of foreign files"
 	@echo "make bench           benchmarks"
 	@echo "make bench-tracer    how much slower a program starts while it is traced"
+	@echo "make bench-probe     what instrumented programs cost, beside other tools"
 	@echo "make clean           remove what was built; keeps work/, where the results are"
 
 demo:
@@ -55,6 +56,12 @@ bench:
 
 bench-tracer:
 	$(CARGO) bench --package trimtab-lab --bench native
+
+bench-probe:
+	@./setup --for bench
+	@mkdir -p $(WORK)
+	$(CARGO) build --release --package trimtab
+	$(TRIMTAB) probe bench --work $(WORK) --json $(WORK)/probe.json --html $(WORK)/probe.html
 
 clean:
 	$(CARGO) clean

@@ -86,7 +86,7 @@ struct header {
 /* Head of each piece of a recording behind the first page. */
 struct chunk {
 	uint32_t kind;
-	uint32_t thread;
+	uint32_t thread; /* of functions: how many */
 	uint64_t bytes; /* with this head; whole pages */
 	uint64_t used;  /* bytes behind this head */
 	uint64_t reserved;

@@ -821,7 +821,7 @@ static int describe(uint32_t count)
 
 	for (i = 0; i < count; i++)
 		names += strlen((const char *)&all[i].name + all[i].name) + 1;
-	table = chunk(CHUNK_FUNCTIONS, sizeof(*table) + count * sizeof(*records) + names, 0);
+	table = chunk(CHUNK_FUNCTIONS, sizeof(*table) + count * sizeof(*records) + names, count);
 	if (!table)
 		return -1;
 	table->used = count * sizeof(*records) + names;

@@ -2,10 +2,11 @@
 //! entered and left, and reads what the programs then recorded.
 //!
 //! Bytes in, bytes out: nothing here reads files or starts processes. [`instrument`] takes an object
-//! as `cc -c` wrote it; what it needs at run time is in [`runtime`].
+//! as `cc -c` wrote it; the run time in `probe/` does the rest.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod archive;
 mod asm;
 mod elf;
 mod error;
@@ -13,16 +14,22 @@ mod function;
 mod head;
 mod hook;
 mod layout;
+pub mod profile;
 mod reason;
+pub mod recording;
+mod replay;
 mod rewrite;
-pub mod runtime;
 mod select;
 mod stack;
 mod stub;
 mod unwind;
 
+pub use archive::{MAGIC as ARCHIVE_MAGIC, instrument_archive};
 pub use error::ProbeError;
 pub use hook::Hook;
+pub use profile::Profile;
 pub use reason::Reason;
+pub use recording::Recording;
+pub use replay::{Call, replay};
 pub use rewrite::{Options, Rewritten, instrument};
 pub use select::Selection;

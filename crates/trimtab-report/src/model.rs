@@ -9,6 +9,7 @@ mod doctor;
 mod fit_kernel;
 mod fit_program;
 mod pages;
+mod probe_bench;
 
 pub use check::{Boundary, CheckCounts, CheckReport, CheckSchema, OrderNames};
 pub use common::{
@@ -24,3 +25,4 @@ pub use fit_program::{
     Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
 };
 pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};
+pub use probe_bench::{BenchProgram, BenchTool, ProbeBench, ProbeBenchSchema};

@@ -5,12 +5,14 @@ mod doctor;
 mod fit_kernel;
 mod fit_program;
 mod pages;
+mod probe_bench;
 
 pub use check::check;
 pub use doctor::doctor;
 pub use fit_kernel::fit_kernel;
 pub use fit_program::fit_program;
 pub use pages::pages;
+pub use probe_bench::probe_bench;
 
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, presets,

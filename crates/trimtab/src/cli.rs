@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::verbs::{check, doctor, fit, order, pages, report, trace, wrapped};
+use crate::verbs::{check, doctor, fit, order, pages, probe, report, trace, wrapped};
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
 /// go, builds it that way, and proves the effect by running it again.
@@ -40,6 +40,12 @@ pub enum Verb {
     Order(order::Options),
     /// Account for every line of an order in the program that was linked with it
     Check(check::Options),
+    /// Have a program call a hook at the entry and the exit of its functions
+    Probe {
+        /// What to do.
+        #[command(subcommand)]
+        what: probe::What,
+    },
     /// Show an experiment again
     Report(report::Options),
     /// Link in the place of a linker
@@ -64,6 +70,7 @@ impl Verb {
             Self::Pages(options) => pages::run(&options),
             Self::Order(options) => order::run(&options),
             Self::Check(options) => check::run(&options),
+            Self::Probe { what } => what.run(),
             Self::Report(options) => report::run(&options),
             Self::WrappedLink(options) => std::process::exit(wrapped::link(&options)),
             Self::WrappedRun(options) => std::process::exit(wrapped::run(&options)),

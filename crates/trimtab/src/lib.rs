@@ -8,6 +8,7 @@ pub mod fit;
 pub mod inputs;
 pub mod interrupt;
 pub mod output;
+pub mod probe;
 pub mod progress;
 pub mod verbs;
 

@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod fit;
 pub mod order;
 pub mod pages;
+pub mod probe;
 pub mod report;
 pub mod trace;
 pub mod wrapped;

@@ -108,6 +108,11 @@ fn check_is_true() {
 }
 
 #[test]
+fn probe_is_true() {
+    assert_eq!(run("probe.md"), (2, 0));
+}
+
+#[test]
 fn trace_is_true() {
     assert_eq!(run("trace.md"), (1, 2));
 }
@@ -151,6 +156,7 @@ fn links_between_pages_lead_somewhere() {
         "check.md",
         "trace.md",
         "trace-program.md",
+        "probe.md",
         "own-kernel.md",
     ] {
         let text = fs::read_to_string(Path::new(DOCS).join(page)).unwrap();

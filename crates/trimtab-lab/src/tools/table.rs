@@ -41,10 +41,11 @@ pub fn tool(name: &str) -> Option<&'static Tool> {
 const FIT: &[&str] = &["fit kernel"];
 const FIT_ARM64: &[&str] = &["fit kernel --arch arm64"];
 const FIT_ANY: &[&str] = &["fit kernel", "fit program"];
-const FIT_ALL: &[&str] = &["fit kernel", "fit program", "trace"];
 const FIT_PROGRAM: &[&str] = &["fit program"];
 const FIT_TRACE: &[&str] = &["fit kernel", "trace"];
+const FIT_ALL_PROBE: &[&str] = &["fit kernel", "fit program", "trace", "probe"];
 const TESTS: &[&str] = &["tests"];
+const PROBE_BENCH: &[&str] = &["probe bench"];
 
 const VERSION: &[&str] = &["--version"];
 
@@ -58,7 +59,7 @@ pub const ALL: &[Tool] = &[
         packages: &["clang-22", "lld-22", "llvm-22"],
         needed_by: FIT_ANY,
     },
-    command("gcc", &["gcc"], &[5, 1], &["gcc", "libc6-dev"], FIT_ALL),
+    command("gcc", &["gcc"], &[5, 1], &["gcc", "libc6-dev"], FIT_ALL_PROBE),
     command("make", &["make", "gmake"], &[3, 82], &["make"], FIT),
     command("flex", &["flex"], &[2, 5, 35], &["flex"], FIT),
     command("bison", &["bison"], &[2, 0], &["bison"], FIT),
@@ -123,6 +124,9 @@ pub const ALL: &[Tool] = &[
     },
     command("gold", &["ld.gold", "gold"], &[], &["binutils"], TESTS),
     command("gnu-ld", &["ld.bfd"], &[], &["binutils"], TESTS),
+    command("g++", &["g++"], &[5, 1], &["g++"], &["probe bench", "tests"]),
+    command("valgrind", &["valgrind"], &[3, 15], &["valgrind"], PROBE_BENCH),
+    command("uftrace", &["uftrace"], &[0, 9], &["uftrace"], PROBE_BENCH),
     command("chromium", &["chromium", "chromium-browser"], &[], &["chromium"], TESTS),
 ];
 

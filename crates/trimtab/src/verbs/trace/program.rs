@@ -148,7 +148,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn request(options: &Options) -> Request {
-    let (program, arguments) = options.command.split_first().unwrap_or((&EMPTY, &[]));
+    let empty = OsString::new();
+    let (program, arguments) = options.command.split_first().unwrap_or((&empty, &[]));
     let limit = options.stop_after.unwrap_or(options.timeout);
     let objects = Objects { program: true, named: options.library.clone(), all: options.all };
     let request = Request::new(program)
@@ -162,8 +163,6 @@ fn request(options: &Options) -> Request {
         request
     }
 }
-
-static EMPTY: OsString = OsString::new();
 
 /// Writes the traces.
 fn write(options: &Options, recorded: &Recorded) -> anyhow::Result<Vec<Written>> {

@@ -1,0 +1,248 @@
+//! Reads what an instrumented program recorded. The file is laid out as `probe/internal.h` says:
+//! a page with facts, then chunks of whole pages.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::ProbeError;
+use crate::hook::Hook;
+use crate::layout::VERSION;
+
+const PAGE: usize = 4096;
+const MAGIC: &[u8] = b"TTPROBE1";
+const CHUNK_HEAD: usize = 32;
+const BLOCK_HEAD: usize = 16;
+const FUNCTION_RECORD: usize = 32;
+const EVENT: usize = 16;
+const EDGE: usize = 16;
+
+/// A function of the program, and what was recorded of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Its name, as the linker had it.
+    pub name: String,
+    /// Where it is in the program's file.
+    pub address: u64,
+    /// Bytes, without its stub.
+    pub size: u32,
+    /// Times that it was entered; for [`Hook::Cycles`] and [`Hook::Time`], left.
+    pub calls: u64,
+    /// Times that it was left, where that was counted apart.
+    pub exits: u64,
+    /// Cycles between entry and exit. Those of calls within calls of itself count once, except for
+    /// [`Hook::Cycles`].
+    pub total: u64,
+    /// Cycles without those of instrumented functions that it called.
+    pub own: u64,
+    /// Its place in the order of first execution, from 1 on; 0 where that is not known.
+    pub first: u64,
+}
+
+/// An entry or an exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Counter of cycles.
+    pub time: u64,
+    /// Index of the function.
+    pub function: usize,
+    /// Whether the function is left.
+    pub is_exit: bool,
+    /// Low half of the stack pointer in words: the same at entry and exit.
+    pub depth: u32,
+}
+
+/// What one process recorded.
+#[derive(Debug)]
+pub struct Recording<'data> {
+    /// What was recorded.
+    pub hook: Hook,
+    /// The program's file, as the system had it.
+    pub program: String,
+    /// Number of the process.
+    pub process: u64,
+    /// Cycles in a nanosecond; none where the process ended too soon to tell.
+    pub cycles_per_ns: Option<f64>,
+    /// Cycles between two readings of the counter one behind the other.
+    pub overhead: u64,
+    /// Pieces of the recording that found no room.
+    pub lost: u64,
+    /// Whether the program came to its end, and was not killed.
+    pub ended: bool,
+    /// All instrumented functions that the linker kept, in its order.
+    pub functions: Vec<Recorded>,
+    /// How often which function called which: caller, if it is instrumented, callee, calls.
+    pub edges: Vec<(Option<usize>, usize, u64)>,
+    /// Chunks of events of each thread, in order.
+    events: BTreeMap<u32, Vec<&'data [u8]>>,
+}
+
+impl<'data> Recording<'data> {
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// [`ProbeError::Recording`]. Never panics, whatever the bytes are.
+    pub fn parse(data: &'data [u8]) -> Result<Self, ProbeError> {
+        let wrong = |what: &str| ProbeError::Recording { what: what.to_owned() };
+        if !data.starts_with(MAGIC) {
+            return Err(wrong("it does not begin with TTPROBE1"));
+        }
+        let head = data.get(..PAGE).ok_or_else(|| wrong("its first page is cut off"))?;
+        if word(head, 8) != VERSION {
+            return Err(wrong("another version of trimtab wrote it"));
+        }
+        let hook = Hook::from_number(word(head, 12)).ok_or_else(|| wrong("its hook is unknown"))?;
+        let cycles = long(head, 40).saturating_sub(long(head, 24));
+        let nanoseconds = long(head, 48).saturating_sub(long(head, 32));
+        let bias = long(head, 64);
+        let path = &head[96..];
+        let path = &path[..path.iter().position(|&byte| byte == 0).unwrap_or(path.len())];
+        let mut recording = Self {
+            hook,
+            program: String::from_utf8_lossy(path).into_owned(),
+            process: long(head, 16),
+            // Below that the clock's own steps are felt.
+            cycles_per_ns: (nanoseconds > 10_000).then(|| cycles as f64 / nanoseconds as f64),
+            lost: long(head, 72),
+            ended: word(head, 80) != 0,
+            overhead: long(head, 88),
+            functions: Vec::new(),
+            edges: Vec::new(),
+            events: BTreeMap::new(),
+        };
+        let mut cells: HashMap<(u32, u32), usize> = HashMap::new();
+        let mut edges: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        let mut at = PAGE;
+        while let Some(head) = data.get(at..at.saturating_add(CHUNK_HEAD)) {
+            let bytes = usize::try_from(long(head, 8)).unwrap_or(usize::MAX);
+            if bytes < CHUNK_HEAD || !bytes.is_multiple_of(PAGE) {
+                // The program was killed while it made the chunk, or it could not.
+                at += PAGE;
+                continue;
+            }
+            let used = usize::try_from(long(head, 16)).unwrap_or(usize::MAX);
+            let rest = &data[at + CHUNK_HEAD..data.len().min(at.saturating_add(bytes))];
+            let content = &rest[..used.min(rest.len())];
+            match word(head, 0) {
+                1 => recording.read_functions(content, word(head, 4), bias, &mut cells)?,
+                2 => recording.read_cells(content, &cells),
+                3 => recording.events.entry(word(head, 4)).or_default().push(content),
+                4 => read_edges(content, &mut edges),
+                _ => {}
+            }
+            at = at.saturating_add(bytes);
+        }
+        if recording.functions.is_empty() {
+            return Err(wrong("it has no functions; the program was killed before it began"));
+        }
+        let count = recording.functions.len();
+        let known = |number: u32| (number as usize).checked_sub(2).filter(|&index| index < count);
+        for ((from, to), calls) in edges {
+            if let Some(to) = known(to) {
+                recording.functions[to].calls = recording.functions[to].calls.saturating_add(calls);
+                recording.edges.push((known(from), to, calls));
+            }
+        }
+        Ok(recording)
+    }
+
+    fn read_functions(
+        &mut self,
+        content: &[u8],
+        count: u32,
+        bias: u64,
+        cells: &mut HashMap<(u32, u32), usize>,
+    ) -> Result<(), ProbeError> {
+        let wrong =
+            || ProbeError::Recording { what: "its table of functions is cut off".to_owned() };
+        let count = count as usize;
+        let end = count.checked_mul(FUNCTION_RECORD).ok_or_else(wrong)?;
+        let (records, names) = content.split_at_checked(end).ok_or_else(wrong)?;
+        for record in records.chunks_exact(FUNCTION_RECORD) {
+            let from = word(record, 24) as usize;
+            let name = names
+                .get(from..from.saturating_add(word(record, 28) as usize))
+                .ok_or_else(wrong)?;
+            cells.insert((word(record, 12), word(record, 16)), self.functions.len());
+            self.functions.push(Recorded {
+                name: String::from_utf8_lossy(name).into_owned(),
+                address: long(record, 0).wrapping_sub(bias),
+                size: word(record, 8),
+                calls: 0,
+                exits: 0,
+                total: 0,
+                own: 0,
+                first: 0,
+            });
+        }
+        Ok(())
+    }
+
+    fn read_cells(&mut self, content: &[u8], cells: &HashMap<(u32, u32), usize>) {
+        let size = self.hook.cell_size() as usize;
+        let mut rest = content;
+        while let Some((head, behind)) = rest.split_at_checked(BLOCK_HEAD) {
+            let object = word(head, 0);
+            let bytes = (word(head, 4) as usize).min(behind.len());
+            let (block, next) = behind.split_at(bytes);
+            rest = next;
+            if size == 0 {
+                continue;
+            }
+            for (cell, counts) in block.chunks_exact(size).enumerate() {
+                let Some(&index) = cells.get(&(object, cell as u32)) else { continue };
+                let function = &mut self.functions[index];
+                let add = |to: &mut u64, value: u64| *to = to.saturating_add(value);
+                add(&mut function.calls, long(counts, 0));
+                match self.hook {
+                    Hook::Count => add(&mut function.exits, long(counts, 8)),
+                    Hook::Cycles => add(&mut function.total, long(counts, 8)),
+                    Hook::Time => {
+                        add(&mut function.total, long(counts, 8));
+                        add(&mut function.own, long(counts, 16));
+                    }
+                    Hook::Order => {
+                        let first = long(counts, 8);
+                        if first != 0 && (function.first == 0 || first < function.first) {
+                            function.first = first;
+                        }
+                    }
+                    Hook::Edges | Hook::Trace | Hook::User => {}
+                }
+            }
+        }
+    }
+
+    /// The threads that recorded events, each with its events in order.
+    pub fn threads(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = Event>)> {
+        self.events.iter().map(|(&thread, chunks)| {
+            let events = chunks.iter().flat_map(|chunk| chunk.chunks_exact(EVENT));
+            let events = events.map(|event| Event {
+                time: long(event, 0) & !1,
+                function: word(event, 8) as usize,
+                is_exit: long(event, 0) & 1 != 0,
+                depth: word(event, 12),
+            });
+            let count = self.functions.len();
+            (thread, events.filter(move |event| event.time != 0 && event.function < count))
+        })
+    }
+}
+
+fn read_edges(content: &[u8], edges: &mut BTreeMap<(u32, u32), u64>) {
+    for edge in content.chunks_exact(EDGE) {
+        let (from, to, count) = (word(edge, 0), word(edge, 4), long(edge, 8));
+        if from != 0 {
+            let known = edges.entry((from, to)).or_default();
+            *known = known.saturating_add(count);
+        }
+    }
+}
+
+/// 4 bytes at an offset; 0 beyond the end.
+fn word(data: &[u8], at: usize) -> u32 {
+    data.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// 8 bytes at an offset; 0 beyond the end.
+fn long(data: &[u8], at: usize) -> u64 {
+    data.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}

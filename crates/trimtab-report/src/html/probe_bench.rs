@@ -1,0 +1,104 @@
+//! The page of `trimtab probe bench`.
+
+use super::frame::{foot, page, section};
+use super::tables::{number, table, text};
+use crate::model::{ProbeBench, ProbeBenchSchema};
+use crate::number::NONE;
+use maud::{Markup, html};
+
+/// Renders `bench` as a whole HTML page.
+pub fn probe_bench(bench: &ProbeBench) -> String {
+    let body = html! {
+        main {
+            header.hero {
+                p.eyebrow { b { "trimtab probe bench" } span { (bench.rounds) " runs in each way" } }
+                h1 { span.what { "What instrumented programs cost" } }
+                p.summary {
+                    "Processor time beside the plain program by the same compiler, run in turn, "
+                    "with the interval that covers 95 %."
+                }
+            }
+            @for (index, program) in bench.programs.iter().enumerate() { (tools(bench, index, &program.name)) }
+            (targets(bench))
+        }
+        (foot(ProbeBenchSchema::NAME))
+    };
+    page("What instrumented programs cost", &body, bench)
+}
+
+/// A number of the result: it can be held against the JSON in the page.
+fn shown(key: String, value: Option<f64>) -> Markup {
+    match value {
+        Some(value) => html! { data value=(value) data-key=(key) { (format!("{value:.2}")) } },
+        None => html! { (NONE) },
+    }
+}
+
+fn tools(bench: &ProbeBench, index: usize, name: &str) -> Markup {
+    let program = &bench.programs[index];
+    let rows: Vec<Vec<Markup>> = program
+        .tools
+        .iter()
+        .enumerate()
+        .map(|(place, tool)| {
+            let key = |field: &str| format!("programs.{index}.tools.{place}.{field}");
+            vec![
+                html! { (tool.tool) },
+                html! { (tool.hook) },
+                html! { (tool.functions) },
+                shown(key("time_ratio.mean"), Some(tool.time_ratio.mean)),
+                html! {
+                    (shown(key("time_ratio.low"), Some(tool.time_ratio.low))) " to "
+                    (shown(key("time_ratio.high"), Some(tool.time_ratio.high)))
+                },
+                shown(key("instruction_ratio"), tool.instruction_ratio),
+                shown(key("branch_miss_ratio"), tool.branch_miss_ratio),
+                shown(key("l1i_miss_ratio"), tool.l1i_miss_ratio),
+                shown(key("l1d_miss_ratio"), tool.l1d_miss_ratio),
+                html! { (tool.events.map_or(NONE.to_owned(), crate::number::count)) },
+                shown(key("ns_per_event"), tool.ns_per_event),
+            ]
+        })
+        .collect();
+    let columns = [
+        text("tool"),
+        text("hook"),
+        text("functions"),
+        number("time"),
+        number("95 %"),
+        number("instructions"),
+        number("branch misses"),
+        number("L1I misses"),
+        number("L1D misses"),
+        number("calls"),
+        number("ns a call"),
+    ];
+    let lede = html! {
+        (program.functions) " functions, " (program.hot) " of them make up 80 % of the cycles. "
+        "All but the times are simulated, and in times of the plain program's."
+    };
+    section(&format!("program-{index}"), name, &lede, &table(name, &columns, &rows))
+}
+
+fn targets(bench: &ProbeBench) -> Markup {
+    let rows: Vec<Vec<Markup>> = bench
+        .targets
+        .iter()
+        .enumerate()
+        .map(|(index, target)| {
+            vec![
+                html! { (target.name) },
+                shown(format!("targets.{index}.limit"), Some(target.limit)),
+                shown(format!("targets.{index}.value"), Some(target.value)),
+                html! { @if target.met { "met" } @else { "missed" } },
+            ]
+        })
+        .collect();
+    let columns = [text("target"), number("limit"), number("reached"), text("")];
+    section(
+        "targets",
+        "Targets",
+        &html! { "What had to be reached." },
+        &table("Targets", &columns, &rows),
+    )
+}

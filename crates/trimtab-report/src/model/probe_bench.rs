@@ -1,0 +1,93 @@
+//! What `trimtab probe bench` measured: `trimtab.probe.bench/1`.
+
+use super::common::{Interval, Repeat, Target};
+use crate::{ReportError, json};
+use serde::{Deserialize, Serialize};
+
+/// The schema's name; it has no other value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProbeBenchSchema {
+    /// `trimtab.probe.bench/1`.
+    #[default]
+    #[serde(rename = "trimtab.probe.bench/1")]
+    V1,
+}
+
+impl ProbeBenchSchema {
+    /// As the JSON has it.
+    pub const NAME: &'static str = "trimtab.probe.bench/1";
+}
+
+/// What instrumentation costs real programs, by us and by others.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeBench {
+    /// Always [`ProbeBenchSchema::V1`].
+    pub schema: ProbeBenchSchema,
+    /// Times that each program was run in each way.
+    pub rounds: u32,
+    /// The programs, in the order in which they were measured.
+    pub programs: Vec<BenchProgram>,
+    /// What had to be reached.
+    pub targets: Vec<Target>,
+    /// Ways that were left out, each with the reason.
+    pub left_out: Vec<String>,
+    /// What it takes to get it again.
+    pub repeat: Repeat,
+}
+
+/// A program.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchProgram {
+    /// Its name.
+    pub name: String,
+    /// The package that it is from; empty for one of our own.
+    pub package: String,
+    /// Functions of it that can be instrumented.
+    pub functions: u64,
+    /// Functions that make up 80 % of its cycles.
+    pub hot: u64,
+    /// Processor time of the plain program in seconds, the shortest of all runs.
+    pub seconds: f64,
+    /// The ways in which it was instrumented.
+    pub tools: Vec<BenchTool>,
+}
+
+/// A program, instrumented in one way, beside the plain one by the same compiler.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchTool {
+    /// Who instruments.
+    pub tool: String,
+    /// What happens at entry and exit.
+    pub hook: String,
+    /// Which functions: `all`, or `hot` for those that make up 80 % of the cycles.
+    pub functions: String,
+    /// Processor time, in times of the plain program's.
+    pub time_ratio: Interval,
+    /// Instructions, in times of the plain program's; none where they were not simulated.
+    pub instruction_ratio: Option<f64>,
+    /// Entries of instrumented functions in one run; none where they are not known.
+    pub events: Option<u64>,
+    /// Time above the plain program's for each call, in nanoseconds.
+    pub ns_per_event: Option<f64>,
+    /// Mispredicted branches, in times of the plain program's, simulated.
+    pub branch_miss_ratio: Option<f64>,
+    /// Misses of the first-level instruction cache, in times of the plain program's, simulated.
+    pub l1i_miss_ratio: Option<f64>,
+    /// Misses of the first-level data cache, in times of the plain program's, simulated.
+    pub l1d_miss_ratio: Option<f64>,
+}
+
+impl ProbeBench {
+    /// The JSON for people and for diffs.
+    pub fn to_json(&self) -> String {
+        json::write(self)
+    }
+
+    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
+    ///
+    /// # Errors
+    /// [`ReportError`] where the text is no such result.
+    pub fn from_json(text: &str) -> Result<Self, ReportError> {
+        json::read(text, ProbeBenchSchema::NAME)
+    }
+}

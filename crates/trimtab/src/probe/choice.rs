@@ -1,0 +1,104 @@
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use trimtab_probe::{Hook, Options, Selection};
+
+use super::Recordings;
+use crate::cli;
+use crate::failure::Failure;
+
+/// Which functions, and what happens at their entries and exits.
+#[derive(Debug, Clone, Args)]
+pub struct Choice {
+    /// What happens when a function is entered and left: count, cycles, time, order, edges, trace,
+    /// or user for functions of your own (see trimtab_probe.h)
+    #[arg(long, value_name = "HOOK", default_value = "time", value_parser = Chosen::from_str)]
+    pub hook: Chosen,
+    /// Only functions of these names, or whose names match a pattern such as 'parse_*'; may be given
+    /// several times
+    #[arg(long, value_name = "GLOB")]
+    pub only: Vec<String>,
+    /// No functions of these names or patterns; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    pub not: Vec<String>,
+    /// Only the functions that cost most in this recording of an earlier run, or those that this
+    /// file lists, one name a line; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub profile: Vec<PathBuf>,
+    /// Which share of the recorded cycles the functions of --profile make up, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = cli::share)]
+    pub share: f64,
+    /// Only functions of at least so many bytes
+    #[arg(long, value_name = "BYTES", default_value = "0")]
+    pub min_size: u64,
+}
+
+/// A hook, by its name on the command line.
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen(pub Hook);
+
+impl FromStr for Chosen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Hook::from_name(text).map(Self).ok_or_else(|| {
+            let names: Vec<&str> = Hook::ALL.into_iter().map(Hook::name).collect();
+            format!("expected one of {}", names.join(", "))
+        })
+    }
+}
+
+/// A choice whose files have been read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Plan {
+    hook: Hook,
+    only: Vec<String>,
+    not: Vec<String>,
+    names: Option<Vec<String>>,
+    min_size: u64,
+}
+
+impl Choice {
+    /// Reads the files that are named.
+    ///
+    /// # Errors
+    /// Files that cannot be read, patterns that are none.
+    pub fn plan(&self) -> anyhow::Result<Plan> {
+        let mut names = None;
+        for path in &self.profile {
+            let more = Recordings::hottest(path, self.share)?;
+            names.get_or_insert_with(Vec::new).extend(more);
+        }
+        if names.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Failure::new("the profile names no function that ran")
+                .hint("record with --hook time, and give that file")
+                .into());
+        }
+        let plan = Plan {
+            hook: self.hook.0,
+            only: self.only.clone(),
+            not: self.not.clone(),
+            names,
+            min_size: self.min_size,
+        };
+        plan.options().map_err(|error| Failure::usage(error.to_string()))?;
+        Ok(plan)
+    }
+}
+
+impl Plan {
+    /// What the rewriter is told.
+    ///
+    /// # Errors
+    /// Patterns that are none.
+    pub fn options(&self) -> Result<Options, trimtab_probe::ProbeError> {
+        let mut selection =
+            Selection::default().only(&self.only)?.not(&self.not)?.min_size(self.min_size);
+        if let Some(names) = &self.names {
+            selection = selection.named(names.iter().cloned());
+        }
+        Ok(Options { hook: self.hook, selection })
+    }
+}

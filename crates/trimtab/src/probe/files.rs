@@ -1,0 +1,68 @@
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use anyhow::Context;
+use trimtab_probe::{
+    ARCHIVE_MAGIC, Options, ProbeError, Rewritten, instrument, instrument_archive,
+};
+
+/// What became of a file.
+#[derive(Debug)]
+pub struct Instrumented {
+    /// The file.
+    pub path: PathBuf,
+    /// Its size before.
+    pub before: u64,
+    /// What it is now.
+    pub result: Rewritten,
+}
+
+/// Instruments an object or an archive.
+///
+/// # Errors
+/// What the rewriter refuses.
+pub fn instrument_file(data: &[u8], options: &Options) -> Result<Rewritten, ProbeError> {
+    if data.starts_with(ARCHIVE_MAGIC) {
+        instrument_archive(data, options)
+    } else {
+        instrument(data, options)
+    }
+}
+
+/// Instruments files on all cores; results are in the order of the files. Calls `done` after each.
+///
+/// # Errors
+/// The first file that cannot be read or is refused, with its name.
+pub fn instrument_files(
+    paths: &[PathBuf],
+    options: &Options,
+    done: impl Fn() + Sync,
+) -> anyhow::Result<Vec<Instrumented>> {
+    let queue: Mutex<VecDeque<usize>> = Mutex::new((0..paths.len()).collect());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let work = || {
+        let mut results = Vec::new();
+        while let Some(index) = next() {
+            results.push((index, one(&paths[index], options)));
+            done();
+        }
+        results
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from).min(paths.len()).max(1);
+    let mut results: Vec<(usize, anyhow::Result<Instrumented>)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
+    });
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn one(path: &Path, options: &Options) -> anyhow::Result<Instrumented> {
+    let data = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let result = instrument_file(&data, options)
+        .with_context(|| format!("cannot instrument {}", path.display()))?;
+    Ok(Instrumented { path: path.to_owned(), before: data.len() as u64, result })
+}

@@ -1,0 +1,73 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use trimtab_probe::{Profile, Recording};
+
+use crate::failure::Failure;
+
+/// Files that instrumented programs wrote.
+pub struct Recordings {
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Recordings {
+    /// Reads files.
+    ///
+    /// # Errors
+    /// Which one cannot be read.
+    pub fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let read = |path: &PathBuf| {
+            let data = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            Ok((path.clone(), data))
+        };
+        Ok(Self { files: paths.iter().map(read).collect::<anyhow::Result<_>>()? })
+    }
+
+    /// What they hold.
+    ///
+    /// # Errors
+    /// Which one is no recording, or of another program than the first.
+    pub fn parse(&self) -> anyhow::Result<Vec<Recording<'_>>> {
+        let mut recordings: Vec<Recording<'_>> = Vec::new();
+        for (path, data) in &self.files {
+            let recording = Recording::parse(data)
+                .with_context(|| format!("{} is no recording", path.display()))?;
+            if let Some(first) = recordings.first()
+                && (&first.program, first.hook) != (&recording.program, recording.hook)
+            {
+                return Err(Failure::new(format!(
+                    "{} is a recording of {} ({}), the first file is one of {} ({})",
+                    path.display(),
+                    recording.program,
+                    recording.hook.name(),
+                    first.program,
+                    first.hook.name(),
+                ))
+                .into());
+            }
+            recordings.push(recording);
+        }
+        Ok(recordings)
+    }
+
+    /// The names of the functions that make up a share of the cycles of a recording; of a file that
+    /// is none, each line is a name.
+    ///
+    /// # Errors
+    /// That it cannot be read.
+    pub fn hottest(path: &Path, share: f64) -> anyhow::Result<Vec<String>> {
+        let recordings = Self::open(&[path.to_owned()])?;
+        let data = &recordings.files[0].1;
+        if !data.starts_with(b"TTPROBE") {
+            let text = String::from_utf8(data.clone()).map_err(|_| {
+                Failure::new(format!("{} is neither a recording nor text", path.display()))
+            })?;
+            let names = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            return Ok(names.map(str::to_owned).collect());
+        }
+        let profile = Profile::of(&recordings.parse()?);
+        let names = profile.iter().flat_map(|profile| profile.hottest(share));
+        Ok(names.map(str::to_owned).collect())
+    }
+}

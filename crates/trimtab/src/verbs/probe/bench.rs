@@ -1,0 +1,115 @@
+//! `trimtab probe bench`: what instrumentation costs, beside others.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::Context;
+use clap::Args;
+use trimtab_lab::tools::{self, Toolbox};
+use trimtab_report::{html, table};
+
+use crate::cli::{self, Outputs};
+use crate::output;
+use crate::probe::bench::{self, PROGRAMS, Plan, Program};
+use crate::progress::Progress;
+
+/// Builds programs from Debian's sources, instruments them, and measures what that costs: beside
+/// the plain programs, -finstrument-functions, clang's XRay and uftrace, as far as they are there.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: the whole comparison, as a page
+
+    trimtab probe bench --json bench.json --html bench.html")]
+pub struct Options {
+    /// Only these programs; may be given several times
+    #[arg(long, value_name = "PROGRAM", value_parser = Named::from_str)]
+    pub only: Vec<Named>,
+    /// Runs of each program in each way
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(2..))]
+    pub rounds: u32,
+    /// Do not count instructions and misses with valgrind
+    #[arg(long)]
+    pub no_simulation: bool,
+    /// Where to work; sources are kept there
+    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+/// A program that can be measured, by its name.
+#[derive(Debug, Clone, Copy)]
+pub struct Named(&'static Program);
+
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        PROGRAMS.iter().find(|program| program.name == text).map(Self).ok_or_else(|| {
+            let names: Vec<&str> = PROGRAMS.iter().map(|program| program.name).collect();
+            format!("expected one of {}", names.join(", "))
+        })
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// What cannot be fetched, built or run. Targets that are missed are no error: they are in the
+/// result.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    crate::destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let toolbox = Toolbox::from_env();
+    let find = |name: &str| -> Option<PathBuf> {
+        tools::tool(name).and_then(|tool| toolbox.find(tool).ok()).map(|found| found.path)
+    };
+    let gcc = bench::Compilers {
+        c: find("gcc").unwrap_or_else(|| "gcc".into()),
+        cxx: find("g++").unwrap_or_else(|| "g++".into()),
+    };
+    let work = options.work.join("probe-bench");
+    std::fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
+    let plan = Plan {
+        programs: match options.only.as_slice() {
+            [] => PROGRAMS.iter().collect(),
+            some => some.iter().map(|named| named.0).collect(),
+        },
+        rounds: options.rounds,
+        simulate: !options.no_simulation && find("valgrind").is_some(),
+        work: std::path::absolute(&work).context("cannot tell the current folder")?,
+        gcc,
+        clang: clang_with_xray(),
+        uftrace: find("uftrace"),
+    };
+    let mut found = bench::measure(&plan, &Progress::new())?;
+    if !plan.simulate {
+        found.left_out.push("instructions and misses: not simulated".to_owned());
+    }
+    found.repeat.command = std::env::args().collect::<Vec<_>>().join(" ");
+    for name in ["gcc", "valgrind", "uftrace"] {
+        if let Some(tool) = tools::tool(name)
+            && let Ok(version) = toolbox.find(tool)
+            && let Some(version) = version.version
+        {
+            found.repeat.tool_versions.insert(name.to_owned(), version.to_string());
+        }
+    }
+    if let Some(file) = &options.outputs.html {
+        output::whole(file, &html::probe_bench(&found))?;
+    }
+    output::result(&options.outputs, &found.to_json(), || {
+        table::probe_bench(&found, output::width())
+    })
+}
+
+/// The newest clang whose library for XRay is there.
+fn clang_with_xray() -> Option<bench::Compilers> {
+    (15..=22).rev().find_map(|version| {
+        let c = PathBuf::from(format!("/usr/bin/clang-{version}"));
+        let cxx = PathBuf::from(format!("/usr/bin/clang++-{version}"));
+        let library = format!("/usr/lib/llvm-{version}/lib/clang/{version}/lib/linux");
+        let library = Path::new(&library).join("libclang_rt.xray-x86_64.a");
+        (c.exists() && cxx.exists() && library.exists()).then_some(bench::Compilers { c, cxx })
+    })
+}

@@ -1,0 +1,235 @@
+//! `trimtab probe link`: stands in for the linker while `trimtab probe build` runs.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use trimtab_lab::probe;
+use trimtab_probe::ARCHIVE_MAGIC;
+
+use super::build::{DONE, FOLDER, PLAN};
+use crate::failure::Failure;
+use crate::probe::{InstrumentReport, Plan, instrument_file};
+
+/// Links, with the inputs instrumented.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The linker and its arguments
+    #[arg(required = true, last = true, value_name = "LINKER")]
+    pub command: Vec<OsString>,
+}
+
+/// Links.
+///
+/// # Errors
+/// That the linker cannot be started.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let mut command = vec![options.command[0].clone()];
+    let arguments = expand(&options.command[1..]);
+    let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {
+        return Err(
+            Failure::usage("this is for trimtab probe build, which starts it itself").into()
+        );
+    };
+    let makes_no_program = |argument: &OsString| {
+        let known: [&[u8]; 8] = [
+            b"-shared",
+            b"--shared",
+            b"-Bshareable",
+            b"-r",
+            b"--relocatable",
+            b"-Ur",
+            b"-v",
+            b"--version",
+        ];
+        known.contains(&argument.as_bytes())
+    };
+    if arguments.iter().any(makes_no_program) {
+        return Err(become_linker(&options.command));
+    }
+    let plan =
+        fs::read_to_string(folder.join(PLAN)).context("cannot read the plan of the build")?;
+    let plan: Plan = serde_json::from_str(&plan).context("cannot read the plan of the build")?;
+    let told = plan.options()?;
+    let scratch = tempfile::Builder::new()
+        .prefix("link-")
+        .tempdir_in(&folder)
+        .context("cannot make a folder for instrumented objects")?;
+
+    let mut report = InstrumentReport::new(told.hook);
+    let mut last = None;
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut takes_value = false;
+    for argument in arguments {
+        let is_value = std::mem::replace(&mut takes_value, takes_a_value(&argument));
+        let input = if is_value { None } else { input(&argument, &mut folders) };
+        let Some((path, data)) = input else {
+            command.push(argument);
+            continue;
+        };
+        match instrument_file(&data, &told) {
+            Ok(result) => {
+                let name = path.file_name().unwrap_or(OsStr::new("input"));
+                // Linkers name archives in messages, and order files by name.
+                let place = scratch.path().join(command.len().to_string());
+                fs::create_dir_all(&place).context("cannot write an instrumented object")?;
+                let place = place.join(name);
+                fs::write(&place, &result.bytes).context("cannot write an instrumented object")?;
+                report.add(data.len() as u64, &result);
+                command.push(place.into_os_string());
+                last = Some(command.len());
+            }
+            Err(error) => {
+                eprintln!("trimtab: {} is linked as it is: {error}", path.display());
+                command.push(argument);
+            }
+        }
+    }
+    if let Some(last) = last.filter(|_| report.instrumented() > 0) {
+        command.insert(last, folder.join(probe::OBJECT).into_os_string());
+    }
+    let code = probe::run(&command, &[])
+        .with_context(|| format!("cannot start the linker {}", command[0].display()))?;
+    if code == 0 {
+        let text = serde_json::to_string(&report).context("cannot write what was instrumented")?;
+        let name = format!("{}.json", std::process::id());
+        fs::write(folder.join(DONE).join(name), text)
+            .context("cannot write what was instrumented")?;
+        return Ok(());
+    }
+    drop(scratch);
+    // What the linker said stands above; its exit code is what make waits for.
+    std::process::exit(code)
+}
+
+fn become_linker(command: &[OsString]) -> anyhow::Error {
+    let error = probe::become_program(command);
+    anyhow::Error::from(error).context(format!("cannot start the linker {}", command[0].display()))
+}
+
+/// Whether the next argument belongs to this one.
+fn takes_a_value(argument: &OsStr) -> bool {
+    let options: [&[u8]; 22] = [
+        b"-o",
+        b"-T",
+        b"-m",
+        b"-z",
+        b"-e",
+        b"-u",
+        b"-h",
+        b"-soname",
+        b"-rpath",
+        b"-rpath-link",
+        b"-dynamic-linker",
+        b"--dynamic-linker",
+        b"-plugin",
+        b"-Map",
+        b"--version-script",
+        b"--dynamic-list",
+        b"-R",
+        b"--just-symbols",
+        b"-b",
+        b"--format",
+        b"--retain-symbols-file",
+        b"-c",
+    ];
+    options.contains(&argument.as_bytes())
+}
+
+/// An object or archive of the build that an argument names, and what is in it. Those of the system
+/// are not the program's.
+fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Vec<u8>)> {
+    let bytes = argument.as_bytes();
+    let path = if let Some(folder) = bytes.strip_prefix(b"-L") {
+        folders.push(PathBuf::from(OsStr::from_bytes(folder)));
+        return None;
+    } else if let Some(name) = bytes.strip_prefix(b"-l") {
+        library(name, folders)?
+    } else if bytes.starts_with(b"-") {
+        return None;
+    } else {
+        PathBuf::from(argument)
+    };
+    let whole = fs::canonicalize(&path).ok()?;
+    let system = ["/usr/lib", "/usr/local/lib", "/lib", "/lib64", "/usr/libexec"];
+    if system.iter().any(|folder| whole.starts_with(folder)) || is_rusts(&whole) {
+        return None;
+    }
+    let data = fs::read(&whole).ok()?;
+    let is_object = data.starts_with(b"\x7fELF") && data.get(16..18) == Some(&[1, 0]);
+    let is_ours = whole.file_name() == Some(OsStr::new(probe::OBJECT));
+    let wanted = (is_object || data.starts_with(ARCHIVE_MAGIC) || data.starts_with(b"BC\xc0\xde"))
+        && !is_ours;
+    wanted.then_some((path, data))
+}
+
+/// Rust's own library.
+fn is_rusts(path: &Path) -> bool {
+    path.components().any(|component| component.as_os_str() == "rustlib")
+}
+
+/// Where `-lname` leads, if to an archive.
+fn library(name: &[u8], folders: &[PathBuf]) -> Option<PathBuf> {
+    let name = OsStr::from_bytes(name).to_str()?;
+    for folder in folders {
+        if folder.join(format!("lib{name}.so")).exists() {
+            return None;
+        }
+        let archive = folder.join(format!("lib{name}.a"));
+        if archive.exists() {
+            return Some(archive);
+        }
+    }
+    None
+}
+
+/// Arguments in place of `@FILE`: words, with quotes and backslashes as the linkers have them.
+fn expand(arguments: &[OsString]) -> Vec<OsString> {
+    let mut all = Vec::new();
+    for argument in arguments {
+        let file = argument.as_bytes().strip_prefix(b"@").map(OsStr::from_bytes);
+        match file.and_then(|file| fs::read(file).ok()) {
+            Some(text) => all.extend(words(&text)),
+            None => all.push(argument.clone()),
+        }
+    }
+    all
+}
+
+fn words(text: &[u8]) -> Vec<OsString> {
+    let mut words = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut quote = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
+            (byte, Some(open)) if byte == open => quote = None,
+            (b'"' | b'\'', None) => {
+                word.get_or_insert_default();
+                quote = Some(byte);
+            }
+            (byte, None) if byte.is_ascii_whitespace() => {
+                words.extend(word.take().map(OsString::from_vec));
+            }
+            (byte, _) => word.get_or_insert_default().push(byte),
+        }
+    }
+    words.extend(word.map(OsString::from_vec));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn response_files_are_read_as_linkers_do() {
+        let found = words(b"-o app  'a b.o' c\\ d.o \"e\\\"f\"\n''");
+        assert_eq!(found, ["-o", "app", "a b.o", "c d.o", "e\"f", ""]);
+    }
+}

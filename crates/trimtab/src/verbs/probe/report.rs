@@ -1,0 +1,163 @@
+//! `trimtab probe report`: what instrumented programs recorded.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use comfy_table::{CellAlignment, Table, presets};
+use trimtab_probe::{Hook, Profile, profile};
+use trimtab_report::number::count;
+
+use crate::failure::Failure;
+use crate::probe::Recordings;
+use crate::{destination, output};
+
+/// Shows which functions ran, how often, and what they cost. Several recordings of one program are
+/// added up.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: what did the run cost, and where?
+
+    trimtab probe report trimtab-probe.out --top 20")]
+pub struct Options {
+    /// What instrumented programs wrote
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Show so many functions; 0 shows all
+    #[arg(long, value_name = "N", default_value = "30")]
+    pub top: usize,
+    /// Also write all calls as trace events to FILE, for Perfetto and Chrome (--hook trace)
+    #[arg(long, value_name = "FILE")]
+    pub chrome: Option<PathBuf>,
+    /// Also write stacks with their cycles to FILE, for flame graphs (--hook trace)
+    #[arg(long, value_name = "FILE")]
+    pub folded: Option<PathBuf>,
+    /// Also write the order of first execution to FILE, for trimtab order (--hook order or trace)
+    #[arg(long, value_name = "FILE")]
+    pub native: Option<PathBuf>,
+    /// Also write the result as JSON to FILE; - writes it to standard output, alone
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// Shows it.
+///
+/// # Errors
+/// Files that cannot be read or written, and forms that were not recorded.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let files = [&options.chrome, &options.folded, &options.native, &options.json];
+    destination::check(files.map(|file| file.as_deref()))?;
+    let files = Recordings::open(&options.files)?;
+    let recordings = files.parse()?;
+    let Some(found) = Profile::of(&recordings) else {
+        return Err(Failure::usage("no recording was given").into());
+    };
+    let needs = |option: &str, hooks: &[Hook]| {
+        if hooks.contains(&found.hook) {
+            return Ok(());
+        }
+        let names: Vec<&str> = hooks.iter().map(|hook| hook.name()).collect();
+        Err(Failure::new(format!(
+            "{option} needs a recording with --hook {}, and this one is with {}",
+            names.join(" or "),
+            found.hook.name()
+        ))
+        .hint("instrument and run the program again"))
+    };
+    if let Some(file) = &options.chrome {
+        needs("--chrome", &[Hook::Trace])?;
+        output::whole(file, &profile::chrome(&recordings)?)?;
+    }
+    if let Some(file) = &options.folded {
+        needs("--folded", &[Hook::Trace])?;
+        output::whole(file, &profile::folded(&recordings))?;
+    }
+    if let Some(file) = &options.native {
+        needs("--native", &[Hook::Order, Hook::Trace])?;
+        output::whole(file, &found.native())?;
+    }
+    if let Some(file) = &options.json {
+        output::json(&found, file)?;
+        if output::is_standard_output(file) {
+            return Ok(());
+        }
+    }
+    output::print(&render(&found, options.top))
+}
+
+fn render(profile: &Profile, top: usize) -> String {
+    let top = if top == 0 { usize::MAX } else { top };
+    let calls: u64 = profile.functions.iter().map(|row| row.calls).sum();
+    let mut text = format!(
+        "{}: {} calls of {} functions, {} never ran.\n",
+        profile.program,
+        count(calls),
+        count(profile.functions.len() as u64),
+        count(profile.never.len() as u64)
+    );
+    if !profile.ended {
+        text.push_str("The program was killed, or still runs: the last calls may be missing.\n");
+    }
+    if profile.lost > 0 {
+        text.push_str(&format!("{} pieces of it found no room on the disk.\n", profile.lost));
+    }
+    text.push('\n');
+    let has_own = profile.functions.iter().any(|row| row.self_cycles > 0);
+    let has_total = profile.functions.iter().any(|row| row.total_cycles > 0);
+    let all = profile.functions.iter().map(|row| row.self_cycles).sum::<u64>().max(1);
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let mut header = vec!["calls"];
+    if has_own {
+        header.extend(["self", "share"]);
+    }
+    if has_total {
+        header.push("total");
+    }
+    header.push("function");
+    table.set_header(header);
+    for row in profile.functions.iter().take(top) {
+        let mut cells = vec![count(row.calls)];
+        if has_own {
+            cells.push(time(profile, row.self_cycles));
+            cells.push(format!("{:.1} %", 100.0 * row.self_cycles as f64 / all as f64));
+        }
+        if has_total {
+            cells.push(time(profile, row.total_cycles));
+        }
+        cells.push(row.name.clone());
+        table.add_row(cells);
+    }
+    right(&mut table, usize::from(has_own) * 2 + usize::from(has_total) + 1);
+    text.push_str(&table.trim_fmt());
+    text.push('\n');
+    if !profile.edges.is_empty() {
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING).set_header(["calls", "from", "to"]);
+        for edge in profile.edges.iter().take(top) {
+            let caller = edge.caller.as_deref().unwrap_or("(not instrumented)");
+            table.add_row([&count(edge.calls), caller, &edge.callee]);
+        }
+        right(&mut table, 1);
+        text.push_str(&format!("\n{}\n", table.trim_fmt()));
+    }
+    text
+}
+
+fn right(table: &mut Table, columns: usize) {
+    for index in 0..columns {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// A time, or cycles where the speed of the counter is not known.
+fn time(profile: &Profile, cycles: u64) -> String {
+    match profile.cycles_per_ns.map(|speed| cycles as f64 / speed) {
+        None => format!("{} cycles", count(cycles)),
+        Some(ns) if ns < 1e3 => format!("{ns:.0} ns"),
+        Some(ns) if ns < 1e6 => format!("{:.1} us", ns / 1e3),
+        Some(ns) if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
+        Some(ns) => format!("{:.2} s", ns / 1e9),
+    }
+}

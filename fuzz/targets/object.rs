@@ -1,0 +1,22 @@
+//! Any bytes are instrumented as an object or an archive, or refused; what is instrumented is a
+//! whole object again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use trimtab_probe::{Hook, Options, ProbeError, Selection, instrument, instrument_archive};
+
+fuzz_target!(|data: &[u8]| {
+    for hook in [Hook::Time, Hook::Order] {
+        let options = Options { hook, selection: Selection::default() };
+        let _ = instrument_archive(data, &options);
+        let Ok(done) = instrument(data, &options) else { return };
+        if done.instrumented.is_empty() {
+            assert_eq!(done.bytes, data);
+            continue;
+        }
+        // It is read again: to be refused, because it is done.
+        assert!(matches!(instrument(&done.bytes, &options), Err(ProbeError::Already)));
+        let again = instrument(data, &options).unwrap();
+        assert_eq!(again.bytes, done.bytes);
+    }
+});
