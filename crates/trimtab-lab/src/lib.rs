@@ -8,6 +8,7 @@ pub mod interrupt;
 pub mod kernel;
 pub mod plugin;
 pub mod process;
+pub mod profdata;
 pub mod qemu;
 pub mod store;
 #[cfg(test)]

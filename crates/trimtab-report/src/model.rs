@@ -5,6 +5,7 @@
 
 mod check;
 mod common;
+mod compare;
 mod doctor;
 mod fit_kernel;
 mod pages;
@@ -14,6 +15,7 @@ pub use common::{
     Address, BeforeAfter, Check, Coverage, Functions, Interval, Measured, Minimum, OrderCounts,
     Repeat, Target, TargetSense, ratio, sample_curve,
 };
+pub use compare::{CompareReport, CompareSchema, Compared, ComparedTrace, Cost, Modelled, Paging};
 pub use doctor::{DoctorReport, DoctorSchema, Tool};
 pub use fit_kernel::{
     Artifacts, Boot, Booted, Curve, Excess, FitKernel, FitKernelSchema, Ftrace, HeldOut, Image,

@@ -1,11 +1,13 @@
 //! Results as tables for a terminal: plain text, readable at 80 columns, never a colour code.
 
 mod check;
+mod compare;
 mod doctor;
 mod fit_kernel;
 mod pages;
 
 pub use check::check;
+pub use compare::compare;
 pub use doctor::doctor;
 pub use fit_kernel::fit_kernel;
 pub use pages::pages;

@@ -41,11 +41,8 @@ impl Host {
 
     /// Runs with these arguments of the plugin: whether it did, and what it said.
     fn run(&self, arguments: &[String]) -> (bool, String) {
-        let output = Command::new(self.path("host"))
-            .arg(&self.plugin)
-            .args(arguments)
-            .output()
-            .unwrap();
+        let output =
+            Command::new(self.path("host")).arg(&self.plugin).args(arguments).output().unwrap();
         (output.status.success(), String::from_utf8(output.stderr).unwrap())
     }
 
