@@ -3,7 +3,7 @@
  * A QEMU plugin that writes down which blocks of code a guest runs, in the order in which each runs
  * for the first time, and how often.
  *
- *     -plugin trimtab_trace.so,out=FILE[,min=ADDRESS]
+ *     -plugin trimtab_trace.so,out=FILE[,min=ADDRESS][,stream=FILE[,limit=N]]
  *
  * QEMU translates a block just before it runs it for the first time, so the order of translation is
  * the order of first execution. From then on QEMU itself counts: one addition per execution of a
@@ -21,8 +21,6 @@
  * With several CPUs that run at once, additions to the same counter may get lost: then counts are
  * lower bounds. What ran, and in which order, stays right.
  *
- * The file is complete or not there: it is written under another name first.
- *
  * Where QEMU runs a single program (qemu-x86_64), each process that ends writes a file of its own,
  * FILE.PID. Its head then says which files its code came from, a line each:
  *
@@ -30,6 +28,13 @@
  *
  * all but the path in hexadecimal. A process that a fork made also has what ran before the fork. A
  * process that becomes another program by exec writes nothing.
+ *
+ * stream: also writes every block that is kept, each time it runs, in order. That takes a call per
+ * block, which is slow, and a fraction of a byte. limit: only the first N of them. What several
+ * CPUs run is mixed as it comes. The format is described beside its reader,
+ * crates/trimtab-profile/src/stream.rs. A process that the traced program forks is not recorded.
+ *
+ * Each file is complete or not there: it is written under another name first.
  */
 #include "qemu_plugin_api.h"
 
@@ -37,6 +42,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,6 +55,9 @@ struct block {
 	uint32_t bytes;
 	uint32_t instructions;
 	uint64_t count;
+	/* Of the stream: one more than its number there, and the block that last followed it. */
+	uint32_t number;
+	struct block *follower;
 };
 
 /* Blocks are allocated in chunks, which never move. */
@@ -88,6 +97,17 @@ static uint64_t min_address;
 static bool seen_min;
 static bool failed;
 static char *out_path;
+
+/* The stream, where it is asked for. */
+#define LONGEST_RUN 65535
+static char *stream_path;
+static char *stream_partial;
+static FILE *stream;
+static uint64_t stream_limit = UINT64_MAX;
+static uint64_t stream_length;
+static uint32_t stream_blocks;
+static uint32_t stream_run;
+static struct block *stream_last;
 
 /* Translations may happen on several CPUs at once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -256,6 +276,95 @@ static void find_file(uint64_t address, uint64_t base)
 		*none = page;
 }
 
+static void put(uint64_t value)
+{
+	while (value >= 0x80) {
+		putc_unlocked((int)(value & 0x7f) | 0x80, stream);
+		value >>= 7;
+	}
+	putc_unlocked((int)value, stream);
+}
+
+static void put_run(void)
+{
+	if (stream_run > 0)
+		put((uint64_t)stream_run * 2);
+	stream_run = 0;
+}
+
+/* A block starts to run. */
+static void executed(unsigned int vcpu_index, void *userdata)
+{
+	struct block *block = userdata;
+
+	(void)vcpu_index;
+	pthread_mutex_lock(&lock);
+	if (!stream || stream_length >= stream_limit)
+		goto out;
+	stream_length++;
+	if (stream_last && stream_last->follower == block && stream_run < LONGEST_RUN) {
+		stream_run++;
+	} else {
+		put_run();
+		if (block->number == 0) {
+			uint64_t before = stream_last ? stream_last->start + stream_last->bytes : 0;
+			uint64_t distance = block->start - before;
+
+			put(0);
+			put(distance << 1 ^ (distance >> 63 ? UINT64_MAX : 0));
+			put(block->bytes);
+			block->number = ++stream_blocks;
+		} else {
+			put((uint64_t)(block->number - 1) * 2 + 3);
+		}
+	}
+	if (stream_last)
+		stream_last->follower = block;
+	stream_last = block;
+out:
+	pthread_mutex_unlock(&lock);
+}
+
+/* A child has the buffer of its parent, and must not write it as well. */
+static void forked(void)
+{
+	if (stream)
+		__fpurge(stream);
+	stream = NULL;
+}
+
+static bool begin_stream(void)
+{
+	size_t room = strlen(stream_path) + sizeof(".tmp");
+
+	stream_partial = malloc(room);
+	if (!stream_partial)
+		return false;
+	snprintf(stream_partial, room, "%s.tmp", stream_path);
+	stream = fopen(stream_partial, "w");
+	if (!stream)
+		return false;
+	fprintf(stream, "trimtab-stream 1\nsource qemu-plugin\nstream\n");
+	return pthread_atfork(NULL, NULL, forked) == 0;
+}
+
+static void end_stream(void)
+{
+	bool good;
+
+	if (!stream)
+		return;
+	put_run();
+	put(1);
+	put(stream_length >= stream_limit);
+	good = !ferror(stream);
+	if (fclose(stream) != 0 || !good || rename(stream_partial, stream_path) != 0) {
+		complain(stream_path);
+		unlink(stream_partial);
+	}
+	stream = NULL;
+}
+
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	uint64_t start = qemu_plugin_tb_vaddr(tb);
@@ -295,6 +404,8 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	if (block)
 		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64,
 							 &block->count, 1);
+	if (block && stream)
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, executed, QEMU_PLUGIN_CB_NO_REGS, block);
 }
 
 static bool write_trace(FILE *file)
@@ -343,6 +454,7 @@ static void ended(qemu_plugin_id_t id, void *userdata)
 	(void)id;
 	(void)userdata;
 	pthread_mutex_lock(&lock);
+	end_stream();
 	if (failed)
 		goto out;
 	partial = malloc(room);
@@ -403,8 +515,22 @@ PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *in
 					value);
 				return -1;
 			}
+		} else if ((value = value_of(argv[i], "stream"))) {
+			free(stream_path);
+			stream_path = strdup(value);
+		} else if ((value = value_of(argv[i], "limit"))) {
+			char *end;
+
+			errno = 0;
+			stream_limit = strtoull(value, &end, 10);
+			if (errno || end == value || *end != '\0' || stream_limit == 0) {
+				fprintf(stderr, "trimtab_trace: limit=%s is not a number above 0\n",
+					value);
+				return -1;
+			}
 		} else {
-			fprintf(stderr, "trimtab_trace: unknown argument %s; expected out=FILE or min=ADDRESS\n",
+			fprintf(stderr,
+				"trimtab_trace: unknown argument %s; expected out=FILE, min=ADDRESS, stream=FILE or limit=N\n",
 				argv[i]);
 			return -1;
 		}
@@ -416,6 +542,10 @@ PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *in
 	/* An old trace must not pass for this boot's. */
 	if (unlink(out_path) != 0 && errno != ENOENT) {
 		fprintf(stderr, "trimtab_trace: cannot replace %s: %s\n", out_path, strerror(errno));
+		return -1;
+	}
+	if (stream_path && ((unlink(stream_path) != 0 && errno != ENOENT) || !begin_stream())) {
+		fprintf(stderr, "trimtab_trace: cannot write %s: %s\n", stream_path, strerror(errno));
 		return -1;
 	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

@@ -13,6 +13,7 @@ pub mod native;
 pub mod plugin;
 pub mod probe;
 pub mod process;
+pub mod profdata;
 pub mod program;
 pub mod qemu;
 pub mod store;

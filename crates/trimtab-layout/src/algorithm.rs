@@ -1,6 +1,6 @@
 use crate::{
-    BalancedPartitioning, CacheDirected, CallChain, CriticalWorkingSet, FirstExecution, Nearness,
-    Order, Packed, PettisHansen, Problem, TemporalOrdering,
+    BalancedPartitioning, CacheDirected, CallChain, CriticalWorkingSet, FaultCurve, FirstExecution,
+    Nearness, Order, Packed, PettisHansen, Problem, TemporalOrdering,
 };
 
 /// What an algorithm has to know of the runs.
@@ -37,6 +37,7 @@ pub fn algorithms() -> Vec<Box<dyn Algorithm>> {
     vec![
         Box::new(Packed::default()),
         Box::new(FirstExecution),
+        Box::new(FaultCurve::default()),
         Box::new(BalancedPartitioning::default()),
         Box::new(PettisHansen),
         Box::new(CallChain::default()),

@@ -2,7 +2,7 @@ use crate::cost::{Execution, Spot};
 use crate::problem::{Piece, Problem, Span};
 use crate::{Flow, Placement};
 use std::collections::HashMap;
-use trimtab_profile::Profile;
+use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Fragment, FragmentId, Fragments, FunctionId, Range, RangeSet};
 
 /// The movable fragments of a program as a [`Problem`]: which piece is which fragment, and what
@@ -63,6 +63,27 @@ impl Movable {
         Movable { fragments: ids, pieces, runs, flow, start }
     }
 
+    /// Takes the flow of control from full streams, in place of the one that was approximated from
+    /// first executions. `fragments` are those it was made from. Returns are transitions as well.
+    pub fn observe(&mut self, fragments: &Fragments<'_>, streams: &[Stream<'_>]) {
+        let piece_of = self.piece_of(fragments);
+        let sequences = streams
+            .iter()
+            .map(|stream| {
+                let pieces: Vec<Option<u32>> = stream
+                    .blocks()
+                    .iter()
+                    .map(|block| fragments.at(block.start).and_then(|id| piece_of[id.index()]))
+                    .collect();
+                let mut sequence: Vec<u32> =
+                    stream.executions().filter_map(|block| pieces[block as usize]).collect();
+                sequence.dedup();
+                sequence
+            })
+            .collect();
+        self.flow = Flow::observed(sequences, self.pieces.len());
+    }
+
     /// The problem that an algorithm solves.
     pub fn problem(&self) -> Problem<'_> {
         Problem {
@@ -109,6 +130,55 @@ impl Movable {
         RangeSet::new(moved)
     }
 
+    /// The pieces that `profile` executed, in the order of first execution. `fragments` are those it
+    /// was made from.
+    pub fn run(&self, fragments: &Fragments<'_>, profile: &Profile) -> Vec<u32> {
+        let piece_of = self.piece_of(fragments);
+        let all = fragments_of(profile.blocks(), fragments);
+        let pieces: Vec<u32> = all.filter_map(|id| piece_of[id.index()]).collect();
+        first_of_each(&pieces, self.fragments.len())
+    }
+
+    /// Where the pieces lie now.
+    pub fn today(&self, fragments: &Fragments<'_>) -> Placement {
+        Placement::of(self.fragments.iter().map(|id| fragments.get(*id).range))
+    }
+
+    fn piece_of(&self, fragments: &Fragments<'_>) -> Vec<Option<u32>> {
+        let mut piece_of = vec![None; fragments.as_slice().len()];
+        for (piece, id) in self.fragments.iter().enumerate() {
+            piece_of[id.index()] = Some(piece as u32);
+        }
+        piece_of
+    }
+
+    /// As [`Self::execution`], of a stream, with every execution.
+    pub fn streamed(
+        &self,
+        fragments: &Fragments<'_>,
+        section: Range,
+        stream: &Stream<'_>,
+    ) -> Execution {
+        let piece_of = self.piece_of(fragments);
+        let mut spots = Vec::new();
+        // Of each block its first spot and how many it has.
+        let mut own = Vec::with_capacity(stream.blocks().len());
+        for block in stream.blocks() {
+            let range = Range::with_length(block.start, block.length.into());
+            let first = spots.len();
+            locate(fragments, &piece_of, range.intersection(section), &mut spots);
+            own.push((first as u32, (spots.len() - first) as u32));
+        }
+        let order = stream
+            .executions()
+            .flat_map(|block| {
+                let (first, count) = own[block as usize];
+                first..first + count
+            })
+            .collect();
+        Execution { spots, order: Some(order) }
+    }
+
     /// What `blocks` execute in terms of pieces: those that lie within `section`, each block's part
     /// of a piece a spot of its own. `fragments` are those it was made from.
     pub fn execution(
@@ -117,30 +187,10 @@ impl Movable {
         section: Range,
         blocks: impl IntoIterator<Item = Range>,
     ) -> Execution {
-        let mut piece_of = vec![None; fragments.as_slice().len()];
-        for (piece, id) in self.fragments.iter().enumerate() {
-            piece_of[id.index()] = Some(piece as u32);
-        }
+        let piece_of = self.piece_of(fragments);
         let mut spots = Vec::new();
         for block in blocks {
-            let block = block.intersection(section);
-            let mut at = block.start;
-            while at < block.end {
-                let holder = fragments.at(at);
-                let range = holder.map(|id| fragments.get(id).range);
-                let end = match range {
-                    Some(range) => range.end,
-                    None => next_start(fragments, at).unwrap_or(block.end),
-                };
-                let end = end.min(block.end);
-                let piece = holder.and_then(|id| piece_of[id.index()]);
-                let base = match (piece, range) {
-                    (Some(_), Some(range)) => range.start,
-                    _ => 0,
-                };
-                spots.push(Spot { piece, start: at - base, length: end - at });
-                at = end;
-            }
+            locate(fragments, &piece_of, block.intersection(section), &mut spots);
         }
         Execution { spots, order: None }
     }
@@ -148,6 +198,32 @@ impl Movable {
     /// The fragment that a piece stands for.
     pub fn fragment(&self, piece: u32) -> FragmentId {
         self.fragments[piece as usize]
+    }
+}
+
+/// Adds the parts of `block`, each within one fragment or between two.
+fn locate(
+    fragments: &Fragments<'_>,
+    piece_of: &[Option<u32>],
+    block: Range,
+    spots: &mut Vec<Spot>,
+) {
+    let mut at = block.start;
+    while at < block.end {
+        let holder = fragments.at(at);
+        let range = holder.map(|id| fragments.get(id).range);
+        let end = match range {
+            Some(range) => range.end,
+            None => next_start(fragments, at).unwrap_or(block.end),
+        };
+        let end = end.min(block.end);
+        let piece = holder.and_then(|id| piece_of[id.index()]);
+        let base = match (piece, range) {
+            (Some(_), Some(range)) => range.start,
+            _ => 0,
+        };
+        spots.push(Spot { piece, start: at - base, length: end - at });
+        at = end;
     }
 }
 

@@ -1,4 +1,5 @@
 use crate::{Order, Piece, Problem};
+use trimtab_program::Range;
 
 /// Where each piece lies when a linker places them one behind the other in some order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,15 @@ impl Placement {
             cursor = cursor.saturating_add(piece.size);
         }
         Placement { addresses, end: cursor }
+    }
+
+    /// The placement of pieces that lie at `ranges`, in the order of the pieces.
+    pub fn of(ranges: impl IntoIterator<Item = Range>) -> Self {
+        let ranges: Vec<Range> = ranges.into_iter().collect();
+        Placement {
+            end: ranges.iter().map(|range| range.end).max().unwrap_or(0),
+            addresses: ranges.into_iter().map(|range| range.start).collect(),
+        }
     }
 
     /// How many pieces lie where `order`, which was placed, has them in a linked file, for which

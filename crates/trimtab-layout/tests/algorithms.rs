@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use trimtab_layout::{
-    Algorithm, FirstExecution, Order, Packed, Piece, Placement, Problem, Shuffled, Span,
+    Algorithm, FirstExecution, Flow, Order, Packed, Piece, Placement, Problem, Shuffled, Span,
     algorithm_named, algorithms, pages,
 };
 use trimtab_program::{PAGE_SIZE, Range, RangeSet};
@@ -115,6 +115,32 @@ proptest! {
     }
 
     #[test]
+    fn a_flow_of_any_kind_is_ordered(
+        owned in any_problem(0..=4),
+        picks in prop::collection::vec(any::<u32>(), 0..400),
+    ) {
+        let count = owned.pieces.len();
+        let sequence = picks.iter().map(|pick| pick % (count as u32 + 3)).collect();
+        let flow = Flow::observed(vec![sequence], count);
+        let problem = Problem { flow: Some(&flow), ..owned.problem() };
+        for algorithm in every_algorithm() {
+            let order = algorithm.order(&problem);
+            assert_permutation(&order, count);
+            prop_assert_eq!(&order, &algorithm.order(&problem), "{}", algorithm.name());
+        }
+    }
+
+    #[test]
+    fn all_that_ran_is_listed(owned in any_problem(0..=4)) {
+        for algorithm in every_algorithm() {
+            let order = algorithm.order(&owned.problem());
+            let listed: std::collections::HashSet<u32> = order.listed().iter().copied().collect();
+            let all = owned.runs.iter().flatten().all(|piece| listed.contains(piece));
+            prop_assert!(all, "{}", algorithm.name());
+        }
+    }
+
+    #[test]
     fn pieces_are_placed_aligned_and_apart(owned in any_problem(0..=6)) {
         let problem = owned.problem();
         for algorithm in every_algorithm() {
@@ -146,13 +172,9 @@ proptest! {
     }
 
     #[test]
-    fn packing_lists_all_that_ran(owned in any_problem(0..=6)) {
-        let order = Packed::default().order(&owned.problem());
-        let listed: std::collections::HashSet<u32> = order.listed().iter().copied().collect();
-        prop_assert!(owned.runs.iter().flatten().all(|piece| listed.contains(piece)));
-        if owned.runs.is_empty() {
-            prop_assert!(listed.is_empty());
-        }
+    fn packing_lists_nothing_without_runs(owned in any_problem(0..=6)) {
+        let problem = Problem { runs: &[], ..owned.problem() };
+        prop_assert!(Packed::default().order(&problem).listed().is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What ran: a [`Trace`] as some tracer recorded it, and the [`Profile`] that it is for a program.
 //!
 //! Sans-I/O: text in, values out. One reader for each source of traces lives in [`read`]; all give
-//! the same [`Trace`]. [`Profile::resolve`] then finds each event in a program, counts what it
+//! the same [`Trace`]. A [`Stream`] knows more: every execution, not only the first. [`Profile::resolve`] then finds each event in a program, counts what it
 //! could not find ([`Coverage`]), and so catches the trace of another build.
 
 mod coverage;
@@ -9,10 +9,12 @@ mod early;
 mod process;
 mod profile;
 pub mod read;
+pub mod stream;
 mod trace;
 
 pub use coverage::{Coverage, StaleProfile};
 pub use process::Process;
 pub use profile::{Executed, Precision, Profile};
 pub use read::{Format, TraceError};
+pub use stream::{Stream, StreamBlock, StreamError};
 pub use trace::{Event, NameId, Place, Source, Trace};

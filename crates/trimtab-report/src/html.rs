@@ -1,6 +1,7 @@
 //! Results as self-contained HTML pages: one file, nothing from outside, light and dark, readable
 //! without JavaScript, on paper and on a telephone.
 
+mod compare;
 mod evidence;
 mod figures;
 mod fit_kernel;
@@ -12,6 +13,7 @@ mod provenance;
 mod shown;
 mod tables;
 
+pub use compare::compare;
 pub use fit_kernel::fit_kernel;
 pub use fit_program::fit_program;
 pub use pages::pages;

@@ -18,4 +18,4 @@ mod svg;
 pub mod table;
 
 pub use error::ReportError;
-pub use model::{CheckReport, DoctorReport, FitKernel, FitProgram, PagesReport};
+pub use model::{CheckReport, CompareReport, DoctorReport, FitKernel, FitProgram, PagesReport};

@@ -5,6 +5,7 @@
 
 mod check;
 mod common;
+mod compare;
 mod doctor;
 mod fit_kernel;
 mod fit_program;
@@ -16,6 +17,7 @@ pub use common::{
     Address, BeforeAfter, Check, Coverage, Functions, Interval, Measured, Minimum, OrderCounts,
     Repeat, Target, TargetSense, ratio, sample_curve,
 };
+pub use compare::{CompareReport, CompareSchema, Compared, ComparedTrace, Cost, Modelled, Paging};
 pub use doctor::{DoctorReport, DoctorSchema, Tool};
 pub use fit_kernel::{
     Artifacts, Boot, Booted, ByteExcess, Curve, Excess, FitKernel, FitKernelSchema, Ftrace,

@@ -1,6 +1,7 @@
 //! Results as tables for a terminal: plain text, readable at 80 columns, never a colour code.
 
 mod check;
+mod compare;
 mod doctor;
 mod fit_kernel;
 mod fit_program;
@@ -8,6 +9,7 @@ mod pages;
 mod probe_bench;
 
 pub use check::check;
+pub use compare::compare;
 pub use doctor::doctor;
 pub use fit_kernel::fit_kernel;
 pub use fit_program::fit_program;

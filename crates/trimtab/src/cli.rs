@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::verbs::{check, doctor, fit, order, pages, probe, report, trace, wrapped};
+use crate::verbs::{check, compare, doctor, fit, order, pages, probe, report, trace, wrapped};
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
 /// go, builds it that way, and proves the effect by running it again.
@@ -38,6 +38,8 @@ pub enum Verb {
     Pages(pages::Options),
     /// Write the order of functions that a linker is to follow
     Order(order::Options),
+    /// Compare the orders of all algorithms on traces that made them and on others
+    Compare(compare::Options),
     /// Account for every line of an order in the program that was linked with it
     Check(check::Options),
     /// Have a program call a hook at the entry and the exit of its functions
@@ -69,6 +71,7 @@ impl Verb {
             Self::Trace(options) => trace::run(&options),
             Self::Pages(options) => pages::run(&options),
             Self::Order(options) => order::run(&options),
+            Self::Compare(options) => compare::run(&options),
             Self::Check(options) => check::run(&options),
             Self::Probe { what } => what.run(),
             Self::Report(options) => report::run(&options),

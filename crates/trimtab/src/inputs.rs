@@ -2,10 +2,12 @@
 //! says what to do.
 
 mod elf;
+mod recording;
 mod runs;
 mod text;
 
 pub use elf::Elf;
+pub use recording::Recording;
 pub use runs::{Run, Runs};
 pub use text::Text;
 
@@ -105,6 +107,12 @@ impl Mobility {
     pub fn allows(&self, fragment: &Fragment<'_>) -> bool {
         self.bounded.as_ref().is_none_or(|bounded| kernel::pinned(fragment, bounded).is_none())
     }
+}
+
+/// What a program is, for people.
+pub fn kind(program: &Program<'_>) -> String {
+    let what = if Mobility::of(program).is_kernel() { "Linux kernel" } else { "program" };
+    format!("{what}, ELF {}", program.machine().name())
 }
 
 /// SHA-256 in hexadecimal.

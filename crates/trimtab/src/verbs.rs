@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 pub mod check;
+pub mod compare;
 pub mod doctor;
 pub mod fit;
 pub mod order;

@@ -342,8 +342,14 @@ fn usage_that_makes_no_sense() {
         ),
         (
             "order app --trace good.trace --algorithm guess -o out",
-            "trimtab: there is no algorithm guess, expected packed, first-execution, shuffled; see \
+            "trimtab: there is no algorithm guess, expected packed, first-execution, fault-curve, \
+             balanced, pettis-hansen, c3, cdsort, nearness, critical-set, temporal, shuffled; see \
              --help\n  hint: trimtab order --list-algorithms says what each does\n",
+        ),
+        (
+            "compare app --trace good.trace --algorithm guess",
+            "trimtab: there is no algorithm guess; see --help\n  hint: trimtab order \
+             --list-algorithms lists them\n",
         ),
         (
             "order app --trace good.trace --json -",
@@ -369,7 +375,7 @@ fn an_order_on_standard_output_stands_alone() {
     assert_eq!(code, 0);
     assert!(output.starts_with("# Written by trimtab order"), "{output}");
     assert_eq!(output.lines().count(), 21);
-    assert!(error.starts_with("order: 20 lines for lld, 20 functions, first-execution order\n"));
+    assert!(error.starts_with("order: 20 lines for lld, 20 functions, fault-curve order\n"));
     let again = folder.run("order app --trace good.trace -o -");
     assert_eq!(again, (code, output, error));
 }
@@ -386,7 +392,7 @@ fn patches_and_algorithms_are_printed() {
     let (code, output, _) = folder.run("order --list-algorithms");
     assert_eq!(code, 0);
     assert!(output.starts_with("packed           first execution, "), "{output}");
-    assert_eq!(output.lines().count(), 3);
+    assert_eq!(output.lines().count(), 11);
 }
 
 #[test]

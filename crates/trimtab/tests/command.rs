@@ -34,6 +34,8 @@ fn bad_usage_exits_2() {
         &["pages", "vmlinux"],
         &["pages", "vmlinux", "--trace", "t", "--min-coverage", "90"],
         &["order", "vmlinux", "--trace", "t", "--linker", "mold", "-o", "x"],
+        &["compare", "app"],
+        &["compare", "app", "--trace", "t", "--frames", "0"],
         &["report", "--list", "--html", "x"],
         &["trace"],
         &["trace", "--kernel", "x"],
@@ -58,6 +60,7 @@ fn every_verb_helps_with_an_example() {
         &["trace", "program"],
         &["pages"],
         &["order"],
+        &["compare"],
         &["check"],
         &["report"],
     ] {

@@ -103,6 +103,11 @@ fn order_is_true() {
 }
 
 #[test]
+fn compare_is_true() {
+    assert_eq!(run("compare.md"), (3, 1));
+}
+
+#[test]
 fn check_is_true() {
     assert_eq!(run("check.md"), (2, 1));
 }
@@ -153,6 +158,7 @@ fn links_between_pages_lead_somewhere() {
         "README.md",
         "pages.md",
         "order.md",
+        "compare.md",
         "check.md",
         "trace.md",
         "trace-program.md",

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use trimtab_profile::{Coverage, Profile, Source};
+use trimtab_profile::{Coverage, Profile, Source, Stream, stream};
 use trimtab_program::Program;
 use trimtab_report::number::{count, share};
 
-use super::{Text, sha256};
+use super::{Recording, sha256};
 
 /// One trace.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct Run {
     pub lost: u64,
     /// How much of it was found in the program.
     pub coverage: Coverage,
+    /// Whether it has every execution, not only the first of each place.
+    pub complete: bool,
 }
 
 impl Run {
@@ -57,6 +59,8 @@ pub struct Runs {
     pub runs: Vec<Run>,
     /// What each says of the program.
     pub profiles: Vec<Profile>,
+    /// The files.
+    recordings: Vec<Recording>,
     /// SHA-256 of all files, one behind the other.
     pub sha256: String,
 }
@@ -70,11 +74,11 @@ impl Runs {
     pub fn read(paths: &[PathBuf], program: &Program<'_>, minimum: f64) -> anyhow::Result<Self> {
         let mut runs = Vec::with_capacity(paths.len());
         let mut profiles = Vec::with_capacity(paths.len());
-        let mut texts = Vec::with_capacity(paths.len());
+        let mut recordings = Vec::with_capacity(paths.len());
         for path in paths {
-            let text = Text::of_trace(path)?;
+            let recording = Recording::open(path)?;
             let named = || path.display().to_string();
-            let trace = text.trace()?;
+            let trace = recording.trace()?;
             let profile = Profile::resolve(&trace, program);
             profile.coverage().check(minimum).with_context(named)?;
             runs.push(Run {
@@ -83,11 +87,20 @@ impl Runs {
                 events: trace.events().len() as u64,
                 lost: trace.lost,
                 coverage: profile.coverage().clone(),
+                complete: stream::is_stream(recording.bytes()),
             });
             profiles.push(profile);
-            texts.push(text);
+            recordings.push(recording);
         }
-        let sha256 = sha256(texts.iter().map(|text| text.as_str().as_bytes()));
-        Ok(Self { runs, profiles, sha256 })
+        let sha256 = sha256(recordings.iter().map(Recording::bytes));
+        Ok(Self { runs, profiles, recordings, sha256 })
+    }
+
+    /// For each trace the stream of all executions, where it is one.
+    ///
+    /// # Errors
+    /// None: the streams were read before, and were sound.
+    pub fn streams(&self) -> anyhow::Result<Vec<Option<Stream<'_>>>> {
+        self.recordings.iter().map(Recording::stream).collect()
     }
 }

@@ -47,7 +47,7 @@ pub struct Options {
     /// Write the order to FILE; to standard output where it is not given or -
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How the order is found [default: packed with a map, else first-execution]
+    /// How the order is found [default: packed for a kernel with its map, else fault-curve]
     #[arg(long, value_name = "NAME")]
     pub algorithm: Option<String>,
     /// Only list the algorithms that there are
@@ -132,10 +132,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 /// Finds the order: its text, and what is to be said of it.
 fn find(options: &Options) -> anyhow::Result<(String, Summary)> {
     let path = options.program.as_deref().context("there is no program")?;
-    let algorithm = algorithm(options)?;
     let file = Elf::open(path)?;
     let program = file.program()?;
     let mobility = Mobility::of(&program);
+    let algorithm = algorithm(options, mobility.is_kernel())?;
     let linker: trimtab_link::Linker = match options.linker {
         Some(linker) => linker.into(),
         None if mobility.is_kernel() => trimtab_link::Linker::Kernel,
@@ -156,7 +156,13 @@ fn find(options: &Options) -> anyhow::Result<(String, Summary)> {
     let fragments = inputs::fragments(&program, with_map, section)?;
     let runs = Runs::read(&options.trace, &program, options.min_coverage)?;
 
-    let movable = Movable::new(&fragments, &runs.profiles, |fragment| mobility.allows(fragment));
+    let mut movable =
+        Movable::new(&fragments, &runs.profiles, |fragment| mobility.allows(fragment));
+    let streams: Vec<_> = runs.streams()?.into_iter().flatten().collect();
+    // One trace without transitions would tip the scales.
+    if streams.len() == runs.runs.len() {
+        movable.observe(&fragments, &streams);
+    }
     let problem = movable.problem();
     let order = algorithm.order(&problem);
     let listed = order.listed().iter().map(|piece| fragments.get(movable.fragment(*piece)));
@@ -191,10 +197,12 @@ fn find(options: &Options) -> anyhow::Result<(String, Summary)> {
     Ok((emitted.text, summary))
 }
 
-/// The algorithm that was asked for, or the best for what is known: packing needs to know where
-/// input sections begin and how they are aligned.
-fn algorithm(options: &Options) -> Result<Box<dyn Algorithm>, Failure> {
-    let default = if options.map.is_some() { "packed" } else { "first-execution" };
+/// The algorithm that was asked for, or the best for what is known. A kernel's text is never loaded
+/// on demand, so that fewer pages are what counts; packing needs to know where input sections begin
+/// and how they are aligned. In any other program each page is a fault.
+fn algorithm(options: &Options, kernel: bool) -> Result<Box<dyn Algorithm>, Failure> {
+    let packs = kernel && options.map.is_some();
+    let default = if packs { "packed" } else { "fault-curve" };
     let name = options.algorithm.as_deref().unwrap_or(default);
     if name == SHUFFLED {
         return Ok(Box::new(Shuffled { seed: options.seed }));

@@ -95,7 +95,7 @@ pub fn measure(options: &Options) -> anyhow::Result<PagesReport> {
         schema: PagesSchema::V1,
         program: Input {
             path: file.path().display().to_string(),
-            kind: kind(&program),
+            kind: inputs::kind(&program),
             sha256: inputs::sha256([file.bytes()]),
         },
         trace: trace(&runs),
@@ -112,12 +112,6 @@ pub fn measure(options: &Options) -> anyhow::Result<PagesReport> {
         sections: listed.iter().map(|id| section(&program, *id, &profile)).collect(),
         excess: fragments.map_or_else(Vec::new, |all| excess(&program, &all, &profile)),
     })
-}
-
-/// What a program is, for people.
-fn kind(program: &Program<'_>) -> String {
-    let what = if Mobility::of(program).is_kernel() { "Linux kernel" } else { "program" };
-    format!("{what}, ELF {}", program.machine().name())
 }
 
 /// All traces as one input.

@@ -1,0 +1,294 @@
+//! How long layouts take, and how much memory, as programs grow: 10 thousand, 100 thousand and a
+//! million functions, with ten blocks and fifty events for each function.
+//!
+//! `cargo bench -p trimtab-layout --bench scale [-- FUNCTIONS...]`
+//!
+//! Programs and runs are made up, shaped after boots of the lab kernel: a fifth of all functions
+//! run; a run goes on to functions that did not run before at a steady pace, each near the one
+//! before, and between them calls the same few helpers again and again, a few of them most of the
+//! time; the number of a function's blocks is spread over two orders of magnitude, with a median
+//! of six; a block is followed by the next one seven times of ten, by a later one twice and by an
+//! earlier one once. Three runs share nine tenths of their way.
+#![allow(missing_docs, clippy::expect_used, clippy::unwrap_used)]
+
+use std::time::Instant;
+use trimtab_layout::{
+    BlockNode, Edge, Flow, Piece, Problem, Span, algorithms, ext_tsp, ext_tsp_score,
+};
+
+/// Sizes, where the command line gives none.
+const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
+const EVENTS_PER_FUNCTION: usize = 50;
+const RUNS: usize = 3;
+/// One function in so many runs.
+const ONE_IN: usize = 5;
+const BLOCK_BYTES: u64 = 28;
+
+/// A generator of numbers (SplitMix64).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed(self.0)
+    }
+
+    /// A number below `most`.
+    fn below(&mut self, most: usize) -> usize {
+        ((u128::from(self.next()) * most as u128) >> 64) as usize
+    }
+
+    fn one_in(&mut self, many: usize) -> bool {
+        self.below(many) == 0
+    }
+
+    fn unit(&mut self) -> f64 {
+        self.next() as f64 / u64::MAX as f64
+    }
+}
+
+fn mixed(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+struct Made {
+    /// Number of each function's first block; one more at the end.
+    first_block: Vec<u32>,
+    /// Executed blocks of each run, all executions.
+    events: Vec<Vec<u32>>,
+}
+
+fn make(functions: usize) -> Made {
+    let mut chance = Chance(functions as u64);
+    let mut first_block = Vec::with_capacity(functions + 1);
+    let mut blocks = 0usize;
+    for _ in 0..functions {
+        first_block.push(blocks as u32);
+        // Log-normal: median 6, mean 10.
+        let spread: f64 = (0..12).map(|_| chance.unit()).sum::<f64>() - 6.0;
+        blocks += (6.0 * spread.exp()).clamp(1.0, 600.0) as usize;
+    }
+    first_block.push(blocks as u32);
+    let events = (0..RUNS)
+        .map(|run| events(run, functions, functions * EVENTS_PER_FUNCTION / RUNS, &first_block))
+        .collect();
+    Made { first_block, events }
+}
+
+fn events(run: usize, functions: usize, count: usize, first_block: &[u32]) -> Vec<u32> {
+    // The same chances in each run, but for one part in ten of the way.
+    let mut chance = Chance(1);
+    let mut own = Chance(1000 + run as u64);
+    let hot = (functions / ONE_IN).max(1);
+    let function_of = |place: usize| (place * ONE_IN + place % 3).min(functions - 1);
+    let mut events = Vec::with_capacity(count);
+    let pace = (count / hot).max(1);
+    // Functions that are under way, with the block that each is in.
+    let mut stack: Vec<(usize, u32)> = Vec::new();
+    while events.len() < count {
+        let reached = (events.len() / pace).min(hot - 1);
+        let part = reached * 100 / hot;
+        let chance = if part % 10 == 9 { &mut own } else { &mut chance };
+        let place = match chance.below(10) {
+            // On to what did not run before.
+            0 => reached,
+            // A helper: of all that ran so far, a few most of the time.
+            1..=6 => (reached as f64 * chance.unit().powi(6)) as usize,
+            // Something near.
+            _ => reached.saturating_sub(chance.below(64)),
+        };
+        let function = function_of(place);
+        stack.push((function, first_block[function]));
+        while let Some((function, block)) = stack.pop() {
+            events.push(block);
+            if events.len() == count {
+                return events;
+            }
+            let (first, end) = (first_block[function], first_block[function + 1]);
+            let next = match chance.below(10) {
+                0..7 => block + 1,
+                7 | 8 => block + 2 + chance.below(4) as u32,
+                _ => first + chance.below((block - first + 1) as usize) as u32,
+            };
+            // A function of many blocks does not run for ever.
+            if next < end && !chance.one_in(40) {
+                stack.push((function, next));
+            }
+            if stack.len() < 12 && chance.one_in(8) {
+                // Each block calls the same one, mostly.
+                let callee = match chance.one_in(5) {
+                    true => chance.below(reached + 1),
+                    false => (mixed(u64::from(block)) as usize) % (reached + 1),
+                };
+                let callee = function_of(callee);
+                stack.push((callee, first_block[callee]));
+            }
+        }
+    }
+    events
+}
+
+/// What a layout of functions starts from.
+struct Input {
+    pieces: Vec<Piece>,
+    runs: Vec<Vec<u32>>,
+    flow: Flow,
+}
+
+fn input(made: &Made, function_of: &[u32]) -> Input {
+    let functions = made.first_block.len() - 1;
+    let mut pieces: Vec<Piece> = (0..functions)
+        .map(|function| {
+            let blocks = made.first_block[function + 1] - made.first_block[function];
+            Piece { size: u64::from(blocks) * BLOCK_BYTES, alignment: 16, executed: Vec::new() }
+        })
+        .collect();
+    let mut sequences = Vec::new();
+    let mut runs = Vec::new();
+    for events in &made.events {
+        let mut seen = vec![false; functions];
+        let mut run = Vec::new();
+        let mut sequence: Vec<u32> = Vec::new();
+        for &block in events {
+            let function = function_of[block as usize];
+            if sequence.last() != Some(&function) {
+                sequence.push(function);
+            }
+            if !std::mem::replace(&mut seen[function as usize], true) {
+                run.push(function);
+                let piece = &mut pieces[function as usize];
+                piece.executed = vec![Span { start: 0, end: piece.size.div_ceil(2) }];
+            }
+        }
+        sequences.push(sequence);
+        runs.push(run);
+    }
+    let flow = Flow::observed(sequences, functions);
+    Input { pieces, runs, flow }
+}
+
+/// Orders the blocks of each function that ran, on two threads. Returns functions, blocks, and the
+/// score before and after.
+fn blocks(made: &Made, function_of: &[u32]) -> (usize, usize, f64, f64) {
+    let blocks = *made.first_block.last().unwrap() as usize;
+    let mut counts = vec![0u64; blocks];
+    // A jump as one number: most are counted by sorting once.
+    let mut jumps: Vec<u64> = Vec::new();
+    let mut edges: Vec<(u64, u64)> = Vec::new();
+    for events in &made.events {
+        for pair in events.windows(2) {
+            counts[pair[0] as usize] += 1;
+            if function_of[pair[0] as usize] == function_of[pair[1] as usize] {
+                jumps.push(u64::from(pair[0]) << 32 | u64::from(pair[1]));
+            }
+        }
+        jumps.sort_unstable();
+        edges.extend(jumps.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)));
+        jumps.clear();
+    }
+    drop(jumps);
+    edges.sort_unstable();
+    let of = |edge: &(u64, u64)| function_of[(edge.0 >> 32) as usize];
+    let by_function: Vec<&[(u64, u64)]> = edges.chunk_by(|a, b| of(a) == of(b)).collect();
+    let one = |edges: &&[(u64, u64)]| -> (usize, f64, f64) {
+        let function = of(&edges[0]) as usize;
+        let (first, end) = (made.first_block[function], made.first_block[function + 1]);
+        let nodes: Vec<BlockNode> = (first..end)
+            .map(|block| BlockNode { size: BLOCK_BYTES, count: counts[block as usize] })
+            .collect();
+        let edges: Vec<Edge> = edges
+            .iter()
+            .map(|(jump, count)| Edge {
+                from: (jump >> 32) as u32 - first,
+                to: *jump as u32 - first,
+                count: *count,
+            })
+            .collect();
+        let order = ext_tsp(&nodes, &edges);
+        let given: Vec<u32> = (0..nodes.len() as u32).collect();
+        (nodes.len(), ext_tsp_score(&nodes, &edges, &given), ext_tsp_score(&nodes, &edges, &order))
+    };
+    let middle = by_function.len() / 2;
+    let work = |part: &[&[(u64, u64)]]| {
+        part.iter()
+            .map(one)
+            .fold((0, 0.0, 0.0), |sum, found| (sum.0 + found.0, sum.1 + found.1, sum.2 + found.2))
+    };
+    let (left, right) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| work(&by_function[middle..]));
+        let left = work(&by_function[..middle]);
+        (left, other.join().unwrap())
+    });
+    (by_function.len(), left.0 + right.0, left.1 + right.1, left.2 + right.2)
+}
+
+/// The most memory that this process has had so far, in MiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
+    kib.unwrap_or(0u64) / 1024
+}
+
+fn measure(functions: usize) {
+    let made = make(functions);
+    let count = *made.first_block.last().unwrap() as usize;
+    let mut function_of = vec![0u32; count];
+    for function in 0..functions {
+        let own = made.first_block[function] as usize..made.first_block[function + 1] as usize;
+        function_of[own].fill(function as u32);
+    }
+    let events: usize = made.events.iter().map(Vec::len).sum();
+    println!("{functions} functions, {count} blocks, {events} events");
+    let start = Instant::now();
+    let input = input(&made, &function_of);
+    let flow_seconds = start.elapsed().as_secs_f64();
+    println!(
+        "  {:<18}{flow_seconds:>8.2} s   {} functions ran, {} transitions between them",
+        "flow",
+        input.flow.counts.iter().filter(|count| **count > 0).count(),
+        input.flow.edges.len()
+    );
+    let start = Instant::now();
+    let (hot, blocks, before, after) = blocks(&made, &function_of);
+    let block_seconds = start.elapsed().as_secs_f64();
+    println!(
+        "  {:<18}{block_seconds:>8.2} s   {blocks} blocks of {hot} functions, score {:.3} of before",
+        "ext-tsp",
+        after / before.max(1.0)
+    );
+    let problem =
+        Problem { pieces: &input.pieces, runs: &input.runs, start: 0, flow: Some(&input.flow) };
+    let mut default_seconds = 0.0;
+    for algorithm in algorithms() {
+        let start = Instant::now();
+        let listed = algorithm.order(&problem).listed().len();
+        let seconds = start.elapsed().as_secs_f64();
+        if algorithm.name() == "fault-curve" {
+            default_seconds = seconds;
+        }
+        println!("  {:<18}{seconds:>8.2} s   {listed} listed", algorithm.name());
+    }
+    println!(
+        "  {:<18}{:>8.2} s   flow, ext-tsp and fault-curve; at most {} MiB of memory so far",
+        "a whole layout",
+        flow_seconds + block_seconds + default_seconds,
+        peak()
+    );
+}
+
+fn main() {
+    // Cargo passes options of its own, such as --bench.
+    let given: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
+    let test = std::env::args().any(|word| word == "--test");
+    let sizes = match (given.is_empty(), test) {
+        (false, _) => given,
+        (true, true) => vec![1000],
+        (true, false) => SIZES.to_vec(),
+    };
+    for functions in sizes {
+        measure(functions.max(10));
+    }
+}

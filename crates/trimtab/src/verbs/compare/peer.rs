@@ -1,0 +1,26 @@
+//! LLVM's own orderer, where it is there.
+
+use trimtab_lab::{profdata, tools};
+
+/// What its row is called.
+pub(super) const NAME: &str = "llvm-profdata";
+
+/// What it does.
+pub(super) const DESCRIPTION: &str = "LLVM's balanced partitioning (llvm-profdata order)";
+
+/// Its order and the seconds that it took; `None` where nothing ran.
+///
+/// # Errors
+/// A sentence that says why it has no row.
+pub(super) fn order(runs: &[Vec<u32>]) -> Result<Option<(Vec<u32>, f64)>, String> {
+    let runs: Vec<Vec<u32>> = runs.iter().filter(|run| !run.is_empty()).cloned().collect();
+    if runs.is_empty() {
+        return Ok(None);
+    }
+    let without = |why: String| format!("Without {NAME}: {why}.");
+    let tool = tools::find("llvm-profdata").map_err(|error| without(error.to_string()))?;
+    let folder = tempfile::tempdir().map_err(|error| without(error.to_string()))?;
+    let found = profdata::order(&tool.path, &runs, &[], folder.path())
+        .map_err(|error| without(error.to_string()))?;
+    Ok(Some((found.order, found.wall.as_secs_f64())))
+}
