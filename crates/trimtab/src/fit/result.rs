@@ -375,12 +375,8 @@ fn checks(m: &Measured<'_>, fit: &FitKernel) -> Vec<Check> {
         ),
         Check::new(
             "the two kernels have the same functions",
-            m.before.kernel.program.functions().len() == m.after.kernel.program.functions().len(),
-            format!(
-                "{} before, {} after",
-                m.before.kernel.program.functions().len(),
-                m.after.kernel.program.functions().len()
-            ),
+            m.before.kernel.functions() == m.after.kernel.functions(),
+            format!("{} before, {} after", m.before.kernel.functions(), m.after.kernel.functions()),
         ),
         Check::new(
             "the kernel laid out comes up",
