@@ -18,13 +18,18 @@ pub(crate) fn align_up(address: u64, alignment: u64) -> u64 {
 impl Placement {
     /// Places the pieces of `problem` in `order`, from its start address on.
     pub fn new(problem: &Problem<'_>, order: &Order) -> Self {
+        Self::with_gaps(problem, order, |_| 0)
+    }
+
+    /// The same, with as many bytes left free behind each piece as `behind` says.
+    pub fn with_gaps(problem: &Problem<'_>, order: &Order, behind: impl Fn(u32) -> u64) -> Self {
         let mut addresses = vec![0; problem.pieces.len()];
         let mut cursor = problem.start;
         for &index in order.pieces() {
             let piece: &Piece = &problem.pieces[index as usize];
             cursor = align_up(cursor, piece.alignment);
             addresses[index as usize] = cursor;
-            cursor = cursor.saturating_add(piece.size);
+            cursor = cursor.saturating_add(piece.size).saturating_add(behind(index));
         }
         Placement { addresses, end: cursor }
     }
@@ -90,5 +95,18 @@ mod tests {
         assert_eq!(honoured([120, 110, 144, 100, 132]), 4, "4 is before 2");
         assert_eq!(honoured([90, 110, 130, 100, 140]), 4, "0 is before what is listed");
         assert_eq!(honoured([120, 110, 0, 0, 140]), 3, "2 and 3 are not there");
+    }
+
+    #[test]
+    fn gaps_move_what_is_behind_them() {
+        let pieces = vec![Piece { size: 10, alignment: 4, executed: Vec::new() }; 3];
+        let problem = Problem { pieces: &pieces, runs: &[], start: 100 };
+        let order = Order::leading([2], 3);
+        let gap = |piece| if piece == 2 { 8 } else { 0 };
+        let placement = Placement::with_gaps(&problem, &order, gap);
+        assert_eq!([2, 0, 1].map(|piece| placement.address(piece)), [100, 120, 132]);
+        assert_eq!(placement.end(), 142);
+        let without = Placement::new(&problem, &order);
+        assert_eq!([2, 0, 1].map(|piece| without.address(piece)), [100, 112, 124]);
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a relinked kernel kept its boundaries: the symbols between which it expects certain
 //! code and nothing else, and those whose addresses mean something.
 
-use crate::kernel::{BOUNDED, FIXED, Fixed};
+use crate::kernel::{BOUNDED, FIXED, Fixed, is_linker_made};
 use std::collections::BTreeMap;
 use trimtab_program::{Program, Range};
 
@@ -97,7 +97,10 @@ fn names_in<'data>(program: &Program<'data>, range: Range) -> BTreeMap<&'data st
     let mut names = BTreeMap::new();
     for id in program.functions_in(range) {
         let function = program.function(id);
-        if range.contains(function.range.start) && !function.name.ends_with(".cold") {
+        if range.contains(function.range.start)
+            && !function.name.ends_with(".cold")
+            && !is_linker_made(function.name)
+        {
             *names.entry(function.name).or_insert(0) += 1;
         }
     }
@@ -231,6 +234,13 @@ mod tests {
         );
         let after = kernel(0x100, &["schedule"], 0x2000);
         assert!(broken(&before, &after)[0].1.starts_with("lost wait: "));
+    }
+
+    #[test]
+    fn what_the_linker_makes_belongs_nowhere() {
+        let before = kernel(0x100, &["schedule"], 0x2000);
+        let after = kernel(0x100, &["schedule", "__CortexA53843419_FFFF800080012FF8"], 0x2000);
+        assert_eq!(broken(&before, &after), []);
     }
 
     #[test]

@@ -60,8 +60,7 @@ pub enum Pin {
     Section,
     /// It lies between boundary symbols.
     Bounds,
-    /// It comes from no file: the linker makes it as it places the rest, such as what lld puts
-    /// behind code that a fault of some Arm processors would hit.
+    /// The linker makes it as it places the rest: see [`is_linker_made`].
     Linker,
 }
 
@@ -96,6 +95,9 @@ pub fn bounded_ranges(program: &Program<'_>) -> Vec<Range> {
 
 /// Whether, and why, `fragment` must stay where it is. `bounded` comes from [`bounded_ranges`].
 pub fn pinned(fragment: &Fragment<'_>, bounded: &[Range]) -> Option<Pin> {
+    if is_linker_made(fragment.name) {
+        return Some(Pin::Linker);
+    }
     if let Origin::InputSection { file, section } = &fragment.origin {
         if file == "<internal>" {
             return Some(Pin::Linker);
@@ -105,6 +107,14 @@ pub fn pinned(fragment: &Fragment<'_>, bounded: &[Range]) -> Option<Pin> {
         }
     }
     bounded.iter().any(|range| range.contains(fragment.range.start)).then_some(Pin::Bounds)
+}
+
+/// Whether the linker made the function of this name itself. With
+/// `CONFIG_ARM64_ERRATUM_843419` it puts two instructions behind any code that a fault of
+/// Cortex-A53 processors would hit, which depends on the addresses of that code: no two links have
+/// the same ones.
+pub fn is_linker_made(name: &str) -> bool {
+    name.starts_with("__CortexA53843419_")
 }
 
 /// Whether `program` is a Linux kernel: it has the bounds of a kernel's text.
@@ -145,6 +155,36 @@ pub fn is_traceable(traceable: &[u64], range: Range) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trimtab_fixture::Elf;
+    use trimtab_program::{Fragments, LinkMap};
+
+    #[test]
+    fn what_the_linker_makes_is_not_moved() {
+        let map = LinkMap::parse(
+            "             VMA              LMA     Size Align Out     In      Symbol
+            1000             1000      100    16 .text
+            1000             1000       10    16         a.o:(.text.a)
+            1010             1010        8     4         <internal>:(.text.patch)
+            1018             1018       10     4         b.o:(.text.b)
+",
+        )
+        .unwrap();
+        let bytes = Elf::new()
+            .text(".text", 0x1000, 0x100)
+            .function("a", 0x1000, 0x10)
+            .local("__CortexA53843419_1008", 0x1010, 8)
+            .function("b", 0x1018, 0x10)
+            .build();
+        let program = Program::parse(&bytes).unwrap();
+        let section = program.section_named(".text").unwrap().0;
+        for fragments in [
+            Fragments::from_link_map(&program, &map, section),
+            Fragments::from_symbols(&program, section),
+        ] {
+            let pins: Vec<_> = fragments.as_slice().iter().map(|f| pinned(f, &[])).collect();
+            assert_eq!(pins, [None, Some(Pin::Linker), None]);
+        }
+    }
 
     #[test]
     fn a_function_is_traceable_by_a_place_in_it_or_right_before_it() {

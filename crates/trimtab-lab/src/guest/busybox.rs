@@ -143,7 +143,9 @@ mod tests {
                 if arch.is_here() { "is dynamically linked" } else { "is for another machine" };
             assert_eq!(check(&this_test, arch), Err(expected));
             assert_eq!(check(b"#!/bin/sh", arch), Err("is not a 64-bit ELF program"));
-            assert_eq!(check(&this_test[..70], arch), Err("is not a 64-bit ELF program"));
+            if arch.is_here() {
+                assert_eq!(check(&this_test[..70], arch), Err("is not a 64-bit ELF program"));
+            }
         }
     }
 

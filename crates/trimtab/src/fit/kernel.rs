@@ -239,7 +239,6 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let movable = Movable::new(&kernel.fragments, &profiles, |f| kernel.movable(f));
     let problem = movable.problem();
     let order = Packed::default().order(&problem);
-    let placement = Placement::new(&problem, &order);
     let text = emit(
         Linker::Kernel,
         order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))),
@@ -262,7 +261,11 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         Some(&kernel.program),
     );
     let projection = Projection::new(&kernel.fragments, &after_kernel.fragments);
-    let honoured = placement.honoured(&order, |piece| projection.address(movable.fragment(piece)));
+    let address = |piece| projection.address(movable.fragment(piece));
+    // What the linker itself puts between functions is known only once it has.
+    let made = after_kernel.linker_made();
+    let behind = |piece| address(piece).and_then(|at| made.get(&at)).copied().unwrap_or(0);
+    let honoured = Placement::with_gaps(&problem, &order, behind).honoured(&order, address);
     let predicted = (problem.pieces.len(), honoured);
 
     let mut scenes = vec![(plan::reference(), Watch::Plugin)];

@@ -1,9 +1,11 @@
 //! A linked kernel as the layout sees it.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use trimtab_layout::pages;
+use trimtab_link::kernel::{self, Pin};
 use trimtab_profile::{Profile, Trace};
 use trimtab_program::{BlockMap, Fragment, Fragments, Program, Range, RangeSet, SectionId};
 
@@ -69,6 +71,32 @@ impl Kernel<'_> {
     /// Whether a layout may move this fragment.
     pub fn movable(&self, fragment: &Fragment<'_>) -> bool {
         self.mobility.allows(fragment)
+    }
+
+    /// How many functions it has, less those that the linker made.
+    pub fn functions(&self) -> usize {
+        let functions = self.program.functions().iter();
+        functions
+            .filter(|function| !function.name.ends_with(".cold"))
+            .filter(|function| !kernel::is_linker_made(function.name))
+            .count()
+    }
+
+    /// Each piece of code behind which the linker put something of its own, by its address, and how
+    /// many bytes there are from its end to the end of that.
+    pub fn linker_made(&self) -> HashMap<u64, u64> {
+        let mut made = HashMap::new();
+        let mut owner: Option<Range> = None;
+        for fragment in self.fragments.as_slice() {
+            let pin = kernel::pinned(fragment, &[]);
+            match (pin, owner) {
+                (Some(Pin::Linker), Some(owner)) => {
+                    made.insert(owner.start, fragment.range.end.saturating_sub(owner.end));
+                }
+                _ => owner = Some(fragment.range),
+            }
+        }
+        made
     }
 
     /// The ranges between boundary symbols.

@@ -443,8 +443,8 @@ fn checks(m: &Measured<'_>, fit: &FitKernel) -> Vec<Check> {
         ),
         Check::new(
             "the two kernels have the same functions",
-            functions(m.before.kernel) == functions(m.after.kernel),
-            format!("{} before, {} after", functions(m.before.kernel), functions(m.after.kernel)),
+            m.before.kernel.functions() == m.after.kernel.functions(),
+            format!("{} before, {} after", m.before.kernel.functions(), m.after.kernel.functions()),
         ),
         Check::new(
             "the kernel laid out comes up",
@@ -477,12 +477,6 @@ fn checks(m: &Measured<'_>, fit: &FitKernel) -> Vec<Check> {
         ));
     }
     checks
-}
-
-/// Functions of a kernel, without the parts that were split off some.
-fn functions(kernel: &Kernel<'_>) -> usize {
-    let functions = kernel.program.functions().iter();
-    functions.filter(|function| !function.name.ends_with(".cold")).count()
 }
 
 fn targets(fit: &FitKernel) -> Vec<Target> {
