@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn gaps_move_what_is_behind_them() {
         let pieces = vec![Piece { size: 10, alignment: 4, executed: Vec::new() }; 3];
-        let problem = Problem { pieces: &pieces, runs: &[], start: 100 };
+        let problem = Problem { pieces: &pieces, runs: &[], start: 100, flow: None };
         let order = Order::leading([2], 3);
         let gap = |piece| if piece == 2 { 8 } else { 0 };
         let placement = Placement::with_gaps(&problem, &order, gap);

@@ -148,12 +148,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn request(options: &Options) -> Request {
-    let empty = OsString::new();
-    let (program, arguments) = options.command.split_first().unwrap_or((&empty, &[]));
+    let mut words = options.command.iter();
     let limit = options.stop_after.unwrap_or(options.timeout);
     let objects = Objects { program: true, named: options.library.clone(), all: options.all };
-    let request = Request::new(program)
-        .args(arguments)
+    let request = Request::new(words.next().cloned().unwrap_or_default())
+        .args(words)
         .objects(objects)
         .limit(Duration::from_secs(limit.into()))
         .processes(options.processes as usize);
