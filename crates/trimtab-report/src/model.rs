@@ -21,6 +21,6 @@ pub use fit_kernel::{
     Invisible, Kernel, Seconds, Section, Text, Touched,
 };
 pub use fit_program::{
-    Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
+    Beside, Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
 };
 pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};

@@ -98,6 +98,11 @@ fn pages_is_true() {
 }
 
 #[test]
+fn fit_program_is_true() {
+    assert_eq!(run("fit-program.md"), (2, 0));
+}
+
+#[test]
 fn order_is_true() {
     assert_eq!(run("order.md"), (5, 0));
 }
@@ -139,7 +144,15 @@ fn what_the_examples_cannot_run_is_at_least_spelled_right() {
 fn links_between_pages_lead_somewhere() {
     // This page comes with the verb that it describes.
     let to_come = ["fit-kernel.md"];
-    for page in ["README.md", "pages.md", "order.md", "check.md", "trace.md", "own-kernel.md"] {
+    for page in [
+        "README.md",
+        "fit-program.md",
+        "pages.md",
+        "order.md",
+        "check.md",
+        "trace.md",
+        "own-kernel.md",
+    ] {
         let text = fs::read_to_string(Path::new(DOCS).join(page)).unwrap();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let there = Path::new(DOCS).join(target).exists();
