@@ -24,7 +24,7 @@ pub use fit_kernel::{
     Granularity, HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,
 };
 pub use fit_program::{
-    Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
+    Beside, Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
 };
 pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};
 pub use probe_bench::{BenchProgram, BenchTool, ProbeBench, ProbeBenchSchema};

@@ -59,6 +59,16 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// Does it, where trimtab stands in the place of another program: without signal handlers and
+    /// threads. Gives the exit code.
+    pub fn run_wrapped(&self) -> Option<u8> {
+        match self {
+            Self::WrappedLink(options) => Some(wrapped::link(options)),
+            Self::WrappedRun(options) => Some(wrapped::run(options)),
+            _ => None,
+        }
+    }
+
     /// Does it.
     ///
     /// # Errors
@@ -75,8 +85,7 @@ impl Verb {
             Self::Check(options) => check::run(&options),
             Self::Probe { what } => what.run(),
             Self::Report(options) => report::run(&options),
-            Self::WrappedLink(options) => std::process::exit(wrapped::link(&options)),
-            Self::WrappedRun(options) => std::process::exit(wrapped::run(&options)),
+            Self::WrappedLink(_) | Self::WrappedRun(_) => Ok(()),
         }
     }
 }

@@ -20,6 +20,9 @@ use clap::Parser;
 /// usage, 130 stopped by Ctrl-C.
 pub fn run() -> ExitCode {
     let cli = cli::Cli::parse();
+    if let Some(code) = cli.verb.run_wrapped() {
+        return code.into();
+    }
     let done = interrupt::install().and_then(|()| cli.verb.run());
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -98,6 +98,11 @@ fn pages_is_true() {
 }
 
 #[test]
+fn fit_program_is_true() {
+    assert_eq!(run("fit-program.md"), (2, 0));
+}
+
+#[test]
 fn order_is_true() {
     assert_eq!(run("order.md"), (5, 0));
 }
@@ -156,6 +161,7 @@ fn links_between_pages_lead_somewhere() {
     let to_come = ["fit-kernel.md"];
     for page in [
         "README.md",
+        "fit-program.md",
         "pages.md",
         "order.md",
         "compare.md",

@@ -3,11 +3,12 @@
 //! A small process of our own starts the command and waits for it, so that what the system counts
 //! for its children is the command's alone.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::command::{ended_with, killed_by};
+use super::disk::Disk;
 use super::error::io;
 use super::{Command, Limits, ProgramError, cold};
 
@@ -38,35 +40,72 @@ pub struct Sample {
     signal: Option<i32>,
 }
 
+/// How a command is run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Setting {
+    /// Files on a disk of our own.
+    disk: Vec<(PathBuf, PathBuf)>,
+    /// The words of the command.
+    words: Vec<Vec<u8>>,
+}
+
+impl Setting {
+    /// With these files on a [disk](super::disk) of our own: for each its content, and the place
+    /// where it is seen.
+    pub fn with_disk(disk: Vec<(PathBuf, PathBuf)>) -> Self {
+        Setting { disk, ..Setting::default() }
+    }
+}
+
+/// What one run gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It ran. Of each file on the disk of our own, the pages that are in memory, first to last.
+    Ran {
+        /// What it cost.
+        sample: Sample,
+        /// The pages.
+        resident: Vec<Vec<bool>>,
+    },
+    /// The system does not let us have a disk of our own, and why.
+    NoDisk(String),
+}
+
 /// Runs a command. `helper` starts a process that calls [`child`]: the program and its first
-/// arguments. Where `cold` names files, they have no page in memory when it starts.
+/// arguments. Files of the setting's disk begin without a page in memory.
 ///
 /// # Errors
-/// [`ProgramError::Ended`] where the command does not end with 0, [`ProgramError::StaysWarm`], and
-/// whatever keeps it from running.
+/// [`ProgramError::Ended`] where the command does not end with 0, and whatever keeps it from running.
 pub fn run(
     command: &Command,
     limits: Limits,
     helper: &[OsString],
-    cold: &[&Path],
+    mut setting: Setting,
     folder: &Path,
-) -> Result<Sample, ProgramError> {
-    let result = folder.join("sample.json");
-    let mut words = helper.to_vec();
-    words.push(result.clone().into_os_string());
-    words.push("--".into());
-    words.extend(command.words());
-    for path in cold {
-        cold::evict(path)?;
-    }
-    let log = folder.join("run.log");
-    command.run(&format!("running `{}`", command.text), &words, limits, &log, |job| job)?;
+) -> Result<Outcome, ProgramError> {
+    let words = command.words();
+    setting.words = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let unreadable = |path: &Path, what, found: serde_json::Error| ProgramError::Unreadable {
+        path: path.to_owned(),
+        what,
+        found: found.to_string(),
+    };
+    let task = folder.join("start");
+    fs::create_dir_all(&task).map_err(io("make", &task))?;
+    let input = task.join("setting.json");
+    let text = serde_json::to_vec(&setting).map_err(|e| unreadable(&input, "setting", e))?;
+    fs::write(&input, text).map_err(io("write", &input))?;
+    let mut helper = helper.to_vec();
+    helper.push(task.clone().into_os_string());
+    let log = task.join("run.log");
+    command.run(&format!("running `{}`", command.text), &helper, limits, &log, |job| job)?;
+    let result = task.join("outcome.json");
     let text = fs::read(&result).map_err(io("read", &result))?;
-    let sample: Sample = serde_json::from_slice(&text).map_err(|error| {
-        ProgramError::Unreadable { path: result, what: "sample", found: error.to_string() }
-    })?;
+    let outcome: Outcome =
+        serde_json::from_slice(&text).map_err(|e| unreadable(&result, "outcome of a run", e))?;
+    let Outcome::Ran { sample, .. } = &outcome else { return Ok(outcome) };
     let how = match (sample.code, sample.signal) {
-        (Some(0), _) => return Ok(sample),
+        (Some(0), _) => return Ok(outcome),
         (Some(code), _) => ended_with(code),
         (None, Some(signal)) => killed_by(signal),
         (None, None) => "ended in an unknown way".to_owned(),
@@ -77,11 +116,42 @@ pub fn run(
     Err(ProgramError::Ended { command: command.text.clone(), how, said })
 }
 
-/// What the process does that [`run`] starts: runs `words`, and writes a [`Sample`] to `result`.
+/// What the process does that [`run`] starts: reads the setting in `task`, runs the command, and
+/// writes the outcome there. Must be called before the process has a second thread.
 ///
 /// # Errors
 /// A message for the log.
-pub fn child(result: &Path, words: &[OsString]) -> Result<(), String> {
+pub fn child(task: &Path) -> Result<(), String> {
+    let input = task.join("setting.json");
+    let text = fs::read(&input).map_err(|e| format!("cannot read {}: {e}", input.display()))?;
+    let setting: Setting = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
+    let words: Vec<OsString> =
+        setting.words.iter().map(|word| OsStr::from_bytes(word).to_owned()).collect();
+    let outcome = match mounted(&setting, task) {
+        Err(error) => Outcome::NoDisk(error.to_string()),
+        Ok(disk) => {
+            let sample = sample(&words)?;
+            let files = disk.as_ref().map_or(&[][..], |disk| disk.files());
+            let resident: Result<_, _> = files.iter().map(|file| cold::resident(file)).collect();
+            Outcome::Ran { sample, resident: resident.map_err(|error| error.to_string())? }
+        }
+    };
+    let result = task.join("outcome.json");
+    let text = serde_json::to_vec(&outcome).map_err(|error| error.to_string())?;
+    fs::write(&result, text).map_err(|e| format!("cannot write {}: {e}", result.display()))
+}
+
+fn mounted(setting: &Setting, task: &Path) -> std::io::Result<Option<Disk>> {
+    if setting.disk.is_empty() {
+        return Ok(None);
+    }
+    let folder = task.join("disk");
+    fs::create_dir_all(&folder)?;
+    Disk::mount(&setting.disk, &folder).map(Some)
+}
+
+/// Runs the command of these words and measures it.
+fn sample(words: &[OsString]) -> Result<Sample, String> {
     let (program, arguments) = words.split_first().ok_or("there is no command to run")?;
     let start = Instant::now();
     let mut child = std::process::Command::new(program)
@@ -115,7 +185,7 @@ pub fn child(result: &Path, words: &[OsString]) -> Result<(), String> {
     // Something left in the background may hold the output open.
     let (first, output) =
         receiver.recv_timeout(Duration::from_secs(1)).unwrap_or((None, String::new()));
-    let sample = Sample {
+    Ok(Sample {
         wall: wall.as_secs_f64(),
         first_output: first.map(|time| time.as_secs_f64()),
         minor: usage.minor_page_faults().cast_unsigned(),
@@ -123,9 +193,7 @@ pub fn child(result: &Path, words: &[OsString]) -> Result<(), String> {
         output,
         code: status.code(),
         signal: status.signal(),
-    };
-    let text = serde_json::to_vec(&sample).map_err(|error| error.to_string())?;
-    fs::write(result, text).map_err(|error| format!("cannot write {}: {error}", result.display()))
+    })
 }
 
 #[cfg(test)]
@@ -134,17 +202,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_measured_by_its_own_process() {
-        let folder = tempfile::tempdir().unwrap();
-        let result = folder.path().join("sample");
+    fn a_run_is_measured() {
         let words = ["/bin/sh", "-c", "echo early; sleep 0.05; echo late; exit 4"];
-        child(&result, &words.map(OsString::from)).unwrap();
-        let sample: Sample = serde_json::from_slice(&fs::read(&result).unwrap()).unwrap();
+        let sample = sample(&words.map(OsString::from)).unwrap();
         assert_eq!((sample.code, sample.signal), (Some(4), None));
         assert!(sample.first_output.unwrap() < sample.wall && sample.wall >= 0.05, "{sample:?}");
         assert!(sample.minor > 0);
         assert_eq!(sample.output, format!("{:x}", Sha256::digest("early\nlate\n")));
-        let error = child(&result, &[OsString::from("/no/such")]).unwrap_err();
+        let error = super::sample(&[OsString::from("/no/such")]).unwrap_err();
         assert!(error.starts_with("cannot start /no/such"), "{error}");
     }
 }

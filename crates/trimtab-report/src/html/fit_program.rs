@@ -22,6 +22,7 @@ pub fn fit_program(fit: &FitProgram) -> String {
             (maps(fit))
             (curves(fit))
             (cost(fit))
+            (beside(fit))
             (held_out(fit))
             (libraries(fit))
             (accounting(fit))
@@ -303,7 +304,12 @@ fn cost(fit: &FitProgram) -> Markup {
                 &html! {
                     "Means of " (shown::count("faults.runs", fit.faults.runs))
                     " starts of each side, in turn. Cold: no page of the files that were laid out is "
-                    "in memory, all others may be. Linux maps pages around a fault and reads ahead, "
+                    "in memory, all others may be; "
+                    @if let Some(kib) = fit.faults.read_ahead_kib {
+                        "faults and pages are counted on a disk that reads ahead by "
+                        (shown::count("faults.read_ahead_kib", kib)) " KiB. "
+                    } @else { "faults and pages are counted on the machine's disk. " }
+                    "Linux maps pages around a fault and reads ahead, "
                     "so faults alone mislead: see what came into memory, too."
                 },
                 &html! {
@@ -321,6 +327,47 @@ fn cost(fit: &FitProgram) -> Markup {
                         }
                     }
                 },
+            ))
+        }
+    }
+}
+
+fn beside(fit: &FitProgram) -> Markup {
+    let plain = |key: String, value: f64| shown::plain(&key, value);
+    let ours = |name: &str, side: &str, of: fn(&BeforeAfter<f64>) -> f64| {
+        vec![
+            html! { (name) },
+            plain(format!("faults.major.{side}"), of(&fit.faults.major)),
+            plain(format!("resident_file_kib.{side}"), of(&fit.resident_file_kib)),
+            plain(format!("warm_minor_faults.{side}"), of(&fit.warm_minor_faults)),
+        ]
+    };
+    let mut rows = vec![
+        ours("as built", "before", |sides| sides.before),
+        ours("trimtab", "after", |sides| sides.after),
+    ];
+    rows.extend(fit.beside.iter().enumerate().map(|(place, other)| {
+        let key = |name: &str| format!("beside.{place}.{name}");
+        vec![
+            html! { (other.name) },
+            plain(key("major_faults"), other.major_faults),
+            plain(key("resident_file_kib"), other.resident_file_kib),
+            plain(key("warm_minor_faults"), other.warm_minor_faults),
+        ]
+    }));
+    let columns = [
+        text("version"),
+        number("major faults, cold"),
+        number("file in memory, KiB"),
+        number("minor faults, warm"),
+    ];
+    html! {
+        @if !fit.beside.is_empty() {
+            (section(
+                "beside",
+                "Beside it",
+                &html! { "Versions of the same program that other tools made, started in turn with ours." },
+                &table("Versions", &columns, &rows),
             ))
         }
     }

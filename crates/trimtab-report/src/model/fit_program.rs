@@ -77,6 +77,9 @@ pub struct FitProgram {
     pub time: Option<Times>,
     /// Runs that made no order.
     pub held_out: Vec<HeldOutRun>,
+    /// Versions of the program that others made, measured in turn with ours.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
     /// How long the command took.
     pub seconds: Seconds,
     /// Where the files are.
@@ -136,6 +139,10 @@ impl ObjectLayout {
 pub struct Faults {
     /// Runs of each side.
     pub runs: u32,
+    /// How far the disk reads ahead on which they were counted, in KiB, where that is one of our
+    /// own; `null` for the machine's disk.
+    #[serde(default)]
+    pub read_ahead_kib: Option<u32>,
     /// Faults that found their page in memory.
     pub minor: BeforeAfter<f64>,
     /// Faults that waited for the disk.
@@ -184,6 +191,29 @@ impl HeldOutRun {
             ratio: ratio(touched.after, minimum_function_pages),
         }
     }
+}
+
+/// A version of the program that was made by others; means of cold starts, as for ours.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// What it was called.
+    pub name: String,
+    /// Size of its file.
+    pub file_bytes: u64,
+    /// Faults that waited for the disk.
+    pub major_faults: f64,
+    /// Faults that found their page in memory.
+    pub minor_faults: f64,
+    /// What a cold start brought in of the files, in KiB.
+    pub resident_file_kib: f64,
+    /// Faults of a start with all files in memory.
+    pub warm_minor_faults: f64,
+    /// Time of our cold start over that of this one.
+    #[serde(default)]
+    pub time_ratio: Option<Interval>,
+    /// Time of ours to the first output over that of this one.
+    #[serde(default)]
+    pub first_output_ratio: Option<Interval>,
 }
 
 /// Where the files are.

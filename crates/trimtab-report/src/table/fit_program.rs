@@ -14,6 +14,7 @@ pub fn fit_program(fit: &FitProgram, width: u16) -> String {
     }
     parts.extend([
         titled("What a start costs", cost(fit, width)),
+        titled("Beside it", beside(fit, width)),
         titled("Runs that did not make the order", held_out(fit, width)),
         accounts(fit, width),
         titled("Checks", checks(fit, width)),
@@ -110,8 +111,13 @@ fn cost(fit: &FitProgram, width: u16) -> String {
     }
     let mut text = grid(width, &SIDES, rows);
     if fit.faults.runs > 0 {
+        let disk = match fit.faults.read_ahead_kib {
+            Some(kib) => format!("counted on a disk that reads ahead by {kib} KiB"),
+            None => "counted on the machine's disk".to_owned(),
+        };
         let runs = format!(
-            "Means of {} starts of each side, in turn; cold: no page of the files above in memory.",
+            "Means of {} starts of each side, in turn. Cold: no page of the files above in memory; \
+             faults and pages {disk}, times taken on the machine's disk.",
             count(fit.faults.runs.into())
         );
         text += &format!("\n{}\n", wrap(&runs, width));
@@ -143,6 +149,51 @@ fn verdict(name: &str, interval: &Interval) -> String {
         ratio(interval.low),
         ratio(interval.high)
     )
+}
+
+/// Ours in one row with what others made.
+fn beside(fit: &FitProgram, width: u16) -> String {
+    if fit.beside.is_empty() {
+        return String::new();
+    }
+    let kib = |value: f64| format!("{} KiB", count(value.round() as u64));
+    let time = |interval: &Option<Interval>| match interval {
+        Some(i) => format!("{} ({}–{})", ratio(i.mean), ratio(i.low), ratio(i.high)),
+        None => String::new(),
+    };
+    let mut rows = vec![
+        vec![
+            "as built".to_owned(),
+            plain(fit.faults.major.before),
+            kib(fit.resident_file_kib.before),
+            plain(fit.warm_minor_faults.before),
+            time(&fit.first_output_ratio),
+        ],
+        vec![
+            "trimtab".to_owned(),
+            plain(fit.faults.major.after),
+            kib(fit.resident_file_kib.after),
+            plain(fit.warm_minor_faults.after),
+            String::new(),
+        ],
+    ];
+    rows.extend(fit.beside.iter().map(|other| {
+        vec![
+            other.name.clone(),
+            plain(other.major_faults),
+            kib(other.resident_file_kib),
+            plain(other.warm_minor_faults),
+            time(&other.first_output_ratio),
+        ]
+    }));
+    let columns = [
+        ("", Lean::Left),
+        ("major faults", Lean::Right),
+        ("in memory", Lean::Right),
+        ("warm faults", Lean::Right),
+        ("our first output / its", Lean::Right),
+    ];
+    grid(width, &columns, rows)
 }
 
 fn held_out(fit: &FitProgram, width: u16) -> String {

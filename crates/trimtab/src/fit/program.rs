@@ -5,6 +5,7 @@ mod result;
 mod start;
 mod tooling;
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ use crate::inputs::Text;
 use crate::progress::{Progress, Stage};
 use crate::verbs::fit::program::Options;
 use object::{Built, Files, Object};
-use start::{Pair, Starts};
+use start::{Round, Starts};
 use tooling::Tooling;
 
 /// Random orders to compare with.
@@ -36,7 +37,9 @@ struct Measured<'a> {
     options: &'a Options,
     tooling: &'a Tooling,
     objects: Vec<Sides<'a>>,
-    pairs: Vec<Pair>,
+    rounds: Vec<Round>,
+    /// Whether faults were counted on a disk of our own.
+    own_disk: bool,
     /// Of the measured run, before and after.
     instructions: Option<(u64, u64)>,
     trace: PathBuf,
@@ -143,16 +146,22 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
     let ran_after = traces.record("after", &after, &stage)?;
     stage.done(&format!("{} runs", ran_after.len()));
 
+    for (name, file) in &options.beside {
+        built[0].keep_other(name, file)?;
+    }
+    let own_disk = Cell::new(true);
     let starts = Starts {
         command: &commands[0],
         objects: &built,
         before: &before,
         after: &after,
+        beside: &options.beside,
         trimtab: &tooling.trimtab,
         limits,
         work: work.path(),
+        own_disk: &own_disk,
     };
-    let pairs = starts.measure(options.runs, progress)?;
+    let rounds = starts.measure(options.runs, progress)?;
 
     // With symbols, so that it also fits another link of the same program.
     let trace = built[0].beside("trace");
@@ -178,7 +187,8 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
         options,
         tooling: &tooling,
         objects,
-        pairs,
+        rounds,
+        own_disk: own_disk.get(),
         instructions,
         trace,
         seconds: Seconds {

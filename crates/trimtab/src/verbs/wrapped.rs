@@ -19,30 +19,27 @@ pub struct Link {
 /// Around a command that is measured.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Where the result goes.
-    result: PathBuf,
-    /// The command.
-    #[arg(last = true, allow_hyphen_values = true)]
-    command: Vec<OsString>,
+    /// The folder with what is to be run, which also gets the result.
+    task: PathBuf,
 }
 
 /// Links, and gives the linker's exit code.
-pub fn link(options: &Link) -> i32 {
+pub fn link(options: &Link) -> u8 {
     match wrap::link(&options.folder, &options.arguments) {
-        Ok(code) => code.into(),
+        Ok(code) => code,
         Err(message) => failed(&message),
     }
 }
 
 /// Runs and measures; gives the exit code.
-pub fn run(options: &Run) -> i32 {
-    match measure::child(&options.result, &options.command) {
+pub fn run(options: &Run) -> u8 {
+    match measure::child(&options.task) {
         Ok(()) => 0,
         Err(message) => failed(&message),
     }
 }
 
-fn failed(message: &str) -> i32 {
+fn failed(message: &str) -> u8 {
     eprintln!("trimtab: {message}");
     1
 }

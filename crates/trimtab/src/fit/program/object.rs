@@ -58,6 +58,15 @@ impl Built {
         folder_for(self.place.path(), &self.folder).join(format!("{}.{side}", self.name))
     }
 
+    /// Keeps a version of the program that was made by others, under a name.
+    pub fn keep_other(&self, name: &str, file: &Path) -> Result<()> {
+        let to = self.version(name);
+        fs::create_dir_all(to.parent().unwrap_or(&self.folder))
+            .and_then(|()| fs::copy(file, &to))
+            .with_context(|| format!("cannot copy {} to {}", file.display(), to.display()))?;
+        Ok(())
+    }
+
     /// Where its order is.
     pub fn order(&self) -> PathBuf {
         self.beside("order")

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result};
+use trimtab_lab::program::disk;
 use trimtab_layout::{Footprint, pages};
 use trimtab_link::Outcome;
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::model::{
-    BeforeAfter, Check, Coverage, Curve, Faults, FitProgram, Functions, HeldOutRun, Interval,
-    Measured as Mean, Minimum, ObjectLayout, OrderCounts, ProgramArtifacts, Repeat, Seconds, Text,
-    Times, Touched,
+    BeforeAfter, Beside, Check, Coverage, Curve, Faults, FitProgram, Functions, HeldOutRun,
+    Interval, Measured as Mean, Minimum, ObjectLayout, OrderCounts, ProgramArtifacts, Repeat,
+    Seconds, Text, Times, Touched,
 };
 use trimtab_report::statistics::{self, StatisticsError};
 
@@ -40,15 +41,17 @@ pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
         layout: layout(main),
         libraries: m.objects[1..].iter().map(layout).collect(),
         faults: Faults {
-            runs: m.pairs.len() as u32,
-            minor: means(m, |start| start.cold.minor as f64),
-            major: means(m, |start| start.cold.major as f64),
+            runs: m.rounds.len() as u32,
+            read_ahead_kib: m.own_disk.then_some(disk::READ_AHEAD_KIB),
+            minor: means(m, |start| start.counted.minor as f64),
+            major: means(m, |start| start.counted.major as f64),
         },
         warm_minor_faults: means(m, |start| start.warm.minor as f64),
         resident_file_kib: means(m, |start| start.resident as f64 / 1024.0),
         resident_text_kib: means(m, |start| start.resident_text as f64 / 1024.0),
         instructions: m.instructions.map(|(before, after)| BeforeAfter::new(before, after)),
         held_out: held_out(m, main),
+        beside: beside(m)?,
         seconds: Seconds {
             total: m.seconds.start.elapsed().as_secs_f64(),
             build: m.seconds.build.as_secs_f64(),
@@ -143,8 +146,8 @@ fn held_out(m: &Measured<'_>, main: &Sides<'_>) -> Vec<HeldOutRun> {
 
 fn samples(m: &Measured<'_>, of: impl Fn(&Start) -> f64) -> BeforeAfter<Vec<f64>> {
     BeforeAfter::new(
-        m.pairs.iter().map(|pair| of(&pair.before)).collect(),
-        m.pairs.iter().map(|pair| of(&pair.after)).collect(),
+        m.rounds.iter().map(|round| of(&round.before)).collect(),
+        m.rounds.iter().map(|round| of(&round.after)).collect(),
     )
 }
 
@@ -163,14 +166,14 @@ fn compared(
 }
 
 fn times(m: &Measured<'_>, fit: &mut FitProgram) -> Result<()> {
-    if m.pairs.len() < 2 {
+    if m.rounds.len() < 2 {
         return Ok(());
     }
     let (cold_ratio, cold) = compared(&samples(m, |start| start.cold.wall))?;
     let (warm_ratio, warm) = compared(&samples(m, |start| start.warm.wall))?;
     let speaks = |start: &Start| start.cold.first_output.is_some();
     let mut first_output = None;
-    if m.pairs.iter().all(|pair| speaks(&pair.before) && speaks(&pair.after)) {
+    if m.rounds.iter().all(|round| speaks(&round.before) && speaks(&round.after)) {
         let sides = samples(m, |start| start.cold.first_output.unwrap_or(0.0));
         let (ratio, means) = compared(&sides)?;
         fit.first_output_ratio = Some(ratio);
@@ -180,6 +183,41 @@ fn times(m: &Measured<'_>, fit: &mut FitProgram) -> Result<()> {
     fit.warm_time_ratio = Some(warm_ratio);
     fit.time = Some(Times { cold, first_output, warm });
     Ok(())
+}
+
+/// What others made, measured like ours.
+fn beside(m: &Measured<'_>) -> Result<Vec<Beside>> {
+    let measured = |(at, (name, file)): (usize, &(String, std::path::PathBuf))| {
+        let all = |of: &dyn Fn(&Start) -> f64| -> Vec<f64> {
+            m.rounds.iter().map(|round| of(&round.beside[at])).collect()
+        };
+        let mean = |of: &dyn Fn(&Start) -> f64| statistics::mean(&all(of)).unwrap_or(0.0);
+        let ours = |of: &dyn Fn(&Start) -> f64| -> Vec<f64> {
+            m.rounds.iter().map(|round| of(&round.after)).collect()
+        };
+        let ratio = |of: &dyn Fn(&Start) -> f64| match m.rounds.len() {
+            0 | 1 => Ok(None),
+            _ => statistics::paired_ratio(&all(of), &ours(of)).map(Some),
+        };
+        let speaks = |start: &Start| start.cold.first_output.is_some();
+        let first = m.rounds.iter().all(|r| speaks(&r.beside[at]) && speaks(&r.after));
+        Ok(Beside {
+            name: name.clone(),
+            file_bytes: fs::metadata(file)
+                .with_context(|| format!("cannot read {}", file.display()))?
+                .len(),
+            major_faults: mean(&|start| start.counted.major as f64),
+            minor_faults: mean(&|start| start.counted.minor as f64),
+            resident_file_kib: mean(&|start| start.resident as f64 / 1024.0),
+            warm_minor_faults: mean(&|start| start.warm.minor as f64),
+            time_ratio: ratio(&|start| start.cold.wall)?,
+            first_output_ratio: match first {
+                true => ratio(&|start| start.cold.first_output.unwrap_or(0.0))?,
+                false => None,
+            },
+        })
+    };
+    m.options.beside.iter().enumerate().map(measured).collect()
 }
 
 fn artifacts(m: &Measured<'_>, main: &Sides<'_>) -> ProgramArtifacts {
@@ -230,6 +268,9 @@ fn command(m: &Measured<'_>) -> String {
     for library in &options.library {
         add("--library", library.display().to_string());
     }
+    for (name, file) in &options.beside {
+        add("--beside", format!("{name}={}", file.display()));
+    }
     add("--tracer", tracer(m).to_owned());
     add("--linker", m.tooling.linker.name().to_owned());
     add("--algorithm", options.algorithm.clone());
@@ -271,20 +312,20 @@ fn checks(m: &Measured<'_>) -> Vec<Check> {
             format!("{before} before, {after} after"),
         ));
     }
-    let outputs = |of: fn(&super::Pair) -> [&str; 2]| -> Vec<&str> {
-        let mut all: Vec<&str> = m.pairs.iter().flat_map(of).collect();
+    let outputs = |of: fn(&super::Round) -> [&str; 2]| -> Vec<&str> {
+        let mut all: Vec<&str> = m.rounds.iter().flat_map(of).collect();
         all.sort_unstable();
         all.dedup();
         all
     };
-    let before = outputs(|pair| [&pair.before.cold.output, &pair.before.warm.output]);
-    let after = outputs(|pair| [&pair.after.cold.output, &pair.after.warm.output]);
+    let before = outputs(|round| [&round.before.cold.output, &round.before.warm.output]);
+    let after = outputs(|round| [&round.after.cold.output, &round.after.warm.output]);
     // What differs from run to run anyway says nothing.
     if before.len() == 1 {
         checks.push(Check::new(
             "the program laid out prints the same",
             before == after,
-            format!("{} starts", 2 * m.pairs.len()),
+            format!("{} starts", 2 * m.rounds.len()),
         ));
     }
     checks

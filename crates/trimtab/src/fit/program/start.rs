@@ -1,33 +1,39 @@
 //! Starts of the program, before and after in turn, measured.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use trimtab_lab::program::measure::{self, Sample};
+use trimtab_lab::program::measure::{self, Outcome, Sample, Setting};
 use trimtab_lab::program::{Command, Limits, cold};
 
 use super::object::{Built, Object};
+use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// One start with no page of the files in memory, and one right after it.
+/// What a start costs.
 #[derive(Debug, Clone)]
 pub(super) struct Start {
-    /// The first.
-    pub cold: Sample,
-    /// Bytes of the files that it brought into memory.
+    /// With no page of the files in memory, counted: on a disk of our own where that can be had.
+    pub counted: Sample,
+    /// Bytes of the files that this brought into memory.
     pub resident: u64,
     /// Those of them that are code.
     pub resident_text: u64,
-    /// The second.
+    /// With no page of the files in memory, for time: on the machine's disk.
+    pub cold: Sample,
+    /// Right after it.
     pub warm: Sample,
 }
 
-/// A start before and one after, one right behind the other.
+/// A start of each version, one right behind the other.
 #[derive(Debug, Clone)]
-pub(super) struct Pair {
+pub(super) struct Round {
     pub before: Start,
     pub after: Start,
+    /// Of the versions that others made.
+    pub beside: Vec<Start>,
 }
 
 /// What is started, and how.
@@ -36,58 +42,116 @@ pub(super) struct Starts<'a> {
     pub objects: &'a [Built],
     pub before: &'a [Object<'a>],
     pub after: &'a [Object<'a>],
+    /// Versions of the program that others made: name and file.
+    pub beside: &'a [(String, PathBuf)],
     pub trimtab: &'a Path,
     pub limits: Limits,
     pub work: &'a Path,
+    /// Whether faults can be counted on a disk of our own; found out by the first start.
+    pub own_disk: &'a Cell<bool>,
 }
 
 impl Starts<'_> {
-    /// Does `pairs` pairs; which side comes first changes each time.
-    pub fn measure(&self, pairs: u32, progress: &Progress) -> Result<Vec<Pair>> {
-        let stage = progress.stage("start the two programs in turn");
-        stage.parts(pairs.into());
+    /// Does `rounds` rounds; each begins with another version.
+    pub fn measure(&self, rounds: u32, progress: &Progress) -> Result<Vec<Round>> {
+        let stage = progress.stage("start the programs in turn");
+        stage.parts(rounds.into());
+        let mut sides = vec![("before", self.before), ("after", self.after)];
+        // What others made is measured with the libraries as they were.
+        sides.extend(self.beside.iter().map(|(name, _)| (name.as_str(), self.before)));
         let mut measured = Vec::new();
-        for number in 0..pairs {
-            let (before, after);
-            if number % 2 == 0 {
-                before = self.start("before", self.before)?;
-                after = self.start("after", self.after)?;
-            } else {
-                after = self.start("after", self.after)?;
-                before = self.start("before", self.before)?;
+        for number in 0..rounds {
+            let mut starts: Vec<Option<Start>> = vec![None; sides.len()];
+            for turn in 0..sides.len() {
+                let at = (turn + number as usize) % sides.len();
+                let (side, objects) = sides[at];
+                starts[at] = Some(self.start(side, objects)?);
             }
-            measured.push(Pair { before, after });
+            let mut starts = starts.into_iter().flatten();
+            let (Some(before), Some(after)) = (starts.next(), starts.next()) else { continue };
+            measured.push(Round { before, after, beside: starts.collect() });
             stage.at(u64::from(number) + 1);
         }
-        stage.done(&format!("{pairs} starts of each, cold and warm"));
+        stage.done(&format!("{rounds} starts of each, cold and warm"));
         Ok(measured)
     }
 
     fn start(&self, side: &str, objects: &[Object<'_>]) -> Result<Start> {
-        let versions: Vec<PathBuf> = self.objects.iter().map(|built| built.version(side)).collect();
+        let versions: Vec<PathBuf> = self
+            .objects
+            .iter()
+            .enumerate()
+            .map(|(at, built)| match side {
+                "before" | "after" => built.version(side),
+                _ if at == 0 => built.version(side),
+                _ => built.version("before"),
+            })
+            .collect();
         for (built, version) in self.objects.iter().zip(&versions) {
             built.place.put(version)?;
         }
-        let files: Vec<&Path> = versions.iter().map(PathBuf::as_path).collect();
-        let cold = self.run(&files)?;
-        let (mut resident, mut resident_text) = (0, 0);
-        for (file, object) in files.iter().zip(objects) {
+        let place = |built: &Built| built.place.path().to_owned();
+        let disk = versions.iter().cloned().zip(self.objects.iter().map(place)).collect();
+        let own = match self.own_disk.get() {
+            true => self.run(Setting::with_disk(disk))?,
+            false => Outcome::NoDisk(String::new()),
+        };
+        let (own, resident) = match own {
+            Outcome::Ran { sample, resident } => (Some(sample), resident),
+            Outcome::NoDisk(why) => {
+                if self.own_disk.replace(false) {
+                    eprintln!(
+                        "trimtab: warning: faults are counted on the machine's disk, which may read \
+                         far ahead: a disk of our own cannot be had here ({why})"
+                    );
+                }
+                (None, Vec::new())
+            }
+        };
+        for version in &versions {
+            cold::evict(version)?;
+        }
+        let cold = self.on_machine()?;
+        let resident = match &own {
+            Some(_) => resident,
+            None => {
+                let pages = versions.iter().map(|version| cold::resident(version));
+                pages.collect::<Result<Vec<_>, _>>()?
+            }
+        };
+        let (mut bytes, mut text_bytes) = (0, 0);
+        for (pages, object) in resident.iter().zip(objects) {
             let text = object.text_in_file();
-            for (page, there) in cold::resident(file)?.into_iter().enumerate() {
+            for (page, _) in pages.iter().enumerate().filter(|(_, there)| **there) {
                 let start = page as u64 * cold::PAGE;
-                if there {
-                    resident += cold::PAGE;
-                    let in_text = start < text.end && text.start < start + cold::PAGE;
-                    resident_text += if in_text { cold::PAGE } else { 0 };
+                bytes += cold::PAGE;
+                if start < text.end && text.start < start + cold::PAGE {
+                    text_bytes += cold::PAGE;
                 }
             }
         }
-        let warm = self.run(&[])?;
-        Ok(Start { cold, resident, resident_text, warm })
+        let warm = self.on_machine()?;
+        Ok(Start {
+            counted: own.unwrap_or_else(|| cold.clone()),
+            resident: bytes,
+            resident_text: text_bytes,
+            cold,
+            warm,
+        })
     }
 
-    fn run(&self, cold: &[&Path]) -> Result<Sample> {
+    fn on_machine(&self) -> Result<Sample> {
+        match self.run(Setting::default())? {
+            Outcome::Ran { sample, .. } => Ok(sample),
+            Outcome::NoDisk(why) => Err(Failure::new(format!(
+                "a disk was asked for where none is wanted ({why}): please report it"
+            ))
+            .into()),
+        }
+    }
+
+    fn run(&self, setting: Setting) -> Result<Outcome> {
         let helper = [self.trimtab.as_os_str().to_owned(), OsString::from("wrapped-run")];
-        Ok(measure::run(self.command, self.limits, &helper, cold, self.work)?)
+        Ok(measure::run(self.command, self.limits, &helper, setting, self.work)?)
     }
 }

@@ -45,6 +45,9 @@ pub struct Options {
     /// A shared library of the same build that is laid out as well
     #[arg(long, value_name = "PATH", num_args = 1)]
     pub library: Vec<PathBuf>,
+    /// Another version of the program, made by other means, to be measured in turn with ours
+    #[arg(long, value_name = "NAME=FILE", num_args = 1, value_parser = named_file)]
+    pub beside: Vec<(String, PathBuf)>,
     /// What records the runs
     #[arg(long, value_name = "NAME", default_value = "qemu")]
     pub tracer: Tracer,
@@ -75,6 +78,16 @@ pub struct Options {
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,
+}
+
+/// Reads `NAME=FILE`.
+fn named_file(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+            Ok((name.to_owned(), file.into()))
+        }
+        _ => Err("expected NAME=FILE, such as bolt=app.bolt".to_owned()),
+    }
 }
 
 /// What records a run.
@@ -144,6 +157,14 @@ mod tests {
     use trimtab_report::model::Check;
 
     use super::*;
+
+    #[test]
+    fn versions_made_by_others_have_names() {
+        assert_eq!(named_file("bolt=a=b"), Ok(("bolt".to_owned(), "a=b".into())));
+        for text in ["bolt", "=file", "bolt="] {
+            assert!(named_file(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn what_does_not_hold_fails() {
