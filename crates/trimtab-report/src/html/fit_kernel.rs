@@ -3,7 +3,7 @@
 use super::figures::{Bar, bars};
 use super::frame::{foot, page, section, tile};
 use super::{evidence, provenance, shown};
-use crate::model::{BeforeAfter, FitKernel, FitKernelSchema};
+use crate::model::{BeforeAfter, FitKernel, FitKernelSchema, Granularity};
 use crate::svg::curve::{Series, curve};
 use crate::svg::page_map::{columns, legend, page_map};
 use maud::{Markup, html};
@@ -55,6 +55,7 @@ fn hero(fit: &FitKernel) -> Markup {
                 span { (fit.kernel.arch) }
                 span { "configuration " (fit.config) }
                 span { "traced by " (fit.tracer) }
+                @if fit.granularity == Granularity::Block { span { "split by blocks" } }
             }
             h1 {
                 span.numbers {
