@@ -144,7 +144,9 @@ fn what_the_examples_cannot_run_is_at_least_spelled_right() {
 fn links_between_pages_lead_somewhere() {
     // This page comes with the verb that it describes.
     let to_come = ["fit-kernel.md"];
-    for page in ["README.md", "pages.md", "order.md", "check.md", "trace.md", "probe.md", "own-kernel.md"] {
+    for page in
+        ["README.md", "pages.md", "order.md", "check.md", "trace.md", "probe.md", "own-kernel.md"]
+    {
         let text = fs::read_to_string(Path::new(DOCS).join(page)).unwrap();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let there = Path::new(DOCS).join(target).exists();
