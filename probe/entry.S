@@ -138,7 +138,7 @@ entry trimtab_probe_first
 end trimtab_probe_first
 
 	.macro event name, function
-/* r11 = a function, which is entered or left. */
+/* r11 = a function, which is entered or left; rbx = its frame, if it has one. */
 entry \name
 	save
 	cmpl	$HOOK_USER, trimtab_probe_hook(%rip)
@@ -146,6 +146,7 @@ entry \name
 	and	$-16, %rsp
 	mov	%r11, %rdi
 	lea	16(%rbp), %rsi
+	mov	%rbx, %rdx
 	call	\function
 	.cfi_remember_state
 	restore

@@ -109,8 +109,12 @@ struct function_record {
 	uint32_t name_length;
 };
 
+/* Kinds of events. */
+#define EVENT_EXIT 1ull
+#define EVENT_CHAINED 2ull
+
 struct event {
-	uint64_t time; /* the lowest bit says whether it is an exit */
+	uint64_t time; /* the lowest bits say of which kind it is */
 	uint32_t function;
 	uint32_t depth; /* low half of the stack pointer in words: exits find their entry by it */
 };

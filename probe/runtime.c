@@ -430,6 +430,13 @@ static uint32_t index_of(const struct function *function)
 	return (uint32_t)(function - __start_trimtab_probe_functions);
 }
 
+/* Whether the function was reached by a jump from one that has a frame, too: it returns into the
+ * other's stub, and both have the same place on the stack. */
+static int is_chained(const struct function *function, const struct frame *frame)
+{
+	return function->flags & FLAG_FRAME && *(const uint64_t *)frame->ret == STUB_MARK;
+}
+
 static void trace(struct thread *thread, const struct function *function, uint64_t cfa,
 		  uint64_t kind)
 {
@@ -452,7 +459,7 @@ static void trace(struct thread *thread, const struct function *function, uint64
 	event->function = index_of(function);
 	event->depth = (uint32_t)(cfa >> 3);
 	window->used += sizeof(*event);
-	event->time = (cycles() & ~1ull) | kind;
+	event->time = (cycles() & ~3ull) | kind;
 }
 
 static void count_edge(struct thread *thread, uint32_t from, uint32_t to)
@@ -494,7 +501,8 @@ static int same_stack(const struct thread *thread, uint64_t a, uint64_t b)
 	return a_own == b_own;
 }
 
-static void enter_edge(struct thread *thread, const struct function *function, uint64_t cfa)
+static void enter_edge(struct thread *thread, const struct function *function, uint64_t cfa,
+		       int chained)
 {
 	uint32_t to = index_of(function) + 2;
 	struct shadow *stack = thread->stack;
@@ -505,7 +513,7 @@ static void enter_edge(struct thread *thread, const struct function *function, u
 			return;
 	}
 	/* What longjmp skipped lies below. */
-	while (thread->depth && stack[thread->depth - 1].cfa <= cfa - 8 &&
+	while (thread->depth && stack[thread->depth - 1].cfa < cfa + !chained &&
 	       same_stack(thread, stack[thread->depth - 1].cfa, cfa))
 		thread->depth--;
 	count_edge(thread, thread->depth ? stack[thread->depth - 1].function : 1, to);
@@ -529,17 +537,19 @@ static void leave_edge(struct thread *thread, uint64_t cfa)
 }
 
 /* The function is entered; `cfa` is the same when it is left. */
-HIDDEN void probe_enter(const struct function *function, uint64_t cfa)
+HIDDEN void probe_enter(const struct function *function, uint64_t cfa, const struct frame *frame)
 {
 	struct thread *thread = self;
+	int chained;
 
 	if (!thread || thread == DEAD || busy)
 		return;
 	busy = 1;
+	chained = is_chained(function, frame);
 	if (trimtab_probe_hook == HOOK_TRACE)
-		trace(thread, function, cfa, 0);
+		trace(thread, function, cfa, chained ? EVENT_CHAINED : 0);
 	else if (trimtab_probe_hook == HOOK_EDGES)
-		enter_edge(thread, function, cfa);
+		enter_edge(thread, function, cfa, chained);
 	busy = 0;
 }
 
@@ -551,7 +561,7 @@ HIDDEN void probe_leave(const struct function *function, uint64_t cfa)
 		return;
 	busy = 1;
 	if (trimtab_probe_hook == HOOK_TRACE)
-		trace(thread, function, cfa, 1);
+		trace(thread, function, cfa, EVENT_EXIT);
 	else if (trimtab_probe_hook == HOOK_EDGES)
 		leave_edge(thread, cfa);
 	busy = 0;

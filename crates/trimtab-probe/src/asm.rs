@@ -516,7 +516,8 @@ fn describe(out: &mut Vec<u8>, before: State, now: State) {
         _ => {
             if in_frame(before.place) {
                 as_at_entry(out, RSP);
-                as_at_entry(out, RETURN);
+                // Not DW_CFA_restore: libgcc takes it for "not saved", whatever held at first.
+                saved(out, RETURN, 8);
             }
             match now.place {
                 Return::StackAndRbxInFrame => by_register(out, 0x10, RBX, RBX, FRAME_RBX.into()),

@@ -46,6 +46,8 @@ pub struct Event {
     pub function: usize,
     /// Whether the function is left.
     pub is_exit: bool,
+    /// Whether the function was reached by a jump at the end of another, which is left with it.
+    pub is_chained: bool,
     /// Low half of the stack pointer in words: the same at entry and exit.
     pub depth: u32,
 }
@@ -216,9 +218,10 @@ impl<'data> Recording<'data> {
         self.events.iter().map(|(&thread, chunks)| {
             let events = chunks.iter().flat_map(|chunk| chunk.chunks_exact(EVENT));
             let events = events.map(|event| Event {
-                time: long(event, 0) & !1,
+                time: long(event, 0) & !3,
                 function: word(event, 8) as usize,
                 is_exit: long(event, 0) & 1 != 0,
+                is_chained: long(event, 0) & 2 != 0,
                 depth: word(event, 12),
             });
             let count = self.functions.len();

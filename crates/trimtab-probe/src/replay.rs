@@ -66,10 +66,10 @@ pub fn replay(events: impl Iterator<Item = Event>, mut ended: impl FnMut(&[usize
             }
             continue;
         }
-        while open
-            .last()
-            .is_some_and(|call| call.depth < event.depth && event.depth - call.depth < STACK)
-        {
+        while open.last().is_some_and(|call| {
+            let same = call.depth == event.depth && !event.is_chained;
+            same || (call.depth < event.depth && event.depth - call.depth < STACK)
+        }) {
             close(&mut open, &mut path, event.time);
         }
         open.push(Open {
@@ -89,11 +89,15 @@ pub fn replay(events: impl Iterator<Item = Event>, mut ended: impl FnMut(&[usize
 mod tests {
     use super::*;
 
+    /// A function that is always reached by a jump.
+    const CHAINED: usize = 77;
+
     fn play(events: &[(u64, usize, bool, u32)]) -> Vec<(Vec<usize>, u64, u64, bool)> {
         let events = events.iter().map(|&(time, function, is_exit, depth)| Event {
             time,
             function,
             is_exit,
+            is_chained: function == CHAINED,
             depth,
         });
         let mut calls = Vec::new();
@@ -117,6 +121,21 @@ mod tests {
             play(&events),
             [(vec![0, 1], 30, 30, false), (vec![0, 0], 10, 10, true), (vec![0], 90, 50, false),]
         );
+    }
+
+    #[test]
+    fn a_jump_at_the_end_keeps_the_place_and_a_longjmp_gives_it_to_another() {
+        let chain = [
+            (10, 0, false, 100),
+            (20, CHAINED, false, 100),
+            (30, CHAINED, true, 100),
+            (30, 0, true, 100),
+        ];
+        let paths: Vec<_> = play(&chain).into_iter().map(|(path, ..)| path).collect();
+        assert_eq!(paths, [vec![0, CHAINED], vec![0]]);
+        let again = [(10, 0, false, 100), (20, 1, false, 90), (30, 1, false, 90)];
+        let paths: Vec<_> = play(&again).into_iter().map(|(path, ..)| path).collect();
+        assert_eq!(paths, [vec![0, 1], vec![0, 1], vec![0]]);
     }
 
     #[test]

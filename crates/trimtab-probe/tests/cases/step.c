@@ -12,23 +12,20 @@
 
 static unsigned long steps, lost;
 static void *lost_at;
-static const char *main_start;
-/* A place in main. */
-static const void *in_main;
+int main(void);
 
 struct walk {
 	int frames;
 	int found;
-	unsigned long last_sp;
 };
 
 static _Unwind_Reason_Code step_frame(struct _Unwind_Context *context, void *argument)
 {
 	struct walk *walk = argument;
-	const char *start = _Unwind_FindEnclosingFunction((void *)_Unwind_GetIP(context));
+	const void *start = _Unwind_FindEnclosingFunction((void *)_Unwind_GetIP(context));
 
 	walk->frames++;
-	if (start && start == in_main) {
+	if (start && start == (void *)main) {
 		walk->found = 1;
 		return _URC_END_OF_STACK;
 	}
@@ -37,7 +34,7 @@ static _Unwind_Reason_Code step_frame(struct _Unwind_Context *context, void *arg
 
 static void step_trap(int number, siginfo_t *info, void *context)
 {
-	struct walk walk = { 0, 0, 0 };
+	struct walk walk = { 0, 0 };
 	ucontext_t *machine = context;
 
 	(void)number;
@@ -95,15 +92,12 @@ int main(void)
 	long values[] = { 1, 3, 2 }, sum = 0;
 	struct sigaction action = { .sa_sigaction = step_trap, .sa_flags = SA_SIGINFO };
 
-	(void)main_start;
-	in_main = _Unwind_FindEnclosingFunction(&&here);
 	/* The unwinder allocates on its first use. */
 	{
-		struct walk walk = { 0, 0, 0 };
+		struct walk walk = { 0, 0 };
 		_Unwind_Backtrace(step_frame, &walk);
 	}
 	sigaction(SIGTRAP, &action, NULL);
-here:
 	step_on();
 	sum += saves(values, 3) + hand_on(2, 1, 2, 3, 4, 5, 6, 7) + first_call(3);
 	sum += saves(values, 2);

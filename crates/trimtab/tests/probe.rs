@@ -1,0 +1,201 @@
+//! `trimtab probe` from end to end: objects, builds and recordings; and what it refuses.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod app;
+
+use std::fs;
+
+use app::Bench;
+use serde_json::Value;
+
+/// Runs a shell command that must succeed; both outputs.
+fn sh(bench: &Bench, command: &str) -> (String, String) {
+    let (code, output, error) = bench.run("sh", &["-c", command]);
+    assert_eq!(code, 0, "{command}\n{output}{error}");
+    (output, error)
+}
+
+fn json(bench: &Bench, name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(bench.file(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn objects_are_instrumented_linked_and_run() {
+    let bench = Bench::new();
+    sh(&bench, "gcc -O1 -c main.c more.c && gcc -o plain main.o more.o");
+    sh(&bench, "trimtab probe instrument main.o more.o -o out --hook order --json out.json");
+    let result = json(&bench, "out.json");
+    assert_eq!(result["schema"], "trimtab.probe.instrument/1");
+    let functions = &result["functions"];
+    let seen = functions["seen"].as_u64().unwrap();
+    let left = functions["left"].as_array().unwrap();
+    assert_eq!(functions["instrumented"].as_u64().unwrap() + left.len() as u64, seen);
+    assert!(left.iter().all(|left| left["reason"].is_string()), "{left:?}");
+    assert!(result["bytes"]["after"].as_u64() > result["bytes"]["before"].as_u64());
+
+    sh(&bench, "gcc -o app out/*.o");
+    assert_eq!(sh(&bench, "./app"), sh(&bench, "./plain"));
+    sh(&bench, "trimtab probe report trimtab-probe.out --native run.trace --json report.json");
+    let report = json(&bench, "report.json");
+    assert_eq!(report["schema"], "trimtab.probe.report/1");
+    let main = report["functions"].as_array().unwrap().iter().find(|row| row["name"] == "main");
+    assert_eq!(main.unwrap()["calls"], 1);
+    assert_eq!(main.unwrap()["first"], 1);
+    // What was recorded orders the program that is not instrumented.
+    let (order, _) = sh(&bench, "trimtab order plain --trace run.trace -o - 2>/dev/null");
+    assert_eq!(order.lines().find(|line| !line.starts_with('#')), Some("main"), "{order}");
+}
+
+#[test]
+fn a_build_is_instrumented_on_its_way_to_the_linker() {
+    let bench = Bench::new();
+    fs::write(
+        bench.file("Makefile"),
+        "app: main.o libmore.a\n\t$(CC) -o $@ main.o -L. -lmore\nlibmore.a: more.o\n\tar rcs $@ $^\n",
+    )
+    .unwrap();
+    sh(&bench, "trimtab probe build --hook trace --json build.json -- make -s CFLAGS=-O1");
+    let result = json(&bench, "build.json");
+    assert_eq!(result["files"], 2, "{result}");
+    sh(&bench, "./app && trimtab probe report trimtab-probe.out --chrome c.json --folded stacks");
+    let events = json(&bench, "c.json");
+    let events = events["traceEvents"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["name"] == "main" && event["ph"] == "X"));
+    let stacks = fs::read_to_string(bench.file("stacks")).unwrap();
+    assert!(stacks.lines().all(|line| line.starts_with("main")), "{stacks}");
+    assert!(stacks.lines().any(|line| line.contains(';')), "{stacks}");
+    // The objects of the build stay as they were.
+    sh(&bench, "gcc -o plain main.o libmore.a && ! nm plain | grep trimtab");
+}
+
+#[test]
+fn a_recording_chooses_what_the_next_build_instruments() {
+    let bench = Bench::new();
+    sh(&bench, "gcc -O1 -c main.c more.c && trimtab probe instrument main.o more.o -o all");
+    sh(&bench, "gcc -o app all/*.o && ./app");
+    sh(
+        &bench,
+        "trimtab probe instrument main.o more.o -o hot --profile trimtab-probe.out --share 0.5 \
+         --json hot.json",
+    );
+    let hot = json(&bench, "hot.json");
+    let count = hot["functions"]["instrumented"].as_u64().unwrap();
+    assert!(count >= 1 && count < hot["functions"]["seen"].as_u64().unwrap() / 2, "{count}");
+    let left = hot["functions"]["left"].as_array().unwrap();
+    assert!(left.iter().any(|left| left["reason"] == "not selected"));
+}
+
+#[test]
+fn probes_are_turned_off_and_on() {
+    let bench = Bench::new();
+    sh(&bench, "gcc -O1 -c main.c more.c && trimtab probe instrument main.o more.o -o all");
+    sh(&bench, "gcc -o app all/*.o && TRIMTAB_PROBE=off ./app");
+    let (text, _) = sh(&bench, "trimtab probe report trimtab-probe.out");
+    assert!(text.contains(": 0 calls of 0 functions"), "{text}");
+    sh(&bench, "TRIMTAB_PROBE_FILE=r.%p ./app && ls r.*");
+}
+
+#[test]
+fn hooks_of_the_users_are_called() {
+    let bench = Bench::new();
+    fs::write(
+        bench.file("hooks.c"),
+        "#include <stdio.h>\n#include <string.h>\n#include \"all/trimtab_probe.h\"\n\
+         static int entered, left;\n\
+         void trimtab_probe_user_enter(const struct trimtab_probe_function *f, uint64_t time) {\n\
+         double x = (double)time; entered += x > 0 && strlen(f->name) > 0 && f->size; }\n\
+         void trimtab_probe_user_leave(const struct trimtab_probe_function *f, uint64_t time) {\n\
+         left += f->start && time; }\n\
+         __attribute__((destructor)) static void end(void) {\n\
+         printf(\"%s %d\\n\", entered == left ? \"same\" : \"other\", entered > 10); }\n",
+    )
+    .unwrap();
+    sh(&bench, "gcc -O1 -c main.c more.c");
+    sh(&bench, "trimtab probe instrument main.o more.o -o all --hook user");
+    let (output, _) = sh(&bench, "gcc -O2 -o app all/*.o hooks.c && ./app");
+    assert!(output.ends_with("same 1\n"), "{output}");
+}
+
+#[test]
+fn what_is_no_object_is_refused_in_one_line_and_nothing_is_written() {
+    let bench = Bench::new();
+    sh(&bench, "gcc -O1 -c main.c && mkdir out && echo old > out/main.o");
+    sh(&bench, "trimtab probe instrument main.o -o done && cp done/main.o already.o");
+    sh(&bench, "strip -s main.o -o stripped.o && gcc -o linked main.c more.c");
+    sh(&bench, "head -c 700 main.o > cut.o && echo text > text.o && : > empty.o");
+    sh(&bench, "gcc -flto -c main.c -o slim.o");
+    let mut other = fs::read(bench.file("main.o")).unwrap();
+    other[18] = 183;
+    fs::write(bench.file("arm.o"), &other).unwrap();
+    other[4] = 1;
+    fs::write(bench.file("narrow.o"), &other).unwrap();
+    for (file, message) in [
+        ("already.o", "the object is instrumented already"),
+        ("stripped.o", "the object is stripped"),
+        ("linked", "the ELF file is no relocatable object: e_type is 3"),
+        ("cut.o", "the object is truncated or damaged"),
+        ("text.o", "not an ELF file: it starts with 74 65 78 74"),
+        ("empty.o", "not an ELF file: it starts with nothing at all"),
+        ("slim.o", "this holds GCC code for link-time optimisation"),
+        ("arm.o", "the object is for another machine: e_machine is 183"),
+        ("narrow.o", "this is a 32-bit ELF file"),
+        ("absent.o", "No such file"),
+    ] {
+        let (code, output, error) =
+            bench.trimtab(&["probe", "instrument", "main.o", file, "-o", "out"]);
+        assert_eq!((code, output.as_str()), (1, ""), "{file}: {error}");
+        let lines: Vec<&str> = error.lines().filter(|line| line.contains(message)).collect();
+        assert_eq!(lines.len(), 1, "{file}: {error}");
+        assert!(lines[0].starts_with("trimtab: ") && lines[0].contains(file), "{error}");
+        assert_eq!(fs::read_to_string(bench.file("out/main.o")).unwrap(), "old\n");
+        assert_eq!(fs::read_dir(bench.file("out")).unwrap().count(), 1, "{file}");
+    }
+    let (code, ..) = bench.trimtab(&["probe", "instrument", "main.o", "text.o", "-o", "new"]);
+    assert_eq!(code, 1);
+    assert!(!bench.file("new").exists());
+}
+
+#[test]
+fn bad_usage_is_told_from_failure() {
+    let bench = Bench::new();
+    sh(&bench, "gcc -O1 -c main.c && mkdir other && cp main.o other");
+    for arguments in [
+        &["probe", "instrument", "main.o", "other/main.o", "-o", "out"][..],
+        &["probe", "instrument", "main.o", "-o", "."],
+        &["probe", "instrument", "main.o", "-o", "out", "--hook", "nothing"],
+        &["probe", "instrument", "main.o", "-o", "out", "--only", "a[b"],
+        &["probe", "instrument", "-o", "out"],
+        &["probe", "build"],
+    ] {
+        let (code, _, error) = bench.trimtab(arguments);
+        assert_eq!(code, 2, "{arguments:?}: {error}");
+        assert!(!bench.file("out").exists(), "{arguments:?}");
+    }
+    let (code, _, error) = bench.trimtab(&["probe", "report", "main.c"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("main.c is no recording"), "{error}");
+    let (code, _, error) = bench.trimtab(&["probe", "build", "--", "false"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("false failed with exit code 1"), "{error}");
+}
+
+#[test]
+fn assembly_by_hand_is_left_alone() {
+    let bench = Bench::new();
+    fs::write(
+        bench.file("hand.s"),
+        ".globl hand\n.type hand,@function\nhand: lea 1(%rdi),%rax\n nop\n ret\n.size hand,.-hand\n\
+         .section .note.GNU-stack,\"\",@progbits\n",
+    )
+    .unwrap();
+    sh(&bench, "gcc -c hand.s && trimtab probe instrument hand.o -o out --json out.json");
+    let result = json(&bench, "out.json");
+    assert_eq!(result["functions"]["instrumented"], 0);
+    let reason = result["functions"]["left"][0]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.starts_with("no unwind information"), "{reason}");
+    assert_eq!(
+        fs::read(bench.file("out/hand.o")).unwrap(),
+        fs::read(bench.file("hand.o")).unwrap()
+    );
+}
