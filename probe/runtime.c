@@ -89,7 +89,8 @@ struct thread {
 };
 
 static TLS struct thread *self;
-static TLS unsigned char busy;
+/* Set while a probe is at work: one in a signal handler then does nothing. */
+static TLS volatile unsigned char busy;
 
 static struct header *head;
 static char file_name[PATH_MAX];
