@@ -84,7 +84,7 @@ struct thread {
 	uint32_t edges_used, edges_slots;
 	struct shadow *stack;
 	uint32_t depth;
-	uint32_t collecting;
+	volatile uint32_t collecting;
 	void *blocks[];
 };
 
