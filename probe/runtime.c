@@ -84,12 +84,13 @@ struct thread {
 	uint32_t edges_used, edges_slots;
 	struct shadow *stack;
 	uint32_t depth;
-	uint32_t collecting;
+	volatile uint32_t collecting;
 	void *blocks[];
 };
 
 static TLS struct thread *self;
-static TLS unsigned char busy;
+/* Set while a probe is at work: one in a signal handler then does nothing. */
+static TLS volatile unsigned char busy;
 
 static struct header *head;
 static char file_name[PATH_MAX];
