@@ -41,16 +41,19 @@ impl Algorithm for Nearness {
 ///
 /// Source: D. Ferrari, "Improving locality by critical working sets", CACM 17(11), 1974. The
 /// working set here is the last `window` pieces that were entered, each counted once. Takes
-/// O(*e* · *w*) for *e* entries and a window of *w*, and clusters as [`Nearness`] does.
+/// O(*e* · *w*) for *e* entries, of which only the first of each run are looked at, and a window of
+/// *w*, and clusters as [`Nearness`] does.
 #[derive(Debug, Clone, Copy)]
 pub struct CriticalWorkingSet {
     /// Pieces in the working set.
     pub window: usize,
+    /// Entries of each run that are looked at.
+    pub entries: usize,
 }
 
 impl Default for CriticalWorkingSet {
     fn default() -> Self {
-        CriticalWorkingSet { window: 16 }
+        CriticalWorkingSet { window: 16, entries: 1 << 20 }
     }
 }
 
@@ -73,7 +76,7 @@ impl Algorithm for CriticalWorkingSet {
         for sequence in &flow.sequences {
             // The most recent one last.
             let mut set: Vec<u32> = Vec::with_capacity(self.window + 1);
-            for &piece in sequence {
+            for &piece in sequence.iter().take(self.entries) {
                 match set.iter().position(|member| *member == piece) {
                     Some(place) => {
                         set.remove(place);
@@ -151,7 +154,7 @@ mod tests {
         let flow = Flow::observed(vec![vec![0, 1, 2, 3, 1, 3, 1, 0, 2]], 4);
         let runs = [vec![0, 1, 2, 3]];
         let problem = Problem { pieces: &pieces, runs: &runs, flow: Some(&flow), start: 0 };
-        let order = CriticalWorkingSet { window: 2 }.order(&problem);
+        let order = CriticalWorkingSet { window: 2, ..Default::default() }.order(&problem);
         let place = |piece| order.listed().iter().position(|other| *other == piece).unwrap();
         assert_eq!(place(1).abs_diff(place(2)), 1, "{order:?}");
         let place = |piece| {

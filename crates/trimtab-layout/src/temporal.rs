@@ -16,8 +16,8 @@ use std::collections::{BTreeSet, VecDeque};
 /// Source: N. Gloy and M. D. Smith, "Procedure placement using temporal-ordering information",
 /// TOPLAS 21(5), 1999, sections 3 and 4 (with whole functions in place of their chunks, and a
 /// direct-mapped cache). An order has no gaps, so shifts are honoured only as far as neighbours
-/// allow. Takes O(*e* · *q* + *n* · *l*) for *e* entries, *q* functions in the cache, *n* popular
-/// functions and *l* lines.
+/// allow. Takes O(*e* · *q* + *n* · *l*) for *e* entries, of which only the first of each run are
+/// looked at, *q* functions in the cache, *n* popular functions and *l* lines.
 #[derive(Debug, Clone, Copy)]
 pub struct TemporalOrdering {
     /// Bytes of the cache.
@@ -27,11 +27,13 @@ pub struct TemporalOrdering {
     /// Most functions that are placed this way, the ones entered most; the rest follow as they ran
     /// first.
     pub popular: usize,
+    /// Entries of each run that are looked at.
+    pub entries: usize,
 }
 
 impl Default for TemporalOrdering {
     fn default() -> Self {
-        TemporalOrdering { cache_bytes: 32 << 10, line_bytes: 64, popular: 4096 }
+        TemporalOrdering { cache_bytes: 32 << 10, line_bytes: 64, popular: 4096, entries: 1 << 20 }
     }
 }
 
@@ -70,7 +72,8 @@ impl Algorithm for TemporalOrdering {
             })
             .collect();
         let sequences = flow.sequences.iter().map(|sequence| {
-            sequence.iter().filter_map(|piece| number[*piece as usize]).collect::<Vec<u32>>()
+            let entries = sequence.iter().take(self.entries);
+            entries.filter_map(|piece| number[*piece as usize]).collect::<Vec<u32>>()
         });
         let turns = turns(sequences, &lengths, 2 * lines);
         let places = places(&turns, &lengths, lines);

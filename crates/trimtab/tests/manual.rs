@@ -104,7 +104,7 @@ fn fit_program_is_true() {
 
 #[test]
 fn order_is_true() {
-    assert_eq!(run("order.md"), (5, 0));
+    assert_eq!(run("order.md"), (5, 1));
 }
 
 #[test]

@@ -180,3 +180,62 @@ impl CompareReport {
             .then(|| self.sum(algorithm, held_out, |cost| cost.function_area.unwrap_or(0)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{html, table};
+
+    /// Two orders and the program as it is, on a training trace and two held out.
+    fn sample() -> CompareReport {
+        let trace = |path: &str, held_out| ComparedTrace {
+            path: path.to_owned(),
+            held_out,
+            ..ComparedTrace::default()
+        };
+        let row = |name: &str, listed: u64, areas: [Option<u64>; 3]| Compared {
+            name: name.to_owned(),
+            listed,
+            costs: areas
+                .map(|area| Cost { touched: 7, function_area: area, ..Cost::default() })
+                .into(),
+            ..Compared::default()
+        };
+        CompareReport {
+            traces: vec![trace("one", false), trace("two", true), trace("<three>", true)],
+            algorithms: vec![
+                row("as it is", 0, [None; 3]),
+                row("fault-curve", 9, [Some(10), Some(30), Some(60)]),
+                row("llvm-profdata", 9, [Some(10), Some(40), Some(60)]),
+            ],
+            notes: vec!["A remark.".to_owned()],
+            ..CompareReport::default()
+        }
+    }
+
+    #[test]
+    fn sums_keep_training_and_held_out_traces_apart() {
+        let report = sample();
+        let ours = &report.algorithms[1];
+        assert_eq!(report.sum(ours, true, |cost| cost.touched), 14);
+        assert_eq!(report.function_area(ours, false), Some(10));
+        assert_eq!(report.function_area(ours, true), Some(90));
+        assert_eq!(report.to_peer(ours, true), Some(0.9));
+        assert_eq!(report.to_peer(&report.algorithms[0], true), None);
+        assert!(report.has_held_out());
+    }
+
+    #[test]
+    fn it_reads_back_and_all_renderings_show_the_same() {
+        let report = sample();
+        assert_eq!(CompareReport::from_json(&report.to_json()).unwrap(), report);
+        let text = table::compare(&report, 80);
+        for shown in ["held-out traces", "0.9000", "A remark.", "llvm-profdata"] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let page = html::compare(&report);
+        assert!(page.contains("&lt;three&gt;") && !page.contains("<three>"));
+        assert!(page.contains("trimtab.compare/1"));
+    }
+}

@@ -54,7 +54,8 @@ pub struct Options {
     /// The linker's map of the program: gives what the linker moved exactly
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
-    /// Only this algorithm, and those of further --algorithm; see trimtab order --list-algorithms
+    /// Only this algorithm, and those of further --algorithm: one that trimtab order
+    /// --list-algorithms lists, or llvm-profdata
     #[arg(long, value_name = "NAME", num_args = 1)]
     pub algorithm: Vec<String>,
     /// Pages of code that memory has room for, in the model of demand paging [default: half of what
@@ -136,7 +137,8 @@ fn compare(options: &Options) -> anyhow::Result<CompareReport> {
         traces: &traces,
         machine,
         wanted: &wanted,
-        with_peer: options.algorithm.is_empty(),
+        with_peer: options.algorithm.is_empty()
+            || options.algorithm.iter().any(|name| name == peer::NAME),
     };
 
     let folds = traces.folds(options.leave_one_out);
@@ -209,7 +211,7 @@ fn wanted(options: &Options) -> Result<Vec<Box<dyn Algorithm>>, Failure> {
                 .hint("trimtab order --list-algorithms lists them")
         })
     };
-    options.algorithm.iter().map(named).collect()
+    options.algorithm.iter().filter(|name| *name != peer::NAME).map(named).collect()
 }
 
 fn described(program: &Program<'_>, section: SectionId, sets: [&Runs; 2]) -> Vec<ComparedTrace> {
