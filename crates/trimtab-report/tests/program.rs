@@ -1,0 +1,79 @@
+//! The renderings of a fitted program, from the result of a real fit of the SQLite shell with BOLT's
+//! and lld's versions beside it (`programs/bench sqlite`).
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use trimtab_report::model::{Check, ObjectLayout};
+use trimtab_report::{FitProgram, html, table};
+
+fn fit() -> FitProgram {
+    FitProgram::from_json(include_str!("sample/fit-program.json")).unwrap()
+}
+
+#[test]
+fn it_reads_back() {
+    assert_eq!(FitProgram::from_json(&fit().to_json()).unwrap(), fit());
+    let empty = FitProgram::default();
+    assert_eq!(FitProgram::from_json(&empty.to_json()).unwrap(), empty);
+    assert!(html::fit_program(&empty).ends_with("</html>"));
+    assert!(!table::fit_program(&empty, 80).contains("NaN"));
+}
+
+#[test]
+fn the_table_says_all_and_keeps_its_width() {
+    for width in [80, 100, 132] {
+        let text = table::fit_program(&fit(), width);
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= width.into(), "{widest} > {width}:\n{text}");
+        for part in
+            ["What a start costs", "Beside it", "bolt-hfsort", "lld-bp", "3 hold", "To keep it"]
+        {
+            assert!(text.contains(part), "{part}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_hold_is_seen_everywhere() {
+    let mut fit = fit();
+    fit.checks.push(Check::new("the moon is round", false, "it is <flat>"));
+    assert!(table::fit_program(&fit, 80).contains("the moon is round"));
+    let page = html::fit_program(&fit);
+    assert!(page.contains("Not everything holds.") && !page.contains("<flat>"));
+}
+
+#[test]
+fn libraries_are_shown() {
+    let mut fit = fit();
+    fit.libraries.push(ObjectLayout { file: "libmore.so".to_owned(), ..fit.layout.clone() });
+    assert!(table::fit_program(&fit, 80).contains("libmore.so"));
+    assert!(html::fit_program(&fit).contains("libmore.so"));
+}
+
+#[test]
+fn numbers_of_the_page_are_those_of_the_json() {
+    let page = html::fit_program(&fit());
+    let json: Value = serde_json::from_str(&fit().to_json()).unwrap();
+    let mut seen = 0;
+    for part in page.split("<data value=\"").skip(1) {
+        let (value, rest) = part.split_once('"').unwrap();
+        let key = rest.split("data-key=\"").nth(1).unwrap().split('"').next().unwrap();
+        if key.contains(['/', '-']) {
+            continue;
+        }
+        let found = json.pointer(&format!("/{}", key.replace('.', "/")));
+        let found = found.and_then(Value::as_f64).unwrap_or_else(|| panic!("{key}"));
+        assert_eq!(value.parse::<f64>().unwrap(), found, "{key}");
+        seen += 1;
+    }
+    assert!(seen > 40, "{seen}");
+}
+
+#[test]
+fn the_page_needs_nothing_from_outside() {
+    let page = html::fit_program(&fit());
+    for foreign in ["http://", "https://", "src=", "@import", "<link"] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+}
