@@ -1,8 +1,9 @@
 //! Cache-directed sort.
 
+use crate::gain::Gain;
 use crate::{Algorithm, Needs, Order, Problem};
 use rustc_hash::FxHashMap;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Joins the two chains of functions whose joining most helps a cache of code, again and again.
@@ -89,41 +90,15 @@ struct Call {
     count: f64,
 }
 
-/// A merge that may be worth it: `first` before `second`.
+/// A merge that may be worth it: `first` before `second`. Compares by its gain; of the same gain, the
+/// lower pair is the greater.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    gain: f64,
+    gain: Gain,
+    pair: Reverse<(u32, u32)>,
+    versions: (u32, u32),
     first: u32,
     second: u32,
-    versions: (u32, u32),
-}
-
-impl Candidate {
-    fn key(&self) -> (u32, u32) {
-        (self.first.min(self.second), self.first.max(self.second))
-    }
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Candidate {}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Candidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.gain
-            .total_cmp(&other.gain)
-            .then_with(|| Reverse(self.key()).cmp(&Reverse(other.key())))
-            .then_with(|| self.versions.cmp(&other.versions))
-    }
 }
 
 struct Sort {
@@ -254,7 +229,8 @@ impl Sort {
         if gain > EPSILON {
             let versions =
                 (self.chains[first as usize].version, self.chains[second as usize].version);
-            self.queue.push(Candidate { gain, first, second, versions });
+            let pair = Reverse((first.min(second), first.max(second)));
+            self.queue.push(Candidate { gain: Gain(gain), pair, versions, first, second });
         }
     }
 

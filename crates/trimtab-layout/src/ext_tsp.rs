@@ -1,6 +1,7 @@
 //! Ext-TSP: the order of blocks that makes most jumps short, fall-through most of all.
 
 use crate::Edge;
+use crate::gain::Gain;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
@@ -97,7 +98,7 @@ fn length(node: &BlockNode) -> i64 {
 
 /// Where the parts of two chains go when they are merged. The first one, X, may be cut into X1 and
 /// X2.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     XY,
     X1YX2,
@@ -124,38 +125,16 @@ struct Jump {
     count: f64,
 }
 
-/// A merge that gains something.
+/// A merge of two chains that gains something. Compares by its gain; of the same gain, the lower pair
+/// is the greater.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    gain: f64,
-    x: u32,
-    y: u32,
+    gain: Gain,
+    pair: Reverse<(u32, u32)>,
     versions: (u32, u32),
-    /// Blocks of X in front of the cut.
+    /// Blocks of the first chain in front of the cut.
     cut: u32,
     way: Way,
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Candidate {}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Candidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.gain
-            .total_cmp(&other.gain)
-            .then_with(|| Reverse((self.x, self.y)).cmp(&Reverse((other.x, other.y))))
-            .then_with(|| self.versions.cmp(&other.versions))
-    }
 }
 
 struct Layout<'a> {
@@ -264,14 +243,15 @@ impl<'a> Layout<'a> {
         }
         while let Some(best) = self.queue.pop() {
             let version = |chain: u32| self.chains[chain as usize].version;
-            if best.versions != (version(best.x), version(best.y)) {
+            let Reverse((x, y)) = best.pair;
+            if best.versions != (version(x), version(y)) {
                 continue;
             }
-            self.merge(best.x, best.y, best.cut as usize, best.way);
+            self.merge(x, y, best.cut as usize, best.way);
             let neighbours: Vec<u32> =
-                self.chains[best.x as usize].neighbours.iter().map(|(other, _)| *other).collect();
+                self.chains[x as usize].neighbours.iter().map(|(other, _)| *other).collect();
             for other in neighbours {
-                self.consider(best.x, other);
+                self.consider(x, other);
             }
         }
     }
@@ -280,7 +260,7 @@ impl<'a> Layout<'a> {
     fn consider(&mut self, a: u32, b: u32) {
         let ways = [self.best(a, b), self.best(b, a)];
         let Some(best) = ways.into_iter().flatten().reduce(|first, second| {
-            if second.gain > first.gain + EPSILON { second } else { first }
+            if second.gain.0 > first.gain.0 + EPSILON { second } else { first }
         }) else {
             return;
         };
@@ -343,9 +323,8 @@ impl<'a> Layout<'a> {
             }
         }
         best.map(|(gain, cut, way)| Candidate {
-            gain,
-            x,
-            y,
+            gain: Gain(gain),
+            pair: Reverse((x, y)),
             versions: (first.version, second.version),
             cut: cut as u32,
             way,

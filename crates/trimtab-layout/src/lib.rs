@@ -23,6 +23,7 @@ mod fault_curve;
 mod first_execution;
 mod flow;
 mod footprint;
+mod gain;
 mod movable;
 mod nearness;
 mod order;
