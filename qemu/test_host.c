@@ -88,6 +88,11 @@ PLUGIN_EXPORT uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *ins
 	return insn->address;
 }
 
+PLUGIN_EXPORT void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn)
+{
+	return (void *)(uintptr_t)insn->address;
+}
+
 static void run(struct qemu_plugin_tb *tb)
 {
 	if (!tb->counter)

@@ -99,7 +99,8 @@ impl Elf {
         self
     }
 
-    /// Adds a loadable segment of `size` bytes, linked at `address`, loaded at `physical`.
+    /// Adds a loadable segment of `size` bytes, linked at `address`, loaded at `physical`. In the file
+    /// it holds the section that begins at `address`, if there is one.
     pub fn segment(mut self, address: u64, physical: u64, size: u64) -> Self {
         self.segments.push((address, physical, size));
         self
@@ -210,13 +211,16 @@ impl Elf {
             writer.write_align_program_headers();
         }
         for &(address, physical, size) in &self.segments {
+            let held = sections.iter().find(|(.., section)| section.address == address);
+            let (offset, length) =
+                held.map_or((0, 0), |(_, _, offset, section)| (*offset as u64, section.size));
             writer.write_program_header(&ProgramHeader {
                 p_type: elf::PT_LOAD,
                 p_flags: elf::PF_R | elf::PF_X,
-                p_offset: 0,
+                p_offset: offset,
                 p_vaddr: address,
                 p_paddr: physical,
-                p_filesz: 0,
+                p_filesz: length.min(size),
                 p_memsz: size,
                 p_align: 0x1000,
             });

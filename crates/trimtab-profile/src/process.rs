@@ -94,6 +94,7 @@ mod tests {
     #[test]
     fn a_file_is_found_where_it_was_mapped() {
         let bytes = Elf::new()
+            .segment(0x1000, 0x1000, 0x100)
             .text(".text", 0x1000, 0x100)
             .function("first", 0x1000, 0x10)
             .function("second", 0x1010, 0x10)

@@ -157,24 +157,26 @@ fn what_the_examples_cannot_run_is_at_least_spelled_right() {
 
 #[test]
 fn links_between_pages_lead_somewhere() {
-    // This page comes with the verb that it describes.
-    let to_come = ["fit-kernel.md"];
-    for page in [
-        "README.md",
-        "fit-program.md",
-        "pages.md",
-        "order.md",
-        "compare.md",
-        "check.md",
-        "trace.md",
-        "trace-program.md",
-        "probe.md",
-        "own-kernel.md",
-    ] {
-        let text = fs::read_to_string(Path::new(DOCS).join(page)).unwrap();
+    let pages = fs::read_dir(DOCS).unwrap().map(|entry| entry.unwrap().file_name());
+    for page in pages.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".md")) {
+        let text = fs::read_to_string(Path::new(DOCS).join(&page)).unwrap();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let there = Path::new(DOCS).join(target).exists();
-            assert!(there || to_come.contains(&target), "{page}: {target}");
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { page.as_str() } else { file };
+            let path = Path::new(DOCS).join(file);
+            assert!(path.exists(), "{page}: {target}");
+            if !heading.is_empty() {
+                let text = fs::read_to_string(path).unwrap();
+                let found = text.lines().any(|line| anchor(line).as_deref() == Some(heading));
+                assert!(found, "{page}: {target}");
+            }
         }
     }
+}
+
+/// What links to a heading end in: its words in lower case, with hyphens between them.
+fn anchor(line: &str) -> Option<String> {
+    let heading = line.strip_prefix('#')?.trim_start_matches('#').trim();
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    Some(kept.collect::<String>().to_lowercase().replace(' ', "-"))
 }

@@ -1,6 +1,7 @@
 //! The user's own build, with wrapped tools, and what it linked.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
@@ -40,12 +41,17 @@ pub fn build(
 }
 
 /// The link that made the file at `path`: what was linked there, or to another name of the same
-/// file (cargo does so), or to a file of the same content, which the build then copied.
+/// file (cargo does so), or to a file of the same content, which the build then copied. None made a
+/// file that is not there.
 ///
 /// # Errors
 /// [`ProgramError::File`] where `path` cannot be read.
 pub fn link_of<'a>(links: &'a [Link], path: &Path) -> Result<Option<&'a Link>, ProgramError> {
-    let path = path.canonicalize().map_err(io("find", path))?;
+    let path = match path.canonicalize() {
+        Ok(path) => path,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io("find", path)(error)),
+    };
     let data = fs::metadata(&path).map_err(io("read", &path))?;
     let same = |link: &&Link| {
         link.output.canonicalize().is_ok_and(|output| output == path)

@@ -211,14 +211,14 @@ impl Object<'_> {
         })
     }
 
-    /// Share of the text, 0 to 1, in input sections that are named after a function. Libraries that
-    /// were linked in as archives do not count where there is anything else: they are often the
-    /// system's, compiled long ago.
+    /// Share of the text, 0 to 1, in input sections that are named after a function. The compiler's
+    /// start files do not count; nor, where there is anything else, do libraries that were linked in
+    /// as archives: they are often the system's, compiled long ago.
     pub fn separate(&self) -> f64 {
         let (mut separate, mut all) = ([0; 2], [0; 2]);
         for fragment in self.fragments.as_slice() {
             let Origin::InputSection { file, section } = &fragment.origin else { continue };
-            if fragment.functions().next().is_none() {
+            if fragment.functions().next().is_none() || is_start_file(file) {
                 continue;
             }
             let archived = usize::from(file.contains(".a:") || file.contains(".rlib:"));
@@ -233,7 +233,6 @@ impl Object<'_> {
                 separate[archived] += fragment.range.length();
             }
         }
-        // Start files alone are not what the user wrote.
         let which = usize::from(all[0] * 100 < all[1]);
         separate[which] as f64 / all[which].max(1) as f64
     }
@@ -257,6 +256,14 @@ impl Object<'_> {
         .hint("objects of an earlier build have no such sections: begin with a clean build")
         .into())
     }
+}
+
+/// Whether it is one of the objects that a compiler links into every program: `Scrt1.o`, `crti.o`,
+/// `crtbeginS.o` and the like.
+fn is_start_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let start = name.trim_start_matches(['S', 'g', 'r', 'M']);
+    start.starts_with("crt") && name.ends_with(".o")
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = "lld")]
     pub linker: Linker,
     /// How the order is found
-    #[arg(long, value_name = "NAME", default_value = "first-execution")]
+    #[arg(long, value_name = "NAME", default_value = "fault-curve")]
     pub algorithm: String,
     /// Starts of each side to measure, cold and warm; 0 for none
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1000))]
