@@ -168,13 +168,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let stage = progress.stage("trace boots, and link random orders");
     let clock = Instant::now();
     let (booted, shuffled_files) = std::thread::scope(|scope| -> Result<_> {
-        let shuffles = scope.spawn(|| {
-            let files = shuffle(&build, &before_kernel, options.seed)?;
-            if options.wall_boots > 0 {
-                bench.try_kvm(&before)?;
-            }
-            Ok::<_, anyhow::Error>(files)
-        });
+        let shuffles = scope.spawn(|| shuffle(&build, &before_kernel, options.seed));
         stage.parts(jobs.len() as u64);
         let booted = bench.boot_all(&jobs, |done| stage.at(done as u64));
         let shuffled = shuffles.join().map_err(|_| {
@@ -247,7 +241,16 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     stage.done(&format!("{} fragments in the order", order.listed().len()));
 
     let stage = progress.stage("link the kernel in this order");
-    let after = link(build, &text, &stage)?;
+    // Linking keeps one processor busy; the other finds out what timed boots can use.
+    let after = std::thread::scope(|scope| -> Result<Linked> {
+        let kvm = scope.spawn(|| match options.wall_boots {
+            0 => Ok(()),
+            _ => bench.try_kvm(&before),
+        });
+        let after = link(build, &text, &stage)?;
+        kvm.join().map_err(|_| Failure::new("trying KVM ended in a panic: please report it"))??;
+        Ok(after)
+    })?;
     seconds.relink = after.took;
     ended(stage, after.cached, "");
     let after_files = Files::open(&after.vmlinux, &after.map)?;
