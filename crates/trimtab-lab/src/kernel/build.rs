@@ -70,7 +70,7 @@ impl<'work> Build<'work> {
         toolchain: &Toolchain,
     ) -> Result<Self, KernelError> {
         let text = configuration.text();
-        let mut key = Key::new("kernel-build/1")
+        let mut key = Key::new("kernel-build/2")
             .after(&source.key)
             .field("arch", configuration.arch().name())
             .field("whole configuration", configuration.is_whole())
@@ -316,6 +316,9 @@ impl<'work> Build<'work> {
             .arg(format!("O={}", self.directory.display()))
             .arg(format!("ARCH={}", self.arch.name()))
             .args(self.toolchain.variables())
+            // Warnings about a distribution's kernel are its maintainers'. Finding them takes a sixth
+            // of the time that clang needs; the objects are the same without.
+            .arg("KCFLAGS=-w")
             .log(self.directory.join(log));
         // A make around trimtab must not talk to the kernel's, nor a person's settings change what
         // is built behind the cache's back.
