@@ -107,10 +107,12 @@ pub fn check(program: &Program<'_>, plan: &Plan) -> Result<Checked, Refusal> {
     // Of each name how many swappable and other pieces the plan has: static functions share names.
     let mut known: HashMap<&str, (usize, usize)> = HashMap::new();
     for unit in &plan.units {
-        let entry = known.entry(unit.name.as_str()).or_default();
-        match unit.class {
-            Class::Swappable => entry.0 += 1,
-            _ => entry.1 += 1,
+        for name in std::iter::once(&unit.name).chain(&unit.also) {
+            let entry = known.entry(name.as_str()).or_default();
+            match unit.class {
+                Class::Swappable => entry.0 += 1,
+                _ => entry.1 += 1,
+            }
         }
     }
     let swappable: Vec<_> = plan.units_of(Class::Swappable);

@@ -47,7 +47,9 @@ pub enum SwapError {
         from: String,
     },
     /// The symbol at which swapping is to begin is not known.
-    #[error("there is no function {name} in the kernel; give one with --from that runs once it is up")]
+    #[error(
+        "there is no function {name} in the kernel; give one with --from that runs once it is up"
+    )]
     NoSuchFunction {
         /// What was asked for.
         name: String,

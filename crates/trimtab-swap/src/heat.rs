@@ -1,7 +1,7 @@
 //! How often each block ran, and which are hot.
 
-use crate::code::Code;
 use crate::SwapError;
+use crate::code::Code;
 use trimtab_profile::Stream;
 use trimtab_program::{FunctionId, Range};
 
@@ -55,7 +55,8 @@ impl<'data> Run<'data> {
                 entries.iter().any(|entry| range.contains(*entry))
             })
             .collect();
-        let before = stream.executions().take_while(|block| !begins[*block as usize]).count() as u64;
+        let before =
+            stream.executions().take_while(|block| !begins[*block as usize]).count() as u64;
         Ok((Run { stream, before }, name.to_owned()))
     }
 

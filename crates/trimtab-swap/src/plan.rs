@@ -100,6 +100,9 @@ pub struct Shares {
 pub struct PlannedUnit {
     /// Symbol at its start.
     pub name: String,
+    /// Further functions in it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub also: Vec<String>,
     /// Its input section.
     pub section: String,
     /// The file that has the section, where a linker's map says it.
@@ -164,7 +167,8 @@ impl Bytes {
     /// Adds up the units, a cache of so many frames, and so many swappable pages.
     pub fn of(units: &Units, frames: usize, pages: u64) -> Self {
         let [core, base, swappable, init] =
-            [Class::Core, Class::Base, Class::Swappable, Class::Init].map(|class| units.bytes(class));
+            [Class::Core, Class::Base, Class::Swappable, Class::Init]
+                .map(|class| units.bytes(class));
         let cache = frames as u64 * PAGE_SIZE;
         // A page table has an entry for each page of 2 MiB.
         let tables = pages.div_ceil(PAGE_SIZE / 8) * PAGE_SIZE;
@@ -206,6 +210,7 @@ impl Plan {
             };
             PlannedUnit {
                 name: unit.name.clone(),
+                also: unit.functions.iter().skip(1).map(|id| code.name(*id).to_owned()).collect(),
                 section: unit.section.clone(),
                 file: unit.file.clone(),
                 part: unit.part,
@@ -310,7 +315,9 @@ fn line(unit: &PlannedUnit) -> Result<String, SwapError> {
         !name.is_empty() && name.chars().all(plain)
     };
     if !plain(&unit.section) {
-        return Err(trimtab_link::EmitError::Name { name: unit.section.clone(), linker: "kernel" }.into());
+        return Err(
+            trimtab_link::EmitError::Name { name: unit.section.clone(), linker: "kernel" }.into()
+        );
     }
     // Of one object, `vmlinux.o`, sections of the same name have become one.
     let file = unit.file.as_deref().filter(|file| plain(file) && !file.ends_with("vmlinux.o"));

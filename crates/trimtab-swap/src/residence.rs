@@ -10,11 +10,11 @@
 //!   not be traced, the thunks.
 //! - Blocks that the running kernel may patch are core, unless it is promised that it will not.
 
+use crate::SwapError;
 use crate::code::{Code, Reference};
 use crate::heat::Run;
 use crate::patched::{Patched, Sites};
 use crate::roots::{self, FAULT_HANDLER, Group, ROOTS};
-use crate::SwapError;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 use trimtab_link::kernel;

@@ -309,8 +309,8 @@ impl Builder<'_> {
         let jumps = blocks.iter().enumerate().filter(|(place, block)| {
             all[**block].falls_through && blocks.get(place + 1) != Some(&(**block + 1))
         });
-        let size = ranges.iter().map(|range| range.length()).sum::<u64>()
-            + jumps.count() as u64 * JUMP;
+        let size =
+            ranges.iter().map(|range| range.length()).sum::<u64>() + jumps.count() as u64 * JUMP;
         let own = fragment.name;
         let (section, file) = Self::named(fragment);
         let (name, section) = match part {

@@ -75,6 +75,10 @@ pub trait Packing {
     /// Packs. Every piece that is not resident is in exactly one group, and no group is longer than
     /// a page unless its first piece alone is.
     fn pack(&self, problem: &PageProblem<'_>) -> Pages;
+    /// Whether it packs differently for caches of other sizes.
+    fn depends_on_frames(&self) -> bool {
+        false
+    }
 }
 
 /// All packings, ours first, for a cache of so many page frames.

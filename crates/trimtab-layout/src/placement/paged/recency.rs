@@ -48,6 +48,10 @@ impl Packing for Recency {
         "what is missed together, then moves that save faults"
     }
 
+    fn depends_on_frames(&self) -> bool {
+        true
+    }
+
     fn pack(&self, problem: &PageProblem<'_>) -> Pages {
         let frames = self.frames.max(1);
         let replay = Replay::new(problem, frames, self.references);
