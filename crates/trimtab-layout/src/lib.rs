@@ -8,6 +8,7 @@
 //! - [`Placement`] gives each piece its address in an order, as a linker would.
 //! - [`pages`] counts the pages that a run then touches, and the least that it must; [`curve`]
 //!   says when. [`cost`] holds the models that judge an order.
+//! - [`paged`] packs pieces into pages that are loaded one by one.
 //! - [`ext_tsp`] orders the blocks within a function.
 
 mod algorithm;
@@ -52,7 +53,7 @@ pub use nearness::{CriticalWorkingSet, Nearness};
 pub use order::Order;
 pub use packed::Packed;
 pub use pettis_hansen::PettisHansen;
-pub use placement::Placement;
+pub use placement::{Placement, paged};
 pub use problem::{Piece, Problem, Span};
 pub use project::Projection;
 pub use shuffled::Shuffled;

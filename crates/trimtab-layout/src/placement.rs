@@ -1,3 +1,7 @@
+//! Where pieces come to lie: one behind the other, or packed into pages.
+
+pub mod paged;
+
 use crate::{Order, Piece, Problem};
 use trimtab_program::Range;
 

@@ -19,6 +19,7 @@ mod link_map;
 pub mod objects;
 mod program;
 mod ranges;
+pub mod references;
 
 pub use blocks::{Block, BlockMap, BlockMapError};
 pub use error::ReadError;

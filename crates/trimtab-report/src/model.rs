@@ -3,6 +3,9 @@
 //! The names of fields are the keys of the JSON and are stable: keys are added, never renamed.
 //! Numbers that follow from others are methods, so that they cannot contradict them.
 
+/// Bytes of a page.
+pub(crate) const PAGE: u32 = 4096;
+
 mod check;
 mod common;
 mod compare;
@@ -11,6 +14,7 @@ mod fit_kernel;
 mod fit_program;
 mod pages;
 mod probe_bench;
+mod swap_sweep;
 
 pub use check::{Boundary, CheckCounts, CheckReport, CheckSchema, OrderNames};
 pub use common::{
@@ -28,3 +32,6 @@ pub use fit_program::{
 };
 pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};
 pub use probe_bench::{BenchProgram, BenchTool, ProbeBench, ProbeBenchSchema};
+pub use swap_sweep::{
+    Latency, SwapSweep, SwapSweepSchema, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace,
+};

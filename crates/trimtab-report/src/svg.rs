@@ -5,3 +5,4 @@
 
 pub mod curve;
 pub mod page_map;
+pub mod steps;

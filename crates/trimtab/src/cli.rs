@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::verbs::{check, compare, doctor, fit, order, pages, probe, report, trace, wrapped};
+use crate::verbs::{
+    check, compare, doctor, fit, order, pages, probe, report, swap, trace, wrapped,
+};
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
 /// go, builds it that way, and proves the effect by running it again.
@@ -48,6 +50,12 @@ pub enum Verb {
         #[command(subcommand)]
         what: probe::What,
     },
+    /// Keep only that code of a kernel in memory which is needed
+    Swap {
+        /// What to do.
+        #[command(subcommand)]
+        what: swap::What,
+    },
     /// Show an experiment again
     Report(report::Options),
     /// Link in the place of a linker
@@ -84,6 +92,7 @@ impl Verb {
             Self::Compare(options) => compare::run(&options),
             Self::Check(options) => check::run(&options),
             Self::Probe { what } => what.run(),
+            Self::Swap { what } => what.run(),
             Self::Report(options) => report::run(&options),
             Self::WrappedLink(_) | Self::WrappedRun(_) => Ok(()),
         }

@@ -10,6 +10,7 @@ pub mod interrupt;
 pub mod output;
 pub mod probe;
 pub mod progress;
+pub mod swap;
 pub mod verbs;
 
 use std::process::ExitCode;

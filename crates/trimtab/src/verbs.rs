@@ -8,5 +8,6 @@ pub mod order;
 pub mod pages;
 pub mod probe;
 pub mod report;
+pub mod swap;
 pub mod trace;
 pub mod wrapped;

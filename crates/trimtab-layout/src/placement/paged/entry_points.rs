@@ -1,0 +1,350 @@
+//! The paper's placement by entry points.
+
+use super::fill::defragment;
+use super::{Packing, PageProblem, Pages, Room};
+use rustc_hash::FxHashMap;
+
+/// From each entry point as few pages as possible can be reached, without any profile: in each step
+/// the entry points are looked at from which most pages can be reached, and the two pages are merged
+/// that most of them have in common.
+///
+/// Source: D. Chanet, J. Cabezas, E. Morancho, N. Navarro, K. De Bosschere, "Linux Kernel Compaction
+/// through Cold Code Swapping", Transactions on HiPEAC II, section 3.2, "The per-entry point
+/// minimization algorithm" and "Reducing fragmentation". Two pages are only merged if they have an
+/// entry point in common. Of equal pairs, one is taken whose pages can be reached from the very same
+/// entry points: no other pair is ever better than such a one, so that all of them are merged first,
+/// at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EntryPoints;
+
+impl Packing for EntryPoints {
+    fn name(&self) -> &'static str {
+        "entry-points"
+    }
+
+    fn description(&self) -> &'static str {
+        "fewest pages from each entry point, no profile (Chanet et al. 3.2)"
+    }
+
+    fn pack(&self, problem: &PageProblem<'_>) -> Pages {
+        let (pages, unreached) = Merging::new(problem).run();
+        defragment(problem, pages.into_iter().chain(unreached).collect())
+    }
+}
+
+/// A set of entry points, a bit for each.
+type Set = Vec<u64>;
+
+fn both(a: &Set, b: &Set) -> u32 {
+    a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
+}
+
+fn all_three(a: &Set, b: &Set, c: &Set) -> u32 {
+    a.iter().zip(b).zip(c).map(|((a, b), c)| (a & b & c).count_ones()).sum()
+}
+
+fn members(set: &Set) -> impl Iterator<Item = usize> + '_ {
+    set.iter().enumerate().flat_map(|(word, bits)| {
+        (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+    })
+}
+
+/// Code that is on one page so far, and from where it can be reached.
+#[derive(Debug)]
+struct Page {
+    room: Room,
+    pieces: Vec<u32>,
+    entries: Set,
+}
+
+struct Merging {
+    page: u64,
+    pages: Vec<Page>,
+    unreached: Vec<Vec<u32>>,
+    /// How many pages can be reached from each entry point.
+    reach: Vec<u32>,
+}
+
+impl Merging {
+    fn new(problem: &PageProblem<'_>) -> Self {
+        let rooms = problem.rooms();
+        let (sets, entries) = reaching(problem);
+        // All that is reached from the same entry points is merged first.
+        let mut same: FxHashMap<Set, Vec<u32>> = FxHashMap::default();
+        let mut unreached = Vec::new();
+        for (piece, set) in sets {
+            match set.iter().any(|word| *word != 0) {
+                true => same.entry(set).or_default().push(piece),
+                false => unreached.push(vec![piece]),
+            }
+        }
+        let mut same: Vec<(Set, Vec<u32>)> = same.into_iter().collect();
+        same.sort_by_key(|(_, pieces)| pieces.iter().min().copied());
+        let mut merging =
+            Merging { page: problem.page, pages: Vec::new(), unreached, reach: vec![0; entries] };
+        for (entries, pieces) in same {
+            // First fit, in the order of the original program: any two that fit will do.
+            let first = merging.pages.len();
+            for piece in pieces {
+                let room = rooms[piece as usize];
+                let open = merging.pages[first..]
+                    .iter_mut()
+                    .find_map(|page| Some((page.room.with(room, problem.page)?, page)));
+                match open {
+                    Some((room, page)) => {
+                        page.room = room;
+                        page.pieces.push(piece);
+                    }
+                    None => {
+                        members(&entries).for_each(|entry| merging.reach[entry] += 1);
+                        let pieces = vec![piece];
+                        merging.pages.push(Page { room, pieces, entries: entries.clone() });
+                    }
+                }
+            }
+        }
+        merging
+    }
+
+    fn run(mut self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
+        // Pages that still have room, by the number of entry points they are reached from.
+        let mut done: Vec<Vec<u32>> = Vec::new();
+        while let Some((a, b)) = self.best_pair(&mut done) {
+            let (a, b) = (a.min(b), a.max(b));
+            let other = self.pages.swap_remove(b);
+            let page = &mut self.pages[a];
+            for (word, (one, two)) in page.entries.iter_mut().zip(&other.entries).enumerate() {
+                for bit in (0..64).filter(|bit| (*one & *two) >> bit & 1 == 1) {
+                    self.reach[word * 64 + bit] -= 1;
+                }
+                *one |= two;
+            }
+            page.room.bytes += other.room.bytes;
+            page.room.long |= other.room.long;
+            page.pieces.extend(other.pieces);
+        }
+        done.extend(self.pages.into_iter().map(|page| page.pieces));
+        done.sort();
+        (done, self.unreached)
+    }
+
+    /// The pages to be merged next; those that no other page fits with are put aside.
+    fn best_pair(&mut self, done: &mut Vec<Vec<u32>>) -> Option<(usize, usize)> {
+        self.pages.sort_by_key(|page| (page.room.bytes, page.pieces[0]));
+        while let (Some(last), Some(first)) = (self.pages.last(), self.pages.first()) {
+            if self.pages.len() > 1 && last.room.bytes + first.room.bytes <= self.page {
+                break;
+            }
+            // It still counts for those from where it can be reached.
+            done.extend(self.pages.pop().map(|page| page.pieces));
+        }
+        let most = self.reach.iter().max().copied().unwrap_or(0);
+        let mut worst: Set = vec![0; self.reach.len().div_ceil(64)];
+        for (entry, _) in self.reach.iter().enumerate().filter(|(_, reach)| **reach == most) {
+            worst[entry / 64] |= 1 << (entry % 64);
+        }
+        // What is common to two pages is no more than what each has: the most promising first.
+        let mut order: Vec<(u32, u32, usize)> = self
+            .pages
+            .iter()
+            .enumerate()
+            .map(|(index, page)| {
+                let all = page.entries.iter().map(|word| word.count_ones()).sum();
+                (both(&page.entries, &worst), all, index)
+            })
+            .collect();
+        order.sort_unstable_by_key(|(hit, all, index)| (std::cmp::Reverse((*hit, *all)), *index));
+        let mut best: Option<((u32, u32), usize, usize)> = None;
+        for (place, (hit, all, a)) in order.iter().enumerate() {
+            let found = best.map_or((0, 0), |best| best.0);
+            if (*hit, *all) <= found {
+                break;
+            }
+            for (other_hit, other_all, b) in &order[place + 1..] {
+                let found = best.map_or((0, 0), |best| best.0);
+                if (*other_hit, *other_all) <= found {
+                    break;
+                }
+                let (one, two) = (&self.pages[*a], &self.pages[*b]);
+                if one.room.with(two.room, self.page).is_none() {
+                    continue;
+                }
+                let common = both(&one.entries, &two.entries);
+                let score = (all_three(&one.entries, &two.entries, &worst), common);
+                if common > 0 && score > found {
+                    best = Some((score, *a, *b));
+                }
+            }
+        }
+        best.map(|(_, a, b)| (a, b))
+    }
+}
+
+/// For each piece that is placed the entry points from which it can be reached without passing
+/// through resident code, and how many entry points there are.
+fn reaching(problem: &PageProblem<'_>) -> (Vec<(u32, Set)>, usize) {
+    let count = problem.pieces.len();
+    let placed = |piece: u32| problem.pieces.get(piece as usize).is_some_and(|p| !p.resident);
+    let mut next: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut entry: Vec<bool> = problem.pieces.iter().map(|piece| piece.entry).collect();
+    for edge in problem.edges.iter().filter(|edge| placed(edge.to) && edge.from != edge.to) {
+        match placed(edge.from) {
+            true => next[edge.from as usize].push(edge.to),
+            false => entry[edge.to as usize] = true,
+        }
+    }
+    for list in &mut next {
+        list.sort_unstable();
+        list.dedup();
+    }
+    let order = components(&next);
+    let mut number = vec![usize::MAX; count];
+    let mut entries = 0;
+    for piece in (0..count).filter(|piece| entry[*piece] && placed(*piece as u32)) {
+        number[piece] = entries;
+        entries += 1;
+    }
+    let words = entries.div_ceil(64);
+    let mut sets: Vec<Set> = vec![Vec::new(); count];
+    // Callers come before what they call; the pieces of one component are reached alike.
+    for component in order {
+        let mut set = vec![0u64; words];
+        for piece in &component {
+            let at = number[*piece as usize];
+            if at != usize::MAX {
+                set[at / 64] |= 1 << (at % 64);
+            }
+            let from = std::mem::take(&mut sets[*piece as usize]);
+            set.iter_mut().zip(&from).for_each(|(all, more)| *all |= more);
+        }
+        for piece in &component {
+            for to in &next[*piece as usize] {
+                let target = &mut sets[*to as usize];
+                target.resize(words, 0);
+                target.iter_mut().zip(&set).for_each(|(all, more)| *all |= more);
+            }
+        }
+        for piece in component {
+            sets[piece as usize] = set.clone();
+        }
+    }
+    let all = sets.into_iter().enumerate().filter(|(piece, _)| placed(*piece as u32));
+    (all.map(|(piece, set)| (piece as u32, set)).collect(), entries)
+}
+
+/// The strongly connected components, callers before what they call.
+///
+/// Source: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM Journal on Computing
+/// 1(2), 1972; without recursion.
+fn components(next: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    const UNSEEN: u32 = u32::MAX;
+    let mut index = vec![UNSEEN; next.len()];
+    let mut low = vec![0u32; next.len()];
+    let mut open = vec![false; next.len()];
+    let (mut stack, mut found, mut time) = (Vec::new(), Vec::new(), 0);
+    for root in 0..next.len() as u32 {
+        if index[root as usize] != UNSEEN {
+            continue;
+        }
+        let mut path = vec![(root, 0usize)];
+        while let Some((node, place)) = path.pop() {
+            let at = node as usize;
+            if place == 0 {
+                (index[at], low[at]) = (time, time);
+                time += 1;
+                stack.push(node);
+                open[at] = true;
+            } else {
+                let child = next[at][place - 1] as usize;
+                low[at] = low[at].min(low[child]);
+            }
+            let rest = next[at].iter().enumerate().skip(place);
+            let mut unseen = None;
+            for (place, child) in rest {
+                match index[*child as usize] {
+                    UNSEEN => {
+                        unseen = Some((place, *child));
+                        break;
+                    }
+                    seen if open[*child as usize] => low[at] = low[at].min(seen),
+                    _ => {}
+                }
+            }
+            if let Some((place, child)) = unseen {
+                path.push((node, place + 1));
+                path.push((child, 0));
+                continue;
+            }
+            if low[at] == index[at] {
+                let mut component = Vec::new();
+                while let Some(member) = stack.pop() {
+                    open[member as usize] = false;
+                    component.push(member);
+                    if member == node {
+                        break;
+                    }
+                }
+                component.sort_unstable();
+                found.push(component);
+            }
+        }
+    }
+    // Tarjan's finds what is called first.
+    found.reverse();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PagedPiece;
+    use super::*;
+    use crate::flow::Edge;
+
+    fn pieces(sizes: &[u64]) -> Vec<PagedPiece> {
+        let piece = |(at, size): (usize, &u64)| PagedPiece {
+            size: *size,
+            alignment: 1,
+            position: at as u64 * 100_000,
+            resident: *size == 0,
+            entry: false,
+        };
+        sizes.iter().enumerate().map(piece).collect()
+    }
+
+    fn pack(pieces: &[PagedPiece], edges: &[(u32, u32)]) -> Vec<Vec<u32>> {
+        let edges: Vec<Edge> =
+            edges.iter().map(|(from, to)| Edge { from: *from, to: *to, count: 0 }).collect();
+        let problem = PageProblem { pieces, edges: &edges, references: &[], page: 100 };
+        EntryPoints.pack(&problem).groups
+    }
+
+    #[test]
+    fn what_one_entry_point_reaches_shares_a_page() {
+        // 0 is resident and enters 1 and 2; 1 leads to 3, 2 leads to 4.
+        let pieces = pieces(&[0, 50, 50, 50, 50]);
+        let groups = pack(&pieces, &[(0, 1), (0, 2), (1, 3), (2, 4)]);
+        assert_eq!(groups, [[1, 3], [2, 4]]);
+    }
+
+    #[test]
+    fn the_entry_point_that_reaches_most_comes_first() {
+        // From 1 the pages of 3, 4 and 5 are reached, from 2 only that of 3.
+        let pieces = pieces(&[0, 40, 40, 40, 100, 100]);
+        let groups = pack(&pieces, &[(0, 1), (0, 2), (1, 3), (1, 4), (1, 5), (2, 3)]);
+        assert!(groups.contains(&vec![1, 3]), "{groups:?}");
+    }
+
+    #[test]
+    fn resident_code_is_not_passed_through() {
+        let problem = pieces(&[0, 10, 0, 10]);
+        let edges = [(0, 1), (1, 2), (2, 3)].map(|(from, to)| Edge { from, to, count: 0 });
+        let problem = PageProblem { pieces: &problem, edges: &edges, references: &[], page: 100 };
+        assert_eq!(reaching(&problem), (vec![(1, vec![1]), (3, vec![2])], 2));
+    }
+
+    #[test]
+    fn a_cycle_is_reached_as_one() {
+        let next = [vec![1], vec![2], vec![0, 3], vec![]];
+        assert_eq!(components(&next), [vec![0, 1, 2], vec![3]]);
+    }
+}

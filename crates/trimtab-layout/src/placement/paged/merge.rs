@@ -1,0 +1,243 @@
+//! A graph of pieces that are merged into pages, the heaviest edge first.
+
+use super::{PageProblem, Room};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Up to this many edges of one weight are simply looked at again after each merge.
+const FEW: usize = 64;
+
+/// A set of pieces that are to share a page.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Node {
+    pub room: Room,
+    pub pieces: Vec<u32>,
+    /// Where its pieces lay in the original program, ascending; resident ones do not count.
+    positions: Vec<u64>,
+    /// Neighbours with the weight of the edge to them.
+    pub edges: FxHashMap<u32, u64>,
+}
+
+/// Nodes with undirected, weighted edges.
+#[derive(Debug, Clone)]
+pub(super) struct Graph {
+    /// `None` where the node has become part of another.
+    pub nodes: Vec<Option<Node>>,
+    pub page: u64,
+}
+
+/// What decides between edges of the same weight, more is better: the common weight, then how close
+/// the code lay in the original program, then the first.
+type Rank = (u64, Reverse<u64>, Reverse<(u32, u32)>);
+
+impl Graph {
+    /// One node for each piece. Edges from a piece to itself are left out.
+    pub fn new(
+        problem: &PageProblem<'_>,
+        edges: impl IntoIterator<Item = (u32, u32, u64)>,
+    ) -> Self {
+        let rooms = problem.rooms();
+        let node = |(piece, room): (usize, &Room)| {
+            let resident = problem.pieces[piece].resident;
+            Some(Node {
+                room: *room,
+                pieces: if resident { Vec::new() } else { vec![piece as u32] },
+                positions: if resident { Vec::new() } else { vec![problem.pieces[piece].position] },
+                edges: FxHashMap::default(),
+            })
+        };
+        let mut graph =
+            Graph { nodes: rooms.iter().enumerate().map(node).collect(), page: problem.page };
+        for (a, b, weight) in edges {
+            if a != b {
+                graph.add(a, b, weight);
+                graph.add(b, a, weight);
+            }
+        }
+        graph
+    }
+
+    fn add(&mut self, from: u32, to: u32, weight: u64) {
+        if let Some(Some(node)) = self.nodes.get_mut(from as usize) {
+            let sum = node.edges.entry(to).or_default();
+            *sum = sum.saturating_add(weight);
+        }
+    }
+
+    pub fn node(&self, index: u32) -> Option<&Node> {
+        self.nodes.get(index as usize)?.as_ref()
+    }
+
+    pub fn fits(&self, a: u32, b: u32) -> bool {
+        let rooms = self.node(a).zip(self.node(b)).map(|(a, b)| (a.room, b.room));
+        rooms.is_some_and(|(a, b)| a.with(b, self.page).is_some())
+    }
+
+    /// Makes two nodes one; the one with more edges goes on. Gives it; `None` where they are not
+    /// two, or do not fit.
+    pub fn merge(&mut self, a: u32, b: u32) -> Option<u32> {
+        if a == b {
+            return None;
+        }
+        let (one, other) = (self.node(a)?, self.node(b)?);
+        let room = one.room.with(other.room, self.page)?;
+        let (into, from) = if one.edges.len() >= other.edges.len() { (a, b) } else { (b, a) };
+        let gone = self.nodes[from as usize].take()?;
+        for (&neighbour, &weight) in &gone.edges {
+            if let Some(Some(node)) = self.nodes.get_mut(neighbour as usize) {
+                node.edges.remove(&from);
+            }
+            if neighbour != into {
+                self.add(into, neighbour, weight);
+                self.add(neighbour, into, weight);
+            }
+        }
+        let node = self.nodes[into as usize].as_mut()?;
+        node.edges.remove(&from);
+        node.room = room;
+        node.pieces.extend(gone.pieces);
+        node.positions.extend(gone.positions);
+        node.positions.sort_unstable();
+        Some(into)
+    }
+
+    /// The groups of pieces that there are now.
+    pub fn groups(self) -> Vec<Vec<u32>> {
+        self.nodes.into_iter().flatten().map(|node| node.pieces).collect()
+    }
+
+    /// The sum of the weights that lead from both ends of an edge to the nodes that would still fit
+    /// on one page with both.
+    fn common_weight(&self, a: u32, b: u32) -> u64 {
+        let Some((one, other)) = self.node(a).zip(self.node(b)) else { return 0 };
+        let Some(both) = one.room.with(other.room, self.page) else { return 0 };
+        let (few, many) =
+            if one.edges.len() <= other.edges.len() { (one, other) } else { (other, one) };
+        let common = few.edges.iter().filter_map(|(third, weight)| {
+            let more = many.edges.get(third)?;
+            both.with(self.node(*third)?.room, self.page)?;
+            Some(weight.saturating_add(*more))
+        });
+        common.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes between the closest pieces of two nodes in the original program.
+    fn distance(&self, a: u32, b: u32) -> u64 {
+        let positions = |index| self.node(index).map_or(&[][..], |node| node.positions.as_slice());
+        let (mut one, mut other) = (positions(a), positions(b));
+        let mut closest = u64::MAX;
+        while let (Some((x, more_x)), Some((y, more_y))) = (one.split_first(), other.split_first())
+        {
+            closest = closest.min(x.abs_diff(*y));
+            if x <= y { one = more_x } else { other = more_y }
+        }
+        closest
+    }
+
+    fn rank(&self, (a, b): (u32, u32)) -> Rank {
+        (self.common_weight(a, b), Reverse(self.distance(a, b)), Reverse((a, b)))
+    }
+}
+
+/// Edges by weight, the best of each weight first.
+type Open = BTreeMap<u64, BinaryHeap<(Rank, (u32, u32))>>;
+
+/// Merges along the heaviest edge whose ends fit on a page together, until there is none; of equal
+/// ones as [`Rank`] says. `ranked` false leaves common weights out.
+///
+/// Ranks are computed only once their weight is the heaviest, as only then they matter. From then
+/// on a rank that may have risen is computed again at once, and one that may have fallen when it
+/// comes first.
+pub(super) fn merge_heaviest(graph: &mut Graph, ranked: bool) {
+    let mut waiting: BinaryHeap<(u64, Reverse<(u32, u32)>)> = BinaryHeap::new();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let index = index as u32;
+        let Some(node) = node else { continue };
+        let up = node.edges.iter().filter(|(other, _)| **other > index);
+        waiting.extend(up.map(|(other, weight)| (*weight, Reverse((index, *other)))));
+    }
+    if !ranked {
+        while let Some((weight, Reverse((a, b)))) = waiting.pop() {
+            if is_current(graph, weight, (a, b))
+                && let Some(merged) = graph.merge(a, b)
+            {
+                waiting.extend(edges_of(graph, merged));
+            }
+        }
+        return;
+    }
+    let mut open: Open = BTreeMap::new();
+    loop {
+        let opened = open.last_key_value().map_or(0, |(weight, _)| *weight);
+        if let Some((top, _)) = waiting.peek().copied().filter(|(top, _)| *top >= opened) {
+            while let Some((_, Reverse(edge))) =
+                waiting.peek().copied().filter(|(weight, _)| *weight == top)
+            {
+                waiting.pop();
+                if is_current(graph, top, edge) && graph.fits(edge.0, edge.1) {
+                    open.entry(top).or_default().push((graph.rank(edge), edge));
+                }
+            }
+            continue;
+        }
+        let Some(mut group) = open.last_entry() else { break };
+        let weight = *group.key();
+        let Some((rank, edge)) = group.get_mut().pop() else {
+            group.remove();
+            continue;
+        };
+        if !is_current(graph, weight, edge) || !graph.fits(edge.0, edge.1) {
+            continue;
+        }
+        let now = graph.rank(edge);
+        if now < rank {
+            group.get_mut().push((now, edge));
+            continue;
+        }
+        if let Some(merged) = graph.merge(edge.0, edge.1) {
+            waiting.extend(edges_of(graph, merged));
+            rank_again(graph, merged, &mut open);
+        }
+    }
+}
+
+/// Whether an edge still is what it was when it was noted.
+fn is_current(graph: &Graph, weight: u64, (a, b): (u32, u32)) -> bool {
+    graph.node(a).and_then(|node| node.edges.get(&b)) == Some(&weight) && graph.node(b).is_some()
+}
+
+fn edges_of(graph: &Graph, index: u32) -> Vec<(u64, Reverse<(u32, u32)>)> {
+    let Some(node) = graph.node(index) else { return Vec::new() };
+    let edge = |other: u32| Reverse((index.min(other), index.max(other)));
+    node.edges.iter().map(|(other, weight)| (*weight, edge(*other))).collect()
+}
+
+/// Ranks again the edges of which `merged` is a common neighbour.
+fn rank_again(graph: &Graph, merged: u32, open: &mut Open) {
+    let entries: usize = open.values().map(BinaryHeap::len).sum();
+    if entries <= FEW {
+        for (weight, group) in open.iter_mut() {
+            let edges: FxHashSet<(u32, u32)> = group.drain().map(|(_, edge)| edge).collect();
+            let current = edges.into_iter().filter(|edge| is_current(graph, *weight, *edge));
+            group.extend(current.map(|edge| (graph.rank(edge), edge)));
+        }
+        open.retain(|_, group| !group.is_empty());
+        return;
+    }
+    let Some(node) = graph.node(merged) else { return };
+    // A node that is full adds to no common weight.
+    if node.room.bytes.saturating_add(2) > graph.page {
+        return;
+    }
+    for &a in node.edges.keys() {
+        let Some(neighbour) = graph.node(a) else { continue };
+        for (&b, weight) in neighbour.edges.iter().filter(|(b, _)| **b > a) {
+            if node.edges.contains_key(&b)
+                && let Some(group) = open.get_mut(weight)
+            {
+                group.push((graph.rank((a, b)), (a, b)));
+            }
+        }
+    }
+}

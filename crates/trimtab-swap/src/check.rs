@@ -1,0 +1,172 @@
+//! Whether a kernel that was linked by a plan can be swapped as it says: no code that must stay lies
+//! between the bounds of the swappable code.
+
+use crate::plan::Plan;
+use crate::units::Class;
+use std::collections::HashMap;
+use thiserror::Error;
+use trimtab_program::{PAGE_SIZE, Program, Range};
+
+/// Symbol before the first swappable page.
+pub const START: &str = "__coldswap_start";
+/// Symbol behind the last one.
+pub const END: &str = "__coldswap_end";
+
+/// The least share of a plan's swappable code that a kernel must have under its name.
+const LEAST_FOUND: f64 = 0.9;
+
+/// Names that a message gives.
+const NAMED: usize = 10;
+
+/// Why the linked kernel must not be booted.
+#[derive(Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The bounds are missing.
+    #[error(
+        "the kernel has no symbol {symbol}, expected one on either side of its swappable code; was \
+         it built with cold code swapping and the plan's lists?"
+    )]
+    NoBounds {
+        /// The symbol.
+        symbol: &'static str,
+    },
+    /// The bounds do not bound pages.
+    #[error(
+        "the swappable code lies from {start:#x} to {end:#x}, expected whole pages of {PAGE_SIZE} \
+         bytes; the linker script has to align both"
+    )]
+    Bounds {
+        /// The first address.
+        start: u64,
+        /// That behind the last one.
+        end: u64,
+    },
+    /// The plan of another kernel.
+    #[error(
+        "the plan {id} is of another build: {found:.1} % of its swappable code is in this kernel, \
+         expected at least 90 %; plan this build again"
+    )]
+    OtherBuild {
+        /// The plan's id.
+        id: String,
+        /// Share found, in percent.
+        found: f64,
+    },
+    /// Code that must stay is to be swapped.
+    #[error(
+        "{count} functions between {START} and {END} must not be swapped out: {names}; the kernel \
+         would hang in its first fault in one of them. Link again with the plan's own lists"
+    )]
+    Resident {
+        /// How many.
+        count: usize,
+        /// The first of them.
+        names: String,
+    },
+    /// Code of which the plan knows nothing is to be swapped.
+    #[error(
+        "{count} functions between {START} and {END} are not in the plan: {names}; nobody knows \
+         whether they may be swapped out. Plan this build again"
+    )]
+    Unknown {
+        /// How many.
+        count: usize,
+        /// The first of them.
+        names: String,
+    },
+}
+
+/// What a check found in a kernel that can be swapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// Where the swappable code lies.
+    pub range: Range,
+    /// Functions in it.
+    pub functions: u64,
+    /// Swappable pieces of the plan that lie there.
+    pub swappable: u64,
+    /// Swappable pieces of the plan that lie elsewhere and so stay in memory.
+    pub outside: u64,
+    /// Pages of the plan of which all pieces share a page.
+    pub pages_kept: u64,
+    /// Pages of the plan.
+    pub pages: u64,
+}
+
+/// Holds a linked kernel against the plan that it was linked by.
+///
+/// # Errors
+/// [`Refusal`].
+pub fn check(program: &Program<'_>, plan: &Plan) -> Result<Checked, Refusal> {
+    let symbol = |symbol| program.address_of(symbol).ok_or(Refusal::NoBounds { symbol });
+    let range = Range { start: symbol(START)?, end: symbol(END)? };
+    if range.is_empty() || range.start % PAGE_SIZE != 0 || range.end % PAGE_SIZE != 0 {
+        return Err(Refusal::Bounds { start: range.start, end: range.end });
+    }
+    // Of each name how many swappable and other pieces the plan has: static functions share names.
+    let mut known: HashMap<&str, (usize, usize)> = HashMap::new();
+    for unit in &plan.units {
+        for name in std::iter::once(&unit.name).chain(&unit.also) {
+            let entry = known.entry(name.as_str()).or_default();
+            match unit.class {
+                Class::Swappable => entry.0 += 1,
+                _ => entry.1 += 1,
+            }
+        }
+    }
+    let swappable: Vec<_> = plan.units_of(Class::Swappable);
+    let found = swappable.iter().filter(|unit| !program.lookup(&unit.name).is_empty()).count();
+    if (found as f64) < swappable.len() as f64 * LEAST_FOUND {
+        let found = found as f64 / swappable.len().max(1) as f64 * 100.0;
+        return Err(Refusal::OtherBuild { id: plan.id.clone(), found });
+    }
+    let mut inside: HashMap<&str, usize> = HashMap::new();
+    let (mut resident, mut unknown) = (Vec::new(), Vec::new());
+    let mut functions = 0;
+    for id in program.functions_in(range) {
+        let name = program.function(id).name;
+        functions += 1;
+        let count = inside.entry(name).or_default();
+        *count += 1;
+        match known.get(name) {
+            None => unknown.push(name),
+            Some((swappable, _)) if *count > *swappable => resident.push(name),
+            Some(_) => {}
+        }
+    }
+    if !resident.is_empty() {
+        return Err(Refusal::Resident { count: resident.len(), names: some(&resident) });
+    }
+    if !unknown.is_empty() {
+        return Err(Refusal::Unknown { count: unknown.len(), names: some(&unknown) });
+    }
+    let (mut kept, mut pages) = (0, 0);
+    for group in swappable.chunk_by(|a, b| a.page == b.page) {
+        pages += 1;
+        let mut page = None;
+        // Of several functions of one name nobody knows which is which.
+        let same = group.iter().filter(|unit| program.lookup(&unit.name).len() == 1).all(|unit| {
+            let address = program.address_of(&unit.name).unwrap_or(0);
+            *page.get_or_insert(address / PAGE_SIZE) == address / PAGE_SIZE
+        });
+        kept += u64::from(same);
+    }
+    let here = swappable.iter().filter(|unit| inside.contains_key(unit.name.as_str())).count();
+    Ok(Checked {
+        range,
+        functions,
+        swappable: here as u64,
+        outside: (swappable.len() - here) as u64,
+        pages_kept: kept,
+        pages,
+    })
+}
+
+fn some(names: &[&str]) -> String {
+    let mut text = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > NAMED {
+        text.push_str(&format!(" and {} more", names.len() - NAMED));
+    }
+    text
+}

@@ -1,0 +1,177 @@
+//! All code of a kernel: its basic blocks, and what they refer to.
+
+use crate::SwapError;
+use trimtab_program::references::{self, Target};
+use trimtab_program::{BlockMap, FunctionId, Machine, Program, Range, decode};
+
+/// A basic block of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Where it lies. Padding is not part of it.
+    pub range: Range,
+    /// The function that holds it.
+    pub function: FunctionId,
+    /// The number by which the compiler knows it, where it wrote its blocks down.
+    pub id: Option<u32>,
+    /// Instructions in it.
+    pub instructions: u32,
+    /// Whether control can run on from its end into the next block in memory.
+    pub falls_through: bool,
+}
+
+/// Something that a block refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// Index of the block.
+    pub block: u32,
+    /// What it refers to.
+    pub target: Target,
+}
+
+/// All code of a kernel.
+#[derive(Debug, Clone)]
+pub struct Code<'a> {
+    program: &'a Program<'a>,
+    /// By ascending address; they do not overlap.
+    blocks: Vec<Block>,
+    /// Of each function its first block, and one more at the end.
+    first: Vec<u32>,
+    /// By ascending block.
+    references: Vec<Reference>,
+}
+
+impl<'a> Code<'a> {
+    /// Decodes all functions of a kernel. Blocks are those of `map`, where the compiler wrote them
+    /// down, and otherwise found by decoding. Takes time in proportion to the kernel's code.
+    ///
+    /// # Errors
+    /// [`SwapError::Machine`] for another machine than x86-64.
+    pub fn read(program: &'a Program<'a>, map: Option<&BlockMap>) -> Result<Self, SwapError> {
+        if program.machine() != Machine::X86_64 {
+            return Err(SwapError::Machine { found: program.machine().name() });
+        }
+        let mapped = mapped(map);
+        let mut code = Code {
+            program,
+            blocks: Vec::new(),
+            first: Vec::with_capacity(program.functions().len() + 1),
+            references: Vec::new(),
+        };
+        for function in program.function_ids() {
+            code.first.push(code.blocks.len() as u32);
+            let range = program.function(function).range;
+            let from = mapped.partition_point(|(block, ..)| block.start < range.start);
+            let own = mapped[from..].iter().take_while(|(block, ..)| block.start < range.end);
+            let mut end = range.start;
+            let mut found = false;
+            for (block, id, falls_through) in own {
+                found = true;
+                let block = Range { start: block.start.max(end), end: block.end.min(range.end) };
+                if !block.is_empty() {
+                    code.add(block, function, Some(*id), *falls_through);
+                    end = block.end;
+                }
+            }
+            if !found {
+                for block in decode::blocks(program, function) {
+                    code.add(block, function, None, true);
+                }
+            }
+        }
+        code.first.push(code.blocks.len() as u32);
+        Ok(code)
+    }
+
+    fn add(&mut self, range: Range, function: FunctionId, id: Option<u32>, falls_through: bool) {
+        let block = self.blocks.len() as u32;
+        let mut instructions = 0;
+        let mut last = None;
+        for found in references::instructions(self.program, range) {
+            instructions += 1;
+            last = found.transfer;
+            let all = found.transfer.into_iter();
+            let all = all.chain(found.addresses.into_iter().flatten().map(Target::Address));
+            self.references.extend(all.map(|target| Reference { block, target }));
+        }
+        // Decoding does not say it; a jump on a condition does fall through.
+        let falls_through = match (id, last) {
+            (Some(_), _) => falls_through,
+            (None, Some(Target::IndirectJump)) => false,
+            (None, _) => !self.ends_for_good(range),
+        };
+        self.blocks.push(Block { range, function, id, instructions, falls_through });
+    }
+
+    /// Whether a block ends with a return or a jump that is always taken.
+    fn ends_for_good(&self, range: Range) -> bool {
+        let Some(code) = self.program.bytes(range) else { return true };
+        // A return, with or without a number, or a jump with 8 or 32 bits.
+        matches!(code, [.., 0xc3] | [.., 0xeb, _] | [.., 0xe9, _, _, _, _])
+    }
+
+    /// The kernel.
+    pub fn program(&self) -> &'a Program<'a> {
+        self.program
+    }
+
+    /// All blocks by ascending address.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The indices of a function's blocks.
+    pub fn blocks_of(&self, function: FunctionId) -> std::ops::Range<usize> {
+        let at = function.index();
+        match (self.first.get(at), self.first.get(at + 1)) {
+            (Some(first), Some(end)) => *first as usize..*end as usize,
+            _ => 0..0,
+        }
+    }
+
+    /// The block that holds an address.
+    pub fn block_at(&self, address: u64) -> Option<usize> {
+        let after = self.blocks.partition_point(|block| block.range.start <= address);
+        let index = after.checked_sub(1)?;
+        self.blocks[index].range.contains(address).then_some(index)
+    }
+
+    /// The indices of the blocks that meet `range`.
+    pub(crate) fn blocks_in(&self, range: Range) -> std::ops::Range<usize> {
+        let first = self.blocks.partition_point(|block| block.range.end <= range.start);
+        let end = self.blocks.partition_point(|block| block.range.start < range.end);
+        first..end.max(first)
+    }
+
+    pub(crate) fn references(&self) -> &[Reference] {
+        &self.references
+    }
+
+    /// What the blocks of a function refer to.
+    pub(crate) fn references_of(&self, function: FunctionId) -> &[Reference] {
+        let blocks = self.blocks_of(function);
+        let first = self.references.partition_point(|found| (found.block as usize) < blocks.start);
+        let end = self.references.partition_point(|found| (found.block as usize) < blocks.end);
+        &self.references[first..end]
+    }
+
+    /// The function that begins at an address.
+    pub(crate) fn entry(&self, address: u64) -> Option<FunctionId> {
+        let found = self.program.function_at(address)?;
+        (self.program.function(found).range.start == address).then_some(found)
+    }
+
+    /// A function's name.
+    pub fn name(&self, function: FunctionId) -> &'a str {
+        self.program.function(function).name
+    }
+}
+
+/// All blocks of a map by address: where, number, whether control falls through.
+fn mapped(map: Option<&BlockMap>) -> Vec<(Range, u32, bool)> {
+    let Some(map) = map else { return Vec::new() };
+    let functions = map.entries().filter_map(|entry| map.function(entry));
+    let mut blocks: Vec<(Range, u32, bool)> =
+        functions.flatten().map(|block| (block.range, block.id, block.falls_through)).collect();
+    blocks.sort_unstable();
+    blocks
+}

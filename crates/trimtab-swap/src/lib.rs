@@ -1,0 +1,42 @@
+//! Cold code swapping: which code of a kernel has to stay in memory, which may be loaded when it is
+//! called for, and what that costs.
+//!
+//! Sans-I/O: a linked kernel and streams of what it executed in, a plan and simulations out.
+//!
+//! 1. [`Code`] is all code of the kernel as basic blocks, with what they call.
+//! 2. [`Heat`] says how often each block ran, and which are hot for a threshold.
+//! 3. [`Residence`] says which functions must never be absent, and why.
+//! 4. [`Units`] are the pieces that a linker can place, each core, base or swappable.
+//! 5. [`Replay`] is what a run needs of the swappable units; it counts the faults of a placement.
+//! 6. [`Plan`] is the result, for people, the linker and the kernel; [`check`] holds a kernel that was
+//!    linked by it against it.
+//!
+//! Source of the method: D. Chanet, J. Cabezas, E. Morancho, N. Navarro, K. De Bosschere, "Linux
+//! Kernel Compaction through Cold Code Swapping", Transactions on HiPEAC II.
+
+pub mod check;
+mod code;
+mod duplication;
+mod error;
+mod heat;
+mod links;
+mod patched;
+mod plan;
+mod replay;
+mod residence;
+mod roots;
+mod store;
+mod units;
+
+pub use code::{Block, Code};
+pub use duplication::{Duplication, duplication};
+pub use error::SwapError;
+pub use heat::{Heat, Run, Threshold};
+pub use links::{links, pieces};
+pub use patched::{Patched, Sites};
+pub use plan::{Bytes, Plan, PlanSchema, Planned, PlannedUnit};
+pub use replay::Replay;
+pub use residence::{Residence, Why};
+pub use roots::Group;
+pub use store::{Store, page_images};
+pub use units::{Class, Granularity, Part, Unit, Units};

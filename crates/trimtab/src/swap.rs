@@ -1,0 +1,323 @@
+//! Cold code swapping: reading a kernel and what it ran, and making placements of it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use trimtab_layout::paged::{PageProblem, PagedPiece, Pages, Places, packings};
+use trimtab_layout::{Edge, paged};
+use trimtab_program::{BlockMap, BlockMapError, Fragments, PAGE_SIZE, Program};
+use trimtab_swap::{
+    Class, Code, Granularity, Heat, Patched, Replay, Residence, Run, Sites, Threshold, Units,
+    links, pieces,
+};
+
+use crate::cli;
+use crate::failure::Failure;
+use crate::inputs::{self, Elf, Mobility, Runs, Text};
+use crate::progress::Progress;
+
+/// What a plan or a sweep is made from.
+#[derive(Debug, Args)]
+pub struct Inputs {
+    /// The linked kernel with its symbols: vmlinux
+    #[arg(value_name = "VMLINUX")]
+    pub kernel: PathBuf,
+    /// A stream of every block that a boot of this very build executed; more than one are taken
+    /// together
+    #[arg(long, value_name = "FILE", required = true, num_args = 1)]
+    pub trace: Vec<PathBuf>,
+    /// The linker's map of the kernel: gives its input sections exactly
+    #[arg(long, value_name = "FILE")]
+    pub map: Option<PathBuf>,
+    /// How finely code is taken apart
+    #[arg(long, value_name = "WHAT", default_value = "function")]
+    pub granularity: Grain,
+    /// What can patch code at run time and is never used: without it all that it could patch stays
+    /// in memory
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub never_patched: Vec<Patcher>,
+    /// Swapping begins when this function runs first; what ran before does not count [default:
+    /// mark_rodata_ro, else mark_readonly, else free_initmem]
+    #[arg(long, value_name = "FUNCTION")]
+    pub from: Option<String>,
+    /// The least share of each trace that has to be found in the kernel, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    pub min_coverage: f64,
+}
+
+/// How finely code is taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Grain {
+    /// Whole input sections
+    Function,
+    /// Hot, warm and frozen parts of functions; the kernel needs clang's map of its blocks
+    Block,
+}
+
+/// What can patch code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Patcher {
+    /// The function tracer
+    Ftrace,
+    /// Jump labels
+    JumpLabels,
+    /// Static calls
+    StaticCalls,
+    /// Lock prefixes: boot with noreplace-smp
+    SmpLocks,
+}
+
+impl From<Grain> for Granularity {
+    fn from(grain: Grain) -> Self {
+        match grain {
+            Grain::Function => Granularity::Function,
+            Grain::Block => Granularity::Block,
+        }
+    }
+}
+
+impl From<Patcher> for Patched {
+    fn from(kind: Patcher) -> Self {
+        match kind {
+            Patcher::Ftrace => Patched::Ftrace,
+            Patcher::JumpLabels => Patched::JumpLabels,
+            Patcher::StaticCalls => Patched::StaticCalls,
+            Patcher::SmpLocks => Patched::SmpLocks,
+        }
+    }
+}
+
+/// Files of a kernel, read.
+pub struct Files {
+    elf: Elf,
+    map: Option<Text>,
+}
+
+impl Files {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn open(inputs: &Inputs) -> anyhow::Result<Self> {
+        let elf = Elf::open(&inputs.kernel)?;
+        let map = inputs.map.as_deref().map(Text::of_map).transpose()?;
+        Ok(Self { elf, map })
+    }
+
+    /// The kernel's content.
+    pub fn bytes(&self) -> &[u8] {
+        self.elf.bytes()
+    }
+
+    /// The kernel's file.
+    pub fn path(&self) -> &Path {
+        self.elf.path()
+    }
+
+    /// The kernel.
+    ///
+    /// # Errors
+    /// That it is no linked program.
+    pub fn program(&self) -> anyhow::Result<Program<'_>> {
+        self.elf.program()
+    }
+}
+
+/// A kernel and what ran in it, as far as it does not depend on a threshold.
+pub struct Kernel<'a> {
+    /// Its code.
+    pub code: &'a Code<'a>,
+    /// The input sections of its text.
+    pub fragments: Fragments<'a>,
+    /// What must stay in memory.
+    pub residence: Residence,
+    /// How often each block ran.
+    pub heat: Heat,
+    /// What ran.
+    pub runs: Vec<Run<'a>>,
+    /// The function from whose first execution on runs count.
+    pub from: String,
+    /// How finely code is taken apart.
+    pub granularity: Granularity,
+}
+
+/// Reads the map of blocks, if there is one; there has to be one for `granularity` block.
+///
+/// # Errors
+/// A damaged map, or none where one is needed.
+pub fn block_map(files: &Files, grain: Grain) -> anyhow::Result<Option<BlockMap>> {
+    match BlockMap::parse(files.bytes()) {
+        Ok(map) => Ok(Some(map)),
+        Err(BlockMapError::Missing) if grain == Grain::Function => Ok(None),
+        Err(error) => Err(error).with_context(|| files.path().display().to_string()),
+    }
+}
+
+/// Reads traces, all of which have to be streams.
+///
+/// # Errors
+/// Files that cannot be read, and traces of first executions only.
+pub fn runs(paths: &[PathBuf], program: &Program<'_>, min_coverage: f64) -> anyhow::Result<Runs> {
+    let runs = Runs::read(paths, program, min_coverage)?;
+    if let Some(run) = runs.runs.iter().find(|run| !run.complete) {
+        return Err(Failure::new(format!(
+            "{} says only what ran first; expected a stream of every execution, from which it is \
+             known how often code runs and what it runs together with",
+            run.path.display()
+        ))
+        .hint("record it with stream=FILE of the QEMU plugin; docs/swap.md says how")
+        .into());
+    }
+    Ok(runs)
+}
+
+/// Streams that count from where swapping begins.
+///
+/// # Errors
+/// That there is no such function, or none of it ran.
+pub fn counted<'a>(
+    runs: &'a Runs,
+    code: &Code<'_>,
+    from: Option<&str>,
+) -> anyhow::Result<(Vec<Run<'a>>, String)> {
+    let mut found = Vec::new();
+    let mut name = String::new();
+    for stream in runs.streams()?.into_iter().flatten() {
+        let (run, begins) = Run::after(stream, code, from)?;
+        if run.executions().next().is_none() {
+            return Err(trimtab_swap::SwapError::NothingRan { from: begins }.into());
+        }
+        found.push(run);
+        name = begins;
+    }
+    Ok((found, name))
+}
+
+impl<'a> Kernel<'a> {
+    /// Finds out what must stay in memory and how often everything ran.
+    ///
+    /// # Errors
+    /// Damaged files, and programs that are no x86-64 kernel.
+    pub fn read(
+        files: &'a Files,
+        inputs: &Inputs,
+        code: &'a Code<'a>,
+        training: &'a Runs,
+        progress: &Progress,
+    ) -> anyhow::Result<Self> {
+        let program = code.program();
+        if !Mobility::of(program).is_kernel() {
+            return Err(Failure::usage(format!(
+                "{} is no Linux kernel: it has no symbols _stext, _etext and __sched_text_start",
+                files.path().display()
+            ))
+            .into());
+        }
+        let section = inputs::section(program, files.path(), None)?;
+        let map = files.map.as_ref().map(|text| text.link_map()).transpose()?;
+        let with_map = map.as_ref().zip(inputs.map.as_deref());
+        let fragments = inputs::fragments(program, with_map, section)?;
+        let stage = progress.stage("count what ran");
+        let (runs, from) = counted(training, code, inputs.from.as_deref())?;
+        let heat = Heat::of(code, &runs);
+        stage.done("");
+        let stage = progress.stage("find what must stay in memory");
+        let sites = Sites::of(program)?;
+        let residence = Residence::of(code, &sites, &never(inputs), &runs)?;
+        stage.done("");
+        Ok(Self {
+            code,
+            fragments,
+            residence,
+            heat,
+            runs,
+            from,
+            granularity: inputs.granularity.into(),
+        })
+    }
+
+    /// What becomes of everything at a threshold.
+    ///
+    /// # Errors
+    /// A threshold that is none.
+    pub fn at(&self, share: f64) -> anyhow::Result<Divided<'_>> {
+        let threshold = self.heat.threshold(self.code, share)?;
+        let units = Units::of(
+            self.code,
+            &self.fragments,
+            &self.heat,
+            threshold,
+            &self.residence,
+            self.granularity,
+        );
+        let pieces = pieces(self.code, &units);
+        let edges = links(self.code, &units, &self.heat);
+        let replays: Vec<Replay> =
+            self.runs.iter().map(|run| Replay::of(self.code, &units, run)).collect();
+        let references = replays.iter().map(Replay::references).collect();
+        Ok(Divided { kernel: self, threshold, units, pieces, edges, replays, references })
+    }
+}
+
+/// What can patch code and is promised not to be used.
+pub fn never(inputs: &Inputs) -> Vec<Patched> {
+    let mut kinds: Vec<Patched> = inputs.never_patched.iter().map(|kind| (*kind).into()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+/// A kernel divided into core, base and swappable code.
+pub struct Divided<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel<'a>,
+    /// What is hot.
+    pub threshold: Threshold,
+    /// All pieces.
+    pub units: Units,
+    /// What the runs need of swappable code.
+    pub replays: Vec<Replay>,
+    pieces: Vec<PagedPiece>,
+    edges: Vec<Edge>,
+    references: Vec<Vec<u32>>,
+}
+
+impl Divided<'_> {
+    /// The problem of placing the swappable pieces.
+    pub fn problem(&self) -> PageProblem<'_> {
+        PageProblem {
+            pieces: &self.pieces,
+            edges: &self.edges,
+            references: &self.references,
+            page: PAGE_SIZE,
+        }
+    }
+
+    /// Places the swappable pieces.
+    pub fn place(&self, packing: &dyn paged::Packing) -> (Pages, Places) {
+        let problem = self.problem();
+        let pages = packing.pack(&problem);
+        let places = pages.places(&problem);
+        (pages, places)
+    }
+
+    /// How many pieces are swappable.
+    pub fn swappable(&self) -> usize {
+        self.units.as_slice().iter().filter(|unit| unit.class == Class::Swappable).count()
+    }
+}
+
+/// The placement of this name.
+///
+/// # Errors
+/// That there is none, and which there are.
+pub fn packing(name: &str, frames: usize) -> Result<Box<dyn paged::Packing>, Failure> {
+    let all = packings(frames);
+    let names: Vec<&str> = all.iter().map(|packing| packing.name()).collect();
+    let failure = Failure::usage(format!(
+        "there is no placement {name}, expected {}; see --help",
+        names.join(", ")
+    ));
+    all.into_iter().find(|packing| packing.name() == name).ok_or(failure)
+}

@@ -1,0 +1,32 @@
+//! `trimtab swap`: code that is only in memory while it is needed.
+
+pub mod check;
+pub mod plan;
+pub mod sweep;
+
+use clap::Subcommand;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// Decide which code of a kernel stays in memory and where the rest lies
+    Plan(plan::Options),
+    /// Hold a kernel that was linked by a plan against it
+    Check(check::Options),
+    /// Count page faults for thresholds, placements, cache sizes and policies
+    Sweep(sweep::Options),
+}
+
+impl What {
+    /// Does it.
+    ///
+    /// # Errors
+    /// Whatever made it impossible.
+    pub fn run(self) -> anyhow::Result<()> {
+        match self {
+            Self::Plan(options) => plan::run(&options),
+            Self::Check(options) => check::run(&options),
+            Self::Sweep(options) => sweep::run(&options),
+        }
+    }
+}

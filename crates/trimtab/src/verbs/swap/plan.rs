@@ -1,0 +1,115 @@
+//! `trimtab swap plan`: which code of a kernel stays in memory, and where the rest lies.
+
+mod explain;
+mod summary;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use trimtab_swap::{Class, Code, Plan, Planned, duplication};
+
+use crate::progress::Progress;
+use crate::swap::{self, Files, Inputs, Kernel};
+use crate::{cli, destination, output};
+
+/// Decides which code of a kernel must stay in memory, which stays there because it runs often, and
+/// on which pages all other code lies, to be loaded when it is called for.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: plan a kernel without a function tracer by two boots, for a cache of 16 pages
+
+    trimtab swap plan vmlinux --map vmlinux.map --trace boot.stream --trace files.stream \\
+        --frames 16 --json plan.json --lists lists")]
+pub struct Options {
+    /// The kernel and what ran.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Share of all executed instructions that stays in memory, above 0, at most 1
+    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = cli::share)]
+    pub threshold: f64,
+    /// Page frames of the cache
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=65536))]
+    pub frames: u32,
+    /// How pages are filled: recency, profile-based or entry-points
+    #[arg(long, value_name = "NAME", default_value = "recency")]
+    pub placement: String,
+    /// Say why this function is where it is, and nothing else
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["json", "lists"])]
+    pub explain: Option<String>,
+    /// Also write the plan as JSON to FILE; - writes it to standard output, alone
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write what a kernel's build takes into FOLDER: core.list, base.list, cold.list, cold.lds and
+    /// plan.id
+    #[arg(long, value_name = "FOLDER")]
+    pub lists: Option<PathBuf>,
+}
+
+/// Plans.
+///
+/// # Errors
+/// Files that cannot be read or written, traces of another build, a kernel of which nothing can be
+/// swapped.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.json.as_deref()])?;
+    let frames = options.frames as usize;
+    let packing = swap::packing(&options.placement, frames)?;
+    let progress = Progress::new();
+    let files = Files::open(&options.inputs)?;
+    let program = files.program()?;
+    let stage = progress.stage("read the kernel");
+    let map = swap::block_map(&files, options.inputs.granularity)?;
+    let code = Code::read(&program, map.as_ref())?;
+    let training = swap::runs(&options.inputs.trace, &program, options.inputs.min_coverage)?;
+    stage.done("");
+    let kernel = Kernel::read(&files, &options.inputs, &code, &training, &progress)?;
+    let stage = progress.stage("divide the code");
+    let divided = kernel.at(options.threshold)?;
+    stage.done("");
+    if let Some(name) = &options.explain {
+        return output::print(&explain::explain(&divided, name)?);
+    }
+    let stage = progress.stage("place what can be swapped");
+    let (pages, places) = divided.place(packing.as_ref());
+    stage.done("");
+    let plan = Plan::new(&Planned {
+        kernel: files.bytes(),
+        code: &code,
+        residence: &kernel.residence,
+        units: &divided.units,
+        granularity: kernel.granularity,
+        share: options.threshold,
+        threshold: divided.threshold,
+        placement: packing.name(),
+        pages: &pages,
+        places: &places,
+        frames,
+        from: &kernel.from,
+        never: &swap::never(&options.inputs),
+        duplication: duplication(&code, &divided.units, &kernel.residence),
+    })?;
+    if let Some(folder) = &options.lists {
+        write_lists(folder, &plan)?;
+    }
+    if let Some(file) = &options.json {
+        output::json(&plan, file)?;
+        if output::is_standard_output(file) {
+            return Ok(());
+        }
+    }
+    output::print(&summary::render(&plan, &divided, &places, frames))
+}
+
+fn write_lists(folder: &Path, plan: &Plan) -> anyhow::Result<()> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    for (name, class) in
+        [("core.list", Class::Core), ("base.list", Class::Base), ("cold.list", Class::Swappable)]
+    {
+        output::whole(&folder.join(name), &plan.list(class))?;
+    }
+    output::whole(&folder.join("cold.lds"), &plan.linker_script()?)?;
+    output::whole(&folder.join("plan.id"), &format!("{}\n", plan.id))
+}

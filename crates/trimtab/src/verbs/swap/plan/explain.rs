@@ -1,0 +1,74 @@
+//! Why a function is where it is.
+
+use trimtab_report::number::count;
+use trimtab_swap::{Class, Part, Unit, Why};
+
+use crate::failure::Failure;
+use crate::swap::Divided;
+
+/// Says what becomes of the functions of this name, and why.
+///
+/// # Errors
+/// That there is none.
+pub fn explain(divided: &Divided<'_>, name: &str) -> Result<String, Failure> {
+    let code = divided.kernel.code;
+    let functions = code.program().lookup(name);
+    if functions.is_empty() {
+        return Err(Failure::new(format!("there is no function {name} in the kernel"))
+            .hint("functions that were inlined are part of their callers"));
+    }
+    let mut text = String::new();
+    for function in functions {
+        for unit in divided.units.as_slice().iter().filter(|u| u.functions.contains(&function)) {
+            text.push_str(&format!("{}: {}\n", unit.name, becomes(unit, divided)));
+        }
+        for (at, why) in divided.kernel.residence.path(function) {
+            text.push_str(&format!("  {}: {}\n", code.name(at), reason(divided, why)));
+        }
+    }
+    Ok(text)
+}
+
+fn becomes(unit: &Unit, divided: &Divided<'_>) -> String {
+    let ran = match unit.count {
+        0 => "it never ran".to_owned(),
+        times => format!("its hottest block ran {} times", count(times)),
+    };
+    let part = match unit.part {
+        Part::Whole => "",
+        Part::First => " (the part with its entry)",
+        Part::Warm => " (the blocks that ran seldom)",
+        Part::Frozen => " (the blocks that never ran)",
+    };
+    let needed = count(divided.threshold.count);
+    match unit.class {
+        Class::Core => format!("core{part}, {} bytes; {ran}", count(unit.size)),
+        Class::Base => {
+            format!("base{part}, {} bytes; {ran}, {needed} are enough to stay", count(unit.size))
+        }
+        Class::Swappable => {
+            format!("swappable{part}, {} bytes; {ran}, {needed} would stay", count(unit.size))
+        }
+        Class::Init => "released when the kernel is up".to_owned(),
+    }
+}
+
+fn reason(divided: &Divided<'_>, why: Why) -> String {
+    let name = |function| divided.kernel.code.name(function);
+    match why {
+        Why::Root(group) => format!("core, for it is {}", group.name()),
+        Why::CalledBy(by) => format!("core, for {by} calls it", by = name(by)),
+        Why::TakenBy(by) => format!("core, for {by} takes its address", by = name(by)),
+        Why::HeldFor(by) => format!(
+            "core, for data that {by} names holds its address, and {by} calls through pointers",
+            by = name(by)
+        ),
+        Why::SeenFrom(by) => {
+            format!("core, for {by} was seen to call it through a pointer", by = name(by))
+        }
+        Why::Pinned => {
+            "core, for the kernel's linker script gives it a place of its own".to_owned()
+        }
+        Why::Patched(kind) => format!("core where the kernel may patch it: {kind}"),
+    }
+}

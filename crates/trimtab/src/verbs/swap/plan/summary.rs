@@ -1,0 +1,64 @@
+//! A plan on the terminal.
+
+use trimtab_layout::cost::Policy;
+use trimtab_layout::paged::Places;
+use trimtab_report::number::{bytes, count, share};
+use trimtab_swap::{Plan, Replay};
+
+use crate::swap::Divided;
+
+/// What there is to say of a plan.
+pub fn render(plan: &Plan, divided: &Divided<'_>, places: &Places, frames: usize) -> String {
+    let code = plan.code_bytes;
+    let of = |part: u64| {
+        let ratio = part as f64 / code.original.max(1) as f64;
+        format!("{:>10}  {:>7}", bytes(part), share(ratio))
+    };
+    let mut text = format!(
+        "plan {}, threshold {}, {} frames, placement {}\n\n",
+        plan.id.get(..16).unwrap_or(&plan.id),
+        share(plan.threshold),
+        plan.frames,
+        plan.placement
+    );
+    for (name, part, executed) in [
+        ("core", code.core, Some(plan.executed.core)),
+        ("base", code.base, Some(plan.executed.base)),
+        ("cache", code.cache, None),
+        ("page tables", code.tables, None),
+        ("stays", code.net_resident, None),
+        ("swappable", code.swappable, Some(plan.executed.swappable)),
+        ("all", code.original, None),
+    ] {
+        let executed = executed.map_or(String::new(), |executed| {
+            format!("  {} of executed instructions", share(executed))
+        });
+        text.push_str(&format!("{name:<12}{}{executed}\n", of(part)));
+    }
+    let faults: u64 = divided
+        .replays
+        .iter()
+        .map(|replay: &Replay| replay.faults(places, frames, Policy::Nru))
+        .sum();
+    text.push_str(&format!(
+        "\n{} pieces on {} pages; {} page faults in the traces (NRU)\n",
+        count(divided.swappable() as u64),
+        count(plan.pages),
+        count(faults)
+    ));
+    text.push_str(&format!(
+        "copies for initialization code: would save {} in a kernel that starts without its \
+         swappable code, and nothing in one that starts with it\n",
+        bytes(plan.duplication.saved_there)
+    ));
+    if !plan.unresolved.is_empty() {
+        let shown: Vec<&str> = plan.unresolved.iter().take(5).map(String::as_str).collect();
+        text.push_str(&format!(
+            "{} core functions call through pointers of which nothing is known: {}{}\n",
+            count(plan.unresolved.len() as u64),
+            shown.join(", "),
+            if plan.unresolved.len() > shown.len() { " ..." } else { "" }
+        ));
+    }
+    text
+}
