@@ -87,8 +87,10 @@ fn starts_are_measured_and_held_out_runs_judge() {
     assert_fitted(&bench, &result, "app");
     let at = |pointer: &str| number(&result, pointer);
     assert_eq!(at("/faults/runs"), 4.0);
-    // None of it was in memory, so at least one page had to be waited for.
-    assert!(at("/faults/major/before") >= 1.0 && at("/faults/major/after") >= 1.0, "{result}");
+    // None of it was in memory, so at least one page had to be waited for; not so where all that is
+    // needed was read ahead with the head of the file.
+    assert!(at("/faults/major/before") >= 1.0, "{result}");
+    assert!(at("/faults/major/after") <= at("/faults/major/before"), "{result}");
     assert!(at("/resident_file_kib/after") > 0.0, "{result}");
     assert!(at("/resident_text_kib/after") <= at("/resident_file_kib/after"), "{result}");
     assert!(at("/instructions/before") > 10_000.0, "{result}");
@@ -156,24 +158,15 @@ fn processes_and_threads_of_a_program_are_traced_too() {
     assert!(!order.contains("never"), "{order}");
 }
 
-/// A clang that is installed.
-fn clang(bench: &Bench) -> &'static str {
-    let found = ["clang-22", "clang-19", "clang"].into_iter().find(|name| {
-        bench.command(name).arg("--version").output().is_ok_and(|output| output.status.success())
-    });
-    found.expect("no clang is installed: ./setup --for test installs one")
-}
-
 #[test]
 fn functions_are_split_by_clang_and_come_back_whole() {
     let bench = Bench::new();
-    let clang = clang(&bench);
     // One object at a time as builds do, both at once, and without any object that stays.
-    let link = format!("{clang} -o app main.o more.o");
+    let link = "clang -o app main.o more.o";
     for compile in [
-        format!("for c in main more; do test -e $c.o || {clang} -O1 -c $c.c; done && {link}"),
-        format!("{clang} -O1 -c main.c more.c && {link}"),
-        format!("{clang} -O1 -o app main.c more.c"),
+        format!("for c in main more; do test -e $c.o || clang -O1 -c $c.c; done && {link}"),
+        format!("clang -O1 -c main.c more.c && {link}"),
+        "clang -O1 -o app main.c more.c".to_owned(),
     ] {
         let arguments = ["--build", &compile, "--run", "./app", "--runs", "2"];
         let blocks = [&arguments[..], &["--granularity", "block"]].concat();
@@ -287,7 +280,7 @@ fn assembly_with_overlapping_symbols_and_jumps_into_the_middle_is_moved_whole() 
          int main(int argc, char **argv) { (void)argv; return odd() + jumps(argc) - 9; }\n",
     )
     .unwrap();
-    for compiler in ["gcc", clang(&bench)] {
+    for compiler in ["gcc", "clang"] {
         let build = format!("{compiler} -O1 -o odd odd_main.c odd.s");
         let block = ["--granularity", "block"];
         let arguments = ["--build", &build, "--run", "./odd", "--runs", "1"];

@@ -9,7 +9,7 @@ use trimtab_lab::program::wrap::{Compile, Link};
 use trimtab_layout::{Split, split};
 use trimtab_link::ClusterList;
 use trimtab_profile::Profile;
-use trimtab_program::{BlockMap, FunctionId, Origin, RangeSet, objects};
+use trimtab_program::{BlockMap, BlockMapError, Origin, RangeSet, objects};
 
 use super::object::Object;
 use crate::failure::Failure;
@@ -115,7 +115,7 @@ pub(super) fn block_map(object: &Object<'_>, elf: &[u8]) -> Result<Option<BlockM
     }
     match BlockMap::parse(elf) {
         Ok(map) => Ok(Some(map)),
-        Err(trimtab_program::BlockMapError::Missing) => Ok(None),
+        Err(BlockMapError::Missing) => Ok(None),
         Err(error) => Err(error)
             .with_context(|| format!("cannot split the functions of {}", object.path.display())),
     }
@@ -130,8 +130,7 @@ fn candidates<'a>(target: &Target<'a>) -> Vec<Candidate<'a>> {
     for fragment in object.fragments.as_slice() {
         let Origin::InputSection { file, .. } = &fragment.origin else { continue };
         let mut last: Option<(u64, usize)> = None;
-        let functions: Vec<FunctionId> = fragment.functions().collect();
-        for id in functions {
+        for id in fragment.functions() {
             let function = object.program.function(id);
             let start = function.range.start;
             // All names of a function go into one line.
