@@ -21,7 +21,7 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo test lint fuzz bench bench-tracer bench-probe bench-programs clean
+.PHONY: help demo test lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-test build-demo build-test
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make bench           benchmarks"
 	@echo "make bench-tracer    how much slower a program starts while it is traced"
 	@echo "make bench-probe     what instrumented programs cost, beside other tools"
+	@echo "make bench-layout    kernels and programs beside what other tools make of them, in one table"
 	@echo "make bench-programs  fit real programs, and measure BOLT and lld's own order beside them"
 	@echo "make clean           remove what was built; keeps work/, where the results are"
 
@@ -64,7 +65,12 @@ bench-probe:
 	$(CARGO) build --release --package trimtab
 	$(TRIMTAB) probe bench --work $(WORK) --json $(WORK)/probe.json --html $(WORK)/probe.html
 
+bench-layout: build-demo
+	@./setup --for layout
+	@bench/layout --json work/bench-layout.json
+
 bench-programs: build-demo
+	@./setup --for layout
 	@programs/bench
 
 clean:

@@ -11,9 +11,11 @@ mod clusters;
 mod emit;
 pub mod kernel;
 mod order_file;
+mod together;
 
 pub use boundaries::{Boundary, boundaries};
 pub use check::{Check, Line, Outcome, check};
 pub use clusters::ClusterList;
 pub use emit::{EmitError, Emitted, KERNEL_ORDER, Linker, emit, write};
 pub use order_file::{Entry, OrderFile, OrderFileError, Target};
+pub use together::TOGETHER_SCRIPT;

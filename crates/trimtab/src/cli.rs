@@ -61,6 +61,9 @@ pub enum Verb {
     /// Link in the place of a linker
     #[command(hide = true)]
     WrappedLink(wrapped::Link),
+    /// Compile in the place of a compiler
+    #[command(hide = true)]
+    WrappedCompile(wrapped::Compile),
     /// Run a command and measure it
     #[command(hide = true)]
     WrappedRun(wrapped::Run),
@@ -72,6 +75,7 @@ impl Verb {
     pub fn run_wrapped(&self) -> Option<u8> {
         match self {
             Self::WrappedLink(options) => Some(wrapped::link(options)),
+            Self::WrappedCompile(options) => Some(wrapped::compile(options)),
             Self::WrappedRun(options) => Some(wrapped::run(options)),
             _ => None,
         }
@@ -94,7 +98,7 @@ impl Verb {
             Self::Probe { what } => what.run(),
             Self::Swap { what } => what.run(),
             Self::Report(options) => report::run(&options),
-            Self::WrappedLink(_) | Self::WrappedRun(_) => Ok(()),
+            Self::WrappedLink(_) | Self::WrappedCompile(_) | Self::WrappedRun(_) => Ok(()),
         }
     }
 }

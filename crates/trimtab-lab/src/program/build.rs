@@ -81,7 +81,13 @@ mod tests {
             fs::write(&path, text).unwrap();
             path
         };
-        let link = |output: &Path| Link { output: output.into(), map: "map".into(), order: None };
+        let link = |output: &Path| Link {
+            output: output.into(),
+            map: "map".into(),
+            directory: "/".into(),
+            order: None,
+            together: false,
+        };
         let links = [link(&file("a", "text a")), link(&file("b", "text b"))];
         let linked = root.path().join("linked");
         fs::hard_link(&links[1].output, &linked).unwrap();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::compile::CompileError;
+use crate::native::NativeError;
 use crate::process::ProcessError;
 
 /// Why a program could not be built, run, traced or measured.
@@ -15,6 +16,17 @@ pub enum ProgramError {
     /// A command did not do its work.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// The program could not be traced on the machine itself.
+    #[error(transparent)]
+    Native(#[from] NativeError),
+    /// A traced run took too long.
+    #[error("`{command}` took longer than its limit of {seconds} s, and was ended")]
+    TimeOver {
+        /// The command.
+        command: String,
+        /// The limit.
+        seconds: u64,
+    },
     /// One of our own helpers could not be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -106,7 +118,10 @@ impl ProgramError {
             ProgramError::Ended { .. } => {
                 "run it by itself first; where its exit code means no error, add `|| true`".into()
             }
-            ProgramError::Forks { .. } => "give a command that ends by itself".into(),
+            ProgramError::Forks { .. }
+            | ProgramError::Native(NativeError::TooManyProcesses { .. }) => {
+                "give a command that ends by itself".into()
+            }
             ProgramError::NotRun { .. } => {
                 "let --run start that very file, by its path; --program names another one".into()
             }
@@ -115,7 +130,8 @@ impl ProgramError {
             }
             ProgramError::StaysWarm { .. } => "end the processes that run it".into(),
             ProgramError::File { source, .. } => return crate::workdir::no_space_hint(source),
-            ProgramError::Process(ProcessError::TimeLimit { .. }) => {
+            ProgramError::TimeOver { .. }
+            | ProgramError::Process(ProcessError::TimeLimit { .. }) => {
                 "give a command that ends by itself; --limit gives it more time".into()
             }
             _ => return None,

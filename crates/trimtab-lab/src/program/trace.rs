@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::command::{ended_with, killed_by};
 use super::error::io;
 use super::place::Place;
 use super::wrap::quoted;
 use super::{Command, Limits, ProgramError};
+use crate::native::{self, End, Objects, Request};
 
-/// What records a run. Each gives the trace of a process as `trimtab_profile::Process` reads it.
+/// What records a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tracer {
@@ -19,15 +21,23 @@ pub enum Tracer {
         /// The plugin.
         plugin: PathBuf,
     },
+    /// Breakpoints, on the machine itself: functions, not blocks.
+    Native,
 }
 
 /// What was recorded of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recording {
-    /// A trace for each process that ran the program, the first process first.
-    pub processes: Vec<PathBuf>,
-    /// The path under which the program's file is in the traces.
-    pub program: PathBuf,
+pub enum Recording {
+    /// All blocks, by process.
+    Processes {
+        /// A trace for each process that ran the program, as `trimtab_profile::Process` reads it, the
+        /// first process first.
+        traces: Vec<PathBuf>,
+        /// The path under which the program's file is in the traces.
+        program: PathBuf,
+    },
+    /// Functions, by the file that holds them; all processes together.
+    Functions(Vec<native::Object>),
 }
 
 /// The most processes of which a trace is read: start-ups have a few, and a program that forks for
@@ -39,11 +49,12 @@ impl Tracer {
     pub fn name(&self) -> &'static str {
         match self {
             Tracer::Qemu { .. } => "qemu",
+            Tracer::Native => "native",
         }
     }
 
     /// Runs `command` and records what the program at `place` executes, in the version `version`,
-    /// and its libraries. Traces are written to `folder`.
+    /// and its `libraries`, which are in place. What is written goes to `folder`.
     ///
     /// # Errors
     /// [`ProgramError::NotRun`] where the command does not start the program, and whatever keeps the
@@ -53,11 +64,25 @@ impl Tracer {
         command: &Command,
         place: &Place,
         version: &Path,
+        libraries: &[&Path],
         limits: Limits,
         folder: &Path,
     ) -> Result<Recording, ProgramError> {
         fs::create_dir_all(folder).map_err(io("make", folder))?;
+        let not_run = || ProgramError::NotRun {
+            command: command.text.clone(),
+            program: place.path().to_owned(),
+        };
         match self {
+            Tracer::Native => {
+                place.put(version)?;
+                let log = folder.join("run.log");
+                let objects = with_breakpoints(command, place.path(), libraries, limits, &log)?;
+                if !objects.iter().any(|object| object.path == place.path()) {
+                    return Err(not_run());
+                }
+                Ok(Recording::Functions(objects))
+            }
             Tracer::Qemu { qemu, plugin } => {
                 // The program's place holds a script that starts the emulator with the program,
                 // which lies beside it: so it is traced however the command comes to start it, and
@@ -88,17 +113,55 @@ impl Tracer {
                         _ => error,
                     });
                 }
-                let processes = processes(folder)?;
-                if processes.is_empty() {
-                    return Err(ProgramError::NotRun {
-                        command: command.text.clone(),
-                        program: place.path().to_owned(),
-                    });
+                let traces = processes(folder)?;
+                if traces.is_empty() {
+                    return Err(not_run());
                 }
-                Ok(Recording { processes, program: beside.clone() })
+                Ok(Recording::Processes { traces, program: beside.clone() })
             }
         }
     }
+}
+
+/// Runs a command with breakpoints in the functions of `program` and `libraries`, to its good end.
+fn with_breakpoints(
+    command: &Command,
+    program: &Path,
+    libraries: &[&Path],
+    limits: Limits,
+    log: &Path,
+) -> Result<Vec<native::Object>, ProgramError> {
+    let words = command.words();
+    let (first, arguments) = words.split_first().ok_or_else(|| ProgramError::NotRun {
+        command: command.text.clone(),
+        program: program.to_owned(),
+    })?;
+    let files = std::iter::once(program).chain(libraries.iter().copied());
+    let named = files.map(|path| path.display().to_string()).collect();
+    let request = Request::new(first)
+        .args(arguments)
+        .dir(&command.directory)
+        .log(log)
+        .objects(Objects { program: false, named, all: false })
+        .limit(limits.time)
+        .processes(limits.processes);
+    let recorded = native::trace(&request)?;
+    let how = match recorded.ended {
+        End::Exited(0) => return Ok(recorded.objects),
+        End::Exited(code) => ended_with(code),
+        End::Killed(signal) => killed_by(signal),
+        End::TimeOver => {
+            return Err(ProgramError::TimeOver {
+                command: command.text.clone(),
+                seconds: limits.time.as_secs(),
+            });
+        }
+    };
+    Err(ProgramError::Ended {
+        command: command.text.clone(),
+        how,
+        said: format!("; what it said is in {}", log.display()),
+    })
 }
 
 /// Puts the program back in its place, however the trace ended.

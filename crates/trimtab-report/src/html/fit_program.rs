@@ -5,7 +5,9 @@ use super::frame::{foot, page, section, tile};
 use super::provenance::list;
 use super::shown;
 use super::tables::{number, table, text};
-use crate::model::{BeforeAfter, FitProgram, FitProgramSchema, Interval, Measured, ObjectLayout};
+use crate::model::{
+    BeforeAfter, FitProgram, FitProgramSchema, Granularity, Interval, Measured, ObjectLayout,
+};
 use crate::svg::curve::{Series, curve};
 use crate::svg::page_map::{columns, legend, page_map};
 use maud::{Markup, html};
@@ -44,6 +46,7 @@ fn hero(fit: &FitProgram) -> Markup {
                 span { (fit.arch) }
                 span { "linked by " (fit.linker) }
                 span { "traced by " (fit.tracer) }
+                @if fit.granularity == Granularity::Block { span { "split by blocks" } }
             }
             h1 {
                 span.numbers {

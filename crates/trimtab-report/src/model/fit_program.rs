@@ -1,7 +1,7 @@
 //! What `trimtab fit program` found: `trimtab.fit.program/1`.
 
 use super::common::*;
-use super::fit_kernel::{Curve, Seconds, Text, Touched};
+use super::fit_kernel::{Curve, Granularity, Seconds, Split, Text, Touched};
 use crate::{ReportError, json};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,15 @@ pub struct FitProgram {
     pub arch: String,
     /// What recorded the runs: `qemu`, `native` or another.
     pub tracer: String,
+    /// What was moved: functions, or their blocks.
+    #[serde(default)]
+    pub granularity: Granularity,
+    /// What was moved out of functions; nothing at the granularity of functions.
+    #[serde(default)]
+    pub split: Split,
+    /// Whether what a start needs was put side by side in all files.
+    #[serde(default)]
+    pub together: bool,
     /// What linked it: `lld`, `gold` or `gnu`.
     pub linker: String,
     /// How the order was found.
@@ -227,6 +236,9 @@ pub struct ProgramArtifacts {
     pub order_files: Vec<String>,
     /// The trace of the measured run, with the program's symbols.
     pub trace: String,
+    /// For what clang compiled by blocks, the list that it was given.
+    #[serde(default)]
+    pub block_lists: std::collections::BTreeMap<String, String>,
     /// What a build must do to follow the order from now on.
     pub use_it: String,
     /// The HTML page, where one was asked for.

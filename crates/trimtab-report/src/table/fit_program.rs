@@ -1,7 +1,7 @@
 //! `trimtab fit program` on a terminal.
 
 use super::{Lean, grid, report, some, titled, wrap, yes};
-use crate::model::{BeforeAfter, FitProgram, Interval, Measured, ObjectLayout};
+use crate::model::{BeforeAfter, FitProgram, Granularity, Interval, Measured, ObjectLayout};
 use crate::number::{
     bytes, change, count, plain, ratio, rough, seconds, share, times, times_fewer,
 };
@@ -25,8 +25,17 @@ pub fn fit_program(fit: &FitProgram, width: u16) -> String {
 
 fn head(fit: &FitProgram, width: u16) -> String {
     let what = format!(
-        "{} {}, linked by {}, {} order, traced by {}, seed {}",
-        fit.program, fit.arch, fit.linker, fit.algorithm, fit.tracer, fit.seed
+        "{} {}, linked by {}, {} order of {}, traced by {}, seed {}",
+        fit.program,
+        fit.arch,
+        fit.linker,
+        fit.algorithm,
+        match fit.granularity {
+            Granularity::Function => "functions",
+            Granularity::Block => "their blocks",
+        },
+        fit.tracer,
+        fit.seed
     );
     let touched = &fit.layout.touched;
     let verdict = format!(
@@ -245,9 +254,26 @@ fn accounts(fit: &FitProgram, width: u16) -> String {
             share(object.coverage.bytes)
         ));
     }
+    if fit.granularity == Granularity::Block {
+        lines.push(format!(
+            "Split: {} functions, {} moved away; {} objects compiled again.",
+            count(fit.split.functions),
+            bytes(fit.split.cold_bytes),
+            count(fit.split.objects)
+        ));
+    }
+    if fit.together {
+        lines.push(
+            "What a start needs beside the text lies right before it in the file.".to_owned(),
+        );
+    }
     let spent = fit.seconds;
+    let split = match fit.granularity {
+        Granularity::Function => String::new(),
+        Granularity::Block => format!("split {}, ", seconds(spent.split)),
+    };
     lines.push(format!(
-        "Took {}: build {}, trace {}, layout {}, second build {}.",
+        "Took {}: build {}, trace {}, {split}layout {}, second build {}.",
         seconds(spent.total),
         seconds(spent.build),
         seconds(spent.trace),

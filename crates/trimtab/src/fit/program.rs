@@ -1,33 +1,37 @@
 //! The stages of `trimtab fit program`.
 
+mod blocks;
+mod builder;
 mod object;
 mod result;
 mod start;
 mod tooling;
+mod traces;
 
 use std::cell::Cell;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use trimtab_lab::program::trace::Tracer;
-use trimtab_lab::program::wrap::{Link, Wrappers};
-use trimtab_lab::program::{Command, Limits, build};
+use trimtab_lab::program::wrap::Link;
+use trimtab_lab::program::{Command, Limits, ProgramError};
 use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_layout::{Algorithm, Movable, Placement, Shuffled, pages};
 use trimtab_link::{Check, OrderFile, check, emit};
-use trimtab_profile::{Process, Profile, Trace, read};
-use trimtab_program::RangeSet;
-use trimtab_report::model::FitProgram;
+use trimtab_profile::{Profile, read};
+use trimtab_program::{BlockMap, RangeSet};
+use trimtab_report::model::{FitProgram, Split};
 
 use crate::failure::Failure;
-use crate::inputs::Text;
-use crate::progress::{Progress, Stage};
-use crate::verbs::fit::program::Options;
+use crate::progress::Progress;
+use crate::verbs::fit::program::{self as verb, Granularity, Options};
+use blocks::Target;
+use builder::Builder;
 use object::{Built, Files, Object};
 use start::{Round, Starts};
 use tooling::Tooling;
+use traces::{Ran, Traces};
 
 /// Random orders to compare with.
 const SHUFFLES: u64 = 3;
@@ -36,6 +40,11 @@ const SHUFFLES: u64 = 3;
 struct Measured<'a> {
     options: &'a Options,
     tooling: &'a Tooling,
+    tracer: &'a Tracer,
+    /// What was split, at the granularity of blocks.
+    split: Option<Split>,
+    /// For what clang compiled by blocks, its list.
+    lists: Vec<(PathBuf, PathBuf)>,
     objects: Vec<Sides<'a>>,
     rounds: Vec<Round>,
     /// Whether faults were counted on a disk of our own.
@@ -49,6 +58,8 @@ struct Measured<'a> {
 /// One linked file, before and after.
 struct Sides<'a> {
     built: &'a Built,
+    /// The script that put together what a start needs, where one did.
+    together: Option<PathBuf>,
     before: &'a Object<'a>,
     after: &'a Object<'a>,
     /// A profile for each run; those held out come last.
@@ -62,16 +73,10 @@ struct Sides<'a> {
 struct Seconds {
     start: Instant,
     build: Duration,
+    split: Duration,
     trace: Duration,
     layout: Duration,
     relink: Duration,
-}
-
-/// What a run executed of each object, in the order of the objects.
-struct Ran {
-    traces: Vec<Trace>,
-    profiles: Vec<Profile>,
-    instructions: Option<u64>,
 }
 
 /// Fits a program.
@@ -88,7 +93,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
     let limits = Limits { time: Duration::from_secs(options.limit), ..Limits::default() };
     let tooling = Tooling::find(options)?;
     let work = WorkDir::open(&options.work)?;
-    let tracer = tooling.tracer(&work)?;
+    let mut tracer = tooling.tracer(&work)?;
     let builder = Builder {
         command: command(&options.build),
         wrappers: tooling.wrappers(&work)?,
@@ -108,12 +113,32 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
     for object in &before {
         object.require_function_sections()?;
     }
+    let maps = block_maps(options, &files, &before)?;
 
-    let stage = progress.stage("trace the program");
+    let record = |side: &str, objects: &[Object<'_>], built: &[Built], tracer: &Tracer| {
+        let stage = progress.stage(match side {
+            "before" => "trace the program",
+            "split" => "trace the program with functions split",
+            _ => "trace the program laid out",
+        });
+        let traces = Traces { tracer, commands: &commands, built, limits, work: work.path() };
+        let ran = traces.record(side, objects, &stage)?;
+        stage.done(&format!("{} runs", ran.len()));
+        Ok::<_, anyhow::Error>(ran)
+    };
     let clock = Instant::now();
-    let traces =
-        Traces { tracer: &tracer, commands: &commands, built: &built, limits, work: work.path() };
-    let ran = traces.record("before", &before, &stage)?;
+    let mut ran = record("before", &before, &built, &tracer);
+    if let (Err(error), None) = (&ran, &maps)
+        && may_go_on_with_breakpoints(options, &tracer, error)
+        && let Ok(found) = record("before", &before, &built, &Tracer::Native)
+    {
+        eprintln!(
+            "trimtab: warning: the program does not run in QEMU, so breakpoints trace it: {error}"
+        );
+        tracer = Tracer::Native;
+        ran = Ok(found);
+    }
+    let ran = ran?;
     for run in &ran[..trained.len()] {
         for (object, profile) in before.iter().zip(&run.profiles) {
             profile
@@ -123,28 +148,49 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
         }
     }
     let trace_time = clock.elapsed();
-    stage.done(&format!("{} runs", ran.len()));
+
+    // Where functions are split, the program with split functions is what is laid out.
+    let clock = Instant::now();
+    let mut split = None;
+    if let Some(maps) = &maps {
+        let stage = progress.stage("build the program with functions split");
+        split = split_functions(&builder, &mut built, &before, maps, &ran[..trained.len()])?;
+        stage.done(&split.as_ref().map_or_else(
+            || "nothing to split".to_owned(),
+            |(split, _)| format!("{} functions in {} objects", split.functions, split.objects),
+        ));
+    }
+    let files_split = split.as_ref().map(|_| open(&built, "split")).transpose()?;
+    let objects_split: Option<Vec<Object<'_>>> = files_split
+        .as_ref()
+        .map(|files| files.iter().map(Files::object).collect::<Result<_>>())
+        .transpose()?;
+    let ran_split = objects_split
+        .as_ref()
+        .map(|objects| record("split", objects, &built, &tracer))
+        .transpose()?;
+    let split_time = clock.elapsed();
+    let base = objects_split.as_ref().unwrap_or(&before);
+    let ran_base = ran_split.as_ref().unwrap_or(&ran);
 
     let stage = progress.stage("lay out");
     let mut laid_out = Vec::new();
-    for (at, object) in before.iter().enumerate() {
+    for (at, object) in base.iter().enumerate() {
         let profiles: Vec<Profile> =
-            ran[..trained.len()].iter().map(|run| run.profiles[at].clone()).collect();
-        laid_out.push(lay_out(&tooling, object, &profiles, options.seed)?);
+            ran_base[..trained.len()].iter().map(|run| run.profiles[at].clone()).collect();
+        laid_out.push(LaidOut {
+            order: lay_out(&tooling, object, &profiles)?,
+            shuffled: shuffled(&before[at], &ran[0].profiles[at], options.seed),
+        });
     }
     let layout_time = stage.done("");
 
     let stage = progress.stage("build the program in this order");
-    builder.second(&mut built, &laid_out)?;
+    builder.ordered(&mut built, laid_out.iter().map(|laid_out| laid_out.order.as_str()))?;
     let relink_time = stage.done("");
     let files_after = open(&built, "after")?;
     let after: Vec<Object<'_>> = files_after.iter().map(Files::object).collect::<Result<_>>()?;
-
-    let stage = progress.stage("trace the program laid out");
-    let traces =
-        Traces { tracer: &tracer, commands: &commands, built: &built, limits, work: work.path() };
-    let ran_after = traces.record("after", &after, &stage)?;
-    stage.done(&format!("{} runs", ran_after.len()));
+    let ran_after = record("after", &after, &built, &tracer)?;
 
     for (name, file) in &options.beside {
         built[0].keep_other(name, file)?;
@@ -175,17 +221,21 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
         let order = OrderFile::parse(&laid_out.order)?;
         objects.push(Sides {
             built: object,
+            together: object.link.together.then(|| builder.wrappers.together()),
             before,
             after,
             profiles: profiles(&ran),
             profiles_after: profiles(&ran_after),
             shuffled: laid_out.shuffled,
-            check: check(&order, &after.program, &after.fragments, &[], Some(&before.program)),
+            check: check(&order, &after.program, &after.fragments, &[], Some(&base[at].program)),
         });
     }
     result::model(&Measured {
         options,
         tooling: &tooling,
+        tracer: &tracer,
+        split: split.as_ref().map(|(split, _)| *split),
+        lists: split.map(|(_, lists)| lists).unwrap_or_default(),
         objects,
         rounds,
         own_disk: own_disk.get(),
@@ -194,6 +244,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
         seconds: Seconds {
             start,
             build: build_time,
+            split: split_time,
             trace: trace_time,
             layout: layout_time,
             relink: relink_time,
@@ -201,52 +252,68 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
     })
 }
 
-/// The user's build.
-struct Builder {
-    command: Command,
-    wrappers: Wrappers,
-    limit: Duration,
-    log: PathBuf,
+/// The blocks of all linked files, where functions are to be split and can be.
+fn block_maps(
+    options: &Options,
+    files: &[Files],
+    objects: &[Object<'_>],
+) -> Result<Option<Vec<BlockMap>>> {
+    if options.granularity == Granularity::Function {
+        return Ok(None);
+    }
+    let mut maps = Vec::new();
+    for (file, object) in files.iter().zip(objects) {
+        maps.push(blocks::block_map(object, file.bytes())?);
+    }
+    if maps.iter().all(Option::is_none) {
+        eprintln!(
+            "trimtab: warning: functions are moved whole: no compiler of this build wrote down \
+             blocks. For blocks let clang compile, from scratch: CC=clang CXX=clang++, and a clean tree"
+        );
+        return Ok(None);
+    }
+    Ok(Some(maps.into_iter().map(Option::unwrap_or_default).collect()))
 }
 
-impl Builder {
-    /// Builds without any order, and gives what was linked.
-    fn first(&self) -> Result<Vec<Link>> {
-        // What an earlier run linked in its order would be taken for up to date.
-        for link in self.wrappers.links()?.iter().filter(|link| link.order.is_some()) {
-            remove(&link.output)?;
-        }
-        self.wrappers.forget()?;
-        build::build(&self.command, &self.wrappers, self.limit, &self.log)?;
-        Ok(self.wrappers.links()?)
-    }
-
-    /// Builds again, each object in its order.
-    fn second(&self, built: &mut [Built], laid_out: &[LaidOut]) -> Result<()> {
-        for (object, laid_out) in built.iter_mut().zip(laid_out) {
-            self.wrappers.set_order(&object.link.output, &laid_out.order)?;
-            object.write_order(&laid_out.order)?;
-            // Builds do not know that an order is something that their result depends on.
-            remove(&object.link.output)?;
-            remove(object.place.path())?;
-        }
-        build::build(&self.command, &self.wrappers, self.limit, &self.log)?;
-        let links = self.wrappers.links()?;
-        for object in built {
-            object.relinked(&links)?;
-            object.keep("after")?;
-        }
-        Ok(())
-    }
+/// Whether a failed trace may be due to the emulator, and breakpoints may do.
+fn may_go_on_with_breakpoints(options: &Options, tracer: &Tracer, error: &anyhow::Error) -> bool {
+    let ended = || matches!(error.downcast_ref(), Some(ProgramError::Ended { .. }));
+    options.tracer == verb::Tracer::Auto && *tracer != Tracer::Native && ended()
 }
 
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
+/// Builds the program with the functions split that `ran`; `None` where there is none to split.
+fn split_functions(
+    builder: &Builder,
+    built: &mut [Built],
+    objects: &[Object<'_>],
+    maps: &[BlockMap],
+    ran: &[Ran],
+) -> Result<Option<(Split, Vec<(PathBuf, PathBuf)>)>> {
+    let splitting = {
+        let targets: Vec<Target<'_>> = objects
+            .iter()
+            .enumerate()
+            .map(|(at, object)| Target {
+                object,
+                map: &maps[at],
+                link: &built[at].link,
+                profiles: ran.iter().map(|run| &run.profiles[at]).collect(),
+            })
+            .collect();
+        blocks::splitting(&targets, &builder.compiles()?)?
+    };
+    if splitting.lists.is_empty() {
+        return Ok(None);
     }
+    builder.split(built, &splitting.lists)?;
+    let list = |(output, _): &(PathBuf, String)| (output.clone(), builder.wrappers.list(output));
+    let lists = splitting.lists.iter().map(list).collect();
+    let split = Split {
+        functions: splitting.functions,
+        cold_bytes: splitting.cold_bytes,
+        objects: splitting.lists.len() as u64,
+    };
+    Ok(Some((split, lists)))
 }
 
 fn open(built: &[Built], side: &str) -> Result<Vec<Files>> {
@@ -289,80 +356,6 @@ fn guess_program(run: &Command, links: &[Link]) -> Result<PathBuf> {
     }
 }
 
-/// Runs under the tracer.
-struct Traces<'a> {
-    tracer: &'a Tracer,
-    commands: &'a [Command],
-    built: &'a [Built],
-    limits: Limits,
-    work: &'a Path,
-}
-
-impl Traces<'_> {
-    /// Runs all commands with the versions of `side`, and finds what ran in `objects`.
-    fn record(&self, side: &str, objects: &[Object<'_>], stage: &Stage) -> Result<Vec<Ran>> {
-        stage.parts(self.commands.len() as u64);
-        let mut all = Vec::new();
-        for (number, command) in self.commands.iter().enumerate() {
-            stage.note(&command.text);
-            let folder = self.work.join("traces").join(format!("{side}-{number}"));
-            all.push(self.run(side, command, objects, &folder)?);
-            stage.at(number as u64 + 1);
-        }
-        Ok(all)
-    }
-
-    fn run(
-        &self,
-        side: &str,
-        command: &Command,
-        objects: &[Object<'_>],
-        folder: &Path,
-    ) -> Result<Ran> {
-        // Traces of an earlier run must not pass for this one's.
-        if folder.exists() {
-            fs::remove_dir_all(folder)
-                .with_context(|| format!("cannot remove {}", folder.display()))?;
-        }
-        let (program, libraries) = self.built.split_first().context("there is no program")?;
-        for library in libraries {
-            library.place.put(&library.version(side))?;
-        }
-        let recording = self.tracer.trace(
-            command,
-            &program.place,
-            &program.version(side),
-            self.limits,
-            folder,
-        )?;
-        let mut traces: Vec<Vec<Trace>> = objects.iter().map(|_| Vec::new()).collect();
-        let mut instructions = None;
-        for path in &recording.processes {
-            let text = Text::of_trace(path)?;
-            let process =
-                Process::parse(text.as_str()).with_context(|| path.display().to_string())?;
-            // A process that was forked off counts what ran before the fork again.
-            instructions = instructions.max(process.instructions());
-            for (at, object) in objects.iter().enumerate() {
-                let place = self.built[at].place.path();
-                let file = if at == 0 { &recording.program } else { place };
-                traces[at].push(process.trace_of(&file.to_string_lossy(), &object.program));
-            }
-        }
-        let profiles = objects
-            .iter()
-            .zip(&traces)
-            .map(|(object, traces)| {
-                let resolve = |trace| Profile::resolve(trace, &object.program);
-                let profiles: Vec<Profile> = traces.iter().map(resolve).collect();
-                Profile::merge(&profiles).context("there is no trace")
-            })
-            .collect::<Result<_>>()?;
-        let traces = traces.into_iter().filter_map(|all| all.into_iter().next()).collect();
-        Ok(Ran { traces, profiles, instructions })
-    }
-}
-
 /// An order, and what it is compared with.
 struct LaidOut {
     order: String,
@@ -370,23 +363,24 @@ struct LaidOut {
     shuffled: Vec<u32>,
 }
 
-fn lay_out(
-    tooling: &Tooling,
-    object: &Object<'_>,
-    profiles: &[Profile],
-    seed: u64,
-) -> Result<LaidOut> {
+fn lay_out(tooling: &Tooling, object: &Object<'_>, profiles: &[Profile]) -> Result<String> {
     let movable = Movable::new(&object.fragments, profiles, |_| true);
     let problem = movable.problem();
     let order = tooling.algorithm.order(&problem);
     let listed = order.listed().iter().map(|piece| object.fragments.get(movable.fragment(*piece)));
-    let text = emit(tooling.linker, listed)?;
-    let executed: RangeSet = profiles[0].executed().within(object.range()).collect();
+    Ok(emit(tooling.linker, listed)?)
+}
+
+/// Pages that `profile` would touch with all functions of the object shuffled.
+fn shuffled(object: &Object<'_>, profile: &Profile, seed: u64) -> Vec<u32> {
+    let movable = Movable::new(&object.fragments, std::slice::from_ref(profile), |_| true);
+    let problem = movable.problem();
+    let executed: RangeSet = profile.executed().within(object.range()).collect();
     let random = |number| {
         let order = Shuffled { seed: seed.wrapping_add(number) }.order(&problem);
         let placement = Placement::new(&problem, &order);
         let moved = movable.moved(&object.fragments, &placement, &executed);
         u32::try_from(pages::touched(&moved).len()).unwrap_or(u32::MAX)
     };
-    Ok(LaidOut { order: text, shuffled: (0..SHUFFLES).map(random).collect() })
+    (0..SHUFFLES).map(random).collect()
 }

@@ -16,6 +16,18 @@ pub struct Link {
     arguments: Vec<OsString>,
 }
 
+/// In the place of a compiler.
+#[derive(Debug, Args)]
+pub struct Compile {
+    /// The folder of wrapped tools.
+    folder: PathBuf,
+    /// The compiler.
+    compiler: PathBuf,
+    /// The compiler's arguments.
+    #[arg(last = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
 /// Around a command that is measured.
 #[derive(Debug, Args)]
 pub struct Run {
@@ -29,6 +41,11 @@ pub fn link(options: &Link) -> u8 {
         Ok(code) => code,
         Err(message) => failed(&message),
     }
+}
+
+/// Becomes the compiler; ends only where that is not possible.
+pub fn compile(options: &Compile) -> u8 {
+    failed(&wrap::compile(&options.folder, &options.compiler, &options.arguments))
 }
 
 /// Runs and measures; gives the exit code.

@@ -19,7 +19,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Copies the sources, and lets `gcc -fuse-ld=lld` find whatever lld is there.
+    /// Copies the sources, and lets `gcc -fuse-ld=lld` and `clang` find whatever LLVM is there.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for entry in fs::read_dir(SOURCES).unwrap() {
@@ -28,7 +28,8 @@ impl Bench {
         }
         let tools = folder.path().join("tools");
         fs::create_dir(&tools).unwrap();
-        symlink(lld(), tools.join("ld.lld")).unwrap();
+        symlink(newest("ld.lld"), tools.join("ld.lld")).unwrap();
+        symlink(newest("clang"), tools.join("clang")).unwrap();
         symlink(env!("CARGO_BIN_EXE_trimtab"), tools.join("trimtab")).unwrap();
         Self { folder }
     }
@@ -89,13 +90,15 @@ impl Bench {
     }
 }
 
-/// The newest lld that is there.
-fn lld() -> PathBuf {
-    let names = (15..=30).rev().map(|version| format!("ld.lld-{version}"));
-    let names: Vec<String> = ["ld.lld".to_owned()].into_iter().chain(names).collect();
+/// The newest program of this name that is there.
+fn newest(name: &str) -> PathBuf {
+    let names = (15..=30).rev().map(|version| format!("{name}-{version}"));
+    let names: Vec<String> = names.chain([name.to_owned()]).collect();
     let path = std::env::var_os("PATH").unwrap();
-    std::env::split_paths(&path)
-        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
         .find(|file| file.exists())
-        .expect("an lld; ./setup --for test installs it")
+        .expect("LLVM; ./setup --for test installs it")
 }

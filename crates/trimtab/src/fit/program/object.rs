@@ -91,8 +91,8 @@ impl Built {
         Ok(())
     }
 
-    /// Finds the link that made the file again, which must have followed its order.
-    pub fn relinked(&mut self, links: &[Link]) -> Result<()> {
+    /// Finds the link that made the file again, which, where `ordered`, must have followed its order.
+    pub fn relinked(&mut self, links: &[Link], ordered: bool) -> Result<()> {
         let path = self.place.path().to_owned();
         let cannot = |what: &str| {
             Failure::new(format!(
@@ -107,7 +107,7 @@ impl Built {
         if !path.exists() {
             return Err(cannot("did not make").into());
         }
-        match link_of(links, &path)?.filter(|link| link.order.is_some()) {
+        match link_of(links, &path)?.filter(|link| link.order.is_some() == ordered) {
             Some(link) => self.link = link.clone(),
             None => return Err(cannot("did not link").into()),
         }
@@ -157,6 +157,11 @@ pub(super) struct Files {
 }
 
 impl Files {
+    /// The file's content.
+    pub fn bytes(&self) -> &[u8] {
+        self.elf.bytes()
+    }
+
     /// Makes sense of them.
     pub fn object(&self) -> Result<Object<'_>> {
         let path = &self.path;
@@ -288,7 +293,13 @@ mod tests {
     fn a_file_that_was_not_linked_is_told_with_what_was() {
         let none = not_linked(Path::new("app"), &[]).to_string();
         assert!(none.contains("linked nothing"), "{none}");
-        let link = Link { output: "/b/other".into(), map: "/b/map".into(), order: None };
+        let link = Link {
+            output: "/b/other".into(),
+            map: "/b/map".into(),
+            directory: "/b".into(),
+            order: None,
+            together: false,
+        };
         let some = not_linked(Path::new("app"), &[link]).to_string();
         assert_eq!(some, "app is none of the 1 files that the build linked: /b/other");
     }

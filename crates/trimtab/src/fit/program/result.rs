@@ -5,20 +5,21 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use trimtab_lab::program::disk;
+use trimtab_lab::program::wrap::SPLIT_FLAGS;
 use trimtab_layout::{Footprint, pages};
 use trimtab_link::Outcome;
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::model::{
-    BeforeAfter, Beside, Check, Coverage, Curve, Faults, FitProgram, Functions, HeldOutRun,
-    Interval, Measured as Mean, Minimum, ObjectLayout, OrderCounts, ProgramArtifacts, Repeat,
-    Seconds, Text, Times, Touched,
+    BeforeAfter, Beside, Check, Coverage, Curve, Faults, FitProgram, Functions, Granularity,
+    HeldOutRun, Interval, Measured as Mean, Minimum, ObjectLayout, OrderCounts, ProgramArtifacts,
+    Repeat, Seconds, Text, Times, Touched,
 };
 use trimtab_report::statistics::{self, StatisticsError};
 
 use super::start::Start;
 use super::{Measured, Sides};
 use crate::inputs::sha256;
-use crate::verbs::fit::program::Tracer;
+use crate::verbs::fit::program::Sections;
 
 /// The most points of a curve that a report holds.
 const CURVE_POINTS: usize = 600;
@@ -31,7 +32,10 @@ pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
         schema: Default::default(),
         program: main.before.path.display().to_string(),
         arch: main.before.program.machine().name().to_owned(),
-        tracer: tracer(m).to_owned(),
+        tracer: m.tracer.name().to_owned(),
+        granularity: m.split.map_or(Granularity::Function, |_| Granularity::Block),
+        split: m.split.unwrap_or_default(),
+        together: m.objects.iter().all(|sides| sides.together.is_some()),
         linker: m.tooling.linker.name().to_owned(),
         algorithm: m.tooling.algorithm.name().to_owned(),
         build: options.build.clone(),
@@ -55,7 +59,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
         seconds: Seconds {
             total: m.seconds.start.elapsed().as_secs_f64(),
             build: m.seconds.build.as_secs_f64(),
-            split: 0.0,
+            split: m.seconds.split.as_secs_f64(),
             trace: m.seconds.trace.as_secs_f64(),
             layout: m.seconds.layout.as_secs_f64(),
             relink: m.seconds.relink.as_secs_f64(),
@@ -72,12 +76,6 @@ pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
 /// Counts of pages fit 32 bits by far; a report is no place to fail over one that does not.
 fn narrow(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-fn tracer(m: &Measured<'_>) -> &'static str {
-    match m.options.tracer {
-        Tracer::Qemu => "qemu",
-    }
 }
 
 fn layout(sides: &Sides<'_>) -> ObjectLayout {
@@ -227,9 +225,26 @@ fn artifacts(m: &Measured<'_>, main: &Sides<'_>) -> ProgramArtifacts {
         program_after: path(&main.built.version("after")),
         order_files: m.objects.iter().map(|object| path(&object.built.order())).collect(),
         trace: path(&m.trace),
-        use_it: m.tooling.linker.how_to_use(&path(&main.built.order())),
+        block_lists: m.lists.iter().map(|(object, list)| (path(object), path(list))).collect(),
+        use_it: use_it(m, main),
         html: m.options.outputs.html.as_deref().map(path),
     }
+}
+
+/// What a build has to do to stay as the program was laid out.
+fn use_it(m: &Measured<'_>, main: &Sides<'_>) -> String {
+    let mut text = m.tooling.linker.how_to_use(&main.built.order().display().to_string());
+    if let Some(script) = &main.together {
+        text += &format!(" -Wl,-T,{}", script.display());
+    }
+    if m.split.is_some() {
+        text += &format!(
+            "; compile each object of artifacts.block_lists with clang's \
+             -fbasic-block-sections=list=FILE {}",
+            SPLIT_FLAGS.join(" ")
+        );
+    }
+    text
 }
 
 fn repeat(m: &Measured<'_>) -> Result<Repeat> {
@@ -271,7 +286,13 @@ fn command(m: &Measured<'_>) -> String {
     for (name, file) in &options.beside {
         add("--beside", format!("{name}={}", file.display()));
     }
-    add("--tracer", tracer(m).to_owned());
+    if m.split.is_some() {
+        add("--granularity", "block".to_owned());
+    }
+    if options.sections == Sections::Kept {
+        add("--sections", "kept".to_owned());
+    }
+    add("--tracer", m.tracer.name().to_owned());
     add("--linker", m.tooling.linker.name().to_owned());
     add("--algorithm", options.algorithm.clone());
     add("--runs", options.runs.to_string());
@@ -283,6 +304,11 @@ fn command(m: &Measured<'_>) -> String {
         false => format!("'{}'", word.replace('\'', "'\\''")),
     });
     format!("trimtab fit program {}", quoted.collect::<Vec<_>>().join(" "))
+}
+
+/// Whether a symbol is of a part of a function, as compilers name them.
+fn is_part(name: &str) -> bool {
+    name.ends_with(".cold") || name.ends_with(".eh")
 }
 
 fn checks(m: &Measured<'_>) -> Vec<Check> {
@@ -304,7 +330,11 @@ fn checks(m: &Measured<'_>) -> Vec<Check> {
                 count(Outcome::Misplaced)
             ),
         ));
-        let functions = |side: &super::Object<'_>| side.program.functions().len();
+        // What was split off a function is no function of its own.
+        let functions = |side: &super::Object<'_>| {
+            let all = side.program.functions().iter();
+            all.filter(|function| !is_part(function.name)).count()
+        };
         let (before, after) = (functions(object.before), functions(object.after));
         checks.push(Check::new(
             format!("the two builds have the same functions{of}"),

@@ -52,7 +52,7 @@ pub(super) struct Starts<'a> {
 }
 
 impl Starts<'_> {
-    /// Does `rounds` rounds; each begins with another version.
+    /// Does `rounds` rounds.
     pub fn measure(&self, rounds: u32, progress: &Progress) -> Result<Vec<Round>> {
         let stage = progress.stage("start the programs in turn");
         stage.parts(rounds.into());
@@ -63,7 +63,7 @@ impl Starts<'_> {
         for number in 0..rounds {
             let mut starts: Vec<Option<Start>> = vec![None; sides.len()];
             for turn in 0..sides.len() {
-                let at = (turn + number as usize) % sides.len();
+                let at = turn_of(turn, number as usize, sides.len());
                 let (side, objects) = sides[at];
                 starts[at] = Some(self.start(side, objects)?);
             }
@@ -153,5 +153,42 @@ impl Starts<'_> {
     fn run(&self, setting: Setting) -> Result<Outcome> {
         let helper = [self.trimtab.as_os_str().to_owned(), OsString::from("wrapped-run")];
         Ok(measure::run(self.command, self.limits, &helper, setting, self.work)?)
+    }
+}
+
+/// Which of `count` versions starts at `turn` of a round. Each round begins with another one, and
+/// every other round goes backwards: so no version always runs behind the same one.
+fn turn_of(turn: usize, round: usize, count: usize) -> usize {
+    let forward = (turn + round / 2) % count;
+    if round.is_multiple_of(2) { forward } else { count - 1 - forward }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_change_their_turns() {
+        for count in [2, 3, 5] {
+            for round in 0..20 {
+                let mut order: Vec<usize> =
+                    (0..count).map(|turn| turn_of(turn, round, count)).collect();
+                order.sort_unstable();
+                assert_eq!(order, (0..count).collect::<Vec<_>>());
+            }
+            for version in 0..count {
+                let first = (0..2 * count).filter(|round| turn_of(0, *round, count) == version);
+                assert_eq!(first.count(), 2, "{version} of {count}");
+            }
+            // Of two neighbours in a round, the other one comes first in some other round.
+            let behind = |a, b| {
+                (0..2 * count).any(|round| {
+                    (1..count).any(|turn| {
+                        turn_of(turn - 1, round, count) == a && turn_of(turn, round, count) == b
+                    })
+                })
+            };
+            assert!(behind(0, 1) && behind(1, 0));
+        }
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
 use trimtab_lab::plugin;
 use trimtab_lab::program::trace;
-use trimtab_lab::program::wrap::Wrappers;
+use trimtab_lab::program::wrap::{Wrappers, Wrapping};
 use trimtab_lab::tools::{self, Found};
 use trimtab_lab::workdir::{Step, WorkDir};
 use trimtab_layout::{Algorithm, algorithm_named, algorithms};
@@ -15,6 +15,12 @@ use trimtab_link::Linker;
 
 use crate::failure::Failure;
 use crate::verbs::fit::program::{self as verb, Options};
+
+/// QEMU, and the compiler for its plugin.
+struct Emulator {
+    qemu: Found,
+    gcc: Found,
+}
 
 /// What was found of them.
 pub(super) struct Tooling {
@@ -27,9 +33,10 @@ pub(super) struct Tooling {
     linker_path: PathBuf,
     /// Whether GNU ld takes an order as an option.
     takes_order: bool,
-    tracer: verb::Tracer,
-    gcc: Found,
-    qemu: Found,
+    together: bool,
+    blocks: bool,
+    /// What QEMU is traced with; none where breakpoints are used.
+    emulator: Option<Emulator>,
     versions: BTreeMap<String, String>,
 }
 
@@ -54,11 +61,20 @@ impl Tooling {
             verb::Linker::Gold => (Linker::Gold, tools::find("gold")?),
             verb::Linker::Gnu => (Linker::Gnu, tools::find("gnu-ld")?),
         };
-        let gcc = tools::find("gcc")?;
-        let qemu = tools::find("qemu-user")?;
-        let versions = [(linker.name(), &found), ("gcc", &gcc), ("qemu-user", &qemu)]
-            .map(|(name, found)| (name.to_owned(), version(found)))
-            .into();
+        let emulator = match options.tracer {
+            verb::Tracer::Native => None,
+            verb::Tracer::Qemu => Some(Emulator::find()?),
+            // Blocks need QEMU.
+            verb::Tracer::Auto if options.granularity == verb::Granularity::Block => {
+                Some(Emulator::find()?)
+            }
+            verb::Tracer::Auto => Emulator::find().ok(),
+        };
+        let mut versions = BTreeMap::from([(linker.name().to_owned(), version(&found))]);
+        if let Some(Emulator { qemu, gcc }) = &emulator {
+            versions.insert("gcc".to_owned(), version(gcc));
+            versions.insert("qemu-user".to_owned(), version(qemu));
+        }
         // From this release on, as its manual says.
         let takes_order =
             found.version.as_ref().is_some_and(|v| *v >= tools::Version::new(&[2, 43]));
@@ -68,50 +84,55 @@ impl Tooling {
             algorithm,
             linker_path: found.path,
             takes_order,
-            tracer: options.tracer,
-            gcc,
-            qemu,
+            together: options.sections == verb::Sections::Together,
+            blocks: options.granularity == verb::Granularity::Block,
+            emulator,
             versions,
         })
     }
 
     /// The tools that stand in front of compilers and linkers.
     pub fn wrappers(&self, work: &WorkDir) -> Result<Wrappers> {
-        Ok(Wrappers::make(
-            &work.path().join("tools"),
-            &self.trimtab,
-            self.linker,
-            &self.linker_path,
-            self.takes_order,
-        )?)
+        let wrapping = Wrapping {
+            trimtab: self.trimtab.clone(),
+            linker: self.linker,
+            linker_path: self.linker_path.clone(),
+            takes_order: self.takes_order,
+            together: self.together,
+            blocks: self.blocks,
+        };
+        Ok(Wrappers::make(&work.path().join("tools"), wrapping)?)
     }
 
     /// What records runs.
     pub fn tracer(&self, work: &WorkDir) -> Result<trace::Tracer> {
-        match self.tracer {
-            verb::Tracer::Qemu => {
-                let mut key = Key::new("plugin/1").field("gcc", version(&self.gcc));
-                for (name, text) in plugin::sources() {
-                    key = key.bytes(name, text.as_bytes());
-                }
-                let folder = match work.step("plugin", &key)? {
-                    Step::Done(path) => path,
-                    Step::Todo(building) => {
-                        plugin::build(&self.gcc.path, building.path())?;
-                        building.finish()?
-                    }
-                };
-                Ok(trace::Tracer::Qemu {
-                    qemu: self.qemu.path.clone(),
-                    plugin: folder.join("trimtab_trace.so"),
-                })
-            }
+        let Some(Emulator { qemu, gcc }) = &self.emulator else {
+            return Ok(trace::Tracer::Native);
+        };
+        let mut key = Key::new("plugin/1").field("gcc", version(gcc));
+        for (name, text) in plugin::sources() {
+            key = key.bytes(name, text.as_bytes());
         }
+        let folder = match work.step("plugin", &key)? {
+            Step::Done(path) => path,
+            Step::Todo(building) => {
+                plugin::build(&gcc.path, building.path())?;
+                building.finish()?
+            }
+        };
+        let plugin = folder.join("trimtab_trace.so");
+        Ok(trace::Tracer::Qemu { qemu: qemu.path.clone(), plugin })
     }
 
     /// Their versions.
     pub fn versions(&self) -> &BTreeMap<String, String> {
         &self.versions
+    }
+}
+
+impl Emulator {
+    fn find() -> Result<Self> {
+        Ok(Emulator { qemu: tools::find("qemu-user")?, gcc: tools::find("gcc")? })
     }
 }
 

@@ -48,12 +48,18 @@ pub struct Options {
     /// Another version of the program, made by other means, to be measured in turn with ours
     #[arg(long, value_name = "NAME=FILE", num_args = 1, value_parser = named_file)]
     pub beside: Vec<(String, PathBuf)>,
+    /// What is moved: whole functions, or the parts of them that run
+    #[arg(long, value_name = "NAME", default_value = "function")]
+    pub granularity: Granularity,
     /// What records the runs
-    #[arg(long, value_name = "NAME", default_value = "qemu")]
+    #[arg(long, value_name = "NAME", default_value = "auto")]
     pub tracer: Tracer,
     /// What links the program
     #[arg(long, value_name = "NAME", default_value = "lld")]
     pub linker: Linker,
+    /// Where the sections lie in the file: with lld, what a start needs can stand together
+    #[arg(long, value_name = "NAME", default_value = "together")]
+    pub sections: Sections,
     /// How the order is found
     #[arg(long, value_name = "NAME", default_value = "fault-curve")]
     pub algorithm: String,
@@ -90,11 +96,35 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
+/// What is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Granularity {
+    /// Functions as they are: the program is only linked again
+    Function,
+    /// The blocks of functions that run, away from those that do not: needs clang, and compiles
+    /// what runs once more; what other compilers compiled is moved by functions
+    Block,
+}
+
+/// Where the sections of a program lie in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sections {
+    /// With lld: tables, constants and data side by side, then the text, then what only unwinding
+    /// needs; other linkers keep their own way
+    Together,
+    /// As the linker always does
+    Kept,
+}
+
 /// What records a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Tracer {
+    /// QEMU; where it is missing or the program does not run in it, breakpoints
+    Auto,
     /// QEMU with trimtab's plugin: every block, exactly, and it counts instructions
     Qemu,
+    /// Breakpoints on this machine: functions, not their blocks, of any program
+    Native,
 }
 
 /// Linkers that follow an order.
@@ -114,6 +144,13 @@ pub enum Linker {
 /// Missing tools, a build that fails or takes no part, a program that cannot be traced.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    if options.granularity == Granularity::Block && options.tracer == Tracer::Native {
+        return Err(Failure::usage(
+            "breakpoints see which functions run, and not which of their blocks; see --help",
+        )
+        .hint("use --tracer qemu with --granularity block")
+        .into());
+    }
     let progress = Progress::new();
     let fit = fit::program::fit(options, &progress)?;
     keep(options, &fit)?;

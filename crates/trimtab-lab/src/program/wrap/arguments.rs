@@ -1,0 +1,146 @@
+//! What the arguments of compilers and linkers say.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The arguments, with those of response files in their place.
+pub(super) fn expanded(arguments: &[OsString]) -> Vec<OsString> {
+    let mut all = Vec::new();
+    for argument in arguments {
+        match argument.as_bytes().strip_prefix(b"@") {
+            Some(file) => match fs::read_to_string(OsStr::from_bytes(file)) {
+                Ok(text) => all.extend(words(&text).into_iter().map(OsString::from)),
+                Err(_) => all.push(argument.clone()),
+            },
+            None => all.push(argument.clone()),
+        }
+    }
+    all
+}
+
+/// The words of a response file: blanks part them, quotes and backslashes keep them together.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (_, '\\') => word.get_or_insert_default().extend(characters.next()),
+            (Some(open), _) if open == c => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, _) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// What is linked: the value of `-o`; `None` where the result is an object to be linked again, or
+/// nothing is linked at all.
+pub(super) fn linked(arguments: &[OsString]) -> Option<PathBuf> {
+    let mut output = None;
+    let mut inputs = false;
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let bytes = argument.as_bytes();
+        match bytes {
+            b"-r" | b"-i" | b"--relocatable" | b"-Ur" => return None,
+            b"--version" | b"-v" | b"-V" | b"--help" | b"--verbose" => continue,
+            b"-o" | b"--output" => output = arguments.next().map(PathBuf::from),
+            // These begin with -o too.
+            b"-omagic" | b"--omagic" => {}
+            _ => {
+                let glued = bytes
+                    .strip_prefix(b"--output=")
+                    .or_else(|| bytes.strip_prefix(b"-o").filter(|rest| !rest.is_empty()));
+                if let Some(value) = glued {
+                    output = Some(PathBuf::from(OsStr::from_bytes(value)));
+                }
+            }
+        }
+        inputs |= !bytes.starts_with(b"-");
+    }
+    inputs.then(|| output.unwrap_or_else(|| PathBuf::from("a.out")))
+}
+
+/// What a compiler driver makes that holds code: objects, or, where it links at once, what it
+/// links. Nothing where it only preprocesses, checks, or writes assembly.
+pub(super) fn compiled(arguments: &[OsString]) -> Vec<PathBuf> {
+    let is = |wanted: &[&str]| {
+        arguments.iter().any(|argument| wanted.iter().any(|wanted| argument == OsStr::new(wanted)))
+    };
+    let sources = arguments.iter().filter(|argument| is_source(argument));
+    if is(&["-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm"]) || sources.clone().count() == 0
+    {
+        return Vec::new();
+    }
+    let named = linked(arguments)
+        .filter(|_| arguments.iter().any(|argument| argument.as_bytes().starts_with(b"-o")));
+    match named {
+        Some(output) => vec![output],
+        None if is(&["-c"]) => sources
+            .filter_map(|source| Path::new(source).file_name())
+            .map(|name| Path::new(name).with_extension("o"))
+            .collect(),
+        None => vec!["a.out".into()],
+    }
+}
+
+/// Whether an argument names a source file of a language that clang compiles by blocks.
+fn is_source(argument: &OsStr) -> bool {
+    let extension = Path::new(argument).extension().and_then(OsStr::to_str).unwrap_or_default();
+    !argument.as_bytes().starts_with(b"-")
+        && ["c", "cc", "cp", "cpp", "cxx", "c++", "C", "i", "ii", "m", "mm"].contains(&extension)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn os(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_output_is_found_however_it_is_said() {
+        let output = |words: &[&str]| linked(&os(words));
+        assert_eq!(output(&["-pie", "-o", "app", "main.o"]), Some("app".into()));
+        assert_eq!(output(&["main.o", "-oapp"]), Some("app".into()));
+        assert_eq!(output(&["--output=b/app", "main.o"]), Some("b/app".into()));
+        assert_eq!(output(&["main.o"]), Some("a.out".into()));
+        assert_eq!(output(&["-r", "-o", "more.o", "main.o"]), None);
+        assert_eq!(output(&["--version"]), None);
+        assert_eq!(output(&["-v"]), None);
+    }
+
+    #[test]
+    fn response_files_are_looked_into() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("arguments");
+        fs::write(&file, "-o \"an app\"\nmain.o a\\ b.o 'c d.o'\n").unwrap();
+        let arguments = expanded(&os(&["-pie", &format!("@{}", file.display()), "@missing"]));
+        let expected = ["-pie", "-o", "an app", "main.o", "a b.o", "c d.o", "@missing"];
+        assert_eq!(arguments, os(&expected));
+        assert_eq!(linked(&arguments), Some("an app".into()));
+    }
+
+    #[test]
+    fn what_a_compiler_makes_is_found() {
+        let made = |words: &[&str]| compiled(&os(words));
+        assert_eq!(made(&["-O2", "-c", "src/a.c", "-o", "b/a.o"]), [PathBuf::from("b/a.o")]);
+        assert_eq!(made(&["-c", "src/a.c", "b.cpp"]), ["a.o", "b.o"].map(PathBuf::from));
+        assert_eq!(made(&["a.c", "-oapp", "-lm"]), [PathBuf::from("app")]);
+        assert_eq!(made(&["a.c"]), [PathBuf::from("a.out")]);
+        for none in [&["-E", "a.c"][..], &["a.o", "-o", "app"], &["-c", "a.s"], &["--version"]] {
+            assert_eq!(made(none), Vec::<PathBuf>::new(), "{none:?}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What the wrapped clang does: it writes down what it makes, and splits functions by blocks.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::arguments::{compiled, expanded};
+use super::{COMPILER_FLAGS, Settings, key, list_of};
+
+/// What clang is told beside [`COMPILER_FLAGS`], so that blocks can be told apart. It says nothing
+/// of options that do not matter to what it is asked to do, as in linking alone.
+const BLOCK_FLAGS: [&str; 2] = ["-fbasic-block-address-map", "-Qunused-arguments"];
+
+/// What clang is told of an object with a list. Where cold blocks are gone, functions are so short
+/// that their alignment would be one of the largest costs. Two bytes is what pointers to members of
+/// C++ need.
+pub const SPLIT_FLAGS: [&str; 3] = ["-falign-functions=1", "-mllvm", "-align-all-functions=1"];
+
+/// Something with code that a build compiled: an object, or, where the compiler was also to link,
+/// what was linked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compile {
+    /// It, as an absolute path.
+    pub output: PathBuf,
+    /// SHA-256 of the list of blocks that the compiler was given, where it was given one.
+    pub list: Option<String>,
+}
+
+/// Compiles as `compiler` was told, so that blocks are known, and split where there is a list for
+/// what is made. Ends only where the compiler cannot be started.
+pub fn compile(folder: &Path, compiler: &Path, arguments: &[OsString]) -> String {
+    let mut command = Command::new(compiler);
+    command.arg(format!("-B{}", folder.join("bin").display()));
+    command.arg(COMPILER_FLAGS);
+    let (blocks, list) = match (Settings::read(folder), list_for(folder, &expanded(arguments))) {
+        (Ok(settings), Ok(list)) => (settings.blocks, list),
+        (Err(message), _) | (_, Err(message)) => return message,
+    };
+    if blocks {
+        command.args(BLOCK_FLAGS);
+    }
+    if let Some(list) = list {
+        let mut option = OsString::from("-fbasic-block-sections=list=");
+        option.push(&list);
+        command.arg(option).args(SPLIT_FLAGS);
+    }
+    let error = command.args(arguments).exec();
+    format!("cannot start {}: {error}", compiler.display())
+}
+
+/// Notes what these arguments make, and gives the list for it. An option holds one list: where
+/// several objects are made at once, theirs are put together.
+fn list_for(folder: &Path, arguments: &[OsString]) -> Result<Option<PathBuf>, String> {
+    let mut lists = Vec::new();
+    for output in compiled(arguments) {
+        let said = |error: std::io::Error| format!("{}: {error}", output.display());
+        let output = std::path::absolute(&output).map_err(said)?;
+        lists.extend(note(folder, &output)?);
+    }
+    let Some(first) = lists.first() else { return Ok(None) };
+    if lists.len() == 1 {
+        return Ok(Some(first.clone()));
+    }
+    let all = first.with_extension("all");
+    let read = |list: &PathBuf| {
+        fs::read_to_string(list).map_err(|error| format!("{}: {error}", list.display()))
+    };
+    let texts: Vec<String> = lists.iter().map(read).collect::<Result<_, _>>()?;
+    fs::write(&all, merged(texts.iter().map(String::as_str)))
+        .map_err(|error| format!("{}: {error}", all.display()))?;
+    Ok(Some(all))
+}
+
+/// Notes that `output` is made, and gives its list where it has one.
+pub(super) fn note(folder: &Path, output: &Path) -> Result<Option<PathBuf>, String> {
+    let list = list_of(folder, output);
+    let text = fs::read(&list).ok();
+    let record = Compile {
+        output: output.to_owned(),
+        list: text.as_ref().map(|text| format!("{:x}", Sha256::digest(text))),
+    };
+    let path = folder.join("compiles").join(format!("{}.json", key(output)));
+    let text_of = serde_json::to_vec(&record).map_err(|error| error.to_string())?;
+    fs::write(&path, text_of).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(text.map(|_| list))
+}
+
+/// Several lists as one. clang refuses one that names a function twice, so of static functions of
+/// the same name the first counts.
+fn merged<'a>(lists: impl Iterator<Item = &'a str>) -> String {
+    let mut seen = HashSet::new();
+    let mut merged = String::from("v1\n");
+    for list in lists {
+        let mut lines = list.lines().skip(1);
+        while let (Some(function), Some(blocks)) = (lines.next(), lines.next()) {
+            let names = function.strip_prefix("f ").unwrap_or(function).split('/');
+            if names.fold(true, |new, name| seen.insert(name) && new) {
+                merged.push_str(&format!("{function}\n{blocks}\n"));
+            }
+        }
+    }
+    merged
+}
+
+/// Whether the compiler of this path is clang, which knows blocks, whatever name it was given.
+pub(super) fn is_clang(path: &Path) -> bool {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is = |path: &Path| {
+        path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.contains("clang"))
+    };
+    is(path) || is(&real)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_compiled_is_noted_and_has_the_list_that_is_there() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path();
+        for name in ["compiles", "lists"] {
+            fs::create_dir(folder.join(name)).unwrap();
+        }
+        let output = folder.join("a.o");
+        let arguments = ["-c", "a.c", "-o", output.to_str().unwrap()].map(OsString::from).to_vec();
+        assert_eq!(list_for(folder, &arguments).unwrap(), None);
+        let list = list_of(folder, &output);
+        fs::write(&list, "v1\n").unwrap();
+        assert_eq!(list_for(folder, &arguments).unwrap(), Some(list));
+        let record = fs::read(folder.join("compiles").join(format!("{}.json", key(&output))));
+        let record: Compile = serde_json::from_slice(&record.unwrap()).unwrap();
+        assert_eq!((&record.output, record.list.is_some()), (&output, true));
+        let none = compile(folder, Path::new("/no/such"), &[OsString::from("--version")]);
+        assert!(none.contains("settings.json"), "{none}");
+        let settings = Settings {
+            linker: "lld".to_owned(),
+            path: "/bin/ld".into(),
+            takes_order: true,
+            together: true,
+            blocks: true,
+        };
+        let text = serde_json::to_string(&settings).unwrap();
+        fs::write(folder.join("settings.json"), text).unwrap();
+        let none = compile(folder, Path::new("/no/such"), &[OsString::from("--version")]);
+        assert!(none.starts_with("cannot start /no/such"), "{none}");
+    }
+
+    #[test]
+    fn lists_of_objects_that_are_made_at_once_become_one() {
+        let lists = ["v1\nf a/b\nc 0 1\nf c\nc 0\n", "v1\nf c\nc 0 2\nf d/b\nc 0\nf e\nc 0\n"];
+        let expected = "v1\nf a/b\nc 0 1\nf c\nc 0\nf e\nc 0\n";
+        assert_eq!(merged(lists.into_iter()), expected);
+    }
+
+    #[test]
+    fn clang_is_known_by_any_name() {
+        let root = tempfile::tempdir().unwrap();
+        let real = root.path().join("clang-22");
+        fs::write(&real, "").unwrap();
+        let named = root.path().join("c++");
+        std::os::unix::fs::symlink(&real, &named).unwrap();
+        assert!(is_clang(&real) && is_clang(&named) && is_clang(Path::new("/x/clang++")));
+        assert!(!is_clang(Path::new("/usr/bin/no-such-gcc")));
+    }
+}

@@ -1,0 +1,142 @@
+//! Runs under a tracer, and what they executed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use trimtab_lab::native;
+use trimtab_lab::program::trace::{Recording, Tracer};
+use trimtab_lab::program::{Command, Limits};
+use trimtab_profile::{Place, Process, Profile, Source, Trace};
+
+use super::object::{Built, Object};
+use crate::inputs::Text;
+use crate::progress::Stage;
+
+/// What a run executed of each object, in the order of the objects.
+pub(super) struct Ran {
+    pub traces: Vec<Trace>,
+    pub profiles: Vec<Profile>,
+    /// Where the tracer counts.
+    pub instructions: Option<u64>,
+}
+
+/// Runs under the tracer.
+pub(super) struct Traces<'a> {
+    pub tracer: &'a Tracer,
+    pub commands: &'a [Command],
+    pub built: &'a [Built],
+    pub limits: Limits,
+    pub work: &'a Path,
+}
+
+impl Traces<'_> {
+    /// Runs all commands with the versions of `side`, and finds what ran in `objects`.
+    pub fn record(&self, side: &str, objects: &[Object<'_>], stage: &Stage) -> Result<Vec<Ran>> {
+        stage.parts(self.commands.len() as u64);
+        let mut all = Vec::new();
+        for (number, command) in self.commands.iter().enumerate() {
+            stage.note(&command.text);
+            let folder = self.work.join("traces").join(format!("{side}-{number}"));
+            all.push(self.run(side, command, objects, &folder)?);
+            stage.at(number as u64 + 1);
+        }
+        Ok(all)
+    }
+
+    fn run(
+        &self,
+        side: &str,
+        command: &Command,
+        objects: &[Object<'_>],
+        folder: &Path,
+    ) -> Result<Ran> {
+        // Traces of an earlier run must not pass for this one's.
+        if folder.exists() {
+            fs::remove_dir_all(folder)
+                .with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        let (program, libraries) = self.built.split_first().context("there is no program")?;
+        for library in libraries {
+            library.place.put(&library.version(side))?;
+        }
+        let places: Vec<&Path> = libraries.iter().map(|library| library.place.path()).collect();
+        let recording = self.tracer.trace(
+            command,
+            &program.place,
+            &program.version(side),
+            &places,
+            self.limits,
+            folder,
+        )?;
+        match recording {
+            Recording::Processes { traces, program } => self.blocks(objects, &traces, &program),
+            Recording::Functions(found) => self.functions(objects, &found),
+        }
+    }
+
+    fn blocks(
+        &self,
+        objects: &[Object<'_>],
+        processes: &[std::path::PathBuf],
+        program: &Path,
+    ) -> Result<Ran> {
+        let mut traces: Vec<Vec<Trace>> = objects.iter().map(|_| Vec::new()).collect();
+        let mut instructions = None;
+        for path in processes {
+            let text = Text::of_trace(path)?;
+            let process =
+                Process::parse(text.as_str()).with_context(|| path.display().to_string())?;
+            // A process that was forked off counts what ran before the fork again.
+            instructions = instructions.max(process.instructions());
+            for (at, object) in objects.iter().enumerate() {
+                let file = if at == 0 { program } else { self.built[at].place.path() };
+                traces[at].push(process.trace_of(&file.to_string_lossy(), &object.program));
+            }
+        }
+        Ok(Ran { instructions, ..found(objects, traces)? })
+    }
+
+    fn functions(&self, objects: &[Object<'_>], recorded: &[native::Object]) -> Result<Ran> {
+        let traces = self
+            .built
+            .iter()
+            .map(|built| {
+                let same = recorded.iter().find(|object| object.path == built.place.path());
+                vec![whole(same)]
+            })
+            .collect();
+        found(objects, traces)
+    }
+}
+
+/// Finds the traces of each object's processes in it.
+fn found(objects: &[Object<'_>], traces: Vec<Vec<Trace>>) -> Result<Ran> {
+    let profiles = objects
+        .iter()
+        .zip(&traces)
+        .map(|(object, traces)| {
+            let resolve = |trace| Profile::resolve(trace, &object.program);
+            let profiles: Vec<Profile> = traces.iter().map(resolve).collect();
+            Profile::merge(&profiles).context("there is no trace")
+        })
+        .collect::<Result<_>>()?;
+    let traces = traces.into_iter().filter_map(|all| all.into_iter().next()).collect();
+    Ok(Ran { traces, profiles, instructions: None })
+}
+
+/// Functions that were entered, each taken to have run from its first to its last byte: no more is
+/// known, and a layout must not count on less.
+fn whole(object: Option<&native::Object>) -> Trace {
+    let mut trace = Trace::new(Source::Breakpoints);
+    for entered in object.map_or(&[][..], |object| &object.entered) {
+        let name = trace.intern(&entered.name);
+        let start = entered.address;
+        let place = match u32::try_from(entered.size) {
+            Ok(length) if length > 0 => Place::Block { start, length },
+            _ => Place::Address(start),
+        };
+        trace.record(place, Some((name, 0)), 1);
+    }
+    trace
+}
