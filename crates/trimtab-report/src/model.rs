@@ -27,4 +27,6 @@ pub use fit_program::{
     Beside, Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
 };
 pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};
-pub use probe_bench::{BenchProgram, BenchTool, ProbeBench, ProbeBenchSchema};
+pub use probe_bench::{
+    BenchProgram, BenchRewriting, BenchSuite, BenchSummary, BenchTool, ProbeBench, ProbeBenchSchema,
+};
