@@ -36,7 +36,8 @@
 #define ARENA (64ul << 10)
 #define TRACE_WINDOW (1ul << 20)
 #define EDGE_SLOTS 4096u
-#define STACK_ENTRIES 65536u
+/* More than a stack of 8 MiB has room for; only what is used is touched. */
+#define STACK_ENTRIES 524288u
 #define CHUNKS_KEPT 65536u
 /* A thread that has ended, and whose probes no longer count. */
 #define DEAD ((struct thread *)1)

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT OR Apache-2.0
+-- Places queens; sorts, joins, searches and replaces text. Arguments: queens, and words.
 local function queens(n)
   local count, rows, up, down = 0, {}, {}, {}
   local function place(column)
@@ -15,11 +16,11 @@ local function queens(n)
   return count
 end
 local words = {}
-for i = 1, 20000 do
+for i = 1, tonumber(arg[2]) do
   words[#words + 1] = ("%d-%s"):format(i * 7919 % 1000, string.rep("x", i % 5))
 end
 table.sort(words)
 local text = table.concat(words, " ")
 local seen = 0
 for word in text:gmatch("%d+") do seen = seen + tonumber(word) end
-print(queens(7), #text, seen, (text:gsub("x+", "y")):len())
+print(queens(tonumber(arg[1])), #text, seen, (text:gsub("x+", "y")):len())

@@ -94,9 +94,19 @@ pub fn source(package: &str, folder: &Path) -> Result<(PathBuf, String), SourceE
         .package("tar")
         .arg("xf")
         .arg(archive)
-        .args(["--strip-components=1", "-C"])
+        .arg("-C")
         .arg(&tree)
         .run()?;
+    // Most have one folder with everything in it, some have everything in the open.
+    let tops: Vec<PathBuf> =
+        fs::read_dir(&tree).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
+    if let [only] = tops.as_slice()
+        && only.is_dir()
+    {
+        let inner = scratch.path().join("inner");
+        fs::rename(only, &inner).and_then(|()| fs::remove_dir(&tree)).map_err(cannot)?;
+        fs::rename(&inner, &tree).map_err(cannot)?;
+    }
     fs::write(scratch.path().join("version"), version).map_err(cannot)?;
     fs::rename(scratch.keep(), &place).map_err(cannot)?;
     unpacked(&place).ok_or_else(no_source)

@@ -28,6 +28,12 @@ pub enum MeasureError {
         /// How it ended.
         status: String,
     },
+    /// It was to say how long it took.
+    #[error("{program} ended without printing seconds, where a number above zero was expected")]
+    NoSeconds {
+        /// The program.
+        program: String,
+    },
     /// valgrind failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -46,24 +52,60 @@ pub fn processor_seconds(
     folder: &Path,
     environment: &[(String, OsString)],
 ) -> Result<f64, MeasureError> {
-    let name = command.first().map(|name| name.display().to_string()).unwrap_or_default();
-    let start = |source| MeasureError::Start { program: name.clone(), source };
+    let cannot = |source| MeasureError::Start { program: name(command), source };
+    let before = used().map_err(cannot)?;
+    run(command, folder, environment, Stdio::null())?;
+    Ok(used().map_err(cannot)? - before)
+}
+
+/// Runs a command in a folder that measures something by itself, and gives the number of seconds
+/// that it prints as its last word.
+///
+/// # Errors
+/// That it cannot be started, fails, or prints no number above zero.
+pub fn reported_seconds(
+    command: &[OsString],
+    folder: &Path,
+    environment: &[(String, OsString)],
+) -> Result<f64, MeasureError> {
+    let output = run(command, folder, environment, Stdio::piped())?;
+    let text = String::from_utf8_lossy(&output);
+    text.split_whitespace()
+        .next_back()
+        .and_then(|word| word.parse().ok())
+        .filter(|&seconds: &f64| seconds.is_finite() && seconds > 0.0)
+        .ok_or_else(|| MeasureError::NoSeconds { program: name(command) })
+}
+
+fn name(command: &[OsString]) -> String {
+    command.first().map(|name| name.display().to_string()).unwrap_or_default()
+}
+
+/// Runs a command to its end; gives its output where that is piped.
+fn run(
+    command: &[OsString],
+    folder: &Path,
+    environment: &[(String, OsString)],
+    output: Stdio,
+) -> Result<Vec<u8>, MeasureError> {
+    let start = |source| MeasureError::Start { program: name(command), source };
     let (program, arguments) =
         command.split_first().ok_or_else(|| start(io::ErrorKind::InvalidInput.into()))?;
-    let before = used().map_err(start)?;
-    let status = Command::new(program)
+    let output = Command::new(program)
         .args(arguments)
         .envs(environment.iter().map(|(key, value)| (key, value)))
         .current_dir(folder)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(output)
         .stderr(Stdio::null())
-        .status()
+        .spawn()
+        .and_then(std::process::Child::wait_with_output)
         .map_err(start)?;
-    if !status.success() {
-        return Err(MeasureError::Failed { program: name, status: status.to_string() });
+    if !output.status.success() {
+        let status = output.status.to_string();
+        return Err(MeasureError::Failed { program: name(command), status });
     }
-    Ok(used().map_err(start)? - before)
+    Ok(output.stdout)
 }
 
 fn used() -> io::Result<f64> {
@@ -154,5 +196,17 @@ mod tests {
         assert!(work > sleep, "{work} {sleep}");
         let failing = ["false"].map(OsString::from);
         assert!(processor_seconds(&failing, Path::new("."), &[]).is_err());
+    }
+
+    #[test]
+    fn programs_say_how_long_they_took() {
+        let run = |script: &str| {
+            let command = ["sh", "-c", script].map(OsString::from);
+            reported_seconds(&command, Path::new("."), &[])
+        };
+        assert_eq!(run("echo result 5; echo 0.25").unwrap(), 0.25);
+        for wrong in ["echo nothing", "true", "echo -1", "echo NaN", "echo 1; false"] {
+            assert!(run(wrong).is_err(), "{wrong}");
+        }
     }
 }

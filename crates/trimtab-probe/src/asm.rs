@@ -229,11 +229,12 @@ impl Assembler {
         self.encode(Instruction::with2(Code::Mov_r64_rm64, to, from), None)
     }
 
-    /// The counter of cycles, in rax; changes rdx.
-    pub fn cycles_in_rax(&mut self) -> Result<(), ProbeError> {
+    /// The counter of cycles, in rax or rdx; changes both.
+    pub fn cycles_in(&mut self, register: Register) -> Result<(), ProbeError> {
+        let other = if register == Register::RAX { Register::RDX } else { Register::RAX };
         self.encode(Ok(Instruction::with(Code::Rdtsc)), None)?;
         self.encode(Instruction::with2(Code::Shl_rm64_imm8, Register::RDX, 32), None)?;
-        self.encode(Instruction::with2(Code::Or_r64_rm64, Register::RAX, Register::RDX), None)
+        self.encode(Instruction::with2(Code::Or_r64_rm64, register, other), None)
     }
 
     /// `push register`

@@ -17,6 +17,7 @@ mod layout;
 pub mod profile;
 mod reason;
 pub mod recording;
+mod registers;
 mod replay;
 mod rewrite;
 mod select;

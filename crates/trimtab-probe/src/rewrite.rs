@@ -12,6 +12,7 @@ use crate::head::{Head, JUMP};
 use crate::hook::Hook;
 use crate::layout;
 use crate::reason::Reason;
+use crate::registers::{Free, Registers};
 use crate::select::Selection;
 use crate::stack::{self, StackUse};
 use crate::stub::{self, Stub, Symbols};
@@ -52,6 +53,7 @@ struct Plan<'a> {
     unwind: &'a Unwind,
     head: Head,
     place: StackUse,
+    free: Free,
 }
 
 /// Instruments an object, given as the bytes of its file.
@@ -67,10 +69,11 @@ pub fn instrument(data: &[u8], options: &Options) -> Result<Rewritten, ProbeErro
     }
     let unwind = UnwindTable::read(&object)?;
     let map = Map::of(&object, &functions);
+    let mut registers = Registers::of(&object, &unwind, &functions);
     let mut plans = Vec::new();
     let mut left = Vec::new();
     for function in &functions {
-        match plan(&object, &unwind, &map, function, &options.selection) {
+        match plan(&object, &unwind, &map, &mut registers, function, &options.selection) {
             Ok(plan) => plans.push(plan),
             Err(reason) => left.push((function.name.clone(), reason)),
         }
@@ -95,6 +98,7 @@ fn plan<'a>(
     object: &Object,
     unwind: &'a UnwindTable,
     map: &Map,
+    registers: &mut Registers<'_>,
     function: &'a Function,
     selection: &Selection,
 ) -> Result<Plan<'a>, Reason> {
@@ -127,7 +131,8 @@ fn plan<'a>(
         return Err(Reason::OddUnwind);
     }
     let place = stack::look(object, function, &code, unwind)?;
-    Ok(Plan { function, unwind, head, place })
+    let free = registers.free(function, &code, unwind);
+    Ok(Plan { function, unwind, head, place, free })
 }
 
 /// Whether compilers give such names to the seldom used part of a function.
@@ -270,8 +275,13 @@ impl<'a> Rewriter<'a> {
         let section = plan.function.section;
         let (table, table_symbol) = self.table(section);
         let entry = self.object.sections[table].data.len() as u64;
-        let stub =
-            stub::write(self.hook, plan.place, &self.symbols, cell, (table_symbol, entry as i32))?;
+        let stub = stub::write(
+            self.hook,
+            (plan.place, plan.free),
+            &self.symbols,
+            cell,
+            (table_symbol, entry as i32),
+        )?;
 
         let data = &mut self.object.sections[section].data;
         if data.len() < plan.head.end as usize {

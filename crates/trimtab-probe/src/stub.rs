@@ -4,8 +4,8 @@
 //! body: so each `ret` returns to the instruction behind its `call`, and neither the processor's
 //! prediction of returns nor a shadow stack notices anything. The return address of the caller
 //! waits on the stack below the body, or where the body may want its arguments there, in a frame of
-//! the run time. No register but r11 is used without being saved, and r11 is restored: callers in
-//! the same file may know which registers the function leaves alone.
+//! the run time. No register is changed that could hold something: callers in the same file may
+//! know which registers the function leaves alone. Registers that are provably free are not saved.
 //!
 //! The idea of rewriting objects, of common code for the rare cases and of frames that are used
 //! again in reverse order is that of LOPI (S. Kågström, H. Grahn, L. Lundberg: "Automatic Low
@@ -14,7 +14,7 @@
 //! functions with the same first instructions, which today costs an indirect jump where here is a
 //! direct one. What is shared here is the code that is long: it is in the run time.
 
-use iced_x86::Register::{R11, RAX, RBX, RDX, RSP};
+use iced_x86::Register::{self, R11, RAX, RBX, RDX, RSP};
 
 use crate::ProbeError;
 use crate::asm::{Assembler, ENTRY, Label, Memory, Return, State};
@@ -23,6 +23,7 @@ use crate::hook::Hook;
 use crate::layout::{
     FRAME_AT, FRAME_CHILD, FRAME_NEXT, FRAME_R11, FRAME_RBX, FRAME_RETURN, FRAME_START,
 };
+use crate::registers::Free;
 use crate::stack::StackUse;
 
 /// Numbers of conditions in opcodes.
@@ -79,6 +80,7 @@ pub struct Writer<'a> {
     /// The function's entry in the table: symbol and offset.
     function: (u32, i32),
     place: StackUse,
+    free: Free,
     slow: Vec<Slow>,
 }
 
@@ -88,14 +90,14 @@ enum Slow {
     Frame { from: Label, back: Label, state: State },
 }
 
-/// Writes the stub of a function: its `cell` on each thread, its entry in the table as symbol and
-/// offset.
+/// Writes the stub of a function: what it may change, its `cell` on each thread, its entry in the
+/// table as symbol and offset.
 ///
 /// # Errors
 /// [`ProbeError::Internal`]: never, unless this is written wrongly.
 pub fn write(
     hook: Hook,
-    place: StackUse,
+    (place, free): (StackUse, Free),
     symbols: &Symbols,
     cell: u32,
     function: (u32, i32),
@@ -106,6 +108,7 @@ pub fn write(
         cell: (cell * hook.cell_size()) as i32,
         function,
         place,
+        free,
         slow: Vec::new(),
     };
     if hook.sees_exits() { writer.both(hook) } else { writer.entry_only() }
@@ -122,7 +125,8 @@ impl Writer<'_> {
         let (done, has_block, body) = (self.asm.label(), self.asm.label(), self.asm.label());
         let cells = Memory::Thread(self.symbols.cells, 0);
 
-        self.asm.resume(State { depth: 16, place: Return::Stack });
+        let depth = if self.free.r11 { 8 } else { 16 };
+        self.asm.resume(State { depth, place: Return::Stack });
         self.asm.bind(first);
         self.asm.address(R11, self.cell(0))?;
         self.asm.call_symbol(self.symbols.first);
@@ -135,7 +139,9 @@ impl Writer<'_> {
         self.asm.bind(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
         self.asm.jump_if(EQUAL, body);
-        self.asm.push(R11)?;
+        if !self.free.r11 {
+            self.asm.push(R11)?;
+        }
         self.asm.load(R11, cells)?;
         self.asm.test(R11)?;
         self.asm.jump_if(EQUAL, block);
@@ -144,7 +150,9 @@ impl Writer<'_> {
         self.asm.compare_with_0(self.cell(1))?;
         self.asm.jump_if(EQUAL, first);
         self.asm.bind(done);
-        self.asm.pop(R11)?;
+        if !self.free.r11 {
+            self.asm.pop(R11)?;
+        }
         self.asm.bind(body);
         self.finish(entry, None)
     }
@@ -154,7 +162,9 @@ impl Writer<'_> {
         self.asm.bind(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
         self.asm.jump_if(EQUAL, body);
-        self.asm.push(R11)?;
+        if !self.is_bare(hook) {
+            self.asm.push(R11)?;
+        }
         if self.place == StackUse::Caller {
             self.take_frame()?;
         }
@@ -165,15 +175,21 @@ impl Writer<'_> {
             (StackUse::Own, Hook::Cycles | Hook::Time) => Memory::At(RSP, 16),
             (StackUse::Own, _) => Memory::At(RSP, 0),
         };
-        self.asm.load(R11, kept)?;
+        if !self.free.r11 {
+            self.asm.load(R11, kept)?;
+        }
         self.asm.call(body);
         self.asm.bind(back);
-        self.asm.store(kept, R11)?;
+        // With a frame it is a part of the mark.
+        if !self.free.r11 || self.place == StackUse::Caller {
+            self.asm.store(kept, R11)?;
+        }
         if self.place == StackUse::Caller {
             self.asm.mark();
         }
         self.leave(hook)?;
         match self.place {
+            StackUse::Own if self.is_bare(hook) => {}
             StackUse::Own => self.asm.pop(R11)?,
             StackUse::Caller => self.give_frame_back()?,
         }
@@ -181,6 +197,13 @@ impl Writer<'_> {
         self.rare()?;
         self.asm.bind(body);
         self.finish(entry, Some(back))
+    }
+
+    /// Whether nothing is on the stack but one word of the hook's. The others want r11's place
+    /// there: it keeps the stack aligned.
+    fn is_bare(&self, hook: Hook) -> bool {
+        let one_word = matches!(hook, Hook::Count | Hook::Cycles);
+        self.free.r11 && self.place == StackUse::Own && one_word
     }
 
     /// Moves the return address and r11 into a frame, and rbx; rbx then points at it. The order is
@@ -209,15 +232,17 @@ impl Writer<'_> {
         let frames = Memory::Thread(self.symbols.frames, 0);
         self.asm.push_memory(Memory::At(RBX, FRAME_RETURN))?;
         self.asm.place(Return::StackAndRbxInFrame);
-        self.asm.push_memory(Memory::At(RBX, FRAME_R11))?;
+        if !self.free.r11 {
+            self.asm.push_memory(Memory::At(RBX, FRAME_R11))?;
+        }
         self.asm.push_memory(Memory::At(RBX, FRAME_RBX))?;
-        self.asm.place(Return::StackAndRbxBelow(24));
+        self.asm.place(Return::StackAndRbxBelow(if self.free.r11 { 16 } else { 24 }));
         self.asm.load(R11, frames)?;
         self.asm.store(Memory::At(RBX, FRAME_NEXT), R11)?;
         self.asm.store(frames, RBX)?;
         self.asm.pop(RBX)?;
         self.asm.place(Return::Stack);
-        self.asm.pop(R11)
+        if self.free.r11 { Ok(()) } else { self.asm.pop(R11) }
     }
 
     /// r11 = the object's cells on this thread.
@@ -248,25 +273,27 @@ impl Writer<'_> {
         match hook {
             Hook::Count => {
                 self.block()?;
-                self.asm.increment(self.cell(0))
+                self.asm.increment(self.cell(0))?;
+                // The way back finds the cells there.
+                if self.is_bare(hook) { self.asm.push(R11) } else { Ok(()) }
             }
-            Hook::Cycles => self.note_start(),
+            Hook::Cycles => self.note_start(self.is_bare(hook)),
             Hook::Time => {
                 self.block()?;
                 self.mark_outermost()?;
                 let child = Memory::Thread(self.symbols.child, 0);
                 match self.place {
                     StackUse::Own => {
-                        self.cycles_in_r11()?;
+                        let start = self.cycles()?;
                         self.asm.push_memory(child)?;
                         self.asm.clear(child)?;
-                        self.asm.push(R11)
+                        self.asm.push(start)
                     }
                     StackUse::Caller => {
                         self.asm.load(R11, child)?;
                         self.asm.store(Memory::At(RBX, FRAME_CHILD), R11)?;
                         self.asm.clear(child)?;
-                        self.note_start()
+                        self.note_start(false)
                     }
                 }
             }
@@ -280,24 +307,47 @@ impl Writer<'_> {
         }
     }
 
-    fn cycles_in_r11(&mut self) -> Result<(), ProbeError> {
-        self.asm.push(RAX)?;
-        self.asm.push(RDX)?;
-        self.asm.cycles_in_rax()?;
-        self.asm.copy(R11, RAX)?;
-        self.asm.pop(RDX)?;
-        self.asm.pop(RAX)
+    /// The counter of cycles, in the register that is given. r11 is in use here or kept.
+    fn cycles(&mut self) -> Result<Register, ProbeError> {
+        match (self.free.rax, self.free.rdx) {
+            (true, true) => {
+                self.asm.cycles_in(RAX)?;
+                Ok(RAX)
+            }
+            (true, false) => {
+                self.asm.copy(R11, RDX)?;
+                self.asm.cycles_in(RAX)?;
+                self.asm.copy(RDX, R11)?;
+                Ok(RAX)
+            }
+            (false, true) => {
+                self.asm.copy(R11, RAX)?;
+                self.asm.cycles_in(RDX)?;
+                self.asm.copy(RAX, R11)?;
+                Ok(RDX)
+            }
+            (false, false) => {
+                self.asm.push(RAX)?;
+                self.asm.push(RDX)?;
+                self.asm.cycles_in(RAX)?;
+                self.asm.copy(R11, RAX)?;
+                self.asm.pop(RDX)?;
+                self.asm.pop(RAX)?;
+                Ok(R11)
+            }
+        }
     }
 
-    fn note_start(&mut self) -> Result<(), ProbeError> {
-        self.cycles_in_r11()?;
+    fn note_start(&mut self, once: bool) -> Result<(), ProbeError> {
+        let start = self.cycles()?;
         match self.place {
+            StackUse::Own if once => self.asm.push(start),
             StackUse::Own => {
                 // Twice: the stack stays aligned.
-                self.asm.push(R11)?;
-                self.asm.push(R11)
+                self.asm.push(start)?;
+                self.asm.push(start)
             }
-            StackUse::Caller => self.asm.store(Memory::At(RBX, FRAME_START), R11),
+            StackUse::Caller => self.asm.store(Memory::At(RBX, FRAME_START), start),
         }
     }
 
@@ -315,7 +365,11 @@ impl Writer<'_> {
     fn leave(&mut self, hook: Hook) -> Result<(), ProbeError> {
         match hook {
             Hook::Count => {
-                self.block()?;
+                if self.is_bare(hook) {
+                    self.asm.pop(R11)?;
+                } else {
+                    self.block()?;
+                }
                 self.asm.increment(self.cell(1))
             }
             Hook::Cycles => {
@@ -323,7 +377,7 @@ impl Writer<'_> {
                 self.block()?;
                 self.asm.increment(self.cell(0))?;
                 self.asm.add_to(self.cell(1), RAX)?;
-                self.forget_start()
+                self.forget_start(self.is_bare(hook))
             }
             Hook::Time => {
                 let child = Memory::Thread(self.symbols.child, 0);
@@ -347,7 +401,7 @@ impl Writer<'_> {
                 self.asm.bind(nested);
                 self.asm.add(RAX, waiting)?;
                 self.asm.store(child, RAX)?;
-                self.forget_start()
+                self.forget_start(false)
             }
             Hook::Edges | Hook::Trace | Hook::User => self.call(self.symbols.leave),
             Hook::Order => Ok(()),
@@ -358,7 +412,7 @@ impl Writer<'_> {
     fn spent_in_rax(&mut self) -> Result<(), ProbeError> {
         self.asm.push(RAX)?;
         self.asm.push(RDX)?;
-        self.asm.cycles_in_rax()?;
+        self.asm.cycles_in(RAX)?;
         let start = match self.place {
             StackUse::Own => Memory::At(RSP, 16),
             StackUse::Caller => Memory::At(RBX, FRAME_START),
@@ -366,10 +420,11 @@ impl Writer<'_> {
         self.asm.subtract(RAX, start)
     }
 
-    fn forget_start(&mut self) -> Result<(), ProbeError> {
+    fn forget_start(&mut self, once: bool) -> Result<(), ProbeError> {
         self.asm.pop(RDX)?;
         self.asm.pop(RAX)?;
         match self.place {
+            StackUse::Own if once => self.asm.pop(R11),
             StackUse::Own => self.asm.drop(16),
             StackUse::Caller => Ok(()),
         }

@@ -47,7 +47,8 @@ fn exceptions_leave_functions_too() {
         }
     }
     let (entered, left) = counted["_Z7throweri"];
-    assert_eq!(entered - left, 1, "the one that ended the program");
+    // Whether the stack is unwound before std::terminate is the compiler's choice.
+    assert!(entered - left <= 1, "all but the one that ended the program: {entered} {left}");
     assert!(entered > 50_000, "{entered}");
 }
 

@@ -31,7 +31,9 @@ pub use fit_program::{
     Beside, Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
 };
 pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};
-pub use probe_bench::{BenchProgram, BenchTool, ProbeBench, ProbeBenchSchema};
+pub use probe_bench::{
+    BenchProgram, BenchRewriting, BenchSuite, BenchSummary, BenchTool, ProbeBench, ProbeBenchSchema,
+};
 pub use swap_sweep::{
     Latency, SwapSweep, SwapSweepSchema, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace,
 };

@@ -16,9 +16,15 @@ pub fn probe_bench(bench: &ProbeBench) -> String {
                 p.summary {
                     "Processor time beside the plain program by the same compiler, run in turn, "
                     "with the interval that covers 95 %."
+                    @if let Some(reading) = bench.counter_ns {
+                        " Hooks that tell cycles read the machine's counter twice a call, "
+                        (shown("counter_ns".to_owned(), Some(reading))) " ns each."
+                    }
                 }
             }
+            @if !bench.summary.is_empty() { (summary(bench)) }
             @for (index, program) in bench.programs.iter().enumerate() { (tools(bench, index, &program.name)) }
+            @if !bench.suites.is_empty() { (suites(bench)) }
             (targets(bench))
         }
         (foot(ProbeBenchSchema::NAME))
@@ -78,6 +84,53 @@ fn tools(bench: &ProbeBench, index: usize, name: &str) -> Markup {
         "All but the times are simulated, and in times of the plain program's."
     };
     section(&format!("program-{index}"), name, &lede, &table(name, &columns, &rows))
+}
+
+fn summary(bench: &ProbeBench) -> Markup {
+    let rows: Vec<Vec<Markup>> = bench
+        .summary
+        .iter()
+        .enumerate()
+        .map(|(index, way)| {
+            vec![
+                html! { (way.tool) },
+                html! { (way.hook) },
+                html! { (way.functions) },
+                shown(format!("summary.{index}.time_ratio"), Some(way.time_ratio)),
+                shown(format!("summary.{index}.instruction_ratio"), way.instruction_ratio),
+            ]
+        })
+        .collect();
+    let columns =
+        [text("tool"), text("hook"), text("functions"), number("time"), number("instructions")];
+    let lede = html! { "Geometric means, in times of the plain programs'." };
+    section("summary", "All programs", &lede, &table("All programs", &columns, &rows))
+}
+
+fn suites(bench: &ProbeBench) -> Markup {
+    let passed = |passed| html! { @if passed { "pass" } @else { "fail" } };
+    let rows: Vec<Vec<Markup>> = bench
+        .suites
+        .iter()
+        .map(|suite| {
+            vec![
+                html! { (suite.package) },
+                html! { (suite.instrumented) " of " (suite.seen) },
+                html! { (suite.recordings) },
+                passed(suite.plain_passed),
+                passed(suite.instrumented_passed),
+            ]
+        })
+        .collect();
+    let columns = [
+        text("tests of"),
+        text("functions"),
+        number("recordings"),
+        text("plain"),
+        text("instrumented"),
+    ];
+    let lede = html! { "The packages' own tests, with every function instrumented that can be." };
+    section("suites", "Test suites", &lede, &table("Test suites", &columns, &rows))
 }
 
 fn targets(bench: &ProbeBench) -> Markup {

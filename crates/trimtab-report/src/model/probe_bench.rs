@@ -25,8 +25,21 @@ pub struct ProbeBench {
     pub schema: ProbeBenchSchema,
     /// Times that each program was run in each way.
     pub rounds: u32,
+    /// Nanoseconds that reading the machine's counter of cycles takes: hooks that tell cycles do it
+    /// twice a call. None where no program could tell.
+    #[serde(default)]
+    pub counter_ns: Option<f64>,
     /// The programs, in the order in which they were measured.
     pub programs: Vec<BenchProgram>,
+    /// What all programs together say.
+    #[serde(default)]
+    pub summary: Vec<BenchSummary>,
+    /// How fast objects are rewritten; none where there were none.
+    #[serde(default)]
+    pub rewriting: Option<BenchRewriting>,
+    /// Test suites that were run instrumented.
+    #[serde(default)]
+    pub suites: Vec<BenchSuite>,
     /// What had to be reached.
     pub targets: Vec<Target>,
     /// Ways that were left out, each with the reason.
@@ -61,6 +74,12 @@ pub struct BenchTool {
     pub hook: String,
     /// Which functions: `all`, or `hot` for those that make up 80 % of the cycles.
     pub functions: String,
+    /// How often it was run.
+    #[serde(default)]
+    pub runs: u32,
+    /// Processor time in seconds, the shortest of all runs.
+    #[serde(default)]
+    pub seconds: f64,
     /// Processor time, in times of the plain program's.
     pub time_ratio: Interval,
     /// Instructions, in times of the plain program's; none where they were not simulated.
@@ -75,6 +94,55 @@ pub struct BenchTool {
     pub l1i_miss_ratio: Option<f64>,
     /// Misses of the first-level data cache, in times of the plain program's, simulated.
     pub l1d_miss_ratio: Option<f64>,
+}
+
+/// One way of instrumentation over all programs from packages.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchSummary {
+    /// Who instruments.
+    pub tool: String,
+    /// What happens at entry and exit.
+    pub hook: String,
+    /// Which functions: `all` or `hot`.
+    pub functions: String,
+    /// How many programs.
+    pub programs: u32,
+    /// Geometric mean of the ratios of processor time.
+    pub time_ratio: f64,
+    /// Geometric mean of the ratios of instructions; none where they were not simulated.
+    pub instruction_ratio: Option<f64>,
+}
+
+/// How fast objects are rewritten.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchRewriting {
+    /// Bytes of objects.
+    pub bytes: u64,
+    /// Functions that were instrumented in them.
+    pub functions: u64,
+    /// From begin to end.
+    pub seconds: f64,
+    /// Cores that it ran on.
+    pub cores: u32,
+}
+
+/// A package's own tests, run with every function instrumented that can be.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchSuite {
+    /// What it is called.
+    pub name: String,
+    /// The package that it is from.
+    pub package: String,
+    /// Functions in the programs that were linked.
+    pub seen: u64,
+    /// Functions of them that were instrumented.
+    pub instrumented: u64,
+    /// Recordings that the tests left.
+    pub recordings: u64,
+    /// Whether the tests pass without instrumentation.
+    pub plain_passed: bool,
+    /// Whether they pass with it.
+    pub instrumented_passed: bool,
 }
 
 impl ProbeBench {

@@ -2,7 +2,7 @@
 
 use super::{Lean, grid, report, titled, wrap, yes};
 use crate::model::{BenchTool, ProbeBench};
-use crate::number::{NONE, count};
+use crate::number::{NONE, bytes, count};
 
 /// Writes `bench` as plain text, at most `width` columns wide (40 or more).
 pub fn probe_bench(bench: &ProbeBench, width: u16) -> String {
@@ -13,6 +13,13 @@ pub fn probe_bench(bench: &ProbeBench, width: u16) -> String {
         bench.rounds
     );
     let mut parts = vec![wrap(&head, width)];
+    if let Some(reading) = bench.counter_ns {
+        let text = format!(
+            "Hooks that tell cycles read the machine's counter twice a call, {reading:.0} ns each."
+        );
+        parts.push(wrap(&text, width));
+    }
+    parts.push(summary(bench, width));
     for program in &bench.programs {
         let title = match program.package.as_str() {
             "" => program.name.clone(),
@@ -36,6 +43,17 @@ pub fn probe_bench(bench: &ProbeBench, width: u16) -> String {
         ];
         parts.push(titled(&title, grid(width, &columns, program.tools.iter().map(row).collect())));
     }
+    if let Some(rewriting) = &bench.rewriting {
+        let text = format!(
+            "{} of objects with {} functions to instrument were rewritten in {:.2} s on {} cores.",
+            bytes(rewriting.bytes),
+            count(rewriting.functions),
+            rewriting.seconds,
+            rewriting.cores
+        );
+        parts.push(wrap(&text, width));
+    }
+    parts.push(suites(bench, width));
     let targets = bench.targets.iter().map(|target| {
         vec![
             target.name.clone(),
@@ -55,8 +73,61 @@ pub fn probe_bench(bench: &ProbeBench, width: u16) -> String {
     report(parts)
 }
 
+fn summary(bench: &ProbeBench, width: u16) -> String {
+    let rows: Vec<Vec<String>> = bench
+        .summary
+        .iter()
+        .map(|way| {
+            vec![
+                way.tool.clone(),
+                way.hook.clone(),
+                way.functions.clone(),
+                format!("{:.2}", way.time_ratio),
+                number(way.instruction_ratio),
+            ]
+        })
+        .collect();
+    let columns = [
+        ("tool", Lean::Whole),
+        ("hook", Lean::Whole),
+        ("functions", Lean::Whole),
+        ("time", Lean::Right),
+        ("instr.", Lean::Right),
+    ];
+    let programs = bench.summary.first().map_or(0, |way| way.programs);
+    titled(&format!("Geometric means of {programs} programs"), grid(width, &columns, rows))
+}
+
+fn suites(bench: &ProbeBench, width: u16) -> String {
+    let passed = |passed: bool| if passed { "pass" } else { "fail" }.to_owned();
+    let rows: Vec<Vec<String>> = bench
+        .suites
+        .iter()
+        .map(|suite| {
+            vec![
+                suite.package.clone(),
+                format!("{} of {}", count(suite.instrumented), count(suite.seen)),
+                count(suite.recordings),
+                passed(suite.plain_passed),
+                passed(suite.instrumented_passed),
+            ]
+        })
+        .collect();
+    let columns = [
+        ("tests of", Lean::Whole),
+        ("functions", Lean::Right),
+        ("recordings", Lean::Right),
+        ("plain", Lean::Left),
+        ("instrumented", Lean::Left),
+    ];
+    titled("Test suites", grid(width, &columns, rows))
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or(NONE.to_owned(), |value| format!("{value:.2}"))
+}
+
 fn row(tool: &BenchTool) -> Vec<String> {
-    let number = |value: Option<f64>| value.map_or(NONE.to_owned(), |value| format!("{value:.2}"));
     vec![
         tool.tool.clone(),
         tool.hook.clone(),

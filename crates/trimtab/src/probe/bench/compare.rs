@@ -1,32 +1,37 @@
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Context;
-use trimtab_lab::measure::{Simulated, processor_seconds, simulate};
-use trimtab_probe::{Hook, Profile, Recording, Selection};
-use trimtab_report::model::{BenchProgram, BenchTool, ProbeBench, Target};
+use trimtab_lab::measure::{Simulated, processor_seconds, reported_seconds, simulate};
+use trimtab_probe::{Hook, Options, Selection};
+use trimtab_report::model::{BenchProgram, BenchRewriting, BenchTool, ProbeBench};
 use trimtab_report::statistics::paired_ratio;
 
+use super::build::{Built, build};
 use super::programs::Program;
+use super::suites::{self, Suite};
+use super::summary;
 use super::variants::{Compilers, Variant, Workshop};
-use crate::failure::Failure;
+use crate::probe::instrument_files;
 use crate::progress::Progress;
 
-/// What makes up the hot functions: this share of a program's cycles.
-const HOT: f64 = 0.8;
+/// Bytes of objects that are rewritten to see how fast that is.
+const REWRITTEN: u64 = 100_000_000;
 
 /// What to measure, and how.
 #[derive(Debug)]
 pub struct Plan {
     /// The programs.
     pub programs: Vec<&'static Program>,
+    /// The test suites that are run instrumented.
+    pub suites: &'static [Suite],
     /// Runs of each program in each way; at least 2.
     pub rounds: u32,
     /// Whether valgrind counts instructions and misses as well.
     pub simulate: bool,
-    /// Where to work.
+    /// Where to work: an absolute path.
     pub work: PathBuf,
     /// gcc.
     pub gcc: Compilers,
@@ -34,6 +39,8 @@ pub struct Plan {
     pub clang: Option<Compilers>,
     /// uftrace, where it is there.
     pub uftrace: Option<PathBuf>,
+    /// A Python that has frida.
+    pub frida: Option<PathBuf>,
 }
 
 /// Measures.
@@ -42,20 +49,21 @@ pub struct Plan {
 /// What cannot be fetched, built or run.
 pub fn measure(plan: &Plan, progress: &Progress) -> anyhow::Result<ProbeBench> {
     let mut bench = ProbeBench { rounds: plan.rounds, ..ProbeBench::default() };
-    if plan.clang.is_none() {
-        bench.left_out.push("clang XRay: install clang and libclang-rt of one version".to_owned());
-    }
-    if plan.uftrace.is_none() {
-        bench.left_out.push("uftrace: install the package uftrace".to_owned());
-    }
+    let mut objects = Vec::new();
     for program in &plan.programs {
         let stage = progress.stage(&format!("measure {}", program.name));
         let folder = plan.work.join(program.name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        stage.note("fetching");
         let sources = program.prepare(&plan.work.join("sources"), &folder)?;
         let workshop = Workshop { program, sources: &sources, folder: &folder };
         stage.note("building");
         let built = build(plan, &workshop)?;
+        objects.extend(built.objects.iter().cloned());
+        // The least is the one that nothing disturbed.
+        let readings = bench.counter_ns.into_iter().chain(built.counter_ns);
+        bench.counter_ns = readings.reduce(f64::min);
+        stage.note("running");
         stage.parts(u64::from(plan.rounds) * built.variants.len() as u64);
         let times = time(plan, &folder, &built.variants, |part| stage.at(part))?;
         stage.note("simulating");
@@ -64,133 +72,27 @@ pub fn measure(plan: &Plan, progress: &Progress) -> anyhow::Result<ProbeBench> {
         stage.done(&format!("{} ways", result.tools.len()));
         bench.programs.push(result);
     }
-    bench.targets = targets(&bench.programs);
+    let stage = progress.stage("rewrite objects");
+    bench.rewriting = rewrite(&objects)?;
+    stage.done("");
+    for suite in plan.suites {
+        let stage = progress.stage(&format!("test {}", suite.name));
+        let result = suites::run(plan, suite)?;
+        stage.done(if result.instrumented_passed { "passed" } else { "failed" });
+        bench.suites.push(result);
+    }
+    bench.summary = summary::of(&bench.programs);
+    bench.targets = summary::targets(&bench);
     Ok(bench)
 }
 
-struct Built {
-    variants: Vec<Variant>,
-    functions: u64,
-    hot: Vec<String>,
-    calls: BTreeMap<String, u64>,
+/// What instrumented programs are told.
+pub fn environment() -> [(String, OsString); 1] {
+    [("TRIMTAB_PROBE_FILE".to_owned(), "run.out".into())]
 }
 
-/// Builds a program in all ways.
-fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
-    let gcc = &plan.gcc;
-    let mut variants = Vec::new();
-    let objects = workshop.compile("gcc", gcc, &[])?;
-    let plain = workshop.link("plain", gcc, &[], &objects)?;
-    variants.push(variant("plain", "", "", 0, plain));
-
-    let (timed, functions) =
-        workshop.probe("time-all", gcc, &objects, Hook::Time, Selection::default())?;
-    let hot = record(&timed, workshop.folder, |profile| {
-        profile.hottest(HOT).into_iter().map(str::to_owned).collect::<Vec<_>>()
-    })?;
-    let (counted, _) =
-        workshop.probe("count-all", gcc, &objects, Hook::Count, Selection::default())?;
-    let calls = record(&counted, workshop.folder, |profile| {
-        profile
-            .functions
-            .iter()
-            .map(|row| (row.name.clone(), row.calls))
-            .collect::<BTreeMap<_, _>>()
-    })?;
-    variants.push(variant("trimtab", "count", "all", 0, counted));
-    for (hook, scope) in
-        [(Hook::Cycles, "hot"), (Hook::Cycles, "all"), (Hook::Time, "all"), (Hook::Order, "all")]
-    {
-        let selection = match scope {
-            "hot" => Selection::default().named(hot.clone()),
-            _ => Selection::default(),
-        };
-        let name = format!("{}-{scope}", hook.name());
-        let (command, _) = workshop.probe(&name, gcc, &objects, hook, selection)?;
-        variants.push(variant("trimtab", hook.name(), scope, 0, command));
-    }
-
-    let mut objects = workshop.compile("finstrument", gcc, &["-finstrument-functions"])?;
-    objects.push(workshop.hook("finstrument", gcc, &[])?);
-    let command = workshop.link("finstrument", gcc, &[], &objects)?;
-    variants.push(variant("-finstrument-functions", "cycles", "all", 0, command));
-
-    if let Some(clang) = &plan.clang {
-        let objects = workshop.compile("clang", clang, &[])?;
-        let plain = workshop.link("plain-clang", clang, &[], &objects)?;
-        let base = variants.len();
-        variants.push(variant("plain", "", "", base, plain));
-        let xray = ["-fxray-instrument", "-fxray-instruction-threshold=1"];
-        let mut objects = workshop.compile("xray", clang, &xray)?;
-        objects.push(workshop.hook("xray", clang, &["-DXRAY", "-fxray-instrument"])?);
-        let command = workshop.link("xray", clang, &["-fxray-instrument"], &objects)?;
-        variants.push(variant("clang XRay", "cycles", "all", base, command));
-        let objects = workshop.compile("clang", clang, &[])?;
-        let selection = Selection::default();
-        let (command, _) =
-            workshop.probe("clang-cycles", clang, &objects, Hook::Cycles, selection)?;
-        variants.push(variant("trimtab (clang)", "cycles", "all", base, command));
-    }
-    if let Some(uftrace) = &plan.uftrace {
-        let objects = workshop.compile("pg", gcc, &["-pg"])?;
-        let command = workshop.link("pg", gcc, &["-pg"], &objects)?;
-        let mut traced: Vec<OsString> =
-            [uftrace.as_os_str().to_owned()].into_iter().chain(uftrace_options()).collect();
-        traced.extend(command);
-        let mut variant = variant("uftrace -pg", "trace", "all", 0, traced);
-        variant.simulated = false;
-        variants.push(variant);
-        let selection = Selection::default();
-        let objects = workshop.compile("gcc", gcc, &[])?;
-        let (command, _) = workshop.probe("trace-all", gcc, &objects, Hook::Trace, selection)?;
-        variants.push(self::variant("trimtab", "trace", "all", 0, command));
-    }
-    Ok(Built { variants, functions, hot, calls })
-}
-
-/// What uftrace records: the program's functions, and nothing else.
-fn uftrace_options() -> impl Iterator<Item = OsString> {
-    ["record", "--no-libcall", "--no-event", "--no-args", "-d", "uftrace.data"]
-        .into_iter()
-        .map(Into::into)
-}
-
-fn variant(
-    tool: &str,
-    hook: &'static str,
-    functions: &'static str,
-    base: usize,
-    command: Vec<OsString>,
-) -> Variant {
-    Variant {
-        tool: tool.to_owned(),
-        hook,
-        functions,
-        base,
-        command,
-        environment: vec![("TRIMTAB_PROBE_FILE".to_owned(), "run.out".into())],
-        // Every event written to a file would fill a disk at valgrind's speed, too.
-        simulated: hook != "trace",
-    }
-}
-
-/// Runs an instrumented program once, and reads what it recorded.
-fn record<T>(
-    command: &[OsString],
-    folder: &Path,
-    look: impl Fn(&Profile) -> T,
-) -> anyhow::Result<T> {
-    let environment = [("TRIMTAB_PROBE_FILE".to_owned(), OsString::from("record.out"))];
-    processor_seconds(command, folder, &environment)?;
-    let path = folder.join("record.out");
-    let data = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let recording = Recording::parse(&data)?;
-    let profile = Profile::of(&[recording])
-        .ok_or_else(|| Failure::new(format!("{} is empty", path.display())))?;
-    Ok(look(&profile))
-}
-
-/// Runs all variants in turn, round after round. Gives the seconds of each, by variant.
+/// Runs all variants in turn, round after round; what is slow only in the first rounds. Gives the
+/// seconds of each, by variant.
 fn time(
     plan: &Plan,
     folder: &Path,
@@ -199,9 +101,12 @@ fn time(
 ) -> anyhow::Result<Vec<Vec<f64>>> {
     let mut times = vec![Vec::new(); variants.len()];
     let mut done = 0;
-    for _ in 0..plan.rounds {
+    for round in 0..plan.rounds {
         for (variant, times) in variants.iter().zip(&mut times) {
-            times.push(processor_seconds(&variant.command, folder, &variant.environment)?);
+            if !variant.is_slow || round < (plan.rounds / 3).max(2) {
+                let measure = if variant.reports { reported_seconds } else { processor_seconds };
+                times.push(measure(&variant.command, folder, &environment())?);
+            }
             done += 1;
             progress(done);
         }
@@ -214,11 +119,9 @@ fn simulate_all(
     folder: &Path,
     variants: &[Variant],
 ) -> anyhow::Result<Vec<Option<Simulated>>> {
-    let one = |variant: &Variant| {
-        if !plan.simulate || !variant.simulated {
-            return Ok(None);
-        }
-        Ok(Some(simulate(&variant.command, folder, &variant.environment)?))
+    let one = |variant: &Variant| match &variant.simulated {
+        Some(command) if plan.simulate => Ok(Some(simulate(command, folder, &environment())?)),
+        _ => Ok(None),
     };
     variants.iter().map(one).collect()
 }
@@ -236,21 +139,27 @@ fn result(
         if variant.base == index {
             continue;
         }
-        let time_ratio = paired_ratio(&times[variant.base], &times[index])?;
-        // Other compilers inline other functions.
-        let events = (variant.base == 0).then(|| {
+        let (base, own) = (&times[variant.base], &times[index]);
+        let time_ratio = paired_ratio(&base[..own.len().min(base.len())], own)?;
+        // Other compilers inline other functions, and hooks in the source are inlined with them.
+        let same = variant.base == 0
+            && !matches!(variant.tool, "macros" | "-finstrument-functions")
+            || package.is_empty();
+        let events = same.then(|| {
             let hot = |name: &&String| variant.functions != "hot" || built.hot.contains(name);
             built.calls.iter().filter(|(name, _)| hot(name)).map(|(_, calls)| calls).sum::<u64>()
         });
-        let extra = (time_ratio.mean - 1.0) * least(&times[variant.base]) * 1e9;
+        let extra = (least(own) - least(base)) * 1e9;
         let ratio = |count: fn(&Simulated) -> u64| {
             let (base, own) = (counts[variant.base].as_ref()?, counts[index].as_ref()?);
             Some(count(own) as f64 / count(base).max(1) as f64)
         };
         tools.push(BenchTool {
-            tool: variant.tool.clone(),
+            tool: variant.tool.to_owned(),
             hook: variant.hook.to_owned(),
             functions: variant.functions.to_owned(),
+            runs: own.len() as u32,
+            seconds: least(own),
             time_ratio,
             instruction_ratio: ratio(|counts| counts.instructions),
             events,
@@ -270,55 +179,31 @@ fn result(
     })
 }
 
-/// Holds the results against what was asked for.
-fn targets(programs: &[BenchProgram]) -> Vec<Target> {
-    let find = |program: &'_ BenchProgram, tool: &str, hook: &str, functions: &str| {
-        let fits = |found: &&BenchTool| {
-            found.tool == tool && found.hook == hook && found.functions == functions
-        };
-        program.tools.iter().find(fits).cloned()
-    };
-    let mut targets = Vec::new();
-    if let Some(fib) = programs.iter().find(|program| program.name == "fib")
-        && let Some(count) = find(fib, "trimtab", "count", "all")
-    {
-        let calls = count.events.unwrap_or(0).max(1) as f64;
-        let all = count.time_ratio.mean * fib.seconds * 1e9 / calls;
-        targets.push(Target::at_most("fib with counters: ns a call, in all", 6.0, all));
-        if let (Some(ours), Some(theirs)) =
-            (find(fib, "trimtab", "trace", "all"), find(fib, "uftrace -pg", "trace", "all"))
-        {
-            let ratio = ours.time_ratio.mean / theirs.time_ratio.mean;
-            targets.push(Target::at_most("fib traced: time in times of uftrace's", 1.0, ratio));
-        }
-        if let (Some(ours), Some(theirs)) = (
-            find(fib, "trimtab (clang)", "cycles", "all"),
-            find(fib, "clang XRay", "cycles", "all"),
-        ) {
-            let ratio = ours.time_ratio.mean / theirs.time_ratio.mean;
-            targets.push(Target::at_most("fib with cycles: time in times of XRay's", 1.0, ratio));
+/// Rewrites the objects of all programs, as often as it takes to make many bytes; none without
+/// objects.
+fn rewrite(objects: &[PathBuf]) -> anyhow::Result<Option<BenchRewriting>> {
+    let sizes = objects.iter().map(|path| {
+        let found =
+            fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(found.len())
+    });
+    let bytes: u64 = sizes.collect::<anyhow::Result<Vec<u64>>>()?.iter().sum();
+    if bytes == 0 {
+        return Ok(None);
+    }
+    let options = Options { hook: Hook::Time, selection: Selection::default() };
+    let times = REWRITTEN.div_ceil(bytes);
+    let mut functions = 0;
+    let begin = Instant::now();
+    for _ in 0..times {
+        for one in instrument_files(objects, &options, || {})? {
+            functions += one.result.instrumented.len() as u64;
         }
     }
-    let hot: Vec<BenchTool> = programs
-        .iter()
-        .filter(|program| program.name != "fib")
-        .filter_map(|program| find(program, "trimtab", "cycles", "hot"))
-        .collect();
-    let mean = |values: Vec<f64>| {
-        let count = values.len() as f64;
-        (values.iter().map(|value| value.ln()).sum::<f64>() / count).exp()
-    };
-    if !hot.is_empty() {
-        let time = mean(hot.iter().map(|tool| tool.time_ratio.mean).collect());
-        targets.push(Target::at_most("cycles, hot functions: geometric mean of time", 1.10, time));
-        let instructions: Vec<f64> = hot.iter().filter_map(|tool| tool.instruction_ratio).collect();
-        if instructions.len() == hot.len() {
-            targets.push(Target::at_most(
-                "cycles, hot functions: geometric mean of instructions",
-                1.20,
-                mean(instructions),
-            ));
-        }
-    }
-    targets
+    Ok(Some(BenchRewriting {
+        bytes: bytes * times,
+        functions,
+        seconds: begin.elapsed().as_secs_f64(),
+        cores: std::thread::available_parallelism().map_or(1, usize::from) as u32,
+    }))
 }

@@ -20,7 +20,9 @@ pub struct Program {
     not: &'static [&'static str],
     /// Files that trimtab brings along: name and text.
     own: &'static [(&'static str, &'static str)],
-    /// Flags of the compiler; `@` stands for the package's folder.
+    /// Files that trimtab makes for it: name and how.
+    inputs: &'static [(&'static str, fn() -> String)],
+    /// Flags of the compiler, which runs in the program's folder; `@` stands for the package's folder.
     flags: &'static [&'static str],
     /// Libraries.
     libraries: &'static [&'static str],
@@ -28,6 +30,8 @@ pub struct Program {
     pub is_cxx: bool,
     /// Arguments of a run.
     pub arguments: &'static [&'static str],
+    /// Arguments of a run that does the same, but much less of it: simulating takes long.
+    pub small: &'static [&'static str],
 }
 
 /// Unpacked, and ready to be compiled.
@@ -43,70 +47,148 @@ pub struct Sources {
     pub package: String,
 }
 
-const FIB: &str = include_str!("../../../../../probe/bench/fib.c");
-const XML: &str = include_str!("../../../../../probe/bench/xml.cc");
-const LUA: &str = include_str!("../../../../../probe/bench/work.lua");
-const JS: &str = include_str!("../../../../../probe/bench/work.js");
+macro_rules! own {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../../../../probe/bench/", $name)))
+    };
+}
 
-/// The programs, the one that is nothing but calls first.
+/// The programs, the one that is nothing but calls first: compression, a compiler, interpreters, a
+/// database, a parser, a simulation, pictures, and templates.
 pub const PROGRAMS: &[Program] = &[
     Program {
         name: "fib",
-        package: None,
-        files: &[],
-        not: &[],
-        own: &[("fib.c", FIB)],
+        own: &[own!("fib.c")],
         // So that each call is one.
         flags: &["-fno-optimize-sibling-calls", "-O1"],
-        libraries: &[],
-        is_cxx: false,
         arguments: &["32"],
+        small: &["20"],
+        ..NONE
     },
     Program {
         name: "bzip2",
         package: Some("bzip2"),
         files: &["*.c"],
         not: &["bzip2recover.c", "unzcrash.c", "dlltest.c", "mk251.c", "spewG.c"],
-        own: &[],
+        inputs: &[("data", || words(3_000_000)), ("less", || words(200_000))],
         flags: &["-D_FILE_OFFSET_BITS=64"],
-        libraries: &[],
-        is_cxx: false,
         arguments: &["-k", "-c", "-9", "data"],
+        small: &["-k", "-c", "-9", "less"],
+        ..NONE
+    },
+    Program {
+        name: "zlib",
+        package: Some("zlib"),
+        files: &["*.c", "test/minigzip.c"],
+        inputs: &[("data", || words(3_000_000)), ("less", || words(200_000))],
+        flags: &["-I@", "-DHAVE_UNISTD_H", "-D_LARGEFILE64_SOURCE=1"],
+        arguments: &["-c", "-9", "data"],
+        small: &["-c", "-9", "less"],
+        ..NONE
+    },
+    Program {
+        name: "tcc",
+        package: Some("tcc"),
+        files: &["tcc.c"],
+        own: &[own!("config.h")],
+        inputs: &[("work.c", || functions(12_000)), ("less.c", || functions(400))],
+        flags: &["-I.", "-DONE_SOURCE=1", "-DTCC_TARGET_X86_64"],
+        libraries: &["-lm", "-ldl"],
+        arguments: &["-nostdinc", "-c", "work.c", "-o", "work.o"],
+        small: &["-nostdinc", "-c", "less.c", "-o", "work.o"],
+        ..NONE
     },
     Program {
         name: "lua",
         package: Some("lua5.4"),
         files: &["src/*.c"],
         not: &["luac.c"],
-        own: &[("work.lua", LUA)],
+        own: &[own!("work.lua")],
         flags: &["-DLUA_USE_POSIX"],
         libraries: &["-lm"],
-        is_cxx: false,
-        arguments: &["work.lua"],
+        arguments: &["work.lua", "8", "40000"],
+        small: &["work.lua", "5", "1500"],
+        ..NONE
     },
     Program {
         name: "mujs",
         package: Some("mujs"),
         files: &["one.c", "main.c"],
-        not: &[],
-        own: &[("work.js", JS)],
-        flags: &[],
+        own: &[own!("work.js")],
         libraries: &["-lm"],
-        is_cxx: false,
-        arguments: &["work.js"],
+        arguments: &["work.js", "100"],
+        small: &["work.js", "4"],
+        ..NONE
+    },
+    Program {
+        name: "lmdb",
+        package: Some("lmdb"),
+        files: &["libraries/liblmdb/mdb.c", "libraries/liblmdb/midl.c"],
+        own: &[own!("store.c")],
+        flags: &["-I@/libraries/liblmdb"],
+        arguments: &["100000"],
+        small: &["4000"],
+        ..NONE
     },
     Program {
         name: "tinyxml2",
         package: Some("tinyxml2"),
         files: &["tinyxml2.cpp"],
-        not: &[],
-        own: &[("xml.cc", XML)],
+        own: &[own!("xml.cc")],
         flags: &["-I@"],
-        libraries: &[],
         is_cxx: true,
-        arguments: &["12"],
+        arguments: &["60"],
+        small: &["2"],
+        ..NONE
+    },
+    Program {
+        name: "chipmunk",
+        package: Some("chipmunk"),
+        files: &["src/*.c"],
+        // It wants a header that the C library has no more.
+        not: &["cpHastySpace.c"],
+        own: &[own!("bodies.c")],
+        flags: &["-I@/include", "-DNDEBUG"],
+        libraries: &["-lm"],
+        arguments: &["300"],
+        small: &["10"],
+        ..NONE
+    },
+    Program {
+        name: "stb",
+        package: Some("libstb"),
+        own: &[own!("image.c")],
+        flags: &["-I@"],
+        libraries: &["-lm"],
+        arguments: &["800"],
+        small: &["160"],
+        ..NONE
+    },
+    Program {
+        name: "json",
+        package: Some("nlohmann-json3"),
+        own: &[own!("json.cc")],
+        flags: &["-I@/single_include"],
+        is_cxx: true,
+        arguments: &["100"],
+        small: &["3"],
+        ..NONE
     },
 ];
+
+const NONE: Program = Program {
+    name: "",
+    package: None,
+    files: &[],
+    not: &[],
+    own: &[],
+    inputs: &[],
+    flags: &[],
+    libraries: &[],
+    is_cxx: false,
+    arguments: &[],
+    small: &[],
+};
 
 impl Program {
     /// Fetches its source and writes what it works on into `folder`; packages are kept in `cache`.
@@ -127,7 +209,7 @@ impl Program {
                 let (within, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
                 files.extend(matching(&tree.join(within), name, self.not)?);
             }
-            if files.is_empty() {
+            if files.is_empty() && !self.files.is_empty() {
                 return Err(
                     Failure::new(format!("{package} has no {}", self.files.join(", "))).into()
                 );
@@ -135,19 +217,30 @@ impl Program {
         }
         for (name, text) in self.own {
             let path = folder.join(name);
-            fs::write(&path, text).with_context(cannot)?;
-            if !name.starts_with("work.") {
+            write_if_new(&path, text)?;
+            if name.ends_with(".c") || name.ends_with(".cc") {
                 files.push(path);
             }
         }
-        if self.arguments.contains(&"data") {
-            fs::write(folder.join("data"), data()).with_context(cannot)?;
+        for (name, text) in self.inputs {
+            write_if_new(&folder.join(name), &text())?;
         }
         files.sort();
         let tree = tree.display().to_string();
         let flags = self.flags.iter().map(|flag| flag.replace('@', &tree).into()).collect();
         Ok(Sources { files, flags, libraries: self.libraries, package })
     }
+}
+
+/// Writes a file, unless it is there and has that text: what was made of it stays good.
+///
+/// # Errors
+/// That it cannot be written.
+pub fn write_if_new(path: &Path, text: &str) -> anyhow::Result<()> {
+    if fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
+        return Ok(());
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn matching(folder: &Path, pattern: &str, not: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
@@ -168,16 +261,35 @@ fn matching(folder: &Path, pattern: &str, not: &[&str]) -> anyhow::Result<Vec<Pa
 }
 
 /// Something to compress: words in an order that a simple generator makes, the same each time.
-fn data() -> String {
+fn words(bytes: usize) -> String {
     const WORDS: [&str; 8] =
         ["order", "page", "trace ", "function\n", "kernel, ", "the ", "of ", "linker "];
     let mut state = 1_u32;
     let mut text = String::new();
-    while text.len() < 3_000_000 {
+    while text.len() < bytes {
         // The generator of the C standard's example of `rand`.
         state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
         text.push_str(WORDS[(state >> 16) as usize % WORDS.len()]);
         text.push_str(&(state >> 24).to_string());
+    }
+    text
+}
+
+/// Something to compile: functions in C with structures, loops, switches and calls.
+fn functions(count: usize) -> String {
+    let mut text = String::from("struct part { int size; long at[4]; struct part *next; };\n");
+    for number in 0..count {
+        let (a, b) = (number % 7 + 1, number * 31 % 97);
+        let callee = number.saturating_sub(a);
+        text += &format!(
+            "static long step_{number}(struct part *part, int count)\n{{\n\tlong sum = {b};\n\
+             \tfor (int i = 0; i < count; i++) {{\n\t\tpart->at[i & 3] += sum * {a} - i;\n\
+             \t\tswitch ((sum >> {a}) & 3) {{\n\t\tcase 0: sum += part->size; break;\n\
+             \t\tcase 1: sum ^= {b} << i; break;\n\t\tdefault: sum -= part->at[1];\n\t\t}}\n\
+             \t}}\n\tif (part->next && count > {a})\n\
+             \t\treturn step_{callee}(part->next, count - {a}) + (sum ? sum % {a}0 : 1);\n\
+             \treturn (int)sum;\n}}\n"
+        );
     }
     text
 }

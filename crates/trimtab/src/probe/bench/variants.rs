@@ -1,6 +1,9 @@
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use anyhow::Context;
 use trimtab_lab::probe;
@@ -10,7 +13,10 @@ use trimtab_probe::{Hook, Options, Selection};
 use super::programs::{Program, Sources};
 use crate::probe::instrument_files;
 
-const HOOKS: &str = include_str!("../../../../../probe/bench/hooks.c");
+const HOOKS: [(&str, &str); 2] = [
+    ("hooks.c", include_str!("../../../../../probe/bench/hooks.c")),
+    ("hooks.h", include_str!("../../../../../probe/bench/hooks.h")),
+];
 
 /// A C and a C++ compiler.
 #[derive(Debug, Clone)]
@@ -25,7 +31,7 @@ pub struct Compilers {
 #[derive(Debug)]
 pub struct Variant {
     /// Who instruments; `plain` for nobody.
-    pub tool: String,
+    pub tool: &'static str,
     /// What happens at entries and exits.
     pub hook: &'static str,
     /// Which functions.
@@ -34,11 +40,17 @@ pub struct Variant {
     pub base: usize,
     /// How it is run.
     pub command: Vec<OsString>,
-    /// With what environment.
-    pub environment: Vec<(String, OsString)>,
-    /// Whether valgrind can run it.
-    pub simulated: bool,
+    /// How valgrind runs it, where it can.
+    pub simulated: Option<Vec<OsString>>,
+    /// Whether a run takes so long that fewer have to do.
+    pub is_slow: bool,
+    /// Whether the command prints the seconds that count, in place of taking them itself.
+    pub reports: bool,
 }
+
+/// A program that was linked.
+#[derive(Debug)]
+pub struct Linked(PathBuf);
 
 /// Where a program's objects and variants are.
 pub struct Workshop<'a> {
@@ -52,7 +64,15 @@ impl Workshop<'_> {
         if self.program.is_cxx { &compilers.cxx } else { &compilers.c }
     }
 
-    /// Compiles all files with these flags; gives the objects.
+    /// How a linked program is run, with much to do or with less.
+    pub fn command(&self, linked: &Linked, arguments: &[&str]) -> Vec<OsString> {
+        let mut command = vec![linked.0.clone().into_os_string()];
+        command.extend(arguments.iter().map(Into::into));
+        command
+    }
+
+    /// Compiles all files with these flags, on all cores; gives the objects. Objects of an earlier
+    /// time are taken where nothing has changed.
     pub fn compile(
         &self,
         name: &str,
@@ -61,33 +81,61 @@ impl Workshop<'_> {
     ) -> anyhow::Result<Vec<PathBuf>> {
         let place = self.folder.join(name);
         fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
-        let mut objects = Vec::new();
-        for file in &self.sources.files {
-            let stem = file.file_stem().unwrap_or_default().display();
-            let object = place.join(format!("{stem}.o"));
-            Job::new(format!("compiling {}", file.display()), self.compiler(compilers))
-                .package("g++")
-                .args(["-O2", "-g", "-w"])
-                .args(&self.sources.flags)
-                .args(flags)
-                .arg("-c")
-                .arg(file)
-                .arg("-o")
-                .arg(&object)
-                .run()?;
-            objects.push(object);
+        let compiler = self.compiler(compilers);
+        let jobs: Vec<(PathBuf, Job)> = self
+            .sources
+            .files
+            .iter()
+            .map(|file| {
+                let stem = file.file_stem().unwrap_or_default().display();
+                let object = place.join(format!("{stem}.o"));
+                let job = Job::new(format!("compiling {}", file.display()), compiler)
+                    .package("g++")
+                    .dir(self.folder)
+                    .args(["-O2", "-g", "-w"])
+                    .args(&self.sources.flags)
+                    .args(flags)
+                    .arg("-c")
+                    .arg(file)
+                    .arg("-o")
+                    .arg(&object);
+                (object, job)
+            })
+            .collect();
+        let told: String = jobs.iter().map(|(_, job)| job.command_line() + "\n").collect();
+        let objects = jobs.iter().map(|(object, _)| object.clone()).collect();
+        let record = place.join("compiled");
+        let inputs = self.sources.files.iter().map(PathBuf::as_path).chain([compiler]);
+        let is_there = fs::read_to_string(&record).is_ok_and(|text| text == told)
+            && modified(&record) > inputs.filter_map(modified).max();
+        if is_there {
+            return Ok(objects);
         }
+        let queue = Mutex::new(VecDeque::from(jobs));
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let work = || -> anyhow::Result<()> {
+            while let Some((_, job)) = next() {
+                job.run()?;
+            }
+            Ok(())
+        };
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().filter_map(|worker| worker.join().ok()).collect::<Result<(), _>>()
+        })?;
+        fs::write(&record, told).with_context(|| format!("cannot write {}", record.display()))?;
         Ok(objects)
     }
 
-    /// Links; gives the command that runs the program.
+    /// Links.
     pub fn link(
         &self,
         name: &str,
         compilers: &Compilers,
         flags: &[&str],
         objects: &[PathBuf],
-    ) -> anyhow::Result<Vec<OsString>> {
+    ) -> anyhow::Result<Linked> {
         let program = self.folder.join(format!("{name}.bin"));
         Job::new(format!("linking {name}"), self.compiler(compilers))
             .package("g++")
@@ -98,13 +146,10 @@ impl Workshop<'_> {
             .args(self.sources.libraries)
             .arg("-pthread")
             .run()?;
-        let program = std::path::absolute(&program).context("cannot tell the current folder")?;
-        let mut command = vec![program.into_os_string()];
-        command.extend(self.program.arguments.iter().map(Into::into));
-        Ok(command)
+        Ok(Linked(program))
     }
 
-    /// Instruments objects, and links them with the run time.
+    /// Instruments objects, and links them with the run time. Says how many functions it were.
     pub fn probe(
         &self,
         name: &str,
@@ -112,7 +157,7 @@ impl Workshop<'_> {
         objects: &[PathBuf],
         hook: Hook,
         selection: Selection,
-    ) -> anyhow::Result<(Vec<OsString>, u64)> {
+    ) -> anyhow::Result<(Linked, u64)> {
         let options = Options { hook, selection };
         let results = instrument_files(objects, &options, || {})?;
         let place = self.folder.join(name);
@@ -136,16 +181,26 @@ impl Workshop<'_> {
         compilers: &Compilers,
         flags: &[&str],
     ) -> anyhow::Result<PathBuf> {
-        let source = self.folder.join(format!("{name}-hooks.c"));
         let object = self.folder.join(format!("{name}-hooks.o"));
-        fs::write(&source, HOOKS).with_context(|| format!("cannot write {}", source.display()))?;
         Job::new("compiling the hook to compare with", &compilers.c)
             .args(["-O2", "-c"])
             .args(flags)
-            .arg(&source)
+            .arg(self.folder.join("hooks.c"))
             .arg("-o")
             .arg(&object)
             .run()?;
         Ok(object)
     }
+
+    /// Writes the sources of the hook.
+    pub fn prepare(&self) -> anyhow::Result<()> {
+        for (name, text) in HOOKS {
+            super::programs::write_if_new(&self.folder.join(name), text)?;
+        }
+        Ok(())
+    }
+}
+
+fn modified(path: &Path) -> Option<std::time::SystemTime> {
+    fs::metadata(path).ok()?.modified().ok()
 }

@@ -5,31 +5,40 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use clap::Args;
+use trimtab_lab::process::Job;
 use trimtab_lab::tools::{self, Toolbox};
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::output;
-use crate::probe::bench::{self, PROGRAMS, Plan, Program};
+use crate::probe::bench::{self, PROGRAMS, Plan, Program, SUITES};
 use crate::progress::Progress;
 
 /// Builds programs from Debian's sources, instruments them, and measures what that costs: beside
-/// the plain programs, -finstrument-functions, clang's XRay and uftrace, as far as they are there.
+/// the plain programs, macros, -finstrument-functions, clang's XRay, uftrace and frida, as far as
+/// they are there. Then runs the test suites of some programs with every function instrumented.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: the whole comparison, as a page
 
-    trimtab probe bench --json bench.json --html bench.html")]
+    trimtab probe bench --json bench.json --html bench.html
+
+Example: a quick look
+
+    trimtab probe bench --only fib --only lua --rounds 3 --no-simulation --no-suites")]
 pub struct Options {
     /// Only these programs; may be given several times
     #[arg(long, value_name = "PROGRAM", value_parser = Named::from_str)]
     pub only: Vec<Named>,
     /// Runs of each program in each way
-    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u32).range(2..))]
     pub rounds: u32,
     /// Do not count instructions and misses with valgrind
     #[arg(long)]
     pub no_simulation: bool,
+    /// Do not run the test suites
+    #[arg(long)]
+    pub no_suites: bool,
     /// Where to work; sources are kept there
     #[arg(long, value_name = "DIR", default_value = cli::WORK)]
     pub work: PathBuf,
@@ -75,17 +84,25 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             [] => PROGRAMS.iter().collect(),
             some => some.iter().map(|named| named.0).collect(),
         },
+        suites: if options.no_suites { &[] } else { SUITES },
         rounds: options.rounds,
         simulate: !options.no_simulation && find("valgrind").is_some(),
         work: std::path::absolute(&work).context("cannot tell the current folder")?,
         gcc,
         clang: clang_with_xray(),
         uftrace: find("uftrace"),
+        frida: python_with_frida(),
     };
     let mut found = bench::measure(&plan, &Progress::new())?;
-    if !plan.simulate {
-        found.left_out.push("instructions and misses: not simulated".to_owned());
-    }
+    let missing = [
+        (plan.clang.is_none(), "clang XRay: install clang and libclang-rt of one version"),
+        (plan.uftrace.is_none(), "uftrace: install the package uftrace"),
+        (plan.frida.is_none(), "frida: install it for python3 with pip"),
+        (true, "Dyninst: Debian has no package of it"),
+        (!plan.simulate, "instructions and misses: not simulated"),
+    ];
+    let missing = missing.iter().filter(|(is_missing, _)| *is_missing);
+    found.left_out.extend(missing.map(|(_, line)| (*line).to_owned()));
     found.repeat.command = std::env::args().collect::<Vec<_>>().join(" ");
     for name in ["gcc", "valgrind", "uftrace"] {
         if let Some(tool) = tools::tool(name)
@@ -100,6 +117,16 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     output::result(&options.outputs, &found.to_json(), || {
         table::probe_bench(&found, output::width())
+    })
+}
+
+/// The first python3 in the path that has frida.
+fn python_with_frida() -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    let mut pythons = std::env::split_paths(&folders).map(|folder| folder.join("python3"));
+    pythons.find(|python| {
+        python.exists()
+            && Job::new("looking for frida", python).args(["-c", "import frida"]).run().is_ok()
     })
 }
 

@@ -1,0 +1,271 @@
+//! Which registers a stub may change without keeping what is in them.
+//!
+//! What the ABI calls scratch is not free for that reason alone: callers in the same file may know
+//! which registers a function leaves alone (gcc's `-fipa-ra`). But no compiler counts on a register
+//! that the function changes, or that something changes which it calls from elsewhere; and if the
+//! function does not read such a register before it writes it, nothing is in it when the function
+//! begins. Both are looked up in the code. What cannot be seen counts as in use.
+
+use std::collections::{HashMap, HashSet};
+
+use iced_x86::{
+    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+use object::elf;
+
+use crate::elf::Object;
+use crate::function::{Decoded, Function, Place, branch_target, decode};
+use crate::unwind::{Unwind, UnwindTable};
+
+/// Registers as bits, by their numbers in instructions.
+type Set = u16;
+
+const ALL: Set = 0xffff;
+const RAX: Set = 1 << 0;
+const RCX: Set = 1 << 1;
+const RDX: Set = 1 << 2;
+const R11: Set = 1 << 11;
+/// What a call may hand on: rdi, rsi, rdx, rcx, r8, r9, the number of vectors in rax, and the
+/// surrounding function's frame in r10.
+const ARGUMENTS: Set = RAX | RCX | RDX | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10;
+/// What may be handed back.
+const RESULTS: Set = RAX | RCX | RDX | 1 << 8;
+/// Numbers in DWARF of the registers that the ABI calls scratch.
+const SCRATCH: [u16; 9] = [0, 1, 2, 4, 5, 8, 9, 10, 11];
+
+/// Instructions that are looked at to see what a function reads first.
+const STEPS: usize = 64;
+/// Functions that are looked at to see what one and its callees change.
+const CALLEES: usize = 64;
+
+/// Functions that keep registers which functions of the ABI need not keep.
+const CAREFUL: [&[u8]; 5] =
+    [b"__stack_chk_fail", b"__tls_get_addr", b"__rust_probestack", b"__probestack", b"__morestack"];
+
+/// What a stub may change, when its function is entered; r11 also when it is left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Free {
+    /// rax.
+    pub rax: bool,
+    /// rdx.
+    pub rdx: bool,
+    /// r11.
+    pub r11: bool,
+}
+
+/// What a function does by itself.
+#[derive(Debug, Clone, Default)]
+struct Own {
+    /// Registers that it writes.
+    writes: Set,
+    /// Whether it calls something that may change every scratch register.
+    calls_out: bool,
+    /// Functions of the object that it calls.
+    callees: Vec<Place>,
+}
+
+/// What is known of the functions of an object. They are looked at when it is asked for.
+pub struct Registers<'a> {
+    object: &'a Object,
+    unwind: &'a UnwindTable,
+    functions: HashMap<Place, &'a Function>,
+    known: HashMap<Place, Own>,
+    info: InstructionInfoFactory,
+    /// Whether a compiler wrote the code. Assembly by hand has conventions of its own.
+    compiled: bool,
+}
+
+impl<'a> Registers<'a> {
+    /// Nothing looked at yet.
+    pub fn of(object: &'a Object, unwind: &'a UnwindTable, functions: &'a [Function]) -> Self {
+        let place = |function: &'a Function| ((function.section, function.start), function);
+        Self {
+            object,
+            unwind,
+            functions: functions.iter().map(place).collect(),
+            known: HashMap::new(),
+            info: InstructionInfoFactory::new(),
+            compiled: is_compiled(object),
+        }
+    }
+
+    /// What a stub of a function may change, whose instructions are `code`.
+    pub fn free(&mut self, function: &Function, code: &[Decoded], unwind: &Unwind) -> Free {
+        if !self.compiled || keeps_scratch(unwind) {
+            return Free::default();
+        }
+        let changed = self.changed((function.section, function.start));
+        let free = changed & !self.read_first(function, code);
+        Free { rax: free & RAX != 0, rdx: free & RDX != 0, r11: free & R11 != 0 }
+    }
+
+    /// Registers that the function at a place, or what it calls, changes.
+    fn changed(&mut self, place: Place) -> Set {
+        let mut seen = HashSet::from([place]);
+        let mut open = vec![place];
+        let mut changed = 0;
+        while let Some(place) = open.pop() {
+            let own = self.own(place);
+            changed |= own.writes;
+            if own.calls_out {
+                return ALL;
+            }
+            for callee in own.callees {
+                if seen.len() < CALLEES && seen.insert(callee) {
+                    open.push(callee);
+                }
+            }
+        }
+        changed
+    }
+
+    fn own(&mut self, place: Place) -> Own {
+        if let Some(own) = self.known.get(&place) {
+            return own.clone();
+        }
+        let own = self.look(place);
+        self.known.insert(place, own.clone());
+        own
+    }
+
+    fn look(&mut self, place: Place) -> Own {
+        let mut own = Own::default();
+        let Some(function) = self.functions.get(&place) else { return own };
+        let unwind = self.unwind.of(function.section, function.start);
+        if unwind.is_none_or(keeps_scratch) {
+            return own;
+        }
+        let mut popped = 0;
+        for decoded in decode(self.object, function.section, function.start, function.end()) {
+            let (instruction, _) = &decoded;
+            match instruction.flow_control() {
+                FlowControl::Call => match branch_target(self.object, function.section, &decoded) {
+                    Some(callee) => own.callees.push(callee),
+                    None => own.calls_out |= self.is_of_the_abi(function.section, instruction),
+                },
+                FlowControl::IndirectCall => {
+                    own.calls_out |= self.is_of_the_abi(function.section, instruction);
+                }
+                _ => {}
+            }
+            // Pushed before: what it writes in between does not show.
+            if instruction.code() == Code::Pop_r64 {
+                popped |= bit(instruction.op0_register());
+            }
+            for used in self.info.info(instruction).used_registers() {
+                let writes = matches!(
+                    used.access(),
+                    OpAccess::Write
+                        | OpAccess::CondWrite
+                        | OpAccess::ReadWrite
+                        | OpAccess::ReadCondWrite
+                );
+                if writes {
+                    own.writes |= bit(used.register());
+                }
+            }
+        }
+        own.writes &= !popped;
+        own
+    }
+
+    /// Whether a call out of the object is one after which compilers expect nothing in the scratch
+    /// registers.
+    fn is_of_the_abi(&self, section: usize, call: &Instruction) -> bool {
+        let relocations = &self.object.relocations[section];
+        let first = relocations.partition_point(|relocation| relocation.offset < call.ip());
+        relocations[first..].iter().take_while(|relocation| relocation.offset < call.next_ip()).all(
+            |relocation| {
+                let name = self.object.symbols.get(relocation.symbol as usize);
+                relocation.kind != elf::R_X86_64_TLSDESC_CALL
+                    && name.is_some_and(|symbol| !CAREFUL.contains(&symbol.name.as_slice()))
+            },
+        )
+    }
+
+    /// Registers that may be read before they are written, by the function or behind it.
+    fn read_first(&mut self, function: &Function, code: &[Decoded]) -> Set {
+        let index_of = |decoded: &Decoded| {
+            let (section, offset) = branch_target(self.object, function.section, decoded)?;
+            let index = code.binary_search_by_key(&offset, |(other, _)| other.ip()).ok()?;
+            (section == function.section).then_some(index)
+        };
+        let mut read = 0;
+        let mut steps = 0;
+        let mut open = vec![(0, 0)];
+        while let Some((mut index, mut written)) = open.pop() {
+            // What is needed where this way ends.
+            let end = loop {
+                let Some(decoded) = code.get(index) else { break ALL };
+                let (instruction, _) = decoded;
+                steps += 1;
+                if steps > STEPS {
+                    return ALL;
+                }
+                let (reads, writes) = uses(&mut self.info, instruction);
+                read |= reads & !written;
+                written |= writes;
+                index = match instruction.flow_control() {
+                    FlowControl::Next => index + 1,
+                    FlowControl::ConditionalBranch => {
+                        match index_of(decoded) {
+                            Some(target) => open.push((target, written)),
+                            None => break ALL,
+                        }
+                        index + 1
+                    }
+                    FlowControl::UnconditionalBranch => match index_of(decoded) {
+                        Some(target) => target,
+                        None => break ALL,
+                    },
+                    FlowControl::Call | FlowControl::IndirectCall => break ARGUMENTS,
+                    FlowControl::Return => break RESULTS,
+                    _ => break ALL,
+                };
+            };
+            read |= end & !written;
+        }
+        read
+    }
+}
+
+/// What an instruction reads, and what it writes as a whole.
+fn uses(info: &mut InstructionInfoFactory, instruction: &Instruction) -> (Set, Set) {
+    let (mut reads, mut writes) = (0, 0);
+    for used in info.info(instruction).used_registers() {
+        let bit = bit(used.register());
+        match used.access() {
+            // Writing a lower half clears the upper one; smaller parts leave the rest.
+            OpAccess::Write if used.register().size() >= 4 => writes |= bit,
+            OpAccess::Write => {}
+            OpAccess::None | OpAccess::NoMemAccess => {}
+            _ => reads |= bit,
+        }
+    }
+    // Only functions with a variable number of arguments get something in rax, and they do not push
+    // it. It is pushed to make room.
+    let makes_room = instruction.mnemonic() == Mnemonic::Push
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register() == Register::RAX;
+    (if makes_room { reads & !RAX } else { reads }, writes)
+}
+
+/// None for registers that are no general ones.
+fn bit(register: Register) -> Set {
+    let register = register.full_register();
+    if register.is_gpr64() { 1 << register.number() } else { 0 }
+}
+
+/// Whether a function keeps registers that it need not keep: its callers expect so then.
+fn keeps_scratch(unwind: &Unwind) -> bool {
+    let saved = unwind.rows.iter().filter_map(|row| row.saved.as_ref()).flatten();
+    saved.into_iter().any(|(register, _)| SCRATCH.contains(register))
+}
+
+/// Compilers leave their names in objects, assemblers do not.
+fn is_compiled(object: &Object) -> bool {
+    let known: [&[u8]; 3] = [b"GCC: (", b"clang version", b"rustc version"];
+    object.sections.iter().filter(|section| section.name == b".comment").any(|section| {
+        known.iter().any(|name| section.data.windows(name.len()).any(|window| window == *name))
+    })
+}
