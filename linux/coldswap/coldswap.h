@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Cold code swapping: kernel text that hardly ever runs is kept in a store, and
+ * brought into one of a few frames when it does.
+ */
+#ifndef _LINUX_COLDSWAP_H
+#define _LINUX_COLDSWAP_H
+
+#include <linux/types.h>
+
+struct pt_regs;
+
+#ifdef CONFIG_COLDSWAP
+
+/* The linker script places them: whole pages, the first begins a PMD. */
+extern char __coldswap_gap[], __coldswap_start[], __coldswap_end[];
+
+/**
+ * coldswap_contains() - whether an address lies in text that can be swapped
+ * @address: an address as linked, not one of the direct map
+ */
+static __always_inline bool coldswap_contains(unsigned long address)
+{
+	return address - (unsigned long)__coldswap_start <
+	       (unsigned long)(__coldswap_end - __coldswap_start);
+}
+
+bool coldswap_fault(struct pt_regs *regs, unsigned long error_code,
+		    unsigned long address);
+bool coldswap_poke(void *address, const void *bytes, size_t size);
+bool coldswap_released(unsigned long pfn);
+void coldswap_activate(void);
+
+#else
+
+static __always_inline bool coldswap_contains(unsigned long address)
+{
+	return false;
+}
+
+static inline bool coldswap_fault(struct pt_regs *regs, unsigned long error_code,
+				  unsigned long address)
+{
+	return false;
+}
+
+static inline bool coldswap_poke(void *address, const void *bytes, size_t size)
+{
+	return false;
+}
+
+static inline bool coldswap_released(unsigned long pfn)
+{
+	return false;
+}
+
+static inline void coldswap_activate(void) {}
+
+#endif /* CONFIG_COLDSWAP */
+
+#endif /* _LINUX_COLDSWAP_H */

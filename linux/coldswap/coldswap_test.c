@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of what swapping cold code decides and counts. Included by coldswap.c.
+ */
+#include <kunit/test.h>
+
+#define TEST_FRAMES 8
+
+static void pick_expect(struct kunit *test, struct cold_picker *p, unsigned long occupied_bits,
+			unsigned long young_bits, int spared, int frame, bool aged)
+{
+	bool age;
+
+	KUNIT_EXPECT_EQ(test, frame, cold_pick(p, TEST_FRAMES, &occupied_bits, &young_bits,
+					       spared, &age));
+	KUNIT_EXPECT_EQ(test, aged, age);
+}
+
+static void cold_test_round_robin(struct kunit *test)
+{
+	struct cold_picker p = { .policy = ROUND_ROBIN };
+	int i;
+
+	/* Whether pages were used does not matter. */
+	for (i = 0; i < 2 * TEST_FRAMES; i++)
+		pick_expect(test, &p, 0xff, 0x55, -1, i % TEST_FRAMES, false);
+	pick_expect(test, &p, 0xff, 0, 0, 1, false);
+	pick_expect(test, &p, 0xe1, 0, -1, 5, false);
+	pick_expect(test, &p, 0, 0, -1, -1, false);
+	pick_expect(test, &p, 0x08, 0, 3, -1, false);
+}
+
+static void cold_test_nru(struct kunit *test)
+{
+	struct cold_picker p = { .policy = NRU };
+
+	pick_expect(test, &p, 0xff, 0xfb, -1, 2, false);
+	pick_expect(test, &p, 0xff, 0x0f, -1, 4, false);
+	pick_expect(test, &p, 0xff, 0xf0, 0, 1, false);
+	/* All were used: any but the one to be spared, and all age. */
+	pick_expect(test, &p, 0xff, 0xff, 2, 3, true);
+	/* An unused page that must stay is no choice. */
+	pick_expect(test, &p, 0xff, 0xef, 4, 5, true);
+	/* A free frame has no page to evict. */
+	pick_expect(test, &p, 0xbf, 0xbf, -1, 7, true);
+}
+
+static void cold_test_random(struct kunit *test)
+{
+	struct cold_picker p = { .policy = RANDOM, .random = 1 };
+	struct cold_picker again = p;
+	unsigned long all = 0xff, none = 0, seen = 0;
+	bool age;
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		int frame = cold_pick(&p, TEST_FRAMES, &all, &none, 3, &age);
+
+		KUNIT_EXPECT_EQ(test, frame, cold_pick(&again, TEST_FRAMES, &all, &none, 3, &age));
+		KUNIT_ASSERT_GE(test, frame, 0);
+		KUNIT_ASSERT_LT(test, frame, TEST_FRAMES);
+		__set_bit(frame, &seen);
+	}
+	/* Each but the one to be spared. */
+	KUNIT_EXPECT_EQ(test, 0xf7UL, seen);
+}
+
+static void cold_test_account(struct kunit *test)
+{
+	struct cold_counters c = {};
+
+	cold_account(&c, IN_TASK, true, 10);
+	cold_account(&c, IRQS_OFF, true, 30);
+	cold_account(&c, IN_TASK, false, 20);
+	KUNIT_EXPECT_EQ(test, 2ULL, c.faults[IN_TASK]);
+	KUNIT_EXPECT_EQ(test, 1ULL, c.faults[IRQS_OFF]);
+	KUNIT_EXPECT_EQ(test, 1ULL, c.reads);
+	KUNIT_EXPECT_EQ(test, 60ULL, c.cycles);
+	KUNIT_EXPECT_EQ(test, 30ULL, c.worst);
+	KUNIT_EXPECT_EQ(test, (int)IRQS_OFF, (int)c.worst_context);
+}
+
+static struct cold_patch *patch_new(struct kunit *test, u16 offset, const char *bytes)
+{
+	u8 size = strlen(bytes);
+	struct cold_patch *patch = kunit_kzalloc(test, struct_size(patch, bytes, size), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, patch);
+	patch->offset = offset;
+	patch->size = size;
+	memcpy(patch->bytes, bytes, size);
+	return patch;
+}
+
+static void cold_test_patches(struct kunit *test)
+{
+	struct cold_patch *list = NULL, *dead;
+	struct cold_patch *first = patch_new(test, 2, "ab");
+	char data[9] = "........";
+
+	KUNIT_EXPECT_NULL(test, cold_supersede(&list, first));
+	KUNIT_EXPECT_NULL(test, cold_supersede(&list, patch_new(test, 3, "cd")));
+	cold_apply(data, list);
+	KUNIT_EXPECT_STREQ(test, "..acd...", data);
+
+	/* One that covers an older one takes its place. */
+	dead = cold_supersede(&list, patch_new(test, 1, "xyz"));
+	KUNIT_EXPECT_PTR_EQ(test, first, dead);
+	KUNIT_EXPECT_NULL(test, dead->next);
+	memcpy(data, "........", 8);
+	cold_apply(data, list);
+	KUNIT_EXPECT_STREQ(test, ".xyzd...", data);
+
+	/* One that covers them all is the only one. */
+	dead = cold_supersede(&list, patch_new(test, 0, "12345678"));
+	KUNIT_EXPECT_NOT_NULL(test, dead->next);
+	KUNIT_EXPECT_NULL(test, list->next);
+	cold_apply(data, list);
+	KUNIT_EXPECT_STREQ(test, "12345678", data);
+}
+
+static struct kunit_case cold_test_cases[] = {
+	KUNIT_CASE(cold_test_round_robin),
+	KUNIT_CASE(cold_test_nru),
+	KUNIT_CASE(cold_test_random),
+	KUNIT_CASE(cold_test_account),
+	KUNIT_CASE(cold_test_patches),
+	{}
+};
+
+static struct kunit_suite cold_test_suite = {
+	.name = "coldswap",
+	.test_cases = cold_test_cases,
+};
+
+kunit_test_suite(cold_test_suite);
