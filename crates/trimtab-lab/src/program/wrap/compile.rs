@@ -100,7 +100,9 @@ fn merged<'a>(lists: impl Iterator<Item = &'a str>) -> String {
         let mut lines = list.lines().skip(1);
         while let (Some(function), Some(blocks)) = (lines.next(), lines.next()) {
             let names = function.strip_prefix("f ").unwrap_or(function).split('/');
-            if names.fold(true, |new, name| seen.insert(name) && new) {
+            // All of them are seen from now on, whichever is doubled.
+            let doubled = names.filter(|name| !seen.insert(*name)).count();
+            if doubled == 0 {
                 merged.push_str(&format!("{function}\n{blocks}\n"));
             }
         }
