@@ -42,7 +42,6 @@
 #include <linux/vmalloc.h>
 #include <linux/xxhash.h>
 #include <asm/apic.h>
-#include <asm/nmi.h>
 #include <asm/text-patching.h>
 #include <asm/tlbflush.h>
 #include <asm/trap_pf.h>
@@ -275,12 +274,12 @@ static __resident void cold_acknowledge(void)
 	/* The batch is what it was when this epoch began, until all have flushed it. */
 	unsigned int now = smp_load_acquire(&epoch);
 
-	if (__this_cpu_read(flushed_epoch) == now)
+	if (raw_cpu_read(flushed_epoch) == now)
 		return;
 	cold_flush_batch();
 	/* The flush has to be over before its frames get other contents. */
 	mb();
-	__this_cpu_write(flushed_epoch, now);
+	raw_cpu_write(flushed_epoch, now);
 }
 
 static __resident void cold_unlock(void)
@@ -299,8 +298,8 @@ static __resident void cold_lock(void)
 			return;
 		if (holder == me) {
 			cold_unlock();
-			pr_emerg("an NMI ran cold code while its CPU handled a fault\n");
-			panic("coldswap: what an NMI calls must be resident: make a new plan");
+			pr_emerg("CPU %d ran cold code while it handled a fault\n", me);
+			panic("coldswap: what a fault needs must be resident: make a new plan");
 		}
 		if (IS_ENABLED(CONFIG_SMP))
 			cold_acknowledge();
@@ -338,9 +337,11 @@ static __resident void cold_flush_others(void)
 	unsigned int me = raw_smp_processor_id();
 	unsigned int cpu, now = epoch + 1;
 
+	if (num_online_cpus() == 1)
+		return;
 	/* After the batch and the cleared page table entries. */
 	smp_store_release(&epoch, now);
-	__this_cpu_write(flushed_epoch, now);
+	raw_cpu_write(flushed_epoch, now);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		if (cpu == me || !cpu_online(cpu))
 			continue;
@@ -358,16 +359,25 @@ static __resident void cold_flush_others(void)
 	counters.shootdowns++;
 }
 
-static __resident int cold_nmi(unsigned int type, struct pt_regs *regs)
+/**
+ * coldswap_nmi() - take part in a shootdown
+ *
+ * Runs before other NMI handlers, which may be swapped: one that interrupted the
+ * handler of a fault could not be brought back.
+ *
+ * Return: whether nothing else is to be done.
+ */
+__resident bool coldswap_nmi(void)
 {
-	atomic_t *due = this_cpu_ptr(&nmis_due);
+	atomic_t *due = raw_cpu_ptr(&nmis_due);
 
 	cold_acknowledge();
-	/* It may have been acknowledged before the NMI came. */
-	if (atomic_read(due) <= 0)
-		return NMI_DONE;
-	atomic_dec(due);
-	return NMI_HANDLED;
+	/* Several NMIs can be one; and what it asks for may be done by now. */
+	if (atomic_read(due) > 0) {
+		atomic_set(due, 0);
+		return true;
+	}
+	return atomic_read(&owner) == raw_smp_processor_id();
 }
 #else
 static __always_inline void cold_flush_others(void) {}
@@ -858,8 +868,6 @@ static const char *cold_prepare(void)
 #ifdef CONFIG_SMP
 	/* A CPU that starts runs cold code before it takes part in shootdowns. */
 	cpu_hotplug_disable();
-	if (register_nmi_handler(NMI_LOCAL, cold_nmi, 0, "coldswap"))
-		return "it cannot have an NMI handler";
 #endif
 	return NULL;
 }

@@ -58,4 +58,13 @@ static inline void coldswap_activate(void) {}
 
 #endif /* CONFIG_COLDSWAP */
 
+#if defined(CONFIG_COLDSWAP) && defined(CONFIG_SMP)
+bool coldswap_nmi(void);
+#else
+static __always_inline bool coldswap_nmi(void)
+{
+	return false;
+}
+#endif
+
 #endif /* _LINUX_COLDSWAP_H */
