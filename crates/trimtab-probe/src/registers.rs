@@ -34,7 +34,7 @@ const RESULTS: Set = RAX | RCX | RDX | 1 << 8;
 const SCRATCH: [u16; 9] = [0, 1, 2, 4, 5, 8, 9, 10, 11];
 
 /// Instructions that are looked at to see what a function reads first.
-const STEPS: usize = 64;
+const STEPS: usize = 512;
 /// Functions that are looked at to see what one and its callees change.
 const CALLEES: usize = 64;
 
@@ -95,7 +95,8 @@ impl<'a> Registers<'a> {
             return Free::default();
         }
         let changed = self.changed((function.section, function.start));
-        let free = changed & !self.read_first(function, code);
+        let wanted = changed & (RAX | RDX | R11);
+        let free = wanted & !self.read_first(function, code, wanted);
         Free { rax: free & RAX != 0, rdx: free & RDX != 0, r11: free & R11 != 0 }
     }
 
@@ -183,8 +184,8 @@ impl<'a> Registers<'a> {
         )
     }
 
-    /// Registers that may be read before they are written, by the function or behind it.
-    fn read_first(&mut self, function: &Function, code: &[Decoded]) -> Set {
+    /// Which of these registers may be read before they are written, by the function or behind it.
+    fn read_first(&mut self, function: &Function, code: &[Decoded], wanted: Set) -> Set {
         let index_of = |decoded: &Decoded| {
             let (section, offset) = branch_target(self.object, function.section, decoded)?;
             let index = code.binary_search_by_key(&offset, |(other, _)| other.ip()).ok()?;
@@ -193,9 +194,13 @@ impl<'a> Registers<'a> {
         let mut read = 0;
         let mut steps = 0;
         let mut open = vec![(0, 0)];
+        let mut seen = HashSet::new();
         while let Some((mut index, mut written)) = open.pop() {
             // What is needed where this way ends.
             let end = loop {
+                if wanted & !written & !read == 0 || !seen.insert((index, wanted & written)) {
+                    break 0;
+                }
                 let Some(decoded) = code.get(index) else { break ALL };
                 let (instruction, _) = decoded;
                 steps += 1;

@@ -26,7 +26,7 @@ impl Version {
             return Self::leading(text.get(start..)?);
         }
         text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | ':'))
-            .map(|word| word.strip_prefix('v').unwrap_or(word))
+            .map(without_name)
             .filter_map(Self::leading)
             .find(|version| version.0.len() > 1)
     }
@@ -47,6 +47,14 @@ impl Version {
     fn significant(&self) -> &[u32] {
         let end = self.0.iter().rposition(|number| *number != 0).map_or(0, |last| last + 1);
         self.0.get(..end).unwrap_or_default()
+    }
+}
+
+/// `3.19.0` of `valgrind-3.19.0`, `1.2` of `v1.2`.
+fn without_name(word: &str) -> &str {
+    match word.split_once('-') {
+        Some((name, rest)) if name.chars().all(|c| c.is_ascii_alphabetic()) => rest,
+        _ => word.strip_prefix('v').unwrap_or(word),
     }
 }
 
@@ -95,6 +103,7 @@ mod tests {
         assert_eq!(found("Debian clang version 22.1.8 (1~deb12u1)", ""), "22.1.8");
         assert_eq!(found("Debian LLD 22.1.8 (compatible with GNU linkers)", ""), "22.1.8");
         assert_eq!(found("gcc (Debian 12.2.0-14+deb12u1) 12.2.0", ""), "12.2.0");
+        assert_eq!(found("valgrind-3.19.0", ""), "3.19.0");
         assert_eq!(found("GNU ld (GNU Binutils for Debian) 2.40", ""), "2.40");
         assert_eq!(found("This is perl 5, version 36, subversion 0 (v5.36.0) built", ""), "5.36.0");
         assert_eq!(

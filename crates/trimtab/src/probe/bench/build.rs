@@ -183,31 +183,29 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// uftrace: everything by way of -pg, without and with recording, and the hot functions by way
-    /// of patchable entries.
+    /// uftrace: everything by way of -pg, and the hot functions by way of patchable entries.
     fn uftrace(&mut self, gcc: &Compilers, hot: &[String]) -> anyhow::Result<()> {
         let shop = self.workshop;
         let objects = shop.compile("pg", gcc, &["-pg"])?;
         let traced = shop.link("pg", gcc, &["-pg"], &objects)?;
-        self.add_uftrace("uftrace -pg", ("nothing", "all"), &["--nop"], &traced);
-        self.add_uftrace("uftrace -pg", ("trace", "all"), &[], &traced);
+        self.add_uftrace("uftrace -pg", "all", &[], &traced);
         let objects = shop.compile("patchable", gcc, &["-fpatchable-function-entry=5"])?;
         let patched = shop.link("patchable", gcc, &[], &objects)?;
         let patterns: Vec<String> = source_names(hot).iter().map(|n| format!("-P^{n}$")).collect();
         let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
-        self.add_uftrace("uftrace patchable", ("trace", "hot"), &patterns, &patched);
+        self.add_uftrace("uftrace patchable", "hot", &patterns, &patched);
         Ok(())
     }
 
     fn add_uftrace(
         &mut self,
         tool: &'static str,
-        (hook, functions): (&'static str, &'static str),
+        functions: &'static str,
         options: &[&str],
         linked: &Linked,
     ) {
         let Some(uftrace) = &self.plan.uftrace else { return };
-        self.add(tool, hook, functions, 0, linked);
+        self.add(tool, "trace", functions, 0, linked);
         let Some(variant) = self.variants.last_mut() else { return };
         let fixed = [
             "record",
@@ -222,7 +220,6 @@ impl Builder<'_> {
         command.extend(fixed.iter().chain(options).map(OsString::from));
         command.append(&mut variant.command);
         variant.command = command;
-        variant.simulated = None;
     }
 
     /// frida's Interceptor on the hot functions.

@@ -142,9 +142,8 @@ fn result(
         let (base, own) = (&times[variant.base], &times[index]);
         let time_ratio = paired_ratio(&base[..own.len().min(base.len())], own)?;
         // Other compilers inline other functions, and hooks in the source are inlined with them.
-        let same = variant.base == 0
-            && !matches!(variant.tool, "macros" | "-finstrument-functions")
-            || package.is_empty();
+        let inlined = matches!(variant.tool, "macros" | "-finstrument-functions");
+        let same = package.is_empty() || (variant.base == 0 && !inlined);
         let events = same.then(|| {
             let hot = |name: &&String| variant.functions != "hot" || built.hot.contains(name);
             built.calls.iter().filter(|(name, _)| hot(name)).map(|(_, calls)| calls).sum::<u64>()

@@ -25,7 +25,7 @@ Example: the whole comparison, as a page
 
 Example: a quick look
 
-    trimtab probe bench --only fib --only lua --rounds 3 --no-simulation --no-suites")]
+    trimtab probe bench --quick --only fib --only lua --rounds 3 --no-suites")]
 pub struct Options {
     /// Only these programs; may be given several times
     #[arg(long, value_name = "PROGRAM", value_parser = Named::from_str)]
@@ -33,6 +33,9 @@ pub struct Options {
     /// Runs of each program in each way
     #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u32).range(2..))]
     pub rounds: u32,
+    /// Leave out what takes most of the time: tracing every event, and frida
+    #[arg(long)]
+    pub quick: bool,
     /// Do not count instructions and misses with valgrind
     #[arg(long)]
     pub no_simulation: bool,
@@ -90,14 +93,15 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         work: std::path::absolute(&work).context("cannot tell the current folder")?,
         gcc,
         clang: clang_with_xray(),
-        uftrace: find("uftrace"),
-        frida: python_with_frida(),
+        uftrace: find("uftrace").filter(|_| !options.quick),
+        frida: python_with_frida().filter(|_| !options.quick),
     };
     let mut found = bench::measure(&plan, &Progress::new())?;
     let missing = [
         (plan.clang.is_none(), "clang XRay: install clang and libclang-rt of one version"),
-        (plan.uftrace.is_none(), "uftrace: install the package uftrace"),
-        (plan.frida.is_none(), "frida: install it for python3 with pip"),
+        (options.quick, "uftrace, frida and traces: --quick leaves them out"),
+        (plan.uftrace.is_none() && !options.quick, "uftrace: install the package uftrace"),
+        (plan.frida.is_none() && !options.quick, "frida: install it for python3 with pip"),
         (true, "Dyninst: Debian has no package of it"),
         (!plan.simulate, "instructions and misses: not simulated"),
     ];
