@@ -75,12 +75,7 @@ impl Traces<'_> {
         }
     }
 
-    fn blocks(
-        &self,
-        objects: &[Object<'_>],
-        processes: &[PathBuf],
-        program: &Path,
-    ) -> Result<Ran> {
+    fn blocks(&self, objects: &[Object<'_>], processes: &[PathBuf], program: &Path) -> Result<Ran> {
         let mut traces: Vec<Vec<Trace>> = objects.iter().map(|_| Vec::new()).collect();
         let mut instructions = None;
         for path in processes {
