@@ -36,6 +36,9 @@ use traces::{Ran, Traces};
 /// Random orders to compare with.
 const SHUFFLES: u64 = 3;
 
+/// For each object that clang compiled by blocks, the list of them that it was given.
+type Lists = Vec<(PathBuf, PathBuf)>;
+
 /// All that was measured; [`result::model`] makes the report of it.
 struct Measured<'a> {
     options: &'a Options,
@@ -43,8 +46,7 @@ struct Measured<'a> {
     tracer: &'a Tracer,
     /// What was split, at the granularity of blocks.
     split: Option<Split>,
-    /// For what clang compiled by blocks, its list.
-    lists: Vec<(PathBuf, PathBuf)>,
+    lists: Lists,
     objects: Vec<Sides<'a>>,
     rounds: Vec<Round>,
     /// Whether faults were counted on a disk of our own.
@@ -288,7 +290,7 @@ fn split_functions(
     objects: &[Object<'_>],
     maps: &[BlockMap],
     ran: &[Ran],
-) -> Result<Option<(Split, Vec<(PathBuf, PathBuf)>)>> {
+) -> Result<Option<(Split, Lists)>> {
     let splitting = {
         let targets: Vec<Target<'_>> = objects
             .iter()

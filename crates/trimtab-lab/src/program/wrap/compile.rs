@@ -99,10 +99,10 @@ fn merged<'a>(lists: impl Iterator<Item = &'a str>) -> String {
     for list in lists {
         let mut lines = list.lines().skip(1);
         while let (Some(function), Some(blocks)) = (lines.next(), lines.next()) {
-            let names = function.strip_prefix("f ").unwrap_or(function).split('/');
-            // All of them are seen from now on, whichever is doubled.
-            let doubled = names.filter(|name| !seen.insert(*name)).count();
-            if doubled == 0 {
+            let names = function.strip_prefix("f ").unwrap_or(function);
+            let known = names.split('/').any(|name| seen.contains(name));
+            seen.extend(names.split('/'));
+            if !known {
                 merged.push_str(&format!("{function}\n{blocks}\n"));
             }
         }

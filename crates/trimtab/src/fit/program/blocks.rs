@@ -36,7 +36,7 @@ pub(super) struct Target<'a> {
 
 /// Where the linker had a function from, as far as its map says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum From {
+enum Home {
     /// This object.
     Object(PathBuf),
     /// A member of an archive.
@@ -49,7 +49,7 @@ enum From {
 struct Candidate<'a> {
     names: Vec<&'a str>,
     size: u64,
-    from: From,
+    from: Home,
     split: Split,
 }
 
@@ -125,7 +125,7 @@ fn candidates<'a>(target: &Target<'a>) -> Vec<Candidate<'a>> {
     let object = target.object;
     let all = target.profiles.iter().fold(RangeSet::default(), |all, p| all.union(p.executed()));
     let first = target.profiles.first().map(|profile| profile.executed());
-    let mut froms: HashMap<&str, From> = HashMap::new();
+    let mut froms: HashMap<&str, Home> = HashMap::new();
     let mut candidates: Vec<Candidate<'a>> = Vec::new();
     for fragment in object.fragments.as_slice() {
         let Origin::InputSection { file, .. } = &fragment.origin else { continue };
@@ -155,15 +155,15 @@ fn candidates<'a>(target: &Target<'a>) -> Vec<Candidate<'a>> {
     candidates
 }
 
-fn from(file: &str, link: &Link) -> From {
+fn from(file: &str, link: &Link) -> Home {
     let path = link.directory.join(file);
     if file == "*" {
-        return From::Passing;
+        return Home::Passing;
     }
     match (path.canonicalize(), file.rsplit_once(':')) {
-        (Ok(path), _) => From::Object(path),
-        (Err(_), Some((_, member))) => From::Member(member.to_owned()),
-        (Err(_), None) => From::Passing,
+        (Ok(path), _) => Home::Object(path),
+        (Err(_), Some((_, member))) => Home::Member(member.to_owned()),
+        (Err(_), None) => Home::Passing,
     }
 }
 
@@ -180,9 +180,9 @@ fn in_object<'a, 'b>(
     candidates
         .iter()
         .filter(|candidate| match &candidate.from {
-            From::Object(object) => object == path,
-            From::Member(member) => *member == name,
-            From::Passing => false,
+            Home::Object(object) => object == path,
+            Home::Member(member) => *member == name,
+            Home::Passing => false,
         })
         .filter(|candidate| {
             candidate.names.iter().any(|name| sizes.contains(&(*name, candidate.size)))
@@ -194,7 +194,7 @@ fn in_object<'a, 'b>(
 
 /// Those of objects that are gone, where the name says which it is.
 fn passing<'a, 'b>(candidates: &'b [Candidate<'a>]) -> Vec<&'b Candidate<'a>> {
-    let passing = || candidates.iter().filter(|candidate| candidate.from == From::Passing);
+    let passing = || candidates.iter().filter(|candidate| candidate.from == Home::Passing);
     let mut counts: HashMap<&str, u32> = HashMap::new();
     for candidate in passing() {
         *counts.entry(candidate.names[0]).or_default() += 1;
@@ -207,7 +207,7 @@ fn passing<'a, 'b>(candidates: &'b [Candidate<'a>]) -> Vec<&'b Candidate<'a>> {
 mod tests {
     use super::*;
 
-    fn candidate(name: &'static str, size: u64, from: From) -> Candidate<'static> {
+    fn candidate(name: &'static str, size: u64, from: Home) -> Candidate<'static> {
         Candidate { names: vec![name], size, from, split: Split { hot: vec![0], cold_bytes: 1 } }
     }
 
@@ -223,20 +223,20 @@ mod tests {
             order: None,
             together: false,
         };
-        assert_eq!(from("./a.o", &link), From::Object(object.clone()));
-        assert_eq!(from("lib/x.a:a.o", &link), From::Member("a.o".to_owned()));
-        assert_eq!(from("*", &link), From::Passing);
+        assert_eq!(from("./a.o", &link), Home::Object(object.clone()));
+        assert_eq!(from("lib/x.a:a.o", &link), Home::Member("a.o".to_owned()));
+        assert_eq!(from("*", &link), Home::Passing);
         let function = |name, size| objects::ObjectFunction { name, size, section: 1, offset: 0 };
         let functions = vec![function("here", 10), function("member", 20), function("other", 30)];
         let all = [
-            candidate("here", 10, From::Object(object.clone())),
-            candidate("member", 20, From::Member("a.o".to_owned())),
+            candidate("here", 10, Home::Object(object.clone())),
+            candidate("member", 20, Home::Member("a.o".to_owned())),
             // Of another object, of another size, and gone.
-            candidate("other", 30, From::Object("/b.o".into())),
-            candidate("here", 11, From::Object(object.clone())),
-            candidate("twice", 5, From::Passing),
-            candidate("twice", 6, From::Passing),
-            candidate("once", 6, From::Passing),
+            candidate("other", 30, Home::Object("/b.o".into())),
+            candidate("here", 11, Home::Object(object.clone())),
+            candidate("twice", 5, Home::Passing),
+            candidate("twice", 6, Home::Passing),
+            candidate("once", 6, Home::Passing),
         ];
         let names = |found: Vec<&Candidate<'_>>| -> Vec<String> {
             found.iter().map(|candidate| candidate.names[0].to_owned()).collect()

@@ -299,16 +299,29 @@ fn command(m: &Measured<'_>) -> String {
     add("--min-coverage", options.min_coverage.to_string());
     add("--seed", options.seed.to_string());
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-    let quoted = words.iter().map(|word| match !word.is_empty() && word.chars().all(plain) {
+    let quote = |word: &String| match !word.is_empty() && word.chars().all(plain) {
         true => word.clone(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
-    });
-    format!("trimtab fit program {}", quoted.collect::<Vec<_>>().join(" "))
+    };
+    format!(
+        "{}trimtab fit program {}",
+        variables(quote),
+        words.iter().map(quote).collect::<Vec<_>>().join(" ")
+    )
 }
 
 /// Whether a symbol is of a part of a function, as compilers name them.
 fn is_part(name: &str) -> bool {
     name.ends_with(".cold") || name.ends_with(".eh")
+}
+
+/// What of the environment says how builds compile and link, for a shell, with a blank at the end.
+fn variables(quote: impl Fn(&String) -> String) -> String {
+    let set = ["CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "RUSTFLAGS"]
+        .into_iter()
+        .filter_map(|name| Some(quote(&format!("{name}={}", std::env::var(name).ok()?))));
+    let set: Vec<String> = set.collect();
+    if set.is_empty() { String::new() } else { format!("env {} ", set.join(" ")) }
 }
 
 fn checks(m: &Measured<'_>) -> Vec<Check> {

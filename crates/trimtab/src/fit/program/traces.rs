@@ -1,7 +1,7 @@
 //! Runs under a tracer, and what they executed.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use trimtab_lab::native;
@@ -75,12 +75,7 @@ impl Traces<'_> {
         }
     }
 
-    fn blocks(
-        &self,
-        objects: &[Object<'_>],
-        processes: &[std::path::PathBuf],
-        program: &Path,
-    ) -> Result<Ran> {
+    fn blocks(&self, objects: &[Object<'_>], processes: &[PathBuf], program: &Path) -> Result<Ran> {
         let mut traces: Vec<Vec<Trace>> = objects.iter().map(|_| Vec::new()).collect();
         let mut instructions = None;
         for path in processes {
