@@ -1,6 +1,6 @@
 //! Our placement: by what is used close together in time, judged by the faults that it causes.
 
-use super::fill::{Groups, best_fit, defragment};
+use super::fill::{Groups, best_fit};
 use super::merge::{Graph, merge_heaviest};
 use super::profiled::ProfileBased;
 use super::search::{Found, Replay};
@@ -209,8 +209,10 @@ fn with_rest(problem: &PageProblem<'_>, groups: Vec<Vec<u32>>, ran: &[bool]) -> 
         };
     }
     cold.extend(open.map(|(_, group)| group));
-    let cold = defragment(problem, cold).groups;
-    Pages::new(problem, pages.into_iter().map(|(_, group)| group).chain(cold))
+    // What is left over of either fills the room of the other.
+    pages.extend(cold.into_iter().map(|group| (sum(&rooms, &group), group)));
+    let filled = best_fit(pages, problem.page);
+    Pages::new(problem, filled.into_iter().map(|(_, group)| group))
 }
 
 /// How many pieces that never ran are looked at for the room that is left on a page.
