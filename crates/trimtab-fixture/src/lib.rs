@@ -1,6 +1,8 @@
 //! Linked ELF files made to measure, for tests, benchmarks and fuzzing. Nothing that users run
 //! depends on this crate.
 
+pub mod kernel;
+
 use object::Endianness;
 use object::elf;
 use object::write::StringId;
@@ -38,6 +40,8 @@ pub struct Elf {
     sections: Vec<Section>,
     symbols: Vec<Symbol>,
     stripped: bool,
+    contents: Vec<(u64, Vec<u8>)>,
+    loaded: bool,
 }
 
 impl Default for Elf {
@@ -60,6 +64,8 @@ impl Elf {
             sections: Vec::new(),
             symbols: Vec::new(),
             stripped: false,
+            contents: Vec::new(),
+            loaded: false,
         }
     }
 
@@ -150,6 +156,31 @@ impl Elf {
         self
     }
 
+    /// Puts bytes at an address, in the section that holds it; all other bytes are `nop`.
+    pub fn contents(mut self, address: u64, bytes: &[u8]) -> Self {
+        self.contents.push((address, bytes.to_vec()));
+        self
+    }
+
+    /// Makes a loadable segment of each section, so that its bytes are those at its addresses.
+    pub fn loaded(mut self) -> Self {
+        self.loaded = true;
+        self
+    }
+
+    /// The bytes of a section.
+    fn bytes_of(&self, section: &Section) -> Vec<u8> {
+        let mut bytes = vec![0x90; section.size as usize];
+        for (address, contents) in &self.contents {
+            let Some(offset) = address.checked_sub(section.address) else { continue };
+            let range = offset as usize..(offset as usize).saturating_add(contents.len());
+            if let Some(target) = bytes.get_mut(range) {
+                target.copy_from_slice(contents);
+            }
+        }
+        bytes
+    }
+
     /// Leaves the symbol table out.
     pub fn stripped(mut self) -> Self {
         self.stripped = true;
@@ -162,8 +193,10 @@ impl Elf {
         let mut writer = Writer::new(self.endian, self.is_64, &mut bytes);
         // First everything is given its place, in the order in which it is written below.
         writer.reserve_file_header();
-        if !self.segments.is_empty() {
-            writer.reserve_program_headers(self.segments.len() as u32);
+        let loaded = if self.loaded { self.sections.len() } else { 0 };
+        let headers = self.segments.len() + loaded;
+        if headers > 0 {
+            writer.reserve_program_headers(headers as u32);
         }
         let note = self.build_id.as_ref().map(|id| {
             let name = writer.add_section_name(b".note.gnu.build-id");
@@ -207,8 +240,20 @@ impl Elf {
         };
         // Fails only where no memory is left.
         let _ = writer.write_file_header(&header);
-        if !self.segments.is_empty() {
+        if headers > 0 {
             writer.write_align_program_headers();
+        }
+        for (_, _, offset, section) in sections.iter().take(loaded) {
+            writer.write_program_header(&ProgramHeader {
+                p_type: elf::PT_LOAD,
+                p_flags: elf::PF_R | elf::PF_X,
+                p_offset: *offset as u64,
+                p_vaddr: section.address,
+                p_paddr: section.address,
+                p_filesz: section.size,
+                p_memsz: section.size,
+                p_align: 0x1000,
+            });
         }
         for &(address, physical, size) in &self.segments {
             let held = sections.iter().find(|(.., section)| section.address == address);
@@ -231,7 +276,7 @@ impl Elf {
         }
         for (_, _, _, section) in &sections {
             writer.write_align(16);
-            writer.write(&vec![0x90; section.size as usize]);
+            writer.write(&self.bytes_of(section));
         }
         if !self.stripped {
             writer.write_null_symbol();

@@ -13,9 +13,11 @@ pub struct Run<'data> {
     before: u64,
 }
 
-/// Where swapping begins, if nobody says otherwise: behind the last patch of the kernel's own text,
-/// and else where memory of initialization code is released.
-const BEGINNINGS: [&str; 3] = ["mark_rodata_ro", "mark_readonly", "free_initmem"];
+/// Where swapping begins, if nobody says otherwise: where the kernel has it begin, in one that cannot
+/// swap behind the last patch of its own text, and else where memory of initialization code is
+/// released.
+const BEGINNINGS: [&str; 4] =
+    ["coldswap_activate", "mark_rodata_ro", "mark_readonly", "free_initmem"];
 
 impl<'data> Run<'data> {
     /// A run of which all counts.

@@ -26,6 +26,8 @@ mod replay;
 mod residence;
 mod roots;
 mod store;
+#[cfg(test)]
+mod tests;
 mod units;
 
 pub use code::{Block, Code};

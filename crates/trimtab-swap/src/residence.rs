@@ -180,7 +180,7 @@ impl Search<'_> {
 
     fn run(&mut self) {
         while let Some(id) = self.open.pop_front() {
-            let mut through_pointer = false;
+            let (mut through_pointer, mut jumps) = (false, false);
             let mut known = false;
             let mut addresses = Vec::new();
             for Reference { target, .. } in self.code.references_of(id).iter().copied() {
@@ -194,11 +194,17 @@ impl Search<'_> {
                         self.reach(callee, Why::CalledBy(id));
                     }
                     Target::IndirectCall => through_pointer = true,
-                    // Within a function a choice of cases; at its end a call.
-                    Target::IndirectJump => through_pointer |= !is_thunk(self.code.name(id)),
+                    Target::IndirectJump => jumps = !is_thunk(self.code.name(id)),
                     Target::Address(at) => addresses.push(at),
                 }
             }
+            // Within a function a choice of cases, from a table of its own places; else a call at its
+            // end.
+            let chooses = |at: &u64| {
+                let first = self.objects.words(*at).next();
+                first.and_then(|word| self.code.program().function_at(word)) == Some(id)
+            };
+            through_pointer |= jumps && !addresses.iter().any(chooses);
             self.run_into_next(id);
             for &at in &addresses {
                 if let Some(taken) = self.code.entry(at).filter(|taken| *taken != id) {

@@ -45,14 +45,16 @@ pub(crate) const ROOTS: &[(&str, Group)] = &[
     ("paranoid_exit", Group::FaultPath),
     ("exc_page_fault", Group::FaultPath),
     ("handle_page_fault", Group::FaultPath),
-    ("coldswap_*", Group::Handler),
+    ("coldswap_fault", Group::Handler),
+    ("coldswap_poke", Group::Handler),
+    ("coldswap_released", Group::Handler),
+    ("cold_*", Group::Handler),
     ("memcpy", Group::Handler),
     ("__memcpy", Group::Handler),
     ("memcpy_orig", Group::Handler),
     ("memset", Group::Handler),
     ("LZ4_decompress_safe", Group::Handler),
-    ("crc32_le", Group::Handler),
-    ("crc32_le_base", Group::Handler),
+    ("xxh64", Group::Handler),
     ("asm_exc_nmi", Group::NoFault),
     ("exc_nmi", Group::NoFault),
     ("asm_exc_machine_check", Group::NoFault),
@@ -102,6 +104,8 @@ pub(crate) const ENDS: &[(&str, &str)] = &[
     ("kvm_handle_async_pf", PAST),
     ("__kvm_handle_async_pf", PAST),
     ("fixup_exception", PAST),
+    ("kmmio_handler", PAST),
+    ("irqentry_enter_from_user_mode", PAST),
     ("emulate_vsyscall*", PAST),
     ("local_touch_nmi", PAST),
     // Leaving an exception: what interrupted it is done.
@@ -119,6 +123,8 @@ pub(crate) const ENDS: &[(&str, &str)] = &[
     ("schedule*", LEAVING),
     ("__schedule*", LEAVING),
     ("preempt_schedule*", LEAVING),
+    ("raw_irqentry_exit_cond_resched", LEAVING),
+    ("__SCT__irqentry_exit_cond_resched", LEAVING),
     ("try_to_wake_up", LEAVING),
     ("ttwu_*", LEAVING),
     ("sched_ttwu_pending", LEAVING),
@@ -203,7 +209,7 @@ mod tests {
         assert_eq!(root("exc_page_fault"), Some(Group::FaultPath));
         assert_eq!(root("exc_page_fault.cold"), Some(Group::FaultPath));
         assert_eq!(root("exc_page_fault_other"), None);
-        assert_eq!(root("coldswap_evict"), Some(Group::Handler));
+        assert_eq!(root("cold_evict"), Some(Group::Handler));
         assert!(end("bad_area_nosemaphore").is_some());
         assert!(end("trigger_all_cpu_backtrace").is_some());
         assert!(end("memcpy").is_none());

@@ -38,7 +38,7 @@ pub struct Inputs {
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub never_patched: Vec<Patcher>,
     /// Swapping begins when this function runs first; what ran before does not count [default:
-    /// mark_rodata_ro, else mark_readonly, else free_initmem]
+    /// coldswap_activate, else mark_rodata_ro, mark_readonly or free_initmem]
     #[arg(long, value_name = "FUNCTION")]
     pub from: Option<String>,
     /// The least share of each trace that has to be found in the kernel, 0 to 1

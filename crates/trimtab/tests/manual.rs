@@ -103,6 +103,11 @@ fn fit_program_is_true() {
 }
 
 #[test]
+fn swap_is_true() {
+    assert_eq!(run("swap.md"), (0, 4));
+}
+
+#[test]
 fn order_is_true() {
     assert_eq!(run("order.md"), (5, 1));
 }

@@ -49,7 +49,7 @@ pub fn steps(what: &str, along: &str, steps: &[String], lines: &[Line], scale: S
                         path.grid d={ "M0 " (format!("{:.1}", high(*tick) * SIDE)) "H" (SIDE) } {}
                     }
                     @for line in lines {
-                        path class={ "line " (line.class) } .broken[line.broken] d=(path(line, across, high)) {}
+                        path class={ "line " (line.class) (broken(line)) } d=(path(line, across, high)) {}
                     }
                 }
                 @for tick in &ticks {
@@ -62,12 +62,17 @@ pub fn steps(what: &str, along: &str, steps: &[String], lines: &[Line], scale: S
             figcaption.axis-x { (along) }
             p.legend {
                 @for line in lines {
-                    i class={ "swatch " (line.class) } .broken[line.broken] {}
+                    i class={ "swatch " (line.class) (broken(line)) } {}
                     (line.label)
                 }
             }
         }
     }
+}
+
+/// A further class of what is drawn broken.
+fn broken(line: &Line) -> &'static str {
+    if line.broken { " broken" } else { "" }
 }
 
 fn path(line: &Line, across: impl Fn(usize) -> f64, high: impl Fn(f64) -> f64) -> String {

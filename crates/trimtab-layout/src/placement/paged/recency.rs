@@ -1,10 +1,11 @@
 //! Our placement: by what is used close together in time, judged by the faults that it causes.
 
-use super::fill::{Groups, best_fit, defragment};
+use super::fill::{Groups, best_fit};
 use super::merge::{Graph, merge_heaviest};
 use super::profiled::ProfileBased;
-use super::search::{self, Replay};
+use super::search::{Found, Replay};
 use super::{Packing, PageProblem, Pages, Room};
+use crate::cost::{Policy, faults};
 use rustc_hash::FxHashMap;
 use trimtab_program::PAGE_SIZE;
 
@@ -62,18 +63,31 @@ impl Packing for Recency {
             only(&profiled, &ran),
             by_first_use(problem, &replay),
         ];
-        let best = starts
-            .into_iter()
-            .map(|groups| search::Found::new(&replay, problem, groups))
-            .min_by_key(|found| found.faults);
-        let Some(mut best) = best else { return profiled };
-        best.improve(&replay, problem, self.rounds);
-        // The rest of the profile-based pages may do better than a placement without them.
-        if replay.faults_of(&best.groups, problem) > replay.faults_of(&profiled.groups, problem) {
-            return profiled;
-        }
-        with_rest(problem, best.groups, &ran)
+        let improved = starts.into_iter().map(|groups| {
+            let mut found = Found::new(&replay, problem, groups);
+            found.improve(&replay, problem, self.rounds);
+            with_rest(problem, found.groups, &ran)
+        });
+        // The search knows LRU only, and leaves out what never ran: what counts in the end is the
+        // policy that kernels can have. The first of equals.
+        let candidates = improved.chain([profiled.clone()]);
+        let best = candidates.min_by_key(|pages| nru(problem, pages, frames));
+        best.unwrap_or(profiled)
     }
+}
+
+/// Faults of all runs with so many frames and replacement of what was not used of late.
+fn nru(problem: &PageProblem<'_>, pages: &Pages, frames: usize) -> u64 {
+    let mut page_of = vec![0; problem.pieces.len()];
+    for (page, group) in pages.groups.iter().enumerate() {
+        group.iter().for_each(|piece| page_of[*piece as usize] = page as u32);
+    }
+    let count = |run: &Vec<u32>| {
+        let mut order: Vec<u32> = run.iter().map(|piece| page_of[*piece as usize]).collect();
+        order.dedup();
+        faults(&order, frames, Policy::Nru)
+    };
+    problem.references.iter().map(count).sum()
 }
 
 /// The pieces of each page that ran.
@@ -195,8 +209,10 @@ fn with_rest(problem: &PageProblem<'_>, groups: Vec<Vec<u32>>, ran: &[bool]) -> 
         };
     }
     cold.extend(open.map(|(_, group)| group));
-    let cold = defragment(problem, cold).groups;
-    Pages::new(problem, pages.into_iter().map(|(_, group)| group).chain(cold))
+    // What is left over of either fills the room of the other.
+    pages.extend(cold.into_iter().map(|group| (sum(&rooms, &group), group)));
+    let filled = best_fit(pages, problem.page);
+    Pages::new(problem, filled.into_iter().map(|(_, group)| group))
 }
 
 /// How many pieces that never ran are looked at for the room that is left on a page.
@@ -261,7 +277,6 @@ const KEPT: usize = 4096;
 mod tests {
     use super::super::{PagedPiece, packings};
     use super::*;
-    use crate::cost::{Policy, faults};
     use crate::flow::Edge;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -321,7 +336,7 @@ mod tests {
                             .iter()
                             .map(|piece| (places.offsets[*piece as usize].unwrap() / 4096) as u32)
                             .collect();
-                        faults(&pages, frames, Policy::Lru)
+                        faults(&pages, frames, Policy::Nru)
                     })
                     .collect();
                 assert!(found[0] <= found[1] && found[0] <= found[2], "{seed} {frames}: {found:?}");

@@ -41,8 +41,8 @@ pub struct Options {
     /// Also write the plan as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write what a kernel's build takes into FOLDER: core.list, base.list, cold.list, cold.lds and
-    /// plan.id
+    /// Write what a kernel's build takes into FOLDER: core.list, base.list, cold.list,
+    /// cold-order and plan.id
     #[arg(long, value_name = "FOLDER")]
     pub lists: Option<PathBuf>,
 }
@@ -110,6 +110,6 @@ fn write_lists(folder: &Path, plan: &Plan) -> anyhow::Result<()> {
     {
         output::whole(&folder.join(name), &plan.list(class))?;
     }
-    output::whole(&folder.join("cold.lds"), &plan.linker_script()?)?;
+    output::whole(&folder.join("cold-order"), &plan.linker_script()?)?;
     output::whole(&folder.join("plan.id"), &format!("{}\n", plan.id))
 }

@@ -1,0 +1,276 @@
+//! A small kernel from its file to its plan.
+
+use crate::check::{Refusal, check};
+use crate::{
+    Bytes, Class, Code, Granularity, Heat, Patched, Plan, Planned, Replay, Residence, Run, Sites,
+    SwapError, Threshold, Units, Why, duplication, links, pieces,
+};
+use trimtab_fixture::Elf;
+use trimtab_fixture::kernel::{self, NAMES, STEP, at, kernel};
+use trimtab_layout::cost::Policy;
+use trimtab_layout::paged::{Packing, PageProblem, Pages, Places, Recency};
+use trimtab_profile::{Source, Stream, stream};
+use trimtab_program::{Fragments, Program};
+
+/// What a plan is made from, at a share.
+struct Made {
+    units: Units,
+    residence: Residence,
+    threshold: Threshold,
+    pages: Pages,
+    places: Places,
+    replay: Replay,
+    plan: Result<Plan, SwapError>,
+}
+
+fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
+    let program = Program::parse(bytes).unwrap();
+    let code = Code::read(&program, None).unwrap();
+    let (blocks, executions) = kernel::executed();
+    let recorded = stream::write(Source::QemuPlugin, &blocks, &executions);
+    let stream = Stream::parse(&recorded).unwrap();
+    let (run, from) = Run::after(stream, &code, Some("begin_swapping")).unwrap();
+    let runs = [run];
+    let heat = Heat::of(&code, &runs);
+    let residence = Residence::of(&code, &Sites::of(&program).unwrap(), never, &runs).unwrap();
+    let threshold = heat.threshold(&code, share).unwrap();
+    let (section, _) = program.section_named(".text").unwrap();
+    let fragments = Fragments::from_symbols(&program, section);
+    let units = Units::of(&code, &fragments, &heat, threshold, &residence, Granularity::Function);
+    let pieces = pieces(&code, &units);
+    let edges = links(&code, &units, &heat);
+    let replay = Replay::of(&code, &units, &runs[0]);
+    let references = [replay.references()];
+    let problem =
+        PageProblem { pieces: &pieces, edges: &edges, references: &references, page: 4096 };
+    let pages = Recency::default().pack(&problem);
+    let places = pages.places(&problem);
+    let plan = Plan::new(&Planned {
+        kernel: bytes,
+        code: &code,
+        residence: &residence,
+        units: &units,
+        granularity: Granularity::Function,
+        share,
+        threshold,
+        placement: "recency",
+        pages: &pages,
+        places: &places,
+        frames: 16,
+        from: &from,
+        never,
+        duplication: duplication(&code, &units, &residence),
+    });
+    Made { units, residence, threshold, pages, places, replay, plan }
+}
+
+fn class(made: &Made, name: &str) -> Class {
+    made.units.as_slice().iter().find(|unit| unit.name == name).unwrap().class
+}
+
+#[test]
+fn core_is_the_closure_of_the_fault_path() {
+    let bytes = kernel();
+    let made = made(&bytes, 0.5, &[]);
+    for name in [
+        "asm_exc_page_fault",
+        "exc_page_fault",
+        "coldswap_fault",
+        "handler_helper",
+        "in_ops",
+        "never",
+    ] {
+        assert_eq!(class(&made, name), Class::Core, "{name}");
+    }
+    // Past the hook, and what only that calls.
+    assert_eq!(class(&made, "do_user_addr_fault"), Class::Swappable);
+    assert_eq!(class(&made, "slow_mm"), Class::Swappable);
+    assert_eq!(class(&made, "hot_path"), Class::Base);
+    assert_eq!(class(&made, "seldom"), Class::Swappable);
+    let program = Program::parse(&bytes).unwrap();
+    let id = |name: &str| program.functions_named(name)[0];
+    let path = made.residence.path(id("in_ops"));
+    assert_eq!(path[0], (id("in_ops"), Why::HeldFor(id("coldswap_fault"))));
+    assert!(matches!(path.last(), Some((_, Why::Root(_)))));
+    assert_eq!(made.residence.why(id("never")), Some(Why::Patched(Patched::JumpLabels)));
+    assert_eq!(made.residence.ends(), [id("do_user_addr_fault")]);
+    assert!(made.residence.unresolved().is_empty());
+}
+
+#[test]
+fn what_is_never_patched_can_be_swapped() {
+    let made = made(&kernel(), 0.5, &[Patched::JumpLabels]);
+    assert_eq!(class(&made, "never"), Class::Swappable);
+}
+
+#[test]
+fn the_hottest_blocks_that_make_up_the_share_are_base() {
+    let bytes = kernel();
+    // A thousand executions against ten of functions of the same length.
+    for (share, count, base) in [(0.5, 1000, 1), (0.98, 1000, 1), (0.995, 10, 2)] {
+        let made = made(&bytes, share, &[]);
+        assert_eq!(made.threshold.count, count, "{share}");
+        let units = made.units.as_slice();
+        let found = units.iter().filter(|unit| unit.class == Class::Base).count();
+        assert_eq!(found, base, "{share}");
+    }
+    // What ran before swapping began does not count, but where it begins does.
+    assert_eq!(class(&made(&bytes, 1.0, &[]), "slow_mm"), Class::Swappable);
+    assert_eq!(class(&made(&bytes, 1.0, &[]), "begin_swapping"), Class::Base);
+    let program = Program::parse(&bytes).unwrap();
+    let code = Code::read(&program, None).unwrap();
+    for share in [0.0, -1.0, 1.1, f64::NAN] {
+        assert!(Heat::of(&code, &[]).threshold(&code, share).is_err());
+    }
+}
+
+#[test]
+fn a_replay_counts_the_pages_that_are_missing() {
+    let made = made(&kernel(), 0.5, &[]);
+    // `begin_swapping` and `seldom`, on one page.
+    assert_eq!(made.replay.len(), 2);
+    assert_eq!(made.places.pages, 1);
+    assert_eq!(made.replay.faults(&made.places, 2, Policy::Nru), 1);
+    // Of all code: a thousand times 236, eleven times 240.
+    assert_eq!(made.replay.instructions(), 236_000 + 2_640);
+}
+
+#[test]
+fn a_plan_reads_back_and_lists_each_section_once() {
+    let made = made(&kernel(), 0.5, &[]);
+    let plan = made.plan.unwrap();
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(Plan::parse(&text).unwrap(), plan);
+    assert!(text.starts_with("{\"schema\":\"trimtab.swap.plan/1\",\"id\":\""));
+    let lists = [Class::Core, Class::Base, Class::Swappable].map(|class| plan.list(class));
+    let all: Vec<&str> = lists.iter().flat_map(|list| list.lines()).collect();
+    assert_eq!(all.len(), NAMES.len());
+    assert_eq!(lists[1], "hot_path\n");
+    let script = plan.linker_script().unwrap();
+    assert_eq!(script.matches("ALIGN(4096)").count(), 2, "{script}");
+    assert!(script.contains("*(.text.slow_mm)\n"), "{script}");
+    assert!(!script.contains("exc_page_fault"));
+    let bytes = plan.code_bytes;
+    assert_eq!(bytes.original, NAMES.len() as u64 * (STEP - 0x10));
+    assert_eq!(bytes.original, bytes.core + bytes.base + bytes.swappable);
+    assert_eq!(bytes.net_resident, bytes.core + bytes.base + 17 * 4096);
+    assert_eq!(Bytes::of(&made.units, 16, made.places.pages), bytes);
+    assert_eq!(made.pages.groups.len(), 1);
+    assert!(matches!(Plan::parse("{}"), Err(SwapError::Plan { .. })));
+}
+
+#[test]
+fn a_plan_without_gain_says_what_patches_all() {
+    let start = at(0);
+    let bytes = Elf::new()
+        .text(".text", start, 0x100)
+        .function("exc_page_fault", start, 0x10)
+        .contents(start + 0xf, &[0xc3])
+        .function("traced", start + 0x10, 0x10)
+        .data(".data", start + 0x1000, 0x10)
+        .label("__start_mcount_loc", start + 0x1000)
+        .label("__stop_mcount_loc", start + 0x1008)
+        .contents(start + 0x1000, &(start + 0x10).to_le_bytes())
+        .loaded()
+        .build();
+    let program = Program::parse(&bytes).unwrap();
+    assert_eq!(Sites::of(&program).unwrap().count(Patched::Ftrace), 1);
+    let code = Code::read(&program, None).unwrap();
+    let residence = Residence::of(&code, &Sites::of(&program).unwrap(), &[], &[]).unwrap();
+    let (section, _) = program.section_named(".text").unwrap();
+    let fragments = Fragments::from_symbols(&program, section);
+    let heat = Heat::of(&code, &[]);
+    let threshold = heat.threshold(&code, 1.0).unwrap();
+    let units = Units::of(&code, &fragments, &heat, threshold, &residence, Granularity::Function);
+    let plan = Plan::new(&Planned {
+        kernel: &bytes,
+        code: &code,
+        residence: &residence,
+        units: &units,
+        granularity: Granularity::Function,
+        share: 1.0,
+        threshold,
+        placement: "recency",
+        pages: &Pages::default(),
+        places: &Places { offsets: vec![None; 2], pages: 0 },
+        frames: 16,
+        from: "",
+        never: &[],
+        duplication: duplication(&code, &units, &residence),
+    });
+    assert_eq!(
+        plan,
+        Err(SwapError::NothingSwappable { functions: 2, patched: 1, kinds: "ftrace".to_owned() })
+    );
+}
+
+#[test]
+fn foreign_programs_are_refused() {
+    let other = Elf::new().text(".text", 0x1000, 0x100).function("main", 0x1000, 0x10).loaded();
+    let bytes = other.build();
+    let program = Program::parse(&bytes).unwrap();
+    let code = Code::read(&program, None).unwrap();
+    let sites = Sites::of(&program).unwrap();
+    assert!(matches!(Residence::of(&code, &sites, &[], &[]), Err(SwapError::NoFaultPath { .. })));
+    let bytes = other.clone().machine(183).build();
+    let program = Program::parse(&bytes).unwrap();
+    assert_eq!(
+        Code::read(&program, None).map(|_| ()),
+        Err(SwapError::Machine { found: "aarch64" })
+    );
+    // A table that is cut off.
+    let bytes = other
+        .data(".data", 0x2000, 0x10)
+        .label("__start_mcount_loc", 0x2000)
+        .label("__stop_mcount_loc", 0x2005)
+        .build();
+    let program = Program::parse(&bytes).unwrap();
+    assert!(matches!(Sites::of(&program).map(|_| ()), Err(SwapError::Table { .. })));
+}
+
+/// A kernel linked by the plan: these functions lie between the bounds.
+fn linked(
+    plan: &Plan,
+    inside: &[&'static str],
+    bounds: bool,
+) -> Result<crate::check::Checked, Refusal> {
+    let start = 0xffff_ffff_8120_0000;
+    let mut elf = Elf::new().text(".text", start, 0x8000);
+    if bounds {
+        elf = elf.label("__coldswap_start", start).label("__coldswap_end", start + 0x1000);
+    }
+    for (place, name) in inside.iter().copied().enumerate() {
+        elf = elf.function(name, start + place as u64 * 0x20, 0x20);
+    }
+    for (place, name) in NAMES.into_iter().filter(|name| !inside.contains(name)).enumerate() {
+        elf = elf.function(name, start + 0x2000 + place as u64 * 0x20, 0x20);
+    }
+    let bytes = elf.build();
+    check(&Program::parse(&bytes).unwrap(), plan)
+}
+
+#[test]
+fn a_kernel_with_core_code_between_the_bounds_is_refused() {
+    let plan = made(&kernel(), 0.5, &[]).plan.unwrap();
+    let cold = ["seldom", "slow_mm", "do_user_addr_fault", "begin_swapping"];
+    let good = linked(&plan, &cold, true).unwrap();
+    assert_eq!((good.functions, good.swappable, good.outside), (4, 4, 0));
+    assert_eq!((good.pages, good.pages_kept), (1, 1));
+    // What is swappable may stay.
+    assert_eq!(linked(&plan, &cold[..2], true).unwrap().outside, 2);
+    let with_core = [&cold[..], &["handler_helper"]].concat();
+    assert!(matches!(
+        linked(&plan, &with_core, true),
+        Err(Refusal::Resident { count: 1, names }) if names == "handler_helper"
+    ));
+    let with_base = [&cold[..], &["hot_path"]].concat();
+    assert!(matches!(linked(&plan, &with_base, true), Err(Refusal::Resident { .. })));
+    let with_new = [&cold[..], &["unheard_of"]].concat();
+    assert!(matches!(linked(&plan, &with_new, true), Err(Refusal::Unknown { count: 1, .. })));
+    assert!(matches!(linked(&plan, &cold, false), Err(Refusal::NoBounds { .. })));
+    let mut other = plan.clone();
+    for unit in &mut other.units {
+        unit.name.push_str("_of_another_build");
+    }
+    assert!(matches!(linked(&other, &cold, true), Err(Refusal::OtherBuild { .. })));
+}
