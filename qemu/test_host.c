@@ -109,6 +109,7 @@ int main(int argc, char **argv)
 		{ .instructions = { { 0x1010, 2 }, { 0x1012, 3 } } },
 		{ .instructions = { { 0x900, 1 }, { 0x901, 1 } } },
 	};
+	const qemu_info_t info = { .target_name = "x86_64", .system_emulation = true };
 	int (*install)(qemu_plugin_id_t, const qemu_info_t *, int, char **);
 	void *plugin = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
 
@@ -117,7 +118,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	*(void **)&install = dlsym(plugin, "qemu_plugin_install");
-	if (!install || install(0, NULL, argc - 2, argv + 2) != 0)
+	if (!install || install(0, &info, argc - 2, argv + 2) != 0)
 		return 1;
 	for (int round = 0; round < 300; round++)
 		for (int block = 0; block < 3; block++)

@@ -15,17 +15,20 @@ pub enum Source {
     Breakpoints,
     /// uftrace: the calls of a program that was built for it, or whose functions it has patched.
     Uftrace,
+    /// Probes that were put into objects: entries of the functions that have one.
+    Probe,
     /// A plain list of names or addresses.
     List,
 }
 
 impl Source {
-    const ALL: [Source; 6] = [
+    const ALL: [Source; 7] = [
         Source::QemuPlugin,
         Source::Ftrace,
         Source::Perf,
         Source::Breakpoints,
         Source::Uftrace,
+        Source::Probe,
         Source::List,
     ];
 
@@ -37,6 +40,7 @@ impl Source {
             Source::Perf => "perf",
             Source::Breakpoints => "breakpoints",
             Source::Uftrace => "uftrace",
+            Source::Probe => "probe",
             Source::List => "list",
         }
     }
