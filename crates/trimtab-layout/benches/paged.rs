@@ -25,7 +25,7 @@ fn pieces(count: usize, chance: &mut ChaCha8Rng) -> Vec<PagedPiece> {
             size,
             alignment: 16,
             position,
-            resident: index % 20 == 0,
+            resident: index.is_multiple_of(20),
             entry: index % 30 == 1,
         }
     };
@@ -55,7 +55,7 @@ fn references(count: usize, chance: &mut ChaCha8Rng) -> Vec<u32> {
         for round in 0..chance.random_range(1..4) {
             for step in 0..60 {
                 let piece = (first + (step * 8) + round) % count;
-                if piece % 20 != 0 {
+                if !piece.is_multiple_of(20) {
                     all.push(piece as u32);
                 }
             }

@@ -7,8 +7,8 @@ use trimtab_lab::debian;
 
 use crate::failure::Failure;
 
-/// What makes the text of a file.
-type Make = fn() -> String;
+/// A file that is made: its name, and what makes its text.
+type Input = (&'static str, fn() -> String);
 
 /// A program to measure.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Program {
     /// Files that trimtab brings along: name and text.
     own: &'static [(&'static str, &'static str)],
     /// Files that trimtab makes for it: name and how.
-    inputs: &'static [(&'static str, Make)],
+    inputs: &'static [Input],
     /// Flags of the compiler, which runs in the program's folder; `@` stands for the package's folder.
     flags: &'static [&'static str],
     /// Libraries.
