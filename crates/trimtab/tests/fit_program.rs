@@ -272,9 +272,14 @@ fn assembly_with_overlapping_symbols_and_jumps_into_the_middle_is_moved_whole() 
          .section .note.GNU-stack,\"\",@progbits\n",
     )
     .unwrap();
+    // More of the text than start files have.
+    let filler = (0..20).map(|n| {
+        format!("int f{n}(int a, char **p) {{ for (int i = 0; i < a; i++) a ^= p[i][{n}] * i; return a; }}\n")
+    });
     fs::write(
         bench.file("odd_main.c"),
-        "int odd(void); void never(void) { odd(); }\n\
+        filler.collect::<String>()
+            + "int odd(void); void never(void) { odd(); }\n\
          int jumps(int n) { static const void *to[] = {&&a, &&b}; goto *to[n & 1];\n\
          a: return 1; b: return 2; }\n\
          int main(int argc, char **argv) { (void)argv; return odd() + jumps(argc) - 9; }\n",
