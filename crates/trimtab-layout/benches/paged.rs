@@ -25,7 +25,7 @@ fn pieces(count: usize, chance: &mut ChaCha8Rng) -> Vec<PagedPiece> {
             size,
             alignment: 16,
             position,
-            resident: index % 20 == 0,
+            resident: index.is_multiple_of(20),
             entry: index % 30 == 1,
         }
     };
@@ -41,7 +41,7 @@ fn edges(count: usize, chance: &mut ChaCha8Rng) -> Vec<Edge> {
                 1..4 => chance.random_range(0..count.div_ceil(20)) * 20,
                 _ => (from + chance.random_range(1..40)) % count,
             };
-            let taken = if from % 8 == 0 { chance.random_range(0..100) } else { 0 };
+            let taken = if from.is_multiple_of(8) { chance.random_range(0..100) } else { 0 };
             edges.push(Edge { from: from as u32, to: to as u32, count: taken });
         }
     }
@@ -55,7 +55,7 @@ fn references(count: usize, chance: &mut ChaCha8Rng) -> Vec<u32> {
         for round in 0..chance.random_range(1..4) {
             for step in 0..60 {
                 let piece = (first + (step * 8) + round) % count;
-                if piece % 20 != 0 {
+                if !piece.is_multiple_of(20) {
                     all.push(piece as u32);
                 }
             }

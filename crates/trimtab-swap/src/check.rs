@@ -101,7 +101,10 @@ pub struct Checked {
 pub fn check(program: &Program<'_>, plan: &Plan) -> Result<Checked, Refusal> {
     let symbol = |symbol| program.address_of(symbol).ok_or(Refusal::NoBounds { symbol });
     let range = Range { start: symbol(START)?, end: symbol(END)? };
-    if range.is_empty() || range.start % PAGE_SIZE != 0 || range.end % PAGE_SIZE != 0 {
+    if range.is_empty()
+        || !range.start.is_multiple_of(PAGE_SIZE)
+        || !range.end.is_multiple_of(PAGE_SIZE)
+    {
         return Err(Refusal::Bounds { start: range.start, end: range.end });
     }
     // Of each name how many swappable and other pieces the plan has: static functions share names.

@@ -106,7 +106,7 @@ fn read(program: &Program<'_>, kind: Patched) -> Result<Vec<u64>, SwapError> {
     }
     let bad = SwapError::Table { start, end, bytes: range.length(), entry };
     // Aligning the end of a table of distances leaves zeros behind it.
-    if range.length() % entry != 0 {
+    if !range.length().is_multiple_of(entry) {
         return Err(bad);
     }
     let bytes = program.bytes(range).ok_or(bad)?;

@@ -184,7 +184,7 @@ impl Builder<'_> {
         (counts.max().unwrap_or(0), blocks.iter().map(weight).sum())
     }
 
-    fn named<'f>(fragment: &'f Fragment<'_>) -> (String, Option<String>) {
+    fn named(fragment: &Fragment<'_>) -> (String, Option<String>) {
         let file = match &fragment.origin {
             Origin::InputSection { file, .. } => Some(file.to_string()),
             Origin::Symbol => None,
