@@ -41,7 +41,7 @@ fn edges(count: usize, chance: &mut ChaCha8Rng) -> Vec<Edge> {
                 1..4 => chance.random_range(0..count.div_ceil(20)) * 20,
                 _ => (from + chance.random_range(1..40)) % count,
             };
-            let taken = if from % 8 == 0 { chance.random_range(0..100) } else { 0 };
+            let taken = if from.is_multiple_of(8) { chance.random_range(0..100) } else { 0 };
             edges.push(Edge { from: from as u32, to: to as u32, count: taken });
         }
     }
