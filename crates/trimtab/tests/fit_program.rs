@@ -260,6 +260,16 @@ fn breakpoints_trace_what_qemu_does_not_run() {
     assert_eq!(code, 2, "{error}");
 }
 
+/// Functions that never run: more of the text than start files have, which are not the user's.
+fn filler() -> String {
+    let function = |n| {
+        format!(
+            "int f{n}(int a, char **p) {{ for (int i = 0; i < a; i++) a ^= p[i][{n}]; return a; }}\n"
+        )
+    };
+    (0..20).map(function).collect()
+}
+
 #[test]
 fn assembly_with_overlapping_symbols_and_jumps_into_the_middle_is_moved_whole() {
     let bench = Bench::new();
@@ -272,13 +282,9 @@ fn assembly_with_overlapping_symbols_and_jumps_into_the_middle_is_moved_whole() 
          .section .note.GNU-stack,\"\",@progbits\n",
     )
     .unwrap();
-    // More of the text than start files have.
-    let filler = (0..20).map(|n| {
-        format!("int f{n}(int a, char **p) {{ for (int i = 0; i < a; i++) a ^= p[i][{n}] * i; return a; }}\n")
-    });
     fs::write(
         bench.file("odd_main.c"),
-        filler.collect::<String>()
+        filler()
             + "int odd(void); void never(void) { odd(); }\n\
          int jumps(int n) { static const void *to[] = {&&a, &&b}; goto *to[n & 1];\n\
          a: return 1; b: return 2; }\n\
@@ -337,7 +343,7 @@ fn a_program_that_cannot_be_traced_is_told() {
     assert!(error.contains("is setuid or setgid"), "{error}");
 
     let program = |name: &str, text: &str| {
-        fs::write(bench.file(&format!("{name}.c")), text).unwrap();
+        fs::write(bench.file(&format!("{name}.c")), filler() + text).unwrap();
         let build = format!("gcc -O1 -o {name} {name}.c");
         refused(&bench, &["--build", &build, "--run", &format!("./{name}"), "--limit", "5"])
     };

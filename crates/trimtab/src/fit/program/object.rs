@@ -34,6 +34,10 @@ pub(super) struct Built {
 impl Built {
     /// Finds the link that made the file at `path`. `folder` is for what is kept of it.
     pub fn new(path: &Path, links: &[Link], folder: &Path) -> Result<Self> {
+        // Before it is looked for: then this says more than that it is not there.
+        if links.is_empty() {
+            return Err(not_linked(path, links).into());
+        }
         let link = link_of(links, path)?.ok_or_else(|| not_linked(path, links))?;
         let place = Place::of(path)?;
         if place.mode()? & 0o6000 != 0 {
