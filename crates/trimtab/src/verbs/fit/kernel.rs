@@ -1,10 +1,8 @@
 //! `trimtab fit kernel`: a kernel that touches fewer pages while it boots, and the proof.
 
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
-use trimtab_lab::store::{self, Experiment, Store};
 use trimtab_report::model::{FitKernel, TargetSense};
 use trimtab_report::{html, table};
 
@@ -126,7 +124,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let progress = Progress::new();
     let fit = fit::kernel::fit(options, &progress)?;
-    keep(options, &fit)?;
+    super::keep(&options.work, "fit kernel", &fit.repeat, &fit.to_json())?;
     if let Some(path) = &options.outputs.html {
         output::whole(path, &html::fit_kernel(&fit))?;
     }
@@ -160,21 +158,6 @@ fn verdict(fit: &FitKernel) -> anyhow::Result<()> {
     if !missed.is_empty() {
         eprintln!("trimtab: warning: not every target is met: {}", missed.join("; "));
     }
-    Ok(())
-}
-
-/// Keeps the result with what it takes to repeat it.
-fn keep(options: &Options, fit: &FitKernel) -> anyhow::Result<()> {
-    let mut store = Store::open(&options.work.join(store::FILE))?;
-    store.insert(&Experiment {
-        finished: SystemTime::now(),
-        verb: "fit kernel".to_owned(),
-        command: std::env::args().collect(),
-        tools: fit.repeat.tool_versions.clone(),
-        seed: Some(fit.seed),
-        hashes: fit.repeat.inputs.clone(),
-        result: serde_json::from_str(&fit.to_json())?,
-    })?;
     Ok(())
 }
 

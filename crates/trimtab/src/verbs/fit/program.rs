@@ -1,10 +1,8 @@
 //! `trimtab fit program`: a program that starts with fewer pages, and the proof.
 
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
-use trimtab_lab::store::{self, Experiment, Store};
 use trimtab_report::model::FitProgram;
 use trimtab_report::{html, table};
 
@@ -153,7 +151,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let progress = Progress::new();
     let fit = fit::program::fit(options, &progress)?;
-    keep(options, &fit)?;
+    super::keep(&options.work, "fit program", &fit.repeat, &fit.to_json())?;
     if let Some(path) = &options.outputs.html {
         output::whole(path, &html::fit_program(&fit))?;
     }
@@ -172,21 +170,6 @@ fn verdict(fit: &FitProgram) -> anyhow::Result<()> {
         broken.join("; ")
     ))
     .into())
-}
-
-/// Keeps the result with what it takes to repeat it.
-fn keep(options: &Options, fit: &FitProgram) -> anyhow::Result<()> {
-    let mut store = Store::open(&options.work.join(store::FILE))?;
-    store.insert(&Experiment {
-        finished: SystemTime::now(),
-        verb: "fit program".to_owned(),
-        command: std::env::args().collect(),
-        tools: fit.repeat.tool_versions.clone(),
-        seed: Some(fit.seed),
-        hashes: fit.repeat.inputs.clone(),
-        result: serde_json::from_str(&fit.to_json())?,
-    })?;
-    Ok(())
 }
 
 #[cfg(test)]
