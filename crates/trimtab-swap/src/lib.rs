@@ -36,7 +36,7 @@ pub use error::SwapError;
 pub use heat::{Heat, Run, Threshold};
 pub use links::{links, pieces};
 pub use patched::{Patched, Sites};
-pub use plan::{Bytes, Plan, PlanSchema, Planned, PlannedUnit};
+pub use plan::{Bytes, Plan, PlanSchema, Planned, PlannedUnit, kernels_id};
 pub use replay::Replay;
 pub use residence::{Residence, Why};
 pub use roots::Group;

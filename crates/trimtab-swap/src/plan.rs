@@ -303,6 +303,14 @@ impl Plan {
     }
 }
 
+/// What a kernel that is linked with this [`linker_script`](Plan::linker_script) calls its plan, and
+/// compares with `coldswap.plan=` at boot: the first 16 digits of the text's SHA-256.
+pub fn kernels_id(linker_script: &str) -> String {
+    let mut digits = id(linker_script.as_bytes());
+    digits.truncate(16);
+    digits
+}
+
 /// SHA-256 in hexadecimal.
 fn id(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use trimtab_swap::{Class, Code, Plan, Planned, duplication};
+use trimtab_swap::{Class, Code, Plan, Planned, duplication, kernels_id};
 
 use crate::progress::Progress;
 use crate::swap::{self, Files, Inputs, Kernel};
@@ -110,6 +110,7 @@ fn write_lists(folder: &Path, plan: &Plan) -> anyhow::Result<()> {
     {
         output::whole(&folder.join(name), &plan.list(class))?;
     }
-    output::whole(&folder.join("cold-order"), &plan.linker_script()?)?;
-    output::whole(&folder.join("plan.id"), &format!("{}\n", plan.id))
+    let order = plan.linker_script()?;
+    output::whole(&folder.join("cold-order"), &order)?;
+    output::whole(&folder.join("plan.id"), &format!("{}\n", kernels_id(&order)))
 }
