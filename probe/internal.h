@@ -19,17 +19,6 @@
 /* The return address into the stub lies this far behind the stub's start. */
 #define FLAG_RETURN_SHIFT 16
 
-/* Offsets in a frame. */
-#define FRAME_RETURN 0 /* the return address */
-#define FRAME_R11 8
-#define FRAME_RBX 16
-#define FRAME_AT 24 /* the stack pointer at entry, less 8 */
-#define FRAME_START 32
-#define FRAME_CHILD 40
-#define FRAME_NEXT 48 /* the next frame, where this one is free */
-#define FRAME_SIZE 64
-/* What stands where the body returns to in a stub that has a frame. */
-#define STUB_MARK 0x54401f0f085b894cul
 /* FRAME_AT of a frame that an exception left. */
 #define FRAME_RELEASED 1
 
@@ -125,8 +114,17 @@ struct edge {
 	uint64_t count;
 };
 
+/* Where a function's stub keeps what it needs, if it cannot be on the stack. The offsets are known to
+ * the code that the rewriter emits. */
 struct frame {
-	uint64_t ret, r11, rbx, at, start, child, next, spare;
+	uint64_t ret;   /* the return address */
+	uint64_t r11;   /* on x86-64 */
+	uint64_t saved; /* the register that points here, as the caller had it: rbx or x19 */
+	uint64_t at;    /* the stack pointer at entry, less 8 on x86-64, less 16 on AArch64 */
+	uint64_t start; /* when the function was entered */
+	uint64_t child; /* what the caller's callees took before */
+	uint64_t next;  /* the next frame, where this one is free */
+	uint64_t spare;
 };
 #endif
 

@@ -12,7 +12,7 @@
  * file is opened by name whenever it grows, so that no descriptor of ours is among the program's.
  */
 #define _GNU_SOURCE
-#include "internal.h"
+#include "machine.h"
 #include "trimtab_probe.h"
 
 #include <elf.h>
@@ -31,7 +31,6 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#define PAGE 4096ul
 /* Threads beyond these share the last one's place in the table. */
 #define ARENA (64ul << 10)
 #define TRACE_WINDOW (1ul << 20)
@@ -49,9 +48,6 @@ extern const Elf64_Ehdr __ehdr_start HIDDEN __attribute__((weak));
 /* Read by every stub. */
 HIDDEN volatile unsigned char trimtab_probe_on;
 HIDDEN uint32_t trimtab_probe_hook;
-/* Bytes that the vectors take, and whether XSAVE saves them. */
-HIDDEN uint64_t trimtab_probe_vectors = 512 + 64;
-HIDDEN unsigned char trimtab_probe_xsave;
 /* Free frames of this thread, and cycles that callees took; stubs use them. */
 HIDDEN TLS struct frame *trimtab_probe_frames;
 HIDDEN TLS uint64_t trimtab_probe_child;
@@ -76,6 +72,7 @@ struct thread {
 	struct frame_chunk *chunks;
 	struct frame *free_frames;
 	uint64_t low, high; /* its stack */
+	uint64_t outermost; /* what began it */
 	/* Cells: what is left of the arena. */
 	struct chunk *arena;
 	/* Trace. */
@@ -111,28 +108,6 @@ static struct {
 	uint64_t bytes, offset;
 } kept[CHUNKS_KEPT];
 static uint32_t kept_count;
-
-static inline uint64_t cycles(void)
-{
-	uint32_t low, high;
-
-	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
-}
-
-static inline long call6(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
 
 static inline int failed(long result)
 {
@@ -218,7 +193,7 @@ static struct chunk *chunk(uint32_t kind, uint64_t bytes, uint32_t thread)
 static void lock(void)
 {
 	while (__atomic_exchange_n(&pool_lock, 1, __ATOMIC_ACQUIRE))
-		__builtin_ia32_pause();
+		relax();
 }
 
 static void unlock(void)
@@ -234,6 +209,7 @@ static void find_stack(struct thread *thread)
 	size_t size;
 
 	thread->low = thread->high = 0;
+	thread->outermost = outermost();
 	if (pthread_getattr_np(pthread_self(), &attributes))
 		return;
 	if (!pthread_attr_getstack(&attributes, &low, &size)) {
@@ -338,22 +314,6 @@ HIDDEN void *probe_block(const struct object *object)
 	return block + 1;
 }
 
-extern const char __executable_start[] HIDDEN __attribute__((weak));
-extern const char etext[] HIDDEN __attribute__((weak));
-
-/*
- * Whether a function with a frame is still active: then the word below its arguments is the return
- * address into its stub, which is known by the instructions there.
- */
-static int is_active(const struct frame *frame)
-{
-	uint64_t back = *(const uint64_t *)(frame->at + 8);
-
-	if (back < (uint64_t)__executable_start || back + 8 > (uint64_t)etext)
-		return 0;
-	return *(const uint64_t *)back == STUB_MARK;
-}
-
 /*
  * Frames that can be taken again. All frames of the thread are in use or lost when this is called:
  * exceptions gave theirs back, or longjmp skipped them, which shows on the thread's own stack by
@@ -361,7 +321,8 @@ static int is_active(const struct frame *frame)
  */
 static struct frame *collect(struct thread *thread, uint64_t rsp)
 {
-	int own_stack = rsp >= thread->low && rsp < thread->high;
+	int own_stack = rsp >= thread->low && rsp < thread->high &&
+			outermost() == thread->outermost;
 	struct frame *list = NULL;
 	struct frame_chunk *chunk;
 	uint64_t i;
@@ -436,7 +397,7 @@ static uint32_t index_of(const struct function *function)
  * other's stub, and both have the same place on the stack. */
 static int is_chained(const struct function *function, const struct frame *frame)
 {
-	return function->flags & FLAG_FRAME && *(const uint64_t *)frame->ret == STUB_MARK;
+	return function->flags & FLAG_FRAME && is_in_stub(frame->ret);
 }
 
 static void trace(struct thread *thread, const struct function *function, uint64_t cfa,
@@ -666,7 +627,7 @@ HIDDEN _Unwind_Reason_Code trimtab_probe_personality(int version, _Unwind_Action
 	if (_Unwind_GetIP(context) != start + (function->flags >> FLAG_RETURN_SHIFT))
 		return _URC_CONTINUE_UNWIND;
 	if (function->flags & FLAG_FRAME)
-		frame = (struct frame *)_Unwind_GetGR(context, 3);
+		frame = (struct frame *)_Unwind_GetGR(context, FRAME_REGISTER);
 	leave(function, frame, (const uint64_t *)_Unwind_GetCFA(context));
 	/* The unwinder still reads what is in the frame: it may be taken only later. */
 	if (frame)
@@ -861,18 +822,6 @@ static int describe(uint32_t count)
 		}
 	}
 	return 0;
-}
-
-static void find_vectors(void)
-{
-	uint32_t a, b, c, d;
-
-	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(1), "c"(0));
-	if (!(c & 1u << 27))
-		return;
-	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(13), "c"(0));
-	trimtab_probe_vectors = ((b + 63ul) & ~63ul) + 64;
-	trimtab_probe_xsave = 1;
 }
 
 static void toggle(int number)

@@ -2,16 +2,23 @@
 //! it, and how a build is run with another linker in front.
 
 use crate::compile::{CompileError, compile};
+use crate::process::Job;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use std::{fs, io};
 
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 9] = [
     ("runtime.c", include_str!("../../../probe/runtime.c")),
     ("entry.S", include_str!("../../../probe/entry.S")),
+    ("entry_x86_64.S", include_str!("../../../probe/entry_x86_64.S")),
+    ("entry_aarch64.S", include_str!("../../../probe/entry_aarch64.S")),
     ("internal.h", include_str!("../../../probe/internal.h")),
+    ("machine.h", include_str!("../../../probe/machine.h")),
+    ("x86_64.h", include_str!("../../../probe/x86_64.h")),
+    ("aarch64.h", include_str!("../../../probe/aarch64.h")),
     ("trimtab_probe.h", HEADER),
 ];
 
@@ -22,20 +29,23 @@ pub const HEADER: &str = include_str!("../../../probe/trimtab_probe.h");
 pub const OBJECT: &str = "trimtab-probe.o";
 
 /// Compiles the run time with the compiler `cc` (a path or name) as [`OBJECT`] in `folder`, and
-/// returns its path.
+/// returns its path. It is for the machine that `cc` compiles for.
 ///
 /// # Errors
 /// If there is no such compiler, it fails, or the folder cannot be written.
 pub fn build(cc: &Path, folder: &Path) -> Result<PathBuf, CompileError> {
     let object = folder.join(OBJECT);
-    let flags = [
+    let machine = Job::new("asking the compiler for its machine", cc)
+        .package("gcc libc6-dev")
+        .arg("-dumpmachine")
+        .limit(Duration::from_secs(30))
+        .run_captured()?;
+    let mut flags = vec![
         "-std=gnu11",
         "-O2",
         "-fPIC",
         // Code that runs at each probe must leave the vector registers alone.
         "-mgeneral-regs-only",
-        // The marks of control-flow enforcement are in all objects of a program, or it does without.
-        "-fcf-protection",
         "-fno-stack-protector",
         "-fno-lto",
         "-Wall",
@@ -45,6 +55,13 @@ pub fn build(cc: &Path, folder: &Path) -> Result<PathBuf, CompileError> {
         "-nostdlib",
         "entry.S",
     ];
+    // The marks of control-flow enforcement are in all objects of a program, or it does without.
+    if machine.starts_with("aarch64") || machine.starts_with("arm64") {
+        // Not what libgcc has in place of atomic instructions: it is not linked here.
+        flags.extend(["-mbranch-protection=standard", "-mno-outline-atomics"]);
+    } else {
+        flags.push("-fcf-protection");
+    }
     compile("building the probes' run time", cc, &SOURCES, &flags, &object)?;
     Ok(object)
 }
@@ -68,39 +85,61 @@ const LINKERS: [&str; 6] = ["ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "col
 pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsString) -> io::Result<()> {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
     let here = quoted(folder);
-    let is_compiler = |name: &str| {
-        let version = name
-            .rsplit_once('-')
-            .filter(|(_, last)| !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()));
-        COMPILERS
-            .contains(&version.map_or(name, |(name, _)| name).rsplit('-').next().unwrap_or(name))
-    };
+    let mut compilers = Vec::new();
     for directory in std::env::split_paths(path) {
         let Ok(entries) = fs::read_dir(&directory) else { continue };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            let to = folder.join(name);
-            // The first one in the path counts.
-            if to.exists() {
+            let Some((machine, plain)) = split(name) else { continue };
+            let real = quoted(&entry.path());
+            if !LINKERS.contains(&plain) {
+                compilers.push((name.to_owned(), machine.map(str::to_owned), real));
                 continue;
             }
-            let real = quoted(&entry.path());
-            let text = if LINKERS.contains(&name) {
-                format!("#!/bin/sh\nexec {} probe link -- {real} \"$@\"\n", quoted(trimtab))
-            } else if is_compiler(name) {
-                format!("#!/bin/sh\nexec {real} -B{here} \"$@\"\n")
-            } else {
-                continue;
-            };
-            write_script(&to, &text)?;
+            let text = format!("#!/bin/sh\nexec {} probe link -- {real} \"$@\"\n", quoted(trimtab));
+            write_script(&folder.join(name), &text)?;
+            // A compiler for another machine looks for it under the plain name.
+            if let Some(machine) = machine {
+                fs::create_dir_all(folder.join(machine))?;
+                write_script(&folder.join(machine).join(plain), &text)?;
+            }
         }
+    }
+    for (name, machine, real) in compilers {
+        let linkers = machine.map(|machine| folder.join(machine)).filter(|folder| folder.is_dir());
+        let first = linkers.map(|folder| format!(" -B{}", quoted(&folder))).unwrap_or_default();
+        write_script(
+            &folder.join(&name),
+            &format!("#!/bin/sh\nexec {real}{first} -B{here} \"$@\"\n"),
+        )?;
     }
     Ok(())
 }
 
+/// The machine that a tool's name begins with, if it does, and the tool, without its version:
+/// `aarch64-linux-gnu` and `gcc` of `aarch64-linux-gnu-gcc-12`.
+fn split(name: &str) -> Option<(Option<&str>, &'static str)> {
+    let version = name
+        .rsplit_once('-')
+        .filter(|(_, last)| !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()));
+    let name = version.map_or(name, |(name, _)| name);
+    let known = LINKERS.iter().chain(&COMPILERS);
+    let exact = known.clone().find(|tool| **tool == name).map(|tool| (None, *tool));
+    exact.or_else(|| {
+        known.into_iter().find_map(|tool| {
+            let machine = name.strip_suffix(tool)?.strip_suffix('-')?;
+            Some((Some(machine), *tool))
+        })
+    })
+}
+
+/// The first in the path counts, and a script that is there is not written again.
 fn write_script(path: &Path, text: &str) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
+    if path.exists() {
+        return Ok(());
+    }
     fs::write(path, text)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
@@ -156,5 +195,21 @@ mod tests {
         assert_eq!(names, ["gcc", "ld", "ld.lld", "x86_64-linux-gnu-g++-12"]);
         let text = fs::read_to_string(folder.path().join("ld")).unwrap();
         assert!(text.contains("exec '/opt/it'\\''s/trimtab' probe link -- '"), "{text}");
+    }
+
+    #[test]
+    fn compilers_for_another_machine_find_its_linker() {
+        let (real, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for name in ["gcc", "ld", "aarch64-linux-gnu-gcc-12", "aarch64-linux-gnu-ld"] {
+            fs::write(real.path().join(name), "").unwrap();
+        }
+        let path = real.path().as_os_str().to_owned();
+        stand_in(folder.path(), Path::new("/trimtab"), &path).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        let linkers = folder.path().join("aarch64-linux-gnu");
+        let wanted = format!(" -B'{}' -B'{}' ", linkers.display(), folder.path().display());
+        assert!(read("aarch64-linux-gnu-gcc-12").contains(&wanted));
+        assert!(!read("gcc").contains("aarch64"));
+        assert!(read("aarch64-linux-gnu/ld").contains("/aarch64-linux-gnu-ld' \"$@\""));
     }
 }

@@ -23,8 +23,13 @@ pub fn instrument_archive(data: &[u8], options: &Options) -> Result<Rewritten, P
     if archive.is_thin() {
         return Err(wrong("it is a thin archive, which holds only names of files".to_owned()));
     }
-    let mut all =
-        Rewritten { bytes: Vec::new(), instrumented: Vec::new(), with_frame: 0, left: Vec::new() };
+    let mut all = Rewritten {
+        bytes: Vec::new(),
+        machine: None,
+        instrumented: Vec::new(),
+        with_frame: 0,
+        left: Vec::new(),
+    };
     let mut members = Vec::new();
     for member in archive.members() {
         let member = member.map_err(|error| wrong(error.to_string()))?;
@@ -32,6 +37,10 @@ pub fn instrument_archive(data: &[u8], options: &Options) -> Result<Rewritten, P
         let name = String::from_utf8_lossy(member.name()).into_owned();
         let bytes = match instrument(bytes, options) {
             Ok(done) => {
+                if all.machine.is_some_and(|known| Some(known) != done.machine) {
+                    return Err(wrong(format!("{name} is for another machine than the others")));
+                }
+                all.machine = done.machine;
                 all.instrumented.extend(done.instrumented);
                 all.with_frame += done.with_frame;
                 all.left.extend(done.left);

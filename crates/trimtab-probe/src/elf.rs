@@ -3,7 +3,7 @@
 //! Sections keep their numbers: what is new goes to the end. So nothing that refers to a section by
 //! number (groups, links, symbols) has to be understood to stay right.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use object::elf;
 use object::read::elf::{FileHeader, Rela as _, SectionHeader, Sym as _};
@@ -120,6 +120,12 @@ impl Symbol {
         (self.section != UNDEFINED && self.section < RESERVED).then_some(self.section.into())
     }
 
+    /// Whether it is one of AArch64's mapping symbols.
+    pub fn is_mapping(&self) -> bool {
+        let known = self.name.starts_with(b"$x") || self.name.starts_with(b"$d");
+        known && self.kind() == elf::STT_NOTYPE && matches!(self.name.get(2), None | Some(b'.'))
+    }
+
     /// Whether objects other than its own see it.
     fn is_local(&self) -> bool {
         self.binding() == elf::STB_LOCAL
@@ -133,7 +139,7 @@ pub struct Relocation {
     pub offset: u64,
     /// Number of the symbol.
     pub symbol: u32,
-    /// `R_X86_64_...`.
+    /// `R_X86_64_...` or `R_AARCH64_...`.
     pub kind: u32,
     /// Added to the symbol's value.
     pub addend: i64,
@@ -154,11 +160,13 @@ pub struct Object {
     symbol_table: usize,
     /// The group of each section that is in one.
     groups: HashMap<usize, usize>,
+    /// By section and offset: whether data begins there, or code does.
+    mapping: HashMap<usize, BTreeMap<u64, bool>>,
     size: usize,
 }
 
 impl Object {
-    /// Reads an x86-64 object.
+    /// Reads an x86-64 or AArch64 object.
     ///
     /// # Errors
     /// Whatever [`ProbeError`] lists. Never panics, whatever the bytes are.
@@ -244,6 +252,7 @@ impl Object {
         let object = Self {
             header,
             groups: groups(&sections),
+            mapping: mapping(header.e_machine(ENDIAN), &symbols),
             sections,
             symbols,
             relocations,
@@ -290,6 +299,26 @@ impl Object {
         let symbol = self.symbols.get(relocation.symbol as usize)?;
         let section = symbol.defined_in().filter(|&section| section < self.sections.len())?;
         Some((section, (symbol.value as i64).wrapping_add(relocation.addend)))
+    }
+
+    /// Whether the mapping symbols of AArch64 say that there is data among the code.
+    pub fn is_data(&self, section: usize, offset: u64) -> bool {
+        self.mapping.get(&section).is_some_and(|marks| {
+            marks.range(..=offset).next_back().is_some_and(|(_, &is_data)| is_data)
+        })
+    }
+
+    /// Whether a compiler wrote it: compilers leave their names in objects, assemblers do not.
+    pub fn is_compiled(&self) -> bool {
+        let known: [&[u8]; 3] = [b"GCC: (", b"clang version", b"rustc version"];
+        self.sections.iter().filter(|section| section.name == b".comment").any(|section| {
+            known.iter().any(|name| section.data.windows(name.len()).any(|window| window == *name))
+        })
+    }
+
+    /// `EM_...`.
+    pub fn machine(&self) -> u16 {
+        self.header.e_machine(ENDIAN)
     }
 
     /// The bytes of the object as it is now.
@@ -496,7 +525,7 @@ fn check_header(data: &[u8]) -> Result<&Header, ProbeError> {
         _ => return Err(damaged),
     }
     let Ok(header) = Header::parse(data) else { return Err(damaged) };
-    if header.e_machine(ENDIAN) != elf::EM_X86_64 {
+    if !matches!(header.e_machine(ENDIAN), elf::EM_X86_64 | elf::EM_AARCH64) {
         return Err(ProbeError::Machine { found: header.e_machine(ENDIAN) });
     }
     if header.e_type(ENDIAN) != elf::ET_REL {
@@ -532,6 +561,22 @@ fn groups(sections: &[Section]) -> HashMap<usize, usize> {
         }
     }
     groups
+}
+
+/// Where code and data begin, by the mapping symbols that AArch64 has for it: "ELF for the Arm 64-bit
+/// Architecture", section "Mapping symbols".
+fn mapping(machine: u16, symbols: &[Symbol]) -> HashMap<usize, BTreeMap<u64, bool>> {
+    let mut marks: HashMap<usize, BTreeMap<u64, bool>> = HashMap::new();
+    if machine != elf::EM_AARCH64 {
+        return marks;
+    }
+    for symbol in symbols.iter().filter(|symbol| symbol.is_mapping()) {
+        if let Some(section) = symbol.defined_in() {
+            let is_data = symbol.name.starts_with(b"$d");
+            marks.entry(section).or_default().insert(symbol.value, is_data);
+        }
+    }
+    marks
 }
 
 fn read_symbols(sections: &[Section], table: usize) -> Option<Vec<Symbol>> {

@@ -30,7 +30,10 @@ pub enum ProbeError {
         found: &'static str,
     },
     /// Another architecture.
-    #[error("the object is for another machine: e_machine is {found}, expected 62 (x86-64)")]
+    #[error(
+        "the object is for another machine: e_machine is {found}, \
+         expected 62 (x86-64) or 183 (AArch64)"
+    )]
     Machine {
         /// Value of `e_machine`.
         found: u16,

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use iced_x86::{ConstantOffsets, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use object::elf;
 
-use crate::elf::{Object, Relocation};
+use crate::elf::Object;
+use crate::machine::Machine;
 
 /// A place in a section: its number and an offset.
 pub type Place = (usize, u64);
@@ -23,6 +23,8 @@ pub struct Function {
     pub size: u64,
     /// Whether it chooses an implementation when the program is loaded, before anything else runs.
     pub is_resolver: bool,
+    /// What its symbols say of it beyond that: `st_other`.
+    pub other: u8,
 }
 
 impl Function {
@@ -31,9 +33,6 @@ impl Function {
         self.start + self.size
     }
 }
-
-/// An instruction and where its constants are.
-pub type Decoded = (Instruction, ConstantOffsets);
 
 /// The functions of an object in order of section and offset: each place once.
 pub fn functions(object: &Object) -> Vec<Function> {
@@ -56,11 +55,13 @@ pub fn functions(object: &Object) -> Vec<Function> {
             start: symbol.value,
             size: symbol.size,
             is_resolver,
+            other: symbol.other,
         };
         found
             .entry((section, symbol.value))
             .and_modify(|(known, known_elsewhere)| {
                 known.is_resolver |= is_resolver;
+                known.other |= symbol.other;
                 known.size = known.size.max(symbol.size);
                 if seen_elsewhere && !*known_elsewhere {
                     known.name.clone_from(&function.name);
@@ -72,140 +73,71 @@ pub fn functions(object: &Object) -> Vec<Function> {
     found.into_values().map(|(function, _)| function).collect()
 }
 
-/// Decodes `range` of a section. Ends at the first bytes that are no instruction.
-pub fn decode(object: &Object, section: usize, start: u64, end: u64) -> Vec<Decoded> {
-    let data = &object.sections[section].data;
-    let Some(bytes) = data.get(start as usize..end as usize) else { return Vec::new() };
-    let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
-    let mut decoded = Vec::with_capacity(bytes.len() / 4);
-    while decoder.can_decode() {
-        let instruction = decoder.decode();
-        if instruction.is_invalid() {
-            break;
+/// What the instructions of an object lead to.
+#[derive(Debug, Default)]
+pub struct References {
+    /// Everything that something branches to, or whose address is taken.
+    pub targets: HashSet<Place>,
+    /// Functions that jump to their own first instruction.
+    pub loops: HashSet<Place>,
+    /// Data whose address is taken, by section: a table of distances may begin there.
+    pub tables: HashMap<usize, BTreeSet<u64>>,
+}
+
+impl References {
+    /// The address of a place is taken.
+    pub fn take_address(&mut self, object: &Object, (section, offset): Place) {
+        if object.sections[section].is_text() {
+            self.targets.insert((section, offset));
+        } else {
+            self.tables.entry(section).or_default().insert(offset);
         }
-        decoded.push((instruction, decoder.get_constant_offsets(&instruction)));
     }
-    decoded
-}
-
-/// Where in this object a branch leads; none where it leads elsewhere or cannot be told.
-pub fn branch_target(object: &Object, section: usize, decoded: &Decoded) -> Option<Place> {
-    let (instruction, constants) = decoded;
-    if !is_near_branch(instruction) {
-        return None;
-    }
-    let field = instruction.ip() + constants.immediate_offset() as u64;
-    match object.relocation_at(section, field) {
-        Some(relocation) => relative_target(object, relocation, instruction.next_ip()),
-        None => Some((section, instruction.near_branch_target())),
-    }
-}
-
-/// Whether the target is in the instruction itself.
-pub fn is_near_branch(instruction: &Instruction) -> bool {
-    instruction.op_count() > 0
-        && matches!(
-            instruction.op0_kind(),
-            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
-        )
-}
-
-/// Where a relocation of an instruction leads that is relative to the instruction's end.
-fn relative_target(object: &Object, relocation: &Relocation, next: u64) -> Option<Place> {
-    let (section, offset) = object.target(relocation)?;
-    let behind = next.wrapping_sub(relocation.offset) as i64;
-    Some((section, u64::try_from(offset.wrapping_add(behind)).ok()?))
 }
 
 /// What is known of the code of an object as a whole.
 #[derive(Debug, Default)]
 pub struct Map {
-    /// Everything that something branches to, or whose address is taken.
-    targets: HashSet<Place>,
-    /// Functions that jump to their own first instruction.
-    loops: HashSet<Place>,
+    found: References,
     /// Where symbols are.
     labels: HashMap<usize, BTreeSet<u64>>,
 }
 
 impl Map {
     /// Looks at all code and all data.
-    pub fn of(object: &Object, functions: &[Function]) -> Self {
+    pub fn of<M: Machine>(object: &Object, functions: &[Function]) -> Self {
         let mut map = Self::default();
         for symbol in &object.symbols {
             if let Some(section) = symbol.defined_in()
                 && !matches!(symbol.kind(), elf::STT_SECTION | elf::STT_FILE)
                 && object.sections[section].is_text()
+                && !M::is_mapping_symbol(symbol)
             {
                 map.labels.entry(section).or_default().insert(symbol.value);
             }
         }
-        let mut tables: HashMap<usize, BTreeSet<u64>> = HashMap::new();
         let mut rest: HashMap<usize, u64> = HashMap::new();
         for function in functions {
             let from = rest.entry(function.section).or_default();
             if *from < function.start {
-                map.sweep(object, function.section, *from, function.start, &mut tables);
+                M::sweep(object, function.section, *from..function.start, &mut map.found);
             }
-            map.sweep(object, function.section, function.start, function.end(), &mut tables);
+            M::sweep(object, function.section, function.start..function.end(), &mut map.found);
             *from = (*from).max(function.end());
         }
         for (section, data) in object.sections.iter().enumerate() {
             if data.is_text() {
                 let from = rest.get(&section).copied().unwrap_or(0);
-                map.sweep(object, section, from, data.data.len() as u64, &mut tables);
+                M::sweep(object, section, from..data.data.len() as u64, &mut map.found);
             }
         }
-        map.look_at_data(object, &tables);
+        map.look_at_data(object, M::DISTANCES);
         map
     }
 
-    fn sweep(
-        &mut self,
-        object: &Object,
-        section: usize,
-        start: u64,
-        end: u64,
-        tables: &mut HashMap<usize, BTreeSet<u64>>,
-    ) {
-        for decoded in decode(object, section, start, end) {
-            let (instruction, constants) = &decoded;
-            if is_near_branch(instruction) {
-                let Some(target) = branch_target(object, section, &decoded) else { continue };
-                let is_call = instruction.flow_control() == FlowControl::Call;
-                if !is_call && target == (section, start) {
-                    self.loops.insert(target);
-                }
-                self.targets.insert(target);
-                continue;
-            }
-            for field in [constants.displacement_offset(), constants.immediate_offset()] {
-                if field == 0 {
-                    continue;
-                }
-                let at = instruction.ip() + field as u64;
-                let Some(relocation) = object.relocation_at(section, at) else { continue };
-                let target = match relocation.kind {
-                    elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => {
-                        relative_target(object, relocation, instruction.next_ip())
-                    }
-                    elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_64 => object
-                        .target(relocation)
-                        .and_then(|(section, offset)| Some((section, u64::try_from(offset).ok()?))),
-                    _ => None,
-                };
-                let Some(target) = target else { continue };
-                if object.sections[target.0].is_text() {
-                    self.targets.insert(target);
-                } else {
-                    tables.entry(target.0).or_default().insert(target.1);
-                }
-            }
-        }
-    }
-
     /// Tables of jumps, and addresses of labels.
-    fn look_at_data(&mut self, object: &Object, tables: &HashMap<usize, BTreeSet<u64>>) {
+    fn look_at_data(&mut self, object: &Object, distances: &[u32]) {
+        let References { targets, tables, .. } = &mut self.found;
         for (section, relocations) in object.relocations.iter().enumerate() {
             let data = &object.sections[section];
             let is_data = data.has(elf::SHF_ALLOC) && !data.is_text();
@@ -219,10 +151,10 @@ impl Map {
                     continue;
                 }
                 let mut add = |offset: i64| {
-                    self.targets.extend(u64::try_from(offset).ok().map(|offset| (target, offset)));
+                    targets.extend(u64::try_from(offset).ok().map(|offset| (target, offset)));
                 };
                 add(offset);
-                if matches!(relocation.kind, elf::R_X86_64_PC32 | elf::R_X86_64_PC64) {
+                if distances.contains(&relocation.kind) {
                     // An entry of a table of distances is relative to the table's start, but the
                     // relocation to the entry.
                     let table = tables
@@ -238,13 +170,13 @@ impl Map {
 
     /// Whether something leads into these bytes of a section.
     pub fn leads_into(&self, section: usize, range: std::ops::Range<u64>) -> bool {
-        range.clone().any(|offset| self.targets.contains(&(section, offset)))
+        range.clone().any(|offset| self.found.targets.contains(&(section, offset)))
             || self.labels.get(&section).is_some_and(|labels| labels.range(range).next().is_some())
     }
 
     /// Whether a function jumps to its own first instruction.
     pub fn loops_to_start(&self, function: &Function) -> bool {
-        self.loops.contains(&(function.section, function.start))
+        self.found.loops.contains(&(function.section, function.start))
     }
 
     /// The first symbol of a section at or behind an offset.

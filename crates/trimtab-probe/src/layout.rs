@@ -22,11 +22,11 @@ pub const CELLS: &str = ".tbss.trimtab_probe";
 
 /// In a frame: the return address.
 pub const FRAME_RETURN: i32 = 0;
-/// In a frame: r11 as the caller had it, then as the function left it.
+/// In a frame: x86-64's r11 as the caller had it, then as the function left it.
 pub const FRAME_R11: i32 = 8;
-/// In a frame: rbx as the caller had it.
-pub const FRAME_RBX: i32 = 16;
-/// In a frame: the stack pointer at entry, less 8.
+/// In a frame: the register that points at the frame (rbx, x19) as the caller had it.
+pub const FRAME_SAVED: i32 = 16;
+/// In a frame: the stack pointer at entry, less 8 (x86-64) or 16 (AArch64).
 pub const FRAME_AT: i32 = 24;
 /// In a frame: when the function was entered.
 pub const FRAME_START: i32 = 32;
@@ -34,7 +34,3 @@ pub const FRAME_START: i32 = 32;
 pub const FRAME_CHILD: i32 = 40;
 /// In a frame that is free: the next one.
 pub const FRAME_NEXT: i32 = 48;
-
-/// What stands where the body returns to in stubs that have a frame: `mov %r11, 8(%rbx)`, and
-/// `nopl 84(%rax)`, which no compiler writes.
-pub const MARK: [u8; 8] = [0x4c, 0x89, 0x5b, 0x08, 0x0f, 0x1f, 0x40, 0x54];

@@ -6,24 +6,25 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod aarch64;
 mod archive;
-mod asm;
+mod cfi;
 mod elf;
 mod error;
 mod function;
-mod head;
 mod hook;
 mod layout;
+mod machine;
+mod moving;
 pub mod profile;
 mod reason;
 pub mod recording;
-mod registers;
 mod replay;
 mod rewrite;
 mod select;
-mod stack;
 mod stub;
 mod unwind;
+mod x86_64;
 
 pub use archive::{MAGIC as ARCHIVE_MAGIC, instrument_archive};
 pub use error::ProbeError;

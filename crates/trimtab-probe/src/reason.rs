@@ -30,6 +30,10 @@ pub enum Reason {
     ReturnAddress,
     /// It goes to another stack.
     Stack,
+    /// It has a calling convention of its own.
+    OtherConvention,
+    /// No compiler is known to have written it: registers may hold what the ABI does not say.
+    NotCompiled,
     /// It is traced by the compiler's own means: `-pg`, `-finstrument-functions`, XRay.
     Traced,
 }
@@ -54,7 +58,22 @@ impl Reason {
             Self::Exception => "an exception may land in it from its first instructions",
             Self::ReturnAddress => "uses its return address",
             Self::Stack => "switches stacks",
+            Self::OtherConvention => "has a calling convention of its own (vectors)",
+            Self::NotCompiled => "assembly: any register may be in use",
             Self::Traced => "instrumented by the compiler (-pg or the like)",
         }
     }
+}
+
+/// Whether a function of this name is one by which compilers trace.
+pub fn is_tracer(name: &[u8]) -> bool {
+    let known: [&[u8]; 6] = [
+        b"mcount",
+        b"_mcount",
+        b"__fentry__",
+        b"__cyg_profile_func_enter",
+        b"__cyg_profile_func_exit",
+        b"__morestack",
+    ];
+    known.contains(&name)
 }

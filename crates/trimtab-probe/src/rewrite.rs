@@ -5,21 +5,20 @@ use std::collections::{HashMap, HashSet};
 use object::elf;
 
 use crate::ProbeError;
-use crate::asm;
+use crate::aarch64::Aarch64;
+use crate::cfi;
 use crate::elf::{Object, Relocation, Section, Symbol};
-use crate::function::{Function, Map, branch_target, decode, functions, is_near_branch};
-use crate::head::{Head, JUMP};
+use crate::function::{Function, Map, functions};
 use crate::hook::Hook;
 use crate::layout;
+use crate::machine::{Known, Machine};
+use crate::moving::{Changes, Moving};
 use crate::reason::Reason;
-use crate::registers::{Free, Registers};
 use crate::select::Selection;
-use crate::stack::{self, StackUse};
-use crate::stub::{self, Stub, Symbols};
-use crate::unwind::{RETURN, Row, Unwind, UnwindTable};
+use crate::stub::{StackUse, Stub, Symbols};
+use crate::unwind::{Row, Unwind, UnwindTable};
+use crate::x86_64::X86_64;
 
-/// Fills what is never executed: a trap.
-const TRAP: u8 = 0xcc;
 /// Stubs begin at multiples of this.
 const ALIGNMENT: usize = 16;
 /// In front of the sections of link-time optimisation, so that linkers take the machine code.
@@ -39,6 +38,8 @@ pub struct Options {
 pub struct Rewritten {
     /// The new object; the old one where nothing was instrumented.
     pub bytes: Vec<u8>,
+    /// `e_machine` of the object; none of an archive without objects.
+    pub machine: Option<u16>,
     /// Names of the instrumented functions, in order of section and offset.
     pub instrumented: Vec<String>,
     /// How many of them keep their return address in a frame of the run time.
@@ -48,12 +49,10 @@ pub struct Rewritten {
 }
 
 /// A function that will be instrumented.
-struct Plan<'a> {
+struct Plan<'a, M: Machine> {
     function: &'a Function,
     unwind: &'a Unwind,
-    head: Head,
-    place: StackUse,
-    free: Free,
+    code: M::Plan,
 }
 
 /// Instruments an object, given as the bytes of its file.
@@ -62,77 +61,85 @@ struct Plan<'a> {
 /// Whatever [`ProbeError`] lists: for what is no object that a compiler wrote. Never panics,
 /// whatever the bytes are.
 pub fn instrument(data: &[u8], options: &Options) -> Result<Rewritten, ProbeError> {
-    let mut object = Object::parse(data)?;
+    let object = Object::parse(data)?;
+    match object.machine() {
+        elf::EM_AARCH64 => rewrite::<Aarch64>(object, data, options),
+        _ => rewrite::<X86_64>(object, data, options),
+    }
+}
+
+fn rewrite<M: Machine>(
+    mut object: Object,
+    data: &[u8],
+    options: &Options,
+) -> Result<Rewritten, ProbeError> {
     let functions = functions(&object);
     if functions.is_empty() && object.sections.iter().any(|s| s.is_text() && !s.data.is_empty()) {
         return Err(ProbeError::Stripped);
     }
     let unwind = UnwindTable::read(&object)?;
-    let map = Map::of(&object, &functions);
-    let mut registers = Registers::of(&object, &unwind, &functions);
+    let map = Map::of::<M>(&object, &functions);
+    let mut machine = M::of(&object, &unwind, &functions);
+    let known = Known { object: &object, unwind: &unwind, functions: &functions, map: &map };
     let mut plans = Vec::new();
     let mut left = Vec::new();
     for function in &functions {
-        match plan(&object, &unwind, &map, &mut registers, function, &options.selection) {
+        match plan(&known, &unwind, &mut machine, function, &options.selection) {
             Ok(plan) => plans.push(plan),
             Err(reason) => left.push((function.name.clone(), reason)),
         }
     }
     let instrumented = plans.iter().map(|plan| plan.function.name.clone()).collect();
-    let with_frame = plans.iter().filter(|plan| plan.place == StackUse::Caller).count();
+    let has_frame = |plan: &&Plan<'_, M>| M::stack_use(&plan.code) == StackUse::Caller;
+    let with_frame = plans.iter().filter(has_frame).count();
+    let machine = Some(object.machine());
     let mut bytes = data.to_vec();
     if !plans.is_empty() {
         let frames = unwind.section.ok_or(object.damaged("the unwind information"))?;
-        let mut rewriter = Rewriter::new(&mut object, options.hook, plans.len(), frames);
+        let mut rewriter = Rewriter::new::<M>(&mut object, options.hook, plans.len(), frames);
         for (cell, plan) in plans.iter().enumerate() {
             rewriter.apply(plan, cell as u32)?;
         }
         rewriter.finish();
         bytes = object.write()?;
     }
-    Ok(Rewritten { bytes, instrumented, with_frame, left })
+    Ok(Rewritten { bytes, machine, instrumented, with_frame, left })
 }
 
 /// Decides how a function is instrumented.
-fn plan<'a>(
-    object: &Object,
-    unwind: &'a UnwindTable,
-    map: &Map,
-    registers: &mut Registers<'_>,
+fn plan<'a, M: Machine>(
+    known: &Known<'_>,
+    table: &'a UnwindTable,
+    machine: &mut M,
     function: &'a Function,
     selection: &Selection,
-) -> Result<Plan<'a>, Reason> {
+) -> Result<Plan<'a, M>, Reason> {
     selection.check(&function.name, function.size)?;
     if function.is_resolver {
         return Err(Reason::Resolver);
     }
-    let unwind = unwind.of(function.section, function.start).ok_or(Reason::NoUnwind)?;
+    let unwind = table.of(function.section, function.start).ok_or(Reason::NoUnwind)?;
     if !unwind.plain {
         return Err(Reason::OddUnwind);
     }
-    if !unwind.begins_as_a_call_does() || is_part(&function.name) {
+    if !unwind.begins_as_a_call_does::<M>() || is_part(&function.name) {
         return Err(Reason::NotCalled);
     }
-    let code = decode(object, function.section, function.start, function.end());
-    if code.last().map(|(instruction, _)| instruction.next_ip()) != Some(function.end()) {
-        return Err(Reason::Undecoded);
-    }
-    let head = Head::of(object, map, function, &code, unwind)?;
-    let known = |row: &Row| {
+    let code = machine.plan(known, function, unwind)?;
+    let is_known = |row: &Row| {
         row.cfa.is_some()
             && row.saved.as_ref().is_some_and(|saved| {
                 saved.iter().all(|&(register, offset)| {
-                    register < 64 && offset < 0 && offset % 8 == 0 && offset > -(1 << 20)
+                    register < 128 && offset < 0 && offset % 8 == 0 && offset > -(1 << 20)
                 })
             })
     };
-    let in_head = unwind.rows.iter().filter(|row| row.offset + function.start <= head.end);
-    if !in_head.into_iter().all(known) {
+    let end = M::head(&code).end;
+    let in_head = unwind.rows.iter().filter(|row| row.offset + function.start <= end);
+    if !in_head.into_iter().all(is_known) {
         return Err(Reason::OddUnwind);
     }
-    let place = stack::look(object, function, &code, unwind)?;
-    let free = registers.free(function, &code, unwind);
-    Ok(Plan { function, unwind, head, place, free })
+    Ok(Plan { function, unwind, code })
 }
 
 /// Whether compilers give such names to the seldom used part of a function.
@@ -154,14 +161,15 @@ struct Rewriter<'a> {
     /// Table of functions of each text section, and its symbol.
     tables: HashMap<usize, (usize, u32)>,
     section_symbols: HashMap<usize, u32>,
-    /// Relocations that are new, by section.
-    added: HashMap<usize, Vec<Relocation>>,
-    /// Relocations that were moved, by section and index.
-    moved: HashSet<(usize, usize)>,
+    changes: Changes,
+    /// Sections where stubs have begun.
+    begun: HashSet<usize>,
+    /// Kind of relocations that hold distances.
+    distance: u32,
 }
 
 impl<'a> Rewriter<'a> {
-    fn new(object: &'a mut Object, hook: Hook, count: usize, frames: usize) -> Self {
+    fn new<M: Machine>(object: &'a mut Object, hook: Hook, count: usize, frames: usize) -> Self {
         let names =
             object.add_section(Section::new(layout::NAMES, elf::SHT_PROGBITS, elf::SHF_ALLOC, 1));
         let mut record =
@@ -228,12 +236,13 @@ impl<'a> Rewriter<'a> {
             names_symbol: 0,
             tables: HashMap::new(),
             section_symbols,
-            added: HashMap::new(),
-            moved: HashSet::new(),
+            changes: Changes::default(),
+            begun: HashSet::new(),
+            distance: M::DISTANCE,
         };
         rewriter.symbols.object = rewriter.section_symbol(record);
         rewriter.names_symbol = rewriter.section_symbol(names);
-        rewriter.common = rewriter.write_common();
+        rewriter.common = rewriter.write_common::<M>();
         rewriter
     }
 
@@ -271,123 +280,67 @@ impl<'a> Rewriter<'a> {
         (table, symbol)
     }
 
-    fn apply(&mut self, plan: &Plan<'_>, cell: u32) -> Result<(), ProbeError> {
+    fn apply<M: Machine>(&mut self, plan: &Plan<'_, M>, cell: u32) -> Result<(), ProbeError> {
         let section = plan.function.section;
         let (table, table_symbol) = self.table(section);
         let entry = self.object.sections[table].data.len() as u64;
-        let stub = stub::write(
-            self.hook,
-            (plan.place, plan.free),
-            &self.symbols,
-            cell,
-            (table_symbol, entry as i32),
-        )?;
+        let function = (table_symbol, entry as i32);
+        let stub = M::stub(&plan.code, self.hook, &self.symbols, cell, function)?;
 
+        let head = M::head(&plan.code);
         let data = &mut self.object.sections[section].data;
-        if data.len() < plan.head.end as usize {
-            data.resize(plan.head.end as usize, TRAP);
+        if data.len() < head.end as usize {
+            data.resize(head.end as usize, M::TRAP);
         }
-        data.resize(data.len().next_multiple_of(ALIGNMENT), TRAP);
+        data.resize(data.len().next_multiple_of(ALIGNMENT), M::TRAP);
         let start = data.len() as u64;
         data.extend(&stub.code);
         let body = data.len() as u64;
-        let limit = i32::MAX as u64 - 4096;
-        if body > limit {
+        if body > M::LONGEST_SECTION {
             return Err(self.object.damaged("a section of code"));
         }
         self.object.sections[section].alignment =
             self.object.sections[section].alignment.max(ALIGNMENT as u64);
-        let moved = stub
-            .relocations
-            .iter()
-            .map(|relocation| Relocation { offset: relocation.offset + start, ..*relocation });
-        self.added.entry(section).or_default().extend(moved);
+        for relocation in &stub.relocations {
+            let offset = relocation.offset + start;
+            self.changes.add(section, Relocation { offset, ..*relocation });
+        }
+        if let Some(name) = M::CODE_SYMBOL.filter(|_| self.begun.insert(section)) {
+            self.add_local(name, elf::STT_NOTYPE, section, start..start);
+        }
 
-        let rows = self.move_head(plan);
+        let section_symbol = self.section_symbol(section);
+        let changes = &mut self.changes;
+        let mut moving = Moving { object: self.object, section, section_symbol, changes };
+        let rows = M::move_head(&plan.code, &mut moving);
         let end = self.object.sections[section].data.len() as u64;
-        self.patch(&plan.head, section, start + stub.entry as u64);
+        let data = &mut self.object.sections[section].data;
+        data[head.start as usize..head.end as usize].fill(M::TRAP);
+        M::patch(&plan.code, data, start + stub.entry as u64);
         self.describe(plan, &stub, cell, table)?;
         self.write_unwind(section, start..body, &stub, (table_symbol, entry));
         self.write_body_unwind(plan, section, body..end, &rows);
-        self.object.add_symbol(Symbol {
-            name: format!("{}.probe", plan.function.name).into_bytes(),
-            info: elf::STB_LOCAL << 4 | elf::STT_FUNC,
-            other: 0,
-            section: section as u16,
-            value: start,
-            size: end - start,
-        });
+        let name = format!("{}.probe", plan.function.name);
+        self.add_local(&name, elf::STT_FUNC, section, start..end);
         Ok(())
     }
 
-    /// Writes the instructions of the head behind the stub, and the way back. Gives for each of
-    /// them, and for the end, where it was and where it is, relative to the first.
-    fn move_head(&mut self, plan: &Plan<'_>) -> Vec<(u64, u64)> {
-        let section = plan.function.section;
-        let head = &plan.head;
-        let body = self.object.sections[section].data.len() as u64;
-        let mut rows = Vec::new();
-        for decoded in &head.instructions {
-            let (instruction, _) = decoded;
-            let from = instruction.ip()..instruction.next_ip();
-            let at = self.object.sections[section].data.len() as u64;
-            rows.push((from.start, at - body));
-            let has_relocation = self.move_relocations(section, from.clone(), at);
-            let target = branch_target(self.object, section, decoded);
-            let data = &mut self.object.sections[section].data;
-            match target {
-                Some((_, target)) if is_near_branch(instruction) && !has_relocation => {
-                    let last = data[from.start as usize..]
-                        .iter()
-                        .position(|byte| matches!(byte, 0x70..=0x7f | 0x0f | 0xe8 | 0xe9 | 0xeb))
-                        .map_or(from.start as usize, |place| place + from.start as usize);
-                    match data[last] {
-                        0xe8 => data.push(0xe8),
-                        0xe9 | 0xeb => data.push(0xe9),
-                        0x0f => data.extend([0x0f, 0x80 | data[last + 1] & 15]),
-                        condition => data.extend([0x0f, 0x80 | condition & 15]),
-                    }
-                    push_distance(data, target);
-                }
-                _ => data.extend_from_within(from.start as usize..from.end as usize),
-            }
-        }
-        let data = &mut self.object.sections[section].data;
-        rows.push((head.end, data.len() as u64 - body));
-        if head.continues {
-            data.push(0xe9);
-            push_distance(data, head.end);
-        }
-        rows
-    }
-
-    /// Gives the relocations of some bytes to a copy of these. Says whether there are any.
-    fn move_relocations(&mut self, section: usize, from: std::ops::Range<u64>, to: u64) -> bool {
-        let all = &self.object.relocations[section];
-        let first = all.partition_point(|relocation| relocation.offset < from.start);
-        let behind = all.partition_point(|relocation| relocation.offset < from.end);
-        let added = self.added.entry(section).or_default();
-        for (index, relocation) in all.iter().enumerate().take(behind).skip(first) {
-            added.push(Relocation { offset: relocation.offset - from.start + to, ..*relocation });
-            self.moved.insert((section, index));
-        }
-        first < behind
-    }
-
-    /// Puts the jump to the stub in place.
-    fn patch(&mut self, head: &Head, section: usize, stub: u64) {
-        let data = &mut self.object.sections[section].data;
-        let distance = stub as i64 - (head.at + JUMP) as i64;
-        let at = head.at as usize;
-        data[at..head.end as usize].fill(TRAP);
-        data[at] = 0xe9;
-        data[at + 1..at + 5].copy_from_slice(&(distance as i32).to_le_bytes());
+    /// Adds a symbol that only this object sees.
+    fn add_local(&mut self, name: &str, kind: u8, section: usize, range: std::ops::Range<u64>) {
+        self.object.add_symbol(Symbol {
+            name: name.as_bytes().to_vec(),
+            info: elf::STB_LOCAL << 4 | kind,
+            other: 0,
+            section: section as u16,
+            value: range.start,
+            size: range.end - range.start,
+        });
     }
 
     /// The function's entry in the table.
-    fn describe(
+    fn describe<M: Machine>(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &Plan<'_, M>,
         stub: &Stub,
         cell: u32,
         table: usize,
@@ -402,7 +355,7 @@ impl<'a> Rewriter<'a> {
         if stub.back >= 1 << 16 {
             return Err(ProbeError::Internal { what: "a stub" });
         }
-        if plan.place == StackUse::Caller {
+        if M::stack_use(&plan.code) == StackUse::Caller {
             flags |= layout::FLAG_FRAME;
         }
         let at = self.object.sections[table].data.len() as u64;
@@ -414,9 +367,9 @@ impl<'a> Rewriter<'a> {
             (8, self.symbols.object, 0),
             (16, self.names_symbol, name),
         ] {
-            let kind = elf::R_X86_64_PC32;
+            let kind = self.distance;
             let relocation = Relocation { offset: at + field, symbol, kind, addend };
-            self.added.entry(table).or_default().push(relocation);
+            self.changes.add(table, relocation);
         }
         Ok(())
     }
@@ -432,20 +385,19 @@ impl<'a> Rewriter<'a> {
     /// A relocation for what is next written to `.eh_frame`, so far behind the length.
     fn relocate_record(&mut self, field: u64, symbol: u32, addend: i64) {
         let offset = self.object.sections[self.frames].data.len() as u64 + 4 + field;
-        let kind = elf::R_X86_64_PC32;
-        let relocation = Relocation { offset, symbol, kind, addend };
-        self.added.entry(self.frames).or_default().push(relocation);
+        let kind = self.distance;
+        self.changes.add(self.frames, Relocation { offset, symbol, kind, addend });
     }
 
     /// The common part of the stubs' entries. Stubs that see exits have a personality: the run
     /// time learns from it that an exception passes.
-    fn write_common(&mut self) -> u64 {
+    fn write_common<M: Machine>(&mut self) -> u64 {
         let exits = self.hook.sees_exits();
         let mut record = 0u32.to_le_bytes().to_vec();
         record.push(1);
         record.extend(if exits { b"zPLR\0".as_slice() } else { b"zR\0" });
         // Code in steps of 1 byte, data in steps of -8, and the return address's number.
-        record.extend([1, 0x78, RETURN as u8]);
+        record.extend([1, 0x78, M::RETURN as u8]);
         if exits {
             record.extend([7, 0x1b]);
             self.relocate_record(record.len() as u64, self.personality, 0);
@@ -453,8 +405,11 @@ impl<'a> Rewriter<'a> {
         } else {
             record.extend([1, 0x1b]);
         }
-        asm::define_cfa(&mut record, crate::unwind::RSP, 8);
-        asm::saved(&mut record, RETURN, 8);
+        let (register, offset) = M::ENTRY_CFA;
+        cfi::define_cfa(&mut record, register, offset as u64);
+        for &(register, offset) in M::ENTRY_SAVED {
+            cfi::saved(&mut record, register, offset.unsigned_abs());
+        }
         let at = self.object.sections[self.frames].data.len() as u64;
         self.write_record(record);
         at
@@ -496,9 +451,9 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The moved instructions are as they were: the same rules hold at each of them.
-    fn write_body_unwind(
+    fn write_body_unwind<M: Machine>(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &Plan<'_, M>,
         section: usize,
         range: std::ops::Range<u64>,
         places: &[(u64, u64)],
@@ -508,7 +463,8 @@ impl<'a> Rewriter<'a> {
         let width = plan.unwind.exceptions.unwrap_or(0);
         record.push(width);
         record.extend(vec![0; width.into()]);
-        let mut told: Vec<(u16, i64)> = vec![(RETURN, -8)];
+        let mut told: Vec<(u16, i64)> = M::ENTRY_SAVED.to_vec();
+        let mut signed = false;
         let mut at = 0;
         let mut last: Option<&Row> = plan.unwind.rows.first();
         for &(from, to) in places {
@@ -516,41 +472,30 @@ impl<'a> Rewriter<'a> {
             let Some(row) = row.filter(|row| Some(*row) != last) else { continue };
             last = Some(row);
             let (Some((register, offset)), Some(saved)) = (row.cfa, &row.saved) else { continue };
-            asm::advance(&mut record, to - at);
+            cfi::advance(&mut record, (to - at) / plan.unwind.code_step);
             at = to;
-            asm::define_cfa(&mut record, register, offset as u64);
+            cfi::define_cfa(&mut record, register, offset as u64);
             for &(register, _) in told.iter().filter(|rule| !saved.contains(rule)) {
-                asm::as_at_entry(&mut record, register);
+                cfi::as_at_entry(&mut record, register);
             }
             for &(register, offset) in saved.iter().filter(|rule| !told.contains(rule)) {
-                asm::saved(&mut record, register, offset.unsigned_abs());
+                cfi::saved(&mut record, register, offset.unsigned_abs());
             }
             told.clone_from(saved);
+            if row.signed != signed {
+                cfi::negate_signed(&mut record);
+                signed = row.signed;
+            }
         }
         self.write_record(record);
     }
 
     fn finish(self) {
-        for (section, added) in self.added {
-            let relocations = &mut self.object.relocations[section];
-            let mut index = 0;
-            relocations.retain(|_| {
-                index += 1;
-                !self.moved.contains(&(section, index - 1))
-            });
-            relocations.extend(added);
-            relocations.sort_by_key(|relocation| relocation.offset);
-        }
+        self.changes.apply(self.object);
         for section in &mut self.object.sections {
             if section.name.starts_with(b".gnu.lto_") || section.name == b".llvm.lto" {
                 section.name = [STALE, &section.name].concat();
             }
         }
     }
-}
-
-/// The rest of a branch to an offset of the section that ends with it.
-fn push_distance(data: &mut Vec<u8>, target: u64) {
-    let distance = target as i64 - (data.len() as i64 + 4);
-    data.extend((distance as i32).to_le_bytes());
 }

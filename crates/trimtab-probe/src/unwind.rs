@@ -5,24 +5,14 @@ use std::collections::HashMap;
 
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, LittleEndian, Register, RegisterRule, UnwindContext,
-    UnwindSection,
+    UnwindSection, Vendor,
 };
 
 use crate::ProbeError;
 use crate::elf::Object;
+use crate::machine::Machine;
 
-/// Number of rsp in DWARF.
-pub const RSP: u16 = 7;
-/// Number of rbp in DWARF.
-pub const RBP: u16 = 6;
-/// Number of rbx in DWARF.
-pub const RBX: u16 = 3;
-/// Number of r11 in DWARF.
-pub const R11: u16 = 11;
-/// Number of the return address in DWARF.
-pub const RETURN: u16 = 16;
-
-/// The encoding that assemblers use for x86-64 in all but the large code model: 4 bytes, relative.
+/// The encoding that assemblers use in all but the large code model: 4 bytes, relative.
 const RELATIVE_4: u8 = 0x1b;
 
 /// What holds from an instruction on.
@@ -35,6 +25,8 @@ pub struct Row {
     /// Registers that are saved, and where: offset from the frame address. None where a rule is
     /// of another kind.
     pub saved: Option<Vec<(u16, i64)>>,
+    /// Whether the return address is signed: AArch64's pointer authentication.
+    pub signed: bool,
 }
 
 /// What is known of a run of code.
@@ -50,6 +42,8 @@ pub struct Unwind {
     pub exceptions: Option<u8>,
     /// Its data for exceptions: section and offset.
     pub table: Option<(usize, u64)>,
+    /// In which steps its code is counted: bytes.
+    pub code_step: u64,
     /// Whether another entry can be written against the same common part.
     pub plain: bool,
 }
@@ -61,13 +55,13 @@ impl Unwind {
         self.rows[..after].last().filter(|_| offset < self.length)
     }
 
-    /// Whether the entry is that of a function that is called: nothing pushed but the return
-    /// address.
-    pub fn begins_as_a_call_does(&self) -> bool {
+    /// Whether the entry is that of a function that is called: nothing pushed but what calls push.
+    pub fn begins_as_a_call_does<M: Machine>(&self) -> bool {
         self.rows.first().is_some_and(|row| {
             row.offset == 0
-                && row.cfa == Some((RSP, 8))
-                && row.saved.as_deref() == Some(&[(RETURN, -8)])
+                && row.cfa == Some(M::ENTRY_CFA)
+                && row.saved.as_deref() == Some(M::ENTRY_SAVED)
+                && !row.signed
         })
     }
 }
@@ -95,6 +89,9 @@ impl UnwindTable {
         let damaged = || object.damaged("the unwind information");
         let mut frame = EhFrame::new(&data.data, LittleEndian);
         frame.set_address_size(8);
+        if object.machine() == object::elf::EM_AARCH64 {
+            frame.set_vendor(Vendor::AArch64);
+        }
         let bases =
             BaseAddresses::default().set_eh_frame(0).set_text(0).set_got(0).set_eh_frame_hdr(0);
         let mut context = UnwindContext::new();
@@ -123,7 +120,10 @@ impl UnwindTable {
                 0 | 4 | 12 => 8,
                 _ => 4,
             });
-            let plain = encoding == Some(RELATIVE_4) && !cie.is_signal_trampoline();
+            let plain = encoding == Some(RELATIVE_4)
+                && !cie.is_signal_trampoline()
+                && cie.data_alignment_factor() == -8
+                && matches!(cie.code_alignment_factor(), 1 | 4);
             // Start and length of 4 bytes each, then one byte of length, then the pointer.
             let table = object
                 .relocation_at(section, field + 9)
@@ -138,6 +138,8 @@ impl UnwindTable {
                         offset: row.start_address().wrapping_sub(start),
                         cfa: cfa(row.cfa()),
                         saved: saved(row.registers()),
+                        signed: row.register(gimli::AArch64::RA_SIGN_STATE)
+                            == Some(RegisterRule::Constant(1)),
                     });
                 }
             }
@@ -147,6 +149,7 @@ impl UnwindTable {
                 common: cie.offset() as u64,
                 exceptions,
                 table,
+                code_step: cie.code_alignment_factor(),
                 plain,
             };
             entries.insert(code, unwind);
@@ -179,6 +182,8 @@ fn saved<'a>(
         match rule {
             RegisterRule::Offset(offset) => saved.push((register.0, *offset)),
             RegisterRule::SameValue | RegisterRule::Undefined => {}
+            // Whether the return address is signed: a row has that apart.
+            RegisterRule::Constant(_) if *register == gimli::AArch64::RA_SIGN_STATE => {}
             _ => return None,
         }
     }

@@ -7,6 +7,6 @@ mod recordings;
 mod summary;
 
 pub use choice::{Choice, Plan};
-pub use files::{Instrumented, instrument_file, instrument_files};
+pub use files::{Instrumented, check_machines, instrument_file, instrument_files, machine_of};
 pub use recordings::Recordings;
 pub use summary::{InstrumentReport, Left};

@@ -126,8 +126,8 @@ fn what_is_no_object_is_refused_in_one_line_and_nothing_is_written() {
     sh(&bench, "head -c 700 main.o > cut.o && echo text > text.o && : > empty.o");
     sh(&bench, "gcc -flto -c main.c -o slim.o");
     let mut other = fs::read(bench.file("main.o")).unwrap();
-    other[18] = 183;
-    fs::write(bench.file("arm.o"), &other).unwrap();
+    other[18] = 243;
+    fs::write(bench.file("other.o"), &other).unwrap();
     other[4] = 1;
     fs::write(bench.file("narrow.o"), &other).unwrap();
     for (file, message) in [
@@ -138,7 +138,7 @@ fn what_is_no_object_is_refused_in_one_line_and_nothing_is_written() {
         ("text.o", "not an ELF file: it starts with 74 65 78 74"),
         ("empty.o", "not an ELF file: it starts with nothing at all"),
         ("slim.o", "this holds GCC code for link-time optimisation"),
-        ("arm.o", "the object is for another machine: e_machine is 183"),
+        ("other.o", "the object is for another machine: e_machine is 243"),
         ("narrow.o", "this is a 32-bit ELF file"),
         ("absent.o", "No such file"),
     ] {
@@ -198,4 +198,49 @@ fn assembly_by_hand_is_left_alone() {
         fs::read(bench.file("out/hand.o")).unwrap(),
         fs::read(bench.file("hand.o")).unwrap()
     );
+}
+
+#[test]
+fn objects_for_aarch64_are_instrumented_with_its_compiler() {
+    let bench = Bench::new();
+    sh(&bench, "aarch64-linux-gnu-gcc -O1 -c main.c more.c");
+    let (code, _, error) = bench.trimtab(&["probe", "instrument", "main.o", "-o", "out"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("main.o is for AArch64") && error.contains("--cc aarch64"), "{error}");
+    assert!(!bench.file("out").exists());
+    sh(
+        &bench,
+        "trimtab probe instrument main.o more.o -o out --cc aarch64-linux-gnu-gcc --hook count",
+    );
+    sh(&bench, "aarch64-linux-gnu-gcc -static -o app out/*.o && qemu-aarch64 ./app");
+    let (text, _) = sh(&bench, "trimtab probe report trimtab-probe.out");
+    assert!(text.contains("main"), "{text}");
+
+    sh(&bench, "head -c 700 main.o > cut.o && cp out/main.o already.o");
+    sh(&bench, "aarch64-linux-gnu-gcc -flto -c main.c -o slim.o");
+    sh(&bench, "aarch64-linux-gnu-strip -s main.o -o stripped.o");
+    sh(&bench, "aarch64-linux-gnu-gcc -o linked main.c more.c");
+    for (file, message) in [
+        ("cut.o", "the object is truncated or damaged"),
+        ("already.o", "the object is instrumented already"),
+        ("slim.o", "this holds GCC code for link-time optimisation"),
+        ("stripped.o", "the object is stripped"),
+        ("linked", "the ELF file is no relocatable object"),
+    ] {
+        let (code, output, error) = bench.trimtab(&["probe", "instrument", file, "-o", "new"]);
+        assert_eq!((code, output.as_str()), (1, ""), "{file}: {error}");
+        assert_eq!(error.lines().filter(|line| line.contains(message)).count(), 1, "{error}");
+        assert!(!bench.file("new").exists());
+    }
+}
+
+#[test]
+fn a_build_for_aarch64_is_instrumented() {
+    let bench = Bench::new();
+    sh(
+        &bench,
+        "trimtab probe build --cc aarch64-linux-gnu-gcc --hook count -- \
+         aarch64-linux-gnu-gcc -O1 -static -o app main.c more.c",
+    );
+    sh(&bench, "qemu-aarch64 ./app && trimtab probe report trimtab-probe.out | grep main");
 }

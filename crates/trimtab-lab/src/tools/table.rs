@@ -115,6 +115,7 @@ pub const ALL: &[Tool] = &[
         &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
         FIT_ARM64,
     ),
+    command("g++-arm64", &["aarch64-linux-gnu-g++"], &[5, 1], &["g++-aarch64-linux-gnu"], TESTS),
     Tool {
         name: "linux-source-6.1",
         probe: Probe::File(&["/usr/src/linux-source-6.1.tar.xz"]),

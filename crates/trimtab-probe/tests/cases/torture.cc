@@ -14,6 +14,10 @@
 #include <vector>
 
 #define KEEP __attribute__((noinline))
+/* Emulators take their time. */
+#ifndef ROUNDS
+#define ROUNDS 20000
+#endif
 
 extern "C" int plain_calls(int (*function)(int), int argument);
 
@@ -152,7 +156,7 @@ static void ended()
 int main()
 {
 	long sum = 0;
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < ROUNDS; i++)
 		sum += catches(i) + nested(i) + while_unwinding(i % 50);
 	std::printf("%ld %d\n", sum, alive.load());
 

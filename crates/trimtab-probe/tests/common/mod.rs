@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
-use trimtab_probe::{Hook, Options, Rewritten, Selection, instrument};
+use trimtab_probe::{Hook, Options, Recording, Rewritten, Selection, instrument};
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases");
 const RUNTIME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../probe");
@@ -20,44 +20,80 @@ const RUNTIME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../probe");
 pub struct Compiler {
     pub c: &'static str,
     pub cxx: &'static str,
+    pub machine: Machine,
 }
 
-pub const GCC: Compiler = Compiler { c: "gcc", cxx: "g++" };
+/// What programs are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Machine {
+    X86_64,
+    Aarch64,
+}
 
-/// gcc, and the newest clang that is there.
-pub fn compilers() -> Vec<Compiler> {
-    let clang = [
-        Compiler { c: "clang", cxx: "clang++" },
-        Compiler { c: "clang-22", cxx: "clang++-22" },
-        Compiler { c: "clang-19", cxx: "clang++-19" },
-        Compiler { c: "clang-16", cxx: "clang++-16" },
-        Compiler { c: "clang-15", cxx: "clang++-15" },
-    ];
-    let works = |compiler: &Compiler| {
-        Command::new(compiler.cxx).arg("--version").output().is_ok_and(|out| out.status.success())
-    };
-    let mut all = vec![GCC];
-    match clang.into_iter().find(works) {
-        Some(compiler) => all.push(compiler),
-        None => println!("there is no clang: only gcc's code is tested"),
+pub const GCC: Compiler = Compiler { c: "gcc", cxx: "g++", machine: Machine::X86_64 };
+pub const GCC_AARCH64: Compiler = Compiler {
+    c: "aarch64-linux-gnu-gcc",
+    cxx: "aarch64-linux-gnu-g++",
+    machine: Machine::Aarch64,
+};
+
+impl Machine {
+    /// gcc, and the newest clang that is there.
+    pub fn compilers(self) -> Vec<Compiler> {
+        let clang = [
+            ("clang", "clang++"),
+            ("clang-22", "clang++-22"),
+            ("clang-19", "clang++-19"),
+            ("clang-16", "clang++-16"),
+            ("clang-15", "clang++-15"),
+        ];
+        let works = |(_, cxx): &(&str, &str)| {
+            Command::new(cxx).arg("--version").output().is_ok_and(|out| out.status.success())
+        };
+        let mut all = vec![self.gcc()];
+        match clang.into_iter().find(works) {
+            Some((c, cxx)) => all.push(Compiler { c, cxx, machine: self }),
+            None => println!("there is no clang: only gcc's code is tested"),
+        }
+        all
     }
-    all
+
+    pub fn gcc(self) -> Compiler {
+        match self {
+            Self::X86_64 => GCC,
+            Self::Aarch64 => GCC_AARCH64,
+        }
+    }
+
+    /// The compiled run time.
+    pub fn runtime(self) -> &'static Path {
+        static BUILT: [OnceLock<(TempDir, PathBuf)>; 2] = [OnceLock::new(), OnceLock::new()];
+        let (_, path) = BUILT[self as usize].get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("runtime.o");
+            let mut command = Command::new(self.gcc().c);
+            command.args(match self {
+                Self::X86_64 => &["-fcf-protection"][..],
+                Self::Aarch64 => &["-mbranch-protection=standard", "-mno-outline-atomics"],
+            });
+            command.args(["-std=gnu11", "-O2", "-fPIC", "-mgeneral-regs-only", "-Werror"]);
+            command.args(["-fno-stack-protector", "-Wall", "-Wextra", "-r", "-nostdlib"]);
+            command.args(["runtime.c", "entry.S", "-o"]).arg(&path).current_dir(RUNTIME);
+            succeeds(&mut command);
+            (folder, path)
+        });
+        path
+    }
 }
 
-/// The compiled run time.
+/// gcc and clang for the machine that the tests run on.
+pub fn compilers() -> Vec<Compiler> {
+    Machine::X86_64.compilers()
+}
+
+/// The compiled run time for the machine that the tests run on.
 pub fn runtime() -> &'static Path {
-    static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = BUILT.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runtime.o");
-        let mut command = Command::new("gcc");
-        command.args(["-std=gnu11", "-O2", "-fPIC", "-mgeneral-regs-only", "-fcf-protection"]);
-        command.args(["-fno-stack-protector", "-Wall", "-Wextra", "-Werror", "-r", "-nostdlib"]);
-        command.args(["runtime.c", "entry.S", "-o"]).arg(&path).current_dir(RUNTIME);
-        succeeds(&mut command);
-        (folder, path)
-    });
-    path
+    Machine::X86_64.runtime()
 }
 
 /// Where one program is made and run.
@@ -65,6 +101,8 @@ pub struct Bench {
     folder: TempDir,
     compiler: Compiler,
     flags: Vec<String>,
+    /// Options for the emulator, where there is one.
+    pub emulator: Vec<&'static str>,
 }
 
 /// How a program ended.
@@ -77,7 +115,7 @@ pub struct Ran {
 impl Bench {
     pub fn new(compiler: Compiler, flags: &[&str]) -> Self {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        Self { folder: tempfile::tempdir().unwrap(), compiler, flags }
+        Self { folder: tempfile::tempdir().unwrap(), compiler, flags, emulator: Vec::new() }
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -87,6 +125,9 @@ impl Bench {
     fn command(&self, name: &str) -> Command {
         let is_cxx = name.ends_with(".cc");
         let mut command = Command::new(if is_cxx { self.compiler.cxx } else { self.compiler.c });
+        if self.compiler.machine == Machine::Aarch64 && self.compiler.c.starts_with("clang") {
+            command.arg("--target=aarch64-linux-gnu");
+        }
         command.args(&self.flags).current_dir(self.folder.path());
         command
     }
@@ -123,8 +164,13 @@ impl Bench {
     }
 
     pub fn run(&self, program: &str) -> Ran {
-        let output = Command::new("timeout")
-            .args(["600", &format!("./{program}")])
+        let mut command = Command::new("timeout");
+        command.arg("600");
+        if self.compiler.machine == Machine::Aarch64 {
+            command.args(["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]).args(&self.emulator);
+        }
+        let output = command
+            .arg(format!("./{program}"))
             .current_dir(self.folder.path())
             .env("TRIMTAB_PROBE_FILE", format!("{program}.out"))
             .output()
@@ -148,4 +194,56 @@ pub fn succeeds(command: &mut Command) -> Output {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}\n{error}");
     output
+}
+
+/// Each combination, numbered.
+pub fn combinations(machine: Machine) -> Vec<(Compiler, Vec<&'static str>)> {
+    let mut all = Vec::new();
+    for compiler in machine.compilers() {
+        for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
+            for link in [&["-fPIE", "-pie"][..], &["-fno-pie", "-no-pie", "-static"]] {
+                for frame in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
+                    let mut flags = vec!["-g", level, frame];
+                    flags.extend(link);
+                    all.push((compiler, flags));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Compiles a case, runs it plain and instrumented, and compares.
+pub fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], hook: Hook) {
+    let bench = Bench::new(compiler, flags);
+    let object = bench.compile(case, &[]);
+    let others: Vec<String> =
+        plain.iter().map(|case| bench.compile(case, &["-fexceptions"])).collect();
+    let (probed, done) = bench.instrument(&object, hook, Selection::default());
+    let with_others = |first: &str| -> Vec<String> {
+        [first.to_owned()].into_iter().chain(others.iter().cloned()).collect()
+    };
+    let link = |program: &str, first: &str, more: &[&std::ffi::OsStr]| {
+        let objects = with_others(first);
+        bench.link(program, &objects.iter().map(String::as_str).collect::<Vec<_>>(), more);
+    };
+    link("plain", &object, &[]);
+    link("probed", &probed, &[compiler.machine.runtime().as_os_str()]);
+    let told = format!("{case} by {} {flags:?} with {}", compiler.c, hook.name());
+    assert!(done.instrumented.len() >= 8, "{told}: {:?}", done.left);
+    assert_eq!(bench.run("probed"), bench.run("plain"), "{told}");
+
+    let data = bench.recording("probed");
+    let recording = Recording::parse(&data).unwrap();
+    assert_eq!(recording.hook, hook, "{told}");
+    assert_eq!(recording.lost, 0, "{told}");
+    assert!(recording.functions.iter().any(|function| function.name == "main"), "{told}");
+    if matches!(hook, Hook::Count | Hook::Cycles | Hook::Time | Hook::Order | Hook::Edges) {
+        assert!(recording.functions.iter().any(|function| function.calls > 1000), "{told}");
+    }
+}
+
+/// Hooks in turn, so that each meets many combinations.
+pub fn hook(number: usize) -> Hook {
+    Hook::ALL[number % Hook::ALL.len()]
 }

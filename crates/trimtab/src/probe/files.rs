@@ -9,6 +9,8 @@ use trimtab_probe::{
     ARCHIVE_MAGIC, Options, ProbeError, Rewritten, instrument, instrument_archive,
 };
 
+use crate::failure::Failure;
+
 /// What became of a file.
 #[derive(Debug)]
 pub struct Instrumented {
@@ -65,4 +67,42 @@ fn one(path: &Path, options: &Options) -> anyhow::Result<Instrumented> {
     let result = instrument_file(&data, options)
         .with_context(|| format!("cannot instrument {}", path.display()))?;
     Ok(Instrumented { path: path.to_owned(), before: data.len() as u64, result })
+}
+
+/// Refuses objects that the run time, an object itself, is not for.
+///
+/// # Errors
+/// The first such object, and what to do.
+pub fn check_machines(objects: &[Instrumented], runtime: &Path, cc: &Path) -> anyhow::Result<()> {
+    let own = machine_of(runtime)?;
+    for object in objects {
+        let Some(machine) = object.result.machine.filter(|machine| *machine != own) else {
+            continue;
+        };
+        let (is_for, compiler) = match machine {
+            AARCH64 => ("AArch64", "aarch64-linux-gnu-gcc"),
+            _ => ("x86-64", "x86_64-linux-gnu-gcc"),
+        };
+        return Err(Failure::new(format!(
+            "{} is for {is_for}, but {} compiles the run time for another machine",
+            object.path.display(),
+            cc.display()
+        ))
+        .hint(format!("give the compiler of the objects, such as --cc {compiler}"))
+        .into());
+    }
+    Ok(())
+}
+
+/// `EM_AARCH64`.
+const AARCH64: u16 = 183;
+
+/// `e_machine` of an object.
+///
+/// # Errors
+/// That it cannot be read.
+pub fn machine_of(object: &Path) -> anyhow::Result<u16> {
+    let data = fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
+    let field = data.get(18..20).and_then(|field| field.first_chunk());
+    Ok(field.map_or(0, |field| u16::from_le_bytes(*field)))
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use trimtab_lab::probe;
 
 use crate::failure::Failure;
-use crate::probe::{Choice, InstrumentReport, Instrumented, instrument_files};
+use crate::probe::{Choice, InstrumentReport, Instrumented, check_machines, instrument_files};
 use crate::progress::Progress;
 use crate::{destination, output};
 
@@ -119,7 +119,7 @@ fn write(options: &Options, names: &[OsString], results: &[Instrumented]) -> any
     let cannot = || format!("cannot write to {}", folder.display());
     let was_there = folder.is_dir();
     fs::create_dir_all(folder).with_context(cannot)?;
-    let written = stage_and_move(options, names, results).with_context(cannot);
+    let written = stage_and_move(options, names, results);
     if written.is_err() && !was_there {
         // Only if nothing is in it.
         let _ = fs::remove_dir(folder);
@@ -132,16 +132,21 @@ fn stage_and_move(
     names: &[OsString],
     results: &[Instrumented],
 ) -> anyhow::Result<()> {
-    let staging = tempfile::Builder::new().prefix(".probe-").tempdir_in(&options.output)?;
+    let cannot = || format!("cannot write to {}", options.output.display());
+    let staging = tempfile::Builder::new()
+        .prefix(".probe-")
+        .tempdir_in(&options.output)
+        .with_context(cannot)?;
     let mut ready = vec![OsString::from(probe::OBJECT), OsString::from("trimtab_probe.h")];
-    probe::build(&options.cc, staging.path())?;
-    fs::write(staging.path().join("trimtab_probe.h"), probe::HEADER)?;
+    let runtime = probe::build(&options.cc, staging.path()).with_context(cannot)?;
+    check_machines(results, &runtime, &options.cc)?;
+    fs::write(staging.path().join("trimtab_probe.h"), probe::HEADER).with_context(cannot)?;
     for (name, one) in names.iter().zip(results) {
-        fs::write(staging.path().join(name), &one.result.bytes)?;
+        fs::write(staging.path().join(name), &one.result.bytes).with_context(cannot)?;
         ready.push(name.clone());
     }
     for name in ready {
-        fs::rename(staging.path().join(&name), options.output.join(&name))?;
+        fs::rename(staging.path().join(&name), options.output.join(&name)).with_context(cannot)?;
     }
     Ok(())
 }

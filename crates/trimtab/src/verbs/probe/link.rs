@@ -13,7 +13,7 @@ use trimtab_probe::ARCHIVE_MAGIC;
 
 use super::build::{DONE, FOLDER, PLAN};
 use crate::failure::Failure;
-use crate::probe::{InstrumentReport, Plan, instrument_file};
+use crate::probe::{InstrumentReport, Plan, instrument_file, machine_of};
 
 /// Links, with the inputs instrumented.
 #[derive(Debug, Args)]
@@ -60,6 +60,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         .tempdir_in(&folder)
         .context("cannot make a folder for instrumented objects")?;
 
+    let own = machine_of(&folder.join(probe::OBJECT))?;
     let mut report = InstrumentReport::new(told.hook);
     let mut last = None;
     let mut folders: Vec<PathBuf> = Vec::new();
@@ -72,6 +73,14 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             continue;
         };
         match instrument_file(&data, &told) {
+            Ok(result) if result.machine.is_some_and(|machine| machine != own) => {
+                eprintln!(
+                    "trimtab: {} is linked as it is: it is for another machine than what --cc \
+                     compiles for",
+                    path.display()
+                );
+                command.push(argument);
+            }
             Ok(result) => {
                 let name = path.file_name().unwrap_or(OsStr::new("input"));
                 // Linkers name archives in messages, and order files by name.

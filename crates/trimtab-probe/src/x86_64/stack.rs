@@ -8,19 +8,13 @@
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use super::decode::{Decoded, branch_target};
+use super::{RBP, RSP};
 use crate::elf::Object;
-use crate::function::{Decoded, Function, branch_target};
+use crate::function::Function;
 use crate::reason::Reason;
-use crate::unwind::{RBP, RSP, Row, Unwind};
-
-/// What a function may do above its return address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StackUse {
-    /// Nothing, provably.
-    Own,
-    /// It may use arguments there, or hand them on.
-    Caller,
-}
+use crate::stub::StackUse;
+use crate::unwind::{Row, Unwind};
 
 /// Looks at each instruction of a function.
 ///

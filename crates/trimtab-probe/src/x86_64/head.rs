@@ -3,9 +3,11 @@
 use iced_x86::{Code, FlowControl, Mnemonic};
 use object::elf;
 
+use super::decode::{Decoded, branch_target, is_near_branch};
 use crate::elf::Object;
-use crate::function::{Decoded, Function, Map, branch_target, is_near_branch};
-use crate::reason::Reason;
+use crate::function::{Function, Map};
+use crate::moving::Moving;
+use crate::reason::{Reason, is_tracer};
 use crate::unwind::{Unwind, passes_through};
 
 /// Bytes of a jump to anywhere.
@@ -30,16 +32,6 @@ const PAIRED: [u32; 4] = [
     elf::R_X86_64_TLSLD,
     elf::R_X86_64_GOTPC32_TLSDESC,
     elf::R_X86_64_TLSDESC_CALL,
-];
-
-/// Names of the functions by which compilers trace.
-const TRACERS: [&[u8]; 6] = [
-    b"mcount",
-    b"_mcount",
-    b"__fentry__",
-    b"__cyg_profile_func_enter",
-    b"__cyg_profile_func_exit",
-    b"__morestack",
 ];
 
 impl Head {
@@ -89,6 +81,59 @@ impl Head {
         }
         Ok(Self { at, end, instructions, continues })
     }
+
+    /// Writes the instructions behind the stub, and the way back: see
+    /// [`Machine::move_head`](crate::machine::Machine::move_head).
+    pub fn write(&self, to: &mut Moving<'_>) -> Vec<(u64, u64)> {
+        let body = to.end();
+        let mut rows = Vec::new();
+        for decoded in &self.instructions {
+            let (instruction, _) = decoded;
+            let from = instruction.ip()..instruction.next_ip();
+            let at = to.end();
+            rows.push((from.start, at - body));
+            let has_relocation = to.move_relocations(from.clone(), at);
+            let target = branch_target(to.object, to.section, decoded);
+            let data = to.data();
+            match target {
+                Some((_, target)) if is_near_branch(instruction) && !has_relocation => {
+                    let last = data[from.start as usize..]
+                        .iter()
+                        .position(|byte| matches!(byte, 0x70..=0x7f | 0x0f | 0xe8 | 0xe9 | 0xeb))
+                        .map_or(from.start as usize, |place| place + from.start as usize);
+                    match data[last] {
+                        0xe8 => data.push(0xe8),
+                        0xe9 | 0xeb => data.push(0xe9),
+                        0x0f => data.extend([0x0f, 0x80 | data[last + 1] & 15]),
+                        condition => data.extend([0x0f, 0x80 | condition & 15]),
+                    }
+                    push_distance(data, target);
+                }
+                _ => data.extend_from_within(from.start as usize..from.end as usize),
+            }
+        }
+        let data = to.data();
+        rows.push((self.end, data.len() as u64 - body));
+        if self.continues {
+            data.push(0xe9);
+            push_distance(data, self.end);
+        }
+        rows
+    }
+
+    /// Puts the jump to the stub in place.
+    pub fn patch(&self, data: &mut [u8], stub: u64) {
+        let distance = stub as i64 - (self.at + JUMP) as i64;
+        let at = self.at as usize;
+        data[at] = 0xe9;
+        data[at + 1..at + 5].copy_from_slice(&(distance as i32).to_le_bytes());
+    }
+}
+
+/// The rest of a branch to an offset of the section that ends with it.
+fn push_distance(data: &mut Vec<u8>, target: u64) {
+    let distance = target as i64 - (data.len() as i64 + 4);
+    data.extend((distance as i32).to_le_bytes());
 }
 
 /// Whether the bytes from `end` to `wanted` are nobody's: they are not reached from before, and
@@ -111,7 +156,7 @@ fn room(
     if limit < wanted {
         return Err(Reason::TooShort);
     }
-    let padding = crate::function::decode(object, function.section, inside, limit.min(length));
+    let padding = super::decode::decode(object, function.section, inside, limit.min(length));
     let mut at = inside;
     for (instruction, _) in &padding {
         if at >= wanted {
@@ -144,7 +189,7 @@ fn check(
         if PAIRED.contains(&relocation.kind) {
             return Err(Reason::Immovable);
         }
-        if TRACERS.contains(&name.as_slice()) {
+        if is_tracer(name) {
             return Err(Reason::Traced);
         }
     }

@@ -4,8 +4,9 @@ use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
 use object::elf;
 
 use crate::ProbeError;
+use crate::cfi::{Rule, advance, as_at_entry, by_register, define_cfa, define_cfa_of_stub, saved};
 use crate::elf::Relocation;
-use crate::unwind::{R11, RBX, RETURN, RSP};
+use crate::x86_64::{R11, RBX, RETURN, RSP, STUB_FRAME};
 
 /// Where something is, for a memory operand.
 #[derive(Debug, Clone, Copy)]
@@ -277,7 +278,7 @@ impl Assembler {
     /// An instruction without effect, by which a return address into a stub is known.
     pub fn mark(&mut self) {
         self.tell();
-        self.code.extend(&crate::layout::MARK[4..]);
+        self.code.extend(&crate::x86_64::MARK[4..]);
     }
 
     /// `ret`
@@ -378,130 +379,19 @@ impl Assembler {
     }
 }
 
-/// `DW_CFA_advance_loc` in its shortest form.
-pub fn advance(out: &mut Vec<u8>, bytes: u64) {
-    match bytes {
-        0 => {}
-        1..64 => out.push(0x40 | bytes as u8),
-        64..256 => out.extend([0x02, bytes as u8]),
-        256..65536 => {
-            out.push(0x03);
-            out.extend((bytes as u16).to_le_bytes());
-        }
-        _ => {
-            out.push(0x04);
-            out.extend((bytes as u32).to_le_bytes());
-        }
-    }
-}
-
-/// An unsigned number, as DWARF has it.
-pub fn number(out: &mut Vec<u8>, mut value: u64) {
-    loop {
-        let low = (value & 0x7f) as u8;
-        value >>= 7;
-        if value == 0 {
-            out.push(low);
-            return;
-        }
-        out.push(low | 0x80);
-    }
-}
-
-fn signed_number(out: &mut Vec<u8>, mut value: i64) {
-    loop {
-        let low = (value & 0x7f) as u8;
-        value >>= 7;
-        let done = (value == 0 && low & 0x40 == 0) || (value == -1 && low & 0x40 != 0);
-        out.push(if done { low } else { low | 0x80 });
-        if done {
-            return;
-        }
-    }
-}
-
-/// `DW_CFA_def_cfa`.
-pub fn define_cfa(out: &mut Vec<u8>, register: u16, offset: u64) {
-    out.push(0x0c);
-    number(out, register.into());
-    number(out, offset);
-}
-
-/// A register is at the frame address less `below` bytes, a multiple of 8.
-pub fn saved(out: &mut Vec<u8>, register: u16, below: u64) {
-    out.push(0x80 | register as u8);
-    number(out, below / 8);
-}
-
-/// `DW_CFA_restore`: as at the entry.
-pub fn as_at_entry(out: &mut Vec<u8>, register: u16) {
-    out.push(0xc0 | register as u8);
-}
-
-/// A rule by which a register is (`DW_CFA_expression`, 0x10) at, or has (`DW_CFA_val_expression`,
-/// 0x16) the value of, another one plus an offset.
-fn by_register(out: &mut Vec<u8>, kind: u8, register: u16, base: u16, offset: i64) {
-    let mut expression = vec![0x70 + base as u8];
-    signed_number(&mut expression, offset);
-    out.push(kind);
-    number(out, register.into());
-    number(out, expression.len() as u64);
-    out.extend(expression);
-}
-
-/// `DW_CFA_def_cfa_expression` for a stub whose function is under way, and has its return address in
-/// the frame that rbx points at.
-///
-/// The stub itself has nothing on the stack: its frame address would be that of the function behind
-/// it. But unwinders tell frames apart by their address. So it is said to be a little higher: at an
-/// odd place above the function's. Functions that were reached by jumps, each behind the end of the
-/// one before, all have their stubs there; each is put 2 bytes below the one before. How many there
-/// are the expression finds out itself: the return address of one is in the stub of the other then,
-/// where [`MARK`] is found, and rbx was the other's frame.
-///
-/// With X for the stack pointer after the return, and n for the number of stubs below, the address
-/// is X + 9 - 2n. It is unique among the frames further down, which is all that is compared.
-fn define_cfa_of_stub(out: &mut Vec<u8>) {
-    use crate::layout::{FRAME_RBX, FRAME_RETURN, MARK};
-    const DEREF: u8 = 0x06;
-    const CONST8U: u8 = 0x0e;
-    const DUP: u8 = 0x12;
-    const DROP: u8 = 0x13;
-    const SWAP: u8 = 0x16;
-    const MINUS: u8 = 0x1c;
-    const PLUS_UCONST: u8 = 0x23;
-    const BRA: u8 = 0x28;
-    const NE: u8 = 0x2e;
-    const SKIP: u8 = 0x2f;
-    const LIT2: u8 = 0x32;
-    let mut expression = vec![0x70 + RSP as u8, 9, 0x70 + RBX as u8, 0];
-    let start = expression.len() as i16;
-    expression.extend([DUP, PLUS_UCONST, FRAME_RETURN as u8, DEREF, DEREF, CONST8U]);
-    expression.extend(MARK);
-    expression.extend([NE, BRA]);
-    let step = [PLUS_UCONST, FRAME_RBX as u8, DEREF, SWAP, LIT2, MINUS, SWAP, SKIP];
-    expression.extend((step.len() as i16 + 2).to_le_bytes());
-    expression.extend(step);
-    expression.extend((start - (expression.len() as i16 + 2)).to_le_bytes());
-    expression.push(DROP);
-    out.push(0x0f);
-    number(out, expression.len() as u64);
-    out.extend(expression);
-}
-
 /// The rules of one state, given those of another.
 fn describe(out: &mut Vec<u8>, before: State, now: State) {
-    use crate::layout::{FRAME_RBX, FRAME_RETURN};
+    use crate::layout::{FRAME_RETURN, FRAME_SAVED};
     let in_frame = |place| matches!(place, Return::FrameInR11 | Return::FrameInRbx);
     match now.place {
         Return::FrameInR11 | Return::FrameInRbx => {
             if now.place == Return::FrameInRbx && now.depth == 0 {
-                define_cfa_of_stub(out);
+                define_cfa_of_stub(out, &STUB_FRAME);
             } else {
                 // Only signals come here.
                 define_cfa(out, RSP, (now.depth + 9) as u64);
             }
-            by_register(out, 0x16, RSP, RSP, now.depth);
+            by_register(out, Rule::Value, RSP, RSP, now.depth);
         }
         _ => define_cfa(out, RSP, now.depth as u64),
     }
@@ -509,10 +399,10 @@ fn describe(out: &mut Vec<u8>, before: State, now: State) {
         return;
     }
     match now.place {
-        Return::FrameInR11 => by_register(out, 0x10, RETURN, R11, FRAME_RETURN.into()),
+        Return::FrameInR11 => by_register(out, Rule::Saved, RETURN, R11, FRAME_RETURN.into()),
         Return::FrameInRbx => {
-            by_register(out, 0x10, RETURN, RBX, FRAME_RETURN.into());
-            by_register(out, 0x10, RBX, RBX, FRAME_RBX.into());
+            by_register(out, Rule::Saved, RETURN, RBX, FRAME_RETURN.into());
+            by_register(out, Rule::Saved, RBX, RBX, FRAME_SAVED.into());
         }
         _ => {
             if in_frame(before.place) {
@@ -521,7 +411,9 @@ fn describe(out: &mut Vec<u8>, before: State, now: State) {
                 saved(out, RETURN, 8);
             }
             match now.place {
-                Return::StackAndRbxInFrame => by_register(out, 0x10, RBX, RBX, FRAME_RBX.into()),
+                Return::StackAndRbxInFrame => {
+                    by_register(out, Rule::Saved, RBX, RBX, FRAME_SAVED.into())
+                }
                 Return::StackAndRbxBelow(below) => saved(out, RBX, below as u64),
                 _ => as_at_entry(out, RBX),
             }
@@ -532,21 +424,6 @@ fn describe(out: &mut Vec<u8>, before: State, now: State) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_those_of_dwarf() {
-        let encoded = |value| {
-            let mut out = Vec::new();
-            number(&mut out, value);
-            out
-        };
-        assert_eq!(encoded(0), [0]);
-        assert_eq!(encoded(127), [127]);
-        assert_eq!(encoded(624_485), [0xe5, 0x8e, 0x26]);
-        let mut out = Vec::new();
-        signed_number(&mut out, -123_456);
-        assert_eq!(out, [0xc0, 0xbb, 0x78]);
-    }
 
     #[test]
     fn instructions_are_encoded_as_the_assembler_does() {

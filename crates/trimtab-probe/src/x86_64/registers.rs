@@ -13,9 +13,11 @@ use iced_x86::{
 };
 use object::elf;
 
+use super::decode::{Decoded, branch_target, decode};
 use crate::elf::Object;
-use crate::function::{Decoded, Function, Place, branch_target, decode};
-use crate::unwind::{Unwind, UnwindTable};
+use crate::function::{Function, Place};
+use crate::machine::Known;
+use crate::unwind::Unwind;
 
 /// Registers as bits, by their numbers in instructions.
 type Set = u16;
@@ -65,48 +67,51 @@ struct Own {
 }
 
 /// What is known of the functions of an object. They are looked at when it is asked for.
-pub struct Registers<'a> {
-    object: &'a Object,
-    unwind: &'a UnwindTable,
-    functions: HashMap<Place, &'a Function>,
+pub struct Registers {
+    /// Index of the function at each place.
+    functions: HashMap<Place, usize>,
     known: HashMap<Place, Own>,
     info: InstructionInfoFactory,
     /// Whether a compiler wrote the code. Assembly by hand has conventions of its own.
     compiled: bool,
 }
 
-impl<'a> Registers<'a> {
+impl Registers {
     /// Nothing looked at yet.
-    pub fn of(object: &'a Object, unwind: &'a UnwindTable, functions: &'a [Function]) -> Self {
-        let place = |function: &'a Function| ((function.section, function.start), function);
+    pub fn of(object: &Object, functions: &[Function]) -> Self {
+        let places = functions.iter().map(|function| (function.section, function.start));
         Self {
-            object,
-            unwind,
-            functions: functions.iter().map(place).collect(),
+            functions: places.enumerate().map(|(index, place)| (place, index)).collect(),
             known: HashMap::new(),
             info: InstructionInfoFactory::new(),
-            compiled: is_compiled(object),
+            compiled: object.is_compiled(),
         }
     }
 
     /// What a stub of a function may change, whose instructions are `code`.
-    pub fn free(&mut self, function: &Function, code: &[Decoded], unwind: &Unwind) -> Free {
+    pub fn free(
+        &mut self,
+        known: &Known<'_>,
+        function: &Function,
+        code: &[Decoded],
+        unwind: &Unwind,
+    ) -> Free {
         if !self.compiled || keeps_scratch(unwind) {
             return Free::default();
         }
-        let changed = self.changed((function.section, function.start));
+        let changed = self.changed(known, (function.section, function.start));
         let wanted = changed & (RAX | RDX | R11);
-        let free = wanted & !self.read_first(function, code, wanted);
+        let free = wanted & !self.read_first(known.object, function, code, wanted);
         Free { rax: free & RAX != 0, rdx: free & RDX != 0, r11: free & R11 != 0 }
     }
 
     /// Registers that the function at a place, or what it calls, changes.
-    fn changed(&mut self, place: Place) -> Set {
+    fn changed(&mut self, known: &Known<'_>, place: Place) -> Set {
         let mut seen = HashSet::from([place]);
         let mut open = vec![place];
         let mut changed = 0;
         while let Some(place) = open.pop() {
-            let own = self.own(place);
+            let own = self.own(known, place);
             changed |= own.writes;
             if own.calls_out {
                 return ALL;
@@ -120,32 +125,33 @@ impl<'a> Registers<'a> {
         changed
     }
 
-    fn own(&mut self, place: Place) -> Own {
+    fn own(&mut self, known: &Known<'_>, place: Place) -> Own {
         if let Some(own) = self.known.get(&place) {
             return own.clone();
         }
-        let own = self.look(place);
+        let own = self.look(known, place);
         self.known.insert(place, own.clone());
         own
     }
 
-    fn look(&mut self, place: Place) -> Own {
+    fn look(&mut self, known: &Known<'_>, place: Place) -> Own {
         let mut own = Own::default();
-        let Some(function) = self.functions.get(&place) else { return own };
-        let unwind = self.unwind.of(function.section, function.start);
+        let Some(&index) = self.functions.get(&place) else { return own };
+        let (object, function) = (known.object, &known.functions[index]);
+        let unwind = known.unwind.of(function.section, function.start);
         if unwind.is_none_or(keeps_scratch) {
             return own;
         }
         let mut popped = 0;
-        for decoded in decode(self.object, function.section, function.start, function.end()) {
+        for decoded in decode(object, function.section, function.start, function.end()) {
             let (instruction, _) = &decoded;
             match instruction.flow_control() {
-                FlowControl::Call => match branch_target(self.object, function.section, &decoded) {
+                FlowControl::Call => match branch_target(object, function.section, &decoded) {
                     Some(callee) => own.callees.push(callee),
-                    None => own.calls_out |= self.is_of_the_abi(function.section, instruction),
+                    None => own.calls_out |= is_of_the_abi(object, function.section, instruction),
                 },
                 FlowControl::IndirectCall => {
-                    own.calls_out |= self.is_of_the_abi(function.section, instruction);
+                    own.calls_out |= is_of_the_abi(object, function.section, instruction);
                 }
                 _ => {}
             }
@@ -170,24 +176,16 @@ impl<'a> Registers<'a> {
         own
     }
 
-    /// Whether a call out of the object is one after which compilers expect nothing in the scratch
-    /// registers.
-    fn is_of_the_abi(&self, section: usize, call: &Instruction) -> bool {
-        let relocations = &self.object.relocations[section];
-        let first = relocations.partition_point(|relocation| relocation.offset < call.ip());
-        relocations[first..].iter().take_while(|relocation| relocation.offset < call.next_ip()).all(
-            |relocation| {
-                let name = self.object.symbols.get(relocation.symbol as usize);
-                relocation.kind != elf::R_X86_64_TLSDESC_CALL
-                    && name.is_some_and(|symbol| !CAREFUL.contains(&symbol.name.as_slice()))
-            },
-        )
-    }
-
     /// Which of these registers may be read before they are written, by the function or behind it.
-    fn read_first(&mut self, function: &Function, code: &[Decoded], wanted: Set) -> Set {
+    fn read_first(
+        &mut self,
+        object: &Object,
+        function: &Function,
+        code: &[Decoded],
+        wanted: Set,
+    ) -> Set {
         let index_of = |decoded: &Decoded| {
-            let (section, offset) = branch_target(self.object, function.section, decoded)?;
+            let (section, offset) = branch_target(object, function.section, decoded)?;
             let index = code.binary_search_by_key(&offset, |(other, _)| other.ip()).ok()?;
             (section == function.section).then_some(index)
         };
@@ -234,6 +232,20 @@ impl<'a> Registers<'a> {
     }
 }
 
+/// Whether a call out of the object is one after which compilers expect nothing in the scratch
+/// registers.
+fn is_of_the_abi(object: &Object, section: usize, call: &Instruction) -> bool {
+    let relocations = &object.relocations[section];
+    let first = relocations.partition_point(|relocation| relocation.offset < call.ip());
+    relocations[first..].iter().take_while(|relocation| relocation.offset < call.next_ip()).all(
+        |relocation| {
+            let name = object.symbols.get(relocation.symbol as usize);
+            relocation.kind != elf::R_X86_64_TLSDESC_CALL
+                && name.is_some_and(|symbol| !CAREFUL.contains(&symbol.name.as_slice()))
+        },
+    )
+}
+
 /// What an instruction reads, and what it writes as a whole.
 fn uses(info: &mut InstructionInfoFactory, instruction: &Instruction) -> (Set, Set) {
     let (mut reads, mut writes) = (0, 0);
@@ -265,12 +277,4 @@ fn bit(register: Register) -> Set {
 fn keeps_scratch(unwind: &Unwind) -> bool {
     let saved = unwind.rows.iter().filter_map(|row| row.saved.as_ref()).flatten();
     saved.into_iter().any(|(register, _)| SCRATCH.contains(register))
-}
-
-/// Compilers leave their names in objects, assemblers do not.
-fn is_compiled(object: &Object) -> bool {
-    let known: [&[u8]; 3] = [b"GCC: (", b"clang version", b"rustc version"];
-    object.sections.iter().filter(|section| section.name == b".comment").any(|section| {
-        known.iter().any(|name| section.data.windows(name.len()).any(|window| window == *name))
-    })
 }

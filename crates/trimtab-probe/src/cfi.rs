@@ -1,0 +1,182 @@
+//! Unwind information as `.eh_frame` has it: the instructions of DWARF that stubs need, for any
+//! machine.
+
+use crate::layout::{FRAME_RETURN, FRAME_SAVED};
+
+/// `DW_CFA_advance_loc` in its shortest form.
+pub fn advance(out: &mut Vec<u8>, bytes: u64) {
+    match bytes {
+        0 => {}
+        1..64 => out.push(0x40 | bytes as u8),
+        64..256 => out.extend([0x02, bytes as u8]),
+        256..65536 => {
+            out.push(0x03);
+            out.extend((bytes as u16).to_le_bytes());
+        }
+        _ => {
+            out.push(0x04);
+            out.extend((bytes as u32).to_le_bytes());
+        }
+    }
+}
+
+/// An unsigned number, as DWARF has it.
+pub fn number(out: &mut Vec<u8>, mut value: u64) {
+    loop {
+        let low = (value & 0x7f) as u8;
+        value >>= 7;
+        if value == 0 {
+            out.push(low);
+            return;
+        }
+        out.push(low | 0x80);
+    }
+}
+
+fn signed_number(out: &mut Vec<u8>, mut value: i64) {
+    loop {
+        let low = (value & 0x7f) as u8;
+        value >>= 7;
+        let done = (value == 0 && low & 0x40 == 0) || (value == -1 && low & 0x40 != 0);
+        out.push(if done { low } else { low | 0x80 });
+        if done {
+            return;
+        }
+    }
+}
+
+/// `DW_CFA_def_cfa`.
+pub fn define_cfa(out: &mut Vec<u8>, register: u16, offset: u64) {
+    out.push(0x0c);
+    number(out, register.into());
+    number(out, offset);
+}
+
+/// A register is at the frame address less `below` bytes, a multiple of 8.
+pub fn saved(out: &mut Vec<u8>, register: u16, below: u64) {
+    with_register(out, 0x80, 0x05, register);
+    number(out, below / 8);
+}
+
+/// `DW_CFA_restore`: as at the entry.
+pub fn as_at_entry(out: &mut Vec<u8>, register: u16) {
+    with_register(out, 0xc0, 0x06, register);
+}
+
+/// An instruction of DWARF that has room for small numbers of registers, and a longer form.
+fn with_register(out: &mut Vec<u8>, short: u8, long: u8, register: u16) {
+    if register < 64 {
+        out.push(short | register as u8);
+    } else {
+        out.push(long);
+        number(out, register.into());
+    }
+}
+
+/// `DW_CFA_register`: a register is in another one.
+pub fn in_register(out: &mut Vec<u8>, register: u16, other: u16) {
+    out.push(0x09);
+    number(out, register.into());
+    number(out, other.into());
+}
+
+/// `DW_CFA_AARCH64_negate_ra_state`: from here on the return address is signed, or no longer.
+pub fn negate_signed(out: &mut Vec<u8>) {
+    out.push(0x2d);
+}
+
+/// How an expression gives a register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// It is saved there: `DW_CFA_expression`.
+    Saved = 0x10,
+    /// It has that value: `DW_CFA_val_expression`.
+    Value = 0x16,
+}
+
+/// A rule by which a register is at, or has the value of, another one plus an offset.
+pub fn by_register(out: &mut Vec<u8>, rule: Rule, register: u16, base: u16, offset: i64) {
+    let mut expression = vec![0x70 + base as u8];
+    signed_number(&mut expression, offset);
+    out.push(rule as u8);
+    number(out, register.into());
+    number(out, expression.len() as u64);
+    out.extend(expression);
+}
+
+/// What a stub is known by whose function is under way.
+#[derive(Debug, Clone, Copy)]
+pub struct StubFrame {
+    /// Number of the stack pointer.
+    pub stack: u16,
+    /// Number of the register that points at the stub's frame.
+    pub frame: u16,
+    /// Its code where the function returns to: 4 bytes or 8.
+    pub mark: &'static [u8],
+}
+
+/// `DW_CFA_def_cfa_expression` for a stub whose function is under way, and has its return address in
+/// the frame that a register points at.
+///
+/// The stub itself has nothing on the stack: its frame address would be that of the function behind
+/// it. But unwinders tell frames apart by their address. So it is said to be a little higher: at an
+/// odd place above the function's. Functions that were reached by jumps, each behind the end of the
+/// one before, all have their stubs there; each is put 2 bytes below the one before. How many there
+/// are the expression finds out itself: the return address of one is in the stub of the other then,
+/// where the mark is found, and the register was the other's frame.
+///
+/// With X for the stack pointer after the return, and n for the number of stubs below, the address
+/// is X + 9 - 2n. It is unique among the frames further down, which is all that is compared.
+pub fn define_cfa_of_stub(out: &mut Vec<u8>, stub: &StubFrame) {
+    const DEREF: u8 = 0x06;
+    const CONST4U: u8 = 0x0c;
+    const CONST8U: u8 = 0x0e;
+    const DUP: u8 = 0x12;
+    const DROP: u8 = 0x13;
+    const SWAP: u8 = 0x16;
+    const MINUS: u8 = 0x1c;
+    const PLUS_UCONST: u8 = 0x23;
+    const BRA: u8 = 0x28;
+    const NE: u8 = 0x2e;
+    const SKIP: u8 = 0x2f;
+    const LIT2: u8 = 0x32;
+    const DEREF_SIZE: u8 = 0x94;
+    let mut expression = vec![0x70 + stub.stack as u8, 9, 0x70 + stub.frame as u8, 0];
+    let start = expression.len() as i16;
+    expression.extend([DUP, PLUS_UCONST, FRAME_RETURN as u8, DEREF]);
+    if stub.mark.len() == 4 {
+        expression.extend([DEREF_SIZE, 4, CONST4U]);
+    } else {
+        expression.extend([DEREF, CONST8U]);
+    }
+    expression.extend(stub.mark);
+    expression.extend([NE, BRA]);
+    let step = [PLUS_UCONST, FRAME_SAVED as u8, DEREF, SWAP, LIT2, MINUS, SWAP, SKIP];
+    expression.extend((step.len() as i16 + 2).to_le_bytes());
+    expression.extend(step);
+    expression.extend((start - (expression.len() as i16 + 2)).to_le_bytes());
+    expression.push(DROP);
+    out.push(0x0f);
+    number(out, expression.len() as u64);
+    out.extend(expression);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_dwarf() {
+        let encoded = |value| {
+            let mut out = Vec::new();
+            number(&mut out, value);
+            out
+        };
+        assert_eq!(encoded(0), [0]);
+        assert_eq!(encoded(127), [127]);
+        assert_eq!(encoded(624_485), [0xe5, 0x8e, 0x26]);
+        let mut out = Vec::new();
+        signed_number(&mut out, -123_456);
+        assert_eq!(out, [0xc0, 0xbb, 0x78]);
+    }
+}

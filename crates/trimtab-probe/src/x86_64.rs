@@ -1,0 +1,123 @@
+//! Instruments functions of x86-64.
+
+mod asm;
+mod decode;
+mod head;
+mod registers;
+mod stack;
+mod stub;
+
+use std::ops::Range;
+
+use object::elf;
+
+use self::decode::decode;
+use self::head::Head;
+use self::registers::{Free, Registers};
+use crate::ProbeError;
+use crate::cfi::StubFrame;
+use crate::elf::{Object, Symbol};
+use crate::function::{Function, References};
+use crate::hook::Hook;
+use crate::machine::{Known, Machine};
+use crate::moving::Moving;
+use crate::reason::Reason;
+use crate::stub::{StackUse, Stub, Symbols};
+use crate::unwind::{Unwind, UnwindTable};
+
+/// Number of rsp in DWARF.
+const RSP: u16 = 7;
+/// Number of rbp in DWARF.
+const RBP: u16 = 6;
+/// Number of rbx in DWARF.
+const RBX: u16 = 3;
+/// Number of r11 in DWARF.
+const R11: u16 = 11;
+/// Number of the return address in DWARF.
+const RETURN: u16 = 16;
+
+/// What stands where the body returns to in stubs that have a frame: `mov %r11, 8(%rbx)`, and
+/// `nopl 84(%rax)`, which no compiler writes. The same number is in `probe/x86_64.h`.
+const MARK: [u8; 8] = [0x4c, 0x89, 0x5b, 0x08, 0x0f, 0x1f, 0x40, 0x54];
+/// How stubs with a frame are told to unwinders.
+const STUB_FRAME: StubFrame = StubFrame { stack: RSP, frame: RBX, mark: &MARK };
+
+/// What is known of the registers of an object.
+pub struct X86_64 {
+    registers: Registers,
+}
+
+/// How a function is instrumented.
+pub struct Plan {
+    head: Head,
+    place: StackUse,
+    free: Free,
+}
+
+impl Machine for X86_64 {
+    type Plan = Plan;
+
+    const DISTANCE: u32 = elf::R_X86_64_PC32;
+    const DISTANCES: &[u32] = &[elf::R_X86_64_PC32, elf::R_X86_64_PC64];
+    const ENTRY_CFA: (u16, i64) = (RSP, 8);
+    const ENTRY_SAVED: &[(u16, i64)] = &[(RETURN, -8)];
+    const RETURN: u16 = RETURN;
+    const TRAP: u8 = 0xcc;
+    const LONGEST_SECTION: u64 = i32::MAX as u64 - 4096;
+    const CODE_SYMBOL: Option<&str> = None;
+
+    fn of(object: &Object, _unwind: &UnwindTable, functions: &[Function]) -> Self {
+        Self { registers: Registers::of(object, functions) }
+    }
+
+    fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
+        decode::sweep(object, section, range, found);
+    }
+
+    fn is_mapping_symbol(_symbol: &Symbol) -> bool {
+        false
+    }
+
+    fn plan(
+        &mut self,
+        known: &Known<'_>,
+        function: &Function,
+        unwind: &Unwind,
+    ) -> Result<Plan, Reason> {
+        let object = known.object;
+        let code = decode(object, function.section, function.start, function.end());
+        if code.last().map(|(instruction, _)| instruction.next_ip()) != Some(function.end()) {
+            return Err(Reason::Undecoded);
+        }
+        let head = Head::of(object, known.map, function, &code, unwind)?;
+        let place = stack::look(object, function, &code, unwind)?;
+        let free = self.registers.free(known, function, &code, unwind);
+        Ok(Plan { head, place, free })
+    }
+
+    fn stack_use(plan: &Plan) -> StackUse {
+        plan.place
+    }
+
+    fn head(plan: &Plan) -> Range<u64> {
+        plan.head.at..plan.head.end
+    }
+
+    fn stub(
+        plan: &Plan,
+        hook: Hook,
+        symbols: &Symbols,
+        cell: u32,
+        function: (u32, i32),
+    ) -> Result<Stub, ProbeError> {
+        stub::write(hook, (plan.place, plan.free), symbols, cell, function)
+    }
+
+    fn move_head(plan: &Plan, to: &mut Moving<'_>) -> Vec<(u64, u64)> {
+        plan.head.write(to)
+    }
+
+    fn patch(plan: &Plan, data: &mut [u8], stub: u64) {
+        plan.head.patch(data, stub);
+    }
+}

@@ -1,0 +1,132 @@
+//! The same on AArch64, in QEMU: instrumented programs do what the plain ones do.
+//!
+//! What runs by itself is a part that meets each kind of code once. `cargo test -p trimtab-probe
+//! --test aarch64 -- --ignored` runs the whole matrix, and takes its time.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Bench, Compiler, GCC_AARCH64, Machine, combinations, hook, same};
+use trimtab_probe::{Hook, Reason, Selection};
+
+const SIGNED: &str = "-mbranch-protection=standard";
+
+/// Unusual flags, too: signed return addresses, one section for each function.
+fn some() -> Vec<(Compiler, Vec<&'static str>, Hook)> {
+    let compilers = Machine::Aarch64.compilers();
+    let (gcc, clang) = (GCC_AARCH64, compilers[compilers.len() - 1]);
+    vec![
+        (gcc, vec!["-O0", "-static"], Hook::Time),
+        (gcc, vec!["-O2", "-fPIE", "-pie"], Hook::Count),
+        (gcc, vec!["-Os", "-fomit-frame-pointer", SIGNED], Hook::Cycles),
+        (clang, vec!["-O2", SIGNED, "-ffunction-sections"], Hook::Edges),
+        (clang, vec!["-O1", "-static", "-fomit-frame-pointer"], Hook::User),
+    ]
+}
+
+#[test]
+fn calls_of_every_kind() {
+    for (compiler, flags, hook) in some() {
+        same("calls.c", &[], compiler, &flags, hook);
+    }
+    same("calls.c", &[], GCC_AARCH64, &["-O3"], Hook::Order);
+    same("calls.c", &[], GCC_AARCH64, &["-O1"], Hook::Trace);
+}
+
+#[test]
+fn threads_signals_other_stacks_and_fork() {
+    for (compiler, flags, hook) in some().into_iter().step_by(2) {
+        same("world.c", &[], compiler, &flags, hook);
+    }
+}
+
+#[test]
+fn exceptions() {
+    for (compiler, flags, hook) in some().into_iter().take(4) {
+        same("torture.cc", &["plain.c"], compiler, &flags, hook);
+    }
+}
+
+#[test]
+#[ignore = "takes long in the emulator"]
+fn the_whole_matrix() {
+    for (number, (compiler, flags)) in combinations(Machine::Aarch64).into_iter().enumerate() {
+        same("calls.c", &[], compiler, &flags, hook(number));
+        let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User];
+        same("world.c", &[], compiler, &flags, hooks[number % hooks.len()]);
+        same("torture.cc", &["plain.c"], compiler, &flags, hook(number));
+        let mut signed = flags.clone();
+        signed.push(SIGNED);
+        same("calls.c", &[], compiler, &signed, hook(number + 1));
+        same("torture.cc", &["plain.c"], compiler, &signed, hook(number + 2));
+    }
+}
+
+/// The emulator takes signals between any two instructions if it translates each by itself.
+fn unwound(compiler: Compiler, level: &str, hook: Hook) {
+    let mut bench = Bench::new(compiler, &[level, "-g"]);
+    bench.emulator.push("-singlestep");
+    let object = bench.compile("step.c", &[]);
+    let selection = Selection::default().not(&["step_*"]).unwrap();
+    let (probed, _) = bench.instrument(&object, hook, selection);
+    bench.link("probed", &[&probed], &[compiler.machine.runtime().as_os_str()]);
+    let ran = bench.run("probed");
+    assert_eq!(ran.code, Some(0), "{} {level} {}: {}", compiler.c, hook.name(), ran.output);
+}
+
+#[test]
+fn the_stack_is_unwound_at_any_instruction() {
+    unwound(GCC_AARCH64, "-O2", Hook::Time);
+    unwound(GCC_AARCH64, "-O2", Hook::Edges);
+}
+
+#[test]
+#[ignore = "takes long in the emulator"]
+fn the_stack_is_unwound_with_any_compiler_and_hook() {
+    for compiler in Machine::Aarch64.compilers() {
+        for level in ["-O0", "-O2"] {
+            for hook in [Hook::Count, Hook::Cycles, Hook::Time, Hook::Edges] {
+                unwound(compiler, level, hook);
+            }
+        }
+    }
+}
+
+#[test]
+fn heads_of_every_kind_are_moved_or_refused() {
+    for flags in [&["-O1"][..], &["-O1", "-static", "-ffunction-sections"]] {
+        let bench = Bench::new(GCC_AARCH64, flags);
+        let object = bench.compile("heads.c", &[]);
+        let (probed, done) = bench.instrument(&object, Hook::Count, Selection::default());
+        bench.link("plain", &[&object], &[]);
+        bench.link("probed", &[&probed], &[Machine::Aarch64.runtime().as_os_str()]);
+        let plain = bench.run("plain");
+        assert_eq!(plain.code, Some(0), "{}", plain.output);
+        assert_eq!(bench.run("probed"), plain);
+        let reason =
+            |name: &str| done.left.iter().find(|(left, _)| left == name).map(|(_, reason)| *reason);
+        for moved in ["head_adr", "head_cbz", "head_tbz", "head_literal", "head_jump", "head_cond"]
+        {
+            assert_eq!(reason(moved), None);
+            assert!(done.instrumented.iter().any(|name| name == moved), "{moved}");
+        }
+        assert_eq!(reason("head_loop"), Some(Reason::Loop));
+        assert_eq!(reason("head_table"), Some(Reason::Entered));
+        assert_eq!(reason("looks_back"), Some(Reason::ReturnAddress));
+        assert_eq!(reason("vectors"), Some(Reason::OtherConvention));
+    }
+}
+
+#[test]
+fn assembly_by_hand_is_left_alone() {
+    let bench = Bench::new(GCC_AARCH64, &["-O2"]);
+    let object = bench.compile("heads.c", &[]);
+    let mut strip = std::process::Command::new("aarch64-linux-gnu-objcopy");
+    // What assemblers write has no name of a compiler in it.
+    strip.args(["--remove-section", ".comment"]).arg(bench.file(&object));
+    common::succeeds(&mut strip);
+    let (_, done) = bench.instrument(&object, Hook::Count, Selection::default());
+    assert!(done.instrumented.is_empty());
+    assert!(done.left.iter().any(|(_, reason)| *reason == Reason::NotCompiled), "{:?}", done.left);
+}

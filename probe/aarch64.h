@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TRIMTAB_PROBE_AARCH64_H
+#define TRIMTAB_PROBE_AARCH64_H
+
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#include <unwind.h>
+
+/* Number in DWARF of the register that points at a frame: x19. */
+#define FRAME_REGISTER 19
+/* What stands where the body returns to in a stub that has a frame. The same number is in
+ * crates/trimtab-probe/src/aarch64.rs. */
+#define STUB_MARK 0xd28a885fu
+/* Offsets in the file are multiples of this, which is a multiple of every size of pages. */
+#define PAGE 65536ul
+
+/* Whether there are vectors of the scalable extension to be saved. */
+HIDDEN unsigned char trimtab_probe_scalable;
+
+static inline uint64_t cycles(void)
+{
+	uint64_t now;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
+	return now;
+}
+
+/* Waits for another thread. */
+static inline void relax(void)
+{
+	__asm__ volatile("yield");
+}
+
+static inline long call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+}
+
+static void find_vectors(void)
+{
+	trimtab_probe_scalable = !!(getauxval(AT_HWCAP) & HWCAP_SVE);
+}
+
+/* Whether a return address leads into a stub that has a frame. Some first functions of a stack have
+ * none. */
+static inline int is_in_stub(uint64_t address)
+{
+	return address && !(address & 3) && *(const uint32_t *)address == STUB_MARK;
+}
+
+/*
+ * Whether a function with a frame is still active although it lies below the stack pointer. Its body
+ * may keep the return address anywhere. But such frames are only asked for on the stack that the
+ * thread began with (see outermost), where nothing lives below.
+ */
+static inline int is_active(const struct frame *frame)
+{
+	(void)frame;
+	return 0;
+}
+
+static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *last)
+{
+	*(uint64_t *)last = _Unwind_GetCFA(context);
+	return _URC_NO_REASON;
+}
+
+/* Where the outermost function of this stack is: it tells the stack that a thread began with from a
+ * coroutine's, also where that lies within it. */
+static inline uint64_t outermost(void)
+{
+	uint64_t last = 0;
+
+	_Unwind_Backtrace(note_frame, &last);
+	return last;
+}
+
+#endif
