@@ -11,6 +11,8 @@ use common::{Bench, Compiler, GCC_AARCH64, Machine, combinations, hook, same};
 use trimtab_probe::{Hook, Reason, Selection};
 
 const SIGNED: &str = "-mbranch-protection=standard";
+/// Less of the same, where there are no other tests that count it.
+const LESS: &str = "-DROUNDS=100";
 
 /// Unusual flags, too: signed return addresses, one section for each function.
 fn some() -> Vec<(Compiler, Vec<&'static str>, Hook)> {
@@ -43,7 +45,8 @@ fn threads_signals_other_stacks_and_fork() {
 
 #[test]
 fn exceptions() {
-    for (compiler, flags, hook) in some().into_iter().take(4) {
+    for (compiler, mut flags, hook) in some().into_iter().take(4) {
+        flags.push(LESS);
         same("torture.cc", &["plain.c"], compiler, &flags, hook);
     }
 }
@@ -51,7 +54,8 @@ fn exceptions() {
 #[test]
 #[ignore = "takes long in the emulator"]
 fn the_whole_matrix() {
-    for (number, (compiler, flags)) in combinations(Machine::Aarch64).into_iter().enumerate() {
+    for (number, (compiler, mut flags)) in combinations(Machine::Aarch64).into_iter().enumerate() {
+        flags.push(LESS);
         same("calls.c", &[], compiler, &flags, hook(number));
         let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User];
         same("world.c", &[], compiler, &flags, hooks[number % hooks.len()]);

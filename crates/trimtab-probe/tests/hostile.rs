@@ -8,11 +8,15 @@ use trimtab_probe::{
     Hook, Options, ProbeError, Profile, Recording, Selection, instrument, instrument_archive,
 };
 
-const OBJECTS: [&[u8]; 4] = [
+const OBJECTS: [&[u8]; 8] = [
     include_bytes!("../../../fuzz/seeds/object/gcc-O0"),
     include_bytes!("../../../fuzz/seeds/object/gcc-O2"),
     include_bytes!("../../../fuzz/seeds/object/gcc-sections"),
     include_bytes!("../../../fuzz/seeds/object/gxx-O2"),
+    include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-O0"),
+    include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-O2"),
+    include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-signed"),
+    include_bytes!("../../../fuzz/seeds/object/aarch64-gxx-O2"),
 ];
 const ARCHIVE: &[u8] = include_bytes!("../../../fuzz/seeds/object/archive");
 const RECORDINGS: [&[u8]; 3] = [
