@@ -4,7 +4,7 @@
  *
  * Three kinds of code are here. What runs at the program's start, fork and end may use libc. What
  * a stub calls on rare occasions (a thread's first probe in an object, no free frame) runs between
- * save_vectors and restore_vectors of entry.S, and may use libc's simple functions. What runs at
+ * save_vectors and restore_vectors of entry_*.S, and may use libc's simple functions. What runs at
  * each probe must leave the vector registers alone: this file is compiled with
  * -mgeneral-regs-only, and such code makes system calls itself.
  *

@@ -119,10 +119,11 @@ impl Looker {
             self.own = false;
             return Ok(());
         };
-        let first = offset - below;
-        self.own &= first + access.size <= 0;
+        let first = offset.wrapping_sub(below);
+        let end = first.saturating_add(access.size);
+        self.own &= end <= 0;
         if let Some(slot) = saved_link {
-            let has_slot = first <= slot && slot < first + access.size;
+            let has_slot = first <= slot && slot < end;
             let is_restored = !access.stores && names(LINK);
             if has_slot && !is_restored {
                 return Err(Reason::ReturnAddress);
@@ -149,8 +150,8 @@ impl Looker {
                 // Room is made or given back.
                 (true, _, true, _) | (true, _, _, true) => {}
                 (false, true, true, _) => match (stack, self.frame_pointer) {
-                    (Some(offset), None) => self.frame_pointer = Some(offset - sum),
-                    (Some(offset), Some(known)) if offset - sum == known => {}
+                    (Some(offset), None) => self.frame_pointer = Some(offset.wrapping_sub(sum)),
+                    (Some(offset), Some(known)) if offset.wrapping_sub(sum) == known => {}
                     _ => self.own = false,
                 },
                 (true, ..) => {
