@@ -31,7 +31,10 @@ const SCRATCH: u16 = 16;
 /// compiler writes. The same number is in `probe/aarch64.h`.
 const MARK: [u8; 4] = 0xd28a_885fu32.to_le_bytes();
 /// How stubs with a frame are told to unwinders.
-const STUB_FRAME: StubFrame = StubFrame { stack: SP, frame: FRAME, mark: &MARK };
+const STUB_FRAME: StubFrame =
+    StubFrame { stack: SP, frame: FRAME, mark: &MARK, signal_return: Some(SIGNAL_RETURN) };
+/// `mov x8, #139`, with which Linux has handlers of signals return.
+const SIGNAL_RETURN: u32 = 0xd280_1168;
 /// In a symbol's other byte: the function's calling convention is not the usual one
 /// (`STO_AARCH64_VARIANT_PCS`).
 const VARIANT: u8 = 0x80;

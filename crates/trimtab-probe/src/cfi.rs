@@ -54,8 +54,13 @@ pub fn define_cfa(out: &mut Vec<u8>, register: u16, offset: u64) {
 
 /// A register is at the frame address less `below` bytes, a multiple of 8.
 pub fn saved(out: &mut Vec<u8>, register: u16, below: u64) {
+    saved_in_steps(out, register, below / 8);
+}
+
+/// A register is so many steps below the frame address.
+pub fn saved_in_steps(out: &mut Vec<u8>, register: u16, steps: u64) {
     with_register(out, 0x80, 0x05, register);
-    number(out, below / 8);
+    number(out, steps);
 }
 
 /// `DW_CFA_restore`: as at the entry.
@@ -113,6 +118,9 @@ pub struct StubFrame {
     pub frame: u16,
     /// Its code where the function returns to: 4 bytes or 8.
     pub mark: &'static [u8],
+    /// The instruction that handlers of signals return to, where unwinders know it by itself and
+    /// expect what it works on exactly at the frame address.
+    pub signal_return: Option<u32>,
 }
 
 /// `DW_CFA_def_cfa_expression` for a stub whose function is under way, and has its return address in
@@ -140,8 +148,12 @@ pub fn define_cfa_of_stub(out: &mut Vec<u8>, stub: &StubFrame) {
     const NE: u8 = 0x2e;
     const SKIP: u8 = 0x2f;
     const LIT2: u8 = 0x32;
+    const MUL: u8 = 0x1e;
+    const PLUS: u8 = 0x22;
+    const LIT9: u8 = 0x39;
     const DEREF_SIZE: u8 = 0x94;
-    let mut expression = vec![0x70 + stub.stack as u8, 9, 0x70 + stub.frame as u8, 0];
+    let above = if stub.signal_return.is_some() { 0 } else { 9 };
+    let mut expression = vec![0x70 + stub.stack as u8, above, 0x70 + stub.frame as u8, 0];
     let start = expression.len() as i16;
     expression.extend([DUP, PLUS_UCONST, FRAME_RETURN as u8, DEREF]);
     if stub.mark.len() == 4 {
@@ -155,7 +167,14 @@ pub fn define_cfa_of_stub(out: &mut Vec<u8>, stub: &StubFrame) {
     expression.extend((step.len() as i16 + 2).to_le_bytes());
     expression.extend(step);
     expression.extend((start - (expression.len() as i16 + 2)).to_le_bytes());
-    expression.push(DROP);
+    if let Some(signal_return) = stub.signal_return {
+        // Is not higher if the last of the frames returns there.
+        expression.extend([PLUS_UCONST, FRAME_RETURN as u8, DEREF, DEREF_SIZE, 4, CONST4U]);
+        expression.extend(signal_return.to_le_bytes());
+        expression.extend([NE, LIT9, MUL, PLUS]);
+    } else {
+        expression.push(DROP);
+    }
     out.push(0x0f);
     number(out, expression.len() as u64);
     out.extend(expression);

@@ -479,7 +479,8 @@ impl<'a> Rewriter<'a> {
                 cfi::as_at_entry(&mut record, register);
             }
             for &(register, offset) in saved.iter().filter(|rule| !told.contains(rule)) {
-                cfi::saved(&mut record, register, offset.unsigned_abs());
+                let steps = offset.unsigned_abs() / plan.unwind.data_step;
+                cfi::saved_in_steps(&mut record, register, steps);
             }
             told.clone_from(saved);
             if row.signed != signed {

@@ -44,6 +44,8 @@ pub struct Unwind {
     pub table: Option<(usize, u64)>,
     /// In which steps its code is counted: bytes.
     pub code_step: u64,
+    /// In which steps distances from the frame address are counted, downward: bytes.
+    pub data_step: u64,
     /// Whether another entry can be written against the same common part.
     pub plain: bool,
 }
@@ -122,7 +124,7 @@ impl UnwindTable {
             });
             let plain = encoding == Some(RELATIVE_4)
                 && !cie.is_signal_trampoline()
-                && cie.data_alignment_factor() == -8
+                && matches!(cie.data_alignment_factor(), -4 | -8)
                 && matches!(cie.code_alignment_factor(), 1 | 4);
             // Start and length of 4 bytes each, then one byte of length, then the pointer.
             let table = object
@@ -150,6 +152,7 @@ impl UnwindTable {
                 exceptions,
                 table,
                 code_step: cie.code_alignment_factor(),
+                data_step: cie.data_alignment_factor().unsigned_abs(),
                 plain,
             };
             entries.insert(code, unwind);

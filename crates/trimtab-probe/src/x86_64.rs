@@ -40,7 +40,8 @@ const RETURN: u16 = 16;
 /// `nopl 84(%rax)`, which no compiler writes. The same number is in `probe/x86_64.h`.
 const MARK: [u8; 8] = [0x4c, 0x89, 0x5b, 0x08, 0x0f, 0x1f, 0x40, 0x54];
 /// How stubs with a frame are told to unwinders.
-const STUB_FRAME: StubFrame = StubFrame { stack: RSP, frame: RBX, mark: &MARK };
+const STUB_FRAME: StubFrame =
+    StubFrame { stack: RSP, frame: RBX, mark: &MARK, signal_return: None };
 
 /// What is known of the registers of an object.
 pub struct X86_64 {
