@@ -117,8 +117,20 @@ impl<'work> Build<'work> {
         let path = Configuration::file(&self.directory);
         let mut all = String::new();
         if !configuration.is_whole() {
-            self.make("configuring the kernel", "configure.log").arg("tinyconfig").run()?;
+            // The two steps of `tinyconfig`, the second of which is part of ours: what makes up a
+            // configuration asks the compiler hundreds of questions each time.
+            self.make("configuring the kernel", "configure.log")
+                .arg("allnoconfig")
+                .env("KCONFIG_ALLCONFIG", "kernel/configs/tiny-base.config")
+                .run()?;
             all = fs::read_to_string(&path).map_err(file("read", &path))?;
+            for tiny in ["kernel".to_owned(), format!("arch/{}", self.arch.kernel_folder())] {
+                let tiny = self.source.join(tiny).join("configs/tiny.config");
+                // Not every architecture has one.
+                if tiny.exists() {
+                    all.push_str(&fs::read_to_string(&tiny).map_err(file("read", &tiny))?);
+                }
+            }
         }
         all.push_str(text);
         fs::write(&path, all).map_err(file("write", &path))?;

@@ -141,6 +141,8 @@ impl Source {
         } else {
             Job::new("unpacking the kernel source", "tar")
                 .package("tar")
+                // An archive that was packed in blocks is unpacked by all processors.
+                .env("XZ_DEFAULTS", "--threads=0")
                 .args(["--extract", "--strip-components=1", "--no-same-owner", "--file"])
                 .arg(&self.path)
                 .arg("--directory")
