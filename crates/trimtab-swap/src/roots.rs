@@ -132,7 +132,8 @@ const fn nmi(to: &'static str) -> Cut {
 pub(crate) const CUTS: &[Cut] = &[
     // Behind the hook of a page fault: it is not one of cold code, and while it is dealt with another
     // can be served. Where the hook is linked this is computed as well.
-    cut(&["exc_page_fault", "handle_page_fault"], "do_*_addr_fault*", BEHIND),
+    cut(&["exc_page_fault", "handle_page_fault"], "do_kern_addr_fault", BEHIND),
+    cut(&["exc_page_fault", "handle_page_fault"], "do_user_addr_fault", BEHIND),
     cut(&["exc_page_fault", "handle_page_fault"], "kmmio_*", BEHIND),
     cut(&["exc_page_fault", "handle_page_fault"], "trace_page_fault_*", BEHIND),
     cut(&["exc_page_fault", "handle_page_fault"], "*kvm_handle_async_pf", GUEST),
@@ -154,7 +155,8 @@ pub(crate) const CUTS: &[Cut] = &[
     nmi("unknown_nmi_error*"),
     nmi("run_crash_ipi_callback"),
     nmi("microcode_nmi_handler"),
-    nmi("*raw_spin_*"),
+    nmi("_raw_spin_*"),
+    nmi("__raw_spin_*"),
     nmi(POINTERS),
     cut(&["exc_int3"], "do_int3*", STRAY),
     cut(&["exc_debug", "exc_debug_kernel"], "notify_debug*", WATCHED),
@@ -231,6 +233,14 @@ mod tests {
         assert!(end("default_do_nmi", "nmi_handle", false).is_none());
         assert!(end("default_do_nmi", POINTERS, true).is_some());
         assert!(!means("ab*ba", "aba"));
+    }
+
+    #[test]
+    fn no_pattern_has_more_than_one_star() {
+        let ends = CUTS.iter().flat_map(|cut| cut.from.iter().chain([&cut.to]));
+        for pattern in ROOTS.iter().map(|(pattern, _)| pattern).chain(ends) {
+            assert!(pattern.matches('*').count() < 2, "{pattern}");
+        }
     }
 
     #[test]
