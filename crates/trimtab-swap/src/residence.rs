@@ -344,6 +344,10 @@ impl Search<'_> {
 
     /// A function whose last block falls through runs into the next one: hand-written code does.
     fn run_into_next(&mut self, id: FunctionId) {
+        // A trampoline ends with a jump; behind it are bytes that only mark it.
+        if is_thunk(self.code.name(id)) {
+            return;
+        }
         let blocks = self.code.blocks_of(id);
         let Some(last) = blocks.clone().next_back().map(|last| self.code.blocks()[last]) else {
             return;
