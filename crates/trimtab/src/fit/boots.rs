@@ -269,6 +269,7 @@ impl<'work> Bench<'work> {
         request.workload = Some(job.scene.workload.to_owned());
         request.tracers = Tracers {
             plugin: (job.watch != Watch::Nothing).then(|| self.plugin.clone()),
+            stream: false,
             ftrace: (job.watch == Watch::Both).then(Ftrace::default),
         };
         if job.watch == Watch::Both {
