@@ -125,6 +125,19 @@ impl<'work> Bench<'work> {
     /// # Errors
     /// Missing tools, a compiler that fails, a busybox that cannot be had.
     pub fn prepare(work: &'work WorkDir, arch: Arch, busybox: Option<&Path>) -> Result<Self> {
+        Self::prepare_with(work, arch, busybox, guest::Workload::all())
+    }
+
+    /// The same with other workloads than the guest's own.
+    ///
+    /// # Errors
+    /// As [`Bench::prepare`].
+    pub fn prepare_with(
+        work: &'work WorkDir,
+        arch: Arch,
+        busybox: Option<&Path>,
+        workloads: Vec<guest::Workload>,
+    ) -> Result<Self> {
         let qemu_tool = tools::find(arch.qemu())?;
         let qemu = Qemu::probe(&qemu_tool.path, arch)?;
         let gcc = tools::find("gcc")?;
@@ -133,7 +146,6 @@ impl<'work> Bench<'work> {
             Some(path) => Busybox { path: path.to_owned(), version: "given".to_owned() },
             None => Busybox::find(work, arch)?,
         };
-        let workloads = guest::Workload::all();
 
         let mut guest_key = Key::new("guest/2")
             .field("arch", arch.name())
@@ -234,6 +246,21 @@ impl<'work> Bench<'work> {
     /// What runs boots that nobody watches.
     pub fn accelerator(&self) -> Accelerator {
         self.accelerator.get().copied().unwrap_or_default()
+    }
+
+    /// The tracing plugin.
+    pub fn plugin(&self) -> &Path {
+        &self.plugin
+    }
+
+    /// What boots depend on, beside the kernel.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// A boot of `kernel`, of which all else is still to be said.
+    pub fn request(&self, kernel: &Linked, folder: &Path) -> BootRequest {
+        BootRequest::new(self.qemu.clone(), &kernel.image, &self.guest, folder)
     }
 
     /// The guest's root.
