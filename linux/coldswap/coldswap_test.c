@@ -3,8 +3,10 @@
  * Tests of what swapping cold code decides and counts. Included by coldswap.c.
  */
 #include <kunit/test.h>
+#include <linux/jump_label.h>
 
 #define TEST_FRAMES 8
+#define TEST_PATCHES 10
 
 static void pick_expect(struct kunit *test, struct cold_picker *p, unsigned long occupied_bits,
 			unsigned long young_bits, int spared, int frame, bool aged)
@@ -119,12 +121,53 @@ static void cold_test_patches(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "12345678", data);
 }
 
+static DEFINE_STATIC_KEY_FALSE(cold_test_key);
+
+/* Runs in no boot that a plan is made of, so that never-ran has it swapped out. */
+static noinline int cold_test_patched(void)
+{
+	if (static_branch_unlikely(&cold_test_key))
+		return 1;
+	return 0;
+}
+
+/* Needs a kernel that has swapped out: write to kunit/coldswap/run in debugfs. */
+static void cold_test_poke(struct kunit *test)
+{
+	u64 patches = counters.patches, faults = 0;
+	int i;
+
+	if (!active || !coldswap_contains((unsigned long)cold_test_patched))
+		kunit_skip(test, "cold_test_patched() is not swapped out");
+	for (i = 0; i < CONTEXTS; i++)
+		faults -= counters.faults[i];
+	for (i = 0; i < TEST_PATCHES; i++) {
+		/* Patched while it is out, then read back with the patch; */
+		cold_evict_all();
+		static_branch_enable(&cold_test_key);
+		KUNIT_EXPECT_EQ(test, 1, cold_test_patched());
+		cold_evict_all();
+		KUNIT_EXPECT_EQ(test, 1, cold_test_patched());
+		/* patched while it is in, and again read back. */
+		static_branch_disable(&cold_test_key);
+		KUNIT_EXPECT_EQ(test, 0, cold_test_patched());
+		cold_evict_all();
+		KUNIT_EXPECT_EQ(test, 0, cold_test_patched());
+	}
+	for (i = 0; i < CONTEXTS; i++)
+		faults += counters.faults[i];
+	KUNIT_EXPECT_GE(test, faults, 3ULL * TEST_PATCHES);
+	if (IS_ENABLED(CONFIG_JUMP_LABEL))
+		KUNIT_EXPECT_GE(test, counters.patches - patches, 2ULL * TEST_PATCHES);
+}
+
 static struct kunit_case cold_test_cases[] = {
 	KUNIT_CASE(cold_test_round_robin),
 	KUNIT_CASE(cold_test_nru),
 	KUNIT_CASE(cold_test_random),
 	KUNIT_CASE(cold_test_account),
 	KUNIT_CASE(cold_test_patches),
+	KUNIT_CASE(cold_test_poke),
 	{}
 };
 
