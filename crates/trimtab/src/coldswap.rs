@@ -48,11 +48,18 @@ struct Measured<'a> {
 /// not come up.
 pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     let workloads = guest::chosen(&options.workload)?;
+    if options.threshold <= 0.0 {
+        return Err(Failure::usage(
+            "a threshold of 0 keeps nothing in memory for speed, expected more, and at most 1; see \
+             --help",
+        )
+        .into());
+    }
     let least = 4 * options.cpus;
     if options.frames < least {
         return Err(Failure::usage(format!(
             "{} frames are too few for {} CPUs, expected at least {least}: each may need four pages \
-             at once for a single instruction",
+             at once for a single instruction; see --help",
             options.frames, options.cpus
         ))
         .into());

@@ -93,7 +93,9 @@ impl Configuration {
 
     /// Its lines, with those that a layout needs at the end, where they win.
     pub(super) fn text(&self) -> String {
-        format!("{}\n{LAYOUT}{BLOCKS}\n", self.text)
+        // What is swapped are whole functions.
+        let blocks = if self.swaps { "" } else { BLOCKS };
+        format!("{}\n{LAYOUT}{blocks}\n", self.text)
     }
 
     /// Options asked for with `=y` that are not in `result`, a whole `.config`; first those without
@@ -176,14 +178,14 @@ mod tests {
 
     #[test]
     fn a_kernel_that_is_to_swap_must_take_that_and_has_no_function_tracer() {
-        let one = Configuration::named("tiny", Arch::X86_64).unwrap().swapping(1);
-        let options = yes(&one.text());
-        for off in ["CONFIG_FUNCTION_TRACER=y", "CONFIG_SMP=y", "CONFIG_MODULES=y"] {
+        let swapping = Configuration::named("tiny", Arch::X86_64).unwrap().swapping(1);
+        let options = yes(&swapping.text());
+        for off in ["CONFIG_FUNCTION_TRACER=y", "CONFIG_SMP=y", "CONFIG_BLOCK_ORDER=y"] {
             assert!(!options.contains(&off.to_owned()), "{off}");
         }
-        let two = Configuration::named("tiny", Arch::X86_64).unwrap().swapping(2);
-        assert!(yes(&two.text()).contains(&"CONFIG_SMP=y".to_owned()));
-        let refused = one.refused("CONFIG_FUNCTION_ORDER=y\n");
+        let several = Configuration::named("tiny", Arch::X86_64).unwrap().swapping(2);
+        assert!(yes(&several.text()).contains(&"CONFIG_SMP=y".to_owned()));
+        let refused = swapping.refused("CONFIG_FUNCTION_ORDER=y\n");
         assert_eq!(refused[0], "CONFIG_COLDSWAP=y");
         assert!(Configuration::is_needed(&refused[0]));
     }
