@@ -146,8 +146,9 @@ fn checks(
     let faults: u64 = workloads.iter().map(|workload| workload.faults).sum();
     let mut checks = vec![
         Check::new(
-            "the kernel is linked by the plan",
-            checked.outside == 0 && checked.pages_kept == checked.pages,
+            "the linker put nine tenths of the plan's code where it is swapped",
+            // What lies elsewhere only stays in memory.
+            checked.swappable * 10 >= all * 9,
             format!(
                 "{} of {all} pieces, {} of {} pages",
                 checked.swappable, checked.pages_kept, checked.pages
