@@ -68,7 +68,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     let configuration = Configuration::named(&options.config, arch)?.swapping(options.cpus);
     let source = Source::find(options.source.as_deref())?;
     let toolchain = Toolchain::Clang(tools::llvm()?);
-    tools::find(arch.qemu())?;
+    require_tools(options)?;
     let work = WorkDir::open(&options.work)?;
     crate::interrupt::now_resumable();
 
@@ -129,6 +129,19 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
         selftest,
         bench: &bench,
     })
+}
+
+/// Fails at once where a tool is missing that would be needed only after minutes: they are those of
+/// `trimtab fit kernel`.
+fn require_tools(options: &Options) -> Result<()> {
+    for tool in tools::ALL {
+        let can_be_missing = tool.name.starts_with("linux-source")
+            || (tool.name == "busybox" && options.busybox.is_some());
+        if tool.needed_by.contains(&"fit kernel") && !can_be_missing {
+            tools::find(tool.name)?;
+        }
+    }
+    Ok(())
 }
 
 /// Does the same with each workload, one after the other: a stream takes a processor and the disk.

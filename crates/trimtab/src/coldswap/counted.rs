@@ -54,7 +54,7 @@ mod tests {
         let first = u32::try_from(length.range.length()).unwrap();
         // One instruction of main, and the eight-or-so behind it, which ran before it too.
         let blocks = [(main, first), (main + u64::from(first), 32)];
-        let written = stream::write(Source::Plugin, &blocks, &[1, 1, 0, 0, 1]);
+        let written = stream::write(Source::QemuPlugin, &blocks, &[1, 1, 0, 0, 1]);
         let found = Stream::parse(&written).unwrap();
         let behind =
             references::instructions(&program, Range::with_length(main + u64::from(first), 32));
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(instructions(&program, &found, "main").unwrap(), 2 + behind);
         let error = instructions(&program, &found, "no_such").unwrap_err().to_string();
         assert!(error.contains("no function no_such"), "{error}");
-        let written = stream::write(Source::Plugin, &blocks, &[1]);
+        let written = stream::write(Source::QemuPlugin, &blocks, &[1]);
         let found = Stream::parse(&written).unwrap();
         assert!(instructions(&program, &found, "main").is_err());
     }
