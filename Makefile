@@ -7,6 +7,9 @@ CONFIG  ?= lab
 WORK    ?= work/demo
 # Ten timed boots of each kernel are enough for a demonstration; alone, the verb does thirty.
 OPTIONS ?= --wall-boots 10
+# What `make demo-swap` runs on.
+SWAP_CONFIG  ?= tiny
+SWAP_OPTIONS ?=
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
 
@@ -21,11 +24,12 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo test lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-swap test lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-test build-demo build-test
 
 help:
 	@echo "make demo            fit a kernel to its boot: build, trace, lay out, relink, compare"
+	@echo "make demo-swap       run a kernel with its cold code swapped out, and say what it saves and costs"
 	@echo "make test            all tests, with a small kernel built and booted"
 	@echo "make lint            formatting and clippy"
 	@echo "make fuzz SECONDS=20 fuzz the readers of foreign files"
@@ -41,6 +45,12 @@ demo:
 	@mkdir -p $(WORK)
 	$(TRIMTAB) fit kernel --config $(CONFIG) --work $(WORK) \
 		--json $(WORK)/fit.json --html $(WORK)/fit.html $(OPTIONS)
+
+demo-swap:
+	@$(SIDE_BY_SIDE) setup-demo build-demo
+	@mkdir -p $(WORK)
+	$(TRIMTAB) swap run --config $(SWAP_CONFIG) --work $(WORK) \
+		--json $(WORK)/swap.json --html $(WORK)/swap.html $(SWAP_OPTIONS)
 
 test:
 	@$(SIDE_BY_SIDE) setup-test build-test

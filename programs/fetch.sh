@@ -9,13 +9,15 @@ debian_source() {
     local package=$1 lists=$PWD/lists tarball
     [[ -d source ]] && return
     mkdir -p "$lists/partial" cache
-    # The system's own entries, for sources in place of programs.
-    {
-        cat /etc/apt/sources.list.d/debian.sources 2>/dev/null | sed 's/^Types: .*/Types: deb-src/'
-    } >lists.sources
-    {
-        cat /etc/apt/sources.list 2>/dev/null | sed -n 's/^deb /deb-src /p'
-    } >lists.list
+    # The system's own entries, for sources in place of programs. It has one of the two files.
+    : >lists.sources
+    : >lists.list
+    if [[ -e /etc/apt/sources.list.d/debian.sources ]]; then
+        sed 's/^Types: .*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >lists.sources
+    fi
+    if [[ -e /etc/apt/sources.list ]]; then
+        sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >lists.list
+    fi
     local from=lists.list
     [[ -s lists.sources ]] && from=lists.sources
     local apt=(

@@ -504,7 +504,7 @@ __resident bool coldswap_fault(struct pt_regs *regs, unsigned long error_code,
 	if (frame < 0) {
 		unsigned int some = 1;
 
-		if (IS_ENABLED(CONFIG_SMP))
+		if (num_online_cpus() > 1)
 			some = clamp(cold_frames / 8, 1U, (unsigned int)MAX_BATCH);
 		/* An instruction that straddles two pages needs both. */
 		if (coldswap_contains(regs->ip))

@@ -3,8 +3,10 @@
  * Tests of what swapping cold code decides and counts. Included by coldswap.c.
  */
 #include <kunit/test.h>
+#include <linux/jump_label.h>
 
 #define TEST_FRAMES 8
+#define TEST_PATCHES 10
 
 static void pick_expect(struct kunit *test, struct cold_picker *p, unsigned long occupied_bits,
 			unsigned long young_bits, int spared, int frame, bool aged)
@@ -119,12 +121,84 @@ static void cold_test_patches(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "12345678", data);
 }
 
+static DEFINE_STATIC_KEY_FALSE(cold_test_key);
+
+/* The instruction whose operand is patched, and how far behind its start that is. */
+extern char cold_test_instruction[];
+#define TEST_OPERAND 1
+
+/* Runs in no boot that a plan is made of, so that never-ran has it swapped out. */
+static noinline u32 cold_test_patched(void)
+{
+	u32 value;
+
+	asm volatile("cold_test_instruction: movl $0, %0" : "=a" (value));
+	if (static_branch_unlikely(&cold_test_key))
+		value = ~value;
+	return value;
+}
+
+static void cold_test_poke(u32 value)
+{
+	mutex_lock(&text_mutex);
+	text_poke(cold_test_instruction + TEST_OPERAND, &value, sizeof(value));
+	mutex_unlock(&text_mutex);
+}
+
+static u64 cold_test_faults(void)
+{
+	u64 faults = 0;
+	int i;
+
+	for (i = 0; i < CONTEXTS; i++)
+		faults += counters.faults[i];
+	return faults;
+}
+
+/* Needs a kernel that has swapped out: write to kunit/coldswap/run in debugfs. */
+static void cold_test_text_poke(struct kunit *test)
+{
+	u64 patches = counters.patches, faults = cold_test_faults();
+	u32 i;
+
+	if (!active || !coldswap_contains((unsigned long)cold_test_patched))
+		kunit_skip(test, "cold_test_patched() is not swapped out");
+	for (i = 1; i <= TEST_PATCHES; i++) {
+		/* Patched while it is out, then read with the patch, twice; */
+		cold_evict_all();
+		cold_test_poke(i);
+		KUNIT_EXPECT_EQ(test, i, cold_test_patched());
+		cold_evict_all();
+		KUNIT_EXPECT_EQ(test, i, cold_test_patched());
+		/* patched while it is in, and read again; */
+		cold_test_poke(i << 16);
+		KUNIT_EXPECT_EQ(test, i << 16, cold_test_patched());
+		cold_evict_all();
+		KUNIT_EXPECT_EQ(test, i << 16, cold_test_patched());
+		/* and as a jump label does it, where there are any. */
+		cold_evict_all();
+		static_branch_enable(&cold_test_key);
+		KUNIT_EXPECT_EQ(test, ~(i << 16), cold_test_patched());
+		cold_evict_all();
+		KUNIT_EXPECT_EQ(test, ~(i << 16), cold_test_patched());
+		static_branch_disable(&cold_test_key);
+		KUNIT_EXPECT_EQ(test, i << 16, cold_test_patched());
+	}
+	cold_test_poke(0);
+	KUNIT_EXPECT_EQ(test, 0U, cold_test_patched());
+	KUNIT_EXPECT_GE(test, cold_test_faults() - faults, 5ULL * TEST_PATCHES);
+	if (IS_ENABLED(CONFIG_JUMP_LABEL))
+		patches += 2 * TEST_PATCHES;
+	KUNIT_EXPECT_GE(test, counters.patches - patches, 2ULL * TEST_PATCHES);
+}
+
 static struct kunit_case cold_test_cases[] = {
 	KUNIT_CASE(cold_test_round_robin),
 	KUNIT_CASE(cold_test_nru),
 	KUNIT_CASE(cold_test_random),
 	KUNIT_CASE(cold_test_account),
 	KUNIT_CASE(cold_test_patches),
+	KUNIT_CASE(cold_test_text_poke),
 	{}
 };
 

@@ -25,6 +25,14 @@ impl Arch {
         }
     }
 
+    /// Its folder below `arch` in a kernel's source.
+    pub(crate) fn kernel_folder(self) -> &'static str {
+        match self {
+            Arch::X86_64 => "x86",
+            Arch::Arm64 => "arm64",
+        }
+    }
+
     /// The kind of machine that a bootable image is for, told by the image's first bytes; at least
     /// 64 are needed. A compressed image is taken for arm64's: a PC's unpacks itself.
     pub fn of_image(start: &[u8]) -> Arch {

@@ -12,6 +12,7 @@ pub use error::BootError;
 use crate::process::{Job, ProcessError, Running, Tail};
 use crate::qemu::Qemu;
 use console::Console;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -73,6 +74,8 @@ pub struct Tracers {
     /// Our QEMU plugin, at this path; see [`plugin::build`](crate::plugin::build). It also counts
     /// instructions.
     pub plugin: Option<PathBuf>,
+    /// Whether the plugin also writes a stream of every block that runs.
+    pub stream: bool,
     /// The kernel's function tracer.
     pub ftrace: Option<Ftrace>,
 }
@@ -118,6 +121,11 @@ impl BootRequest {
     /// Where the plugin writes its trace: there even if the guest does not end as ours does.
     pub fn plugin_trace(&self) -> PathBuf {
         self.folder.join("plugin.trace")
+    }
+
+    /// Where the plugin writes its stream, if it does.
+    pub fn plugin_stream(&self) -> PathBuf {
+        self.folder.join("plugin.stream")
     }
 
     /// A limit that a small guest on a busy machine keeps.
@@ -196,6 +204,8 @@ pub struct Boot {
     pub blocks: Option<Blocks>,
     /// What the function tracer recorded, if it ran.
     pub calls: Option<Calls>,
+    /// What the guest said of cold code swapping, by name; empty where it said nothing.
+    pub swap: BTreeMap<String, String>,
     /// QEMU's command line, to repeat the boot by hand.
     pub command_line: String,
 }
@@ -208,8 +218,11 @@ pub struct Boot {
 pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
     check(request)?;
     let console = request.folder.join("console.log");
-    let traces =
-        Traces { plugin: request.plugin_trace(), ftrace: request.folder.join("ftrace.txt") };
+    let traces = Traces {
+        plugin: request.plugin_trace(),
+        stream: request.tracers.stream.then(|| request.plugin_stream()),
+        ftrace: request.folder.join("ftrace.txt"),
+    };
     prepare(&request.folder, &traces)
         .map_err(|source| BootError::File { path: request.folder.clone(), source })?;
 
@@ -239,6 +252,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
         uptime_finished: report.finished,
         blocks,
         calls,
+        swap: report.swap,
         command_line,
     })
 }
@@ -246,12 +260,13 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
 /// Where tracers write.
 struct Traces {
     plugin: PathBuf,
+    stream: Option<PathBuf>,
     ftrace: PathBuf,
 }
 
 fn prepare(folder: &Path, traces: &Traces) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    for path in [&traces.plugin, &traces.ftrace] {
+    for path in [&traces.plugin, &traces.ftrace].into_iter().chain(&traces.stream) {
         match fs::remove_file(path) {
             // An old trace must not pass for this boot's.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -327,6 +342,7 @@ struct Report {
     finished: Duration,
     ftrace: Option<console::FtraceEnd>,
     errors: Vec<String>,
+    swap: BTreeMap<String, String>,
 }
 
 /// What QEMU says when it is ended is no word of the guest.
@@ -390,5 +406,6 @@ fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report,
         finished: console.finished.ok_or_else(|| silent("its uptime at the end"))?,
         ftrace: console.ftrace,
         errors: console.errors,
+        swap: console.swap,
     })
 }

@@ -19,6 +19,6 @@ pub use blocks::{BlockList, Splits};
 pub use build::{Build, Linked};
 pub use configuration::Configuration;
 pub use error::KernelError;
-pub use patch::{PATCHES, Patch};
+pub use patch::{PATCHES, Patch, SWAP, SwapPatch};
 pub use source::{Release, Source, Unpacked};
 pub use toolchain::Toolchain;

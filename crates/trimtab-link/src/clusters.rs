@@ -16,18 +16,29 @@ impl ClusterList {
     /// Adds a function: all of its names, and the numbers of the blocks that stay in its own
     /// section, the entry's first. All its other blocks go to `.text.split.NAME`.
     pub fn add(&mut self, names: &[&str], hot: &[u32]) {
-        if names.is_empty() || hot.is_empty() {
+        self.add_clusters(names, &[hot]);
+    }
+
+    /// Adds a function whose blocks are to be in several sections: the first cluster, which begins
+    /// with the entry, is the function's own section, the next are `NAME.__part.1` and so on. All
+    /// blocks that are in none go to `.text.split.NAME`. Nothing is added where the first cluster is
+    /// empty; another that is empty is left out.
+    pub fn add_clusters(&mut self, names: &[&str], clusters: &[&[u32]]) {
+        if names.is_empty() || clusters.first().is_none_or(|first| first.is_empty()) {
             return;
         }
         if self.text.is_empty() {
             self.text.push_str("v1\n");
         }
         self.text.push_str("f ");
-        self.text.push_str(&names.join("/"));
-        self.text.push_str("\nc");
-        for id in hot {
-            // Writing to a string does not fail.
-            let _ = write!(self.text, " {id}");
+        // In this version of the format a slash would be part of a name, and the function be unknown.
+        self.text.push_str(&names.join(" "));
+        for cluster in clusters.iter().filter(|cluster| !cluster.is_empty()) {
+            self.text.push_str("\nc");
+            for id in *cluster {
+                // Writing to a string does not fail.
+                let _ = write!(self.text, " {id}");
+            }
         }
         self.text.push('\n');
         self.functions += 1;
@@ -55,7 +66,9 @@ mod tests {
         list.add(&["start", "alias"], &[0, 3, 2]);
         list.add(&[], &[0]);
         list.add(&["other"], &[0]);
-        assert_eq!(list.text(), "v1\nf start/alias\nc 0 3 2\nf other\nc 0\n");
-        assert_eq!(list.functions(), 2);
+        list.add_clusters(&["third"], &[&[0], &[], &[2, 1]]);
+        list.add_clusters(&["none"], &[&[], &[1]]);
+        assert_eq!(list.text(), "v1\nf start alias\nc 0 3 2\nf other\nc 0\nf third\nc 0\nc 2 1\n");
+        assert_eq!(list.functions(), 3);
     }
 }

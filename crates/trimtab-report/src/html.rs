@@ -11,6 +11,7 @@ mod pages;
 mod probe_bench;
 mod provenance;
 mod shown;
+mod swap_run;
 mod swap_sweep;
 mod tables;
 
@@ -19,4 +20,5 @@ pub use fit_kernel::fit_kernel;
 pub use fit_program::fit_program;
 pub use pages::pages;
 pub use probe_bench::probe_bench;
+pub use swap_run::swap_run;
 pub use swap_sweep::swap_sweep;

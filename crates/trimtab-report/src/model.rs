@@ -14,6 +14,7 @@ mod fit_kernel;
 mod fit_program;
 mod pages;
 mod probe_bench;
+mod swap_run;
 mod swap_sweep;
 
 pub use check::{Boundary, CheckCounts, CheckReport, CheckSchema, OrderNames};
@@ -34,6 +35,7 @@ pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText,
 pub use probe_bench::{
     BenchProgram, BenchRewriting, BenchSuite, BenchSummary, BenchTool, ProbeBench, ProbeBenchSchema,
 };
+pub use swap_run::{SwapArtifacts, SwapCode, SwapRun, SwapRunSchema, SwapSelftest, SwapWorkload};
 pub use swap_sweep::{
     Latency, SwapSweep, SwapSweepSchema, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace,
 };

@@ -7,6 +7,7 @@ mod fit_kernel;
 mod fit_program;
 mod pages;
 mod probe_bench;
+mod swap_run;
 mod swap_sweep;
 
 pub use check::check;
@@ -16,6 +17,7 @@ pub use fit_kernel::fit_kernel;
 pub use fit_program::fit_program;
 pub use pages::pages;
 pub use probe_bench::probe_bench;
+pub use swap_run::swap_run;
 pub use swap_sweep::swap_sweep;
 pub(crate) use swap_sweep::threshold as swap_threshold;
 

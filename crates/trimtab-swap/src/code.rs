@@ -154,6 +154,13 @@ impl<'a> Code<'a> {
         &self.references[first..end]
     }
 
+    /// What a block refers to.
+    pub(crate) fn references_in(&self, block: usize) -> &[Reference] {
+        let first = self.references.partition_point(|found| (found.block as usize) < block);
+        let end = self.references.partition_point(|found| (found.block as usize) <= block);
+        &self.references[first..end]
+    }
+
     /// The function that begins at an address.
     pub(crate) fn entry(&self, address: u64) -> Option<FunctionId> {
         let found = self.program.function_at(address)?;

@@ -54,6 +54,16 @@ pub enum SwapError {
         /// What was asked for.
         name: String,
     },
+    /// It is not known of which object a function is.
+    #[error(
+        "it is not known of which object {function} is, and the compiler takes a list for each: \
+         expected a linker's map that names objects; give it with --map, or plan with --granularity \
+         function where the kernel was linked from one vmlinux.o"
+    )]
+    NoObjects {
+        /// The function.
+        function: String,
+    },
     /// A threshold that is none.
     #[error("the threshold {found} is not above 0 and at most 1, such as 0.999 for 99.9 %")]
     Threshold {

@@ -14,31 +14,38 @@
 //! Source of the method: D. Chanet, J. Cabezas, E. Morancho, N. Navarro, K. De Bosschere, "Linux
 //! Kernel Compaction through Cold Code Swapping", Transactions on HiPEAC II.
 
+mod brought;
 pub mod check;
 mod code;
 mod duplication;
 mod error;
 mod heat;
+mod hooks;
 mod links;
+mod lists;
+mod objects;
 mod patched;
 mod plan;
 mod replay;
 mod residence;
 mod roots;
+mod seen;
 mod store;
 #[cfg(test)]
 mod tests;
 mod units;
 
+pub use brought::{Bringing, Brought};
 pub use code::{Block, Code};
 pub use duplication::{Duplication, duplication};
 pub use error::SwapError;
 pub use heat::{Heat, Run, Threshold};
 pub use links::{links, pieces};
+pub use lists::{ObjectList, object_lists};
 pub use patched::{Patched, Sites};
 pub use plan::{Bytes, Plan, PlanSchema, Planned, PlannedUnit, kernels_id};
 pub use replay::Replay;
-pub use residence::{Residence, Why};
+pub use residence::{End, Residence, Why};
 pub use roots::Group;
 pub use store::{Store, page_images};
 pub use units::{Class, Granularity, Part, Unit, Units};

@@ -5,8 +5,9 @@ use crate::SwapError;
 use crate::code::Code;
 use crate::duplication::Duplication;
 use crate::heat::Threshold;
+use crate::lists;
 use crate::patched::Patched;
-use crate::residence::{Residence, Why};
+use crate::residence::{End, Residence, Why};
 use crate::units::{Class, Granularity, Part, Units};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -47,6 +48,9 @@ pub struct Plan {
     pub from: String,
     /// What can patch code and was promised not to be used.
     pub never_patched: Vec<String>,
+    /// Whether the kernel has the handler that loads pages; without one the plan is an estimate.
+    #[serde(default)]
+    pub handler: bool,
     /// Bytes of each class.
     pub code_bytes: Bytes,
     /// Share of all executed instructions that ran in each class.
@@ -59,6 +63,9 @@ pub struct Plan {
     pub unresolved: Vec<String>,
     /// Functions that core code calls and that were not followed, by rule.
     pub ends: Vec<String>,
+    /// Each such call, and why what it calls can be absent.
+    #[serde(default)]
+    pub exclusions: Vec<End>,
     /// Each piece of code.
     pub units: Vec<PlannedUnit>,
 }
@@ -202,11 +209,7 @@ impl Plan {
             let offset = made.places.offsets.get(index).copied().flatten();
             let blocks = match unit.part {
                 Part::Whole => Vec::new(),
-                _ => unit
-                    .ranges
-                    .iter()
-                    .filter_map(|range| code.blocks()[code.block_at(range.start)?].id)
-                    .collect(),
+                _ => lists::numbers(code, unit),
             };
             PlannedUnit {
                 name: unit.name.clone(),
@@ -237,6 +240,7 @@ impl Plan {
             page_size: PAGE_SIZE,
             from: made.from.to_owned(),
             never_patched: made.never.iter().map(|kind| kind.name().to_owned()).collect(),
+            handler: residence.has_handler(),
             code_bytes: Bytes::of(units, made.frames, made.places.pages),
             executed: Shares {
                 core: share(Class::Core),
@@ -246,7 +250,14 @@ impl Plan {
             pages: made.places.pages,
             duplication: made.duplication,
             unresolved: names(residence.unresolved()),
-            ends: names(residence.ends()),
+            ends: {
+                let mut ends: Vec<String> =
+                    residence.ends().iter().map(|end| end.to.clone()).collect();
+                ends.sort_unstable();
+                ends.dedup();
+                ends
+            },
+            exclusions: residence.ends().to_vec(),
             units: planned.collect(),
         })
     }
@@ -329,7 +340,16 @@ fn line(unit: &PlannedUnit) -> Result<String, SwapError> {
     }
     // Of one object, `vmlinux.o`, sections of the same name have become one.
     let file = unit.file.as_deref().filter(|file| plain(file) && !file.ends_with("vmlinux.o"));
-    Ok(format!("{}({})", file.unwrap_or("*"), unit.section))
+    let sections = match (unit.part, unit.section.strip_prefix(".text.")) {
+        // With a list of clusters clang calls a function hot that has one, whatever it was before.
+        (Part::First | Part::Warm, Some(rest)) => {
+            let stem = rest.strip_prefix("unlikely.").unwrap_or(rest);
+            let stem = stem.strip_prefix("hot.").unwrap_or(stem);
+            format!(".text.{stem} .text.hot.{stem}")
+        }
+        _ => unit.section.clone(),
+    };
+    Ok(format!("{}({sections})", file.unwrap_or("*")))
 }
 
 fn why(residence: &Residence, functions: &[trimtab_program::FunctionId]) -> &'static str {

@@ -5,21 +5,27 @@
 //! - Indirect calls are followed conservatively. What a core function takes the address of is core,
 //!   and where it calls through a pointer, so is what the data objects hold that it names, and the
 //!   objects to which those point. What was seen to be called from it in a trace is core, too.
-//! - The search ends at the functions that `roots` lists, for the reasons given there.
+//! - The search ends at the calls that `roots` lists, for the reasons given there, and at all that a
+//!   page fault runs behind the hook.
 //! - Code with a place of its own in the kernel's linker script is core: entry code, code that must
-//!   not be traced, the thunks.
-//! - Blocks that the running kernel may patch are core, unless it is promised that it will not.
+//!   not be traced, the thunks. What it calls is not, unless something else leads to it.
+//! - Blocks that the running kernel may patch are core, unless it is promised that it will not, or the
+//!   kernel's handler keeps what is patched in swapped code.
 
 use crate::SwapError;
 use crate::code::{Code, Reference};
 use crate::heat::Run;
+use crate::hooks;
+use crate::objects::Objects;
 use crate::patched::{Patched, Sites};
-use crate::roots::{self, FAULT_HANDLER, Group, ROOTS};
-use rustc_hash::FxHashSet;
+use crate::roots::{self, BEHIND, FAULT_HANDLER, FAULT_HOOK, Group, NMI_HOOK, POINTERS, POKE_HOOK};
+use crate::seen::{is_thunk, seen};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use trimtab_link::kernel;
 use trimtab_program::references::Target;
-use trimtab_program::{FunctionId, Program, Range};
+use trimtab_program::{Fragments, FunctionId, Origin};
 
 /// Why a function is core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,28 +46,40 @@ pub enum Why {
     Patched(Patched),
 }
 
+/// A call of core code that was not followed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct End {
+    /// The function that calls.
+    pub from: String,
+    /// What it calls, or `through pointers`.
+    pub to: String,
+    /// Why that can be absent.
+    pub reason: String,
+}
+
 /// Which functions are core and why.
 #[derive(Debug, Clone)]
 pub struct Residence {
     why: Vec<Option<Why>>,
+    pinned: Vec<bool>,
     patched: Vec<Option<Patched>>,
     unresolved: Vec<FunctionId>,
-    ends: Vec<FunctionId>,
+    ends: Vec<End>,
+    /// What led from function to function, ascending.
+    edges: Vec<(FunctionId, FunctionId)>,
+    handler: bool,
 }
 
-/// How far from an address the data object is taken to reach where no symbol ends it, in bytes.
-const LONGEST_OBJECT: u64 = 512;
-/// How many objects are followed from object to object.
-const HOPS: usize = 2;
-
 impl Residence {
-    /// Computes the closure. `never` names what patches code and is promised not to be used. Takes
-    /// time in proportion to the code, the data that core code names, and the streams.
+    /// Computes the closure. `fragments` are the input sections of the kernel's text; `never` names
+    /// what patches code and is promised not to be used. Takes time in proportion to the code, the
+    /// data that core code names, and the streams.
     ///
     /// # Errors
     /// [`SwapError::NoFaultPath`] where the kernel has no page fault handler.
     pub fn of(
         code: &Code<'_>,
+        fragments: &Fragments<'_>,
         sites: &Sites,
         never: &[Patched],
         runs: &[Run<'_>],
@@ -70,51 +88,65 @@ impl Residence {
         if program.lookup(FAULT_HANDLER).is_empty() {
             return Err(SwapError::NoFaultPath { wanted: FAULT_HANDLER });
         }
+        let hook = program.lookup(FAULT_HOOK).first().copied();
         let mut search = Search {
             code,
             objects: Objects::of(program),
             seen: seen(code, runs),
+            fault_hook: hook,
+            // A kernel that has no handler yet will get trimtab's.
+            nmi_hook: hook.is_none() || !program.lookup(NMI_HOOK).is_empty(),
             why: vec![None; program.functions().len()],
             open: VecDeque::new(),
             unresolved: Vec::new(),
-            ends: FxHashSet::default(),
+            ends: FxHashMap::default(),
+            edges: Vec::new(),
         };
-        let bounded = kernel::bounded_ranges(program);
-        for id in program.function_ids() {
-            let function = program.function(id);
-            if let Some(group) = roots::root(function.name) {
-                search.add(id, Why::Root(group));
-            }
-            let pinned = bounded.iter().any(|range| range.contains(function.range.start));
+        let pinned = pinned(code, fragments);
+        for id in program.function_ids().filter(|id| pinned[id.index()]) {
             // They are in memory all the same, and what they call need not be.
-            if (pinned || function.name.starts_with("__x86_")) && search.why[id.index()].is_none() {
-                search.why[id.index()] = Some(Why::Pinned);
-            }
+            search.why[id.index()] = Some(Why::Pinned);
         }
-        // Further names of functions.
-        for (pattern, group) in ROOTS.iter().filter(|(pattern, _)| !pattern.ends_with('*')) {
-            for id in program.lookup(pattern) {
-                search.add(id, Why::Root(*group));
-            }
+        for (id, group) in all_roots(code, fragments) {
+            search.add(id, Why::Root(group));
         }
         search.run();
-        let patched = sites.blocks(code, never);
+        let kept = if program.lookup(POKE_HOOK).is_empty() { never } else { &Patched::ALL };
+        let patched = sites.blocks(code, kept);
         for (block, kind) in code.blocks().iter().zip(&patched) {
             if let Some(kind) = kind {
                 search.why[block.function.index()].get_or_insert(Why::Patched(*kind));
             }
         }
-        let Search { why, mut unresolved, ends, .. } = search;
+        let Search { why, mut unresolved, ends, mut edges, .. } = search;
         unresolved.sort_unstable();
-        let mut ends: Vec<FunctionId> = ends.into_iter().collect();
+        let end = |((from, to), reason): ((FunctionId, Option<FunctionId>), &str)| End {
+            from: code.name(from).to_owned(),
+            to: to.map_or(POINTERS, |to| code.name(to)).to_owned(),
+            reason: reason.to_owned(),
+        };
+        let mut ends: Vec<End> = ends.into_iter().map(end).collect();
         ends.sort_unstable();
-        Ok(Residence { why, patched, unresolved, ends })
+        edges.sort_unstable();
+        edges.dedup();
+        Ok(Residence { why, pinned, patched, unresolved, ends, edges, handler: hook.is_some() })
+    }
+
+    /// Whether the kernel has a handler that loads pages. One that has none yet is taken to get
+    /// trimtab's, and what that calls is not known.
+    pub fn has_handler(&self) -> bool {
+        self.handler
     }
 
     /// Why a function is core; `None` where it is not. A function with [`Why::Patched`] is so only in
     /// the blocks that are patched, where blocks can be told apart.
     pub fn why(&self, function: FunctionId) -> Option<Why> {
         self.why.get(function.index()).copied().flatten()
+    }
+
+    /// Whether the kernel's linker script gives a function a place of its own.
+    pub fn is_pinned(&self, function: FunctionId) -> bool {
+        self.pinned.get(function.index()).copied().unwrap_or(false)
     }
 
     /// What may patch a block.
@@ -127,9 +159,14 @@ impl Residence {
         &self.unresolved
     }
 
-    /// Functions that core code calls and at which the search ended.
-    pub fn ends(&self) -> &[FunctionId] {
+    /// Calls of core code that were not followed, ascending.
+    pub fn ends(&self) -> &[End] {
         &self.ends
+    }
+
+    /// What the search found led from one core function to another, ascending.
+    pub(crate) fn edges(&self) -> &[(FunctionId, FunctionId)] {
+        &self.edges
     }
 
     /// How a function comes to be core: itself, what called it, and so on up to a root.
@@ -150,15 +187,60 @@ impl Residence {
     }
 }
 
+/// Of each function whether it has a place of its own.
+fn pinned(code: &Code<'_>, fragments: &Fragments<'_>) -> Vec<bool> {
+    let program = code.program();
+    let bounded = kernel::bounded_ranges(program);
+    let mut pinned: Vec<bool> = program
+        .function_ids()
+        .map(|id| {
+            let function = program.function(id);
+            let inside = bounded.iter().any(|range| range.contains(function.range.start));
+            inside || function.name.starts_with("__x86_")
+        })
+        .collect();
+    for fragment in fragments.as_slice() {
+        if kernel::pinned(fragment, &bounded).is_some() {
+            fragment.functions().for_each(|id| pinned[id.index()] = true);
+        }
+    }
+    pinned
+}
+
+/// Where the search begins.
+fn all_roots(code: &Code<'_>, fragments: &Fragments<'_>) -> Vec<(FunctionId, Group)> {
+    let program = code.program();
+    let mut found = Vec::new();
+    for id in program.function_ids() {
+        found.extend(roots::root(program.function(id).name).map(|group| (id, group)));
+    }
+    // Further names of functions.
+    for (pattern, group) in roots::ROOTS.iter().filter(|(pattern, _)| !pattern.ends_with('*')) {
+        found.extend(program.lookup(pattern).into_iter().map(|id| (id, *group)));
+    }
+    for fragment in fragments.as_slice() {
+        if let Origin::InputSection { section, .. } = &fragment.origin
+            && *section == roots::HANDLER_SECTION
+        {
+            found.extend(fragment.functions().map(|id| (id, Group::Handler)));
+        }
+    }
+    found
+}
+
 struct Search<'a> {
     code: &'a Code<'a>,
     objects: Objects<'a>,
     /// Calls through pointers that were seen: caller, callee.
     seen: Vec<(FunctionId, FunctionId)>,
+    fault_hook: Option<FunctionId>,
+    nmi_hook: bool,
     why: Vec<Option<Why>>,
     open: VecDeque<FunctionId>,
     unresolved: Vec<FunctionId>,
-    ends: FxHashSet<FunctionId>,
+    /// Caller and callee, none for calls through pointers.
+    ends: FxHashMap<(FunctionId, Option<FunctionId>), &'static str>,
+    edges: Vec<(FunctionId, FunctionId)>,
 }
 
 impl Search<'_> {
@@ -170,20 +252,31 @@ impl Search<'_> {
         }
     }
 
-    fn reach(&mut self, id: FunctionId, why: Why) {
-        if roots::end(self.code.name(id)).is_some() && roots::root(self.code.name(id)).is_none() {
-            self.ends.insert(id);
-            return;
+    /// Follows a call, unless the search ends there.
+    fn reach(&mut self, from: FunctionId, to: FunctionId, why: Why) {
+        match roots::end(self.code.name(from), self.code.name(to), self.nmi_hook) {
+            Some(reason) => {
+                self.ends.insert((from, Some(to)), reason);
+            }
+            None => {
+                self.edges.push((from, to));
+                self.add(to, why);
+            }
         }
-        self.add(id, why);
     }
 
     fn run(&mut self) {
         while let Some(id) = self.open.pop_front() {
+            let before = self.fault_hook.and_then(|hook| hooks::before(self.code, id, hook));
+            let first = self.code.blocks_of(id).start;
             let (mut through_pointer, mut jumps) = (false, false);
             let mut known = false;
             let mut addresses = Vec::new();
-            for Reference { target, .. } in self.code.references_of(id).iter().copied() {
+            for Reference { block, target } in self.code.references_of(id).iter().copied() {
+                if before.as_ref().is_some_and(|before| !before[block as usize - first]) {
+                    self.pass_over(id, target);
+                    continue;
+                }
                 match target {
                     Target::Call(to) | Target::Jump(to) => {
                         let Some(callee) = self.code.program().function_at(to) else { continue };
@@ -191,7 +284,7 @@ impl Search<'_> {
                             continue;
                         }
                         through_pointer |= is_thunk(self.code.name(callee));
-                        self.reach(callee, Why::CalledBy(id));
+                        self.reach(id, callee, Why::CalledBy(id));
                     }
                     Target::IndirectCall => through_pointer = true,
                     Target::IndirectJump => jumps = !is_thunk(self.code.name(id)),
@@ -209,23 +302,27 @@ impl Search<'_> {
             for &at in &addresses {
                 if let Some(taken) = self.code.entry(at).filter(|taken| *taken != id) {
                     known = true;
-                    self.reach(taken, Why::TakenBy(id));
+                    self.reach(id, taken, Why::TakenBy(id));
                 }
             }
             if !through_pointer {
                 continue;
             }
+            if let Some(reason) = roots::end(self.code.name(id), POINTERS, self.nmi_hook) {
+                self.ends.insert((id, None), reason);
+                continue;
+            }
             let held = self.objects.functions(self.code, &addresses);
             known |= !held.is_empty();
             for function in held {
-                self.reach(function, Why::HeldFor(id));
+                self.reach(id, function, Why::HeldFor(id));
             }
             let first = self.seen.partition_point(|(from, _)| *from < id);
             let end = self.seen.partition_point(|(from, _)| *from <= id);
             known |= end > first;
             for place in first..end {
                 let (_, callee) = self.seen[place];
-                self.reach(callee, Why::SeenFrom(id));
+                self.reach(id, callee, Why::SeenFrom(id));
             }
             if !known {
                 self.unresolved.push(id);
@@ -233,8 +330,24 @@ impl Search<'_> {
         }
     }
 
+    /// A call behind the hook of a page fault.
+    fn pass_over(&mut self, id: FunctionId, target: Target) {
+        let callee = match target {
+            Target::Call(to) | Target::Jump(to) => self.code.program().function_at(to),
+            Target::IndirectCall => None,
+            Target::IndirectJump | Target::Address(_) => return,
+        };
+        if callee != Some(id) {
+            self.ends.insert((id, callee), BEHIND);
+        }
+    }
+
     /// A function whose last block falls through runs into the next one: hand-written code does.
     fn run_into_next(&mut self, id: FunctionId) {
+        // A trampoline ends with a jump; behind it are bytes that only mark it.
+        if is_thunk(self.code.name(id)) {
+            return;
+        }
         let blocks = self.code.blocks_of(id);
         let Some(last) = blocks.clone().next_back().map(|last| self.code.blocks()[last]) else {
             return;
@@ -249,117 +362,7 @@ impl Search<'_> {
             && last.id.is_none()
             && let Some(next) = self.code.entry(last.range.end)
         {
-            self.reach(next, Why::CalledBy(id));
+            self.reach(id, next, Why::CalledBy(id));
         }
-    }
-}
-
-fn is_thunk(name: &str) -> bool {
-    name.starts_with("__x86_indirect_")
-}
-
-/// Data objects by address: what lies between two symbols.
-struct Objects<'a> {
-    program: &'a Program<'a>,
-    starts: Vec<u64>,
-}
-
-impl<'a> Objects<'a> {
-    fn of(program: &'a Program<'a>) -> Self {
-        let mut starts: Vec<u64> = program.markers().iter().map(|marker| marker.address).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        Objects { program, starts }
-    }
-
-    /// The functions whose addresses lie in the objects at `addresses`, or in those to which these
-    /// point.
-    fn functions(&self, code: &Code<'_>, addresses: &[u64]) -> Vec<FunctionId> {
-        let mut found = Vec::new();
-        let mut seen: FxHashSet<u64> = FxHashSet::default();
-        let mut here: Vec<u64> = addresses.to_vec();
-        for _ in 0..HOPS {
-            let mut next = Vec::new();
-            for address in here {
-                // Code is no data.
-                if self.program.function_at(address).is_some() || !seen.insert(address) {
-                    continue;
-                }
-                for word in self.words(address) {
-                    match code.entry(word) {
-                        Some(function) => found.push(function),
-                        None => next.push(word),
-                    }
-                }
-            }
-            here = next;
-        }
-        found.sort_unstable();
-        found.dedup();
-        found
-    }
-
-    /// The words of the object at an address.
-    fn words(&self, address: u64) -> impl Iterator<Item = u64> + use<'a> {
-        let place = self.starts.partition_point(|start| *start <= address);
-        let limit = address.saturating_add(LONGEST_OBJECT);
-        let end = self.starts.get(place).map_or(limit, |next| limit.min(*next));
-        let start = address & !7;
-        let range = Range { start, end: end.max(start) & !7 };
-        let bytes = self.program.bytes(range).unwrap_or_default();
-        let word = |bytes: &[u8]| bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
-        bytes.chunks_exact(8).filter_map(word).filter(|word| *word != 0)
-    }
-}
-
-/// Calls through pointers that the runs made, ascending, each once: from which function to which.
-fn seen(code: &Code<'_>, runs: &[Run<'_>]) -> Vec<(FunctionId, FunctionId)> {
-    let program = code.program();
-    let mut found: FxHashSet<(FunctionId, FunctionId)> = FxHashSet::default();
-    for run in runs {
-        // Of each block of the stream: the function at its end if that calls through a pointer, and
-        // the function that its start is the entry of.
-        let blocks: Vec<(Option<FunctionId>, bool, Option<FunctionId>)> = run
-            .stream()
-            .blocks()
-            .iter()
-            .map(|block| {
-                let last = block.start.saturating_add(block.length.saturating_sub(1).into());
-                let range = Range::with_length(block.start, block.length.into());
-                let caller = program.function_at(last);
-                let pointer = calls_through_pointer(code, range);
-                (caller.filter(|_| pointer), is_in_thunk(code, caller), code.entry(block.start))
-            })
-            .collect();
-        let mut caller = None;
-        for block in run.executions() {
-            let (pointer, thunk, entry) = blocks[block as usize];
-            if let (Some(from), Some(to)) = (caller, entry.filter(|_| !thunk)) {
-                found.insert((from, to));
-            }
-            // A thunk goes where its caller wants.
-            if !thunk {
-                caller = pointer;
-            }
-        }
-    }
-    let mut found: Vec<_> = found.into_iter().filter(|(from, to)| from != to).collect();
-    found.sort_unstable();
-    found
-}
-
-fn is_in_thunk(code: &Code<'_>, function: Option<FunctionId>) -> bool {
-    function.is_some_and(|function| is_thunk(code.name(function)))
-}
-
-/// Whether the last instruction of these bytes calls through a pointer.
-fn calls_through_pointer(code: &Code<'_>, range: Range) -> bool {
-    let last = trimtab_program::references::instructions(code.program(), range).last();
-    match last.and_then(|last| last.transfer) {
-        Some(Target::IndirectCall | Target::IndirectJump) => true,
-        Some(Target::Call(to) | Target::Jump(to)) => {
-            is_in_thunk(code, code.program().function_at(to))
-        }
-        _ => false,
     }
 }

@@ -14,45 +14,59 @@ pub enum Group {
     Handler,
     /// It runs where a page fault cannot be served: in exceptions that interrupt the handler.
     NoFault,
-    /// A processor runs it before it can take exceptions.
-    BringUp,
-    /// It runs when the other processors were stopped, one of them perhaps in the handler.
-    Panic,
-    /// It makes other processors forget an address, for which the handler may be waiting.
-    TlbFlush,
+    /// A processor runs it that takes no part in shootdowns any more.
+    Stopped,
 }
 
 impl Group {
+    /// All of them.
+    pub const ALL: [Group; 4] = [Group::FaultPath, Group::Handler, Group::NoFault, Group::Stopped];
+
     /// What it is, for people.
     pub fn name(self) -> &'static str {
         match self {
             Group::FaultPath => "the path of a page fault",
             Group::Handler => "the handler that loads pages",
             Group::NoFault => "exceptions in which no fault can be served",
-            Group::BringUp => "the start of a processor",
-            Group::Panic => "a panic with the other processors stopped",
-            Group::TlbFlush => "flushing of address translations",
+            Group::Stopped => "processors that were stopped",
         }
     }
 }
 
 /// Functions from which all that they call is core. A `*` at the end stands for any ending.
+///
+/// What needs not to be here, though it looks like it:
+/// - Code that runs with interrupts off, or under any lock but the handler's: the handler sleeps for
+///   nothing and waits for no interrupt, see `linux/coldswap/coldswap.c`.
+/// - The start of a processor: all have started when swapping begins, and from then on the handler
+///   forbids to start another (`cpu_hotplug_disable`).
+/// - What flushes address translations for others: the handler asks for that by NMI, and by nothing
+///   else.
+/// - A panic: it can fault, up to its end. A processor that it stops holds the handler's lock never:
+///   the handler runs with interrupts off, and an NMI that interrupts it does nothing but flush.
 pub(crate) const ROOTS: &[(&str, Group)] = &[
     ("asm_exc_page_fault", Group::FaultPath),
     ("error_entry", Group::FaultPath),
     ("error_return", Group::FaultPath),
-    ("paranoid_entry", Group::FaultPath),
-    ("paranoid_exit", Group::FaultPath),
     ("exc_page_fault", Group::FaultPath),
     ("handle_page_fault", Group::FaultPath),
+    ("irqentry_enter", Group::FaultPath),
+    ("irqentry_exit", Group::FaultPath),
+    // What runs under the handler's lock; the rest of the driver is ordinary code. With a linker's
+    // map these are all functions of its section.
     ("coldswap_fault", Group::Handler),
-    ("coldswap_poke", Group::Handler),
-    ("coldswap_released", Group::Handler),
-    ("cold_*", Group::Handler),
+    ("coldswap_nmi", Group::Handler),
+    ("cold_patch_page", Group::Handler),
+    ("cold_evict_all", Group::Handler),
+    ("cold_audit", Group::Handler),
+    ("cold_unmap_all", Group::Handler),
+    // What it calls, for a kernel that has none yet.
     ("memcpy", Group::Handler),
     ("__memcpy", Group::Handler),
     ("memcpy_orig", Group::Handler),
     ("memset", Group::Handler),
+    ("__memset", Group::Handler),
+    ("memset_orig", Group::Handler),
     ("LZ4_decompress_safe", Group::Handler),
     ("xxh64", Group::Handler),
     ("asm_exc_nmi", Group::NoFault),
@@ -62,119 +76,116 @@ pub(crate) const ROOTS: &[(&str, Group)] = &[
     ("asm_exc_double_fault", Group::NoFault),
     ("exc_double_fault", Group::NoFault),
     ("asm_exc_debug", Group::NoFault),
-    ("exc_debug*", Group::NoFault),
+    ("exc_debug", Group::NoFault),
+    ("exc_debug_kernel", Group::NoFault),
     ("asm_exc_int3", Group::NoFault),
     ("exc_int3", Group::NoFault),
-    ("startup_64", Group::BringUp),
-    ("secondary_startup_64*", Group::BringUp),
-    ("cr4_init", Group::BringUp),
-    ("cpu_init_exception_handling", Group::BringUp),
-    ("load_direct_gdt", Group::BringUp),
-    ("panic", Group::Panic),
-    ("nmi_panic", Group::Panic),
-    ("panic_smp_self_stop", Group::Panic),
-    ("stop_this_cpu", Group::Panic),
-    ("asm_sysvec_call_function*", Group::TlbFlush),
-    ("sysvec_call_function*", Group::TlbFlush),
-    ("__sysvec_call_function*", Group::TlbFlush),
-    ("generic_smp_call_function_single_interrupt", Group::TlbFlush),
-    ("flush_tlb_func", Group::TlbFlush),
-    ("do_flush_tlb_all", Group::TlbFlush),
-    ("do_kernel_range_flush", Group::TlbFlush),
-    ("flush_tlb_kernel_range", Group::TlbFlush),
-    ("flush_tlb_one_kernel", Group::TlbFlush),
+    // It first leaves the online processors, for which a shootdown waits. A page that it runs in
+    // could then be taken from under it. Of the APIC's driver it calls through pointers.
+    ("stop_this_cpu", Group::Stopped),
+    ("native_apic_mem_*", Group::Stopped),
+    ("native_apic_msr_*", Group::Stopped),
+    ("acpi_mp_stop_this_cpu", Group::Stopped),
 ];
 
 /// Where one of them must be: without it the program is not understood.
 pub(crate) const FAULT_HANDLER: &str = "exc_page_fault";
 
-/// Functions that core code calls and that need not be core, with the reason. The search does not go
-/// on in them.
-pub(crate) const ENDS: &[(&str, &str)] = &[
-    // Behind the hook: the fault is not one of ours, so that another can be served.
-    ("do_user_addr_fault", PAST),
-    ("do_kern_addr_fault", PAST),
-    ("bad_area*", PAST),
-    ("__bad_area*", PAST),
-    ("kernelmode_fixup_or_oops*", PAST),
-    ("page_fault_oops", PAST),
-    ("pgtable_bad", PAST),
-    ("is_prefetch*", PAST),
-    ("spurious_kernel_fault*", PAST),
-    ("kvm_handle_async_pf", PAST),
-    ("__kvm_handle_async_pf", PAST),
-    ("fixup_exception", PAST),
-    ("kmmio_handler", PAST),
-    ("irqentry_enter_from_user_mode", PAST),
-    ("emulate_vsyscall*", PAST),
-    ("local_touch_nmi", PAST),
-    // Leaving an exception: what interrupted it is done.
-    ("irqentry_exit_to_user_mode", LEAVING),
-    ("exit_to_user_mode_*", LEAVING),
-    ("syscall_exit_*", LEAVING),
-    ("irq_exit*", LEAVING),
-    ("__irq_exit*", LEAVING),
-    ("irq_enter_rcu", LEAVING),
-    ("do_softirq*", LEAVING),
-    ("__do_softirq", LEAVING),
-    ("handle_softirqs", LEAVING),
-    ("invoke_softirq", LEAVING),
-    ("raise_softirq*", LEAVING),
-    ("schedule*", LEAVING),
-    ("__schedule*", LEAVING),
-    ("preempt_schedule*", LEAVING),
-    ("raw_irqentry_exit_cond_resched", LEAVING),
-    ("__SCT__irqentry_exit_cond_resched", LEAVING),
-    ("try_to_wake_up", LEAVING),
-    ("ttwu_*", LEAVING),
-    ("sched_ttwu_pending", LEAVING),
-    ("wake_up_*", LEAVING),
-    ("__wake_up*", LEAVING),
-    ("complete*", LEAVING),
-    ("swake_up*", LEAVING),
-    ("irq_work_*", LEAVING),
-    ("rcu_core*", LEAVING),
-    ("rcu_nmi_*", LEAVING),
-    ("force_sig*", LEAVING),
-    ("send_sig*", LEAVING),
-    ("do_trap*", LEAVING),
-    ("do_error_trap", LEAVING),
-    // Messages: they are written when something is wrong already, and by code that holds no lock of
-    // the handler.
-    ("_printk*", MESSAGE),
-    ("printk*", MESSAGE),
-    ("vprintk*", MESSAGE),
-    ("__warn*", MESSAGE),
-    ("warn_slowpath*", MESSAGE),
-    ("dump_stack*", MESSAGE),
-    ("show_regs*", MESSAGE),
-    ("__show_regs", MESSAGE),
-    ("show_stack*", MESSAGE),
-    ("die*", MESSAGE),
-    ("__die*", MESSAGE),
-    ("oops_*", MESSAGE),
-    ("report_bug", MESSAGE),
-    ("handle_stack_overflow", MESSAGE),
-    ("add_taint", MESSAGE),
-    ("debug_show_all_locks", MESSAGE),
-    ("trigger_*cpu_backtrace", MESSAGE),
-    ("__ftrace_*", MESSAGE),
-    ("ftrace_dump*", MESSAGE),
-    ("trace_*", MESSAGE),
-    ("__trace_*", MESSAGE),
-    ("__traceiter_*", MESSAGE),
-    ("perf_*", MESSAGE),
-    ("__perf_*", MESSAGE),
-    ("bust_spinlocks", MESSAGE),
-    ("console_*", MESSAGE),
-    ("kmsg_dump*", MESSAGE),
-    ("__kstrtab*", MESSAGE),
-    ("__stack_chk_fail", MESSAGE),
+/// The section of the handler, all of which is a root.
+pub(crate) const HANDLER_SECTION: &str = ".coldswap.text";
+
+/// Functions that find out whether a page fault is one of cold code, and serve it if it is: of what
+/// calls them, code from which no way leads to that call can be absent.
+pub(crate) const FAULT_HOOK: &str = "coldswap_fault";
+
+/// What an NMI calls before all else that can be absent. It ends an NMI that interrupted the handler.
+pub(crate) const NMI_HOOK: &str = "coldswap_nmi";
+
+/// Keeps what patches swapped code, for all that patches code by `text_poke`.
+pub(crate) const POKE_HOOK: &str = "coldswap_poke";
+
+/// A call at which the search for core code ends.
+pub(crate) struct Cut {
+    /// Functions that call.
+    pub from: &'static [&'static str],
+    /// What they call; `POINTERS` for calls through pointers.
+    pub to: &'static str,
+    /// Why that can be absent.
+    pub reason: &'static str,
+    /// Whether that is so only where an NMI calls [`NMI_HOOK`] first.
+    pub by_nmi_hook: bool,
+}
+
+/// Stands for all calls through pointers.
+pub(crate) const POINTERS: &str = "through pointers";
+
+const fn cut(from: &'static [&'static str], to: &'static str, reason: &'static str) -> Cut {
+    Cut { from, to, reason, by_nmi_hook: false }
+}
+
+const fn nmi(to: &'static str) -> Cut {
+    let from = &["default_do_nmi", "exc_nmi"];
+    Cut { from, to, reason: BEHIND_NMI, by_nmi_hook: true }
+}
+
+/// The calls. `*` in `from` and `to` stands for anything, once in each.
+pub(crate) const CUTS: &[Cut] = &[
+    // Behind the hook of a page fault: it is not one of cold code, and while it is dealt with another
+    // can be served. Where the hook is linked this is computed as well.
+    cut(&["exc_page_fault", "handle_page_fault"], "do_kern_addr_fault", BEHIND),
+    cut(&["exc_page_fault", "handle_page_fault"], "do_user_addr_fault", BEHIND),
+    cut(&["exc_page_fault", "handle_page_fault"], "kmmio_*", BEHIND),
+    cut(&["exc_page_fault", "handle_page_fault"], "trace_page_fault_*", BEHIND),
+    cut(&["exc_page_fault", "handle_page_fault"], "*kvm_handle_async_pf", GUEST),
+    // Of a fault in user space: the hook serves none, and what serves it can fault itself.
+    cut(&["*"], "irqentry_enter_from_user_mode", USER),
+    cut(&["*"], "irqentry_exit_to_user_mode*", USER),
+    cut(&["exc_int3"], "do_int3_user*", USER),
+    cut(&["asm_exc_debug"], "*exc_debug_user", USER),
+    cut(&["asm_exc_debug"], "noist_exc_debug", USER),
+    cut(&["asm_exc_nmi"], "swapgs_restore_regs_and_return_to_usermode", USER),
+    // The way back from a fault that was served.
+    cut(&["irqentry_exit"], "*irqentry_exit_cond_resched", SERVED),
+    cut(&["irqentry_exit"], "preempt_schedule_irq", SERVED),
+    cut(&["error_return"], "swapgs_restore_regs_and_return_to_usermode", USER),
+    // Behind the hook of an NMI.
+    nmi("nmi_handle*"),
+    nmi("io_check_error*"),
+    nmi("pci_serr_error*"),
+    nmi("unknown_nmi_error*"),
+    nmi("run_crash_ipi_callback"),
+    nmi("microcode_nmi_handler"),
+    nmi("_raw_spin_*"),
+    nmi("__raw_spin_*"),
+    nmi(POINTERS),
+    cut(&["exc_int3"], "do_int3*", STRAY),
+    cut(&["exc_debug", "exc_debug_kernel"], "notify_debug*", WATCHED),
+    cut(&["stop_this_cpu"], POINTERS, MAILBOX),
+    cut(&["disable_local_APIC", "clear_local_APIC"], POINTERS, APIC),
+    // Messages.
+    cut(&["*"], "panic", MESSAGE),
+    cut(&["*"], "nmi_panic", MESSAGE),
+    cut(&["*"], "_printk*", MESSAGE),
+    cut(&["*"], "__warn*", MESSAGE),
+    cut(&["*"], "die", MESSAGE),
+    cut(&["exc_double_fault"], "notify_die", MESSAGE),
+    cut(&["exc_double_fault"], "handle_stack_overflow*", MESSAGE),
+    cut(&["*"], "__stack_chk_fail", MESSAGE),
 ];
 
-const PAST: &str = "it runs only once the hook has found that the fault is not one of cold code";
-const LEAVING: &str = "it runs when the exception has been served";
-const MESSAGE: &str = "it reports what is wrong already, and a fault in it can be served";
+pub(crate) const BEHIND: &str =
+    "it runs only once the hook has found that the fault is not one of cold code";
+const BEHIND_NMI: &str = "it runs only once the hook has found that the NMI interrupted no handler, and saves CR2 before";
+const GUEST: &str = "it does something in guests of KVM only, in which no kernel can swap";
+const USER: &str = "it runs where user space was interrupted, and nothing of the kernel";
+const SERVED: &str = "it runs when the fault has been served";
+const STRAY: &str = "it handles breakpoints that no patch of code made, and kprobes and kgdb cannot be \
+                     built into a kernel that swaps: what remains is a report";
+const WATCHED: &str = "it handles hardware breakpoints, of which none may be set on what the handler \
+                       runs and touches";
+const MAILBOX: &str = "it can call acpi_mp_stop_this_cpu only, which is core where there is one";
+const APIC: &str = "it calls what reads and writes registers of the APIC, all of which is core";
+const MESSAGE: &str = "it reports what is wrong already; the handler gives up its lock before";
 
 /// Whether a function's name is one that a pattern means. The parts that clang and GCC split off,
 /// behind a dot, go with the function.
@@ -190,9 +201,15 @@ pub(crate) fn means(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Why the search for core code ends at a function, if it does.
-pub(crate) fn end(name: &str) -> Option<&'static str> {
-    ENDS.iter().find(|(pattern, _)| means(pattern, name)).map(|(_, reason)| *reason)
+/// Why the search for core code ends at a call, if it does. `hook` says whether an NMI calls
+/// [`NMI_HOOK`] first.
+pub(crate) fn end(from: &str, to: &str, hook: bool) -> Option<&'static str> {
+    let found = CUTS.iter().find(|cut| {
+        (hook || !cut.by_nmi_hook)
+            && means(cut.to, to)
+            && cut.from.iter().any(|pattern| means(pattern, from))
+    });
+    found.map(|cut| cut.reason)
 }
 
 /// The group of which a function is a root, if it is one.
@@ -209,17 +226,31 @@ mod tests {
         assert_eq!(root("exc_page_fault"), Some(Group::FaultPath));
         assert_eq!(root("exc_page_fault.cold"), Some(Group::FaultPath));
         assert_eq!(root("exc_page_fault_other"), None);
-        assert_eq!(root("cold_evict"), Some(Group::Handler));
-        assert!(end("bad_area_nosemaphore").is_some());
-        assert!(end("trigger_all_cpu_backtrace").is_some());
-        assert!(end("memcpy").is_none());
+        assert_eq!(root("cold_audit"), Some(Group::Handler));
+        assert!(end("exc_page_fault", "do_user_addr_fault", false).is_some());
+        assert!(end("cold_evict", "do_user_addr_fault", true).is_none());
+        assert!(end("default_do_nmi", "nmi_handle", true).is_some());
+        assert!(end("default_do_nmi", "nmi_handle", false).is_none());
+        assert!(end("default_do_nmi", POINTERS, true).is_some());
         assert!(!means("ab*ba", "aba"));
+    }
+
+    #[test]
+    fn no_pattern_has_more_than_one_star() {
+        let ends = CUTS.iter().flat_map(|cut| cut.from.iter().chain([&cut.to]));
+        for pattern in ROOTS.iter().map(|(pattern, _)| pattern).chain(ends) {
+            assert!(pattern.matches('*').count() < 2, "{pattern}");
+        }
     }
 
     #[test]
     fn no_root_is_an_end() {
         for (pattern, _) in ROOTS {
-            assert_eq!(end(pattern.trim_end_matches('*')), None, "{pattern}");
+            assert_eq!(
+                end("exc_page_fault", pattern.trim_end_matches('*'), true),
+                None,
+                "{pattern}"
+            );
         }
     }
 }

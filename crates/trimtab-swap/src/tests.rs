@@ -2,8 +2,8 @@
 
 use crate::check::{Refusal, check};
 use crate::{
-    Bytes, Class, Code, Granularity, Heat, Patched, Plan, Planned, Replay, Residence, Run, Sites,
-    SwapError, Threshold, Units, Why, duplication, links, pieces,
+    Bytes, Class, Code, Granularity, Group, Heat, Patched, Plan, Planned, Replay, Residence, Run,
+    Sites, SwapError, Threshold, Units, Why, duplication, links, pieces,
 };
 use trimtab_fixture::Elf;
 use trimtab_fixture::kernel::{self, NAMES, STEP, at, kernel};
@@ -32,10 +32,11 @@ fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
     let (run, from) = Run::after(stream, &code, Some("begin_swapping")).unwrap();
     let runs = [run];
     let heat = Heat::of(&code, &runs);
-    let residence = Residence::of(&code, &Sites::of(&program).unwrap(), never, &runs).unwrap();
-    let threshold = heat.threshold(&code, share).unwrap();
     let (section, _) = program.section_named(".text").unwrap();
     let fragments = Fragments::from_symbols(&program, section);
+    let sites = Sites::of(&program).unwrap();
+    let residence = Residence::of(&code, &fragments, &sites, never, &runs).unwrap();
+    let threshold = heat.threshold(&code, share).unwrap();
     let units = Units::of(&code, &fragments, &heat, threshold, &residence, Granularity::Function);
     let pieces = pieces(&code, &units);
     let edges = links(&code, &units, &heat);
@@ -93,8 +94,126 @@ fn core_is_the_closure_of_the_fault_path() {
     assert_eq!(path[0], (id("in_ops"), Why::HeldFor(id("coldswap_fault"))));
     assert!(matches!(path.last(), Some((_, Why::Root(_)))));
     assert_eq!(made.residence.why(id("never")), Some(Why::Patched(Patched::JumpLabels)));
-    assert_eq!(made.residence.ends(), [id("do_user_addr_fault")]);
+    let ends: Vec<(&str, &str)> =
+        made.residence.ends().iter().map(|end| (&*end.from, &*end.to)).collect();
+    assert_eq!(ends, [("exc_page_fault", "do_user_addr_fault")]);
     assert!(made.residence.unresolved().is_empty());
+}
+
+#[test]
+fn what_brings_code_into_the_core_adds_up() {
+    let bytes = kernel();
+    let made = made(&bytes, 0.5, &[]);
+    let program = Program::parse(&bytes).unwrap();
+    let brought = made.residence.brought(&program);
+    let length = STEP - 0x10;
+    let of = |group| brought.groups.iter().find(|found| found.0 == group).unwrap();
+    // The path of a fault leads to the handler, too.
+    assert_eq!(of(Group::FaultPath).1, 6 * length);
+    assert_eq!(of(Group::FaultPath).2, 3 * length);
+    assert_eq!(of(Group::Handler).1, 3 * length);
+    assert_eq!(of(Group::Handler).2, 0);
+    assert_eq!(of(Group::Stopped).1, 0);
+    assert_eq!(brought.pinned, []);
+    let jump_labels = brought.patched.iter().find(|found| found.0 == Patched::JumpLabels);
+    assert_eq!(jump_labels.unwrap().1, length);
+    // `in_ops`: `LZ4_decompress_safe` is a root of its own.
+    let handler = program.functions_named("coldswap_fault")[0];
+    let found = brought.functions.iter().find(|found| found.function == handler).unwrap();
+    assert_eq!((found.reached, found.alone), (2 * length, length));
+}
+
+/// Functions of `0x100` bytes from `0x1000` on, with these bytes at their starts.
+fn functions(parts: &[(&'static str, &[u8])]) -> Elf {
+    let mut elf = Elf::new().text(".text", 0x1000, 0x1000);
+    for (place, (name, bytes)) in parts.iter().enumerate() {
+        let start = 0x1000 + place as u64 * 0x100;
+        elf = elf.function(name, start, 0x100).contents(start, bytes);
+        // ret
+        elf = elf.contents(start + 0xff, &[0xc3]);
+    }
+    elf.loaded()
+}
+
+/// A call from one place of [`functions`] to the function of a number.
+fn call_of(place: u32, to: u32) -> [u8; 5] {
+    let distance = (0x1000 + to * 0x100).wrapping_sub(0x1000 + place + 5);
+    let [a, b, c, d] = distance.to_le_bytes();
+    [0xe8, a, b, c, d]
+}
+
+fn residence_of(bytes: &[u8], never: &[Patched]) -> Residence {
+    let program = Program::parse(bytes).unwrap();
+    let code = Code::read(&program, None).unwrap();
+    let (section, _) = program.section_named(".text").unwrap();
+    let fragments = Fragments::from_symbols(&program, section);
+    Residence::of(&code, &fragments, &Sites::of(&program).unwrap(), never, &[]).unwrap()
+}
+
+#[test]
+fn what_a_fault_runs_behind_the_hook_can_be_absent() {
+    // call before; call the hook; test al, al; je +6; call served; ret; call inlined; ret
+    let path = [
+        &call_of(0, 1)[..],
+        &call_of(5, 2),
+        &[0x84, 0xc0, 0x74, 0x06],
+        &call_of(14, 3),
+        &[0xc3],
+        &call_of(20, 4),
+        &[0xc3],
+    ]
+    .concat();
+    let bytes = functions(&[
+        ("exc_page_fault", &path),
+        ("before", &[0xc3]),
+        ("coldswap_fault", &[0xc3]),
+        ("served", &[0xc3]),
+        ("inlined", &[0xc3]),
+    ])
+    .build();
+    let program = Program::parse(&bytes).unwrap();
+    let residence = residence_of(&bytes, &[]);
+    let is_core = |name: &str| residence.why(program.functions_named(name)[0]).is_some();
+    assert!(is_core("before") && is_core("coldswap_fault"));
+    assert!(!is_core("served") && !is_core("inlined"));
+    let to: Vec<&str> = residence.ends().iter().map(|end| end.to.as_str()).collect();
+    assert_eq!(to, ["inlined", "served"]);
+    assert!(residence.ends()[0].reason.contains("once the hook has found"));
+}
+
+#[test]
+fn an_nmi_can_fault_only_behind_a_hook_of_its_own() {
+    for (hook, expected) in [("coldswap_nmi", false), ("other", true)] {
+        let nmi = [&call_of(0x100, 3)[..], &call_of(0x105, 2), &[0xc3]].concat();
+        let bytes = functions(&[
+            ("exc_page_fault", &[0xc3]),
+            ("default_do_nmi", &nmi),
+            ("nmi_handle", &[0xc3]),
+            (hook, &[0xc3]),
+            ("exc_nmi", &[&call_of(0x400, 1)[..], &[0xc3]].concat()),
+            ("coldswap_fault", &[0xc3]),
+        ])
+        .build();
+        let program = Program::parse(&bytes).unwrap();
+        let handlers = program.functions_named("nmi_handle")[0];
+        assert_eq!(residence_of(&bytes, &[]).why(handlers).is_some(), expected, "{hook}");
+    }
+}
+
+#[test]
+fn a_handler_that_keeps_patches_lets_patched_code_be_swapped() {
+    for (name, patched) in [("coldswap_poke", false), ("other", true)] {
+        let bytes = functions(&[("exc_page_fault", &[0xc3]), ("traced", &[0xc3]), (name, &[0xc3])])
+            .data(".data", 0x3000, 0x10)
+            .label("__start_mcount_loc", 0x3000)
+            .label("__stop_mcount_loc", 0x3008)
+            .contents(0x3000, &0x1100u64.to_le_bytes())
+            .build();
+        let program = Program::parse(&bytes).unwrap();
+        let traced = program.functions_named("traced")[0];
+        let why = residence_of(&bytes, &[]).why(traced);
+        assert_eq!(why, patched.then_some(Why::Patched(Patched::Ftrace)), "{name}");
+    }
 }
 
 #[test]
@@ -176,9 +295,10 @@ fn a_plan_without_gain_says_what_patches_all() {
     let program = Program::parse(&bytes).unwrap();
     assert_eq!(Sites::of(&program).unwrap().count(Patched::Ftrace), 1);
     let code = Code::read(&program, None).unwrap();
-    let residence = Residence::of(&code, &Sites::of(&program).unwrap(), &[], &[]).unwrap();
     let (section, _) = program.section_named(".text").unwrap();
     let fragments = Fragments::from_symbols(&program, section);
+    let sites = Sites::of(&program).unwrap();
+    let residence = Residence::of(&code, &fragments, &sites, &[], &[]).unwrap();
     let heat = Heat::of(&code, &[]);
     let threshold = heat.threshold(&code, 1.0).unwrap();
     let units = Units::of(&code, &fragments, &heat, threshold, &residence, Granularity::Function);
@@ -211,7 +331,12 @@ fn foreign_programs_are_refused() {
     let program = Program::parse(&bytes).unwrap();
     let code = Code::read(&program, None).unwrap();
     let sites = Sites::of(&program).unwrap();
-    assert!(matches!(Residence::of(&code, &sites, &[], &[]), Err(SwapError::NoFaultPath { .. })));
+    let (section, _) = program.section_named(".text").unwrap();
+    let fragments = Fragments::from_symbols(&program, section);
+    assert!(matches!(
+        Residence::of(&code, &fragments, &sites, &[], &[]),
+        Err(SwapError::NoFaultPath { .. })
+    ));
     let bytes = other.clone().machine(183).build();
     let program = Program::parse(&bytes).unwrap();
     assert_eq!(

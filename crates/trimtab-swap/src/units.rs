@@ -5,6 +5,7 @@ use crate::heat::{Heat, Threshold};
 use crate::residence::Residence;
 use serde::{Deserialize, Serialize};
 use trimtab_link::kernel;
+use trimtab_program::references::Target;
 use trimtab_program::{Fragment, Fragments, FunctionId, Origin, Range};
 
 /// What becomes of code.
@@ -49,6 +50,9 @@ pub enum Part {
 
 /// Bytes of the jump that is needed where a block no longer lies before the one that it fell into.
 const JUMP: u64 = 5;
+/// Bytes by which a jump may get longer where what it jumps to is in another part: its distance then
+/// takes four bytes rather than one.
+const FARTHER: u64 = 4;
 
 /// A piece of code that the linker can place alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -309,8 +313,17 @@ impl Builder<'_> {
         let jumps = blocks.iter().enumerate().filter(|(place, block)| {
             all[**block].falls_through && blocks.get(place + 1) != Some(&(**block + 1))
         });
-        let size =
-            ranges.iter().map(|range| range.length()).sum::<u64>() + jumps.count() as u64 * JUMP;
+        let away =
+            blocks.iter().flat_map(|block| self.code.references_in(*block)).filter(|found| {
+                // Calls are as long as they were, and so are jumps to other functions.
+                let Target::Jump(to) = found.target else { return false };
+                self.code.block_at(to).is_some_and(|to| {
+                    all[to].function == function && blocks.binary_search(&to).is_err()
+                })
+            });
+        let size = ranges.iter().map(|range| range.length()).sum::<u64>()
+            + jumps.count() as u64 * JUMP
+            + away.count() as u64 * FARTHER;
         let own = fragment.name;
         let (section, file) = Self::named(fragment);
         let (name, section) = match part {

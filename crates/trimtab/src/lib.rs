@@ -2,6 +2,7 @@
 //! what a verb does is in the crates that it calls.
 
 pub mod cli;
+pub mod coldswap;
 pub mod destination;
 pub mod failure;
 pub mod fit;

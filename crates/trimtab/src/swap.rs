@@ -224,7 +224,7 @@ impl<'a> Kernel<'a> {
         stage.done("");
         let stage = progress.stage("find what must stay in memory");
         let sites = Sites::of(program)?;
-        let residence = Residence::of(code, &sites, &never(inputs), &runs)?;
+        let residence = Residence::of(code, &fragments, &sites, &never(inputs), &runs)?;
         stage.done("");
         Ok(Self {
             code,

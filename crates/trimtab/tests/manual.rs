@@ -108,6 +108,11 @@ fn swap_is_true() {
 }
 
 #[test]
+fn swap_run_is_true() {
+    assert_eq!(run("swap-run.md"), (0, 1));
+}
+
+#[test]
 fn order_is_true() {
     assert_eq!(run("order.md"), (5, 1));
 }

@@ -101,6 +101,11 @@ fn every_function_can_be_explained() {
     assert!(said("hot_path").starts_with("hot_path: base"));
     assert!(said("seldom").contains("swappable, 240 bytes; its hottest block ran 10 times"));
     assert!(said("never").contains("jump-labels"));
+    let text = bench.good(&with("plan", &["--threshold", "0.5", "--explain-core"]));
+    assert!(
+        text.contains("the path of a page fault                          1,440           720\n")
+    );
+    assert!(text.contains("exc_page_fault > do_user_addr_fault: it runs only once"), "{text}");
     let error = bench.bad(&with("plan", &["--explain", "unheard_of"]), 1);
     assert!(error.contains("there is no function unheard_of"), "{error}");
 }

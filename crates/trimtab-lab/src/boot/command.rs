@@ -61,13 +61,17 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
         };
     }
     if let Some(library) = &request.tracers.plugin {
-        line.add("-plugin").add(joined([
+        let mut plugin = joined([
             OsStr::new("file="),
             &escaped(library),
             OsStr::new(",out="),
             &escaped(&traces.plugin),
             OsStr::new(&format!(",min={:x}", arch.kernel_half())),
-        ]));
+        ]);
+        if let Some(stream) = &traces.stream {
+            plugin.push(joined([OsStr::new(",stream="), &escaped(stream)]));
+        }
+        line.add("-plugin").add(plugin);
     }
     line.0
 }

@@ -1,6 +1,7 @@
 //! Reads a guest's console: what our init says, and a kernel's last words.
 
 use crate::process::Line;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Lines kept of a panic.
@@ -20,6 +21,8 @@ pub(super) struct Console {
     pub(super) ftrace: Option<FtraceEnd>,
     /// What init itself could not do.
     pub(super) errors: Vec<String>,
+    /// What it said of cold code swapping: names and values.
+    pub(super) swap: BTreeMap<String, String>,
     /// The kernel's words from the first sign of its end on. It may be none: see `panicked`.
     pub(super) panic: Vec<String>,
     pub(super) panicked: bool,
@@ -48,6 +51,11 @@ impl Console {
             Some(("finished", seconds)) => self.finished = duration(seconds),
             Some(("workload", words)) => self.workload = self.workload.take().or(workload(words)),
             Some(("ftrace", words)) => self.ftrace = ftrace(words),
+            Some(("coldswap", words)) => {
+                if let Some((name, value)) = words.split_once(' ') {
+                    self.swap.insert(name.to_owned(), value.trim().to_owned());
+                }
+            }
             Some(("error", text)) => self.errors.push(text.to_owned()),
             _ => {}
         }
@@ -138,6 +146,16 @@ mod tests {
         assert_eq!(console.panic.len(), 4);
         assert!(console.panicked);
         assert!(!read("BUG: sleeping function called from invalid context").panicked);
+    }
+
+    #[test]
+    fn counters_of_swapping_are_kept_by_name() {
+        let console = read(
+            "trimtab: coldswap faults 12\n\
+             [ 1.0] xtrimtab: coldswap worst_context task\ntrimtab: coldswap\n",
+        );
+        let swap: Vec<_> = console.swap.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(swap, [("faults", "12"), ("worst_context", "task")]);
     }
 
     #[test]

@@ -155,6 +155,24 @@ fn a_plugin_that_wrote_nothing_is_noticed() {
     assert!(text.contains("the plugin did not write it"), "{text}");
 }
 
+#[test]
+fn a_stream_is_asked_of_the_plugin_and_counters_of_the_guest_come_back() {
+    let trace = "trimtab-trace 1\\ninstructions 4\\ninstructions-kernel 3\\nevents\\n";
+    let script = format!(
+        "printf '{trace}' > \"$(dirname \"$0\")/boot/plugin.trace\"; \
+         echo 'trimtab: coldswap faults 7'; {GOOD}"
+    );
+    let mut lab = lab(&script);
+    lab.request.tracers.plugin = Some(lab.folder.path().join("plugin"));
+    let without = boot(&lab.request).unwrap();
+    assert!(!without.command_line.contains("stream="), "{}", without.command_line);
+    lab.request.tracers.stream = true;
+    let boot = boot(&lab.request).unwrap();
+    assert!(boot.command_line.contains("boot/plugin.stream"), "{}", boot.command_line);
+    assert_eq!(boot.swap["faults"], "7");
+    assert_eq!(boot.blocks.unwrap().instructions.kernel, 3);
+}
+
 fn traced(words: &str, trace: &str) -> Result<Boot, BootError> {
     traced_on(Arch::X86_64, words, trace)
 }

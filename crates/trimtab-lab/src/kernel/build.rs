@@ -13,6 +13,8 @@ use crate::workdir::{Step, WorkDir, write_whole};
 
 /// The order that the kernel's linker script includes, in the build directory.
 const ORDER: &str = "include/generated/function-order.lds";
+/// The swappable code that the kernel's linker script includes, in the build directory.
+const COLD_ORDER: &str = "include/generated/cold-order";
 /// How the linker was last called to make `vmlinux`, in the build directory: a word a line.
 const LINKER_CALL: &str = "trimtab-linker-call";
 /// There while make makes what comes after compiling. See [`Build::begin_link`].
@@ -35,6 +37,8 @@ pub struct Build<'work> {
     pub(super) key: Key,
     /// Which blocks belong together, where functions are split.
     lists: Option<Lists>,
+    /// Whether it has cold code to swap.
+    swaps: bool,
     refused: Vec<String>,
     cached: bool,
 }
@@ -86,6 +90,7 @@ impl<'work> Build<'work> {
             toolchain: toolchain.clone(),
             key,
             lists: None,
+            swaps: configuration.swaps(),
             refused: Vec::new(),
             cached: true,
         };
@@ -117,8 +122,20 @@ impl<'work> Build<'work> {
         let path = Configuration::file(&self.directory);
         let mut all = String::new();
         if !configuration.is_whole() {
-            self.make("configuring the kernel", "configure.log").arg("tinyconfig").run()?;
+            // The two steps of `tinyconfig`, the second of which is part of ours: what makes up a
+            // configuration asks the compiler hundreds of questions each time.
+            self.make("configuring the kernel", "configure.log")
+                .arg("allnoconfig")
+                .env("KCONFIG_ALLCONFIG", "kernel/configs/tiny-base.config")
+                .run()?;
             all = fs::read_to_string(&path).map_err(file("read", &path))?;
+            for tiny in ["kernel".to_owned(), format!("arch/{}", self.arch.kernel_folder())] {
+                let tiny = self.source.join(tiny).join("configs/tiny.config");
+                // Not every architecture has one.
+                if tiny.exists() {
+                    all.push_str(&fs::read_to_string(&tiny).map_err(file("read", &tiny))?);
+                }
+            }
         }
         all.push_str(text);
         fs::write(&path, all).map_err(file("write", &path))?;
@@ -158,8 +175,29 @@ impl<'work> Build<'work> {
     ///
     /// # Errors
     /// If make fails or takes too long, or its results are not there.
-    pub fn link(&self, order: &str, mut progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
-        let key = Key::new("kernel/2").after(&self.key).bytes("order", order.as_bytes());
+    pub fn link(&self, order: &str, progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
+        self.link_with(order, "", progress)
+    }
+
+    /// As [`Build::link`] with the objects' own order, for a kernel that swaps cold code: `cold` is
+    /// the linker script's part with the swappable pages; empty for none.
+    ///
+    /// # Errors
+    /// As [`Build::link`], and if `cold` has code that swapping itself needs.
+    pub fn link_cold(&self, cold: &str, progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
+        self.link_with("", cold, progress)
+    }
+
+    fn link_with(
+        &self,
+        order: &str,
+        cold: &str,
+        mut progress: impl FnMut(&str),
+    ) -> Result<Linked, KernelError> {
+        let mut key = Key::new("kernel/2").after(&self.key).bytes("order", order.as_bytes());
+        if !cold.is_empty() {
+            key = key.bytes("cold", cold.as_bytes());
+        }
         let image = self.arch.image();
         let (path, cached) = match self.work.step("kernel", &key)? {
             Step::Done(path) => (path, true),
@@ -170,6 +208,9 @@ impl<'work> Build<'work> {
                     lists.write(&self.directory)?;
                 }
                 self.write_order(order)?;
+                if self.swaps {
+                    self.write_list(COLD_ORDER, cold)?;
+                }
                 let log = self.directory.join("build.log");
                 let job = self
                     .make("building the kernel", "build.log")
@@ -298,7 +339,11 @@ impl<'work> Build<'work> {
 
     /// Writes the order if it is not the one that is there: make goes by its time of change.
     fn write_order(&self, order: &str) -> Result<(), KernelError> {
-        let path = self.directory.join(ORDER);
+        self.write_list(ORDER, order)
+    }
+
+    fn write_list(&self, name: &str, order: &str) -> Result<(), KernelError> {
+        let path = self.directory.join(name);
         if fs::read_to_string(&path).is_ok_and(|present| present == order) {
             return Ok(());
         }

@@ -13,6 +13,12 @@ const LAB_X86_64: &str = include_str!("../../../../linux/config/lab-x86_64.confi
 const LAB_ARM64: &str = include_str!("../../../../linux/config/lab-arm64.config");
 /// What a layout needs of any configuration.
 const LAYOUT: &str = include_str!("../../../../linux/config/layout.config");
+/// What swapping cold code needs of any configuration, and what it does not work with.
+const SWAP: &str = include_str!("../../../../linux/config/coldswap.config");
+/// Behind it, for several CPUs.
+const SWAP_SMP: &str = include_str!("../../../../linux/config/coldswap-smp.config");
+/// What a kernel must take that is to swap cold code.
+const SWAPS: &str = "CONFIG_COLDSWAP=y";
 /// What lets functions be split. A kernel takes it where its compiler can do that.
 const BLOCKS: &str = "CONFIG_BLOCK_ORDER=y";
 
@@ -23,6 +29,7 @@ pub struct Configuration {
     arch: Arch,
     text: String,
     whole: bool,
+    swaps: bool,
 }
 
 impl Configuration {
@@ -49,7 +56,19 @@ impl Configuration {
                 (text, true)
             }
         };
-        Ok(Configuration { name: name.to_owned(), arch, text, whole })
+        Ok(Configuration { name: name.to_owned(), arch, text, whole, swaps: false })
+    }
+
+    /// The same, less what cold code swapping does not work with, for a machine with so many CPUs.
+    #[must_use]
+    pub fn swapping(mut self, cpus: u32) -> Self {
+        self.text.push('\n');
+        self.text.push_str(SWAP);
+        if cpus > 1 {
+            self.text.push_str(SWAP_SMP);
+        }
+        self.swaps = true;
+        self
     }
 
     /// Its name, or the path of its file.
@@ -67,9 +86,16 @@ impl Configuration {
         self.whole
     }
 
+    /// Whether it is for a kernel that swaps cold code.
+    pub(super) fn swaps(&self) -> bool {
+        self.swaps
+    }
+
     /// Its lines, with those that a layout needs at the end, where they win.
     pub(super) fn text(&self) -> String {
-        format!("{}\n{LAYOUT}{BLOCKS}\n", self.text)
+        // What is swapped are whole functions.
+        let blocks = if self.swaps { "" } else { BLOCKS };
+        format!("{}\n{LAYOUT}{blocks}\n", self.text)
     }
 
     /// Options asked for with `=y` that are not in `result`, a whole `.config`; first those without
@@ -79,6 +105,9 @@ impl Configuration {
         let accepted: HashSet<&str> = result.lines().collect();
         let missing = |text| yes(text).into_iter().filter(|line| !accepted.contains(line.as_str()));
         let mut refused: Vec<String> = missing(LAYOUT).collect();
+        if self.swaps {
+            refused.extend(missing(SWAPS));
+        }
         if !self.whole {
             refused.extend(missing(&self.text));
         }
@@ -87,7 +116,7 @@ impl Configuration {
 
     /// Whether `option` is one without which there is no layout.
     pub(super) fn is_needed(option: &str) -> bool {
-        LAYOUT.lines().any(|line| line == option)
+        LAYOUT.lines().any(|line| line == option) || option == SWAPS
     }
 
     /// Whether functions can be split by blocks in a build with this whole `.config`.
@@ -125,7 +154,7 @@ mod tests {
 
     fn of(text: &str, whole: bool) -> Configuration {
         let (name, text) = ("test".to_owned(), text.to_owned());
-        Configuration { name, arch: Arch::X86_64, text, whole }
+        Configuration { name, arch: Arch::X86_64, text, whole, swaps: false }
     }
 
     #[test]
@@ -145,6 +174,20 @@ mod tests {
     fn what_a_layout_needs_comes_last_so_that_it_wins() {
         let text = of("# CONFIG_FUNCTION_ORDER is not set", true).text();
         assert_eq!(yes(&text), ["CONFIG_BLOCK_ORDER=y", "CONFIG_FUNCTION_ORDER=y"]);
+    }
+
+    #[test]
+    fn a_kernel_that_is_to_swap_must_take_that_and_has_no_function_tracer() {
+        let swapping = Configuration::named("tiny", Arch::X86_64).unwrap().swapping(1);
+        let options = yes(&swapping.text());
+        for off in ["CONFIG_FUNCTION_TRACER=y", "CONFIG_SMP=y", "CONFIG_BLOCK_ORDER=y"] {
+            assert!(!options.contains(&off.to_owned()), "{off}");
+        }
+        let several = Configuration::named("tiny", Arch::X86_64).unwrap().swapping(2);
+        assert!(yes(&several.text()).contains(&"CONFIG_SMP=y".to_owned()));
+        let refused = swapping.refused("CONFIG_FUNCTION_ORDER=y\n");
+        assert_eq!(refused[0], "CONFIG_COLDSWAP=y");
+        assert!(Configuration::is_needed(&refused[0]));
     }
 
     #[test]

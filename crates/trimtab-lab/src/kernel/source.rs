@@ -1,9 +1,10 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::file;
-use super::{KernelError, PATCHES, Patch};
+use super::{KernelError, PATCHES, Patch, SWAP, SwapPatch};
 use crate::cache::Key;
 use crate::process::Job;
 use crate::workdir::{Step, WorkDir};
@@ -12,6 +13,9 @@ use crate::workdir::{Step, WorkDir};
 const PACKAGES: &str = "/usr/src";
 /// Space that an unpacked kernel and its build take at the most.
 const SPACE: u64 = 6 << 30;
+
+/// Where a patch is put in a source before it is applied.
+const PATCH_FILE: &str = "trimtab-layout.patch";
 
 /// A kernel's release.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,6 +145,8 @@ impl Source {
         } else {
             Job::new("unpacking the kernel source", "tar")
                 .package("tar")
+                // An archive that was packed in blocks is unpacked by all processors.
+                .env("XZ_DEFAULTS", "--threads=0")
                 .args(["--extract", "--strip-components=1", "--no-same-owner", "--file"])
                 .arg(&self.path)
                 .arg("--directory")
@@ -168,10 +174,60 @@ impl Source {
     }
 }
 
+impl Unpacked {
+    /// The same source with [cold code swapping](super::SWAP) beside our order of functions. What
+    /// does not change is shared with this one, so that it takes little space.
+    ///
+    /// # Errors
+    /// If it is of another release than cold code swapping is for; if `cp` or `patch` fail.
+    pub fn with_swapping(&self, work: &WorkDir) -> Result<Unpacked, KernelError> {
+        let SwapPatch { patch, files } = SWAP;
+        if self.release.series != patch.series {
+            return Err(KernelError::Release {
+                path: self.origin.clone(),
+                found: self.release.version.clone(),
+                supported: format!("{} where it is to swap cold code", patch.series),
+            });
+        }
+        let mut key =
+            Key::new("kernel-source-swap/1").after(&self.key).bytes("patch", patch.text.as_bytes());
+        for (name, text, _) in files {
+            key = key.bytes(name, text.as_bytes());
+        }
+        let (path, cached) = match work.step("kernel-source-swap", &key)? {
+            Step::Done(path) => (path, true),
+            Step::Todo(building) => {
+                let folder = building.path();
+                // Hard links: patch writes a changed file anew, and builds are out of tree.
+                Job::new("copying the kernel source", "cp")
+                    .args(["-a", "--link", "--no-target-directory"])
+                    .arg(&self.path)
+                    .arg(folder)
+                    .limit(Duration::from_secs(900))
+                    .run()?;
+                // What would be written in place, and so in the other source as well.
+                let written = folder.join(PATCH_FILE);
+                fs::remove_file(&written).map_err(file("remove", &written))?;
+                patch.apply(folder)?;
+                for (name, text, program) in files {
+                    let path = folder.join(name);
+                    fs::write(&path, text).map_err(file("write", &path))?;
+                    if program {
+                        let mode = fs::Permissions::from_mode(0o755);
+                        fs::set_permissions(&path, mode).map_err(file("write", &path))?;
+                    }
+                }
+                (building.finish()?, false)
+            }
+        };
+        Ok(Unpacked { path, key, cached, ..self.clone() })
+    }
+}
+
 impl Patch {
     /// Applies the patch to the kernel source in `folder`.
     fn apply(self, folder: &Path) -> Result<(), KernelError> {
-        let path = folder.join("trimtab-layout.patch");
+        let path = folder.join(PATCH_FILE);
         fs::write(&path, self.text).map_err(file("write", &path))?;
         Job::new("applying trimtab's patch to the kernel source", "patch")
             .package("patch")

@@ -297,6 +297,57 @@ fn signals_arrive_as_they_would_without_a_tracer() {
 }
 
 #[test]
+fn a_handler_gets_what_a_program_does_wrong() {
+    let code = "
+        #include <setjmp.h>
+        static sigjmp_buf back;
+        static volatile int times;
+        KEEP void on_segv(int s) { (void)s; times++; siglongjmp(back, 1); }
+        KEEP int data(void) { return 0; }
+        int main(void) {
+            signal(SIGSEGV, on_segv);
+            /* Code is not written to, data not executed, and nothing is at address 8. */
+            if (!sigsetjmp(back, 1)) *(volatile char *)data = 0;
+            void *page = mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            for (int i = 0; i < 2; i++)
+                if (!sigsetjmp(back, 1)) ((void (*)(void))page)();
+            if (!sigsetjmp(back, 1)) *(volatile int *)8 = 0;
+            printf(\"%d\\n\", times);
+            return data();
+        }";
+    let bench = Bench::new();
+    let recorded = bench.trace(&bench.build("app", code, &[]), &[]);
+    assert_eq!(bench.output(), "4\n");
+    assert_eq!(program(&recorded), ["main", "on_segv", "data"]);
+}
+
+#[test]
+fn a_program_that_forbids_itself_calls_of_the_system_is_traced() {
+    let code = "
+        #include <linux/filter.h>
+        #include <linux/seccomp.h>
+        #include <stddef.h>
+        #include <sys/prctl.h>
+        #include <sys/syscall.h>
+        KEEP int far_away(void) { return 0; }
+        KEEP int forbid(void) {
+            struct sock_filter steps[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+            };
+            struct sock_fprog program = { 4, steps };
+            return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+                || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+        }
+        int main(void) { return forbid() || far_away(); }";
+    let bench = Bench::new();
+    let recorded = bench.trace(&bench.build("app", code, &[]), &[]);
+    assert_eq!(program(&recorded), ["main", "forbid", "far_away"]);
+}
+
+#[test]
 fn libraries_are_watched_from_their_first_instruction_on() {
     let bench = Bench::new();
     let library = "

@@ -125,6 +125,19 @@ impl<'work> Bench<'work> {
     /// # Errors
     /// Missing tools, a compiler that fails, a busybox that cannot be had.
     pub fn prepare(work: &'work WorkDir, arch: Arch, busybox: Option<&Path>) -> Result<Self> {
+        Self::prepare_with(work, arch, busybox, guest::Workload::all())
+    }
+
+    /// The same with other workloads than the guest's own.
+    ///
+    /// # Errors
+    /// As [`Bench::prepare`].
+    pub fn prepare_with(
+        work: &'work WorkDir,
+        arch: Arch,
+        busybox: Option<&Path>,
+        workloads: Vec<guest::Workload>,
+    ) -> Result<Self> {
         let qemu_tool = tools::find(arch.qemu())?;
         let qemu = Qemu::probe(&qemu_tool.path, arch)?;
         let gcc = tools::find("gcc")?;
@@ -133,7 +146,6 @@ impl<'work> Bench<'work> {
             Some(path) => Busybox { path: path.to_owned(), version: "given".to_owned() },
             None => Busybox::find(work, arch)?,
         };
-        let workloads = guest::Workload::all();
 
         let mut guest_key = Key::new("guest/2")
             .field("arch", arch.name())
@@ -236,6 +248,21 @@ impl<'work> Bench<'work> {
         self.accelerator.get().copied().unwrap_or_default()
     }
 
+    /// The tracing plugin.
+    pub fn plugin(&self) -> &Path {
+        &self.plugin
+    }
+
+    /// What boots depend on, beside the kernel.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// A boot of `kernel`, of which all else is still to be said.
+    pub fn request(&self, kernel: &Linked, folder: &Path) -> BootRequest {
+        BootRequest::new(self.qemu.clone(), &kernel.image, &self.guest, folder)
+    }
+
     /// The guest's root.
     pub fn guest(&self) -> &Path {
         &self.guest
@@ -269,6 +296,7 @@ impl<'work> Bench<'work> {
         request.workload = Some(job.scene.workload.to_owned());
         request.tracers = Tracers {
             plugin: (job.watch != Watch::Nothing).then(|| self.plugin.clone()),
+            stream: false,
             ftrace: (job.watch == Watch::Both).then(Ftrace::default),
         };
         if job.watch == Watch::Both {

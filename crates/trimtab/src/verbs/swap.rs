@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod plan;
+pub mod run;
 pub mod sweep;
 
 use clap::Subcommand;
@@ -15,6 +16,8 @@ pub enum What {
     Check(check::Options),
     /// Count page faults for thresholds, placements, cache sizes and policies
     Sweep(sweep::Options),
+    /// Build a kernel that swaps its cold code out, run it, and say what that saves and costs
+    Run(run::Options),
 }
 
 impl What {
@@ -27,6 +30,7 @@ impl What {
             Self::Plan(options) => plan::run(&options),
             Self::Check(options) => check::run(&options),
             Self::Sweep(options) => sweep::run(&options),
+            Self::Run(options) => run::run(&options),
         }
     }
 }

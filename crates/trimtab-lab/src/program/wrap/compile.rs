@@ -100,8 +100,8 @@ fn merged<'a>(lists: impl Iterator<Item = &'a str>) -> String {
         let mut lines = list.lines().skip(1);
         while let (Some(function), Some(blocks)) = (lines.next(), lines.next()) {
             let names = function.strip_prefix("f ").unwrap_or(function);
-            let known = names.split('/').any(|name| seen.contains(name));
-            seen.extend(names.split('/'));
+            let known = names.split(' ').any(|name| seen.contains(name));
+            seen.extend(names.split(' '));
             if !known {
                 merged.push_str(&format!("{function}\n{blocks}\n"));
             }
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn lists_of_objects_that_are_made_at_once_become_one() {
-        let lists = ["v1\nf a/b\nc 0 1\nf c\nc 0\n", "v1\nf c\nc 0 2\nf d/b\nc 0\nf e\nc 0\n"];
-        let expected = "v1\nf a/b\nc 0 1\nf c\nc 0\nf e\nc 0\n";
+        let lists = ["v1\nf a b\nc 0 1\nf c\nc 0\n", "v1\nf c\nc 0 2\nf d b\nc 0\nf e\nc 0\n"];
+        let expected = "v1\nf a b\nc 0 1\nf c\nc 0\nf e\nc 0\n";
         assert_eq!(merged(lists.into_iter()), expected);
     }
 

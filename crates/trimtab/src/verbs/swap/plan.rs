@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use trimtab_swap::{Class, Code, Plan, Planned, duplication, kernels_id};
+use trimtab_swap::{
+    Class, Code, Granularity, ObjectList, Plan, Planned, duplication, kernels_id, object_lists,
+};
 
+use crate::fit::blocks::FLAGS;
 use crate::progress::Progress;
 use crate::swap::{self, Files, Inputs, Kernel};
 use crate::{cli, destination, output};
@@ -38,11 +41,16 @@ pub struct Options {
     /// Say why this function is where it is, and nothing else
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["json", "lists"])]
     pub explain: Option<String>,
+    /// Say what brings how much code into the core, and which calls were not followed and why, and
+    /// nothing else
+    #[arg(long, conflicts_with_all = ["explain", "json", "lists"])]
+    pub explain_core: bool,
     /// Also write the plan as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write what a kernel's build takes into FOLDER: core.list, base.list, cold.list,
-    /// cold-order and plan.id
+    /// cold-order and plan.id; and with --granularity block, what the compiler takes: block-lists
+    /// and blocks
     #[arg(long, value_name = "FOLDER")]
     pub lists: Option<PathBuf>,
 }
@@ -71,6 +79,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if let Some(name) = &options.explain {
         return output::print(&explain::explain(&divided, name)?);
     }
+    if options.explain_core {
+        return output::print(&explain::core(&divided));
+    }
     let stage = progress.stage("place what can be swapped");
     let (pages, places) = divided.place(packing.as_ref());
     stage.done("");
@@ -92,6 +103,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     })?;
     if let Some(folder) = &options.lists {
         write_lists(folder, &plan)?;
+        if kernel.granularity == Granularity::Block {
+            write_block_lists(folder, &object_lists(&code, &divided.units)?)?;
+        }
     }
     if let Some(file) = &options.json {
         output::json(&plan, file)?;
@@ -113,4 +127,22 @@ fn write_lists(folder: &Path, plan: &Plan) -> anyhow::Result<()> {
     let order = plan.linker_script()?;
     output::whole(&folder.join("cold-order"), &order)?;
     output::whole(&folder.join("plan.id"), &format!("{}\n", kernels_id(&order)))
+}
+
+/// Names each function's sections after its parts, so that each can be placed alone.
+const SECTIONS: &str = "-funique-basic-block-section-names";
+
+/// What `CONFIG_BLOCK_ORDER` takes: a makefile that names a list for each object, and the lists. A
+/// list is named by its contents, so that make compiles again only what changed.
+fn write_block_lists(folder: &Path, lists: &[ObjectList]) -> anyhow::Result<()> {
+    let files = folder.join("blocks");
+    fs::create_dir_all(&files)
+        .with_context(|| format!("cannot make the folder {}", files.display()))?;
+    let mut makefile = format!("block-list-flags := {FLAGS} {SECTIONS}\n");
+    for list in lists {
+        let name = kernels_id(&list.text);
+        output::whole(&files.join(&name), &list.text)?;
+        makefile.push_str(&format!("block-list-{} := blocks/{name}\n", list.object));
+    }
+    output::whole(&folder.join("block-lists"), &makefile)
 }

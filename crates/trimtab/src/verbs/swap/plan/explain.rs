@@ -29,6 +29,48 @@ pub fn explain(divided: &Divided<'_>, name: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// Functions that are shown as bringing most into the core.
+const SHOWN: usize = 20;
+
+/// Adds up what brings code into the core, and lists what was not followed, with the reasons.
+pub fn core(divided: &Divided<'_>) -> String {
+    let code = divided.kernel.code;
+    let residence = &divided.kernel.residence;
+    let brought = residence.brought(code.program());
+    let mut text =
+        format!("{:<44}{:>11}{:>14}\n", "bytes of functions that lead to", "all", "nothing else");
+    for (group, reached, alone) in &brought.groups {
+        let line = format!("{:<44}{:>11}{:>14}", group.name(), count(*reached), count(*alone));
+        text.push_str(&format!("{line}\n"));
+    }
+    text.push_str("\nbytes with a place of their own in the kernel's linker script\n");
+    for (place, bytes) in &brought.pinned {
+        text.push_str(&format!("  {place:<42}{:>11}\n", count(*bytes)));
+    }
+    if brought.patched.iter().any(|(_, bytes)| *bytes > 0) {
+        text.push_str("\nbytes of functions that may be patched and are core for nothing else\n");
+        for (kind, bytes) in brought.patched.iter().filter(|(_, bytes)| *bytes > 0) {
+            text.push_str(&format!("  {:<42}{:>11}\n", kind.name(), count(*bytes)));
+        }
+    }
+    let functions = brought.functions.iter().filter(|found| found.alone > 0).take(SHOWN);
+    let mut lines = functions
+        .map(|found| {
+            let (reached, alone) = (count(found.reached), count(found.alone));
+            format!("  {:<42}{reached:>11}{alone:>14}\n", code.name(found.function))
+        })
+        .peekable();
+    if lines.peek().is_some() {
+        text.push_str("\nbytes to which functions lead, and nothing but them\n");
+        text.extend(lines);
+    }
+    text.push_str("\ncalls that were not followed\n");
+    for end in residence.ends() {
+        text.push_str(&format!("  {} > {}: {}\n", end.from, end.to, end.reason));
+    }
+    text
+}
+
 fn becomes(unit: &Unit, divided: &Divided<'_>) -> String {
     let ran = match unit.count {
         0 => "it never ran".to_owned(),

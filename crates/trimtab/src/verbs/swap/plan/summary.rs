@@ -51,6 +51,11 @@ pub fn render(plan: &Plan, divided: &Divided<'_>, places: &Places, frames: usize
          swappable code, and nothing in one that starts with it\n",
         bytes(plan.duplication.saved_there)
     ));
+    if !plan.handler {
+        text.push_str(
+            "this kernel has no handler, coldswap_fault: this is an estimate for one that has\n",
+        );
+    }
     if !plan.unresolved.is_empty() {
         let shown: Vec<&str> = plan.unresolved.iter().take(5).map(String::as_str).collect();
         text.push_str(&format!(

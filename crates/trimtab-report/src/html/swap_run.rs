@@ -1,0 +1,185 @@
+//! The page of `trimtab swap run`.
+
+use super::frame::{foot, page, section, tile};
+use super::tables::{number, table, text};
+use crate::model::{SwapRun, SwapRunSchema};
+use crate::number::{NONE, bytes, count, plain, share, times};
+use crate::table::swap_threshold;
+use maud::{Markup, html};
+
+/// Renders `run` as a whole HTML page.
+pub fn swap_run(run: &SwapRun) -> String {
+    let body = html! {
+        main {
+            (hero(run))
+            (memory(run))
+            (workloads(run))
+            (selftest(run))
+            (checks(run))
+            (repeat(run))
+        }
+        (foot(SwapRunSchema::NAME))
+    };
+    page(&format!("Linux {} with its cold code swapped out", run.kernel), &body, run)
+}
+
+fn size(kib: f64) -> String {
+    bytes((kib * 1024.0).round() as u64)
+}
+
+fn or_none(value: Option<f64>, show: fn(f64) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), show)
+}
+
+fn hero(run: &SwapRun) -> Markup {
+    let code = run.code_kib;
+    html! {
+        header.hero {
+            p.eyebrow {
+                b { "trimtab swap run" }
+                span { "Linux " (run.kernel) }
+                span { (run.config) }
+                span { "by " (run.granularity) }
+                span { "plan " (run.plan) }
+            }
+            h1 {
+                span.numbers { span.after { (share(run.resident_share())) } }
+                span.what {
+                    "of the kernel's code stays in memory at T = " (swap_threshold(run.threshold))
+                    " with " (run.frames) " page frames, " (run.policy) ", from " (run.store)
+                }
+            }
+            dl.tiles {
+                (tile(&html! { (size(code.core)) }, "core", &html! { "must never be absent" }))
+                (tile(&html! { (size(code.base)) }, "base", &html! { "runs too often" }))
+                (tile(
+                    &html! { (size(code.swappable)) },
+                    "swappable",
+                    &html! { "on " (count(run.pages)) " pages" },
+                ))
+                (tile(
+                    &html! { (share(run.footprint_reduction)) },
+                    "less code and data",
+                    &html! { (share(run.footprint_reduction_with_store)) " less with the store" },
+                ))
+            }
+        }
+    }
+}
+
+fn memory(run: &SwapRun) -> Markup {
+    let code = run.code_kib;
+    let rows: Vec<Vec<Markup>> = [
+        ("core", code.core),
+        ("base", code.base),
+        ("cache", code.cache),
+        ("tables", code.tables),
+        ("what stays of the code", code.net_resident),
+        ("swappable", code.swappable),
+        ("all code", code.original),
+        ("data", run.data_kib),
+        ("store", run.store_kib),
+    ]
+    .into_iter()
+    .map(|(name, kib)| vec![html! { (name) }, html! { (size(kib)) }])
+    .collect();
+    section(
+        "memory",
+        "Memory",
+        &html! {
+            "What is released when the kernel is up is not counted. "
+            @if let Some(kib) = run.released_kib {
+                "The guest itself says that it has " (size(kib)) " more."
+            }
+        },
+        &table("Memory", &[text(""), number("memory")], &rows),
+    )
+}
+
+fn workloads(run: &SwapRun) -> Markup {
+    let columns = [
+        text("workload"),
+        number("faults"),
+        number("evictions"),
+        number("overflow"),
+        number("system time"),
+        number("of it waiting"),
+        number("of it all else"),
+        number("worst fault"),
+        text("in"),
+    ];
+    let rows: Vec<Vec<Markup>> = run
+        .workloads
+        .iter()
+        .map(|found| {
+            vec![
+                html! { (found.name) },
+                html! { (count(found.faults)) },
+                html! { (count(found.evictions)) },
+                html! { (count(found.overflow)) },
+                html! { (or_none(found.system_time_ratio, times)) },
+                html! { (or_none(found.delay_share, times)) },
+                html! { (or_none(found.handling_share, times)) },
+                html! { (or_none(found.worst_us, |us| format!("{} µs", plain(us)))) },
+                html! { (found.worst_context.as_deref().unwrap_or(NONE)) },
+            ]
+        })
+        .collect();
+    section(
+        "workloads",
+        "Workloads",
+        &html! {
+            "System time is counted in instructions of the kernel from the start of init on, at one "
+            "speed; those that wait " (run.latency_us) " µs for a page of the store are among them. "
+            "It is a multiple of that of the kernel with all code in memory. Caches and address "
+            "translation were not measured."
+        },
+        &table("Workloads", &columns, &rows),
+    )
+}
+
+fn selftest(run: &SwapRun) -> Markup {
+    let Some(test) = &run.selftest else { return html! {} };
+    let rows: Vec<Vec<Markup>> = [
+        ("page faults", test.faults),
+        ("evictions", test.evictions),
+        ("shootdowns", test.shootdowns),
+        ("audits", test.audits),
+        ("overflow", test.overflow),
+        ("errors", test.errors),
+    ]
+    .into_iter()
+    .map(|(name, value)| vec![html! { (name) }, html! { (count(value)) }])
+    .collect();
+    section(
+        "selftest",
+        "Self-test",
+        &html! {
+            "All workloads, with everything swapped out every " (test.interval_ms)
+            " ms, free frames filled with INT3, and all that is mapped compared with the store."
+        },
+        &table("Self-test", &[text("counted"), number("times")], &rows),
+    )
+}
+
+fn checks(run: &SwapRun) -> Markup {
+    let row = |check: &crate::model::Check| {
+        vec![
+            html! { (check.name) },
+            html! { (if check.ok { "ok" } else { "FAILED" }) },
+            html! { (check.detail) },
+        ]
+    };
+    let rows: Vec<Vec<Markup>> = run.checks.iter().map(row).collect();
+    let columns = [text("what must hold"), text(""), text("found")];
+    section("checks", "Checks", &html! {}, &table("Checks", &columns, &rows))
+}
+
+fn repeat(run: &SwapRun) -> Markup {
+    section(
+        "repeat",
+        "How to repeat it",
+        &html! { "Seed " (run.repeat.seed) "." },
+        &html! { pre { code { (run.repeat.command) } } pre { code { (run.artifacts.boot) } } },
+    )
+}

@@ -1,0 +1,243 @@
+//! What `trimtab swap run` found: `trimtab.swap.run/1`.
+
+use super::common::{BeforeAfter, Check, Repeat};
+use crate::{ReportError, json};
+use serde::{Deserialize, Serialize};
+
+/// The schema's name; it has no other value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SwapRunSchema {
+    /// `trimtab.swap.run/1`.
+    #[default]
+    #[serde(rename = "trimtab.swap.run/1")]
+    V1,
+}
+
+impl SwapRunSchema {
+    /// As the JSON has it.
+    pub const NAME: &'static str = "trimtab.swap.run/1";
+}
+
+/// A kernel that ran with its cold code swapped out, beside the same kernel with all of it in memory.
+/// `None` is what was not measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwapRun {
+    /// Always [`SwapRunSchema::V1`].
+    pub schema: SwapRunSchema,
+    /// Version of the kernel.
+    pub kernel: String,
+    /// The configuration that it was built with, less what does not work with swapping.
+    pub config: String,
+    /// How finely code was taken apart: `function`.
+    pub granularity: String,
+    /// Share of all executed instructions that stays in memory, above 0, at most 1.
+    pub threshold: f64,
+    /// Page frames of the cache.
+    pub frames: u64,
+    /// Policy of replacement: `rr`, `random` or `nru`.
+    pub policy: String,
+    /// Where swapped code is kept: `flash` or `lz4`.
+    pub store: String,
+    /// Microseconds that reading a page of the store takes at least; charged in the guest's time.
+    pub latency_us: u64,
+    /// CPUs of the guest.
+    pub cpus: u64,
+    /// What the kernel calls its plan.
+    pub plan: String,
+    /// Pages that are swapped.
+    pub pages: u64,
+    /// The kernel's code, in KiB.
+    pub code_kib: SwapCode,
+    /// The kernel's data that stays (initialized, zeroed, read-only), in KiB.
+    pub data_kib: f64,
+    /// KiB of the store. It is memory where [`store`](Self::store) is `lz4`.
+    pub store_kib: f64,
+    /// By which share code that stays and data are smaller than code and data were, 0 to 1; a store
+    /// in memory is not counted here.
+    pub footprint_reduction: f64,
+    /// The same with a store in memory counted.
+    pub footprint_reduction_with_store: f64,
+    /// KiB by which the guest said that it has more memory once its code was swapped out.
+    pub released_kib: Option<f64>,
+    /// What each workload cost.
+    pub workloads: Vec<SwapWorkload>,
+    /// All workloads, with everything swapped out again and again.
+    pub selftest: Option<SwapSelftest>,
+    /// Share that misses of the instruction cache add to or take from system time.
+    pub cache_penalty: Option<f64>,
+    /// The same for misses of address translation.
+    pub tlb_penalty: Option<f64>,
+    /// What must hold.
+    pub checks: Vec<Check>,
+    /// What was made.
+    pub artifacts: SwapArtifacts,
+    /// What it takes to get the same again.
+    pub repeat: Repeat,
+}
+
+/// Code in KiB.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwapCode {
+    /// All that is not released when the kernel is up.
+    pub original: f64,
+    /// Never absent; the handler is in it.
+    pub core: f64,
+    /// Stays for speed.
+    pub base: f64,
+    /// Page frames of the cache.
+    pub cache: f64,
+    /// Is loaded when called for.
+    pub swappable: f64,
+    /// Page tables and the driver's tables.
+    pub tables: f64,
+    /// What stays in memory: core, base, cache and tables.
+    pub net_resident: f64,
+}
+
+/// A workload.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwapWorkload {
+    /// Its name.
+    pub name: String,
+    /// Page faults for swapped code.
+    pub faults: u64,
+    /// Pages evicted.
+    pub evictions: u64,
+    /// Frames used beyond those that there are.
+    pub overflow: u64,
+    /// Instructions that the kernel executed from the start of init on, without and with swapping.
+    pub system_instructions: BeforeAfter<u64>,
+    /// System time with swapping, as a multiple of that without: instructions at one speed, those
+    /// that wait for the store among them.
+    pub system_time_ratio: Option<f64>,
+    /// How much of the ratio is waiting for the store.
+    pub delay_share: Option<f64>,
+    /// How much of the ratio is all else: handling faults, reading pages, other timing.
+    pub handling_share: Option<f64>,
+    /// The longest fault, from fault to resume, in microseconds of the guest's time.
+    pub worst_us: Option<f64>,
+    /// What that fault interrupted.
+    pub worst_context: Option<String>,
+}
+
+/// The self-test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwapSelftest {
+    /// Milliseconds after which everything is swapped out.
+    pub interval_ms: u64,
+    /// Page faults.
+    pub faults: u64,
+    /// Pages evicted.
+    pub evictions: u64,
+    /// Times that other CPUs were interrupted.
+    pub shootdowns: u64,
+    /// Times that everything was compared with the store.
+    pub audits: u64,
+    /// Frames used beyond those that there are.
+    pub overflow: u64,
+    /// What was not as it must be.
+    pub errors: u64,
+}
+
+/// Files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapArtifacts {
+    /// The kernel without swapped code, with symbols.
+    pub vmlinux_before: String,
+    /// The kernel with swapped code, with symbols.
+    pub vmlinux_after: String,
+    /// Its bootable image.
+    pub image: String,
+    /// The plan.
+    pub plan: String,
+    /// The guest's root.
+    pub guest: String,
+    /// Command line of a boot with swapped code.
+    pub boot: String,
+}
+
+impl SwapRun {
+    /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.
+    pub fn to_json(&self) -> String {
+        json::write(self)
+    }
+
+    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
+    ///
+    /// # Errors
+    /// [`ReportError`] where the text is no such result.
+    pub fn from_json(text: &str) -> Result<Self, ReportError> {
+        json::read(text, SwapRunSchema::NAME)
+    }
+
+    /// What does not hold, each as a sentence without a full stop.
+    pub fn failures(&self) -> Vec<String> {
+        let broken = self.checks.iter().filter(|check| !check.ok);
+        broken.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect()
+    }
+
+    /// Share of the code that stays in memory, 0 to 1; more where swapping takes more than it saves.
+    pub fn resident_share(&self) -> f64 {
+        match self.code_kib.original {
+            0.0 => 0.0,
+            original => self.code_kib.net_resident / original,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{html, table};
+
+    fn sample() -> SwapRun {
+        SwapRun {
+            kernel: "6.12.1".to_owned(),
+            config: "tiny".to_owned(),
+            policy: "nru".to_owned(),
+            store: "flash".to_owned(),
+            latency_us: 442,
+            threshold: 0.999,
+            frames: 16,
+            code_kib: SwapCode { original: 1000.0, net_resident: 200.0, ..SwapCode::default() },
+            workloads: vec![
+                SwapWorkload {
+                    name: "<boot>".to_owned(),
+                    faults: 1234,
+                    system_instructions: BeforeAfter::new(1000, 1100),
+                    system_time_ratio: Some(1.1),
+                    worst_us: Some(450.5),
+                    ..SwapWorkload::default()
+                },
+                SwapWorkload { name: "files".to_owned(), ..SwapWorkload::default() },
+            ],
+            selftest: Some(SwapSelftest { faults: 98_765, errors: 0, ..SwapSelftest::default() }),
+            checks: vec![Check::new("the kernel is linked by the plan", true, "all pages")],
+            ..SwapRun::default()
+        }
+    }
+
+    #[test]
+    fn it_reads_back_and_all_renderings_show_the_same() {
+        let run = sample();
+        assert_eq!(SwapRun::from_json(&run.to_json()).unwrap(), run);
+        assert_eq!(run.resident_share(), 0.2);
+        let text = table::swap_run(&run, 80);
+        for shown in ["20.0 %", "99.9 %", "1,234", "1.10 ×", "98,765", "442 µs"] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let page = html::swap_run(&run);
+        assert!(page.contains("&lt;boot&gt;") && !page.contains("<boot>"));
+        assert!(page.contains(SwapRunSchema::NAME));
+    }
+
+    #[test]
+    fn what_does_not_hold_is_a_failure_and_what_was_not_measured_is_null() {
+        let mut run = sample();
+        assert_eq!(run.failures(), [""; 0]);
+        run.checks.push(Check::new("no frame overflows", false, "3"));
+        assert_eq!(run.failures(), ["not so: no frame overflows (3)"]);
+        assert!(run.to_json().contains("\"cache_penalty\": null"));
+    }
+}

@@ -1,0 +1,177 @@
+//! The stages of `trimtab swap run`: a kernel that swaps its cold code is built, planned by what its
+//! workloads run, linked again, and run beside the same kernel with all code in memory.
+
+mod boots;
+mod counted;
+mod guest;
+mod planned;
+mod result;
+
+use anyhow::{Context, Result};
+use trimtab_lab::kernel::{Build, Configuration, Linked, Source, Toolchain};
+use trimtab_lab::workdir::WorkDir;
+use trimtab_lab::{Arch, tools};
+use trimtab_report::model::SwapRun;
+use trimtab_swap::check::{Checked, check};
+
+use crate::failure::Failure;
+use crate::fit::boots::Bench;
+use crate::inputs::Elf;
+use crate::progress::{Progress, Stage};
+use crate::verbs::swap::run::Options;
+use boots::{Boots, Done, Side};
+use planned::Made;
+
+/// The function with which init begins: what runs from there on is the workload's.
+const INIT: &str = "kernel_execve";
+
+/// What was measured; [`result::model`] makes the report of it.
+struct Measured<'a> {
+    options: &'a Options,
+    version: String,
+    toolchain: Toolchain,
+    before: &'a Linked,
+    after: &'a Linked,
+    made: &'a Made,
+    checked: Checked,
+    data: u64,
+    /// Of each workload its name, and the boots without and with swapping.
+    workloads: Vec<(String, Done, Done)>,
+    selftest: Option<Done>,
+    bench: &'a Bench<'a>,
+}
+
+/// Runs a kernel with its cold code swapped out.
+///
+/// # Errors
+/// Missing tools or sources, no space, a build that fails, a plan that cannot be, a guest that does
+/// not come up.
+pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
+    let workloads = guest::chosen(&options.workload)?;
+    if options.threshold <= 0.0 {
+        return Err(Failure::usage(
+            "a threshold of 0 keeps nothing in memory for speed, expected more, and at most 1; see \
+             --help",
+        )
+        .into());
+    }
+    let least = 4 * options.cpus;
+    if options.frames < least {
+        return Err(Failure::usage(format!(
+            "{} frames are too few for {} CPUs, expected at least {least}: each may need four pages \
+             at once for a single instruction; see --help",
+            options.frames, options.cpus
+        ))
+        .into());
+    }
+    let arch = Arch::X86_64;
+    let configuration = Configuration::named(&options.config, arch)?.swapping(options.cpus);
+    let source = Source::find(options.source.as_deref())?;
+    let toolchain = Toolchain::Clang(tools::llvm()?);
+    require_tools(options)?;
+    let work = WorkDir::open(&options.work)?;
+    crate::interrupt::now_resumable();
+
+    let stage = progress.stage("unpack and patch the kernel source");
+    let plain = source.unpack(&work)?;
+    let unpacked = plain.with_swapping(&work)?;
+    ended(stage, unpacked.cached, &format!("Linux {}", unpacked.release.version));
+    let stage = progress.stage("configure the kernel");
+    let build = Build::configure(&work, &unpacked, &configuration, &toolchain)?;
+    ended(stage, build.cached(), "");
+    let stage = progress.stage("prepare the guest");
+    let bench = Bench::prepare_with(&work, arch, options.busybox.as_deref(), guest::workloads())?;
+    ended(stage, bench.cached(), "");
+    let stage = progress.stage("build the kernel");
+    let before = link(&build, "", &stage)?;
+    ended(stage, before.cached, "");
+
+    let boots = Boots { work: &work, bench: &bench, options };
+    let stage = progress.stage("trace the workloads");
+    stage.parts(workloads.len() as u64);
+    let traced = all(&workloads, &stage, |name| boots.counted(&before, name, Side::Before))?;
+    ended(stage, traced.iter().all(|done| done.cached), &format!("{} boots", traced.len()));
+
+    let made = planned::plan(options, &before, &traced, progress)?;
+    let stage = progress.stage("link the kernel with its code swapped out");
+    let after = link(&build, &made.script, &stage)?;
+    ended(stage, after.cached, "");
+    let elf = Elf::open(&after.vmlinux)?;
+    let program = elf.program()?;
+    let checked = check(&program, &made.plan).with_context(|| elf.path().display().to_string())?;
+    let data = planned::data(&program);
+
+    let stage = progress.stage("run the workloads with code swapped out");
+    stage.parts(workloads.len() as u64);
+    let swapped =
+        all(&workloads, &stage, |name| boots.counted(&after, name, Side::After(&made.id)))?;
+    ended(stage, swapped.iter().all(|done| done.cached), &format!("{} boots", swapped.len()));
+    let selftest = match options.selftest {
+        0 => None,
+        _ => {
+            let stage = progress.stage("test it with all workloads");
+            let done = boots.selftest(&after, &made.id)?;
+            ended(stage, done.cached, "");
+            Some(done)
+        }
+    };
+    let rows = workloads.iter().cloned().zip(traced).zip(swapped);
+    result::model(&Measured {
+        options,
+        version: unpacked.release.version.clone(),
+        toolchain,
+        before: &before,
+        after: &after,
+        made: &made,
+        checked,
+        data,
+        workloads: rows.map(|((name, before), after)| (name, before, after)).collect(),
+        selftest,
+        bench: &bench,
+    })
+}
+
+/// Fails at once where a tool is missing that would be needed only after minutes: they are those of
+/// `trimtab fit kernel`.
+fn require_tools(options: &Options) -> Result<()> {
+    for tool in tools::ALL {
+        let can_be_missing = tool.name.starts_with("linux-source")
+            || (tool.name == "busybox" && options.busybox.is_some());
+        if tool.needed_by.contains(&"fit kernel") && !can_be_missing {
+            tools::find(tool.name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Does the same with each workload, one after the other: a stream takes a processor and the disk.
+fn all(
+    workloads: &[String],
+    stage: &Stage,
+    mut boot: impl FnMut(&str) -> Result<Done>,
+) -> Result<Vec<Done>> {
+    let boots = workloads.iter().enumerate().map(|(place, name)| {
+        stage.note(name);
+        let done = boot(name)?;
+        stage.at(place as u64 + 1);
+        Ok(done)
+    });
+    boots.collect()
+}
+
+fn link(build: &Build<'_>, cold: &str, stage: &Stage) -> Result<Linked> {
+    Ok(build.link_cold(cold, |line| {
+        if let Some(object) = line.strip_prefix("# ") {
+            stage.note(object);
+        }
+    })?)
+}
+
+/// Ends a stage whose result may have been there already.
+fn ended(stage: Stage, cached: bool, result: &str) {
+    if cached {
+        stage.cached(result);
+    } else {
+        stage.done(result);
+    }
+}

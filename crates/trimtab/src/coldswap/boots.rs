@@ -1,0 +1,191 @@
+//! Boots of kernels that can swap, whose results are kept.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use trimtab_lab::boot::{Clock, Machine, Tracers, boot};
+use trimtab_lab::cache::Key;
+use trimtab_lab::kernel::Linked;
+use trimtab_lab::workdir::{Step, WorkDir};
+
+use super::{INIT, counted, guest};
+use crate::fit::boots::Bench;
+use crate::inputs::{Elf, Recording};
+use crate::verbs::swap::run::{Options, Store};
+
+/// Kept in a boot's step.
+const RECORD: &str = "swap.json";
+/// What the kernel needs of any machine. Time stamps are nanoseconds where instructions are the
+/// clock; there no timer could be trusted to calibrate them.
+const ARGUMENTS: &str = "nopti noreplace-smp no-kvmapf nmi_watchdog=0";
+const TIME: &str = "tsc=reliable tsc_early_khz=1000000";
+/// Memory that stands for flash, in the middle of the guest's: in the upper part lies its root.
+const FLASH: &str = "0xc000000";
+const FLASH_SIZE: &str = "16M";
+/// Enough on a slow and busy machine for a boot of which every block is recorded.
+const LIMIT: Duration = Duration::from_secs(1800);
+
+/// What a boot needs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Boots<'a> {
+    pub work: &'a WorkDir,
+    pub bench: &'a Bench<'a>,
+    pub options: &'a Options,
+}
+
+/// Which kernel boots.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Side<'a> {
+    /// The one without a plan.
+    Before,
+    /// The one linked by the plan of this id.
+    After(&'a str),
+}
+
+/// What is kept of a boot.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Instructions of the kernel from the start of init on, where they were counted.
+    pub instructions: Option<u64>,
+    /// What the kernel counted, by name.
+    pub swap: BTreeMap<String, String>,
+    pub command_line: String,
+}
+
+/// A boot that was done, now or before.
+#[derive(Debug, Clone)]
+pub(super) struct Done {
+    pub record: Record,
+    /// What ran, where it is kept.
+    pub stream: PathBuf,
+    pub cached: bool,
+}
+
+impl Record {
+    /// A counter of the kernel's.
+    ///
+    /// # Errors
+    /// That the guest did not say it.
+    pub fn counter(&self, name: &str) -> Result<u64> {
+        let value = self.swap.get(name).with_context(|| {
+            format!(
+                "the guest did not say how many `{name}` its kernel counted; expected a line \
+                 `trimtab: coldswap {name} NUMBER` on its console"
+            )
+        })?;
+        value.parse().with_context(|| format!("the guest's `{name}` is {value}, no number"))
+    }
+}
+
+impl Boots<'_> {
+    /// Boots with instructions for a clock, and counts those of the kernel. What ran is kept of the
+    /// kernel without a plan, since the plan is made of it.
+    pub fn counted(&self, kernel: &Linked, workload: &str, side: Side<'_>) -> Result<Done> {
+        let mut arguments = vec![ARGUMENTS.to_owned(), TIME.to_owned(), self.flash()];
+        if let Side::After(plan) = side {
+            arguments.extend(self.swapping(plan));
+            arguments.push(format!("coldswap.latency_us={}", self.options.latency()));
+        }
+        self.boot(kernel, &guest::counted(workload), Clock::INSTRUCTIONS, &arguments, side)
+    }
+
+    /// Boots in real time, runs all workloads, and has everything swapped out again and again.
+    pub fn selftest(&self, kernel: &Linked, plan: &str) -> Result<Done> {
+        let mut arguments = vec![ARGUMENTS.to_owned(), self.flash()];
+        arguments.extend(self.swapping(plan));
+        arguments.push(format!("coldswap.selftest={}", self.options.selftest));
+        self.boot(kernel, &guest::all(), Clock::Real, &arguments, Side::After(plan))
+    }
+
+    fn flash(&self) -> String {
+        match self.options.store {
+            Store::Flash => format!("memmap={FLASH_SIZE}${FLASH}"),
+            Store::Lz4 => String::new(),
+        }
+    }
+
+    fn swapping(&self, plan: &str) -> Vec<String> {
+        let store = match self.options.store {
+            Store::Flash => format!("flash@{FLASH}"),
+            Store::Lz4 => "lz4".to_owned(),
+        };
+        vec![
+            format!("coldswap.frames={}", self.options.frames),
+            format!("coldswap.policy={}", self.options.policy.name()),
+            format!("coldswap.store={store}"),
+            format!("coldswap.plan={plan}"),
+        ]
+    }
+
+    fn boot(
+        &self,
+        kernel: &Linked,
+        workload: &str,
+        clock: Clock,
+        arguments: &[String],
+        side: Side<'_>,
+    ) -> Result<Done> {
+        let machine = Machine { cpus: self.options.cpus, clock, ..Machine::default() };
+        let traced = clock != Clock::Real;
+        let arguments: Vec<String> =
+            arguments.iter().filter(|argument| !argument.is_empty()).cloned().collect();
+        let key = Key::new("swap-boot/1")
+            .after(&kernel.key)
+            .after(self.bench.key())
+            .field("machine", format_args!("{machine:?}"))
+            .field("workload", workload)
+            .field("arguments", arguments.join(" "));
+        let building = match self.work.resumable("swap-boot", &key)? {
+            Step::Done(folder) => return read(folder, true),
+            Step::Todo(building) => building,
+        };
+        let mut request = self.bench.request(kernel, building.path());
+        request.machine = machine;
+        request.workload = Some(workload.to_owned());
+        request.arguments = arguments;
+        request.limit = LIMIT;
+        request.tracers = Tracers {
+            plugin: traced.then(|| self.bench.plugin().to_owned()),
+            stream: traced,
+            ftrace: None,
+        };
+        let booted = boot(&request).with_context(|| match side {
+            Side::Before => format!("the kernel with all code in memory did not run {workload}"),
+            Side::After(_) => format!("the kernel with code swapped out did not run {workload}"),
+        })?;
+        let stream = request.plugin_stream();
+        let instructions = match traced {
+            true => {
+                let elf = Elf::open(&kernel.vmlinux)?;
+                let recording = Recording::open(&stream)?;
+                let found = recording
+                    .stream()?
+                    .with_context(|| format!("{} is no stream of what ran", stream.display()))?;
+                Some(counted::instructions(&elf.program()?, &found, INIT)?)
+            }
+            false => None,
+        };
+        if traced && matches!(side, Side::After(_)) {
+            // Only the plan needs it, and it is large.
+            fs::remove_file(&stream)
+                .with_context(|| format!("cannot remove {}", stream.display()))?;
+        }
+        let record = Record { instructions, swap: booted.swap, command_line: booted.command_line };
+        let path = building.path().join(RECORD);
+        fs::write(&path, serde_json::to_vec_pretty(&record)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        read(building.finish()?, false)
+    }
+}
+
+fn read(folder: PathBuf, cached: bool) -> Result<Done> {
+    let path = folder.join(RECORD);
+    let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let record = serde_json::from_slice(&text)
+        .with_context(|| format!("{} is damaged; remove the folder it is in", path.display()))?;
+    Ok(Done { record, stream: folder.join("plugin.stream"), cached })
+}

@@ -1,0 +1,69 @@
+//! Instructions of the kernel that a stream has.
+
+use anyhow::{Context, Result};
+use trimtab_profile::Stream;
+use trimtab_program::{Program, Range, references};
+
+/// Counts the instructions of `program` that ran from the first execution of the function `from` on.
+///
+/// # Errors
+/// That there is no such function, or it did not run.
+pub(super) fn instructions(program: &Program<'_>, stream: &Stream<'_>, from: &str) -> Result<u64> {
+    let entry = program
+        .address_of(from)
+        .with_context(|| format!("the kernel has no function {from}, with which init begins"))?;
+    let ranges: Vec<Range> = stream
+        .blocks()
+        .iter()
+        .map(|block| Range::with_length(block.start, block.length.into()))
+        .collect();
+    let lengths: Vec<u64> = ranges
+        .iter()
+        .map(|range| references::instructions(program, *range).count() as u64)
+        .collect();
+    let mut began = false;
+    let mut sum = 0;
+    for block in stream.executions() {
+        let block = block as usize;
+        began = began || ranges[block].contains(entry);
+        if began {
+            sum += lengths[block];
+        }
+    }
+    if sum == 0 {
+        anyhow::bail!("{from} did not run in the boot, expected init to begin with it");
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use trimtab_profile::{Source, stream};
+
+    use super::*;
+
+    #[test]
+    fn only_what_runs_from_a_function_on_counts() {
+        let path = std::env::current_exe().unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        let program = Program::parse(&bytes).unwrap();
+        let main = program.address_of("main").unwrap();
+        let length =
+            references::instructions(&program, Range::with_length(main, 64)).next().unwrap();
+        let first = u32::try_from(length.range.length()).unwrap();
+        // One instruction of main, and the eight-or-so behind it, which ran before it too.
+        let blocks = [(main, first), (main + u64::from(first), 32)];
+        let written = stream::write(Source::QemuPlugin, &blocks, &[1, 1, 0, 0, 1]);
+        let found = Stream::parse(&written).unwrap();
+        let behind =
+            references::instructions(&program, Range::with_length(main + u64::from(first), 32));
+        let behind = behind.count() as u64;
+        assert_eq!(instructions(&program, &found, "main").unwrap(), 2 + behind);
+        let error = instructions(&program, &found, "no_such").unwrap_err().to_string();
+        assert!(error.contains("no function no_such"), "{error}");
+        let written = stream::write(Source::QemuPlugin, &blocks, &[1]);
+        let found = Stream::parse(&written).unwrap();
+        assert!(instructions(&program, &found, "main").is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! What runs in the guest: each workload, and then what the kernel counted.
+
+use trimtab_lab::guest::Workload;
+
+use crate::failure::Failure;
+
+/// Begins the names of the scripts that also say what was counted.
+const COUNTED: &str = "swap-";
+/// All workloads, several times.
+const ALL: &str = "all";
+/// How often.
+const ROUNDS: u32 = 3;
+
+/// Says what was counted, a line each; init's own words are of the same form.
+const REPORT: &str = "\
+/bin/busybox --install -s /bin
+mkdir -p /sys/kernel/debug
+mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
+dmesg -n 1
+while read -r name value unit; do
+	[ \"$name\" != MemTotal: ] || echo \"trimtab: coldswap mem_total_kib $value\"
+done < /proc/meminfo
+while read -r name value; do
+	echo \"trimtab: coldswap $name $value\"
+done < /sys/kernel/debug/coldswap/stats
+exit $status
+";
+
+/// The workloads that were asked for; all where none was.
+///
+/// # Errors
+/// Names of workloads that the guest has not.
+pub(super) fn chosen(asked: &[String]) -> Result<Vec<String>, Failure> {
+    let all: Vec<String> = Workload::all().into_iter().map(|workload| workload.name).collect();
+    if let Some(name) = asked.iter().find(|name| !all.contains(name)) {
+        return Err(Failure::usage(format!(
+            "the guest has no workload {name}, expected {}; see --help",
+            all.join(", ")
+        )));
+    }
+    Ok(all.into_iter().filter(|name| asked.is_empty() || asked.contains(name)).collect())
+}
+
+/// Name of the script that runs a workload and says what was counted.
+pub(super) fn counted(name: &str) -> String {
+    format!("{COUNTED}{name}")
+}
+
+/// Name of the script that runs all of them, three times over, and says what was counted.
+pub(super) fn all() -> String {
+    counted(ALL)
+}
+
+/// The guest's scripts.
+pub(super) fn workloads() -> Vec<Workload> {
+    let mut scripts = Workload::all();
+    let names: Vec<String> = scripts.iter().map(|workload| workload.name.clone()).collect();
+    for name in &names {
+        scripts.push(Workload {
+            name: counted(name),
+            script: format!("sh /etc/trimtab/{name}.sh\nstatus=$?\n{REPORT}"),
+        });
+    }
+    let every = format!(
+        "status=0\nround=0\nwhile [ $round -lt {ROUNDS} ]; do\n\tround=$((round + 1))\n\
+         \tfor name in {}; do\n\t\tsh /etc/trimtab/$name.sh || status=$?\n\tdone\ndone\n{REPORT}",
+        names.join(" ")
+    );
+    scripts.push(Workload { name: all(), script: every });
+    scripts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workloads_are_those_of_the_guest() {
+        let all = chosen(&[]).unwrap_or_default();
+        assert_eq!(all.len(), Workload::all().len());
+        let two = ["files".to_owned(), "boot".to_owned()];
+        assert_eq!(chosen(&two).unwrap_or_default(), ["boot", "files"]);
+        let error = chosen(&["swap-boot".to_owned()]).err().map(|error| error.to_string());
+        assert!(error.is_some_and(|text| text.contains("no workload swap-boot, expected boot, ")));
+    }
+
+    #[test]
+    fn a_script_ends_as_its_workload_did() {
+        for script in workloads().iter().filter(|script| script.name.starts_with(COUNTED)) {
+            assert!(script.script.ends_with("exit $status\n"), "{}", script.name);
+            assert!(script.script.contains("status=$?"), "{}", script.name);
+        }
+    }
+}

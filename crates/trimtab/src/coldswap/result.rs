@@ -1,0 +1,203 @@
+//! What was measured, as the report's model.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use trimtab_program::PAGE_SIZE;
+use trimtab_report::model::{
+    BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapRun, SwapRunSchema, SwapSelftest,
+    SwapWorkload,
+};
+
+use super::Measured;
+use super::boots::{Done, Record};
+
+/// Nanoseconds that an instruction takes: of the clock that the boots have.
+const NANOSECONDS: f64 = 2.0;
+
+/// Makes the report's model.
+///
+/// # Errors
+/// That a guest did not say what its kernel counted.
+pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
+    let options = m.options;
+    let bytes = m.made.plan.code_bytes;
+    let kib = |bytes: u64| bytes as f64 / 1024.0;
+    let one = m.workloads.first().map(|(_, _, after)| &after.record);
+    let counter = |name| one.map_or(Ok(0), |record| record.counter(name));
+    let store = counter("store_bytes")?;
+    let tables = bytes.tables + counter("table_bytes")?;
+    let net = bytes.core + bytes.base + options.frames as u64 * PAGE_SIZE + tables;
+    let in_memory = if options.store.is_memory() { store } else { 0 };
+    let before = bytes.original + m.data;
+    let reduction = |after: u64| 1.0 - (after + m.data) as f64 / before.max(1) as f64;
+    let workloads =
+        m.workloads.iter().map(|row| workload(m, row)).collect::<Result<Vec<SwapWorkload>>>()?;
+    let selftest = m.selftest.as_ref().map(|done| tested(m, done)).transpose()?;
+    Ok(SwapRun {
+        schema: SwapRunSchema::V1,
+        kernel: m.version.clone(),
+        config: options.config.clone(),
+        granularity: "function".to_owned(),
+        threshold: options.threshold,
+        frames: options.frames.into(),
+        policy: options.policy.name().to_owned(),
+        store: options.store.name().to_owned(),
+        latency_us: options.latency().into(),
+        cpus: options.cpus.into(),
+        plan: m.made.id.clone(),
+        pages: m.made.plan.pages,
+        code_kib: SwapCode {
+            original: kib(bytes.original),
+            core: kib(bytes.core),
+            base: kib(bytes.base),
+            cache: kib(u64::from(options.frames) * PAGE_SIZE),
+            swappable: kib(bytes.swappable),
+            tables: kib(tables),
+            net_resident: kib(net),
+        },
+        data_kib: kib(m.data),
+        store_kib: kib(store),
+        footprint_reduction: reduction(net),
+        footprint_reduction_with_store: reduction(net + in_memory),
+        released_kib: released(m)?,
+        checks: checks(m, &workloads, selftest.as_ref())?,
+        workloads,
+        selftest,
+        cache_penalty: None,
+        tlb_penalty: None,
+        artifacts: SwapArtifacts {
+            vmlinux_before: m.before.vmlinux.display().to_string(),
+            vmlinux_after: m.after.vmlinux.display().to_string(),
+            image: m.after.image.display().to_string(),
+            plan: m.made.path.display().to_string(),
+            guest: m.bench.guest().display().to_string(),
+            boot: one.map_or_else(String::new, |record| record.command_line.clone()),
+        },
+        repeat: repeat(m),
+    })
+}
+
+fn overflow(m: &Measured<'_>, record: &Record) -> Result<u64> {
+    Ok(record.counter("resident_peak")?.saturating_sub(m.options.frames.into()))
+}
+
+fn workload(
+    m: &Measured<'_>,
+    (name, before, after): &(String, Done, Done),
+) -> Result<SwapWorkload> {
+    let (without, with) = (before.record.instructions, after.record.instructions);
+    let record = &after.record;
+    let faults = record.counter("faults")?;
+    let ratio = without.zip(with).map(|(without, with)| with as f64 / without as f64);
+    let waited = faults as f64 * f64::from(m.options.latency()) * 1000.0;
+    let delay = without.map(|without| waited / (without as f64 * NANOSECONDS));
+    let worst = record.counter("worst_ns")?;
+    Ok(SwapWorkload {
+        name: name.clone(),
+        faults,
+        evictions: record.counter("evictions")?,
+        overflow: overflow(m, record)?,
+        system_instructions: BeforeAfter::new(without.unwrap_or(0), with.unwrap_or(0)),
+        system_time_ratio: ratio,
+        delay_share: delay,
+        handling_share: ratio.zip(delay).map(|(ratio, delay)| ratio - 1.0 - delay),
+        // Zero where the guest has no clock.
+        worst_us: (worst > 0).then(|| worst as f64 / 1000.0),
+        worst_context: (worst > 0).then(|| record.swap.get("worst_context").cloned()).flatten(),
+    })
+}
+
+fn tested(m: &Measured<'_>, done: &Done) -> Result<SwapSelftest> {
+    let record = &done.record;
+    Ok(SwapSelftest {
+        interval_ms: m.options.selftest.into(),
+        faults: record.counter("faults")?,
+        evictions: record.counter("evictions")?,
+        shootdowns: record.counter("shootdowns")?,
+        audits: record.counter("audits")?,
+        overflow: overflow(m, record)?,
+        errors: record.counter("errors")?,
+    })
+}
+
+/// By how much more memory the guest says that it has; the flash, which is memory of the guest, is
+/// taken from both.
+fn released(m: &Measured<'_>) -> Result<Option<f64>> {
+    let Some((_, before, after)) = m.workloads.first() else { return Ok(None) };
+    let total = |done: &Done| done.record.counter("mem_total_kib");
+    Ok(Some(total(after)? as f64 - total(before)? as f64))
+}
+
+fn checks(
+    m: &Measured<'_>,
+    workloads: &[SwapWorkload],
+    selftest: Option<&SwapSelftest>,
+) -> Result<Vec<Check>> {
+    let checked = &m.checked;
+    let all = checked.swappable + checked.outside;
+    let mut active = true;
+    for (_, before, after) in &m.workloads {
+        let plan = after.record.swap.get("plan").is_some_and(|plan| *plan == m.made.id);
+        active &= plan && after.record.counter("active")? == 1;
+        active &= before.record.counter("active")? == 0;
+    }
+    let overflow: u64 = workloads.iter().map(|workload| workload.overflow).sum();
+    let faults: u64 = workloads.iter().map(|workload| workload.faults).sum();
+    let mut checks = vec![
+        Check::new(
+            "the linker put nine tenths of the plan's code where it is swapped",
+            // What lies elsewhere only stays in memory.
+            checked.swappable * 10 >= all * 9,
+            format!(
+                "{} of {all} pieces, {} of {} pages",
+                checked.swappable, checked.pages_kept, checked.pages
+            ),
+        ),
+        Check::new(
+            "code was swapped out in each workload, and only where it was to be",
+            active,
+            format!("{faults} faults in {} workloads", workloads.len()),
+        ),
+        Check::new(
+            "no workload took more frames than there are",
+            overflow == 0,
+            overflow.to_string(),
+        ),
+    ];
+    if let Some(test) = selftest {
+        checks.push(Check::new(
+            "the self-test found nothing wrong",
+            test.errors == 0 && test.overflow == 0 && test.audits > 0 && test.faults > 0,
+            format!("{} errors in {} audits, {} faults", test.errors, test.audits, test.faults),
+        ));
+    }
+    Ok(checks)
+}
+
+fn repeat(m: &Measured<'_>) -> Repeat {
+    let options = m.options;
+    let mut command = format!(
+        "trimtab swap run --config {} --threshold {} --frames {} --policy {} --store {} \
+         --latency {} --cpus {} --selftest {}",
+        options.config,
+        options.threshold,
+        options.frames,
+        options.policy.name(),
+        options.store.name(),
+        options.latency(),
+        options.cpus,
+        options.selftest,
+    );
+    for name in &options.workload {
+        command.push_str(&format!(" --workload {name}"));
+    }
+    let mut tool_versions = m.bench.versions().clone();
+    tool_versions.extend(m.toolchain.versions());
+    let inputs = BTreeMap::from([
+        ("kernel before".to_owned(), m.before.key.hash()),
+        ("kernel after".to_owned(), m.after.key.hash()),
+        ("plan".to_owned(), m.made.plan.id.clone()),
+    ]);
+    Repeat { command, tool_versions, inputs, seed: 0 }
+}

@@ -1,0 +1,151 @@
+//! `trimtab swap run`: a kernel with its cold code swapped out, and what that costs.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use trimtab_report::{html, table};
+
+use crate::cli::{self, Outputs};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::{coldswap, destination, output};
+
+/// What reading a page of the flash of the paper takes, in microseconds.
+const FLASH_US: u32 = 442;
+
+/// Builds a kernel that swaps its cold code out, plans by what the workloads run, links it by the
+/// plan, runs the workloads with and without swapping, and compares.
+///
+/// A run that was stopped, by whatever, is resumed by the same command.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: how much memory does a small kernel need if its cold code lies in flash, and what does it cost?
+
+    trimtab swap run --config tiny --html swap.html")]
+pub struct Options {
+    /// Kernel source 6.12: a tarball or a directory, which is copied and not changed
+    /// [default: the newest supported /usr/src/linux-source-*.tar.xz]
+    #[arg(long, value_name = "TARBALL|DIR")]
+    pub source: Option<PathBuf>,
+    /// Kernel configuration: tiny (builds fast), lab (virtio, ext4, network, PCI, ACPI), or a file;
+    /// less what does not work with swapping
+    #[arg(long, value_name = "tiny|lab|FILE", default_value = "tiny")]
+    pub config: String,
+    /// A static busybox for the guest [default: the one installed]
+    #[arg(long, value_name = "FILE")]
+    pub busybox: Option<PathBuf>,
+    /// Where to build, and to keep what a later run can use again
+    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    pub work: PathBuf,
+    /// Share of all executed instructions that stays in memory, above 0, at most 1
+    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = cli::share)]
+    pub threshold: f64,
+    /// Page frames of the cache; at least 4 for each CPU
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(4..=1024))]
+    pub frames: u32,
+    /// Which page goes when another is called for
+    #[arg(long, value_name = "NAME", default_value = "nru")]
+    pub policy: Policy,
+    /// Where swapped code is kept
+    #[arg(long, value_name = "NAME", default_value = "flash")]
+    pub store: Store,
+    /// Microseconds that reading a page of the store takes at least [default: 442 for flash, 0 for
+    /// lz4]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub latency: Option<u32>,
+    /// CPUs of the guest
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4))]
+    pub cpus: u32,
+    /// A workload to run; can be given again [default: all of them]
+    #[arg(long, value_name = "NAME")]
+    pub workload: Vec<String>,
+    /// Milliseconds after which the self-test swaps everything out; 0: no self-test
+    #[arg(long, value_name = "MS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub selftest: u32,
+    /// The least share of each trace that has to be found in the kernel, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    pub min_coverage: f64,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+/// Which page goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Policy {
+    /// Round robin
+    Rr,
+    /// Any
+    Random,
+    /// Not recently used
+    Nru,
+}
+
+impl Policy {
+    /// As the kernel calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::Rr => "rr",
+            Policy::Random => "random",
+            Policy::Nru => "nru",
+        }
+    }
+}
+
+/// Where swapped code is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Store {
+    /// Memory-mapped flash: takes no memory, and its time
+    Flash,
+    /// In memory, compressed
+    Lz4,
+}
+
+impl Store {
+    /// As the kernel calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Store::Flash => "flash",
+            Store::Lz4 => "lz4",
+        }
+    }
+
+    /// Whether it takes memory.
+    pub fn is_memory(self) -> bool {
+        self == Store::Lz4
+    }
+}
+
+impl Options {
+    /// Microseconds that reading a page takes at least.
+    pub fn latency(&self) -> u32 {
+        self.latency.unwrap_or(match self.store {
+            Store::Flash => FLASH_US,
+            Store::Lz4 => 0,
+        })
+    }
+}
+
+/// Runs.
+///
+/// # Errors
+/// Missing tools or sources, no space, a build that fails, a guest that does not come up; and what
+/// must hold and does not.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let found = coldswap::run(options, &Progress::new())?;
+    if let Some(file) = &options.outputs.html {
+        output::whole(file, &html::swap_run(&found))?;
+    }
+    output::result(&options.outputs, &found.to_json(), || {
+        table::swap_run(&found, output::width())
+    })?;
+    match found.failures().as_slice() {
+        [] => Ok(()),
+        broken => Err(Failure::new(format!(
+            "the kernel ran with code swapped out, but not everything holds: {}",
+            broken.join("; ")
+        ))
+        .into()),
+    }
+}

@@ -1,0 +1,65 @@
+//! `trimtab swap run`.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use common::{Ended, PROGRAM, alone, run, shared};
+use trimtab_report::model::SwapRun;
+
+fn swap_run(arguments: &[&str]) -> Ended {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work");
+    let ended =
+        run(Command::new(PROGRAM).args(["swap", "run", "--work"]).arg(&work).args(arguments));
+    assert!(!work.exists(), "nothing is begun");
+    ended
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_built() {
+    for (arguments, message) in [
+        (
+            ["--workload", "none"].as_slice(),
+            "the guest has no workload none, expected boot, files,",
+        ),
+        (&["--cpus", "2", "--frames", "7"], "7 frames are too few for 2 CPUs, expected at least 8"),
+        (&["--frames", "3"], "3 is not in 4..=1024"),
+        (&["--policy", "lru"], "[possible values: rr, random, nru]"),
+        (&["--store", "disk"], "[possible values: flash, lz4]"),
+        (&["--threshold", "99.9"], "expected a number from 0 to 1"),
+        (&["--threshold", "0"], "a threshold of 0 keeps nothing"),
+    ] {
+        let ended = swap_run(arguments);
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.error);
+        assert!(ended.error.contains(message), "{arguments:?}: {}", ended.error);
+    }
+}
+
+/// Builds a kernel of its own: one that can swap differs in too many options from the one that the
+/// other tests share for any object to be the same.
+#[test]
+#[ignore = "builds a kernel, for which continuous integration has no time"]
+fn a_kernel_runs_with_its_cold_code_swapped_out() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("swap.json");
+    let html = folder.path().join("swap.html");
+    let mut command = Command::new(PROGRAM);
+    command.args(["swap", "run", "--config", "tiny", "--workload", "files", "--work"]);
+    command.arg(shared()).arg("--json").arg(&json).arg("--html").arg(&html);
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0), "{}", ended.error);
+    let found = SwapRun::from_json(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(found.failures(), [""; 0]);
+    assert!(found.code_kib.net_resident < found.code_kib.original, "{:?}", found.code_kib);
+    assert_eq!(found.workloads.len(), 1);
+    assert!(found.workloads[0].faults > 0 && found.workloads[0].overflow == 0);
+    assert!(found.workloads[0].system_time_ratio.unwrap() > 0.5);
+    let selftest = found.selftest.unwrap();
+    assert!(selftest.faults > 0 && selftest.errors == 0, "{selftest:?}");
+    assert!(fs::metadata(&html).unwrap().len() > 0);
+}
