@@ -71,14 +71,36 @@ static inline int is_active(const struct frame *frame)
 	return 0;
 }
 
+/* Of functions that were reached by jumps, each from the one before, this many are followed. */
+#define LONGEST_CHAIN 64
+
+/* Whether a stub's frame is the first of more than that. For each of them an unwinder goes through
+ * all that are left: of a hundred thousand that takes minutes. */
+static inline int is_long_chain(const struct frame *frame)
+{
+	int count;
+
+	for (count = 0; is_in_stub(frame->ret); count++) {
+		if (count == LONGEST_CHAIN)
+			return 1;
+		frame = (const struct frame *)frame->saved;
+	}
+	return 0;
+}
+
 static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *last)
 {
 	*(uint64_t *)last = _Unwind_GetCFA(context);
+	if (is_in_stub(_Unwind_GetIP(context)) &&
+	    is_long_chain((const struct frame *)_Unwind_GetGR(context, FRAME_REGISTER))) {
+		*(uint64_t *)last = 0;
+		return _URC_END_OF_STACK;
+	}
 	return _URC_NO_REASON;
 }
 
 /* Where the outermost function of this stack is: it tells the stack that a thread began with from a
- * coroutine's, also where that lies within it. */
+ * coroutine's, also where that lies within it. 0 where that would take too long. */
 static inline uint64_t outermost(void)
 {
 	uint64_t last = 0;

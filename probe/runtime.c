@@ -319,15 +319,16 @@ HIDDEN void *probe_block(const struct object *object)
  * exceptions gave theirs back, or longjmp skipped them, which shows on the thread's own stack by
  * their place below the stack pointer.
  */
-static struct frame *collect(struct thread *thread, uint64_t rsp)
+static struct frame *collect(struct thread *thread, uint64_t rsp, int *few)
 {
-	int own_stack = rsp >= thread->low && rsp < thread->high &&
-			outermost() == thread->outermost;
+	uint64_t begin = rsp >= thread->low && rsp < thread->high ? outermost() : 0;
+	int own_stack = begin && begin == thread->outermost;
+	uint64_t i, all = 0, found = 0;
 	struct frame *list = NULL;
 	struct frame_chunk *chunk;
-	uint64_t i;
 
 	for (chunk = thread->chunks; chunk; chunk = chunk->next) {
+		all += chunk->count;
 		for (i = 0; i < chunk->count; i++) {
 			struct frame *frame = &chunk->frames[i];
 
@@ -338,43 +339,47 @@ static struct frame *collect(struct thread *thread, uint64_t rsp)
 			}
 			frame->next = (uint64_t)list;
 			list = frame;
+			found++;
 		}
 	}
+	*few = found * 4 < all;
 	return list;
 }
 
-/* Free frames, as many again as there are. */
+/* Free frames: those that can be taken again, and as many new ones as there are where that is few. It
+ * takes the longer the more there are, and so must not be needed soon again. */
 HIDDEN struct frame *probe_frame(uint64_t rsp)
 {
 	struct thread *thread = own();
 	struct frame_chunk *new;
-	struct frame *list;
+	struct frame *list = NULL;
 	uint64_t count = 63, i;
+	int few = 1;
 
 	/* The thread's own were just found. */
 	if (trimtab_probe_frames)
 		return trimtab_probe_frames;
 	if (thread && thread->chunks) {
 		/* A signal may come here again. */
-		list = NULL;
 		if (!thread->collecting) {
 			thread->collecting = 1;
-			list = collect(thread, rsp);
+			list = collect(thread, rsp, &few);
 			thread->collecting = 0;
-		}
-		if (list) {
-			trimtab_probe_frames = list;
-			return list;
 		}
 		count = thread->chunks->count * 2 + 1;
 	}
-	new = map(sizeof(*new) + count * sizeof(struct frame));
-	/* The function cannot be entered without. */
-	if (!new)
-		abort();
+	new = few ? map(sizeof(*new) + count * sizeof(struct frame)) : NULL;
+	if (!new) {
+		/* The function cannot be entered without. */
+		if (!list)
+			abort();
+		trimtab_probe_frames = list;
+		return list;
+	}
 	new->count = count;
 	for (i = 0; i + 1 < count; i++)
 		new->frames[i].next = (uint64_t)&new->frames[i + 1];
+	new->frames[i].next = (uint64_t)list;
 	if (thread) {
 		new->next = thread->chunks;
 		thread->chunks = new;

@@ -11,19 +11,33 @@ use common::{Bench, Compiler, GCC_AARCH64, Machine, combinations, hook, same};
 use trimtab_probe::{Hook, Reason, Selection};
 
 const SIGNED: &str = "-mbranch-protection=standard";
-/// Less of the same, where there are no other tests that count it.
-const LESS: &str = "-DROUNDS=100";
+/// With `landing.c`: without parts that the linker or the library of the compiler would put in,
+/// which have no marks.
+const MARKED: &[&str] = &[SIGNED, "-Wl,-z,now", "-mno-outline-atomics"];
+/// Less of the same: the tests on x86-64 have the rest.
+const LESS: &str = "-DFEW";
 
-/// Unusual flags, too: signed return addresses, one section for each function.
+/// Of each compiler a few, with unusual flags, too: signed return addresses, one section for each
+/// function.
 fn some() -> Vec<(Compiler, Vec<&'static str>, Hook)> {
-    let gcc = GCC_AARCH64;
-    vec![
-        (gcc, vec!["-O0", "-static"], Hook::Time),
-        (gcc, vec!["-O2", "-fPIE", "-pie"], Hook::Count),
-        (gcc, vec!["-Os", "-fomit-frame-pointer", SIGNED], Hook::Cycles),
-        (gcc, vec!["-O2", SIGNED, "-ffunction-sections"], Hook::Edges),
-        (gcc, vec!["-O1", "-static", "-fomit-frame-pointer"], Hook::User),
-    ]
+    let mut all = Vec::new();
+    for compiler in Machine::Aarch64.compilers() {
+        let mut add = |flags: &[&'static str], hook| {
+            all.push((compiler, [flags, &[LESS]].concat(), hook));
+        };
+        if compiler.c.starts_with("clang") {
+            add(&["-O0", "-fPIE", "-pie"], Hook::Cycles);
+            add(&["-O2", "-static", "-fomit-frame-pointer", SIGNED], Hook::Time);
+            add(&["-O3", "-ffunction-sections"], Hook::User);
+            add(&["-Os", "-fno-omit-frame-pointer"], Hook::Edges);
+        } else {
+            add(&["-O0", "-static"], Hook::Time);
+            add(&["-O2", "-fPIE", "-pie"], Hook::Count);
+            add(&["-Os", "-fomit-frame-pointer", SIGNED], Hook::Cycles);
+            add(&["-O1", "-static", "-fomit-frame-pointer", "-ffunction-sections"], Hook::User);
+        }
+    }
+    all
 }
 
 #[test]
@@ -31,38 +45,53 @@ fn calls_of_every_kind() {
     for (compiler, flags, hook) in some() {
         same("calls.c", &[], compiler, &flags, hook);
     }
-    same("calls.c", &[], GCC_AARCH64, &["-O3"], Hook::Order);
-    same("calls.c", &[], GCC_AARCH64, &["-O1"], Hook::Trace);
+    same("calls.c", &[], GCC_AARCH64, &["-O3", LESS], Hook::Order);
+    same("calls.c", &[], GCC_AARCH64, &["-O1", LESS], Hook::Trace);
 }
 
 #[test]
 fn threads_signals_other_stacks_and_fork() {
-    for (compiler, flags, hook) in some().into_iter().step_by(2) {
+    for (compiler, flags, hook) in some() {
         same("world.c", &[], compiler, &flags, hook);
     }
 }
 
 #[test]
 fn exceptions() {
-    for (compiler, mut flags, hook) in some().into_iter().take(4) {
-        flags.push(LESS);
+    for (compiler, flags, hook) in some().into_iter().step_by(2) {
         same("torture.cc", &["plain.c"], compiler, &flags, hook);
     }
 }
 
 #[test]
-#[ignore = "takes long in the emulator"]
+fn what_is_reached_by_pointers_is_marked() {
+    for compiler in Machine::Aarch64.compilers() {
+        let flags = [&["-O2", LESS], MARKED].concat();
+        same("calls.c", &["landing.c"], compiler, &flags, Hook::Edges);
+        same("torture.cc", &["plain.c", "landing.c"], compiler, &flags, Hook::Time);
+        let bench = Bench::new(compiler, &flags);
+        let objects = ["calls.c", "landing.c"].map(|case| bench.compile(case, &["-DUNMARKED"]));
+        bench.link("unmarked", &objects.each_ref().map(String::as_str), &[]);
+        assert_eq!(bench.run("unmarked").code, None, "marks are not looked for");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test -p trimtab-probe --test aarch64 -- --ignored"]
 fn the_whole_matrix() {
+    let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User];
     for (number, (compiler, mut flags)) in combinations(Machine::Aarch64).into_iter().enumerate() {
         flags.push(LESS);
+        let is_static = flags.contains(&"-static");
         same("calls.c", &[], compiler, &flags, hook(number));
-        let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User];
         same("world.c", &[], compiler, &flags, hooks[number % hooks.len()]);
         same("torture.cc", &["plain.c"], compiler, &flags, hook(number));
-        let mut signed = flags.clone();
-        signed.push(SIGNED);
-        same("calls.c", &[], compiler, &signed, hook(number + 1));
-        same("torture.cc", &["plain.c"], compiler, &signed, hook(number + 2));
+        flags.extend(MARKED);
+        // The C library has no marks.
+        let guard = if is_static { &[][..] } else { &["landing.c"] };
+        same("calls.c", guard, compiler, &flags, hook(number + 1));
+        same("world.c", guard, compiler, &flags, hooks[(number + 1) % hooks.len()]);
+        same("torture.cc", &[&["plain.c"], guard].concat(), compiler, &flags, hook(number + 2));
     }
 }
 
@@ -79,7 +108,7 @@ fn unwound(compiler: Compiler, level: &str, hook: Hook) {
 }
 
 #[test]
-#[ignore = "takes long in the emulator"]
+#[ignore = "takes minutes: cargo test -p trimtab-probe --test aarch64 -- --ignored"]
 fn the_stack_is_unwound_with_any_compiler_and_hook() {
     for compiler in Machine::Aarch64.compilers() {
         for level in ["-O0", "-O2"] {

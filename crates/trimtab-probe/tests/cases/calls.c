@@ -9,6 +9,12 @@
 #include <string.h>
 
 #define KEEP __attribute__((noinline))
+/* Emulators take their time. */
+#ifdef FEW
+#define JUMPS 2000
+#else
+#define JUMPS 100000
+#endif
 
 struct big {
 	long a, b, c, d, e;
@@ -244,7 +250,7 @@ int main(int argc, char **argv)
 		printf("%d ", many_ways(i));
 	printf("%d %u %d %d\n", by_label(7), loop_at_start(0xff7), nothing(), even(100001));
 	empty();
-	printf("%d %d %d\n", relies(1, 2, 3, 4), jumps(100000), nested(12));
+	printf("%d %d %d\n", relies(1, 2, 3, 4), jumps(JUMPS), nested(12));
 	qsort(numbers, 7, sizeof(int), compare);
 	for (int i = 0; i < 7; i++)
 		printf("%d ", numbers[i]);

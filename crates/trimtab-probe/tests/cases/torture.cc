@@ -15,7 +15,9 @@
 
 #define KEEP __attribute__((noinline))
 /* Emulators take their time. */
-#ifndef ROUNDS
+#ifdef FEW
+#define ROUNDS 100
+#else
 #define ROUNDS 20000
 #endif
 
