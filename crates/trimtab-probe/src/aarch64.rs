@@ -113,6 +113,10 @@ impl Machine for Aarch64 {
         plan.head.start..plan.head.end
     }
 
+    fn jump(plan: &Plan) -> u64 {
+        plan.head.at
+    }
+
     fn stub(
         plan: &Plan,
         hook: Hook,

@@ -59,6 +59,9 @@ pub trait Machine: Sized {
     /// The part of its section that is overwritten or no longer used.
     fn head(plan: &Self::Plan) -> Range<u64>;
 
+    /// Where in it the jump to the stub is put.
+    fn jump(plan: &Self::Plan) -> u64;
+
     /// Writes the stub of a function: its `cell` on each thread, its entry in the table as symbol
     /// and offset.
     ///

@@ -53,6 +53,8 @@ struct Plan<'a, M: Machine> {
     function: &'a Function,
     unwind: &'a Unwind,
     code: M::Plan,
+    /// What becomes of the function's unwind information: where, and the new bytes.
+    changed: Option<(usize, Vec<u8>)>,
 }
 
 /// Instruments an object, given as the bytes of its file.
@@ -139,7 +141,17 @@ fn plan<'a, M: Machine>(
     if !in_head.into_iter().all(is_known) {
         return Err(Reason::OddUnwind);
     }
-    Ok(Plan { function, unwind, code })
+    // Where the jump stands nothing has happened yet: what was told in front of it happens behind.
+    let jump = M::jump(&code);
+    let is_early = |row: &Row| row.offset > 0 && row.offset + function.start <= jump;
+    let changed = if unwind.rows.iter().any(is_early) {
+        let frames = table.section.map(|section| &*known.object.sections[section].data);
+        let changed = unwind.signing_later(frames.unwrap_or_default(), end - jump);
+        Some(changed.ok_or(Reason::OddUnwind)?)
+    } else {
+        None
+    };
+    Ok(Plan { function, unwind, code, changed })
 }
 
 /// Whether compilers give such names to the seldom used part of a function.
@@ -317,6 +329,9 @@ impl<'a> Rewriter<'a> {
         let data = &mut self.object.sections[section].data;
         data[head.start as usize..head.end as usize].fill(M::TRAP);
         M::patch(&plan.code, data, start + stub.entry as u64);
+        if let Some((at, bytes)) = &plan.changed {
+            self.object.sections[self.frames].data[*at..][..bytes.len()].copy_from_slice(bytes);
+        }
         self.describe(plan, &stub, cell, table)?;
         self.write_unwind(section, start..body, &stub, (table_symbol, entry));
         self.write_body_unwind(plan, section, body..end, &rows);

@@ -1,16 +1,20 @@
 //! What `.eh_frame` says of the functions of an object: where the frame address and the saved
 //! registers are at each instruction.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, EhFrame, LittleEndian, Register, RegisterRule, UnwindContext,
-    UnwindSection, Vendor,
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, FrameDescriptionEntry, LittleEndian,
+    Register, RegisterRule, UnwindContext, UnwindSection, Vendor,
 };
 
 use crate::ProbeError;
 use crate::elf::Object;
 use crate::machine::Machine;
+
+type Entry<'a> = FrameDescriptionEntry<EndianSlice<'a, LittleEndian>>;
 
 /// The encoding that assemblers use in all but the large code model: 4 bytes, relative.
 const RELATIVE_4: u8 = 0x1b;
@@ -48,6 +52,8 @@ pub struct Unwind {
     pub data_step: u64,
     /// Whether another entry can be written against the same common part.
     pub plain: bool,
+    /// Where its instructions are in `.eh_frame`; nowhere where it is not plain.
+    program: Range<usize>,
 }
 
 impl Unwind {
@@ -55,6 +61,14 @@ impl Unwind {
     pub fn at(&self, offset: u64) -> Option<&Row> {
         let after = self.rows.partition_point(|row| row.offset <= offset);
         self.rows[..after].last().filter(|_| offset < self.length)
+    }
+
+    /// Its instructions, and where they are in `.eh_frame`, when the signing of the return address,
+    /// the first thing to happen, is to be told `by` bytes of code later.
+    pub fn signing_later(&self, frames: &[u8], by: u64) -> Option<(usize, Vec<u8>)> {
+        let program = frames.get(self.program.clone())?;
+        let by = u8::try_from(by / self.code_step).ok()?;
+        Some((self.program.start, signing_later(program, by)?))
     }
 
     /// Whether the entry is that of a function that is called: nothing pushed but what calls push.
@@ -89,7 +103,8 @@ impl UnwindTable {
             return Ok(Self::default());
         }
         let damaged = || object.damaged("the unwind information");
-        let mut frame = EhFrame::new(&data.data, LittleEndian);
+        let (bytes, marked) = with_known_letters(&data.data);
+        let mut frame = EhFrame::new(&bytes, LittleEndian);
         frame.set_address_size(8);
         if object.machine() == object::elf::EM_AARCH64 {
             frame.set_vendor(Vendor::AArch64);
@@ -123,7 +138,7 @@ impl UnwindTable {
                 _ => 4,
             });
             let plain = encoding == Some(RELATIVE_4)
-                && !cie.is_signal_trampoline()
+                && (!cie.is_signal_trampoline() || marked.contains(&cie.offset()))
                 && matches!(cie.data_alignment_factor(), -4 | -8)
                 && matches!(cie.code_alignment_factor(), 1 | 4);
             // Start and length of 4 bytes each, then one byte of length, then the pointer.
@@ -154,6 +169,7 @@ impl UnwindTable {
                 code_step: cie.code_alignment_factor(),
                 data_step: cie.data_alignment_factor().unsigned_abs(),
                 plain,
+                program: if plain { program(&data.data, &entry) } else { 0..0 },
             };
             entries.insert(code, unwind);
         }
@@ -168,6 +184,62 @@ impl UnwindTable {
     pub fn of(&self, section: usize, offset: u64) -> Option<&Unwind> {
         self.entries.get(&(section, offset))
     }
+}
+
+/// The same with augmentations that the reader knows, and where the common parts are of which one was
+/// changed. `B` and `G` of AArch64 say which key signs return addresses, and that memory is tagged;
+/// neither has data, as `S` for handlers of signals.
+fn with_known_letters(frames: &[u8]) -> (Cow<'_, [u8]>, HashSet<usize>) {
+    let mut bytes = Cow::Borrowed(frames);
+    let mut marked = HashSet::new();
+    let mut at = 0;
+    while let Some((head, rest)) = frames.get(at..).and_then(<[u8]>::split_first_chunk::<9>) {
+        // Length, number, version; then letters.
+        let [l0, l1, l2, l3, number @ .., _] = *head;
+        let letters = rest.iter().take_while(|byte| **byte != 0);
+        for (index, letter) in letters.enumerate().filter(|_| number == [0; 4]) {
+            if matches!(letter, b'B' | b'G') {
+                bytes.to_mut()[at + 9 + index] = b'S';
+                marked.insert(at);
+            }
+        }
+        at = at.saturating_add(u32::from_le_bytes([l0, l1, l2, l3]) as usize).saturating_add(4);
+    }
+    (bytes, marked)
+}
+
+/// Where the instructions of an entry are: behind its start and length of 4 bytes each, and its data.
+fn program(frames: &[u8], entry: &Entry<'_>) -> Range<usize> {
+    let data = entry.offset() + 16;
+    match frames.get(data) {
+        Some(&length @ 0..128) => {
+            data + 1 + usize::from(length)..entry.offset() + 4 + entry.entry_len()
+        }
+        _ => 0..0,
+    }
+}
+
+fn signing_later(program: &[u8], by: u8) -> Option<Vec<u8>> {
+    const ADVANCE: u8 = 0x40;
+    const ADVANCE_BYTE: u8 = 0x02;
+    const NEGATE: u8 = 0x2d;
+    let &[first @ 0x41..0x80, NEGATE, ref rest @ ..] = program else { return None };
+    let mut changed = vec![first.checked_add(by).filter(|first| *first < 0x80)?, NEGATE];
+    match *rest {
+        [next @ 0x41..0x80, ref rest @ ..] => {
+            let left = (next - ADVANCE).checked_sub(by)?;
+            changed.push(if left == 0 { 0 } else { ADVANCE + left });
+            changed.extend(rest);
+        }
+        [ADVANCE_BYTE, next, ref rest @ ..] => {
+            changed.extend([ADVANCE_BYTE, next.checked_sub(by)?]);
+            changed.extend(rest);
+        }
+        // Nothing more happens: it is filled up.
+        _ if rest.iter().all(|byte| *byte == 0) => changed.extend(rest),
+        _ => return None,
+    }
+    Some(changed)
 }
 
 fn cfa(rule: &CfaRule<usize>) -> Option<(u16, i64)> {
@@ -262,6 +334,30 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signing_is_told_later_and_all_else_as_before() {
+        // Advance, negate; advance, frame address at 48.
+        let later = |program: &[u8], by| signing_later(program, by);
+        let size = [0x0e, 48, 0, 0];
+        assert_eq!(
+            later(&[&[0x41, 0x2d, 0x41], &size[..]].concat(), 1),
+            Some([&[0x42, 0x2d, 0], &size[..]].concat())
+        );
+        assert_eq!(
+            later(&[&[0x44, 0x2d, 0x4c], &size[..]].concat(), 4),
+            Some([&[0x48, 0x2d, 0x48], &size[..]].concat())
+        );
+        assert_eq!(
+            later(&[&[0x41, 0x2d, 0x02, 90], &size[..]].concat(), 1),
+            Some([&[0x42, 0x2d, 0x02, 89], &size[..]].concat())
+        );
+        assert_eq!(later(&[0x41, 0x2d, 0, 0], 1), Some(vec![0x42, 0x2d, 0, 0]));
+        for other in [&[0x41][..], &[0x2d, 0x41], &[0x41, 0x2d, 0x0e, 48], &[0x7f, 0x2d, 0], &[]] {
+            assert_eq!(later(other, 1), None, "{other:x?}");
+        }
+        assert_eq!(later(&[0x44, 0x2d, 0x43, 0x0e, 48], 4), None, "it would be told too late");
+    }
 
     #[test]
     fn calls_without_landing_pad_pass_through() {

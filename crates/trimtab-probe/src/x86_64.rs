@@ -104,6 +104,10 @@ impl Machine for X86_64 {
         plan.head.at..plan.head.end
     }
 
+    fn jump(plan: &Plan) -> u64 {
+        plan.head.at
+    }
+
     fn stub(
         plan: &Plan,
         hook: Hook,

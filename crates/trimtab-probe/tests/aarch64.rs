@@ -95,25 +95,24 @@ fn the_whole_matrix() {
     }
 }
 
-/// The emulator takes signals between any two instructions if it translates each by itself.
-fn unwound(compiler: Compiler, level: &str, hook: Hook) {
-    let mut bench = Bench::new(compiler, &[level, "-g"]);
-    bench.emulator.push("-singlestep");
-    let object = bench.compile("step.c", &[]);
-    let selection = Selection::default().not(&["step_*"]).unwrap();
-    let (probed, _) = bench.instrument(&object, hook, selection);
-    bench.link("probed", &[&probed], &[compiler.machine.runtime().as_os_str()]);
-    let ran = bench.run("probed");
-    assert_eq!(ran.code, Some(0), "{} {level} {}: {}", compiler.c, hook.name(), ran.output);
-}
-
 #[test]
-#[ignore = "takes minutes: cargo test -p trimtab-probe --test aarch64 -- --ignored"]
-fn the_stack_is_unwound_with_any_compiler_and_hook() {
+fn the_stack_is_unwound_at_every_instruction() {
     for compiler in Machine::Aarch64.compilers() {
-        for level in ["-O0", "-O2"] {
-            for hook in [Hook::Count, Hook::Cycles, Hook::Time, Hook::Edges] {
-                unwound(compiler, level, hook);
+        for (flags, hooks) in [
+            (&["-g", "-O0"][..], &[Hook::Time][..]),
+            (&["-g", "-O2"], &[Hook::Count, Hook::Cycles, Hook::Time, Hook::Edges]),
+            (&["-g", "-O2", SIGNED], &[Hook::Count]),
+            (&["-g", "-O1", "-mbranch-protection=pac-ret+leaf+b-key"], &[Hook::Time]),
+        ] {
+            let bench = Bench::new(compiler, flags);
+            let object = bench.compile("step.c", &[]);
+            for &hook in hooks {
+                let selection = Selection::default().not(&["step_*"]).unwrap();
+                let (probed, _) = bench.instrument(&object, hook, selection);
+                bench.link("probed", &[&probed], &[compiler.machine.runtime().as_os_str()]);
+                let ran = bench.run("probed");
+                let told = format!("{} {flags:?} {}", compiler.c, hook.name());
+                assert_eq!(ran.code, Some(0), "{told}: {}", ran.output);
             }
         }
     }

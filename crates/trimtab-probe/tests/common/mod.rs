@@ -105,8 +105,6 @@ pub struct Bench {
     folder: TempDir,
     compiler: Compiler,
     flags: Vec<String>,
-    /// Options for the emulator, where there is one.
-    pub emulator: Vec<&'static str>,
 }
 
 /// How a program ended: without code where a signal did it.
@@ -119,7 +117,7 @@ pub struct Ran {
 impl Bench {
     pub fn new(compiler: Compiler, flags: &[&str]) -> Self {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        Self { folder: tempfile::tempdir().unwrap(), compiler, flags, emulator: Vec::new() }
+        Self { folder: tempfile::tempdir().unwrap(), compiler, flags }
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -171,7 +169,7 @@ impl Bench {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", &LIMIT.to_string()]);
         if self.compiler.machine == Machine::Aarch64 {
-            command.args(["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]).args(&self.emulator);
+            command.args(["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]);
         }
         let output = command
             .arg(format!("./{program}"))
