@@ -3,6 +3,7 @@
 
 use crate::compile::{CompileError, compile};
 use crate::process::Job;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -86,12 +87,14 @@ pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsString) -> io::Result<()
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
     let here = quoted(folder);
     let mut compilers = Vec::new();
+    // By version: that of `ld.lld-22` is how clang finds a newer one than the system's.
+    let mut versions = BTreeMap::new();
     for directory in std::env::split_paths(path) {
         let Ok(entries) = fs::read_dir(&directory) else { continue };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            let Some((machine, plain)) = split(name) else { continue };
+            let Some(Tool { machine, plain, version }) = split(name) else { continue };
             let real = quoted(&entry.path());
             if !LINKERS.contains(&plain) {
                 compilers.push((name.to_owned(), machine.map(str::to_owned), real));
@@ -99,6 +102,9 @@ pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsString) -> io::Result<()
             }
             let text = format!("#!/bin/sh\nexec {} probe link -- {real} \"$@\"\n", quoted(trimtab));
             write_script(&folder.join(name), &text)?;
+            if let (None, Some(version)) = (machine, version) {
+                versions.entry((version, plain)).or_insert_with(|| text.clone());
+            }
             // A compiler for another machine looks for it under the plain name.
             if let Some(machine) = machine {
                 fs::create_dir_all(folder.join(machine))?;
@@ -106,30 +112,57 @@ pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsString) -> io::Result<()
             }
         }
     }
+    // Compilers look for it under the plain name.
+    for ((_, plain), text) in versions.iter().rev() {
+        write_script(&folder.join(plain), text)?;
+    }
     for (name, machine, real) in compilers {
         let linkers = machine.map(|machine| folder.join(machine)).filter(|folder| folder.is_dir());
         let first = linkers.map(|folder| format!(" -B{}", quoted(&folder))).unwrap_or_default();
+        let choice =
+            if name.contains("clang") { choose_target(&here, &real) } else { String::new() };
         write_script(
             &folder.join(&name),
-            &format!("#!/bin/sh\nexec {real}{first} -B{here} \"$@\"\n"),
+            &format!("#!/bin/sh\n{choice}exec {real}{first} -B{here} \"$@\"\n"),
         )?;
     }
     Ok(())
 }
 
-/// The machine that a tool's name begins with, if it does, and the tool, without its version:
-/// `aarch64-linux-gnu` and `gcc` of `aarch64-linux-gnu-gcc-12`.
-fn split(name: &str) -> Option<(Option<&str>, &'static str)> {
-    let version = name
-        .rsplit_once('-')
-        .filter(|(_, last)| !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()));
-    let name = version.map_or(name, |(name, _)| name);
+/// Has clang, which compiles for any machine, take the linker of the one it is told.
+fn choose_target(here: &str, real: &str) -> String {
+    format!(
+        "last=
+for word; do
+    case $last in -target | --target) machine=$word ;; esac
+    case $word in --target=*) machine=${{word#*=}} ;; esac
+    last=$word
+done
+if [ -n \"$machine\" ] && [ -d {here}/\"$machine\" ]; then
+    exec {real} -B{here}/\"$machine\" -B{here} \"$@\"
+fi
+"
+    )
+}
+
+/// A compiler or a linker, by its name: `aarch64-linux-gnu`, `gcc` and 12 of
+/// `aarch64-linux-gnu-gcc-12`.
+struct Tool<'a> {
+    machine: Option<&'a str>,
+    plain: &'static str,
+    version: Option<u32>,
+}
+
+fn split(name: &str) -> Option<Tool<'_>> {
+    let parsed = name.rsplit_once('-').and_then(|(rest, last)| Some((rest, last.parse().ok()?)));
+    let (name, version) = parsed.map_or((name, None), |(rest, version)| (rest, Some(version)));
     let known = LINKERS.iter().chain(&COMPILERS);
-    let exact = known.clone().find(|tool| **tool == name).map(|tool| (None, *tool));
-    exact.or_else(|| {
-        known.into_iter().find_map(|tool| {
-            let machine = name.strip_suffix(tool)?.strip_suffix('-')?;
-            Some((Some(machine), *tool))
+    let exact = known.clone().find(|tool| **tool == name);
+    let tool = |machine, plain: &&'static str| Tool { machine, plain, version };
+    exact.map(|plain| tool(None, plain)).or_else(|| {
+        known.into_iter().find_map(|plain| {
+            let machine = name.strip_suffix(plain)?.strip_suffix('-')?;
+            Some(tool(Some(machine), plain))
         })
     })
 }
@@ -211,5 +244,27 @@ mod tests {
         assert!(read("aarch64-linux-gnu-gcc-12").contains(&wanted));
         assert!(!read("gcc").contains("aarch64"));
         assert!(read("aarch64-linux-gnu/ld").contains("/aarch64-linux-gnu-ld' \"$@\""));
+    }
+    #[test]
+    fn clang_finds_the_linker_of_its_target_and_that_of_its_version() {
+        let (real, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for name in ["clang-22", "ld", "ld.lld-19", "ld.lld-22", "aarch64-linux-gnu-ld"] {
+            write_script(&real.path().join(name), "#!/bin/sh\necho \"$@\"\n").unwrap();
+        }
+        let path = real.path().as_os_str().to_owned();
+        stand_in(folder.path(), Path::new("/trimtab"), &path).unwrap();
+        let text = fs::read_to_string(folder.path().join("ld.lld")).unwrap();
+        assert!(text.contains("/ld.lld-22' \"$@\""), "{text}");
+        let told = |arguments: &[&str]| {
+            let clang = Command::new(folder.path().join("clang-22")).args(arguments).output();
+            String::from_utf8(clang.unwrap().stdout).unwrap()
+        };
+        let here = folder.path().display();
+        for target in [&["--target=aarch64-linux-gnu"][..], &["-target", "aarch64-linux-gnu"]] {
+            let wanted = format!("-B{here}/aarch64-linux-gnu -B{here} -c {}\n", target.join(" "));
+            assert_eq!(told(&[&["-c"], target].concat()), wanted);
+        }
+        assert_eq!(told(&["--target=other", "x.c"]), format!("-B{here} --target=other x.c\n"));
+        assert_eq!(told(&["x.c"]), format!("-B{here} x.c\n"));
     }
 }

@@ -6,6 +6,7 @@ mod head;
 mod stack;
 mod stub;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use object::elf;
@@ -15,7 +16,7 @@ use self::head::Head;
 use crate::ProbeError;
 use crate::cfi::StubFrame;
 use crate::elf::{Object, Symbol};
-use crate::function::{Function, References};
+use crate::function::{Function, Place, References, is_outlined};
 use crate::hook::Hook;
 use crate::machine::{Known, Machine};
 use crate::moving::Moving;
@@ -43,6 +44,8 @@ const VARIANT: u8 = 0x80;
 pub struct Aarch64 {
     /// Whether a compiler wrote the code. Assembly by hand has conventions of its own.
     compiled: bool,
+    /// Functions that work on their callers' stack.
+    outlined: HashSet<Place>,
 }
 
 /// How a function is instrumented.
@@ -65,8 +68,12 @@ impl Machine for Aarch64 {
     const LONGEST_SECTION: u64 = 1 << 26;
     const CODE_SYMBOL: Option<&str> = Some("$x");
 
-    fn of(object: &Object, _unwind: &UnwindTable, _functions: &[Function]) -> Self {
-        Self { compiled: object.is_compiled() }
+    fn of(object: &Object, _unwind: &UnwindTable, functions: &[Function]) -> Self {
+        let outlined = functions.iter().filter(|function| is_outlined(&function.name));
+        Self {
+            compiled: object.is_compiled(),
+            outlined: outlined.map(|function| (function.section, function.start)).collect(),
+        }
     }
 
     fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
@@ -101,7 +108,7 @@ impl Machine for Aarch64 {
             return Err(Reason::Undecoded);
         }
         let head = Head::of(object, known.map, function, &code, unwind)?;
-        let place = stack::look(object, function, &code, unwind)?;
+        let place = stack::look(object, function, &code, unwind, &self.outlined)?;
         Ok(Plan { head, place })
     }
 

@@ -34,6 +34,12 @@ impl Function {
     }
 }
 
+/// Whether LLVM gives such names to instructions that it moved out of several functions (its pass
+/// `MachineOutliner`). They work on their callers' registers and stack as if they were still there.
+pub fn is_outlined(name: &str) -> bool {
+    name.starts_with("OUTLINED_FUNCTION_")
+}
+
 /// The functions of an object in order of section and offset: each place once.
 pub fn functions(object: &Object) -> Vec<Function> {
     let mut found: BTreeMap<Place, (Function, bool)> = BTreeMap::new();

@@ -36,6 +36,8 @@ pub enum Reason {
     NotCompiled,
     /// It is traced by the compiler's own means: `-pg`, `-finstrument-functions`, XRay.
     Traced,
+    /// Instructions that LLVM moved out of several functions: they use registers and stack of these.
+    Outlined,
 }
 
 impl Reason {
@@ -61,6 +63,9 @@ impl Reason {
             Self::OtherConvention => "has a calling convention of its own (vectors)",
             Self::NotCompiled => "assembly: any register may be in use",
             Self::Traced => "instrumented by the compiler (-pg or the like)",
+            Self::Outlined => {
+                "instructions that several functions have in common (LLVM's outliner)"
+            }
         }
     }
 }

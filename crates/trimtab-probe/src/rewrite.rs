@@ -8,7 +8,7 @@ use crate::ProbeError;
 use crate::aarch64::Aarch64;
 use crate::cfi;
 use crate::elf::{Object, Relocation, Section, Symbol};
-use crate::function::{Function, Map, functions};
+use crate::function::{Function, Map, functions, is_outlined};
 use crate::hook::Hook;
 use crate::layout;
 use crate::machine::{Known, Machine};
@@ -119,6 +119,9 @@ fn plan<'a, M: Machine>(
     selection.check(&function.name, function.size)?;
     if function.is_resolver {
         return Err(Reason::Resolver);
+    }
+    if is_outlined(&function.name) {
+        return Err(Reason::Outlined);
     }
     let unwind = table.of(function.section, function.start).ok_or(Reason::NoUnwind)?;
     if !unwind.plain {

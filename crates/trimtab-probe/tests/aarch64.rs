@@ -29,7 +29,8 @@ fn some() -> Vec<(Compiler, Vec<&'static str>, Hook)> {
             add(&["-O0", "-fPIE", "-pie"], Hook::Cycles);
             add(&["-O2", "-static", "-fomit-frame-pointer", SIGNED], Hook::Time);
             add(&["-O3", "-ffunction-sections"], Hook::User);
-            add(&["-Os", "-fno-omit-frame-pointer"], Hook::Edges);
+            // The outliner is at work.
+            add(&["-Oz", "-fno-omit-frame-pointer"], Hook::Edges);
         } else {
             add(&["-O0", "-static"], Hook::Time);
             add(&["-O2", "-fPIE", "-pie"], Hook::Count);
@@ -140,6 +141,18 @@ fn heads_of_every_kind_are_moved_or_refused() {
         assert_eq!(reason("head_table"), Some(Reason::Entered));
         assert_eq!(reason("looks_back"), Some(Reason::ReturnAddress));
         assert_eq!(reason("vectors"), Some(Reason::OtherConvention));
+    }
+}
+
+#[test]
+fn what_the_outliner_shares_is_left_alone() {
+    for compiler in Machine::Aarch64.compilers().into_iter().skip(1) {
+        let bench = Bench::new(compiler, &["-Oz"]);
+        let object = bench.compile("world.c", &[]);
+        let (_, done) = bench.instrument(&object, Hook::Count, Selection::default());
+        let is_shared = |name: &String| name.starts_with("OUTLINED_FUNCTION_");
+        assert!(done.left.iter().any(|(name, why)| is_shared(name) && *why == Reason::Outlined));
+        assert!(!done.instrumented.iter().any(is_shared));
     }
 }
 

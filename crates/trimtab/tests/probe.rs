@@ -5,6 +5,7 @@
 mod app;
 
 use std::fs;
+use std::process::Command;
 
 use app::Bench;
 use serde_json::Value;
@@ -236,11 +237,26 @@ fn objects_for_aarch64_are_instrumented_with_its_compiler() {
 
 #[test]
 fn a_build_for_aarch64_is_instrumented() {
-    let bench = Bench::new();
-    sh(
-        &bench,
-        "trimtab probe build --cc aarch64-linux-gnu-gcc --hook count -- \
-         aarch64-linux-gnu-gcc -O1 -static -o app main.c more.c",
-    );
-    sh(&bench, "qemu-aarch64 ./app && trimtab probe report trimtab-probe.out | grep main");
+    let mut compilers = vec!["aarch64-linux-gnu-gcc -static"];
+    let has_clang = |name: &str| Command::new(name).arg("--version").output().is_ok();
+    if has_clang("clang-22") && has_clang("ld.lld-22") {
+        compilers.push("clang-22 --target=aarch64-linux-gnu -static");
+        compilers.push("clang-22 --target=aarch64-linux-gnu -fuse-ld=lld");
+    } else {
+        println!("there is no clang-22 with lld: only gcc is tested");
+    }
+    for compiler in compilers {
+        let bench = Bench::new();
+        sh(
+            &bench,
+            &format!(
+                "trimtab probe build --cc aarch64-linux-gnu-gcc --hook count --json build.json -- \
+                 {compiler} -O1 -o app main.c more.c"
+            ),
+        );
+        // The C library is not the build's.
+        assert_eq!(json(&bench, "build.json")["files"], 2, "{compiler}");
+        sh(&bench, "qemu-aarch64 -L /usr/aarch64-linux-gnu ./app");
+        sh(&bench, "trimtab probe report trimtab-probe.out | grep main");
+    }
 }

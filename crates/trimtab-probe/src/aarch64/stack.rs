@@ -4,9 +4,11 @@
 //! As on x86-64, it must be proven: each access to the stack must be direct, at a known distance
 //! from the frame address, and the address of nothing on the stack may be taken.
 
+use std::collections::HashSet;
+
 use super::decode::{Access, FP, Flow, Instruction, LINK, SP, target};
 use crate::elf::Object;
-use crate::function::Function;
+use crate::function::{Function, Place};
 use crate::reason::Reason;
 use crate::stub::StackUse;
 use crate::unwind::{Row, Unwind};
@@ -14,7 +16,7 @@ use crate::unwind::{Row, Unwind};
 /// Instructions before a change of stacks in which the new one's origin is looked for.
 const LOOK_BACK: usize = 8;
 
-/// Looks at each instruction of a function.
+/// Looks at each instruction of a function. `outlined` are functions that work on their callers' stack.
 ///
 /// # Errors
 /// What is done with the stack makes a stub impossible.
@@ -23,23 +25,26 @@ pub fn look(
     function: &Function,
     code: &[Instruction],
     unwind: &Unwind,
+    outlined: &HashSet<Place>,
 ) -> Result<StackUse, Reason> {
     let mut looker = Looker { own: true, frame_pointer: None, link_is_back: true };
     for (index, &instruction) in code.iter().enumerate() {
         let row = unwind.at(instruction.at - function.start);
         looker.look(&code[..index], instruction, row)?;
+        let target = |distance| target(object, function.section, instruction, distance);
         let inside = |distance| {
-            target(object, function.section, instruction, distance).is_some_and(
-                |(section, offset)| {
-                    section == function.section
-                        && (function.start..function.end()).contains(&offset)
-                },
-            )
+            target(distance).is_some_and(|(section, offset)| {
+                section == function.section && (function.start..function.end()).contains(&offset)
+            })
         };
         match instruction.flow() {
             // Elsewhere could be a callee that has arguments on the stack: ours.
             Flow::Branch(distance) | Flow::Conditional(distance) => {
                 looker.own &= inside(distance);
+            }
+            // It may use this function's arguments.
+            Flow::Call(distance) => {
+                looker.own &= !target(distance).is_some_and(|place| outlined.contains(&place));
             }
             Flow::IndirectBranch => looker.own = false,
             _ => {}

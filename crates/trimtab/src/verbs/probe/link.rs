@@ -165,7 +165,8 @@ fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Vec<u
     };
     let whole = fs::canonicalize(&path).ok()?;
     let system = ["/usr/lib", "/usr/local/lib", "/lib", "/lib64", "/usr/libexec"];
-    if system.iter().any(|folder| whole.starts_with(folder)) || is_rusts(&whole) {
+    let is_system = system.iter().any(|folder| whole.starts_with(folder)) || is_cross(&whole);
+    if is_system || is_rusts(&whole) {
         return None;
     }
     let data = fs::read(&whole).ok()?;
@@ -174,6 +175,12 @@ fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Vec<u
     let wanted = (is_object || data.starts_with(ARCHIVE_MAGIC) || data.starts_with(b"BC\xc0\xde"))
         && !is_ours;
     wanted.then_some((path, data))
+}
+
+/// What the system has for programs of another machine: `/usr/aarch64-linux-gnu/lib`.
+fn is_cross(path: &Path) -> bool {
+    let machine = path.strip_prefix("/usr").ok().and_then(|rest| rest.iter().next());
+    machine.and_then(OsStr::to_str).is_some_and(|machine| machine.contains("-linux-"))
 }
 
 /// Rust's own library.
@@ -235,6 +242,13 @@ fn words(text: &[u8]) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_of_the_system_for_other_machines_are_known() {
+        assert!(is_cross(Path::new("/usr/aarch64-linux-gnu/lib/libc.a")));
+        assert!(!is_cross(Path::new("/usr/src/app-linux-x/main.o")));
+        assert!(!is_cross(Path::new("/home/aarch64-linux-gnu/main.o")));
+    }
 
     #[test]
     fn response_files_are_read_as_linkers_do() {
