@@ -67,7 +67,7 @@ impl Unwind {
     /// the first thing to happen, is to be told `by` bytes of code later.
     pub fn signing_later(&self, frames: &[u8], by: u64) -> Option<(usize, Vec<u8>)> {
         let program = frames.get(self.program.clone())?;
-        let by = u8::try_from(by / self.code_step).ok()?;
+        let by = u8::try_from(by.checked_div(self.code_step)?).ok()?;
         Some((self.program.start, signing_later(program, by)?))
     }
 

@@ -8,7 +8,7 @@ use trimtab_probe::{
     Hook, Options, ProbeError, Profile, Recording, Selection, instrument, instrument_archive,
 };
 
-const OBJECTS: [&[u8]; 8] = [
+const OBJECTS: [&[u8]; 9] = [
     include_bytes!("../../../fuzz/seeds/object/gcc-O0"),
     include_bytes!("../../../fuzz/seeds/object/gcc-O2"),
     include_bytes!("../../../fuzz/seeds/object/gcc-sections"),
@@ -16,6 +16,7 @@ const OBJECTS: [&[u8]; 8] = [
     include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-O0"),
     include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-O2"),
     include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-signed"),
+    include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-second-key"),
     include_bytes!("../../../fuzz/seeds/object/aarch64-gxx-O2"),
 ];
 const ARCHIVE: &[u8] = include_bytes!("../../../fuzz/seeds/object/archive");

@@ -204,8 +204,12 @@ pub fn succeeds(command: &mut Command) -> Output {
 /// Each combination, numbered.
 pub fn combinations(machine: Machine) -> Vec<(Compiler, Vec<&'static str>)> {
     let mut all = Vec::new();
+    let mut levels = vec!["-O0", "-O1", "-O2", "-O3", "-Os"];
+    if machine == Machine::Aarch64 {
+        levels.push("-Oz");
+    }
     for compiler in machine.compilers() {
-        for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
+        for &level in &levels {
             for link in [&["-fPIE", "-pie"][..], &["-fno-pie", "-no-pie", "-static"]] {
                 for frame in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
                     let mut flags = vec!["-g", level, frame];
