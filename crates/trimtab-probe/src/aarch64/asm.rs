@@ -95,12 +95,12 @@ impl Assembler {
 
     /// `ldr to, [base, #offset]`; the offset a multiple of 8 below 32768.
     pub fn load(&mut self, to: Register, base: Register, offset: u32) {
-        self.put(0xf940_0000 | offset / 8 << 10 | base << 5 | to);
+        self.put(0xf940_0000 | (offset / 8) << 10 | base << 5 | to);
     }
 
     /// `str from, [base, #offset]`
     pub fn store(&mut self, from: Register, base: Register, offset: u32) {
-        self.put(0xf900_0000 | offset / 8 << 10 | base << 5 | from);
+        self.put(0xf900_0000 | (offset / 8) << 10 | base << 5 | from);
     }
 
     /// `stp first, second, [sp, #-16]!`
