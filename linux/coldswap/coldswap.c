@@ -332,10 +332,21 @@ static __resident void cold_send_nmi(unsigned int cpu)
 	native_apic_mem_write(APIC_ICR2, other);
 }
 
+/*
+ * Whether a CPU that has not answered since @start never will: one that panicked in
+ * an NMI, or that could not be stopped, stays online.
+ */
+static __resident bool cold_is_stopped(u64 start)
+{
+	return atomic_read(&panic_cpu) != PANIC_CPU_INVALID &&
+	       rdtsc() - start > (u64)tsc_khz * MSEC_PER_SEC;
+}
+
 static __resident void cold_flush_others(void)
 {
 	unsigned int me = raw_smp_processor_id();
 	unsigned int cpu, now = epoch + 1;
+	u64 start;
 
 	if (num_online_cpus() == 1)
 		return;
@@ -348,10 +359,12 @@ static __resident void cold_flush_others(void)
 		atomic_inc(&per_cpu(nmis_due, cpu));
 		cold_send_nmi(cpu);
 	}
+	start = rdtsc();
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		/* One that a panic stops runs no text any more. */
 		while (cpu != me && cpu_online(cpu) &&
-		       READ_ONCE(per_cpu(flushed_epoch, cpu)) != now)
+		       READ_ONCE(per_cpu(flushed_epoch, cpu)) != now &&
+		       !cold_is_stopped(start))
 			cpu_relax();
 	}
 	/* Frames get other contents only after this. */
@@ -359,29 +372,34 @@ static __resident void cold_flush_others(void)
 	counters.shootdowns++;
 }
 
-/**
- * coldswap_nmi() - take part in a shootdown
- *
- * Runs before other NMI handlers, which may be swapped: one that interrupted the
- * handler of a fault could not be brought back.
- *
- * Return: whether nothing else is to be done.
- */
-__resident bool coldswap_nmi(void)
+static __resident bool cold_asked(void)
 {
 	atomic_t *due = raw_cpu_ptr(&nmis_due);
 
 	cold_acknowledge();
 	/* Several NMIs can be one; and what it asks for may be done by now. */
-	if (atomic_read(due) > 0) {
-		atomic_set(due, 0);
-		return true;
-	}
-	return atomic_read(&owner) == raw_smp_processor_id();
+	return atomic_read(due) > 0 && atomic_xchg(due, 0);
 }
 #else
 static __always_inline void cold_flush_others(void) {}
+static __always_inline bool cold_asked(void)
+{
+	return false;
+}
 #endif
+
+/**
+ * coldswap_nmi() - take part in a shootdown
+ *
+ * Runs before other NMI handlers, which may be swapped: one that interrupted the
+ * handler of a fault could not be brought back. That holds on one CPU as well.
+ *
+ * Return: whether nothing else is to be done.
+ */
+__resident bool coldswap_nmi(void)
+{
+	return cold_asked() || atomic_read(&owner) == raw_smp_processor_id();
+}
 
 /* Unmaps up to @wanted_pages pages, and frees their frames. Under the lock. */
 static __resident unsigned int cold_evict(unsigned int wanted_pages, int spared)

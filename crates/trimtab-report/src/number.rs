@@ -25,6 +25,16 @@ pub fn bytes(value: u64) -> String {
     format!("{value} B")
 }
 
+/// A size in KiB, as [`bytes`] shows it.
+pub fn kibibytes(value: f64) -> String {
+    bytes((value * 1024.0).round() as u64)
+}
+
+/// What `show` makes of a value, or [`NONE`].
+pub fn or_none(value: Option<f64>, show: fn(f64) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), show)
+}
+
 /// A size in bytes that is round, without the decimal that [`bytes`] would show: `4 KiB`.
 pub fn whole_bytes(value: u64) -> String {
     bytes(value).replace(".0 ", " ")

@@ -3,7 +3,7 @@
 use super::frame::{foot, page, section, tile};
 use super::tables::{number, table, text};
 use crate::model::{SwapRun, SwapRunSchema};
-use crate::number::{NONE, bytes, count, plain, share, times};
+use crate::number::{NONE, count, kibibytes, or_none, plain, share, times};
 use crate::table::swap_threshold;
 use maud::{Markup, html};
 
@@ -21,14 +21,6 @@ pub fn swap_run(run: &SwapRun) -> String {
         (foot(SwapRunSchema::NAME))
     };
     page(&format!("Linux {} with its cold code swapped out", run.kernel), &body, run)
-}
-
-fn size(kib: f64) -> String {
-    bytes((kib * 1024.0).round() as u64)
-}
-
-fn or_none(value: Option<f64>, show: fn(f64) -> String) -> String {
-    value.map_or_else(|| NONE.to_owned(), show)
 }
 
 fn hero(run: &SwapRun) -> Markup {
@@ -50,10 +42,10 @@ fn hero(run: &SwapRun) -> Markup {
                 }
             }
             dl.tiles {
-                (tile(&html! { (size(code.core)) }, "core", &html! { "must never be absent" }))
-                (tile(&html! { (size(code.base)) }, "base", &html! { "runs too often" }))
+                (tile(&html! { (kibibytes(code.core)) }, "core", &html! { "must never be absent" }))
+                (tile(&html! { (kibibytes(code.base)) }, "base", &html! { "runs too often" }))
                 (tile(
-                    &html! { (size(code.swappable)) },
+                    &html! { (kibibytes(code.swappable)) },
                     "swappable",
                     &html! { "on " (count(run.pages)) " pages" },
                 ))
@@ -81,7 +73,7 @@ fn memory(run: &SwapRun) -> Markup {
         ("store", run.store_kib),
     ]
     .into_iter()
-    .map(|(name, kib)| vec![html! { (name) }, html! { (size(kib)) }])
+    .map(|(name, kib)| vec![html! { (name) }, html! { (kibibytes(kib)) }])
     .collect();
     section(
         "memory",
@@ -89,7 +81,7 @@ fn memory(run: &SwapRun) -> Markup {
         &html! {
             "What is released when the kernel is up is not counted. "
             @if let Some(kib) = run.released_kib {
-                "The guest itself says that it has " (size(kib)) " more."
+                "The guest itself says that it has " (kibibytes(kib)) " more."
             }
         },
         &table("Memory", &[text(""), number("memory")], &rows),

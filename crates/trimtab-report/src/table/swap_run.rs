@@ -2,7 +2,7 @@
 
 use super::{Lean, grid, report, swap_threshold, titled, wrap, yes};
 use crate::model::SwapRun;
-use crate::number::{NONE, bytes, count, plain, share, times};
+use crate::number::{NONE, count, kibibytes, or_none, plain, share, times};
 
 /// Writes `run` as plain text, at most `width` columns wide (40 or more).
 pub fn swap_run(run: &SwapRun, width: u16) -> String {
@@ -31,10 +31,6 @@ pub fn swap_run(run: &SwapRun, width: u16) -> String {
     ])
 }
 
-fn size(kib: f64) -> String {
-    bytes((kib * 1024.0).round() as u64)
-}
-
 fn memory(run: &SwapRun, width: u16) -> String {
     let code = run.code_kib;
     let of = |part: f64| match code.original {
@@ -51,10 +47,10 @@ fn memory(run: &SwapRun, width: u16) -> String {
         ("all code", code.original),
     ]
     .into_iter()
-    .map(|(name, kib)| vec![name.to_owned(), size(kib), of(kib)])
+    .map(|(name, kib)| vec![name.to_owned(), kibibytes(kib), of(kib)])
     .collect();
-    rows.push(vec!["data".to_owned(), size(run.data_kib), String::new()]);
-    rows.push(vec!["store".to_owned(), size(run.store_kib), String::new()]);
+    rows.push(vec!["data".to_owned(), kibibytes(run.data_kib), String::new()]);
+    rows.push(vec!["store".to_owned(), kibibytes(run.store_kib), String::new()]);
     let less = |share_less: f64| format!("{} less", share(share_less));
     rows.push(vec!["code and data".to_owned(), less(run.footprint_reduction), String::new()]);
     rows.push(vec![
@@ -62,15 +58,13 @@ fn memory(run: &SwapRun, width: u16) -> String {
         less(run.footprint_reduction_with_store),
         String::new(),
     ]);
-    let released = run.released_kib.map_or_else(|| NONE.to_owned(), size);
+    let released = or_none(run.released_kib, kibibytes);
     rows.push(vec!["more for the guest".to_owned(), released, String::new()]);
     let columns = [("", Lean::Left), ("memory", Lean::Right), ("of all code", Lean::Right)];
     grid(width, &columns, rows)
 }
 
 fn workloads(run: &SwapRun, width: u16) -> String {
-    let or_none =
-        |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| NONE.to_owned(), show);
     let rows = run.workloads.iter().map(|found| {
         vec![
             found.name.clone(),

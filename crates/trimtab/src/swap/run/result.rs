@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use trimtab_lab::boot::Clock;
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::model::{
     BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapRun, SwapRunSchema, SwapSelftest,
@@ -12,8 +13,11 @@ use trimtab_report::model::{
 use super::Measured;
 use super::boots::{Done, Record};
 
-/// Nanoseconds that an instruction takes: of the clock that the boots have.
-const NANOSECONDS: f64 = 2.0;
+/// Nanoseconds that an instruction takes on the clock that the boots have.
+const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
+    Clock::Instructions { shift } => (1_u64 << shift) as f64,
+    Clock::Real => panic!("instructions are the clock of counted boots"),
+};
 
 /// Makes the report's model.
 ///
@@ -38,7 +42,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
         schema: SwapRunSchema::V1,
         kernel: m.version.clone(),
         config: options.config.clone(),
-        granularity: "function".to_owned(),
+        granularity: options.granularity.name().to_owned(),
         threshold: options.threshold,
         frames: options.frames.into(),
         policy: options.policy.name().to_owned(),
@@ -178,9 +182,10 @@ fn checks(
 fn repeat(m: &Measured<'_>) -> Repeat {
     let options = m.options;
     let mut command = format!(
-        "trimtab swap run --config {} --threshold {} --frames {} --policy {} --store {} \
+        "trimtab swap run --config {} --granularity {} --threshold {} --frames {} --policy {} --store {} \
          --latency {} --cpus {} --selftest {}",
         options.config,
+        options.granularity.name(),
         options.threshold,
         options.frames,
         options.policy.name(),

@@ -13,7 +13,7 @@ use trimtab_lab::kernel::Linked;
 use trimtab_lab::workdir::{Step, WorkDir};
 
 use super::{INIT, counted, guest};
-use crate::fit::boots::Bench;
+use crate::bench::Bench;
 use crate::inputs::{Elf, Recording};
 use crate::verbs::swap::run::{Options, Store};
 
