@@ -120,12 +120,10 @@ impl Stage {
         if cached { self.cached(result) } else { self.done(result) }
     }
 
-    /// Shows what make does just now, of a line that it wrote: the name of an object, or kbuild's
-    /// short form of a command, as in `  CC      init/main.o`.
+    /// Shows what make does just now, of a line that it wrote: kbuild's short form of a command, as
+    /// in `  CC      init/main.o`.
     pub fn note_make(&self, line: &str) {
-        if let Some(object) = line.strip_prefix("# ") {
-            self.note(object);
-        } else if let Some(command) = line.strip_prefix("  ") {
+        if let Some(command) = line.strip_prefix("  ") {
             self.note(command.trim_start());
         }
     }

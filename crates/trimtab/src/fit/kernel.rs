@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
 use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_lab::{Arch, tools};
-use trimtab_layout::{Algorithm, Movable, Packed, Placement, Projection, Shuffled};
+use trimtab_layout::{Algorithm, Movable, Packed, Placement, Projection};
 use trimtab_link::{Check, Linker, OrderFile, SPLIT_FLAGS, check, emit};
 use trimtab_profile::{Profile, Trace, read};
 use trimtab_program::BlockMap;
@@ -23,9 +23,6 @@ use crate::failure::Failure;
 use crate::inputs::Text;
 use crate::progress::{Progress, Stage};
 use crate::verbs::fit::kernel::{Compiler, Granularity, Options, Tracer};
-
-/// Random orders to compare with.
-const SHUFFLES: u64 = 3;
 
 /// All that was measured; [`result::model`] makes the report of it.
 pub(super) struct Measured<'a> {
@@ -139,8 +136,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let before_files = Files::open(&before.vmlinux, &before.map)?;
     let before_kernel = before_files.kernel()?;
 
-    // Every boot of the kernel as it was built, and the random orders, which need the build
-    // directory but no boot.
+    // Every boot of the kernel as it was built.
     let traced = plan::traced(options.boots as usize);
     let watch = if options.tracer == Tracer::Ftrace { Watch::Both } else { Watch::Plugin };
     let mut scenes: Vec<(Scene, Watch, u32)> =
@@ -166,17 +162,10 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .into_iter()
         .map(|(scene, watch, repetition)| Job { kernel: &before, scene, watch, repetition })
         .collect();
-    let stage = progress.stage("trace boots, and link random orders");
+    let stage = progress.stage("trace boots");
     let clock = Instant::now();
-    let (booted, shuffled_files) = std::thread::scope(|scope| -> Result<_> {
-        let shuffles = scope.spawn(|| shuffle(&build, &before_kernel, options.seed));
-        stage.parts(jobs.len() as u64);
-        let booted = bench.boot_all(&jobs, |done| stage.at(done as u64));
-        let shuffled = shuffles.join().map_err(|_| {
-            Failure::new("linking random orders ended in a panic: please report it")
-        })?;
-        Ok((booted?, shuffled?))
-    })?;
+    stage.parts(jobs.len() as u64);
+    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
     let cached = all_cached(&booted);
     let mut booted = jobs
         .iter()
@@ -308,14 +297,13 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         })
         .collect::<Result<Vec<HeldOut>>>()?;
 
-    let shuffled = shuffled_files
-        .iter()
-        .map(|files| {
-            let kernel = files.kernel()?;
-            let projection = Projection::new(&before_kernel.fragments, &kernel.fragments);
-            Ok(kernel.touched(&projection.project(reference.executed())))
-        })
-        .collect::<Result<Vec<u32>>>()?;
+    let shuffled = super::shuffled(
+        &before_kernel.fragments,
+        &reference,
+        before_kernel.range(),
+        |fragment| before_kernel.movable(fragment),
+        options.seed,
+    );
     let wall = wall(&bench, &before, &after, options.wall_boots, progress)?;
 
     // The trace with symbols, so that it also fits another link of the same kernel.
@@ -438,24 +426,6 @@ fn came_up(kernel: &str, scene: &Scene) -> String {
 
 fn link(build: &Build<'_>, order: &str, stage: &Stage) -> Result<Linked> {
     Ok(build.link(order, |line| stage.note_make(line))?)
-}
-
-/// Links the kernel in random orders. Each gives the files of a link without a boot: where
-/// functions lie says what a boot would touch.
-fn shuffle(build: &Build<'_>, kernel: &Kernel<'_>, seed: u64) -> Result<Vec<Files>> {
-    let movable = Movable::new(&kernel.fragments, &[], |fragment| kernel.movable(fragment));
-    let problem = movable.problem();
-    (0..SHUFFLES)
-        .map(|number| {
-            let order = Shuffled { seed: seed.wrapping_add(number) }.order(&problem);
-            let text = emit(
-                Linker::Kernel,
-                order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))),
-            )?;
-            let (vmlinux, map) = build.link_only(&text)?;
-            Files::open(&vmlinux, &map)
-        })
-        .collect()
 }
 
 fn trace(path: &Path) -> Result<Trace> {
