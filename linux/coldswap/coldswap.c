@@ -609,6 +609,12 @@ bool coldswap_poke(void *address, const void *bytes, size_t size)
 	return true;
 }
 
+/* What is swapped, and before it what is only there for its alignment. */
+static unsigned int cold_linked_pages(void)
+{
+	return (__coldswap_end - __coldswap_gap) >> PAGE_SHIFT;
+}
+
 /**
  * coldswap_released() - whether memory that was linked text now is anybody's
  * @pfn: its page frame number
@@ -618,9 +624,9 @@ bool coldswap_poke(void *address, const void *bytes, size_t size)
  */
 bool coldswap_released(unsigned long pfn)
 {
-	unsigned long first = __pa_symbol(__coldswap_start) >> PAGE_SHIFT;
+	unsigned long first = __pa_symbol(__coldswap_gap) >> PAGE_SHIFT;
 
-	return active && pfn - first < cold_pages;
+	return active && pfn - first < cold_linked_pages();
 }
 
 static __resident void cold_evict_all(void)
@@ -876,7 +882,7 @@ static const char *cold_prepare(void)
 		pages[i].frame = -1;
 	}
 
-	if (set_memory_4k((unsigned long)__coldswap_start, cold_pages))
+	if (set_memory_4k((unsigned long)__coldswap_gap, cold_linked_pages()))
 		return "its text cannot be mapped page by page";
 	for (i = 0; i < cold_pages; i += PTRS_PER_PTE) {
 		leaves[i / PTRS_PER_PTE] = lookup_address(cold_address(i), &level);
@@ -918,24 +924,31 @@ static __resident void cold_unmap_all(void)
 	local_irq_restore(flags);
 }
 
+/* No text is there. Mapped as text is, what gets this memory could run. */
+static void cold_unmap_gap(void)
+{
+	unsigned long at = (unsigned long)__coldswap_gap;
+	unsigned int level;
+
+	for (; at < (unsigned long)__coldswap_start; at += PAGE_SIZE)
+		native_set_pte(lookup_address(at, &level), native_make_pte(0));
+}
+
 /* Gives memory that text was linked to back. Its mapping as text is gone. */
 static void cold_release(void)
 {
-	struct page *first = virt_to_page(lm_alias(__coldswap_start));
-	unsigned long start = (unsigned long)lm_alias(__coldswap_start);
-	unsigned int i;
+	struct page *first = virt_to_page(lm_alias(__coldswap_gap));
+	unsigned long start = (unsigned long)lm_alias(__coldswap_gap);
+	unsigned int i, linked = cold_linked_pages();
 
-	for (i = 0; i < cold_pages; i++)
+	for (i = 0; i < linked; i++)
 		set_direct_map_default_noflush(first + i);
-	flush_tlb_kernel_range(start, start + ((unsigned long)cold_pages << PAGE_SHIFT));
-	for (i = 0; i < cold_pages; i++) {
+	flush_tlb_kernel_range(start, start + ((unsigned long)linked << PAGE_SHIFT));
+	for (i = 0; i < linked; i++) {
 		if (selftest)
 			memset(page_address(first + i), POISON_FRAME, PAGE_SIZE);
 		free_reserved_page(first + i);
 	}
-	/* What lies between other text and this is only there for its alignment. */
-	if ((unsigned long)__coldswap_gap < (unsigned long)__coldswap_start)
-		free_kernel_image_pages("coldswap gap", __coldswap_gap, __coldswap_start);
 }
 
 /**
@@ -966,7 +979,8 @@ void coldswap_activate(void)
 		obstacle = cold_prepare();
 		if (!obstacle) {
 			cold_unmap_all();
-			flush_tlb_kernel_range((unsigned long)__coldswap_start,
+			cold_unmap_gap();
+			flush_tlb_kernel_range((unsigned long)__coldswap_gap,
 					       (unsigned long)__coldswap_end);
 		} else {
 			cold_forget();
