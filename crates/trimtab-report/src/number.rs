@@ -25,6 +25,11 @@ pub fn bytes(value: u64) -> String {
     format!("{value} B")
 }
 
+/// A share that is more or less than nothing, with its sign: `+1.2 %`.
+pub fn signed_share(value: f64) -> String {
+    change(1.0, 1.0 + value)
+}
+
 /// A size in KiB, as [`bytes`] shows it.
 pub fn kibibytes(value: f64) -> String {
     bytes((value * 1024.0).round() as u64)

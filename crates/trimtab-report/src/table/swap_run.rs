@@ -2,7 +2,7 @@
 
 use super::{Lean, grid, report, swap_threshold, titled, wrap, yes};
 use crate::model::SwapRun;
-use crate::number::{NONE, count, kibibytes, or_none, plain, share, times};
+use crate::number::{NONE, count, kibibytes, or_none, plain, share, signed_share, times};
 
 /// Writes `run` as plain text, at most `width` columns wide (40 or more).
 pub fn swap_run(run: &SwapRun, width: u16) -> String {
@@ -27,6 +27,7 @@ pub fn swap_run(run: &SwapRun, width: u16) -> String {
         titled("Memory", memory(run, width)),
         titled("Workloads, against the kernel with all code in memory", workloads(run, width)),
         titled("Self-test", selftest(run, width)),
+        titled("System time by its causes", cores(run, width)),
         titled("Checks", checks(run, width)),
     ])
 }
@@ -71,8 +72,6 @@ fn workloads(run: &SwapRun, width: u16) -> String {
             count(found.faults),
             count(found.overflow),
             or_none(found.system_time_ratio, times),
-            or_none(found.delay_share, times),
-            or_none(found.handling_share, times),
             or_none(found.worst_us, |us| format!("{} µs", plain(us))),
         ]
     });
@@ -81,9 +80,33 @@ fn workloads(run: &SwapRun, width: u16) -> String {
         ("faults", Lean::Right),
         ("overflow", Lean::Right),
         ("system time", Lean::Right),
-        ("waiting", Lean::Right),
-        ("else", Lean::Right),
         ("worst fault", Lean::Right),
+    ];
+    grid(width, &columns, rows.collect())
+}
+
+fn cores(run: &SwapRun, width: u16) -> String {
+    let rows = run.workloads.iter().flat_map(|found| {
+        found.cores.iter().map(|core| {
+            vec![
+                found.name.clone(),
+                core.name.clone(),
+                signed_share(core.delay_share),
+                signed_share(core.handling_share),
+                signed_share(core.cache_share),
+                signed_share(core.tlb_share),
+                times(core.system_time_ratio),
+            ]
+        })
+    });
+    let columns = [
+        ("workload", Lean::Left),
+        ("core", Lean::Left),
+        ("waiting", Lean::Right),
+        ("handling", Lean::Right),
+        ("cache", Lean::Right),
+        ("TLB", Lean::Right),
+        ("together", Lean::Right),
     ];
     grid(width, &columns, rows.collect())
 }
