@@ -41,10 +41,10 @@ impl<'work> Bench<'work> {
     /// # Errors
     /// Missing tools, a compiler that fails, a busybox that cannot be had.
     pub fn prepare(work: &'work WorkDir, arch: Arch, busybox: Option<&Path>) -> Result<Self> {
-        Self::prepare_with(work, arch, busybox, guest::Workload::all())
+        Self::prepare_with(work, arch, busybox, guest::Workload::all(), &[])
     }
 
-    /// The same with other workloads than the guest's own.
+    /// The same with other workloads than the guest's own, and the tools that they need.
     ///
     /// # Errors
     /// As [`Bench::prepare`].
@@ -53,6 +53,7 @@ impl<'work> Bench<'work> {
         arch: Arch,
         busybox: Option<&Path>,
         workloads: Vec<guest::Workload>,
+        programs: &[&str],
     ) -> Result<Self> {
         let qemu_tool = tools::find(arch.qemu())?;
         let qemu = Qemu::probe(&qemu_tool.path, arch)?;
@@ -73,12 +74,19 @@ impl<'work> Bench<'work> {
         for workload in &workloads {
             guest_key = guest_key.bytes(&workload.name, workload.script.as_bytes());
         }
+        let programs = programs.iter().map(|name| Ok(tools::find(name)?.path));
+        let programs = programs.collect::<Result<Vec<PathBuf>>>()?;
+        let files = guest::programs::files(&programs)?;
+        for (name, path) in &files {
+            guest_key = guest_key.file(name, path, work.hashes())?;
+        }
         let mut cached = true;
         let guest = match work.step("guest", &guest_key)? {
             Step::Done(path) => path,
             Step::Todo(building) => {
                 cached = false;
-                guest::build(arch, &guest_gcc.path, &busybox.path, &workloads, building.path())?;
+                let folder = building.path();
+                guest::build(arch, &guest_gcc.path, &busybox.path, &workloads, &files, folder)?;
                 building.finish()?
             }
         };

@@ -9,6 +9,7 @@ mod planned;
 mod result;
 
 use anyhow::{Context, Result};
+use trimtab_lab::guest::PROGRAMS;
 use trimtab_lab::kernel::{Build, Configuration, Linked, Source, Toolchain};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_lab::{Arch, tools};
@@ -90,7 +91,13 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
         .into());
     }
     let stage = progress.stage("prepare the guest");
-    let bench = Bench::prepare_with(&work, arch, options.busybox.as_deref(), guest::workloads())?;
+    let bench = Bench::prepare_with(
+        &work,
+        arch,
+        options.busybox.as_deref(),
+        guest::workloads(),
+        &PROGRAMS,
+    )?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", &stage)?;

@@ -29,12 +29,19 @@ done < /sys/kernel/debug/coldswap/stats
 exit $status
 ";
 
+/// The workloads themselves.
+fn plain() -> Vec<Workload> {
+    let mut all = Workload::all();
+    all.extend(Workload::with_programs());
+    all
+}
+
 /// The workloads that were asked for; all where none was.
 ///
 /// # Errors
 /// Names of workloads that the guest has not.
 pub(super) fn chosen(asked: &[String]) -> Result<Vec<String>, Failure> {
-    let all: Vec<String> = Workload::all().into_iter().map(|workload| workload.name).collect();
+    let all: Vec<String> = plain().into_iter().map(|workload| workload.name).collect();
     if let Some(name) = asked.iter().find(|name| !all.contains(name)) {
         return Err(Failure::usage(format!(
             "the guest has no workload {name}, expected {}; see --help",
@@ -56,7 +63,7 @@ pub(super) fn all() -> String {
 
 /// The guest's scripts.
 pub(super) fn workloads() -> Vec<Workload> {
-    let mut scripts = Workload::all();
+    let mut scripts = plain();
     let names: Vec<String> = scripts.iter().map(|workload| workload.name.clone()).collect();
     for name in &names {
         scripts.push(Workload {
@@ -82,7 +89,7 @@ mod tests {
     #[test]
     fn workloads_are_those_of_the_guest() {
         let all = chosen(&[]).unwrap_or_default();
-        assert_eq!(all.len(), Workload::all().len());
+        assert_eq!(all.len(), plain().len());
         let two = ["files".to_owned(), "boot".to_owned()];
         assert_eq!(chosen(&two).unwrap_or_default(), ["boot", "files"]);
         let error = chosen(&["swap-boot".to_owned()]).err().map(|error| error.to_string());
