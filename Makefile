@@ -25,7 +25,7 @@ AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
 .PHONY: help demo demo-swap test lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
-.PHONY: setup-demo setup-test build-demo build-test
+.PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
 	@echo "make demo            fit a kernel to its boot: build, trace, lay out, relink, compare"
@@ -47,7 +47,7 @@ demo:
 		--json $(WORK)/fit.json --html $(WORK)/fit.html $(OPTIONS)
 
 demo-swap:
-	@$(SIDE_BY_SIDE) setup-demo build-demo
+	@$(SIDE_BY_SIDE) setup-swap build-demo
 	@mkdir -p $(WORK)
 	$(TRIMTAB) swap run --config $(SWAP_CONFIG) --work $(WORK) \
 		--json $(WORK)/swap.json --html $(WORK)/swap.html $(SWAP_OPTIONS)
@@ -89,6 +89,9 @@ clean:
 
 setup-demo:
 	@./setup --for demo
+
+setup-swap:
+	@./setup --for swap
 
 setup-test:
 	@./setup --for test

@@ -332,10 +332,21 @@ static __resident void cold_send_nmi(unsigned int cpu)
 	native_apic_mem_write(APIC_ICR2, other);
 }
 
+/*
+ * Whether a CPU that has not answered since @start never will: one that panicked in
+ * an NMI, or that could not be stopped, stays online.
+ */
+static __resident bool cold_is_stopped(u64 start)
+{
+	return atomic_read(&panic_cpu) != PANIC_CPU_INVALID &&
+	       rdtsc() - start > (u64)tsc_khz * MSEC_PER_SEC;
+}
+
 static __resident void cold_flush_others(void)
 {
 	unsigned int me = raw_smp_processor_id();
 	unsigned int cpu, now = epoch + 1;
+	u64 start;
 
 	if (num_online_cpus() == 1)
 		return;
@@ -348,10 +359,12 @@ static __resident void cold_flush_others(void)
 		atomic_inc(&per_cpu(nmis_due, cpu));
 		cold_send_nmi(cpu);
 	}
+	start = rdtsc();
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		/* One that a panic stops runs no text any more. */
 		while (cpu != me && cpu_online(cpu) &&
-		       READ_ONCE(per_cpu(flushed_epoch, cpu)) != now)
+		       READ_ONCE(per_cpu(flushed_epoch, cpu)) != now &&
+		       !cold_is_stopped(start))
 			cpu_relax();
 	}
 	/* Frames get other contents only after this. */
@@ -359,29 +372,34 @@ static __resident void cold_flush_others(void)
 	counters.shootdowns++;
 }
 
-/**
- * coldswap_nmi() - take part in a shootdown
- *
- * Runs before other NMI handlers, which may be swapped: one that interrupted the
- * handler of a fault could not be brought back.
- *
- * Return: whether nothing else is to be done.
- */
-__resident bool coldswap_nmi(void)
+static __resident bool cold_asked(void)
 {
 	atomic_t *due = raw_cpu_ptr(&nmis_due);
 
 	cold_acknowledge();
 	/* Several NMIs can be one; and what it asks for may be done by now. */
-	if (atomic_read(due) > 0) {
-		atomic_set(due, 0);
-		return true;
-	}
-	return atomic_read(&owner) == raw_smp_processor_id();
+	return atomic_read(due) > 0 && atomic_xchg(due, 0);
 }
 #else
 static __always_inline void cold_flush_others(void) {}
+static __always_inline bool cold_asked(void)
+{
+	return false;
+}
 #endif
+
+/**
+ * coldswap_nmi() - take part in a shootdown
+ *
+ * Runs before other NMI handlers, which may be swapped: one that interrupted the
+ * handler of a fault could not be brought back. That holds on one CPU as well.
+ *
+ * Return: whether nothing else is to be done.
+ */
+__resident bool coldswap_nmi(void)
+{
+	return cold_asked() || atomic_read(&owner) == raw_smp_processor_id();
+}
 
 /* Unmaps up to @wanted_pages pages, and frees their frames. Under the lock. */
 static __resident unsigned int cold_evict(unsigned int wanted_pages, int spared)
@@ -591,6 +609,12 @@ bool coldswap_poke(void *address, const void *bytes, size_t size)
 	return true;
 }
 
+/* What is swapped, and before it what is only there for its alignment. */
+static unsigned int cold_linked_pages(void)
+{
+	return (__coldswap_end - __coldswap_gap) >> PAGE_SHIFT;
+}
+
 /**
  * coldswap_released() - whether memory that was linked text now is anybody's
  * @pfn: its page frame number
@@ -600,9 +624,9 @@ bool coldswap_poke(void *address, const void *bytes, size_t size)
  */
 bool coldswap_released(unsigned long pfn)
 {
-	unsigned long first = __pa_symbol(__coldswap_start) >> PAGE_SHIFT;
+	unsigned long first = __pa_symbol(__coldswap_gap) >> PAGE_SHIFT;
 
-	return active && pfn - first < cold_pages;
+	return active && pfn - first < cold_linked_pages();
 }
 
 static __resident void cold_evict_all(void)
@@ -858,7 +882,7 @@ static const char *cold_prepare(void)
 		pages[i].frame = -1;
 	}
 
-	if (set_memory_4k((unsigned long)__coldswap_start, cold_pages))
+	if (set_memory_4k((unsigned long)__coldswap_gap, cold_linked_pages()))
 		return "its text cannot be mapped page by page";
 	for (i = 0; i < cold_pages; i += PTRS_PER_PTE) {
 		leaves[i / PTRS_PER_PTE] = lookup_address(cold_address(i), &level);
@@ -900,24 +924,31 @@ static __resident void cold_unmap_all(void)
 	local_irq_restore(flags);
 }
 
+/* No text is there. Mapped as text is, what gets this memory could run. */
+static void cold_unmap_gap(void)
+{
+	unsigned long at = (unsigned long)__coldswap_gap;
+	unsigned int level;
+
+	for (; at < (unsigned long)__coldswap_start; at += PAGE_SIZE)
+		native_set_pte(lookup_address(at, &level), native_make_pte(0));
+}
+
 /* Gives memory that text was linked to back. Its mapping as text is gone. */
 static void cold_release(void)
 {
-	struct page *first = virt_to_page(lm_alias(__coldswap_start));
-	unsigned long start = (unsigned long)lm_alias(__coldswap_start);
-	unsigned int i;
+	struct page *first = virt_to_page(lm_alias(__coldswap_gap));
+	unsigned long start = (unsigned long)lm_alias(__coldswap_gap);
+	unsigned int i, linked = cold_linked_pages();
 
-	for (i = 0; i < cold_pages; i++)
+	for (i = 0; i < linked; i++)
 		set_direct_map_default_noflush(first + i);
-	flush_tlb_kernel_range(start, start + ((unsigned long)cold_pages << PAGE_SHIFT));
-	for (i = 0; i < cold_pages; i++) {
+	flush_tlb_kernel_range(start, start + ((unsigned long)linked << PAGE_SHIFT));
+	for (i = 0; i < linked; i++) {
 		if (selftest)
 			memset(page_address(first + i), POISON_FRAME, PAGE_SIZE);
 		free_reserved_page(first + i);
 	}
-	/* What lies between other text and this is only there for its alignment. */
-	if ((unsigned long)__coldswap_gap < (unsigned long)__coldswap_start)
-		free_kernel_image_pages("coldswap gap", __coldswap_gap, __coldswap_start);
 }
 
 /**
@@ -948,7 +979,8 @@ void coldswap_activate(void)
 		obstacle = cold_prepare();
 		if (!obstacle) {
 			cold_unmap_all();
-			flush_tlb_kernel_range((unsigned long)__coldswap_start,
+			cold_unmap_gap();
+			flush_tlb_kernel_range((unsigned long)__coldswap_gap,
 					       (unsigned long)__coldswap_end);
 		} else {
 			cold_forget();

@@ -29,6 +29,7 @@ bool coldswap_fault(struct pt_regs *regs, unsigned long error_code,
 		    unsigned long address);
 bool coldswap_poke(void *address, const void *bytes, size_t size);
 bool coldswap_released(unsigned long pfn);
+bool coldswap_nmi(void);
 void coldswap_activate(void);
 
 #else
@@ -56,15 +57,11 @@ static inline bool coldswap_released(unsigned long pfn)
 
 static inline void coldswap_activate(void) {}
 
-#endif /* CONFIG_COLDSWAP */
-
-#if defined(CONFIG_COLDSWAP) && defined(CONFIG_SMP)
-bool coldswap_nmi(void);
-#else
 static __always_inline bool coldswap_nmi(void)
 {
 	return false;
 }
-#endif
+
+#endif /* CONFIG_COLDSWAP */
 
 #endif /* _LINUX_COLDSWAP_H */

@@ -4,12 +4,14 @@
 
 pub mod busybox;
 mod cpio;
+pub mod programs;
 
 use crate::arch::Arch;
 use crate::compile::{CompileError, compile};
 use crate::process::ProcessError;
 use cpio::Archive;
 use flate2::{Compression, GzBuilder};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -44,7 +46,22 @@ impl Workload {
         .map(|(name, script)| Workload { name: name.to_owned(), script: script.to_owned() })
         .to_vec()
     }
+
+    /// Those that need [`PROGRAMS`]: `media` and `load`.
+    pub fn with_programs() -> Vec<Workload> {
+        [
+            ("media", include_str!("../../../guest/workloads/media.sh")),
+            ("load", include_str!("../../../guest/workloads/load.sh")),
+        ]
+        .map(|(name, script)| Workload { name: name.to_owned(), script: script.to_owned() })
+        .to_vec()
+    }
 }
+
+/// Programs that [`Workload::with_programs`] needs beside busybox, by the names of their
+/// [tools](crate::tools).
+pub const PROGRAMS: [&str; 7] =
+    ["cjpeg", "djpeg", "opj_compress", "opj_decompress", "flac", "hackbench", "postmark"];
 
 /// Why the guest's root could not be made.
 #[derive(Debug, Error)]
@@ -92,6 +109,25 @@ pub enum GuestError {
         /// The package's file.
         package: PathBuf,
     },
+    /// It is not known which libraries a program needs.
+    #[error("cannot find the libraries of {}, which the guest needs: {source}", program.display())]
+    Libraries {
+        /// The program.
+        program: PathBuf,
+        /// What went wrong.
+        source: Box<ProcessError>,
+    },
+    /// A library of a program is not there.
+    #[error(
+        "the library {library} of {} is not there; install the program's package again",
+        program.display()
+    )]
+    NoLibrary {
+        /// The program.
+        program: PathBuf,
+        /// The library's name.
+        library: String,
+    },
     /// A workload's name cannot stand on a kernel command line.
     #[error(
         "a workload cannot have the name {name:?}: expected ASCII letters, digits, `-` and `_`"
@@ -128,8 +164,9 @@ pub fn init_sources() -> &'static [(&'static str, &'static str)] {
     &INIT
 }
 
-/// Builds our init for `arch` with the compiler `cc` of its programs, packs it with the program `busybox` and the `workloads` as
-/// `guest.cpio.gz` in `folder`, and returns its path.
+/// Builds our init for `arch` with the compiler `cc` of its programs, packs it with the program
+/// `busybox`, the `workloads` and other `files` (by their paths in the guest, as
+/// [`programs::files`] gives them) as `guest.cpio.gz` in `folder`, and returns its path.
 ///
 /// # Errors
 /// As [`build_init`] and [`pack`], and if a file cannot be read or written.
@@ -138,6 +175,7 @@ pub fn build(
     cc: &Path,
     busybox: &Path,
     workloads: &[Workload],
+    files: &BTreeMap<String, PathBuf>,
     folder: &Path,
 ) -> Result<PathBuf, GuestError> {
     let file_error = |path: &Path, source| GuestError::File { path: path.to_owned(), source };
@@ -149,7 +187,12 @@ pub fn build(
         arch,
         found,
     })?;
-    let image = pack(&init, &program, workloads)?;
+    let read = |(name, path): (&String, &PathBuf)| match fs::read(path) {
+        Ok(content) => Ok((name.clone(), content)),
+        Err(source) => Err(file_error(path, source)),
+    };
+    let files: BTreeMap<String, Vec<u8>> = files.iter().map(read).collect::<Result<_, _>>()?;
+    let image = pack(&init, &program, workloads, &files)?;
 
     let path = folder.join("guest.cpio.gz");
     let write = || -> io::Result<()> {
@@ -162,11 +205,17 @@ pub fn build(
     Ok(path)
 }
 
-/// Packs an init, a busybox and workloads as a gzip-compressed initramfs.
+/// Packs an init, a busybox, workloads and other programs and libraries as a gzip-compressed
+/// initramfs.
 ///
 /// # Errors
 /// If a workload's name cannot stand on a kernel command line.
-pub fn pack(init: &[u8], busybox: &[u8], workloads: &[Workload]) -> Result<Vec<u8>, GuestError> {
+pub fn pack(
+    init: &[u8],
+    busybox: &[u8],
+    workloads: &[Workload],
+    files: &BTreeMap<String, Vec<u8>>,
+) -> Result<Vec<u8>, GuestError> {
     let mut archive = Archive::new();
     for folder in ["bin", "dev", "etc", "etc/trimtab", "proc", "root", "run", "sys", "tmp"] {
         archive.folder(folder);
@@ -182,6 +231,19 @@ pub fn pack(init: &[u8], busybox: &[u8], workloads: &[Workload]) -> Result<Vec<u
         }
         let path = format!("etc/trimtab/{}.sh", workload.name);
         archive.file(&path, 0o644, workload.script.as_bytes());
+    }
+    // A folder before what is in it: that is the order of their names.
+    let above = |path: &str| {
+        let folders =
+            Path::new(path).ancestors().skip(1).map(|folder| folder.display().to_string());
+        folders.filter(|folder| !folder.is_empty()).collect::<Vec<String>>()
+    };
+    let folders: BTreeSet<String> = files.keys().flat_map(|path| above(path)).collect();
+    for folder in &folders {
+        archive.folder(folder);
+    }
+    for (path, content) in files {
+        archive.file(path, 0o755, content);
     }
     archive.file("init", 0o755, init);
 
@@ -199,8 +261,8 @@ mod tests {
 
     #[test]
     fn the_image_is_the_same_each_time() {
-        let first = pack(b"init", b"busybox", &Workload::all()).unwrap();
-        assert_eq!(first, pack(b"init", b"busybox", &Workload::all()).unwrap());
+        let first = pack(b"init", b"busybox", &Workload::all(), &BTreeMap::new()).unwrap();
+        assert_eq!(first, pack(b"init", b"busybox", &Workload::all(), &BTreeMap::new()).unwrap());
         assert_eq!(first[4..8], [0; 4], "no time in the gzip header");
     }
 
@@ -218,7 +280,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("busybox");
         let fails = || {
-            build(Arch::X86_64, Path::new("cc"), &path, &[], folder.path()).unwrap_err().to_string()
+            build(Arch::X86_64, Path::new("cc"), &path, &[], &BTreeMap::new(), folder.path())
+                .unwrap_err()
+                .to_string()
         };
         assert!(fails().contains(&path.display().to_string()));
         fs::write(&path, "#!/bin/sh").unwrap();
@@ -228,7 +292,7 @@ mod tests {
     #[test]
     fn a_workload_cannot_have_a_path_for_a_name() {
         let workload = Workload { name: "../init".into(), script: String::new() };
-        let error = pack(b"", b"", &[workload]).unwrap_err().to_string();
+        let error = pack(b"", b"", &[workload], &BTreeMap::new()).unwrap_err().to_string();
         assert!(error.contains("\"../init\""), "{error}");
     }
 }

@@ -15,7 +15,7 @@ mod patch;
 mod source;
 mod toolchain;
 
-pub use blocks::{BlockList, Splits};
+pub use blocks::{BlockList, Splits, write_block_lists};
 pub use build::{Build, Linked};
 pub use configuration::Configuration;
 pub use error::KernelError;

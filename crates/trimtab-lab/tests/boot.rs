@@ -60,8 +60,15 @@ fn lab() -> &'static Lab {
         let busybox = tool(tools::find("busybox")).path;
         Lab {
             kernel: kernel(),
-            initramfs: guest::build(Arch::X86_64, &cc, &busybox, &workloads, folder.path())
-                .unwrap(),
+            initramfs: guest::build(
+                Arch::X86_64,
+                &cc,
+                &busybox,
+                &workloads,
+                &Default::default(),
+                folder.path(),
+            )
+            .unwrap(),
             plugin: plugin::build(&cc, folder.path()).unwrap(),
             qemu: Qemu::probe(&tool(tools::find("qemu")).path, Arch::X86_64).unwrap(),
             folder,

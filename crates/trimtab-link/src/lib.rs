@@ -15,7 +15,7 @@ mod together;
 
 pub use boundaries::{Boundary, boundaries};
 pub use check::{Check, Line, Outcome, check};
-pub use clusters::ClusterList;
+pub use clusters::{ClusterList, SPLIT_FLAGS};
 pub use emit::{EmitError, Emitted, KERNEL_ORDER, Linker, emit, write};
 pub use order_file::{Entry, OrderFile, OrderFileError, Target};
 pub use together::TOGETHER_SCRIPT;

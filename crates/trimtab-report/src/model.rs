@@ -35,7 +35,9 @@ pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText,
 pub use probe_bench::{
     BenchProgram, BenchRewriting, BenchSuite, BenchSummary, BenchTool, ProbeBench, ProbeBenchSchema,
 };
-pub use swap_run::{SwapArtifacts, SwapCode, SwapRun, SwapRunSchema, SwapSelftest, SwapWorkload};
+pub use swap_run::{
+    SwapArtifacts, SwapCode, SwapCore, SwapRun, SwapRunSchema, SwapSelftest, SwapWorkload,
+};
 pub use swap_sweep::{
     Latency, SwapSweep, SwapSweepSchema, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace,
 };

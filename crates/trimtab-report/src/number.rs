@@ -25,6 +25,21 @@ pub fn bytes(value: u64) -> String {
     format!("{value} B")
 }
 
+/// A share that is more or less than nothing, with its sign: `+1.2 %`.
+pub fn signed_share(value: f64) -> String {
+    change(1.0, 1.0 + value)
+}
+
+/// A size in KiB, as [`bytes`] shows it.
+pub fn kibibytes(value: f64) -> String {
+    bytes((value * 1024.0).round() as u64)
+}
+
+/// What `show` makes of a value, or [`NONE`].
+pub fn or_none(value: Option<f64>, show: fn(f64) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), show)
+}
+
 /// A size in bytes that is round, without the decimal that [`bytes`] would show: `4 KiB`.
 pub fn whole_bytes(value: u64) -> String {
     bytes(value).replace(".0 ", " ")

@@ -115,6 +115,19 @@ impl Stage {
         self.end("kept from an earlier run,", result)
     }
 
+    /// Ends the stage as [`Stage::cached`] or as [`Stage::done`].
+    pub fn ended(self, cached: bool, result: &str) -> Duration {
+        if cached { self.cached(result) } else { self.done(result) }
+    }
+
+    /// Shows what make does just now, of a line that it wrote: kbuild's short form of a command, as
+    /// in `  CC      init/main.o`.
+    pub fn note_make(&self, line: &str) {
+        if let Some(command) = line.strip_prefix("  ") {
+            self.note(command.trim_start());
+        }
+    }
+
     fn end(&mut self, how: &str, result: &str) -> Duration {
         self.ended = true;
         let elapsed = self.start.elapsed();

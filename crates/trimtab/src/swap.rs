@@ -1,21 +1,28 @@
 //! Cold code swapping: reading a kernel and what it ran, and making placements of it.
 
+pub mod run;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use trimtab_lab::kernel::{BlockList, Splits};
 use trimtab_layout::paged::{PageProblem, PagedPiece, Pages, Places, packings};
 use trimtab_layout::{Edge, paged};
+use trimtab_link::SPLIT_FLAGS;
 use trimtab_program::{BlockMap, BlockMapError, Fragments, PAGE_SIZE, Program};
 use trimtab_swap::{
-    Class, Code, Granularity, Heat, Patched, Replay, Residence, Run, Sites, Threshold, Units,
-    links, pieces,
+    Class, Code, Granularity, Heat, ObjectList, Patched, Plan, Planned, Replay, Residence, Run,
+    Sites, Threshold, Units, duplication, links, object_lists, pieces,
 };
 
 use crate::cli;
 use crate::failure::Failure;
 use crate::inputs::{self, Elf, Mobility, Runs, Text};
 use crate::progress::Progress;
+
+/// Names each function's sections after its parts, so that each can be placed alone.
+const SECTIONS: &str = "-funique-basic-block-section-names";
 
 /// What a plan or a sweep is made from.
 #[derive(Debug, Args)]
@@ -66,6 +73,16 @@ pub enum Patcher {
     StaticCalls,
     /// Lock prefixes: boot with noreplace-smp
     SmpLocks,
+}
+
+impl Grain {
+    /// As it is given.
+    pub fn name(self) -> &'static str {
+        match self {
+            Grain::Function => "function",
+            Grain::Block => "block",
+        }
+    }
 }
 
 impl From<Grain> for Granularity {
@@ -256,7 +273,7 @@ impl<'a> Kernel<'a> {
         let replays: Vec<Replay> =
             self.runs.iter().map(|run| Replay::of(self.code, &units, run)).collect();
         let references = replays.iter().map(Replay::references).collect();
-        Ok(Divided { kernel: self, threshold, units, pieces, edges, replays, references })
+        Ok(Divided { kernel: self, share, threshold, units, pieces, edges, replays, references })
     }
 }
 
@@ -268,10 +285,27 @@ pub fn never(inputs: &Inputs) -> Vec<Patched> {
     kinds
 }
 
+/// What the compiler is told of the blocks of each object.
+#[derive(Debug, Default)]
+pub struct Lists {
+    lists: Vec<BlockList>,
+    flags: String,
+}
+
+impl Lists {
+    /// None, if no function is taken apart.
+    pub fn splits(&self) -> Option<Splits<'_>> {
+        let splits = Splits { lists: &self.lists, flags: &self.flags, first: &[] };
+        (!self.lists.is_empty()).then_some(splits)
+    }
+}
+
 /// A kernel divided into core, base and swappable code.
 pub struct Divided<'a> {
     /// The kernel.
     pub kernel: &'a Kernel<'a>,
+    /// The share of all executed instructions that is hot.
+    pub share: f64,
     /// What is hot.
     pub threshold: Threshold,
     /// All pieces.
@@ -300,6 +334,54 @@ impl Divided<'_> {
         let pages = packing.pack(&problem);
         let places = pages.places(&problem);
         (pages, places)
+    }
+
+    /// Places the swappable pieces for a cache of `frames`, and makes the plan; where they lie comes
+    /// with it.
+    ///
+    /// # Errors
+    /// A kernel of which nothing can be swapped.
+    pub fn plan(
+        &self,
+        files: &Files,
+        inputs: &Inputs,
+        packing: &dyn paged::Packing,
+        frames: usize,
+    ) -> anyhow::Result<(Plan, Places)> {
+        let (pages, places) = self.place(packing);
+        let kernel = self.kernel;
+        let plan = Plan::new(&Planned {
+            kernel: files.bytes(),
+            code: kernel.code,
+            residence: &kernel.residence,
+            units: &self.units,
+            granularity: kernel.granularity,
+            share: self.share,
+            threshold: self.threshold,
+            placement: packing.name(),
+            pages: &pages,
+            places: &places,
+            frames,
+            from: &kernel.from,
+            never: &never(inputs),
+            duplication: duplication(kernel.code, &self.units, &kernel.residence),
+        })?;
+        Ok((plan, places))
+    }
+
+    /// What the compiler is told, so that each part of a function can lie where the plan has it;
+    /// nothing where whole functions are swapped.
+    ///
+    /// # Errors
+    /// That it is not known of which object a function is.
+    pub fn lists(&self) -> anyhow::Result<Lists> {
+        if self.kernel.granularity == Granularity::Function {
+            return Ok(Lists::default());
+        }
+        let objects = object_lists(self.kernel.code, &self.units)?.into_iter();
+        let list = |list: ObjectList| BlockList { object: list.object, text: list.text };
+        let flags = format!("{} {SECTIONS}", SPLIT_FLAGS.join(" "));
+        Ok(Lists { lists: objects.map(list).collect(), flags })
     }
 
     /// How many pieces are swappable.

@@ -42,7 +42,8 @@ fn what_cannot_be_is_said_before_anything_is_built() {
 /// Builds a kernel of its own: one that can swap differs in too many options from the one that the
 /// other tests share for any object to be the same.
 #[test]
-#[ignore = "builds a kernel, for which continuous integration has no time"]
+#[ignore = "builds a kernel, for which continuous integration has no time; run: cargo test --test \
+            swap_run -- --ignored"]
 fn a_kernel_runs_with_its_cold_code_swapped_out() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();

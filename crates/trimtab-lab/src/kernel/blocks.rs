@@ -11,14 +11,14 @@ use crate::cache::Key;
 use crate::process::Job;
 use crate::workdir::{Step, write_whole};
 
-/// The makefile that says which object has which list, in the build directory. Our patch of the
-/// kernel includes it.
-const LISTS: &str = "include/generated/block-lists";
+/// Where our patch of the kernel looks for what follows, in the build directory.
+const GENERATED: &str = "include/generated";
+/// The makefile that says which object has which list.
+const LISTS: &str = "block-lists";
 /// Where the lists are, in the folder of the makefile.
 const FOLDER: &str = "blocks";
-/// The symbols that lld puts first where the kernel's text has a place of its own, in the build
-/// directory.
-const SYMBOLS: &str = "include/generated/function-order.symbols";
+/// The symbols that lld puts first where the kernel's text has a place of its own.
+const SYMBOLS: &str = "function-order.symbols";
 
 const COPY_LIMIT: Duration = Duration::from_secs(600);
 
@@ -65,20 +65,35 @@ impl Lists {
         Lists { makefile, symbols, files }
     }
 
-    /// Puts the lists into a build directory. The makefile comes last: what it names is there.
+    /// Puts all of it into a build directory.
     pub(super) fn write(&self, build: &Path) -> Result<(), KernelError> {
-        let path = build.join(LISTS);
-        let folder = path.with_file_name(FOLDER);
-        fs::create_dir_all(&folder).map_err(file("make", &folder))?;
+        let folder = build.join(GENERATED);
+        self.write_lists(&folder)?;
+        write_changed(&folder.join(SYMBOLS), &self.symbols)
+    }
+
+    /// Puts the lists into a folder. The makefile comes last: what it names is there.
+    fn write_lists(&self, folder: &Path) -> Result<(), KernelError> {
+        let lists = folder.join(FOLDER);
+        fs::create_dir_all(&lists).map_err(file("make", &lists))?;
         for (name, text) in &self.files {
-            let path = folder.join(name);
+            let path = lists.join(name);
             if !path.is_file() {
                 write_whole(&path, text.as_bytes())?;
             }
         }
-        write_changed(&build.join(SYMBOLS), &self.symbols)?;
-        write_changed(&path, &self.makefile)
+        write_changed(&folder.join(LISTS), &self.makefile)
     }
+}
+
+/// Writes what `CONFIG_BLOCK_ORDER` takes into a folder: `block-lists`, a makefile that names a list
+/// for each object, and the lists in `blocks`. A list is named by its contents, so that make
+/// compiles again only what changed.
+///
+/// # Errors
+/// Files that cannot be written.
+pub fn write_block_lists(splits: &Splits<'_>, folder: &Path) -> Result<(), KernelError> {
+    Lists::new(splits).write_lists(folder)
 }
 
 /// Writes a file unless it is as it should be: make goes by its time of change.
@@ -229,12 +244,15 @@ mod tests {
         assert_ne!(one.makefile, other.makefile);
         let root = tempfile::tempdir().unwrap();
         one.write(root.path()).unwrap();
-        let makefile = fs::read_to_string(root.path().join(LISTS)).unwrap();
+        let makefile = fs::read_to_string(root.path().join(GENERATED).join(LISTS)).unwrap();
         let (flags, rest) = makefile.split_once('\n').unwrap();
         assert_eq!(flags, "block-list-flags := -flag");
         let name = rest.trim_end().strip_prefix("block-list-a/b.o := ").unwrap();
-        assert_eq!(fs::read_to_string(root.path().join(SYMBOLS)).unwrap(), "a\nb\n");
-        let list = root.path().join("include/generated").join(name);
+        assert_eq!(
+            fs::read_to_string(root.path().join(GENERATED).join(SYMBOLS)).unwrap(),
+            "a\nb\n"
+        );
+        let list = root.path().join(GENERATED).join(name);
         assert_eq!(fs::read_to_string(list).unwrap(), "v1\nf x\nc 0\n");
     }
 }

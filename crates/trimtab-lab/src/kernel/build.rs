@@ -9,22 +9,19 @@ use super::{Configuration, KernelError, Toolchain, Unpacked};
 use crate::arch::Arch;
 use crate::cache::Key;
 use crate::process::{Job, Running};
-use crate::workdir::{Step, WorkDir, write_whole};
+use crate::workdir::{Step, WorkDir};
 
 /// The order that the kernel's linker script includes, in the build directory.
 const ORDER: &str = "include/generated/function-order.lds";
 /// The swappable code that the kernel's linker script includes, in the build directory.
 const COLD_ORDER: &str = "include/generated/cold-order";
-/// How the linker was last called to make `vmlinux`, in the build directory: a word a line.
-const LINKER_CALL: &str = "trimtab-linker-call";
 /// There while make makes what comes after compiling. See [`Build::begin_link`].
 const LINKING: &str = "trimtab-linking";
 /// Kept in a step: how long it took, in milliseconds.
 const TOOK: &str = "milliseconds";
 
-/// Limits: a build on two slow cores, and a link.
+/// Limit of a build on two slow cores.
 const BUILD_LIMIT: Duration = Duration::from_secs(3 * 3600);
-const LINK_LIMIT: Duration = Duration::from_secs(900);
 
 /// A configured build directory.
 #[derive(Debug, Clone)]
@@ -215,12 +212,9 @@ impl<'work> Build<'work> {
                 let job = self
                     .make("building the kernel", "build.log")
                     .arg(format!("-j{}", jobs()))
-                    // The script that links then says how.
-                    .arg("V=1")
                     .arg(image)
                     .limit(BUILD_LIMIT);
                 follow(job.spawn_lines()?, &mut progress)?;
-                self.keep_linker_call(&log)?;
                 for (from, to) in [
                     ("vmlinux", "vmlinux"),
                     ("vmlinux.map", "vmlinux.map"),
@@ -256,38 +250,6 @@ impl<'work> Build<'work> {
         })
     }
 
-    /// Links the objects with `order` in one pass of the linker and without what kbuild does
-    /// around it (symbol table, sorted tables, image): enough to see where functions go. The
-    /// kernel must have been [linked](Build::link) before. Gives the ELF file and the map.
-    ///
-    /// # Errors
-    /// If the linker fails, or it is not known how make called it.
-    pub fn link_only(&self, order: &str) -> Result<(PathBuf, PathBuf), KernelError> {
-        let key = Key::new("kernel-link/1").after(&self.key).bytes("order", order.as_bytes());
-        let path = match self.work.step("kernel-link", &key)? {
-            Step::Done(path) => path,
-            Step::Todo(building) => {
-                let call = self.directory.join(LINKER_CALL);
-                let call = fs::read_to_string(&call).map_err(file("read", &call))?;
-                let mut words = call.lines();
-                let linker = words.next().unwrap_or_default();
-                self.write_order(order)?;
-                Job::new("linking the kernel", linker)
-                    .args(words)
-                    .arg("-o")
-                    .arg(building.path().join("vmlinux"))
-                    .arg(format!("-Map={}", building.path().join("vmlinux.map").display()))
-                    .dir(&self.directory)
-                    // Not in the step, which is removed if this fails.
-                    .log(self.directory.join("link.log"))
-                    .limit(LINK_LIMIT)
-                    .run()?;
-                building.finish()?
-            }
-        };
-        Ok((path.join("vmlinux"), path.join("vmlinux.map")))
-    }
-
     /// Marks that make is at work on what it makes after compiling, and removes what was made before
     /// if it was at work when it was killed.
     ///
@@ -296,8 +258,7 @@ impl<'work> Build<'work> {
     /// safe: kbuild makes one again unless it has written down, after it, how it was made.
     fn begin_link(&self) -> Result<(), KernelError> {
         let mark = self.directory.join(LINKING);
-        // Where it is not known how the linker was called, it has to be called again.
-        if mark.exists() || !self.directory.join(LINKER_CALL).is_file() {
+        if mark.exists() {
             // What make makes after compiling.
             for name in ["vmlinux", "vmlinux.map", self.arch.image_folder()] {
                 let path = self.directory.join(name);
@@ -320,21 +281,6 @@ impl<'work> Build<'work> {
     fn end_link(&self) -> Result<(), KernelError> {
         let mark = self.directory.join(LINKING);
         fs::remove_file(&mark).map_err(file("remove", mark))
-    }
-
-    /// Keeps how the linker was called, if it was: the log is written anew by each make.
-    fn keep_linker_call(&self, log: &Path) -> Result<(), KernelError> {
-        let text = fs::read(log).map_err(file("read", log))?;
-        let kept = self.directory.join(LINKER_CALL);
-        match linker_call(&String::from_utf8_lossy(&text)) {
-            Some(words) => Ok(write_whole(&kept, words.join("\n").as_bytes())?),
-            // Nothing was to be linked.
-            None if kept.is_file() => Ok(()),
-            None => Err(KernelError::Incomplete {
-                what: "its log does not say how vmlinux was linked".to_owned(),
-                log: log.to_owned(),
-            }),
-        }
     }
 
     /// Writes the order if it is not the one that is there: make goes by its time of change.
@@ -404,45 +350,4 @@ fn follow(mut running: Running, progress: &mut impl FnMut(&str)) -> Result<(), K
     }
     running.wait()?;
     Ok(())
-}
-
-/// The last call of a linker that made `vmlinux`, as the shell that did it said with `set -x`: its
-/// words, less those that say where its results go. None of them has white space, as
-/// [`Source::unpack`](super::Source::unpack) sees to.
-fn linker_call(log: &str) -> Option<Vec<&str>> {
-    log.lines().rev().find_map(|line| {
-        let mut words: Vec<&str> = line.strip_prefix("+ ")?.split_whitespace().collect();
-        let output = words.iter().position(|word| *word == "-o")?;
-        if *words.get(output + 1)? != "vmlinux" || !words.iter().any(|w| w.starts_with("--script="))
-        {
-            return None;
-        }
-        words.drain(output..output + 2);
-        words.retain(|word| !word.starts_with("-Map="));
-        Some(words)
-    })
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_link_of_vmlinux_is_found_in_the_log() {
-        let log = "\
-+ ld.lld -m elf_x86_64 --script=a.lds -o .tmp_vmlinux1 a.o
-  LD vmlinux
-+ ld.lld -m elf_x86_64 --script=a.lds -Map=vmlinux.map -o vmlinux --whole-archive vmlinux.a
-+ nm -n vmlinux
-";
-        let words = linker_call(log).unwrap();
-        assert_eq!(
-            words,
-            ["ld.lld", "-m", "elf_x86_64", "--script=a.lds", "--whole-archive", "vmlinux.a"]
-        );
-        for log in ["", "+ ld -o other\n", "+ ld --script=a.lds -o\n", "+ ld -o vmlinux a.o\n"] {
-            assert_eq!(linker_call(log), None, "{log}");
-        }
-    }
 }

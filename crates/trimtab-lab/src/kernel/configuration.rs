@@ -93,9 +93,7 @@ impl Configuration {
 
     /// Its lines, with those that a layout needs at the end, where they win.
     pub(super) fn text(&self) -> String {
-        // What is swapped are whole functions.
-        let blocks = if self.swaps { "" } else { BLOCKS };
-        format!("{}\n{LAYOUT}{blocks}\n", self.text)
+        format!("{}\n{LAYOUT}{BLOCKS}\n", self.text)
     }
 
     /// Options asked for with `=y` that are not in `result`, a whole `.config`; first those without
@@ -180,7 +178,7 @@ mod tests {
     fn a_kernel_that_is_to_swap_must_take_that_and_has_no_function_tracer() {
         let swapping = Configuration::named("tiny", Arch::X86_64).unwrap().swapping(1);
         let options = yes(&swapping.text());
-        for off in ["CONFIG_FUNCTION_TRACER=y", "CONFIG_SMP=y", "CONFIG_BLOCK_ORDER=y"] {
+        for off in ["CONFIG_FUNCTION_TRACER=y", "CONFIG_SMP=y"] {
             assert!(!options.contains(&off.to_owned()), "{off}");
         }
         let several = Configuration::named("tiny", Arch::X86_64).unwrap().swapping(2);

@@ -23,7 +23,7 @@ use super::ProgramError;
 use super::error::io;
 use crate::process::Job;
 
-pub use compile::{Compile, SPLIT_FLAGS, compile};
+pub use compile::{Compile, compile};
 pub use link::{Link, link};
 
 /// What compilers are told.

@@ -47,6 +47,8 @@ const FIT_ALL_PROBE: &[&str] = &["fit kernel", "fit program", "trace", "probe"];
 const TESTS: &[&str] = &["tests"];
 const PROBE_BENCH: &[&str] = &["probe bench"];
 
+const SWAP_RUN: &[&str] = &["swap run"];
+
 const VERSION: &[&str] = &["--version"];
 
 /// All tools. Minimum versions are those that the kernel's own documentation of 6.12 asks for, and
@@ -142,6 +144,13 @@ pub const ALL: &[Tool] = &[
     command("valgrind", &["valgrind"], &[3, 15], &["valgrind"], PROBE_BENCH),
     command("uftrace", &["uftrace"], &[0, 9], &["uftrace"], PROBE_BENCH),
     command("chromium", &["chromium", "chromium-browser"], &[], &["chromium"], TESTS),
+    file("cjpeg", &["/usr/bin/cjpeg"], &["libjpeg-turbo-progs"], SWAP_RUN),
+    file("djpeg", &["/usr/bin/djpeg"], &["libjpeg-turbo-progs"], SWAP_RUN),
+    file("opj_compress", &["/usr/bin/opj_compress"], &["libopenjp2-tools"], SWAP_RUN),
+    file("opj_decompress", &["/usr/bin/opj_decompress"], &["libopenjp2-tools"], SWAP_RUN),
+    file("flac", &["/usr/bin/flac"], &["flac"], SWAP_RUN),
+    file("hackbench", &["/usr/bin/hackbench"], &["rt-tests"], SWAP_RUN),
+    file("postmark", &["/usr/bin/postmark"], &["postmark"], SWAP_RUN),
 ];
 
 /// A command that prints its version when asked with `--version`.
@@ -154,6 +163,16 @@ const fn command(
 ) -> Tool {
     let probe = Probe::Command { candidates, arguments: VERSION, marker: "" };
     Tool { name, probe, minimum, packages, needed_by }
+}
+
+/// A program that is not run here, and need not say its version.
+const fn file(
+    name: &'static str,
+    places: &'static [&'static str],
+    packages: &'static [&'static str],
+    needed_by: &'static [&'static str],
+) -> Tool {
+    Tool { name, probe: Probe::File(places), minimum: &[], packages, needed_by }
 }
 
 #[cfg(test)]

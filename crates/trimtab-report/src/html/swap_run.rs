@@ -3,7 +3,7 @@
 use super::frame::{foot, page, section, tile};
 use super::tables::{number, table, text};
 use crate::model::{SwapRun, SwapRunSchema};
-use crate::number::{NONE, bytes, count, plain, share, times};
+use crate::number::{NONE, count, kibibytes, or_none, plain, share, signed_share, times};
 use crate::table::swap_threshold;
 use maud::{Markup, html};
 
@@ -14,6 +14,7 @@ pub fn swap_run(run: &SwapRun) -> String {
             (hero(run))
             (memory(run))
             (workloads(run))
+            (cores(run))
             (selftest(run))
             (checks(run))
             (repeat(run))
@@ -21,14 +22,6 @@ pub fn swap_run(run: &SwapRun) -> String {
         (foot(SwapRunSchema::NAME))
     };
     page(&format!("Linux {} with its cold code swapped out", run.kernel), &body, run)
-}
-
-fn size(kib: f64) -> String {
-    bytes((kib * 1024.0).round() as u64)
-}
-
-fn or_none(value: Option<f64>, show: fn(f64) -> String) -> String {
-    value.map_or_else(|| NONE.to_owned(), show)
 }
 
 fn hero(run: &SwapRun) -> Markup {
@@ -50,10 +43,10 @@ fn hero(run: &SwapRun) -> Markup {
                 }
             }
             dl.tiles {
-                (tile(&html! { (size(code.core)) }, "core", &html! { "must never be absent" }))
-                (tile(&html! { (size(code.base)) }, "base", &html! { "runs too often" }))
+                (tile(&html! { (kibibytes(code.core)) }, "core", &html! { "must never be absent" }))
+                (tile(&html! { (kibibytes(code.base)) }, "base", &html! { "runs too often" }))
                 (tile(
-                    &html! { (size(code.swappable)) },
+                    &html! { (kibibytes(code.swappable)) },
                     "swappable",
                     &html! { "on " (count(run.pages)) " pages" },
                 ))
@@ -81,7 +74,7 @@ fn memory(run: &SwapRun) -> Markup {
         ("store", run.store_kib),
     ]
     .into_iter()
-    .map(|(name, kib)| vec![html! { (name) }, html! { (size(kib)) }])
+    .map(|(name, kib)| vec![html! { (name) }, html! { (kibibytes(kib)) }])
     .collect();
     section(
         "memory",
@@ -89,7 +82,7 @@ fn memory(run: &SwapRun) -> Markup {
         &html! {
             "What is released when the kernel is up is not counted. "
             @if let Some(kib) = run.released_kib {
-                "The guest itself says that it has " (size(kib)) " more."
+                "The guest itself says that it has " (kibibytes(kib)) " more."
             }
         },
         &table("Memory", &[text(""), number("memory")], &rows),
@@ -103,8 +96,6 @@ fn workloads(run: &SwapRun) -> Markup {
         number("evictions"),
         number("overflow"),
         number("system time"),
-        number("of it waiting"),
-        number("of it all else"),
         number("worst fault"),
         text("in"),
     ];
@@ -118,8 +109,6 @@ fn workloads(run: &SwapRun) -> Markup {
                 html! { (count(found.evictions)) },
                 html! { (count(found.overflow)) },
                 html! { (or_none(found.system_time_ratio, times)) },
-                html! { (or_none(found.delay_share, times)) },
-                html! { (or_none(found.handling_share, times)) },
                 html! { (or_none(found.worst_us, |us| format!("{} µs", plain(us)))) },
                 html! { (found.worst_context.as_deref().unwrap_or(NONE)) },
             ]
@@ -129,12 +118,50 @@ fn workloads(run: &SwapRun) -> Markup {
         "workloads",
         "Workloads",
         &html! {
-            "System time is counted in instructions of the kernel from the start of init on, at one "
-            "speed; those that wait " (run.latency_us) " µs for a page of the store are among them. "
-            "It is a multiple of that of the kernel with all code in memory. Caches and address "
-            "translation were not measured."
+            "System time is that of the kernel from the start of init on, as a multiple of that of "
+            "the kernel with all code in memory, on the core where it is larger. Waiting "
+            (run.latency_us) " µs for a page of the store is part of it."
         },
         &table("Workloads", &columns, &rows),
+    )
+}
+
+fn cores(run: &SwapRun) -> Markup {
+    let columns = [
+        text("workload"),
+        text("core"),
+        number("waiting"),
+        number("handling"),
+        number("cache"),
+        number("address translation"),
+        number("together"),
+    ];
+    let rows: Vec<Vec<Markup>> = run
+        .workloads
+        .iter()
+        .flat_map(|found| {
+            found.cores.iter().map(|core| {
+                vec![
+                    html! { (found.name) },
+                    html! { (core.name) },
+                    html! { (signed_share(core.delay_share)) },
+                    html! { (signed_share(core.handling_share)) },
+                    html! { (signed_share(core.cache_share)) },
+                    html! { (signed_share(core.tlb_share)) },
+                    html! { (times(core.system_time_ratio)) },
+                ]
+            })
+        })
+        .collect();
+    section(
+        "cores",
+        "System time by its causes",
+        &html! {
+            "What of the system time without swapping each cause adds: waiting for the store, all else "
+            "that is executed, and code that the core does not have at hand, by a simulation of its "
+            "instruction cache and its address translation."
+        },
+        &table("System time by its causes", &columns, &rows),
     )
 }
 

@@ -63,7 +63,8 @@ pub struct SwapRun {
     pub workloads: Vec<SwapWorkload>,
     /// All workloads, with everything swapped out again and again.
     pub selftest: Option<SwapSelftest>,
-    /// Share that misses of the instruction cache add to or take from system time.
+    /// The largest share that misses of the instruction cache add to the system time of a workload, on
+    /// any core; negative where they take from all.
     pub cache_penalty: Option<f64>,
     /// The same for misses of address translation.
     pub tlb_penalty: Option<f64>,
@@ -107,17 +108,36 @@ pub struct SwapWorkload {
     pub overflow: u64,
     /// Instructions that the kernel executed from the start of init on, without and with swapping.
     pub system_instructions: BeforeAfter<u64>,
-    /// System time with swapping, as a multiple of that without: instructions at one speed, those
-    /// that wait for the store among them.
+    /// System time with swapping, as a multiple of that without, on the core where it is larger.
     pub system_time_ratio: Option<f64>,
-    /// How much of the ratio is waiting for the store.
+    /// How much of that ratio is waiting for the store.
     pub delay_share: Option<f64>,
-    /// How much of the ratio is all else: handling faults, reading pages, other timing.
+    /// How much of it is all else that is executed: handling faults, reading pages, other timing.
     pub handling_share: Option<f64>,
+    /// The same on each core.
+    pub cores: Vec<SwapCore>,
     /// The longest fault, from fault to resume, in microseconds of the guest's time.
     pub worst_us: Option<f64>,
     /// What that fault interrupted.
     pub worst_context: Option<String>,
+}
+
+/// System time of a workload on a model of a core: an instruction takes a cycle, waiting for the store
+/// as long as it took the guest, and code that the core does not have at hand what it costs there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwapCore {
+    /// What core it is.
+    pub name: String,
+    /// System time with swapping, as a multiple of that without: 1 and the shares that follow.
+    pub system_time_ratio: f64,
+    /// Waiting for the store.
+    pub delay_share: f64,
+    /// All else that is executed.
+    pub handling_share: f64,
+    /// More misses of the instruction cache, or fewer where it is negative.
+    pub cache_share: f64,
+    /// The same of address translation.
+    pub tlb_share: f64,
 }
 
 /// The self-test.

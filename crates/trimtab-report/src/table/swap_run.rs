@@ -2,7 +2,7 @@
 
 use super::{Lean, grid, report, swap_threshold, titled, wrap, yes};
 use crate::model::SwapRun;
-use crate::number::{NONE, bytes, count, plain, share, times};
+use crate::number::{NONE, count, kibibytes, or_none, plain, share, signed_share, times};
 
 /// Writes `run` as plain text, at most `width` columns wide (40 or more).
 pub fn swap_run(run: &SwapRun, width: u16) -> String {
@@ -27,12 +27,9 @@ pub fn swap_run(run: &SwapRun, width: u16) -> String {
         titled("Memory", memory(run, width)),
         titled("Workloads, against the kernel with all code in memory", workloads(run, width)),
         titled("Self-test", selftest(run, width)),
+        titled("System time by its causes", cores(run, width)),
         titled("Checks", checks(run, width)),
     ])
-}
-
-fn size(kib: f64) -> String {
-    bytes((kib * 1024.0).round() as u64)
 }
 
 fn memory(run: &SwapRun, width: u16) -> String {
@@ -51,10 +48,10 @@ fn memory(run: &SwapRun, width: u16) -> String {
         ("all code", code.original),
     ]
     .into_iter()
-    .map(|(name, kib)| vec![name.to_owned(), size(kib), of(kib)])
+    .map(|(name, kib)| vec![name.to_owned(), kibibytes(kib), of(kib)])
     .collect();
-    rows.push(vec!["data".to_owned(), size(run.data_kib), String::new()]);
-    rows.push(vec!["store".to_owned(), size(run.store_kib), String::new()]);
+    rows.push(vec!["data".to_owned(), kibibytes(run.data_kib), String::new()]);
+    rows.push(vec!["store".to_owned(), kibibytes(run.store_kib), String::new()]);
     let less = |share_less: f64| format!("{} less", share(share_less));
     rows.push(vec!["code and data".to_owned(), less(run.footprint_reduction), String::new()]);
     rows.push(vec![
@@ -62,23 +59,19 @@ fn memory(run: &SwapRun, width: u16) -> String {
         less(run.footprint_reduction_with_store),
         String::new(),
     ]);
-    let released = run.released_kib.map_or_else(|| NONE.to_owned(), size);
+    let released = or_none(run.released_kib, kibibytes);
     rows.push(vec!["more for the guest".to_owned(), released, String::new()]);
     let columns = [("", Lean::Left), ("memory", Lean::Right), ("of all code", Lean::Right)];
     grid(width, &columns, rows)
 }
 
 fn workloads(run: &SwapRun, width: u16) -> String {
-    let or_none =
-        |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| NONE.to_owned(), show);
     let rows = run.workloads.iter().map(|found| {
         vec![
             found.name.clone(),
             count(found.faults),
             count(found.overflow),
             or_none(found.system_time_ratio, times),
-            or_none(found.delay_share, times),
-            or_none(found.handling_share, times),
             or_none(found.worst_us, |us| format!("{} µs", plain(us))),
         ]
     });
@@ -87,9 +80,33 @@ fn workloads(run: &SwapRun, width: u16) -> String {
         ("faults", Lean::Right),
         ("overflow", Lean::Right),
         ("system time", Lean::Right),
-        ("waiting", Lean::Right),
-        ("else", Lean::Right),
         ("worst fault", Lean::Right),
+    ];
+    grid(width, &columns, rows.collect())
+}
+
+fn cores(run: &SwapRun, width: u16) -> String {
+    let rows = run.workloads.iter().flat_map(|found| {
+        found.cores.iter().map(|core| {
+            vec![
+                found.name.clone(),
+                core.name.clone(),
+                signed_share(core.delay_share),
+                signed_share(core.handling_share),
+                signed_share(core.cache_share),
+                signed_share(core.tlb_share),
+                times(core.system_time_ratio),
+            ]
+        })
+    });
+    let columns = [
+        ("workload", Lean::Left),
+        ("core", Lean::Left),
+        ("waiting", Lean::Right),
+        ("handling", Lean::Right),
+        ("cache", Lean::Right),
+        ("TLB", Lean::Right),
+        ("together", Lean::Right),
     ];
     grid(width, &columns, rows.collect())
 }

@@ -12,10 +12,6 @@ use trimtab_program::{BlockMap, Fragment, FunctionId, Origin, RangeSet, objects}
 
 use super::linked::Kernel;
 
-/// For the objects whose functions are split. Where cold blocks are gone, functions are so short
-/// that their alignment would be one of the largest costs; x86-64 needs none.
-pub const FLAGS: &str = "-falign-functions=1 -mllvm -align-all-functions=1";
-
 /// Sections with a place of their own in the kernel's text in which the order of functions, and of
 /// their parts, is free. Not so `.head.text`, in which the processor begins.
 const FREE_IN_THEIR_PLACE: [&str; 8] = [

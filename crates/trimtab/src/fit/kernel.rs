@@ -7,24 +7,22 @@ use anyhow::{Context, Result};
 use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
 use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_lab::{Arch, tools};
-use trimtab_layout::{Algorithm, Movable, Packed, Placement, Projection, Shuffled};
-use trimtab_link::{Check, Linker, OrderFile, check, emit};
+use trimtab_layout::{Algorithm, Movable, Packed, Placement, Projection};
+use trimtab_link::{Check, Linker, OrderFile, SPLIT_FLAGS, check, emit};
 use trimtab_profile::{Profile, Trace, read};
 use trimtab_program::BlockMap;
 use trimtab_report::model::FitKernel;
 
 use super::blocks::{self, Splitting};
-use super::boots::{Bench, Booted, Done, Job, Watch};
+use super::boots::{Booted, Done, Job, Watch};
 use super::linked::{Files, Kernel};
 use super::plan::{self, Scene};
 use super::result;
+use crate::bench::{self, Bench};
 use crate::failure::Failure;
 use crate::inputs::Text;
 use crate::progress::{Progress, Stage};
 use crate::verbs::fit::kernel::{Compiler, Granularity, Options, Tracer};
-
-/// Random orders to compare with.
-const SHUFFLES: u64 = 3;
 
 /// All that was measured; [`result::model`] makes the report of it.
 pub(super) struct Measured<'a> {
@@ -110,36 +108,35 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let configuration = Configuration::named(&options.config, arch)?;
     let source = Source::find(options.source.as_deref())?;
     let toolchain = toolchain(options.compiler, arch)?;
-    require_tools(options, arch)?;
+    bench::require_tools(arch, options.busybox.as_deref())?;
     let work = WorkDir::open(&options.work)?;
     crate::interrupt::now_resumable();
 
     let stage = progress.stage("unpack and patch the kernel source");
     let unpacked = source.unpack(&work)?;
-    ended(stage, unpacked.cached, &format!("Linux {}", unpacked.release.version));
+    stage.ended(unpacked.cached, &format!("Linux {}", unpacked.release.version));
     let stage = progress.stage("configure the kernel");
     let build = Build::configure(&work, &unpacked, &configuration, &toolchain)?;
     let refused = match build.refused() {
         [] => String::new(),
         refused => format!("not available in this kernel: {}", refused.join(" ")),
     };
-    ended(stage, build.cached(), &refused);
+    stage.ended(build.cached(), &refused);
     if options.granularity == Granularity::Block {
         can_split(options, &build)?;
     }
 
     let stage = progress.stage("prepare the guest");
     let bench = Bench::prepare(&work, arch, options.busybox.as_deref())?;
-    ended(stage, bench.cached(), "");
+    stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", &stage)?;
     seconds.build = before.took;
-    ended(stage, before.cached, "");
+    stage.ended(before.cached, "");
     let before_files = Files::open(&before.vmlinux, &before.map)?;
     let before_kernel = before_files.kernel()?;
 
-    // Every boot of the kernel as it was built, and the random orders, which need the build
-    // directory but no boot.
+    // Every boot of the kernel as it was built.
     let traced = plan::traced(options.boots as usize);
     let watch = if options.tracer == Tracer::Ftrace { Watch::Both } else { Watch::Plugin };
     let mut scenes: Vec<(Scene, Watch, u32)> =
@@ -165,17 +162,10 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .into_iter()
         .map(|(scene, watch, repetition)| Job { kernel: &before, scene, watch, repetition })
         .collect();
-    let stage = progress.stage("trace boots, and link random orders");
+    let stage = progress.stage("trace boots");
     let clock = Instant::now();
-    let (booted, shuffled_files) = std::thread::scope(|scope| -> Result<_> {
-        let shuffles = scope.spawn(|| shuffle(&build, &before_kernel, options.seed));
-        stage.parts(jobs.len() as u64);
-        let booted = bench.boot_all(&jobs, |done| stage.at(done as u64));
-        let shuffled = shuffles.join().map_err(|_| {
-            Failure::new("linking random orders ended in a panic: please report it")
-        })?;
-        Ok((booted?, shuffled?))
-    })?;
+    stage.parts(jobs.len() as u64);
+    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
     let cached = all_cached(&booted);
     let mut booted = jobs
         .iter()
@@ -189,7 +179,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         Tracer::Ftrace => (last.context("a boot is missing")?, Some(traced_boots[0].clone())),
     };
     seconds.trace = clock.elapsed();
-    ended(stage, cached, &format!("{} boots", jobs.len()));
+    stage.ended(cached, &format!("{} boots", jobs.len()));
 
     let stage = progress.stage("find what ran");
     let in_blocks = |done: &Done| profile(&before_kernel, &done.blocks()?);
@@ -252,7 +242,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         Ok(after)
     })?;
     seconds.relink = after.took;
-    ended(stage, after.cached, "");
+    stage.ended(after.cached, "");
     let after_files = Files::open(&after.vmlinux, &after.map)?;
     let after_kernel = after_files.kernel()?;
     let after_blocks = split.as_ref().map(|_| after_files.block_map()).transpose()?;
@@ -286,7 +276,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .zip(booted)
         .map(|(job, boot)| boot.with_context(|| came_up("the kernel laid out", &job.scene)))
         .collect::<Result<Vec<Done>>>()?;
-    ended(stage, cached, &format!("{} boots", jobs.len()));
+    stage.ended(cached, &format!("{} boots", jobs.len()));
     let in_after = |done: &Done| profile(&after_kernel, &done.blocks()?);
     let reference_after = in_after(&booted[0])?;
 
@@ -307,14 +297,13 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         })
         .collect::<Result<Vec<HeldOut>>>()?;
 
-    let shuffled = shuffled_files
-        .iter()
-        .map(|files| {
-            let kernel = files.kernel()?;
-            let projection = Projection::new(&before_kernel.fragments, &kernel.fragments);
-            Ok(kernel.touched(&projection.project(reference.executed())))
-        })
-        .collect::<Result<Vec<u32>>>()?;
+    let shuffled = super::shuffled(
+        &before_kernel.fragments,
+        &reference,
+        before_kernel.range(),
+        |fragment| before_kernel.movable(fragment),
+        options.seed,
+    );
     let wall = wall(&bench, &before, &after, options.wall_boots, progress)?;
 
     // The trace with symbols, so that it also fits another link of the same kernel.
@@ -359,23 +348,6 @@ fn toolchain(compiler: Compiler, arch: Arch) -> Result<Toolchain> {
     })
 }
 
-/// Fails at once where a tool is missing that would be needed only after minutes. The kernel source
-/// can also be given. Another architecture has an emulator of its own, and a busybox that is no tool
-/// of this machine.
-fn require_tools(options: &Options, arch: Arch) -> Result<()> {
-    for tool in tools::ALL {
-        let can_be_missing = tool.name.starts_with("linux-source")
-            || (tool.name == "busybox" && (options.busybox.is_some() || !arch.is_here()))
-            || (tool.name == Arch::X86_64.qemu() && arch != Arch::X86_64);
-        if tool.needed_by.contains(&"fit kernel") && !can_be_missing {
-            tools::find(tool.name)?;
-        }
-    }
-    tools::find(arch.qemu())?;
-    tools::find(arch.gcc())?;
-    Ok(())
-}
-
 /// Fails at once where functions cannot be split.
 fn can_split(options: &Options, build: &Build<'_>) -> Result<()> {
     if options.tracer == Tracer::Ftrace {
@@ -412,13 +384,12 @@ fn split_kernel<'work>(
         cold_bytes: splitting.cold_bytes,
         objects: splitting.lists.len(),
     };
+    let flags = SPLIT_FLAGS.join(" ");
     let first: Vec<&str> = splitting.first.iter().map(String::as_str).collect();
-    let build =
-        build.split(&Splits { lists: &splitting.lists, flags: blocks::FLAGS, first: &first })?;
+    let build = build.split(&Splits { lists: &splitting.lists, flags: &flags, first: &first })?;
     let linked = link(&build, "", &stage)?;
     let files = Files::open(&linked.vmlinux, &linked.map)?;
-    ended(
-        stage,
+    stage.ended(
         linked.cached,
         &format!("{} functions in {} objects", counts.functions, counts.objects),
     );
@@ -440,17 +411,8 @@ fn split_kernel<'work>(
             boot.with_context(|| came_up("the kernel with split functions", scene))
         })
         .collect::<Result<Vec<Done>>>()?;
-    ended(stage, cached, &format!("{} boots", boots.len()));
+    stage.ended(cached, &format!("{} boots", boots.len()));
     Ok(SplitKernel { build, files, counts, boots, took: linked.took })
-}
-
-/// Ends a stage whose result may have been there already.
-fn ended(stage: Stage, cached: bool, result: &str) {
-    if cached {
-        stage.cached(result);
-    } else {
-        stage.done(result);
-    }
 }
 
 /// Whether an earlier run did all of these boots.
@@ -463,32 +425,7 @@ fn came_up(kernel: &str, scene: &Scene) -> String {
 }
 
 fn link(build: &Build<'_>, order: &str, stage: &Stage) -> Result<Linked> {
-    Ok(build.link(order, |line| {
-        // kbuild's short form of a command: "  CC      init/main.o".
-        if let Some(line) = line.strip_prefix("  ") {
-            stage.note(line.trim_start());
-        } else if let Some(object) = line.strip_prefix("# ") {
-            stage.note(object);
-        }
-    })?)
-}
-
-/// Links the kernel in random orders. Each gives the files of a link without a boot: where
-/// functions lie says what a boot would touch.
-fn shuffle(build: &Build<'_>, kernel: &Kernel<'_>, seed: u64) -> Result<Vec<Files>> {
-    let movable = Movable::new(&kernel.fragments, &[], |fragment| kernel.movable(fragment));
-    let problem = movable.problem();
-    (0..SHUFFLES)
-        .map(|number| {
-            let order = Shuffled { seed: seed.wrapping_add(number) }.order(&problem);
-            let text = emit(
-                Linker::Kernel,
-                order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))),
-            )?;
-            let (vmlinux, map) = build.link_only(&text)?;
-            Files::open(&vmlinux, &map)
-        })
-        .collect()
+    Ok(build.link(order, |line| stage.note_make(line))?)
 }
 
 fn trace(path: &Path) -> Result<Trace> {
@@ -527,7 +464,7 @@ fn repeat_held_out(
         .collect();
     stage.parts(jobs.len() as u64);
     let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
-    ended(stage, all_cached(&booted), &format!("{more} boots of each"));
+    stage.ended(all_cached(&booted), &format!("{more} boots of each"));
     Ok(booted
         .chunks(more as usize)
         .map(|boots| boots.iter().filter(|boot| boot.is_ok()).count() as u32)
@@ -560,7 +497,7 @@ fn wall(
     stage.parts(jobs.len() as u64);
     let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
     let seconds = |boot: &Booted| boot.as_ref().ok().map(|done| done.record.wall);
-    ended(stage, all_cached(&booted), &format!("{pairs} boots of each"));
+    stage.ended(all_cached(&booted), &format!("{pairs} boots of each"));
     Ok(booted.chunks(2).map(|pair| (seconds(&pair[0]), seconds(&pair[1]))).collect())
 }
 

@@ -17,10 +17,10 @@ use trimtab_lab::program::trace::Tracer;
 use trimtab_lab::program::wrap::Link;
 use trimtab_lab::program::{Command, Limits, ProgramError};
 use trimtab_lab::workdir::{WorkDir, write_whole};
-use trimtab_layout::{Algorithm, Movable, Placement, Shuffled, pages};
+use trimtab_layout::Movable;
 use trimtab_link::{Check, OrderFile, check, emit};
 use trimtab_profile::{Profile, read};
-use trimtab_program::{BlockMap, RangeSet};
+use trimtab_program::BlockMap;
 use trimtab_report::model::{FitProgram, Split};
 
 use crate::failure::Failure;
@@ -32,9 +32,6 @@ use object::{Built, Files, Object};
 use start::{Round, Starts};
 use tooling::Tooling;
 use traces::{Ran, Traces};
-
-/// Random orders to compare with.
-const SHUFFLES: u64 = 3;
 
 /// For each object that clang compiled by blocks, the list of them that it was given.
 type Lists = Vec<(PathBuf, PathBuf)>;
@@ -375,14 +372,5 @@ fn lay_out(tooling: &Tooling, object: &Object<'_>, profiles: &[Profile]) -> Resu
 
 /// Pages that `profile` would touch with all functions of the object shuffled.
 fn shuffled(object: &Object<'_>, profile: &Profile, seed: u64) -> Vec<u32> {
-    let movable = Movable::new(&object.fragments, std::slice::from_ref(profile), |_| true);
-    let problem = movable.problem();
-    let executed: RangeSet = profile.executed().within(object.range()).collect();
-    let random = |number| {
-        let order = Shuffled { seed: seed.wrapping_add(number) }.order(&problem);
-        let placement = Placement::new(&problem, &order);
-        let moved = movable.moved(&object.fragments, &placement, &executed);
-        u32::try_from(pages::touched(&moved).len()).unwrap_or(u32::MAX)
-    };
-    (0..SHUFFLES).map(random).collect()
+    super::shuffled(&object.fragments, profile, object.range(), |_| true, seed)
 }

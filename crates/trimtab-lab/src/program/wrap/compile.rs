@@ -11,16 +11,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::arguments::{compiled, expanded};
+use trimtab_link::SPLIT_FLAGS;
+
 use super::{COMPILER_FLAGS, Settings, key, list_of};
 
 /// What clang is told beside [`COMPILER_FLAGS`], so that blocks can be told apart. It says nothing
 /// of options that do not matter to what it is asked to do, as in linking alone.
 const BLOCK_FLAGS: [&str; 2] = ["-fbasic-block-address-map", "-Qunused-arguments"];
-
-/// What clang is told of an object with a list. Where cold blocks are gone, functions are so short
-/// that their alignment would be one of the largest costs. Two bytes is what pointers to members of
-/// C++ need.
-pub const SPLIT_FLAGS: [&str; 3] = ["-falign-functions=1", "-mllvm", "-align-all-functions=1"];
 
 /// Something with code that a build compiled: an object, or, where the compiler was also to link,
 /// what was linked.

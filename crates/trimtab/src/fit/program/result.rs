@@ -5,9 +5,9 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use trimtab_lab::program::disk;
-use trimtab_lab::program::wrap::SPLIT_FLAGS;
 use trimtab_layout::{Footprint, pages};
 use trimtab_link::Outcome;
+use trimtab_link::SPLIT_FLAGS;
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::model::{
     BeforeAfter, Beside, Check, Coverage, Curve, Faults, FitProgram, Functions, Granularity,

@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use trimtab_swap::{
-    Class, Code, Granularity, ObjectList, Plan, Planned, duplication, kernels_id, object_lists,
-};
+use trimtab_lab::kernel::write_block_lists;
+use trimtab_swap::{Class, Code, Plan, kernels_id};
 
-use crate::fit::blocks::FLAGS;
 use crate::progress::Progress;
 use crate::swap::{self, Files, Inputs, Kernel};
 use crate::{cli, destination, output};
@@ -83,28 +81,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         return output::print(&explain::core(&divided));
     }
     let stage = progress.stage("place what can be swapped");
-    let (pages, places) = divided.place(packing.as_ref());
+    let (plan, places) = divided.plan(&files, &options.inputs, packing.as_ref(), frames)?;
     stage.done("");
-    let plan = Plan::new(&Planned {
-        kernel: files.bytes(),
-        code: &code,
-        residence: &kernel.residence,
-        units: &divided.units,
-        granularity: kernel.granularity,
-        share: options.threshold,
-        threshold: divided.threshold,
-        placement: packing.name(),
-        pages: &pages,
-        places: &places,
-        frames,
-        from: &kernel.from,
-        never: &swap::never(&options.inputs),
-        duplication: duplication(&code, &divided.units, &kernel.residence),
-    })?;
     if let Some(folder) = &options.lists {
         write_lists(folder, &plan)?;
-        if kernel.granularity == Granularity::Block {
-            write_block_lists(folder, &object_lists(&code, &divided.units)?)?;
+        if let Some(splits) = divided.lists()?.splits() {
+            write_block_lists(&splits, folder)?;
         }
     }
     if let Some(file) = &options.json {
@@ -127,22 +109,4 @@ fn write_lists(folder: &Path, plan: &Plan) -> anyhow::Result<()> {
     let order = plan.linker_script()?;
     output::whole(&folder.join("cold-order"), &order)?;
     output::whole(&folder.join("plan.id"), &format!("{}\n", kernels_id(&order)))
-}
-
-/// Names each function's sections after its parts, so that each can be placed alone.
-const SECTIONS: &str = "-funique-basic-block-section-names";
-
-/// What `CONFIG_BLOCK_ORDER` takes: a makefile that names a list for each object, and the lists. A
-/// list is named by its contents, so that make compiles again only what changed.
-fn write_block_lists(folder: &Path, lists: &[ObjectList]) -> anyhow::Result<()> {
-    let files = folder.join("blocks");
-    fs::create_dir_all(&files)
-        .with_context(|| format!("cannot make the folder {}", files.display()))?;
-    let mut makefile = format!("block-list-flags := {FLAGS} {SECTIONS}\n");
-    for list in lists {
-        let name = kernels_id(&list.text);
-        output::whole(&files.join(&name), &list.text)?;
-        makefile.push_str(&format!("block-list-{} := blocks/{name}\n", list.object));
-    }
-    output::whole(&folder.join("block-lists"), &makefile)
 }

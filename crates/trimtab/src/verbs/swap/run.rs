@@ -8,7 +8,8 @@ use trimtab_report::{html, table};
 use crate::cli::{self, Outputs};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::{coldswap, destination, output};
+use crate::swap::Grain;
+use crate::{destination, output, swap};
 
 /// What reading a page of the flash of the paper takes, in microseconds.
 const FLASH_US: u32 = 442;
@@ -29,7 +30,7 @@ pub struct Options {
     pub source: Option<PathBuf>,
     /// Kernel configuration: tiny (builds fast), lab (virtio, ext4, network, PCI, ACPI), or a file;
     /// less what does not work with swapping
-    #[arg(long, value_name = "tiny|lab|FILE", default_value = "tiny")]
+    #[arg(long, value_name = "tiny|lab|FILE", default_value = "lab")]
     pub config: String,
     /// A static busybox for the guest [default: the one installed]
     #[arg(long, value_name = "FILE")]
@@ -37,6 +38,9 @@ pub struct Options {
     /// Where to build, and to keep what a later run can use again
     #[arg(long, value_name = "DIR", default_value = cli::WORK)]
     pub work: PathBuf,
+    /// How finely code is taken apart: functions, or hot, warm and frozen parts of them
+    #[arg(long, value_name = "WHAT", default_value = "block")]
+    pub granularity: Grain,
     /// Share of all executed instructions that stays in memory, above 0, at most 1
     #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = cli::share)]
     pub threshold: f64,
@@ -133,7 +137,7 @@ impl Options {
 /// must hold and does not.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
-    let found = coldswap::run(options, &Progress::new())?;
+    let found = swap::run::run(options, &Progress::new())?;
     if let Some(file) = &options.outputs.html {
         output::whole(file, &html::swap_run(&found))?;
     }

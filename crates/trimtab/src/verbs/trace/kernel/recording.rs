@@ -1,5 +1,6 @@
 //! One boot with somebody watching.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io::Read;
@@ -142,7 +143,7 @@ fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
                 },
             };
             let guest_compiler = tools::find(arch.gcc())?.path;
-            guest::build(arch, &guest_compiler, &busybox, &workloads, folder)?
+            guest::build(arch, &guest_compiler, &busybox, &workloads, &BTreeMap::new(), folder)?
         }
     };
     let mut request = BootRequest::new(qemu, &options.kernel, initramfs, folder.join("boot"));

@@ -12,8 +12,9 @@ use trimtab_lab::cache::Key;
 use trimtab_lab::kernel::Linked;
 use trimtab_lab::workdir::{Step, WorkDir};
 
-use super::{INIT, counted, guest};
-use crate::fit::boots::Bench;
+use super::counted::{Counted, counted};
+use super::{INIT, guest};
+use crate::bench::Bench;
 use crate::inputs::{Elf, Recording};
 use crate::verbs::swap::run::{Options, Store};
 
@@ -49,8 +50,8 @@ pub(super) enum Side<'a> {
 /// What is kept of a boot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// Instructions of the kernel from the start of init on, where they were counted.
-    pub instructions: Option<u64>,
+    /// What ran from the start of init on, where it was counted.
+    pub counted: Option<Counted>,
     /// What the kernel counted, by name.
     pub swap: BTreeMap<String, String>,
     pub command_line: String,
@@ -133,7 +134,7 @@ impl Boots<'_> {
         let traced = clock != Clock::Real;
         let arguments: Vec<String> =
             arguments.iter().filter(|argument| !argument.is_empty()).cloned().collect();
-        let key = Key::new("swap-boot/1")
+        let key = Key::new("swap-boot/2")
             .after(&kernel.key)
             .after(self.bench.key())
             .field("machine", format_args!("{machine:?}"))
@@ -158,14 +159,14 @@ impl Boots<'_> {
             Side::After(_) => format!("the kernel with code swapped out did not run {workload}"),
         })?;
         let stream = request.plugin_stream();
-        let instructions = match traced {
+        let counted = match traced {
             true => {
                 let elf = Elf::open(&kernel.vmlinux)?;
                 let recording = Recording::open(&stream)?;
                 let found = recording
                     .stream()?
                     .with_context(|| format!("{} is no stream of what ran", stream.display()))?;
-                Some(counted::instructions(&elf.program()?, &found, INIT)?)
+                Some(counted(&elf.program()?, &found, INIT)?)
             }
             false => None,
         };
@@ -174,7 +175,7 @@ impl Boots<'_> {
             fs::remove_file(&stream)
                 .with_context(|| format!("cannot remove {}", stream.display()))?;
         }
-        let record = Record { instructions, swap: booted.swap, command_line: booted.command_line };
+        let record = Record { counted, swap: booted.swap, command_line: booted.command_line };
         let path = building.path().join(RECORD);
         fs::write(&path, serde_json::to_vec_pretty(&record)?)
             .with_context(|| format!("cannot write {}", path.display()))?;

@@ -2,22 +2,25 @@
 //! workloads run, linked again, and run beside the same kernel with all code in memory.
 
 mod boots;
+mod cores;
 mod counted;
 mod guest;
 mod planned;
 mod result;
 
 use anyhow::{Context, Result};
+use trimtab_lab::guest::PROGRAMS;
 use trimtab_lab::kernel::{Build, Configuration, Linked, Source, Toolchain};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_lab::{Arch, tools};
 use trimtab_report::model::SwapRun;
 use trimtab_swap::check::{Checked, check};
 
+use crate::bench::{self, Bench};
 use crate::failure::Failure;
-use crate::fit::boots::Bench;
 use crate::inputs::Elf;
 use crate::progress::{Progress, Stage};
+use crate::swap::Grain;
 use crate::verbs::swap::run::Options;
 use boots::{Boots, Done, Side};
 use planned::Made;
@@ -68,34 +71,52 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     let configuration = Configuration::named(&options.config, arch)?.swapping(options.cpus);
     let source = Source::find(options.source.as_deref())?;
     let toolchain = Toolchain::Clang(tools::llvm()?);
-    require_tools(options)?;
+    bench::require_tools(arch, options.busybox.as_deref())?;
     let work = WorkDir::open(&options.work)?;
     crate::interrupt::now_resumable();
 
     let stage = progress.stage("unpack and patch the kernel source");
     let plain = source.unpack(&work)?;
     let unpacked = plain.with_swapping(&work)?;
-    ended(stage, unpacked.cached, &format!("Linux {}", unpacked.release.version));
+    stage.ended(unpacked.cached, &format!("Linux {}", unpacked.release.version));
     let stage = progress.stage("configure the kernel");
     let build = Build::configure(&work, &unpacked, &configuration, &toolchain)?;
-    ended(stage, build.cached(), "");
+    stage.ended(build.cached(), "");
+    if options.granularity == Grain::Block && !build.can_split() {
+        return Err(Failure::new(
+            "this kernel's configuration did not accept CONFIG_BLOCK_ORDER, without which functions \
+             are not taken apart",
+        )
+        .hint("use --granularity function")
+        .into());
+    }
     let stage = progress.stage("prepare the guest");
-    let bench = Bench::prepare_with(&work, arch, options.busybox.as_deref(), guest::workloads())?;
-    ended(stage, bench.cached(), "");
+    let bench = Bench::prepare_with(
+        &work,
+        arch,
+        options.busybox.as_deref(),
+        guest::workloads(),
+        &PROGRAMS,
+    )?;
+    stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", &stage)?;
-    ended(stage, before.cached, "");
+    stage.ended(before.cached, "");
 
     let boots = Boots { work: &work, bench: &bench, options };
     let stage = progress.stage("trace the workloads");
     stage.parts(workloads.len() as u64);
     let traced = all(&workloads, &stage, |name| boots.counted(&before, name, Side::Before))?;
-    ended(stage, traced.iter().all(|done| done.cached), &format!("{} boots", traced.len()));
+    stage.ended(traced.iter().all(|done| done.cached), &format!("{} boots", traced.len()));
 
     let made = planned::plan(options, &before, &traced, progress)?;
-    let stage = progress.stage("link the kernel with its code swapped out");
+    let stage = progress.stage("make the kernel with its code swapped out");
+    let build = match made.lists.splits() {
+        Some(splits) => build.split(&splits)?,
+        None => build,
+    };
     let after = link(&build, &made.script, &stage)?;
-    ended(stage, after.cached, "");
+    stage.ended(after.cached, "");
     let elf = Elf::open(&after.vmlinux)?;
     let program = elf.program()?;
     let checked = check(&program, &made.plan).with_context(|| elf.path().display().to_string())?;
@@ -105,13 +126,13 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     stage.parts(workloads.len() as u64);
     let swapped =
         all(&workloads, &stage, |name| boots.counted(&after, name, Side::After(&made.id)))?;
-    ended(stage, swapped.iter().all(|done| done.cached), &format!("{} boots", swapped.len()));
+    stage.ended(swapped.iter().all(|done| done.cached), &format!("{} boots", swapped.len()));
     let selftest = match options.selftest {
         0 => None,
         _ => {
             let stage = progress.stage("test it with all workloads");
             let done = boots.selftest(&after, &made.id)?;
-            ended(stage, done.cached, "");
+            stage.ended(done.cached, "");
             Some(done)
         }
     };
@@ -131,19 +152,6 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     })
 }
 
-/// Fails at once where a tool is missing that would be needed only after minutes: they are those of
-/// `trimtab fit kernel`.
-fn require_tools(options: &Options) -> Result<()> {
-    for tool in tools::ALL {
-        let can_be_missing = tool.name.starts_with("linux-source")
-            || (tool.name == "busybox" && options.busybox.is_some());
-        if tool.needed_by.contains(&"fit kernel") && !can_be_missing {
-            tools::find(tool.name)?;
-        }
-    }
-    Ok(())
-}
-
 /// Does the same with each workload, one after the other: a stream takes a processor and the disk.
 fn all(
     workloads: &[String],
@@ -160,18 +168,5 @@ fn all(
 }
 
 fn link(build: &Build<'_>, cold: &str, stage: &Stage) -> Result<Linked> {
-    Ok(build.link_cold(cold, |line| {
-        if let Some(object) = line.strip_prefix("# ") {
-            stage.note(object);
-        }
-    })?)
-}
-
-/// Ends a stage whose result may have been there already.
-fn ended(stage: Stage, cached: bool, result: &str) {
-    if cached {
-        stage.cached(result);
-    } else {
-        stage.done(result);
-    }
+    Ok(build.link_cold(cold, |line| stage.note_make(line))?)
 }

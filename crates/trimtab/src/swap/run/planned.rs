@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use trimtab_lab::kernel::Linked;
 use trimtab_lab::workdir::write_whole;
 use trimtab_program::Program;
-use trimtab_swap::{Code, Plan, Planned, duplication, kernels_id};
+use trimtab_swap::{Code, Plan, kernels_id};
 
 use super::boots::Done;
 use crate::progress::Progress;
-use crate::swap::{self, Files, Grain, Inputs, Kernel, Patcher};
+use crate::swap::{self, Files, Inputs, Kernel, Lists, Patcher};
 use crate::verbs::swap::run::Options;
 
 /// The placement that is best in `trimtab swap sweep`.
@@ -21,6 +21,8 @@ pub(super) struct Made {
     pub plan: Plan,
     /// For the linker script.
     pub script: String,
+    /// For the compiler.
+    pub lists: Lists,
     /// What a kernel with it calls it.
     pub id: String,
     /// Where the plan is.
@@ -38,7 +40,7 @@ pub(super) fn plan(
         kernel: kernel.vmlinux.clone(),
         trace: traced.iter().map(|done| done.stream.clone()).collect(),
         map: Some(kernel.map.clone()),
-        granularity: Grain::Function,
+        granularity: options.granularity,
         // The boots have noreplace-smp, and the driver keeps what is patched in swapped code.
         never_patched: vec![Patcher::SmpLocks, Patcher::JumpLabels, Patcher::StaticCalls],
         from: None,
@@ -49,36 +51,21 @@ pub(super) fn plan(
     let files = Files::open(&inputs)?;
     let program = files.program()?;
     let stage = progress.stage("read what ran");
-    let code = Code::read(&program, None)?;
+    let map = swap::block_map(&files, inputs.granularity)?;
+    let code = Code::read(&program, map.as_ref())?;
     let training = swap::runs(&inputs.trace, &program, inputs.min_coverage)?;
     stage.done("");
     let kernel = Kernel::read(&files, &inputs, &code, &training, progress)?;
     let stage = progress.stage("place what can be swapped");
     let divided = kernel.at(options.threshold)?;
-    let (pages, places) = divided.place(packing.as_ref());
-    let plan = Plan::new(&Planned {
-        kernel: files.bytes(),
-        code: &code,
-        residence: &kernel.residence,
-        units: &divided.units,
-        granularity: kernel.granularity,
-        share: options.threshold,
-        threshold: divided.threshold,
-        placement: packing.name(),
-        pages: &pages,
-        places: &places,
-        frames,
-        from: &kernel.from,
-        never: &swap::never(&inputs),
-        duplication: duplication(&code, &divided.units, &kernel.residence),
-    })?;
+    let (plan, _) = divided.plan(&files, &inputs, packing.as_ref(), frames)?;
     stage.done(&format!("{} pages", plan.pages));
     let script = plan.linker_script()?;
     let path = options.work.join("plan.json");
     let mut text = serde_json::to_string_pretty(&plan).context("cannot write JSON")?;
     text.push('\n');
     write_whole(&path, text.as_bytes())?;
-    Ok(Made { id: kernels_id(&script), plan, script, path })
+    Ok(Made { id: kernels_id(&script), plan, script, lists: divided.lists()?, path })
 }
 
 /// Bytes of the kernel's data that are not released when it is up.

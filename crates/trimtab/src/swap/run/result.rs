@@ -2,18 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use trimtab_lab::boot::Clock;
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::model::{
-    BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapRun, SwapRunSchema, SwapSelftest,
-    SwapWorkload,
+    BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapCore, SwapRun, SwapRunSchema,
+    SwapSelftest, SwapWorkload,
 };
 
 use super::Measured;
 use super::boots::{Done, Record};
+use super::cores::{CORES, Core, Waits};
+use super::counted::Counted;
 
-/// Nanoseconds that an instruction takes: of the clock that the boots have.
-const NANOSECONDS: f64 = 2.0;
+/// Nanoseconds that an instruction takes on the clock that the boots have.
+const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
+    Clock::Instructions { shift } => (1_u64 << shift) as f64,
+    Clock::Real => panic!("instructions are the clock of counted boots"),
+};
 
 /// Makes the report's model.
 ///
@@ -38,7 +44,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
         schema: SwapRunSchema::V1,
         kernel: m.version.clone(),
         config: options.config.clone(),
-        granularity: "function".to_owned(),
+        granularity: options.granularity.name().to_owned(),
         threshold: options.threshold,
         frames: options.frames.into(),
         policy: options.policy.name().to_owned(),
@@ -62,10 +68,10 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
         footprint_reduction_with_store: reduction(net + in_memory),
         released_kib: released(m)?,
         checks: checks(m, &workloads, selftest.as_ref())?,
+        cache_penalty: largest(&workloads, |core| core.cache_share),
+        tlb_penalty: largest(&workloads, |core| core.tlb_share),
         workloads,
         selftest,
-        cache_penalty: None,
-        tlb_penalty: None,
         artifacts: SwapArtifacts {
             vmlinux_before: m.before.vmlinux.display().to_string(),
             vmlinux_after: m.after.vmlinux.display().to_string(),
@@ -86,26 +92,61 @@ fn workload(
     m: &Measured<'_>,
     (name, before, after): &(String, Done, Done),
 ) -> Result<SwapWorkload> {
-    let (without, with) = (before.record.instructions, after.record.instructions);
     let record = &after.record;
     let faults = record.counter("faults")?;
-    let ratio = without.zip(with).map(|(without, with)| with as f64 / without as f64);
-    let waited = faults as f64 * f64::from(m.options.latency()) * 1000.0;
-    let delay = without.map(|without| waited / (without as f64 * NANOSECONDS));
+    let delay = faults as f64 * f64::from(m.options.latency()) * 1000.0 / NANOSECONDS;
+    let without = before.record.counted.as_ref().context("a boot was not counted")?;
+    let with = record.counted.as_ref().context("a boot was not counted")?;
+    let cores: Vec<SwapCore> = CORES
+        .iter()
+        .zip(without.waits.iter().zip(&with.waits))
+        .map(|(core, waits)| on_core(core, (without, with), waits, delay))
+        .collect();
+    let slowest = cores.iter().max_by(|a, b| a.system_time_ratio.total_cmp(&b.system_time_ratio));
     let worst = record.counter("worst_ns")?;
     Ok(SwapWorkload {
         name: name.clone(),
         faults,
         evictions: record.counter("evictions")?,
         overflow: overflow(m, record)?,
-        system_instructions: BeforeAfter::new(without.unwrap_or(0), with.unwrap_or(0)),
-        system_time_ratio: ratio,
-        delay_share: delay,
-        handling_share: ratio.zip(delay).map(|(ratio, delay)| ratio - 1.0 - delay),
+        system_instructions: BeforeAfter::new(without.instructions, with.instructions),
+        system_time_ratio: slowest.map(|core| core.system_time_ratio),
+        delay_share: slowest.map(|core| core.delay_share),
+        handling_share: slowest.map(|core| core.handling_share),
+        cores,
         // Zero where the guest has no clock.
         worst_us: (worst > 0).then(|| worst as f64 / 1000.0),
         worst_context: (worst > 0).then(|| record.swap.get("worst_context").cloned()).flatten(),
     })
+}
+
+/// System time on a core, in shares of what it is without swapping. `delay` is in instructions.
+fn on_core(
+    core: &Core,
+    (without, with): (&Counted, &Counted),
+    (before, after): (&Waits, &Waits),
+    delay: f64,
+) -> SwapCore {
+    let cycles = |counted: &Counted, waits: &Waits| {
+        (counted.instructions + waits.cache + waits.translation) as f64
+    };
+    let all = cycles(without, before);
+    let share = |before: u64, after: u64| (after as f64 - before as f64) / all;
+    let delay_share = delay / all;
+    SwapCore {
+        name: core.name.to_owned(),
+        system_time_ratio: cycles(with, after) / all,
+        delay_share,
+        handling_share: share(without.instructions, with.instructions) - delay_share,
+        cache_share: share(before.cache, after.cache),
+        tlb_share: share(before.translation, after.translation),
+    }
+}
+
+/// The largest of a share, over all workloads and cores.
+fn largest(workloads: &[SwapWorkload], share: impl Fn(&SwapCore) -> f64) -> Option<f64> {
+    let all = workloads.iter().flat_map(|workload| &workload.cores);
+    all.map(share).max_by(f64::total_cmp)
 }
 
 fn tested(m: &Measured<'_>, done: &Done) -> Result<SwapSelftest> {
@@ -121,12 +162,14 @@ fn tested(m: &Measured<'_>, done: &Done) -> Result<SwapSelftest> {
     })
 }
 
-/// By how much more memory the guest says that it has; the flash, which is memory of the guest, is
-/// taken from both.
+/// By how much more memory the guest says that it has, in KiB. The flash, which is memory of the
+/// guest, is taken from both; what only aligns swapped text is taken from the kernel that swaps none
+/// as well, and no other kernel has it.
 fn released(m: &Measured<'_>) -> Result<Option<f64>> {
     let Some((_, before, after)) = m.workloads.first() else { return Ok(None) };
     let total = |done: &Done| done.record.counter("mem_total_kib");
-    Ok(Some(total(after)? as f64 - total(before)? as f64))
+    let gap = before.record.counter("gap_pages")? * PAGE_SIZE / 1024;
+    Ok(Some(total(after)? as f64 - (total(before)? + gap) as f64))
 }
 
 fn checks(
@@ -178,9 +221,10 @@ fn checks(
 fn repeat(m: &Measured<'_>) -> Repeat {
     let options = m.options;
     let mut command = format!(
-        "trimtab swap run --config {} --threshold {} --frames {} --policy {} --store {} \
+        "trimtab swap run --config {} --granularity {} --threshold {} --frames {} --policy {} --store {} \
          --latency {} --cpus {} --selftest {}",
         options.config,
+        options.granularity.name(),
         options.threshold,
         options.frames,
         options.policy.name(),

@@ -11,6 +11,9 @@ const ALL: &str = "all";
 /// How often.
 const ROUNDS: u32 = 3;
 
+/// Ends and removes what a workload leaves: it is written for a guest that has just come up.
+const CLEAN: &str = "kill -9 -1 2>/dev/null; rm -rf /tmp/* /etc/rc.d";
+
 /// Says what was counted, a line each; init's own words are of the same form.
 const REPORT: &str = "\
 /bin/busybox --install -s /bin
@@ -26,12 +29,19 @@ done < /sys/kernel/debug/coldswap/stats
 exit $status
 ";
 
+/// The workloads themselves.
+fn plain() -> Vec<Workload> {
+    let mut all = Workload::all();
+    all.extend(Workload::with_programs());
+    all
+}
+
 /// The workloads that were asked for; all where none was.
 ///
 /// # Errors
 /// Names of workloads that the guest has not.
 pub(super) fn chosen(asked: &[String]) -> Result<Vec<String>, Failure> {
-    let all: Vec<String> = Workload::all().into_iter().map(|workload| workload.name).collect();
+    let all: Vec<String> = plain().into_iter().map(|workload| workload.name).collect();
     if let Some(name) = asked.iter().find(|name| !all.contains(name)) {
         return Err(Failure::usage(format!(
             "the guest has no workload {name}, expected {}; see --help",
@@ -53,7 +63,7 @@ pub(super) fn all() -> String {
 
 /// The guest's scripts.
 pub(super) fn workloads() -> Vec<Workload> {
-    let mut scripts = Workload::all();
+    let mut scripts = plain();
     let names: Vec<String> = scripts.iter().map(|workload| workload.name.clone()).collect();
     for name in &names {
         scripts.push(Workload {
@@ -63,7 +73,9 @@ pub(super) fn workloads() -> Vec<Workload> {
     }
     let every = format!(
         "status=0\nround=0\nwhile [ $round -lt {ROUNDS} ]; do\n\tround=$((round + 1))\n\
-         \tfor name in {}; do\n\t\tsh /etc/trimtab/$name.sh || status=$?\n\tdone\ndone\n{REPORT}",
+         \tfor name in {}; do\n\t\t{CLEAN}\n\
+         \t\tsh /etc/trimtab/$name.sh || {{ status=$?; echo \"workload $name failed\"; }}\n\
+         \tdone\ndone\n{REPORT}",
         names.join(" ")
     );
     scripts.push(Workload { name: all(), script: every });
@@ -77,7 +89,7 @@ mod tests {
     #[test]
     fn workloads_are_those_of_the_guest() {
         let all = chosen(&[]).unwrap_or_default();
-        assert_eq!(all.len(), Workload::all().len());
+        assert_eq!(all.len(), plain().len());
         let two = ["files".to_owned(), "boot".to_owned()];
         assert_eq!(chosen(&two).unwrap_or_default(), ["boot", "files"]);
         let error = chosen(&["swap-boot".to_owned()]).err().map(|error| error.to_string());

@@ -1,14 +1,26 @@
-//! Instructions of the kernel that a stream has.
+//! What of the kernel ran in a stream, and what that costs.
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 use trimtab_profile::Stream;
 use trimtab_program::{Program, Range, references};
 
-/// Counts the instructions of `program` that ran from the first execution of the function `from` on.
+use super::cores::{CORES, Executing, Waits, small_pages};
+
+/// What ran from the start of init on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Counted {
+    /// Instructions of the kernel.
+    pub instructions: u64,
+    /// How long each of [`CORES`] would have waited for them.
+    pub waits: Vec<Waits>,
+}
+
+/// Counts what of `program` ran from the first execution of the function `from` on.
 ///
 /// # Errors
 /// That there is no such function, or it did not run.
-pub(super) fn instructions(program: &Program<'_>, stream: &Stream<'_>, from: &str) -> Result<u64> {
+pub(super) fn counted(program: &Program<'_>, stream: &Stream<'_>, from: &str) -> Result<Counted> {
     let entry = program
         .address_of(from)
         .with_context(|| format!("the kernel has no function {from}, with which init begins"))?;
@@ -21,19 +33,24 @@ pub(super) fn instructions(program: &Program<'_>, stream: &Stream<'_>, from: &st
         .iter()
         .map(|range| references::instructions(program, *range).count() as u64)
         .collect();
+    let small = small_pages(program);
+    let mut cores = CORES.map(|core| Executing::new(core, small));
     let mut began = false;
-    let mut sum = 0;
+    let mut instructions = 0;
     for block in stream.executions() {
         let block = block as usize;
         began = began || ranges[block].contains(entry);
         if began {
-            sum += lengths[block];
+            instructions += lengths[block];
+            for core in &mut cores {
+                core.execute(ranges[block]);
+            }
         }
     }
-    if sum == 0 {
+    if instructions == 0 {
         anyhow::bail!("{from} did not run in the boot, expected init to begin with it");
     }
-    Ok(sum)
+    Ok(Counted { instructions, waits: cores.iter().map(Executing::waits).collect() })
 }
 
 #[cfg(test)]
@@ -59,11 +76,11 @@ mod tests {
         let behind =
             references::instructions(&program, Range::with_length(main + u64::from(first), 32));
         let behind = behind.count() as u64;
-        assert_eq!(instructions(&program, &found, "main").unwrap(), 2 + behind);
-        let error = instructions(&program, &found, "no_such").unwrap_err().to_string();
+        assert_eq!(counted(&program, &found, "main").unwrap().instructions, 2 + behind);
+        let error = counted(&program, &found, "no_such").unwrap_err().to_string();
         assert!(error.contains("no function no_such"), "{error}");
         let written = stream::write(Source::QemuPlugin, &blocks, &[1]);
         let found = Stream::parse(&written).unwrap();
-        assert!(instructions(&program, &found, "main").is_err());
+        assert!(counted(&program, &found, "main").is_err());
     }
 }

@@ -1,0 +1,254 @@
+//! What boots kernels: the emulator, a guest and the tracing plugin.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result};
+use trimtab_lab::boot::{Accelerator, BootRequest, accelerator_that_works};
+use trimtab_lab::cache::Key;
+use trimtab_lab::kernel::Linked;
+use trimtab_lab::qemu::Qemu;
+use trimtab_lab::tools::{self, Found};
+use trimtab_lab::workdir::{Step, WorkDir};
+use trimtab_lab::{Arch, guest, plugin};
+
+/// Kept where it was tried what runs a guest: its name.
+const ACCELERATOR: &str = "accelerator";
+
+/// Kept beside a busybox that was downloaded: its package's version.
+const VERSION: &str = "version";
+
+/// What boots kernels: the emulator, the guest and the tracing plugin.
+#[derive(Debug)]
+pub struct Bench<'work> {
+    work: &'work WorkDir,
+    qemu: Qemu,
+    guest: PathBuf,
+    plugin: PathBuf,
+    versions: BTreeMap<String, String>,
+    key: Key,
+    cached: bool,
+    /// What runs boots that nobody watches; found out when the first is wanted.
+    accelerator: OnceLock<Accelerator>,
+}
+
+impl<'work> Bench<'work> {
+    /// Finds the emulator, and builds guest and plugin if they have not been built. The guest's
+    /// busybox is `busybox`, or one is found or downloaded.
+    ///
+    /// # Errors
+    /// Missing tools, a compiler that fails, a busybox that cannot be had.
+    pub fn prepare(work: &'work WorkDir, arch: Arch, busybox: Option<&Path>) -> Result<Self> {
+        Self::prepare_with(work, arch, busybox, guest::Workload::all(), &[])
+    }
+
+    /// The same with other workloads than the guest's own, and the tools that they need.
+    ///
+    /// # Errors
+    /// As [`Bench::prepare`].
+    pub fn prepare_with(
+        work: &'work WorkDir,
+        arch: Arch,
+        busybox: Option<&Path>,
+        workloads: Vec<guest::Workload>,
+        programs: &[&str],
+    ) -> Result<Self> {
+        let qemu_tool = tools::find(arch.qemu())?;
+        let qemu = Qemu::probe(&qemu_tool.path, arch)?;
+        let gcc = tools::find("gcc")?;
+        let guest_gcc = tools::find(arch.gcc())?;
+        let busybox = match busybox {
+            Some(path) => Busybox { path: path.to_owned(), version: "given".to_owned() },
+            None => Busybox::find(work, arch)?,
+        };
+
+        let mut guest_key = Key::new("guest/2")
+            .field("arch", arch.name())
+            .file("busybox", &busybox.path, work.hashes())?
+            .field("gcc", version(&guest_gcc));
+        for (name, text) in guest::init_sources() {
+            guest_key = guest_key.bytes(name, text.as_bytes());
+        }
+        for workload in &workloads {
+            guest_key = guest_key.bytes(&workload.name, workload.script.as_bytes());
+        }
+        let programs = programs.iter().map(|name| Ok(tools::find(name)?.path));
+        let programs = programs.collect::<Result<Vec<PathBuf>>>()?;
+        let files = guest::programs::files(&programs)?;
+        for (name, path) in &files {
+            guest_key = guest_key.file(name, path, work.hashes())?;
+        }
+        let mut cached = true;
+        let guest = match work.step("guest", &guest_key)? {
+            Step::Done(path) => path,
+            Step::Todo(building) => {
+                cached = false;
+                let folder = building.path();
+                guest::build(arch, &guest_gcc.path, &busybox.path, &workloads, &files, folder)?;
+                building.finish()?
+            }
+        };
+        let mut plugin_key = Key::new("plugin/1").field("gcc", version(&gcc));
+        for (name, text) in plugin::sources() {
+            plugin_key = plugin_key.bytes(name, text.as_bytes());
+        }
+        let plugin = match work.step("plugin", &plugin_key)? {
+            Step::Done(path) => path,
+            Step::Todo(building) => {
+                cached = false;
+                plugin::build(&gcc.path, building.path())?;
+                building.finish()?
+            }
+        };
+        let key = Key::new("bench/1")
+            .after(&guest_key)
+            .after(&plugin_key)
+            .field("qemu", version(&qemu_tool));
+        let mut versions: BTreeMap<String, String> =
+            [(arch.qemu(), &qemu_tool), ("gcc", &gcc), (arch.gcc(), &guest_gcc)]
+                .map(|(name, tool)| (name.to_owned(), version(tool)))
+                .into();
+        versions.insert("busybox".to_owned(), busybox.version);
+        Ok(Bench {
+            work,
+            qemu,
+            guest: guest.join("guest.cpio.gz"),
+            plugin: plugin.join("trimtab_trace.so"),
+            versions,
+            key,
+            cached,
+            accelerator: OnceLock::new(),
+        })
+    }
+
+    /// Tools that boots depend on, with their versions.
+    pub fn versions(&self) -> &BTreeMap<String, String> {
+        &self.versions
+    }
+
+    /// Whether an earlier run had prepared all of it.
+    pub fn cached(&self) -> bool {
+        self.cached
+    }
+
+    /// Finds out whether KVM really runs `kernel` here, for boots that nobody watches. Until then
+    /// QEMU translates all of them. What was found is kept.
+    ///
+    /// # Errors
+    /// What keeps a boot from being tried.
+    pub fn try_kvm(&self, kernel: &Linked) -> Result<()> {
+        let key = Key::new("accelerator/1").after(&kernel.key).after(&self.key);
+        let folder = match self.work.step("accelerator", &key)? {
+            Step::Done(folder) => folder,
+            Step::Todo(building) => {
+                let request = BootRequest::new(
+                    self.qemu.clone(),
+                    &kernel.image,
+                    &self.guest,
+                    building.path(),
+                );
+                let found = match accelerator_that_works(&request)? {
+                    Accelerator::Kvm => "kvm",
+                    Accelerator::Tcg => "tcg",
+                };
+                let path = building.path().join(ACCELERATOR);
+                fs::write(&path, found)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                building.finish()?
+            }
+        };
+        let path = folder.join(ACCELERATOR);
+        let found =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let accelerator = if found == "kvm" { Accelerator::Kvm } else { Accelerator::Tcg };
+        self.accelerator.get_or_init(|| accelerator);
+        Ok(())
+    }
+
+    /// What runs boots that nobody watches.
+    pub fn accelerator(&self) -> Accelerator {
+        self.accelerator.get().copied().unwrap_or_default()
+    }
+
+    /// Where results are kept.
+    pub fn work(&self) -> &'work WorkDir {
+        self.work
+    }
+
+    /// The tracing plugin.
+    pub fn plugin(&self) -> &Path {
+        &self.plugin
+    }
+
+    /// What boots depend on, beside the kernel.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// A boot of `kernel`, of which all else is still to be said.
+    pub fn request(&self, kernel: &Linked, folder: &Path) -> BootRequest {
+        BootRequest::new(self.qemu.clone(), &kernel.image, &self.guest, folder)
+    }
+
+    /// The guest's root.
+    pub fn guest(&self) -> &Path {
+        &self.guest
+    }
+}
+
+/// Fails at once where a tool is missing that building, booting and tracing a kernel would need only
+/// after minutes. The kernel source can also be given. Another architecture has an emulator of its
+/// own, and a busybox that is no tool of this machine.
+///
+/// # Errors
+/// The first tool that is missing.
+pub fn require_tools(arch: Arch, busybox: Option<&Path>) -> Result<()> {
+    for tool in tools::ALL {
+        let can_be_missing = tool.name.starts_with("linux-source")
+            || (tool.name == "busybox" && (busybox.is_some() || !arch.is_here()))
+            || (tool.name == Arch::X86_64.qemu() && arch != Arch::X86_64);
+        if tool.needed_by.contains(&"fit kernel") && !can_be_missing {
+            tools::find(tool.name)?;
+        }
+    }
+    tools::find(arch.qemu())?;
+    tools::find(arch.gcc())?;
+    Ok(())
+}
+
+/// What the guest's shell and commands are.
+struct Busybox {
+    path: PathBuf,
+    version: String,
+}
+
+impl Busybox {
+    /// The one that is installed, or where that is for another architecture the one in Debian's
+    /// package, which is kept.
+    fn find(work: &WorkDir, arch: Arch) -> Result<Self> {
+        if let Some(found) = guest::busybox::installed(arch)? {
+            return Ok(Busybox { version: version(&found), path: found.path });
+        }
+        let key = Key::new("busybox/1").field("arch", arch.name());
+        let folder = match work.step("busybox", &key)? {
+            Step::Done(folder) => folder,
+            Step::Todo(building) => {
+                let (_, version) = guest::busybox::fetch(arch, building.path())?;
+                let path = building.path().join(VERSION);
+                fs::write(&path, version)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                building.finish()?
+            }
+        };
+        let path = folder.join(VERSION);
+        let version =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Busybox { path: folder.join("busybox"), version })
+    }
+}
+
+fn version(found: &Found) -> String {
+    found.version.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string)
+}
