@@ -312,6 +312,31 @@ impl Plan {
         let _ = writeln!(text, ". = ALIGN({PAGE_SIZE});");
         Ok(text)
     }
+
+    /// What a kernel's linker script includes between `__function_order_start` and
+    /// `__function_order_end`: the input sections of what stays and ran, what ran most first. Text that
+    /// swapping maps page by page has small pages, of which a processor knows only a few; so what runs
+    /// often is to lie on few.
+    ///
+    /// # Errors
+    /// [`SwapError::Emit`] for a section whose name no linker script can hold.
+    pub fn resident_order(&self) -> Result<String, SwapError> {
+        let stays = |unit: &&PlannedUnit| {
+            unit.class != Class::Swappable && unit.count > 0 && unit.section.starts_with(".text.")
+        };
+        let mut units: Vec<&PlannedUnit> = self.units.iter().filter(stays).collect();
+        units.sort_by_key(|unit| std::cmp::Reverse(unit.count));
+        let mut text = String::new();
+        let mut seen = HashSet::new();
+        for unit in units {
+            let line = line(unit)?;
+            if seen.insert(line.clone()) {
+                // Writing to a string does not fail.
+                let _ = writeln!(text, "{line}");
+            }
+        }
+        Ok(text)
+    }
 }
 
 /// What a kernel that is linked with this [`linker_script`](Plan::linker_script) calls its plan, and

@@ -269,6 +269,11 @@ fn a_plan_reads_back_and_lists_each_section_once() {
     assert_eq!(script.matches("ALIGN(4096)").count(), 2, "{script}");
     assert!(script.contains("*(.text.slow_mm)\n"), "{script}");
     assert!(!script.contains("exc_page_fault"));
+    let order = plan.resident_order().unwrap();
+    let hottest = plan.units.iter().filter(|unit| unit.class != Class::Swappable);
+    let hottest = hottest.max_by_key(|unit| unit.count).unwrap();
+    assert!(order.starts_with(&format!("*({})\n", hottest.section)), "{order}");
+    assert!(!order.contains("slow_mm"), "{order}");
     let bytes = plan.code_bytes;
     assert_eq!(bytes.original, NAMES.len() as u64 * (STEP - 0x10));
     assert_eq!(bytes.original, bytes.core + bytes.base + bytes.swappable);

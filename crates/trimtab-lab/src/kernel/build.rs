@@ -173,19 +173,15 @@ impl<'work> Build<'work> {
     /// # Errors
     /// If make fails or takes too long, or its results are not there.
     pub fn link(&self, order: &str, progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
-        self.link_with(order, "", progress)
+        self.link_cold(order, "", progress)
     }
 
-    /// As [`Build::link`] with the objects' own order, for a kernel that swaps cold code: `cold` is
-    /// the linker script's part with the swappable pages; empty for none.
+    /// As [`Build::link`], for a kernel that swaps cold code: `cold` is the linker script's part with
+    /// the swappable pages; empty for none.
     ///
     /// # Errors
     /// As [`Build::link`], and if `cold` has code that swapping itself needs.
-    pub fn link_cold(&self, cold: &str, progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
-        self.link_with("", cold, progress)
-    }
-
-    fn link_with(
+    pub fn link_cold(
         &self,
         order: &str,
         cold: &str,

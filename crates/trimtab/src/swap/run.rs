@@ -100,7 +100,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     )?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
-    let before = link(&build, "", &stage)?;
+    let before = link(&build, "", "", &stage)?;
     stage.ended(before.cached, "");
 
     let boots = Boots { work: &work, bench: &bench, options };
@@ -115,7 +115,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
         Some(splits) => build.split(&splits)?,
         None => build,
     };
-    let after = link(&build, &made.script, &stage)?;
+    let after = link(&build, &made.order, &made.script, &stage)?;
     stage.ended(after.cached, "");
     let elf = Elf::open(&after.vmlinux)?;
     let program = elf.program()?;
@@ -167,6 +167,6 @@ fn all(
     boots.collect()
 }
 
-fn link(build: &Build<'_>, cold: &str, stage: &Stage) -> Result<Linked> {
-    Ok(build.link_cold(cold, |line| stage.note_make(line))?)
+fn link(build: &Build<'_>, order: &str, cold: &str, stage: &Stage) -> Result<Linked> {
+    Ok(build.link_cold(order, cold, |line| stage.note_make(line))?)
 }

@@ -19,8 +19,10 @@ const PLACEMENT: &str = "recency";
 /// A plan, and what a kernel's build takes of it.
 pub(super) struct Made {
     pub plan: Plan,
-    /// For the linker script.
+    /// For the linker script: what is swapped.
     pub script: String,
+    /// For the linker script: what stays.
+    pub order: String,
     /// For the compiler.
     pub lists: Lists,
     /// What a kernel with it calls it.
@@ -65,7 +67,8 @@ pub(super) fn plan(
     let mut text = serde_json::to_string_pretty(&plan).context("cannot write JSON")?;
     text.push('\n');
     write_whole(&path, text.as_bytes())?;
-    Ok(Made { id: kernels_id(&script), plan, script, lists: divided.lists()?, path })
+    let order = plan.resident_order()?;
+    Ok(Made { id: kernels_id(&script), plan, script, order, lists: divided.lists()?, path })
 }
 
 /// Bytes of the kernel's data that are not released when it is up.

@@ -47,8 +47,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write what a kernel's build takes into FOLDER: core.list, base.list, cold.list,
-    /// cold-order and plan.id; and with --granularity block, what the compiler takes: block-lists
-    /// and blocks
+    /// cold-order, function-order.lds and plan.id; and with --granularity block, what the compiler
+    /// takes: block-lists and blocks
     #[arg(long, value_name = "FOLDER")]
     pub lists: Option<PathBuf>,
 }
@@ -108,5 +108,6 @@ fn write_lists(folder: &Path, plan: &Plan) -> anyhow::Result<()> {
     }
     let order = plan.linker_script()?;
     output::whole(&folder.join("cold-order"), &order)?;
+    output::whole(&folder.join("function-order.lds"), &plan.resident_order()?)?;
     output::whole(&folder.join("plan.id"), &format!("{}\n", kernels_id(&order)))
 }
