@@ -92,18 +92,37 @@ pub struct Threshold {
 }
 
 impl Heat {
-    /// Counts how often the first instruction of each block ran, in all runs.
+    /// Counts how often the first instruction of each block ran, in all runs. Each run weighs as much
+    /// as the longest: what counts is how much of a workload a block is, not for how long the
+    /// workload happened to be recorded.
     pub fn of(code: &Code<'_>, runs: &[Run<'_>]) -> Self {
+        let counts: Vec<Vec<u64>> = runs
+            .iter()
+            .map(|run| {
+                let mut counts = vec![0u64; run.stream().blocks().len()];
+                run.executions().for_each(|block| counts[block as usize] += 1);
+                counts
+            })
+            .collect();
+        let lengths: Vec<u64> = runs
+            .iter()
+            .zip(&counts)
+            .map(|(run, counts)| {
+                let blocks = run.stream().blocks().iter().zip(counts);
+                blocks.map(|(block, count)| u64::from(block.length).saturating_mul(*count)).sum()
+            })
+            .collect();
+        let longest = lengths.iter().copied().max().unwrap_or(0);
         // What a tracer takes for a block can begin in the middle of one and span several.
         let mut changes: Vec<(u64, i128)> = Vec::new();
-        for run in runs {
+        for ((run, counts), length) in runs.iter().zip(counts).zip(lengths) {
             let blocks = run.stream().blocks();
-            let mut counts = vec![0u64; blocks.len()];
-            run.executions().for_each(|block| counts[block as usize] += 1);
             for (block, count) in blocks.iter().zip(counts).filter(|(_, count)| *count > 0) {
+                // What ran is never forgotten: a run is at most as long as the longest.
+                let count = i128::from(count) * i128::from(longest) / i128::from(length.max(1));
                 let end = block.start.saturating_add(block.length.into());
-                changes.push((block.start, i128::from(count)));
-                changes.push((end, -i128::from(count)));
+                changes.push((block.start, count));
+                changes.push((end, -count));
             }
         }
         changes.sort_unstable();

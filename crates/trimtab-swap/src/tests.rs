@@ -244,6 +244,26 @@ fn the_hottest_blocks_that_make_up_the_share_are_base() {
 }
 
 #[test]
+fn a_short_run_weighs_as_much_as_a_long_one() {
+    let bytes = kernel();
+    let program = Program::parse(&bytes).unwrap();
+    let code = Code::read(&program, None).unwrap();
+    let name = |index: usize| program.functions_named(NAMES[index])[0];
+    let recorded = |function: usize, times: usize| {
+        let length = code.blocks_of(name(function)).next().unwrap();
+        let length = code.blocks()[length].range.length() as u32;
+        let executions = vec![0; times];
+        stream::write(Source::QemuPlugin, &[(at(function as u64), length)], &executions)
+    };
+    let (short, long) = (recorded(1, 3), recorded(2, 3000));
+    let streams = [&short, &long].map(|bytes| Run::whole(Stream::parse(bytes).unwrap()));
+    let heat = Heat::of(&code, &streams);
+    assert_eq!(heat.most(&code, name(2)), 3000);
+    assert_eq!(heat.most(&code, name(1)), 3000);
+    assert_eq!(heat.most(&code, name(3)), 0);
+}
+
+#[test]
 fn a_replay_counts_the_pages_that_are_missing() {
     let made = made(&kernel(), 0.5, &[]);
     // `begin_swapping` and `seldom`, on one page.

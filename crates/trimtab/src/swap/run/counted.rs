@@ -29,10 +29,7 @@ pub(super) fn counted(program: &Program<'_>, stream: &Stream<'_>, from: &str) ->
         .iter()
         .map(|block| Range::with_length(block.start, block.length.into()))
         .collect();
-    let lengths: Vec<u64> = ranges
-        .iter()
-        .map(|range| references::instructions(program, *range).count() as u64)
-        .collect();
+    let lengths: Vec<u64> = ranges.iter().map(|range| length(program, *range)).collect();
     let small = small_pages(program);
     let mut cores = CORES.map(|core| Executing::new(core, small));
     let mut began = false;
@@ -51,6 +48,15 @@ pub(super) fn counted(program: &Program<'_>, stream: &Stream<'_>, from: &str) ->
         anyhow::bail!("{from} did not run in the boot, expected init to begin with it");
     }
     Ok(Counted { instructions, waits: cores.iter().map(Executing::waits).collect() })
+}
+
+/// Instructions of a block. Of several one-byte no-operations in a row a kernel makes one when it boots.
+fn length(program: &Program<'_>, block: Range) -> u64 {
+    let is_nop = |range: Range| program.bytes(range).is_some_and(|bytes| bytes == [0x90]);
+    let nops: Vec<bool> =
+        references::instructions(program, block).map(|found| is_nop(found.range)).collect();
+    let merged = nops.windows(2).filter(|pair| pair[0] && pair[1]).count();
+    (nops.len() - merged) as u64
 }
 
 #[cfg(test)]
@@ -82,5 +88,19 @@ mod tests {
         let written = stream::write(Source::QemuPlugin, &blocks, &[1]);
         let found = Stream::parse(&written).unwrap();
         assert!(counted(&program, &found, "main").is_err());
+    }
+
+    #[test]
+    fn a_kernel_makes_one_no_operation_of_several() {
+        // rdtsc; nop; nop; nop; xor %eax,%eax; nop; ret
+        let code = [0x0f, 0x31, 0x90, 0x90, 0x90, 0x31, 0xc0, 0x90, 0xc3];
+        let bytes = trimtab_fixture::Elf::new()
+            .text(".text", 0x1000, code.len() as u64)
+            .function("wait", 0x1000, code.len() as u64)
+            .contents(0x1000, &code)
+            .loaded()
+            .build();
+        let program = Program::parse(&bytes).unwrap();
+        assert_eq!(length(&program, Range::with_length(0x1000, code.len() as u64)), 5);
     }
 }
