@@ -40,7 +40,7 @@ fn kept(stage: &str) -> String {
 const UNPACK: &str = "unpack and patch the kernel source";
 const CONFIGURE: &str = "configure the kernel";
 const BUILD: &str = "build the kernel";
-const TRACE: &str = "trace boots, and link random orders";
+const TRACE: &str = "trace boots";
 const RELINK: &str = "link the kernel in this order";
 const TURNS: &str = "boot the two kernels in turn";
 
