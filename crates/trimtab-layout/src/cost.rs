@@ -36,7 +36,7 @@ pub struct Machine {
 impl Machine {
     /// A common x86-64 core: 32 KiB of L1I in 8 ways of 64 bytes; 128 entries in 8 ways for pages of
     /// 4 KiB, and 8 entries for pages of 2 MiB.
-    pub fn common(frames: usize) -> Self {
+    pub const fn common(frames: usize) -> Self {
         Machine {
             l1i: Geometry { entries: 512, ways: 8, bytes: 64 },
             itlb_4k: Geometry { entries: 128, ways: 8, bytes: PAGE_SIZE },

@@ -28,7 +28,7 @@ pub struct SwapRun {
     pub kernel: String,
     /// The configuration that it was built with, less what does not work with swapping.
     pub config: String,
-    /// How finely code was taken apart: `function`.
+    /// How finely code was taken apart: `function` or `block`.
     pub granularity: String,
     /// Share of all executed instructions that stays in memory, above 0, at most 1.
     pub threshold: f64,

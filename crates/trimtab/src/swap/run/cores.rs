@@ -1,7 +1,7 @@
 //! The processor cores whose caches and address translation a boot is put through.
 
 use serde::{Deserialize, Serialize};
-use trimtab_layout::cost::{Cache, Geometry};
+use trimtab_layout::cost::{Cache, Geometry, Machine};
 use trimtab_program::{PAGE_SIZE, Program, Range};
 
 /// Bytes that a large page covers.
@@ -20,6 +20,9 @@ pub(super) struct Core {
     walk_cycles: u64,
 }
 
+/// The one that orders are judged by, too.
+const COMMON: Machine = Machine::common(0);
+
 /// The cores: one like Intel's first Atom, and a common one. Nothing hides a miss, so that penalties are
 /// upper bounds.
 pub(super) const CORES: [Core; 2] = [
@@ -33,9 +36,9 @@ pub(super) const CORES: [Core; 2] = [
     },
     Core {
         name: "current core",
-        l1i: Geometry { entries: 512, ways: 8, bytes: 64 },
-        itlb_4k: Geometry { entries: 128, ways: 8, bytes: PAGE_SIZE },
-        itlb_2m: Geometry { entries: 8, ways: 8, bytes: LARGE },
+        l1i: COMMON.l1i,
+        itlb_4k: COMMON.itlb_4k,
+        itlb_2m: COMMON.itlb_2m,
         l1i_cycles: 12,
         walk_cycles: 20,
     },
