@@ -332,6 +332,9 @@ impl<'work> Build<'work> {
             .env("KBUILD_BUILD_USER", "trimtab")
             .env("KBUILD_BUILD_HOST", "trimtab")
             .env("KBUILD_BUILD_VERSION", "1")
+            // Compilers ask for memory in small steps and use it at once: large steps of large pages
+            // save a fifteenth of their time. What they make is the same.
+            .env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=134217728")
     }
 }
 
