@@ -38,6 +38,9 @@ pub struct Code<'a> {
     first: Vec<u32>,
     /// By ascending block.
     references: Vec<Reference>,
+    /// Blocks without bytes, as what assembly jumps around can leave: the block into which each falls,
+    /// ascending, and its number.
+    empty: Vec<(u32, u32)>,
 }
 
 impl<'a> Code<'a> {
@@ -56,6 +59,7 @@ impl<'a> Code<'a> {
             blocks: Vec::new(),
             first: Vec::with_capacity(program.functions().len() + 1),
             references: Vec::new(),
+            empty: Vec::new(),
         };
         for function in program.function_ids() {
             code.first.push(code.blocks.len() as u32);
@@ -64,13 +68,18 @@ impl<'a> Code<'a> {
             let own = mapped[from..].iter().take_while(|(block, ..)| block.start < range.end);
             let mut end = range.start;
             let mut found = false;
+            let mut empty: Vec<u32> = Vec::new();
             for (block, id, falls_through) in own {
                 found = true;
                 let block = Range { start: block.start.max(end), end: block.end.min(range.end) };
-                if !block.is_empty() {
-                    code.add(block, function, Some(*id), *falls_through);
-                    end = block.end;
+                if block.is_empty() {
+                    empty.push(*id);
+                    continue;
                 }
+                let next = code.blocks.len() as u32;
+                code.empty.extend(empty.drain(..).map(|id| (next, id)));
+                code.add(block, function, Some(*id), *falls_through);
+                end = block.end;
             }
             if !found {
                 for block in decode::blocks(program, function) {
@@ -117,6 +126,14 @@ impl<'a> Code<'a> {
     /// All blocks by ascending address.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
+    }
+
+    /// Numbers by which the compiler knows the blocks without bytes that fall into a block, in memory's
+    /// order. They go where it goes: elsewhere each would be a jump that runs as often.
+    pub fn empty_before(&self, block: usize) -> impl Iterator<Item = u32> + '_ {
+        let first = self.empty.partition_point(|(next, _)| (*next as usize) < block);
+        let own = self.empty[first..].iter().take_while(move |(next, _)| *next as usize == block);
+        own.map(|(_, id)| *id)
     }
 
     /// The indices of a function's blocks.
@@ -179,6 +196,7 @@ fn mapped(map: Option<&BlockMap>) -> Vec<(Range, u32, bool)> {
     let functions = map.entries().filter_map(|entry| map.function(entry));
     let mut blocks: Vec<(Range, u32, bool)> =
         functions.flatten().map(|block| (block.range, block.id, block.falls_through)).collect();
-    blocks.sort_unstable();
+    // Those that begin at the same address stay in memory's order.
+    blocks.sort_by_key(|(range, ..)| *range);
     blocks
 }
