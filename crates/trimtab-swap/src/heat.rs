@@ -2,6 +2,7 @@
 
 use crate::SwapError;
 use crate::code::Code;
+use crate::returns::Returns;
 use trimtab_profile::Stream;
 use trimtab_program::{FunctionId, Range};
 
@@ -78,6 +79,44 @@ impl<'data> Run<'data> {
 #[derive(Debug, Clone)]
 pub struct Heat {
     counts: Vec<u64>,
+    scales: Vec<Scale>,
+}
+
+/// By what the counts of a run are multiplied, so that it weighs as much as the longest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    longest: u64,
+    length: u64,
+}
+
+impl Scale {
+    /// A count of the run, of the weight that it has among all. What was counted is never forgotten:
+    /// a run is at most as long as the longest.
+    pub fn apply(self, count: u64) -> u64 {
+        let scaled = u128::from(count) * u128::from(self.longest) / u128::from(self.length.max(1));
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    }
+}
+
+/// The blocks that stay in memory for speed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hot {
+    blocks: Vec<bool>,
+}
+
+impl Hot {
+    /// Whether a block is one of them.
+    pub fn contains(&self, block: usize) -> bool {
+        self.blocks.get(block).copied().unwrap_or(false)
+    }
+
+    /// These, and those that come back at least `least` times. 0 is taken for 1: what never came back
+    /// is no more hot than before.
+    pub fn with(&self, returns: &Returns, least: u64) -> Hot {
+        let all = self.blocks.iter().enumerate();
+        let stays = |(block, hot): (usize, &bool)| *hot || returns.count(block) >= least.max(1);
+        Hot { blocks: all.map(stays).collect() }
+    }
 }
 
 /// Which blocks are hot.
@@ -113,13 +152,14 @@ impl Heat {
             })
             .collect();
         let longest = lengths.iter().copied().max().unwrap_or(0);
+        let scales: Vec<Scale> =
+            lengths.into_iter().map(|length| Scale { longest, length }).collect();
         // What a tracer takes for a block can begin in the middle of one and span several.
         let mut changes: Vec<(u64, i128)> = Vec::new();
-        for ((run, counts), length) in runs.iter().zip(counts).zip(lengths) {
+        for ((run, counts), scale) in runs.iter().zip(counts).zip(&scales) {
             let blocks = run.stream().blocks();
             for (block, count) in blocks.iter().zip(counts).filter(|(_, count)| *count > 0) {
-                // What ran is never forgotten: a run is at most as long as the longest.
-                let count = i128::from(count) * i128::from(longest) / i128::from(length.max(1));
+                let count = i128::from(scale.apply(count));
                 let end = block.start.saturating_add(block.length.into());
                 changes.push((block.start, count));
                 changes.push((end, -count));
@@ -134,7 +174,18 @@ impl Heat {
             }
             u64::try_from(running).unwrap_or(0)
         });
-        Heat { counts: counts.collect() }
+        Heat { counts: counts.collect(), scales }
+    }
+
+    /// By what counts of each run were multiplied.
+    pub(crate) fn scales(&self) -> &[Scale] {
+        &self.scales
+    }
+
+    /// The blocks that are hot at a threshold.
+    pub fn hot(&self, threshold: Threshold) -> Hot {
+        let hot = |count: &u64| *count > 0 && *count >= threshold.count;
+        Hot { blocks: self.counts.iter().map(hot).collect() }
     }
 
     /// How often a block ran.

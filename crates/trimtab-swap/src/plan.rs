@@ -38,6 +38,10 @@ pub struct Plan {
     pub threshold: f64,
     /// Blocks that ran at least so often are base.
     pub hotness: u64,
+    /// Blocks that came back at least so often to a cache that had forgotten them are base as well;
+    /// 0 where that was not asked for.
+    #[serde(default)]
+    pub returns: u64,
     /// How the pages were filled.
     pub placement: String,
     /// Page frames of the cache that it is for.
@@ -154,6 +158,8 @@ pub struct Planned<'a> {
     pub share: f64,
     /// What followed from it.
     pub threshold: Threshold,
+    /// How often a block has to come back to stay; 0 where that was not asked for.
+    pub least: u64,
     /// Name of the placement.
     pub placement: &'a str,
     /// Its pages.
@@ -235,6 +241,7 @@ impl Plan {
             granularity: made.granularity,
             threshold: made.share,
             hotness: made.threshold.count,
+            returns: made.least,
             placement: made.placement.to_owned(),
             frames: made.frames as u64,
             page_size: PAGE_SIZE,

@@ -10,7 +10,7 @@ use trimtab_fixture::kernel::{self, NAMES, STEP, at, kernel};
 use trimtab_layout::cost::Policy;
 use trimtab_layout::paged::{Packing, PageProblem, Pages, Places, Recency};
 use trimtab_profile::{Source, Stream, stream};
-use trimtab_program::{Fragments, Program};
+use trimtab_program::{BlockMap, Fragments, Program};
 
 /// What a plan is made from, at a share.
 struct Made {
@@ -37,7 +37,14 @@ fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
     let sites = Sites::of(&program).unwrap();
     let residence = Residence::of(&code, &fragments, &sites, never, &runs).unwrap();
     let threshold = heat.threshold(&code, share).unwrap();
-    let units = Units::of(&code, &fragments, &heat, threshold, &residence, Granularity::Function);
+    let units = Units::of(
+        &code,
+        &fragments,
+        &heat,
+        &heat.hot(threshold),
+        &residence,
+        Granularity::Function,
+    );
     let pieces = pieces(&code, &units);
     let edges = links(&code, &units, &heat);
     let replay = Replay::of(&code, &units, &runs[0]);
@@ -54,6 +61,7 @@ fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
         granularity: Granularity::Function,
         share,
         threshold,
+        least: 0,
         placement: "recency",
         pages: &pages,
         places: &places,
@@ -326,7 +334,14 @@ fn a_plan_without_gain_says_what_patches_all() {
     let residence = Residence::of(&code, &fragments, &sites, &[], &[]).unwrap();
     let heat = Heat::of(&code, &[]);
     let threshold = heat.threshold(&code, 1.0).unwrap();
-    let units = Units::of(&code, &fragments, &heat, threshold, &residence, Granularity::Function);
+    let units = Units::of(
+        &code,
+        &fragments,
+        &heat,
+        &heat.hot(threshold),
+        &residence,
+        Granularity::Function,
+    );
     let plan = Plan::new(&Planned {
         kernel: &bytes,
         code: &code,
@@ -335,6 +350,7 @@ fn a_plan_without_gain_says_what_patches_all() {
         granularity: Granularity::Function,
         share: 1.0,
         threshold,
+        least: 0,
         placement: "recency",
         pages: &Pages::default(),
         places: &Places { offsets: vec![None; 2], pages: 0 },
@@ -423,4 +439,40 @@ fn a_kernel_with_core_code_between_the_bounds_is_refused() {
         unit.name.push_str("_of_another_build");
     }
     assert!(matches!(linked(&other, &cold, true), Err(Refusal::OtherBuild { .. })));
+}
+
+#[test]
+fn a_block_without_bytes_goes_where_what_it_falls_into_goes() {
+    let code = [0x90u8; 12];
+    let bytes =
+        Elf::new().text(".text", 0x1000, 12).function("f", 0x1000, 12).contents(0x1000, &code);
+    let bytes = bytes.loaded().build();
+    let program = Program::parse(&bytes).unwrap();
+    // Of each block its number, bytes of padding before it, its bytes, and that it falls through.
+    let blocks =
+        [[0, 0, 4, 8], [5, 0, 0, 8], [2, 0, 0, 8], [1, 0, 4, 8], [3, 0, 4, 0], [4, 0, 0, 0]];
+    let mut section = vec![2, 0];
+    section.extend(0x1000u64.to_le_bytes());
+    section.push(6);
+    section.extend(blocks.as_flattened());
+    let map = BlockMap::from_section(&section).unwrap();
+    let code = Code::read(&program, Some(&map)).unwrap();
+    let all: Vec<Vec<u32>> =
+        (0..code.blocks().len()).map(|block| code.empty_before(block).collect()).collect();
+    assert_eq!(all, [vec![], vec![5, 2], vec![]]);
+    let unit = crate::Unit {
+        name: "f".to_owned(),
+        section: ".text.f".to_owned(),
+        file: None,
+        part: crate::Part::Warm,
+        class: Class::Swappable,
+        size: 4,
+        alignment: 1,
+        position: 0x1004,
+        functions: Vec::new(),
+        ranges: vec![code.blocks()[1].range],
+        count: 1,
+        executed: 4,
+    };
+    assert_eq!(crate::lists::numbers(&code, &unit), [5, 2, 1]);
 }

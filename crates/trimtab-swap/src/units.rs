@@ -1,7 +1,7 @@
 //! The pieces that a linker can place, and what becomes of each.
 
 use crate::code::Code;
-use crate::heat::{Heat, Threshold};
+use crate::heat::{Heat, Hot};
 use crate::residence::Residence;
 use serde::{Deserialize, Serialize};
 use trimtab_link::kernel;
@@ -97,12 +97,12 @@ impl Units {
         code: &Code<'_>,
         fragments: &Fragments<'_>,
         heat: &Heat,
-        threshold: Threshold,
+        hot: &Hot,
         residence: &Residence,
         granularity: Granularity,
     ) -> Self {
         let program = code.program();
-        let builder = Builder { code, heat, threshold, residence };
+        let builder = Builder { code, heat, hot, residence };
         let bounded = kernel::bounded_ranges(program);
         let mut units = Vec::new();
         for fragment in fragments.as_slice() {
@@ -168,14 +168,13 @@ impl Units {
 struct Builder<'a> {
     code: &'a Code<'a>,
     heat: &'a Heat,
-    threshold: Threshold,
+    hot: &'a Hot,
     residence: &'a Residence,
 }
 
 impl Builder<'_> {
     fn is_hot(&self, block: usize) -> bool {
-        let count = self.heat.count(block);
-        count > 0 && count >= self.threshold.count
+        self.hot.contains(block)
     }
 
     /// How often the hottest of some blocks ran, and the instructions that all of them ran.

@@ -12,8 +12,8 @@ use trimtab_layout::{Edge, paged};
 use trimtab_link::SPLIT_FLAGS;
 use trimtab_program::{BlockMap, BlockMapError, Fragments, PAGE_SIZE, Program};
 use trimtab_swap::{
-    Class, Code, Granularity, Heat, ObjectList, Patched, Plan, Planned, Replay, Residence, Run,
-    Sites, Threshold, Units, duplication, links, object_lists, pieces,
+    Bytes, Class, Code, Granularity, Heat, Hot, ObjectList, Patched, Plan, Planned, Replay,
+    Residence, Returns, Run, Sites, Threshold, Units, duplication, links, object_lists, pieces,
 };
 
 use crate::cli;
@@ -254,26 +254,58 @@ impl<'a> Kernel<'a> {
         })
     }
 
-    /// What becomes of everything at a threshold.
+    /// What becomes of everything at a threshold; where more may stay in memory, what comes back most
+    /// often stays too.
     ///
     /// # Errors
     /// A threshold that is none.
-    pub fn at(&self, share: f64) -> anyhow::Result<Divided<'_>> {
+    pub fn at(&self, share: f64, room: Option<Room>) -> anyhow::Result<Divided<'_>> {
         let threshold = self.heat.threshold(self.code, share)?;
-        let units = Units::of(
-            self.code,
-            &self.fragments,
-            &self.heat,
-            threshold,
-            &self.residence,
-            self.granularity,
-        );
+        let hot = self.heat.hot(threshold);
+        let (hot, least) = match room {
+            None => (hot, 0),
+            Some(room) => self.fill(hot, room),
+        };
+        let units = self.units(&hot);
         let pieces = pieces(self.code, &units);
         let edges = links(self.code, &units, &self.heat);
         let replays: Vec<Replay> =
             self.runs.iter().map(|run| Replay::of(self.code, &units, run)).collect();
         let references = replays.iter().map(Replay::references).collect();
-        Ok(Divided { kernel: self, share, threshold, units, pieces, edges, replays, references })
+        Ok(Divided {
+            kernel: self,
+            share,
+            threshold,
+            least,
+            units,
+            pieces,
+            edges,
+            replays,
+            references,
+        })
+    }
+
+    fn units(&self, hot: &Hot) -> Units {
+        let Kernel { code, heat, residence, granularity, .. } = self;
+        Units::of(code, &self.fragments, heat, hot, residence, *granularity)
+    }
+
+    /// Adds to what is hot what comes back most often, as far as there is room. Gives how often that
+    /// is, too; 0 where there is none.
+    fn fill(&self, hot: Hot, room: Room) -> (Hot, u64) {
+        let cache = room.frames as u64 * PAGE_SIZE;
+        let returns = Returns::of(self.code, &self.runs, &self.heat, &hot, cache / USED);
+        let levels = returns.levels();
+        let first = levels.partition_point(|least| {
+            let units = self.units(&hot.with(&returns, *least));
+            let pages = units.bytes(Class::Swappable).div_ceil(PAGE_SIZE);
+            let bytes = Bytes::of(&units, room.frames, pages);
+            bytes.net_resident as f64 > room.share * bytes.original as f64
+        });
+        match levels.get(first) {
+            Some(least) => (hot.with(&returns, *least), *least),
+            None => (hot, 0),
+        }
     }
 }
 
@@ -300,6 +332,18 @@ impl Lists {
     }
 }
 
+/// How much code may stay in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// The share of all code that stays, 0 to 1, with the cache and its tables.
+    pub share: f64,
+    /// Page frames of the cache.
+    pub frames: usize,
+}
+
+/// Of a page that is loaded, one byte in so many was called for.
+const USED: u64 = 2;
+
 /// A kernel divided into core, base and swappable code.
 pub struct Divided<'a> {
     /// The kernel.
@@ -308,6 +352,8 @@ pub struct Divided<'a> {
     pub share: f64,
     /// What is hot.
     pub threshold: Threshold,
+    /// What comes back at least so often stays, too; 0 where nothing does for that.
+    pub least: u64,
     /// All pieces.
     pub units: Units,
     /// What the runs need of swappable code.
@@ -358,6 +404,7 @@ impl Divided<'_> {
             granularity: kernel.granularity,
             share: self.share,
             threshold: self.threshold,
+            least: self.least,
             placement: packing.name(),
             pages: &pages,
             places: &places,

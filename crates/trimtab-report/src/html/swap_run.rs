@@ -92,6 +92,8 @@ fn memory(run: &SwapRun) -> Markup {
 fn workloads(run: &SwapRun) -> Markup {
     let columns = [
         text("workload"),
+        number("rounds"),
+        number("without"),
         number("faults"),
         number("evictions"),
         number("overflow"),
@@ -105,6 +107,8 @@ fn workloads(run: &SwapRun) -> Markup {
         .map(|found| {
             vec![
                 html! { (found.name) },
+                html! { (count(found.rounds)) },
+                html! { (plain(found.system_seconds)) " s" },
                 html! { (count(found.faults)) },
                 html! { (count(found.evictions)) },
                 html! { (count(found.overflow)) },
@@ -120,7 +124,8 @@ fn workloads(run: &SwapRun) -> Markup {
         &html! {
             "System time is that of the kernel from the start of init on, as a multiple of that of "
             "the kernel with all code in memory, on the core where it is larger. Waiting "
-            (run.latency_us) " µs for a page of the store is part of it."
+            (run.latency_us) " µs for a page of the store is part of it. The system time without "
+            "swapping is given in seconds."
         },
         &table("Workloads", &columns, &rows),
     )

@@ -100,6 +100,13 @@ pub struct SwapCode {
 pub struct SwapWorkload {
     /// Its name.
     pub name: String,
+    /// How often it ran.
+    #[serde(default)]
+    pub rounds: u64,
+    /// System time that it took with all code in memory, in seconds, each instruction as long as the
+    /// guest's clock has it.
+    #[serde(default)]
+    pub system_seconds: f64,
     /// Page faults for swapped code.
     pub faults: u64,
     /// Pages evicted.

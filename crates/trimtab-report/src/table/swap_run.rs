@@ -69,6 +69,8 @@ fn workloads(run: &SwapRun, width: u16) -> String {
     let rows = run.workloads.iter().map(|found| {
         vec![
             found.name.clone(),
+            count(found.rounds),
+            format!("{} s", plain(found.system_seconds)),
             count(found.faults),
             count(found.overflow),
             or_none(found.system_time_ratio, times),
@@ -77,6 +79,8 @@ fn workloads(run: &SwapRun, width: u16) -> String {
     });
     let columns = [
         ("workload", Lean::Left),
+        ("rounds", Lean::Right),
+        ("without", Lean::Right),
         ("faults", Lean::Right),
         ("overflow", Lean::Right),
         ("system time", Lean::Right),

@@ -22,11 +22,17 @@ use crate::inputs::Elf;
 use crate::progress::{Progress, Stage};
 use crate::swap::Grain;
 use crate::verbs::swap::run::Options;
-use boots::{Boots, Done, Side};
+use boots::{Boots, Done, Keep, Side};
 use planned::Made;
+use result::NANOSECONDS;
 
 /// The function with which init begins: what runs from there on is the workload's.
 const INIT: &str = "kernel_execve";
+
+/// How often a workload runs while it is traced: what comes back comes back at least once.
+const TRACED_ROUNDS: u32 = 3;
+/// Most often that a workload runs.
+const MOST_ROUNDS: u32 = 10_000;
 
 /// What was measured; [`result::model`] makes the report of it.
 struct Measured<'a> {
@@ -38,10 +44,18 @@ struct Measured<'a> {
     made: &'a Made,
     checked: Checked,
     data: u64,
-    /// Of each workload its name, and the boots without and with swapping.
-    workloads: Vec<(String, Done, Done)>,
+    workloads: Vec<Ran>,
     selftest: Option<Done>,
     bench: &'a Bench<'a>,
+}
+
+/// A workload that was run.
+struct Ran {
+    name: String,
+    rounds: u32,
+    /// The kernel with all code in memory.
+    before: Done,
+    after: Done,
 }
 
 /// Runs a kernel with its cold code swapped out.
@@ -106,8 +120,11 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     let boots = Boots { work: &work, bench: &bench, options };
     let stage = progress.stage("trace the workloads");
     stage.parts(workloads.len() as u64);
-    let traced = all(&workloads, &stage, |name| boots.counted(&before, name, Side::Before))?;
+    let traced = all(&workloads, &stage, |_, name| {
+        boots.counted(&before, name, TRACED_ROUNDS, Side::Before, Keep::Stream)
+    })?;
     stage.ended(traced.iter().all(|done| done.cached), &format!("{} boots", traced.len()));
+    let rounds = traced.iter().map(|done| rounds(options, done)).collect::<Result<Vec<u32>>>()?;
 
     let made = planned::plan(options, &before, &traced, progress)?;
     let stage = progress.stage("make the kernel with its code swapped out");
@@ -122,11 +139,17 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     let checked = check(&program, &made.plan).with_context(|| elf.path().display().to_string())?;
     let data = planned::data(&program);
 
-    let stage = progress.stage("run the workloads with code swapped out");
-    stage.parts(workloads.len() as u64);
-    let swapped =
-        all(&workloads, &stage, |name| boots.counted(&after, name, Side::After(&made.id)))?;
-    stage.ended(swapped.iter().all(|done| done.cached), &format!("{} boots", swapped.len()));
+    let count = |kernel, side, title| {
+        let stage = progress.stage(title);
+        stage.parts(workloads.len() as u64);
+        let done = all(&workloads, &stage, |place, name| {
+            boots.counted(kernel, name, rounds[place], side, Keep::Counts)
+        })?;
+        stage.ended(done.iter().all(|done| done.cached), &format!("{} boots", done.len()));
+        anyhow::Ok(done)
+    };
+    let whole = count(&before, Side::Before, "run the workloads with all code in memory")?;
+    let swapped = count(&after, Side::After(&made.id), "run the workloads with code swapped out")?;
     let selftest = match options.selftest {
         0 => None,
         _ => {
@@ -136,7 +159,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
             Some(done)
         }
     };
-    let rows = workloads.iter().cloned().zip(traced).zip(swapped);
+    let rows = workloads.iter().cloned().zip(rounds).zip(whole.into_iter().zip(swapped));
     result::model(&Measured {
         options,
         version: unpacked.release.version.clone(),
@@ -146,21 +169,31 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
         made: &made,
         checked,
         data,
-        workloads: rows.map(|((name, before), after)| (name, before, after)).collect(),
+        workloads: rows
+            .map(|((name, rounds), (before, after))| Ran { name, rounds, before, after })
+            .collect(),
         selftest,
         bench: &bench,
     })
+}
+
+/// How often a workload runs to take the system time that was asked for.
+fn rounds(options: &Options, traced: &Done) -> Result<u32> {
+    let counted = traced.record.counted.as_ref().context("a boot was not counted")?;
+    let round = counted.instructions as f64 * NANOSECONDS / f64::from(TRACED_ROUNDS);
+    let rounds = (options.seconds * 1e9 / round.max(1.0)).ceil();
+    Ok((rounds as u32).clamp(1, MOST_ROUNDS))
 }
 
 /// Does the same with each workload, one after the other: a stream takes a processor and the disk.
 fn all(
     workloads: &[String],
     stage: &Stage,
-    mut boot: impl FnMut(&str) -> Result<Done>,
+    mut boot: impl FnMut(usize, &str) -> Result<Done>,
 ) -> Result<Vec<Done>> {
     let boots = workloads.iter().enumerate().map(|(place, name)| {
         stage.note(name);
-        let done = boot(name)?;
+        let done = boot(place, name)?;
         stage.at(place as u64 + 1);
         Ok(done)
     });

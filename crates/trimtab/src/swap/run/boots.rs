@@ -47,6 +47,15 @@ pub(super) enum Side<'a> {
     After(&'a str),
 }
 
+/// What is kept of a boot that is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// What was counted.
+    Counts,
+    /// Also every block that ran: a plan is made of it.
+    Stream,
+}
+
 /// What is kept of a boot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -83,15 +92,24 @@ impl Record {
 }
 
 impl Boots<'_> {
-    /// Boots with instructions for a clock, and counts those of the kernel. What ran is kept of the
-    /// kernel without a plan, since the plan is made of it.
-    pub fn counted(&self, kernel: &Linked, workload: &str, side: Side<'_>) -> Result<Done> {
+    /// Boots with instructions for a clock, runs a workload so often, and counts the instructions of
+    /// the kernel.
+    pub fn counted(
+        &self,
+        kernel: &Linked,
+        workload: &str,
+        rounds: u32,
+        side: Side<'_>,
+        keep: Keep,
+    ) -> Result<Done> {
         let mut arguments = vec![ARGUMENTS.to_owned(), TIME.to_owned(), self.flash()];
+        arguments.push(guest::rounds(rounds));
         if let Side::After(plan) = side {
             arguments.extend(self.swapping(plan));
             arguments.push(format!("coldswap.latency_us={}", self.options.latency()));
         }
-        self.boot(kernel, &guest::counted(workload), Clock::INSTRUCTIONS, &arguments, side)
+        let workload = guest::counted(workload);
+        self.boot(kernel, &workload, Clock::INSTRUCTIONS, &arguments, side, keep)
     }
 
     /// Boots in real time, runs all workloads, and has everything swapped out again and again.
@@ -99,7 +117,8 @@ impl Boots<'_> {
         let mut arguments = vec![ARGUMENTS.to_owned(), self.flash()];
         arguments.extend(self.swapping(plan));
         arguments.push(format!("coldswap.selftest={}", self.options.selftest));
-        self.boot(kernel, &guest::all(), Clock::Real, &arguments, Side::After(plan))
+        let side = Side::After(plan);
+        self.boot(kernel, &guest::all(), Clock::Real, &arguments, side, Keep::Counts)
     }
 
     fn flash(&self) -> String {
@@ -129,17 +148,19 @@ impl Boots<'_> {
         clock: Clock,
         arguments: &[String],
         side: Side<'_>,
+        keep: Keep,
     ) -> Result<Done> {
         let machine = Machine { cpus: self.options.cpus, clock, ..Machine::default() };
         let traced = clock != Clock::Real;
         let arguments: Vec<String> =
             arguments.iter().filter(|argument| !argument.is_empty()).cloned().collect();
-        let key = Key::new("swap-boot/3")
+        let key = Key::new("swap-boot/4")
             .after(&kernel.key)
             .after(self.bench.key())
             .field("machine", format_args!("{machine:?}"))
             .field("workload", workload)
-            .field("arguments", arguments.join(" "));
+            .field("arguments", arguments.join(" "))
+            .field("keep", format_args!("{keep:?}"));
         let building = match self.work.resumable("swap-boot", &key)? {
             Step::Done(folder) => return read(folder, true),
             Step::Todo(building) => building,
@@ -170,8 +191,8 @@ impl Boots<'_> {
             }
             false => None,
         };
-        if traced && matches!(side, Side::After(_)) {
-            // Only the plan needs it, and it is large.
+        if traced && keep == Keep::Counts {
+            // It is large.
             fs::remove_file(&stream)
                 .with_context(|| format!("cannot remove {}", stream.display()))?;
         }

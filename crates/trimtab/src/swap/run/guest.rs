@@ -14,6 +14,9 @@ const ROUNDS: u32 = 3;
 /// Ends and removes what a workload leaves: it is written for a guest that has just come up.
 const CLEAN: &str = "kill -9 -1 2>/dev/null; rm -rf /tmp/* /etc/rc.d";
 
+/// Begins the argument of the kernel that says how often a workload runs.
+const ROUNDS_ARGUMENT: &str = "trimtab.rounds=";
+
 /// Says what was counted, a line each; init's own words are of the same form.
 const REPORT: &str = "\
 /bin/busybox --install -s /bin
@@ -51,7 +54,13 @@ pub(super) fn chosen(asked: &[String]) -> Result<Vec<String>, Failure> {
     Ok(all.into_iter().filter(|name| asked.is_empty() || asked.contains(name)).collect())
 }
 
-/// Name of the script that runs a workload and says what was counted.
+/// The argument of the kernel with which a counted workload runs so often.
+pub(super) fn rounds(number: u32) -> String {
+    format!("{ROUNDS_ARGUMENT}{number}")
+}
+
+/// Name of the script that runs a workload, as often as [`rounds`] says or once, and says what was
+/// counted.
 pub(super) fn counted(name: &str) -> String {
     format!("{COUNTED}{name}")
 }
@@ -66,10 +75,16 @@ pub(super) fn workloads() -> Vec<Workload> {
     let mut scripts = plain();
     let names: Vec<String> = scripts.iter().map(|workload| workload.name.clone()).collect();
     for name in &names {
-        scripts.push(Workload {
-            name: counted(name),
-            script: format!("sh /etc/trimtab/{name}.sh\nstatus=$?\n{REPORT}"),
-        });
+        // Before the first round there is no tool but the shell.
+        let script = format!(
+            "status=0\nround=0\nrounds=1\nread -r line < /proc/cmdline\nfor word in $line; do\n\
+             \tcase $word in {ROUNDS_ARGUMENT}*) rounds=${{word#*=}};; esac\ndone\n\
+             while [ $round -lt $rounds ]; do\n\
+             \tif [ $round -gt 0 ]; then {CLEAN}; fi\n\
+             \tround=$((round + 1))\n\
+             \tsh /etc/trimtab/{name}.sh || status=$?\ndone\n{REPORT}"
+        );
+        scripts.push(Workload { name: counted(name), script });
     }
     let every = format!(
         "status=0\nround=0\nwhile [ $round -lt {ROUNDS} ]; do\n\tround=$((round + 1))\n\

@@ -10,7 +10,7 @@ use trimtab_swap::{Code, Plan, kernels_id};
 
 use super::boots::Done;
 use crate::progress::Progress;
-use crate::swap::{self, Files, Inputs, Kernel, Lists, Patcher};
+use crate::swap::{self, Files, Inputs, Kernel, Lists, Patcher, Room};
 use crate::verbs::swap::run::Options;
 
 /// The placement that is best in `trimtab swap sweep`.
@@ -59,7 +59,8 @@ pub(super) fn plan(
     stage.done("");
     let kernel = Kernel::read(&files, &inputs, &code, &training, progress)?;
     let stage = progress.stage("place what can be swapped");
-    let divided = kernel.at(options.threshold)?;
+    let room = (options.room > 0.0).then_some(Room { share: options.room, frames });
+    let divided = kernel.at(options.threshold, room)?;
     let (plan, _) = divided.plan(&files, &inputs, packing.as_ref(), frames)?;
     stage.done(&format!("{} pages", plan.pages));
     let script = plan.linker_script()?;

@@ -10,13 +10,13 @@ use trimtab_report::model::{
     SwapSelftest, SwapWorkload,
 };
 
-use super::Measured;
 use super::boots::{Done, Record};
 use super::cores::{CORES, Core, Waits};
 use super::counted::Counted;
+use super::{Measured, Ran};
 
 /// Nanoseconds that an instruction takes on the clock that the boots have.
-const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
+pub(super) const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
     Clock::Instructions { shift } => (1_u64 << shift) as f64,
     Clock::Real => panic!("instructions are the clock of counted boots"),
 };
@@ -29,7 +29,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
     let options = m.options;
     let bytes = m.made.plan.code_bytes;
     let kib = |bytes: u64| bytes as f64 / 1024.0;
-    let one = m.workloads.first().map(|(_, _, after)| &after.record);
+    let one = m.workloads.first().map(|ran| &ran.after.record);
     let counter = |name| one.map_or(Ok(0), |record| record.counter(name));
     let store = counter("store_bytes")?;
     let tables = bytes.tables + counter("table_bytes")?;
@@ -38,7 +38,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
     let before = bytes.original + m.data;
     let reduction = |after: u64| 1.0 - (after + m.data) as f64 / before.max(1) as f64;
     let workloads =
-        m.workloads.iter().map(|row| workload(m, row)).collect::<Result<Vec<SwapWorkload>>>()?;
+        m.workloads.iter().map(|ran| workload(m, ran)).collect::<Result<Vec<SwapWorkload>>>()?;
     let selftest = m.selftest.as_ref().map(|done| tested(m, done)).transpose()?;
     Ok(SwapRun {
         schema: SwapRunSchema::V1,
@@ -88,10 +88,8 @@ fn overflow(m: &Measured<'_>, record: &Record) -> Result<u64> {
     Ok(record.counter("resident_peak")?.saturating_sub(m.options.frames.into()))
 }
 
-fn workload(
-    m: &Measured<'_>,
-    (name, before, after): &(String, Done, Done),
-) -> Result<SwapWorkload> {
+fn workload(m: &Measured<'_>, ran: &Ran) -> Result<SwapWorkload> {
+    let Ran { name, before, after, .. } = ran;
     let record = &after.record;
     let faults = record.counter("faults")?;
     let delay = faults as f64 * f64::from(m.options.latency()) * 1000.0 / NANOSECONDS;
@@ -106,6 +104,8 @@ fn workload(
     let worst = record.counter("worst_ns")?;
     Ok(SwapWorkload {
         name: name.clone(),
+        rounds: ran.rounds.into(),
+        system_seconds: without.instructions as f64 * NANOSECONDS / 1e9,
         faults,
         evictions: record.counter("evictions")?,
         overflow: overflow(m, record)?,
@@ -166,7 +166,7 @@ fn tested(m: &Measured<'_>, done: &Done) -> Result<SwapSelftest> {
 /// guest, is taken from both; what only aligns swapped text is taken from the kernel that swaps none
 /// as well, and no other kernel has it.
 fn released(m: &Measured<'_>) -> Result<Option<f64>> {
-    let Some((_, before, after)) = m.workloads.first() else { return Ok(None) };
+    let Some(Ran { before, after, .. }) = m.workloads.first() else { return Ok(None) };
     let total = |done: &Done| done.record.counter("mem_total_kib");
     let gap = before.record.counter("gap_pages")? * PAGE_SIZE / 1024;
     Ok(Some(total(after)? as f64 - (total(before)? + gap) as f64))
@@ -180,7 +180,7 @@ fn checks(
     let checked = &m.checked;
     let all = checked.swappable + checked.outside;
     let mut active = true;
-    for (_, before, after) in &m.workloads {
+    for Ran { before, after, .. } in &m.workloads {
         let plan = after.record.swap.get("plan").is_some_and(|plan| *plan == m.made.id);
         active &= plan && after.record.counter("active")? == 1;
         active &= before.record.counter("active")? == 0;
@@ -222,7 +222,7 @@ fn repeat(m: &Measured<'_>) -> Repeat {
     let options = m.options;
     let mut command = format!(
         "trimtab swap run --config {} --granularity {} --threshold {} --frames {} --policy {} --store {} \
-         --latency {} --cpus {} --selftest {}",
+         --latency {} --cpus {} --selftest {} --room {} --seconds {}",
         options.config,
         options.granularity.name(),
         options.threshold,
@@ -232,6 +232,8 @@ fn repeat(m: &Measured<'_>) -> Repeat {
         options.latency(),
         options.cpus,
         options.selftest,
+        options.room,
+        options.seconds,
     );
     for name in &options.workload {
         command.push_str(&format!(" --workload {name}"));

@@ -12,7 +12,7 @@ use trimtab_lab::kernel::write_block_lists;
 use trimtab_swap::{Class, Code, Plan, kernels_id};
 
 use crate::progress::Progress;
-use crate::swap::{self, Files, Inputs, Kernel};
+use crate::swap::{self, Files, Inputs, Kernel, Room};
 use crate::{cli, destination, output};
 
 /// Decides which code of a kernel must stay in memory, which stays there because it runs often, and
@@ -30,6 +30,10 @@ pub struct Options {
     /// Share of all executed instructions that stays in memory, above 0, at most 1
     #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = cli::share)]
     pub threshold: f64,
+    /// Share of all code that may stay in memory, with the cache: where the threshold leaves room,
+    /// what would be loaded most often stays, too [default: only what the threshold says]
+    #[arg(long, value_name = "SHARE", value_parser = cli::share)]
+    pub room: Option<f64>,
     /// Page frames of the cache
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=65536))]
     pub frames: u32,
@@ -72,7 +76,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     stage.done("");
     let kernel = Kernel::read(&files, &options.inputs, &code, &training, &progress)?;
     let stage = progress.stage("divide the code");
-    let divided = kernel.at(options.threshold)?;
+    let room = options.room.map(|share| Room { share, frames });
+    let divided = kernel.at(options.threshold, room)?;
     stage.done("");
     if let Some(name) = &options.explain {
         return output::print(&explain::explain(&divided, name)?);

@@ -44,6 +44,10 @@ pub struct Options {
     /// Share of all executed instructions that stays in memory, above 0, at most 1
     #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = cli::share)]
     pub threshold: f64,
+    /// Share of all code that may stay in memory, with the cache: where the threshold leaves room,
+    /// what would be loaded most often stays, too; 0: only what the threshold says
+    #[arg(long, value_name = "SHARE", default_value = "0.145", value_parser = cli::share)]
+    pub room: f64,
     /// Page frames of the cache; at least 4 for each CPU
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(4..=1024))]
     pub frames: u32,
@@ -63,6 +67,10 @@ pub struct Options {
     /// A workload to run; can be given again [default: all of them]
     #[arg(long, value_name = "NAME")]
     pub workload: Vec<String>,
+    /// Seconds of system time that each workload is run for, at 2 ns an instruction: it is run again
+    /// until it took so much; 0: once
+    #[arg(long, value_name = "SECONDS", default_value_t = 7.0, value_parser = seconds)]
+    pub seconds: f64,
     /// Milliseconds after which the self-test swaps everything out; 0: no self-test
     #[arg(long, value_name = "MS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub selftest: u32,
@@ -72,6 +80,13 @@ pub struct Options {
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let found: Option<f64> = text.parse().ok();
+    found
+        .filter(|seconds| (0.0..=1000.0).contains(seconds))
+        .ok_or_else(|| "expected a number from 0 to 1000".to_owned())
 }
 
 /// Which page goes.

@@ -122,7 +122,7 @@ fn sweep(options: &Options) -> anyhow::Result<SwapSweep> {
         ..SwapSweep::default()
     };
     for (place, share) in thresholds.iter().enumerate() {
-        let divided = kernel.at(*share)?;
+        let divided = kernel.at(*share, None)?;
         if divided.swappable() == 0 {
             return Err(Failure::new(
                 "nothing can be swapped out: all of the kernel's code is core",
