@@ -1,8 +1,9 @@
 //! A graph of pieces that are merged into pages, the heaviest edge first.
 
 use super::{PageProblem, Room};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// Up to this many edges of one weight are simply looked at again after each merge.
@@ -25,6 +26,15 @@ pub(super) struct Graph {
     /// `None` where the node has become part of another.
     pub nodes: Vec<Option<Node>>,
     pub page: u64,
+}
+
+/// Two nodes that have become one.
+#[derive(Debug)]
+pub(super) struct Merged {
+    /// The one that goes on.
+    pub into: u32,
+    /// The neighbours to which its edge is new, or weighs more than before.
+    pub changed: Vec<u32>,
 }
 
 /// What decides between edges of the same weight, more is better: the common weight, then how close
@@ -74,9 +84,9 @@ impl Graph {
         rooms.is_some_and(|(a, b)| a.with(b, self.page).is_some())
     }
 
-    /// Makes two nodes one; the one with more edges goes on. Gives it; `None` where they are not
-    /// two, or do not fit.
-    pub fn merge(&mut self, a: u32, b: u32) -> Option<u32> {
+    /// Makes two nodes one; the one with more edges goes on. `None` where they are not two, or do not
+    /// fit.
+    pub fn merge(&mut self, a: u32, b: u32) -> Option<Merged> {
         if a == b {
             return None;
         }
@@ -84,6 +94,7 @@ impl Graph {
         let room = one.room.with(other.room, self.page)?;
         let (into, from) = if one.edges.len() >= other.edges.len() { (a, b) } else { (b, a) };
         let gone = self.nodes[from as usize].take()?;
+        let changed = gone.edges.keys().copied().filter(|neighbour| *neighbour != into).collect();
         for (&neighbour, &weight) in &gone.edges {
             if let Some(Some(node)) = self.nodes.get_mut(neighbour as usize) {
                 node.edges.remove(&from);
@@ -99,7 +110,7 @@ impl Graph {
         node.pieces.extend(gone.pieces);
         node.positions.extend(gone.positions);
         node.positions.sort_unstable();
-        Some(into)
+        Some(Merged { into, changed })
     }
 
     /// The groups of pieces that there are now.
@@ -140,8 +151,82 @@ impl Graph {
     }
 }
 
-/// Edges by weight, the best of each weight first.
-type Open = BTreeMap<u64, BinaryHeap<(Rank, (u32, u32))>>;
+/// Edges of one weight, the best first.
+#[derive(Debug, Default)]
+struct Ranked {
+    heap: BinaryHeap<(Rank, (u32, u32))>,
+    /// The highest rank with which each edge is in the heap: lower ones need not be noted.
+    known: FxHashMap<(u32, u32), Rank>,
+}
+
+impl Ranked {
+    fn push(&mut self, rank: Rank, edge: (u32, u32)) {
+        match self.known.entry(edge) {
+            Entry::Occupied(known) if *known.get() >= rank => return,
+            Entry::Occupied(mut known) => {
+                known.insert(rank);
+            }
+            Entry::Vacant(free) => {
+                free.insert(rank);
+            }
+        }
+        self.heap.push((rank, edge));
+    }
+
+    fn pop(&mut self) -> Option<(Rank, (u32, u32))> {
+        loop {
+            let (rank, edge) = self.heap.pop()?;
+            // One that is out of date was noted again, with a higher rank, and is done with.
+            if self.known.get(&edge) == Some(&rank) {
+                self.known.remove(&edge);
+                return Some((rank, edge));
+            }
+        }
+    }
+}
+
+/// Edges by weight.
+type Open = BTreeMap<u64, Ranked>;
+
+/// A weight and its edge; what is greater comes first.
+type Weighted = (u64, Reverse<(u32, u32)>);
+
+/// Edges that have not been looked at, the heaviest first. Most were there from the start, and sorting
+/// them once is much faster than a heap of them.
+struct Waiting {
+    /// Ascending.
+    first: Vec<Weighted>,
+    later: BinaryHeap<Weighted>,
+}
+
+impl Waiting {
+    fn of(graph: &Graph) -> Self {
+        let mut first: Vec<Weighted> = Vec::new();
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let index = index as u32;
+            let Some(node) = node else { continue };
+            let up = node.edges.iter().filter(|(other, _)| **other > index);
+            first.extend(up.map(|(other, weight)| (*weight, Reverse((index, *other)))));
+        }
+        first.sort_unstable();
+        Waiting { first, later: BinaryHeap::new() }
+    }
+
+    fn peek(&self) -> Option<Weighted> {
+        self.first.last().max(self.later.peek()).copied()
+    }
+
+    fn pop(&mut self) -> Option<Weighted> {
+        match self.first.last() >= self.later.peek() {
+            true => self.first.pop(),
+            false => self.later.pop(),
+        }
+    }
+
+    fn extend(&mut self, edges: impl IntoIterator<Item = Weighted>) {
+        self.later.extend(edges);
+    }
+}
 
 /// Merges along the heaviest edge whose ends fit on a page together, until there is none; of equal
 /// ones as [`Rank`] says. `ranked` false leaves common weights out.
@@ -150,19 +235,13 @@ type Open = BTreeMap<u64, BinaryHeap<(Rank, (u32, u32))>>;
 /// on a rank that may have risen is computed again at once, and one that may have fallen when it
 /// comes first.
 pub(super) fn merge_heaviest(graph: &mut Graph, ranked: bool) {
-    let mut waiting: BinaryHeap<(u64, Reverse<(u32, u32)>)> = BinaryHeap::new();
-    for (index, node) in graph.nodes.iter().enumerate() {
-        let index = index as u32;
-        let Some(node) = node else { continue };
-        let up = node.edges.iter().filter(|(other, _)| **other > index);
-        waiting.extend(up.map(|(other, weight)| (*weight, Reverse((index, *other)))));
-    }
+    let mut waiting = Waiting::of(graph);
     if !ranked {
         while let Some((weight, Reverse((a, b)))) = waiting.pop() {
             if is_current(graph, weight, (a, b))
                 && let Some(merged) = graph.merge(a, b)
             {
-                waiting.extend(edges_of(graph, merged));
+                waiting.extend(changed_edges(graph, &merged));
             }
         }
         return;
@@ -170,13 +249,12 @@ pub(super) fn merge_heaviest(graph: &mut Graph, ranked: bool) {
     let mut open: Open = BTreeMap::new();
     loop {
         let opened = open.last_key_value().map_or(0, |(weight, _)| *weight);
-        if let Some((top, _)) = waiting.peek().copied().filter(|(top, _)| *top >= opened) {
-            while let Some((_, Reverse(edge))) =
-                waiting.peek().copied().filter(|(weight, _)| *weight == top)
+        if let Some((top, _)) = waiting.peek().filter(|(top, _)| *top >= opened) {
+            while let Some((_, Reverse(edge))) = waiting.peek().filter(|(weight, _)| *weight == top)
             {
                 waiting.pop();
                 if is_current(graph, top, edge) && graph.fits(edge.0, edge.1) {
-                    open.entry(top).or_default().push((graph.rank(edge), edge));
+                    open.entry(top).or_default().push(graph.rank(edge), edge);
                 }
             }
             continue;
@@ -192,12 +270,12 @@ pub(super) fn merge_heaviest(graph: &mut Graph, ranked: bool) {
         }
         let now = graph.rank(edge);
         if now < rank {
-            group.get_mut().push((now, edge));
+            group.get_mut().push(now, edge);
             continue;
         }
         if let Some(merged) = graph.merge(edge.0, edge.1) {
-            waiting.extend(edges_of(graph, merged));
-            rank_again(graph, merged, &mut open);
+            waiting.extend(changed_edges(graph, &merged));
+            rank_again(graph, merged.into, &mut open);
         }
     }
 }
@@ -207,25 +285,39 @@ fn is_current(graph: &Graph, weight: u64, (a, b): (u32, u32)) -> bool {
     graph.node(a).and_then(|node| node.edges.get(&b)) == Some(&weight) && graph.node(b).is_some()
 }
 
-fn edges_of(graph: &Graph, index: u32) -> Vec<(u64, Reverse<(u32, u32)>)> {
-    let Some(node) = graph.node(index) else { return Vec::new() };
-    let edge = |other: u32| Reverse((index.min(other), index.max(other)));
-    node.edges.iter().map(|(other, weight)| (*weight, edge(*other))).collect()
+fn changed_edges(graph: &Graph, merged: &Merged) -> Vec<Weighted> {
+    let into = merged.into;
+    let Some(node) = graph.node(into) else { return Vec::new() };
+    let changed = merged.changed.iter().filter_map(|other| Some((*other, *node.edges.get(other)?)));
+    changed.map(|(other, weight)| (weight, Reverse(sorted(into, other)))).collect()
 }
 
-/// Ranks again the edges of which `merged` is a common neighbour.
+fn sorted(a: u32, b: u32) -> (u32, u32) {
+    (a.min(b), a.max(b))
+}
+
+/// Ranks again the edges of `merged`, and those of which it is a common neighbour.
 fn rank_again(graph: &Graph, merged: u32, open: &mut Open) {
-    let entries: usize = open.values().map(BinaryHeap::len).sum();
+    let entries: usize = open.values().map(|group| group.known.len()).sum();
     if entries <= FEW {
         for (weight, group) in open.iter_mut() {
-            let edges: FxHashSet<(u32, u32)> = group.drain().map(|(_, edge)| edge).collect();
-            let current = edges.into_iter().filter(|edge| is_current(graph, *weight, *edge));
-            group.extend(current.map(|edge| (graph.rank(edge), edge)));
+            let edges = std::mem::take(group).known.into_keys();
+            for edge in edges.filter(|edge| is_current(graph, *weight, *edge)) {
+                group.push(graph.rank(edge), edge);
+            }
         }
-        open.retain(|_, group| !group.is_empty());
+        open.retain(|_, group| !group.known.is_empty());
         return;
     }
     let Some(node) = graph.node(merged) else { return };
+    for (&other, weight) in &node.edges {
+        let edge = sorted(merged, other);
+        if let Some(group) = open.get_mut(weight)
+            && graph.fits(edge.0, edge.1)
+        {
+            group.push(graph.rank(edge), edge);
+        }
+    }
     // A node that is full adds to no common weight.
     if node.room.bytes.saturating_add(2) > graph.page {
         return;
@@ -236,7 +328,7 @@ fn rank_again(graph: &Graph, merged: u32, open: &mut Open) {
             if node.edges.contains_key(&b)
                 && let Some(group) = open.get_mut(weight)
             {
-                group.push((graph.rank((a, b)), (a, b)));
+                group.push(graph.rank((a, b)), (a, b));
             }
         }
     }

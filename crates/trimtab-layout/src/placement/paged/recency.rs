@@ -9,8 +9,9 @@ use crate::cost::{Policy, faults};
 use rustc_hash::FxHashMap;
 use trimtab_program::PAGE_SIZE;
 
-/// Pieces that are missed at about the same time share a page; then pieces are moved between pages
-/// as long as that saves page faults with this many frames.
+/// Pieces that are missed at about the same time share a page, or those that ran first after each
+/// other, or those of the paper's placement by profile, whichever causes the fewest faults; then
+/// pieces are moved between pages as long as that saves page faults with this many frames.
 ///
 /// Only pieces that ran are judged so. All others are placed as they lay in the original program,
 /// first in what room is left.
@@ -37,8 +38,12 @@ impl Default for Recency {
     }
 }
 
-/// How many pieces that were used before are tied to one that is missed.
+/// How many pieces that were used before are tied to one that is missed, at most.
 const NEIGHBOURS: usize = 24;
+/// The same at the least, however long the replay is.
+const FEWEST_NEIGHBOURS: usize = 4;
+/// Ties that are noted in all, about.
+const TIES: usize = 1 << 22;
 
 impl Packing for Recency {
     fn name(&self) -> &'static str {
@@ -57,20 +62,20 @@ impl Packing for Recency {
         let frames = self.frames.max(1);
         let replay = Replay::new(problem, frames, self.references);
         let ran = replay.ran(problem.pieces.len());
-        let profiled = ProfileBased.pack(problem);
-        let starts = [
-            by_nearness(problem, &replay, frames, &ran),
-            only(&profiled, &ran),
-            by_first_use(problem, &replay),
-        ];
-        let improved = starts.into_iter().map(|groups| {
-            let mut found = Found::new(&replay, problem, groups);
+        let (profiled, near) = std::thread::scope(|scope| {
+            let profiled = scope.spawn(|| ProfileBased.pack(problem));
+            let near = by_nearness(problem, &replay, frames, &ran);
+            (profiled.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), near)
+        });
+        let starts = [near, only(&profiled, &ran), by_first_use(problem, &replay)];
+        let found = starts.into_iter().map(|groups| Found::new(&replay, problem, groups));
+        let improved = found.min_by_key(|found| found.faults).map(|mut found| {
             found.improve(&replay, problem, self.rounds);
             with_rest(problem, found.groups, &ran)
         });
         // The search knows LRU only, and leaves out what never ran: what counts in the end is the
         // policy that kernels can have. The first of equals.
-        let candidates = improved.chain([profiled.clone()]);
+        let candidates = improved.into_iter().chain([profiled.clone()]);
         let best = candidates.min_by_key(|pages| nru(problem, pages, frames));
         best.unwrap_or(profiled)
     }
@@ -105,13 +110,15 @@ fn by_nearness(
 ) -> Vec<Vec<u32>> {
     let mut nearness: FxHashMap<(u32, u32), u64> = FxHashMap::default();
     let capacity = problem.page.saturating_mul(frames as u64);
+    let length: usize = replay.runs.iter().map(Vec::len).sum();
+    let neighbours = (TIES / length.max(1)).clamp(FEWEST_NEIGHBOURS, NEIGHBOURS);
     for run in &replay.runs {
         let mut recent: Recent = Recent::new(problem.pieces.len());
         for &piece in run {
             if recent.bytes_since(piece, capacity, problem) {
-                for (distance, other) in recent.latest().take(NEIGHBOURS).enumerate() {
+                for (distance, other) in recent.latest().take(neighbours).enumerate() {
                     let pair = (piece.min(other), piece.max(other));
-                    *nearness.entry(pair).or_default() += (NEIGHBOURS - distance) as u64;
+                    *nearness.entry(pair).or_default() += (neighbours - distance) as u64;
                 }
             }
             recent.touch(piece);

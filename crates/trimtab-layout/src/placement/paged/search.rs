@@ -131,6 +131,48 @@ pub(super) struct Found {
     pub faults: u64,
 }
 
+/// How often each page was in memory when each piece was called for.
+struct Present {
+    /// Piece and page in one number, ascending, and how often.
+    counts: Vec<(u64, u32)>,
+    /// Of each piece where its counts begin, and one more at the end.
+    first: Vec<u32>,
+}
+
+impl Present {
+    fn of(replay: &Replay, page_of: &[u32], pages: usize) -> Self {
+        let mut found: Vec<u64> = Vec::new();
+        replay.replay(page_of, pages, |piece, _, loaded| {
+            found.extend(loaded.iter().map(|page| key(piece, *page)));
+        });
+        found.sort_unstable();
+        let counts: Vec<(u64, u32)> = found
+            .chunk_by(|one, other| one == other)
+            .filter_map(|same| Some((*same.first()?, same.len() as u32)))
+            .collect();
+        let begins = |piece| counts.partition_point(|(found, _)| *found < key(piece, 0)) as u32;
+        let first = (0..=page_of.len() as u32).map(begins).collect();
+        Present { counts, first }
+    }
+
+    /// The pages that were in memory when a piece was called for, ascending, and how often.
+    fn row(&self, piece: u32) -> impl Iterator<Item = (u32, i64)> + '_ {
+        let range = self.first[piece as usize] as usize..self.first[piece as usize + 1] as usize;
+        self.counts[range].iter().map(|(key, count)| (*key as u32, i64::from(*count)))
+    }
+
+    fn count(&self, piece: u32, page: u32) -> i64 {
+        let range = self.first[piece as usize] as usize..self.first[piece as usize + 1] as usize;
+        let row = &self.counts[range];
+        let found = row.binary_search_by_key(&key(piece, page), |(key, _)| *key);
+        found.map_or(0, |place| i64::from(row[place].1))
+    }
+}
+
+fn key(piece: u32, page: u32) -> u64 {
+    u64::from(piece) << 32 | u64::from(page)
+}
+
 /// What would be saved by moving a piece to a page, or by exchanging it with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Move {
@@ -145,6 +187,8 @@ struct Move {
 const PARTNERS: usize = 4;
 /// Moves of one round, at most.
 const BATCH: usize = 64;
+/// References that are replayed in all, about: some seconds.
+const REPLAYED: usize = 1 << 21;
 /// Rounds without success after which the search ends.
 const PATIENCE: usize = 12;
 
@@ -156,9 +200,12 @@ impl Found {
     }
 
     /// Moves pieces, the best moves first and many at once, and keeps what saves faults. Where many
-    /// together do not, fewer are tried; moves that failed alone are not tried again.
+    /// together do not, fewer are tried; moves that failed alone are not tried again. The longer what
+    /// is replayed, the fewer rounds there are.
     pub fn improve(&mut self, replay: &Replay, problem: &PageProblem<'_>, rounds: usize) {
         let rooms = problem.rooms();
+        let length: usize = replay.runs.iter().map(Vec::len).sum();
+        let rounds = rounds.min(REPLAYED / length.max(1)).max(1);
         let mut batch = BATCH;
         let mut failed = 0;
         let mut forbidden: BTreeSet<(u32, u32, u32)> = BTreeSet::new();
@@ -198,23 +245,8 @@ impl Found {
     fn moves(&self, replay: &Replay, problem: &PageProblem<'_>, rooms: &[Room]) -> Vec<Move> {
         let pages = self.groups.len();
         let page_of = pages_of(&self.groups, problem.pieces.len());
-        // Of each piece that ran a row: how often each page was in memory when it was called for.
-        let mut row_of = vec![NONE; problem.pieces.len()];
-        let mut rows = 0;
-        for piece in self.groups.iter().flatten() {
-            row_of[*piece as usize] = rows;
-            rows += 1;
-        }
-        let mut present = vec![0u32; rows as usize * pages];
-        replay.replay(&page_of, pages, |piece, _, loaded| {
-            let row = row_of[piece as usize] as usize * pages;
-            for page in loaded {
-                present[row + *page as usize] += 1;
-            }
-        });
-        let worth = |piece: u32, page: u32| {
-            i64::from(present[row_of[piece as usize] as usize * pages + page as usize])
-        };
+        let present = Present::of(replay, &page_of, pages);
+        let worth = |piece: u32, page: u32| present.count(piece, page);
         let gain = |piece: u32, to: u32| worth(piece, to) - worth(piece, page_of[piece as usize]);
         let room =
             |group: &[u32]| group.iter().map(|piece| rooms[*piece as usize].bytes).sum::<u64>();
@@ -225,9 +257,12 @@ impl Found {
             if own.long {
                 continue;
             }
-            let mut best: Vec<(i64, u32)> = (0..pages as u32)
-                .filter(|page| *page != page_of[piece as usize])
-                .map(|page| (gain(piece, page), page))
+            // Where the page was never in memory there is nothing to gain.
+            let here = worth(piece, page_of[piece as usize]);
+            let mut best: Vec<(i64, u32)> = present
+                .row(piece)
+                .filter(|(page, _)| *page != page_of[piece as usize])
+                .map(|(page, count)| (count - here, page))
                 .filter(|(gain, _)| *gain > 0)
                 .collect();
             best.sort_unstable_by_key(|(gain, page)| (std::cmp::Reverse(*gain), *page));

@@ -26,7 +26,7 @@ pub(super) fn merge_siblings(graph: &mut Graph) {
         let edges = |node: u32| graph.node(node).map(|node| node.edges.clone()).unwrap_or_default();
         let room = |node: u32| graph.node(node).map_or(0, |node| node.room.bytes);
         let old = [(a, edges(a), room(a)), (b, edges(b), room(b))];
-        let Some(merged) = graph.merge(a, b) else { continue };
+        let Some(merged) = graph.merge(a, b).map(|merged| merged.into) else { continue };
         for (child, edges, room) in &old {
             for (parent, weight) in edges {
                 families[*parent as usize].remove(*child, *weight, *room);
