@@ -31,6 +31,9 @@ fn what_cannot_be_is_said_before_anything_is_built() {
         (&["--policy", "lru"], "[possible values: rr, random, nru]"),
         (&["--store", "disk"], "[possible values: flash, lz4]"),
         (&["--threshold", "99.9"], "expected a number from 0 to 1"),
+        (&["--room", "15"], "expected a number from 0 to 1"),
+        (&["--seconds", "-1"], "unexpected argument"),
+        (&["--seconds", "9999"], "expected a number from 0 to 1000"),
         (&["--threshold", "0"], "a threshold of 0 keeps nothing"),
     ] {
         let ended = swap_run(arguments);
@@ -50,7 +53,8 @@ fn a_kernel_runs_with_its_cold_code_swapped_out() {
     let json = folder.path().join("swap.json");
     let html = folder.path().join("swap.html");
     let mut command = Command::new(PROGRAM);
-    command.args(["swap", "run", "--config", "tiny", "--workload", "files", "--work"]);
+    command.args(["swap", "run", "--config", "tiny", "--workload", "files"]);
+    command.args(["--seconds", "1", "--work"]);
     command.arg(shared()).arg("--json").arg(&json).arg("--html").arg(&html);
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(0), "{}", ended.error);
@@ -60,6 +64,7 @@ fn a_kernel_runs_with_its_cold_code_swapped_out() {
     assert_eq!(found.workloads.len(), 1);
     assert!(found.workloads[0].faults > 0 && found.workloads[0].overflow == 0);
     assert!(found.workloads[0].system_time_ratio.unwrap() > 0.5);
+    assert!(found.workloads[0].rounds > 1 && found.workloads[0].system_seconds > 0.5);
     let selftest = found.selftest.unwrap();
     assert!(selftest.faults > 0 && selftest.errors == 0, "{selftest:?}");
     assert!(fs::metadata(&html).unwrap().len() > 0);
