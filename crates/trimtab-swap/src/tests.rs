@@ -2,8 +2,8 @@
 
 use crate::check::{Refusal, check};
 use crate::{
-    Bytes, Class, Code, Granularity, Group, Heat, Patched, Plan, Planned, Replay, Residence, Run,
-    Sites, SwapError, Threshold, Units, Why, duplication, links, pieces,
+    Bytes, Class, Code, Granularity, Group, Heat, Patched, Plan, Planned, Replay, Residence,
+    Returns, Run, Sites, SwapError, Threshold, Units, Why, duplication, links, pieces,
 };
 use trimtab_fixture::Elf;
 use trimtab_fixture::kernel::{self, NAMES, STEP, at, kernel};
@@ -475,4 +475,33 @@ fn a_block_without_bytes_goes_where_what_it_falls_into_goes() {
         executed: 4,
     };
     assert_eq!(crate::lists::numbers(&code, &unit), [5, 2, 1]);
+}
+
+#[test]
+fn what_comes_back_to_a_cache_that_forgot_it_can_stay_as_well() {
+    let bytes = kernel();
+    let program = Program::parse(&bytes).unwrap();
+    let code = Code::read(&program, None).unwrap();
+    let length = STEP - 0x10;
+    // 6 once, then 8 and 9 in turn, and each twice behind the other.
+    let blocks = [6, 8, 9].map(|function| (at(function), length as u32));
+    let recorded = stream::write(Source::QemuPlugin, &blocks, &[0, 1, 1, 2, 1, 2, 2, 1]);
+    let runs = [Run::whole(Stream::parse(&recorded).unwrap())];
+    let heat = Heat::of(&code, &runs);
+    let none = heat.hot(Threshold { count: u64::MAX, executed: 0, hot: 0 });
+    let first = |function| code.block_at(at(function)).unwrap();
+    let counts = |hot: &crate::Hot, capacity| {
+        let returns = Returns::of(&code, &runs, &heat, hot, capacity);
+        [6, 8, 9].map(|function| returns.count(first(function)))
+    };
+    // Of three bytes or more between, of as much as one of them is long, and of more than that.
+    assert_eq!(counts(&none, 3), [0, 2, 1]);
+    assert_eq!(counts(&none, length), [0, 2, 1]);
+    assert_eq!(counts(&none, length + 1), [0, 0, 0]);
+    // What is hot is not in the cache and takes no room there.
+    let hot = none.with(&Returns::of(&code, &runs, &heat, &none, 3), 2);
+    assert!(hot.contains(first(8)) && !hot.contains(first(9)));
+    assert_eq!(counts(&hot, 3), [0, 0, 0]);
+    let all = none.with(&Returns::of(&code, &runs, &heat, &none, 3), 0);
+    assert!(all.contains(first(9)) && !all.contains(first(6)));
 }
