@@ -23,6 +23,17 @@ struct Made {
     plan: Result<Plan, SwapError>,
 }
 
+/// The units where whole functions are swapped, at a threshold.
+fn units(
+    code: &Code<'_>,
+    fragments: &Fragments<'_>,
+    heat: &Heat,
+    threshold: Threshold,
+    residence: &Residence,
+) -> Units {
+    Units::of(code, fragments, heat, &heat.hot(threshold), residence, Granularity::Function)
+}
+
 fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
     let program = Program::parse(bytes).unwrap();
     let code = Code::read(&program, None).unwrap();
@@ -37,14 +48,7 @@ fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
     let sites = Sites::of(&program).unwrap();
     let residence = Residence::of(&code, &fragments, &sites, never, &runs).unwrap();
     let threshold = heat.threshold(&code, share).unwrap();
-    let units = Units::of(
-        &code,
-        &fragments,
-        &heat,
-        &heat.hot(threshold),
-        &residence,
-        Granularity::Function,
-    );
+    let units = units(&code, &fragments, &heat, threshold, &residence);
     let pieces = pieces(&code, &units);
     let edges = links(&code, &units, &heat);
     let replay = Replay::of(&code, &units, &runs[0]);
@@ -334,14 +338,7 @@ fn a_plan_without_gain_says_what_patches_all() {
     let residence = Residence::of(&code, &fragments, &sites, &[], &[]).unwrap();
     let heat = Heat::of(&code, &[]);
     let threshold = heat.threshold(&code, 1.0).unwrap();
-    let units = Units::of(
-        &code,
-        &fragments,
-        &heat,
-        &heat.hot(threshold),
-        &residence,
-        Granularity::Function,
-    );
+    let units = units(&code, &fragments, &heat, threshold, &residence);
     let plan = Plan::new(&Planned {
         kernel: &bytes,
         code: &code,

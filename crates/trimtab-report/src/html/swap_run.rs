@@ -93,7 +93,7 @@ fn workloads(run: &SwapRun) -> Markup {
     let columns = [
         text("workload"),
         number("rounds"),
-        number("without"),
+        number("without swapping"),
         number("faults"),
         number("evictions"),
         number("overflow"),

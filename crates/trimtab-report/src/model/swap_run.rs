@@ -32,6 +32,10 @@ pub struct SwapRun {
     pub granularity: String,
     /// Share of all executed instructions that stays in memory, above 0, at most 1.
     pub threshold: f64,
+    /// Share of all code that may stay in memory where the threshold leaves room, 0 to 1; 0 where only
+    /// the threshold says what stays.
+    #[serde(default)]
+    pub room: f64,
     /// Page frames of the cache.
     pub frames: u64,
     /// Policy of replacement: `rr`, `random` or `nru`.

@@ -80,7 +80,7 @@ fn workloads(run: &SwapRun, width: u16) -> String {
     let columns = [
         ("workload", Lean::Left),
         ("rounds", Lean::Right),
-        ("without", Lean::Right),
+        ("without swapping", Lean::Right),
         ("faults", Lean::Right),
         ("overflow", Lean::Right),
         ("system time", Lean::Right),

@@ -26,6 +26,7 @@ dmesg -n 1
 while read -r name value unit; do
 	[ \"$name\" != MemTotal: ] || echo \"trimtab: coldswap mem_total_kib $value\"
 done < /proc/meminfo
+echo \"trimtab: coldswap cpus $(nproc)\"
 while read -r name value; do
 	echo \"trimtab: coldswap $name $value\"
 done < /sys/kernel/debug/coldswap/stats

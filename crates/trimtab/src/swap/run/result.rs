@@ -46,6 +46,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
         config: options.config.clone(),
         granularity: options.granularity.name().to_owned(),
         threshold: options.threshold,
+        room: options.room,
         frames: options.frames.into(),
         policy: options.policy.name().to_owned(),
         store: options.store.name().to_owned(),
@@ -180,10 +181,12 @@ fn checks(
     let checked = &m.checked;
     let all = checked.swappable + checked.outside;
     let mut active = true;
+    let mut cpus = u64::from(m.options.cpus);
     for Ran { before, after, .. } in &m.workloads {
         let plan = after.record.swap.get("plan").is_some_and(|plan| *plan == m.made.id);
         active &= plan && after.record.counter("active")? == 1;
         active &= before.record.counter("active")? == 0;
+        cpus = cpus.min(before.record.counter("cpus")?).min(after.record.counter("cpus")?);
     }
     let overflow: u64 = workloads.iter().map(|workload| workload.overflow).sum();
     let faults: u64 = workloads.iter().map(|workload| workload.faults).sum();
@@ -201,6 +204,11 @@ fn checks(
             "code was swapped out in each workload, and only where it was to be",
             active,
             format!("{faults} faults in {} workloads", workloads.len()),
+        ),
+        Check::new(
+            "the guest had as many CPUs as it was given",
+            cpus == u64::from(m.options.cpus),
+            format!("{cpus} of {}", m.options.cpus),
         ),
         Check::new(
             "no workload took more frames than there are",
