@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cold code swapping: kernel text that hardly ever runs is kept in a store, and
- * brought into one of a few frames when it does.
+ * Cold code swapping: kernel text that hardly ever runs, and read-only data that is
+ * hardly ever read, are kept in a store, and brought into one of a few frames when
+ * they are called for.
  *
- * The linker script puts such text between __coldswap_start and __coldswap_end.
- * Once the kernel is up, each of its pages is copied to the store, unmapped, and
- * its memory freed. What then runs there faults; the handler reads the page into
- * a frame, maps the frame in its place and lets the instruction run again. When
- * no frame is free it evicts another page first.
+ * The linker script puts such text between __coldswap_start and __coldswap_end, and
+ * such data between __coldswap_data_start and __coldswap_data_end. Once the kernel
+ * is up, each of their pages is copied to the store, unmapped, and its memory freed.
+ * What then runs or reads there faults; the handler reads the page into a frame, maps
+ * the frame in its place and lets the instruction run again. When no frame is free it
+ * evicts another page first.
  *
  * The handler runs wherever text can run: with interrupts off, under any lock.
  * So it never sleeps, takes no lock but its own, and calls nothing that could be
@@ -103,7 +105,8 @@ struct cold_picker {
 
 struct cold_counters {
 	u64 faults[CONTEXTS];
-	u64 reads;			/* of them, for data */
+	u64 reads;			/* of them, no fetches of instructions */
+	u64 data_faults, data_evictions;	/* of pages of read-only data */
 	u64 raced;			/* another CPU had brought the page */
 	u64 evictions;
 	u64 shootdowns;
@@ -128,7 +131,8 @@ static const char coldswap_plan_id[] = COLDSWAP_PLAN_ID;
 /* The CPU that holds it, so that one which interrupts itself can tell. */
 static atomic_t owner = ATOMIC_INIT(NO_CPU);
 static bool active __read_mostly;
-static unsigned int cold_pages;
+static unsigned int cold_pages;		/* those of text come first */
+static unsigned int text_pages;
 static struct cold_page *pages;
 static struct cold_frame *frames;
 static pte_t **leaves;			/* a page of page tables each */
@@ -146,14 +150,42 @@ static unsigned int batch_size;
 static unsigned int epoch;
 static DEFINE_PER_CPU(unsigned int, flushed_epoch);
 
+static __always_inline bool cold_is_data(unsigned int page)
+{
+	return page >= text_pages;
+}
+
 static __always_inline unsigned long cold_address(unsigned int page)
 {
+	if (cold_is_data(page))
+		return (unsigned long)__coldswap_data_start +
+		       ((unsigned long)(page - text_pages) << PAGE_SHIFT);
 	return (unsigned long)__coldswap_start + ((unsigned long)page << PAGE_SHIFT);
+}
+
+/* Of an address that can be swapped. */
+static __always_inline unsigned int cold_page_at(unsigned long address)
+{
+	if (coldswap_is_text(address))
+		return (address - (unsigned long)__coldswap_start) >> PAGE_SHIFT;
+	return text_pages + ((address - (unsigned long)__coldswap_data_start) >> PAGE_SHIFT);
+}
+
+/* How many page tables the text has; those of data follow. */
+static __always_inline unsigned int cold_text_leaves(void)
+{
+	return DIV_ROUND_UP(text_pages, PTRS_PER_PTE);
 }
 
 static __always_inline pte_t *cold_pte(unsigned int page)
 {
-	return leaves[page / PTRS_PER_PTE] + page % PTRS_PER_PTE;
+	pte_t **first = leaves;
+
+	if (cold_is_data(page)) {
+		first += cold_text_leaves();
+		page -= text_pages;
+	}
+	return first[page / PTRS_PER_PTE] + page % PTRS_PER_PTE;
 }
 
 static __always_inline bool cold_spared(unsigned int frame, int spared,
@@ -237,11 +269,13 @@ static __resident struct cold_patch *cold_supersede(struct cold_patch **head,
 }
 
 static __resident void cold_account(struct cold_counters *c, enum cold_context context,
-				    bool fetch, u64 cycles)
+				    bool fetch, bool data, u64 cycles)
 {
 	c->faults[context]++;
 	if (!fetch)
 		c->reads++;
+	if (data)
+		c->data_faults++;
 	c->cycles += cycles;
 	if (cycles > c->worst) {
 		c->worst = cycles;
@@ -260,7 +294,7 @@ static __resident enum cold_context cold_context(const struct pt_regs *regs)
 	return regs->flags & X86_EFLAGS_IF ? IN_TASK : IRQS_OFF;
 }
 
-/* Of the pages that are being evicted, on this CPU. Text is mapped globally. */
+/* Of the pages that are being evicted, on this CPU. The kernel's image is mapped globally. */
 static __resident void cold_flush_batch(void)
 {
 	unsigned int i;
@@ -440,6 +474,8 @@ static __resident unsigned int cold_evict(unsigned int wanted_pages, int spared)
 		page = frames[frame].page;
 		native_set_pte(cold_pte(page), native_make_pte(0));
 		pages[page].frame = -1;
+		if (cold_is_data(page))
+			counters.data_evictions++;
 		gone[batch_size] = frame;
 		batch[batch_size] = cold_address(page);
 		__clear_bit(frame, occupied);
@@ -512,7 +548,7 @@ __resident bool coldswap_fault(struct pt_regs *regs, unsigned long error_code,
 		return false;
 
 	start = rdtsc_ordered();
-	page = (address - (unsigned long)__coldswap_start) >> PAGE_SHIFT;
+	page = cold_page_at(address);
 	cold_lock();
 	if (pages[page].frame >= 0) {
 		counters.raced++;
@@ -525,9 +561,8 @@ __resident bool coldswap_fault(struct pt_regs *regs, unsigned long error_code,
 		if (num_online_cpus() > 1)
 			some = clamp(cold_frames / 8, 1U, (unsigned int)MAX_BATCH);
 		/* An instruction that straddles two pages needs both. */
-		if (coldswap_contains(regs->ip))
-			spared = pages[(regs->ip - (unsigned long)__coldswap_start) >>
-				       PAGE_SHIFT].frame;
+		if (coldswap_is_text(regs->ip))
+			spared = pages[cold_page_at(regs->ip)].frame;
 		cold_evict(some, spared);
 		frame = cold_free_frame();
 	}
@@ -540,13 +575,14 @@ __resident bool coldswap_fault(struct pt_regs *regs, unsigned long error_code,
 	pages[page].frame = frame;
 	__set_bit(frame, occupied);
 	native_set_pte(cold_pte(page),
-		       pfn_pte(__pa(frames[frame].data) >> PAGE_SHIFT, PAGE_KERNEL_ROX));
+		       pfn_pte(__pa(frames[frame].data) >> PAGE_SHIFT,
+			       cold_is_data(page) ? PAGE_KERNEL_RO : PAGE_KERNEL_ROX));
 	counters.resident++;
 	if (counters.resident > counters.resident_peak)
 		counters.resident_peak = counters.resident;
 out:
 	cold_account(&counters, cold_context(regs), error_code & X86_PF_INSTR,
-		     rdtsc_ordered() - start);
+		     cold_is_data(page), rdtsc_ordered() - start);
 	cold_unlock();
 	return true;
 }
@@ -586,7 +622,7 @@ bool coldswap_poke(void *address, const void *bytes, size_t size)
 	unsigned long at = (unsigned long)address;
 
 	lockdep_assert_held(&text_mutex);
-	if (!active || !coldswap_contains(at))
+	if (!active || !coldswap_is_text(at))
 		return false;
 	while (size) {
 		size_t part = min3(size, PAGE_SIZE - offset_in_page(at), (size_t)U8_MAX);
@@ -596,8 +632,7 @@ bool coldswap_poke(void *address, const void *bytes, size_t size)
 		patch->offset = offset_in_page(at);
 		patch->size = part;
 		memcpy(patch->bytes, bytes, part);
-		dead = cold_patch_page((at - (unsigned long)__coldswap_start) >> PAGE_SHIFT,
-				       patch);
+		dead = cold_patch_page(cold_page_at(at), patch);
 		while ((patch = dead)) {
 			dead = patch->next;
 			kfree(patch);
@@ -609,14 +644,21 @@ bool coldswap_poke(void *address, const void *bytes, size_t size)
 	return true;
 }
 
-/* What is swapped, and before it what is only there for its alignment. */
-static unsigned int cold_linked_pages(void)
+/* Linked memory that is given back: text, what is only there for its alignment, and data. */
+static const struct cold_range {
+	char *start, *end;
+} linked[] = {
+	{ __coldswap_gap, __coldswap_end },
+	{ __coldswap_data_start, __coldswap_data_end },
+};
+
+static unsigned int cold_range_pages(const struct cold_range *range)
 {
-	return (__coldswap_end - __coldswap_gap) >> PAGE_SHIFT;
+	return (range->end - range->start) >> PAGE_SHIFT;
 }
 
 /**
- * coldswap_released() - whether memory that was linked text now is anybody's
+ * coldswap_released() - whether memory that the image was linked to now is anybody's
  * @pfn: its page frame number
  *
  * Then it has no alias in the kernel's mapping of its own image: another page is
@@ -624,9 +666,13 @@ static unsigned int cold_linked_pages(void)
  */
 bool coldswap_released(unsigned long pfn)
 {
-	unsigned long first = __pa_symbol(__coldswap_gap) >> PAGE_SHIFT;
+	unsigned int i;
 
-	return active && pfn - first < cold_linked_pages();
+	for (i = 0; active && i < ARRAY_SIZE(linked); i++)
+		if (pfn - (__pa_symbol(linked[i].start) >> PAGE_SHIFT) <
+		    cold_range_pages(&linked[i]))
+			return true;
+	return false;
 }
 
 static __resident void cold_evict_all(void)
@@ -694,6 +740,11 @@ static int cold_selftest(void *unused)
 	return 0;
 }
 
+static unsigned int cold_leaves(void)
+{
+	return cold_text_leaves() + DIV_ROUND_UP(cold_pages - text_pages, PTRS_PER_PTE);
+}
+
 static u64 cold_ns(u64 cycles)
 {
 	return tsc_khz ? mul_u64_u64_div_u64(cycles, USEC_PER_SEC, tsc_khz) : 0;
@@ -711,11 +762,12 @@ static int cold_stats_show(struct seq_file *m, void *unused)
 	seq_printf(m, "policy %s\nstore %s\n", policy_names[picker.policy],
 		   on_flash ? "flash" : "lz4");
 	seq_printf(m, "latency_us %u\n", latency_us);
-	seq_printf(m, "pages %u\nframes %u\n", cold_pages, cold_frames);
+	seq_printf(m, "pages %u\ndata_pages %u\nframes %u\n", cold_pages,
+		   cold_pages - text_pages, cold_frames);
 	seq_printf(m, "store_bytes %zu\n", store_size);
 	seq_printf(m, "table_bytes %zu\n", cold_pages * sizeof(*pages) +
 		   cold_frames * sizeof(*frames) +
-		   DIV_ROUND_UP(cold_pages, PTRS_PER_PTE) * sizeof(*leaves));
+		   cold_leaves() * sizeof(*leaves));
 	seq_printf(m, "gap_pages %lu\n",
 		   (unsigned long)(__coldswap_start - __coldswap_gap) >> PAGE_SHIFT);
 	for (i = 0; i < CONTEXTS; i++) {
@@ -724,6 +776,8 @@ static int cold_stats_show(struct seq_file *m, void *unused)
 	}
 	seq_printf(m, "faults %llu\nreads %llu\nraced %llu\n", faults, c.reads, c.raced);
 	seq_printf(m, "evictions %llu\nshootdowns %llu\n", c.evictions, c.shootdowns);
+	seq_printf(m, "data_faults %llu\ndata_evictions %llu\n", c.data_faults,
+		   c.data_evictions);
 	seq_printf(m, "resident %u\nresident_peak %u\n", c.resident, c.resident_peak);
 	seq_printf(m, "patches %llu\n", c.patches);
 	seq_printf(m, "total_ns %llu\nworst_ns %llu\nworst_context %s\n", cold_ns(c.cycles),
@@ -784,6 +838,9 @@ static const char *cold_obstacle(void)
 	if (!IS_ALIGNED((unsigned long)__coldswap_start, PMD_SIZE) ||
 	    !IS_ALIGNED((unsigned long)__coldswap_end, PAGE_SIZE))
 		return "its text is not aligned";
+	if (!IS_ALIGNED((unsigned long)__coldswap_data_start, PMD_SIZE) ||
+	    !IS_ALIGNED((unsigned long)__coldswap_data_end, PAGE_SIZE))
+		return "its data is not aligned";
 	if (cold_frames < FRAMES_PER_CPU * num_online_cpus() || cold_frames > MAX_FRAMES)
 		return "coldswap.frames= must be 4 for each CPU at least, and 1024 at most";
 	if (cpu_feature_enabled(X86_FEATURE_PTI))
@@ -848,7 +905,8 @@ static const char *cold_fill_flash(void)
 		pages[i].at = i << PAGE_SHIFT;
 		pages[i].size = PAGE_SIZE;
 	}
-	memcpy(to, __coldswap_start, size);
+	for (i = 0; i < cold_pages; i++)
+		memcpy(to + pages[i].at, (const void *)cold_address(i), PAGE_SIZE);
 	store = to;
 	store_size = size;
 	return NULL;
@@ -861,7 +919,7 @@ static const char *cold_prepare(void)
 
 	pages = kvcalloc(cold_pages, sizeof(*pages), GFP_KERNEL);
 	frames = kcalloc(cold_frames, sizeof(*frames), GFP_KERNEL);
-	leaves = kcalloc(DIV_ROUND_UP(cold_pages, PTRS_PER_PTE), sizeof(*leaves), GFP_KERNEL);
+	leaves = kcalloc(cold_leaves(), sizeof(*leaves), GFP_KERNEL);
 	scratch = (void *)__get_free_page(GFP_KERNEL);
 	if (!pages || !frames || !leaves || !scratch)
 		return "there is too little memory for its tables";
@@ -882,12 +940,17 @@ static const char *cold_prepare(void)
 		pages[i].frame = -1;
 	}
 
-	if (set_memory_4k((unsigned long)__coldswap_gap, cold_linked_pages()))
-		return "its text cannot be mapped page by page";
-	for (i = 0; i < cold_pages; i += PTRS_PER_PTE) {
-		leaves[i / PTRS_PER_PTE] = lookup_address(cold_address(i), &level);
-		if (!leaves[i / PTRS_PER_PTE] || level != PG_LEVEL_4K)
-			return "its text is not mapped page by page";
+	for (i = 0; i < ARRAY_SIZE(linked); i++)
+		if (set_memory_4k((unsigned long)linked[i].start, cold_range_pages(&linked[i])))
+			return "the image cannot be mapped page by page";
+	for (i = 0; i < cold_leaves(); i++) {
+		unsigned int page = i * PTRS_PER_PTE;
+
+		if (i >= cold_text_leaves())
+			page = text_pages + (i - cold_text_leaves()) * PTRS_PER_PTE;
+		leaves[i] = lookup_address(cold_address(page), &level);
+		if (!leaves[i] || level != PG_LEVEL_4K)
+			return "the image is not mapped page by page";
 	}
 #ifdef CONFIG_SMP
 	/* A CPU that starts runs cold code before it takes part in shootdowns. */
@@ -934,17 +997,17 @@ static void cold_unmap_gap(void)
 		native_set_pte(lookup_address(at, &level), native_make_pte(0));
 }
 
-/* Gives memory that text was linked to back. Its mapping as text is gone. */
-static void cold_release(void)
+/* Gives memory back that the image was linked to. Its mapping there is gone. */
+static void cold_release(const struct cold_range *range)
 {
-	struct page *first = virt_to_page(lm_alias(__coldswap_gap));
-	unsigned long start = (unsigned long)lm_alias(__coldswap_gap);
-	unsigned int i, linked = cold_linked_pages();
+	struct page *first = virt_to_page(lm_alias(range->start));
+	unsigned long start = (unsigned long)lm_alias(range->start);
+	unsigned int i, count = cold_range_pages(range);
 
-	for (i = 0; i < linked; i++)
+	for (i = 0; i < count; i++)
 		set_direct_map_default_noflush(first + i);
-	flush_tlb_kernel_range(start, start + ((unsigned long)linked << PAGE_SHIFT));
-	for (i = 0; i < linked; i++) {
+	flush_tlb_kernel_range(start, start + ((unsigned long)count << PAGE_SHIFT));
+	for (i = 0; i < count; i++) {
 		if (selftest)
 			memset(page_address(first + i), POISON_FRAME, PAGE_SIZE);
 		free_reserved_page(first + i);
@@ -959,14 +1022,16 @@ static void cold_release(void)
 void coldswap_activate(void)
 {
 	const char *obstacle;
+	unsigned int i;
 
-	cold_pages = (__coldswap_end - __coldswap_start) >> PAGE_SHIFT;
+	text_pages = (__coldswap_end - __coldswap_start) >> PAGE_SHIFT;
+	cold_pages = text_pages + ((__coldswap_data_end - __coldswap_data_start) >> PAGE_SHIFT);
 	if (!cold_pages) {
-		pr_info("no text is planned to be swapped\n");
+		pr_info("nothing is planned to be swapped\n");
 		return;
 	}
 	if (!wanted) {
-		pr_info("off: all text stays resident\n");
+		pr_info("off: everything stays resident\n");
 		return;
 	}
 	picker.policy = policy;
@@ -980,20 +1045,23 @@ void coldswap_activate(void)
 		if (!obstacle) {
 			cold_unmap_all();
 			cold_unmap_gap();
-			flush_tlb_kernel_range((unsigned long)__coldswap_gap,
-					       (unsigned long)__coldswap_end);
+			for (i = 0; i < ARRAY_SIZE(linked); i++)
+				flush_tlb_kernel_range((unsigned long)linked[i].start,
+						       (unsigned long)linked[i].end);
 		} else {
 			cold_forget();
 		}
 		mutex_unlock(&text_mutex);
 	}
 	if (obstacle) {
-		pr_err("all text stays resident: %s\n", obstacle);
+		pr_err("everything stays resident: %s\n", obstacle);
 		return;
 	}
-	cold_release();
-	pr_info("%u KiB of text swapped out to %s (%zu KiB), plan %s; %u frames, policy %s\n",
-		cold_pages << (PAGE_SHIFT - 10), on_flash ? "flash" : "lz4", store_size >> 10,
+	for (i = 0; i < ARRAY_SIZE(linked); i++)
+		cold_release(&linked[i]);
+	pr_info("%u KiB of text and %u KiB of data swapped out to %s (%zu KiB), plan %s; %u frames, policy %s\n",
+		text_pages << (PAGE_SHIFT - 10),
+		(cold_pages - text_pages) << (PAGE_SHIFT - 10), on_flash ? "flash" : "lz4", store_size >> 10,
 		coldswap_plan_id, cold_frames, policy_names[picker.policy]);
 	if (selftest && IS_ERR(kthread_run(cold_selftest, NULL, "coldswap")))
 		pr_err("the self-test cannot start\n");

@@ -71,12 +71,13 @@ static void cold_test_account(struct kunit *test)
 {
 	struct cold_counters c = {};
 
-	cold_account(&c, IN_TASK, true, 10);
-	cold_account(&c, IRQS_OFF, true, 30);
-	cold_account(&c, IN_TASK, false, 20);
+	cold_account(&c, IN_TASK, true, false, 10);
+	cold_account(&c, IRQS_OFF, true, false, 30);
+	cold_account(&c, IN_TASK, false, true, 20);
 	KUNIT_EXPECT_EQ(test, 2ULL, c.faults[IN_TASK]);
 	KUNIT_EXPECT_EQ(test, 1ULL, c.faults[IRQS_OFF]);
 	KUNIT_EXPECT_EQ(test, 1ULL, c.reads);
+	KUNIT_EXPECT_EQ(test, 1ULL, c.data_faults);
 	KUNIT_EXPECT_EQ(test, 60ULL, c.cycles);
 	KUNIT_EXPECT_EQ(test, 30ULL, c.worst);
 	KUNIT_EXPECT_EQ(test, (int)IRQS_OFF, (int)c.worst_context);
@@ -192,6 +193,24 @@ static void cold_test_text_poke(struct kunit *test)
 	KUNIT_EXPECT_GE(test, counters.patches - patches, 2ULL * TEST_PATCHES);
 }
 
+/* Needs a kernel that has swapped out, too. */
+static void cold_test_data(struct kunit *test)
+{
+	u64 faults = counters.data_faults;
+	pte_t pte;
+
+	if (!active || cold_pages == text_pages)
+		kunit_skip(test, "no data is swapped out");
+	cold_evict_all();
+	KUNIT_EXPECT_FALSE(test, pte_present(*cold_pte(text_pages)));
+	READ_ONCE(*__coldswap_data_start);
+	pte = *cold_pte(text_pages);
+	KUNIT_EXPECT_GE(test, counters.data_faults - faults, 1ULL);
+	KUNIT_EXPECT_TRUE(test, pte_present(pte));
+	KUNIT_EXPECT_FALSE(test, pte_exec(pte));
+	KUNIT_EXPECT_FALSE(test, pte_write(pte));
+}
+
 static struct kunit_case cold_test_cases[] = {
 	KUNIT_CASE(cold_test_round_robin),
 	KUNIT_CASE(cold_test_nru),
@@ -199,6 +218,7 @@ static struct kunit_case cold_test_cases[] = {
 	KUNIT_CASE(cold_test_account),
 	KUNIT_CASE(cold_test_patches),
 	KUNIT_CASE(cold_test_text_poke),
+	KUNIT_CASE(cold_test_data),
 	{}
 };
 

@@ -16,7 +16,7 @@ mod source;
 mod toolchain;
 
 pub use blocks::{BlockList, Splits, write_block_lists};
-pub use build::{Build, Linked};
+pub use build::{Build, Cold, Linked};
 pub use configuration::Configuration;
 pub use error::KernelError;
 pub use patch::{PATCHES, Patch, SWAP, SwapPatch};

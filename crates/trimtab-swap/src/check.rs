@@ -1,16 +1,20 @@
 //! Whether a kernel that was linked by a plan can be swapped as it says: no code that must stay lies
-//! between the bounds of the swappable code.
+//! between the bounds of the swappable code, and none refers to what lies between those of data.
 
 use crate::plan::Plan;
 use crate::units::Class;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use thiserror::Error;
-use trimtab_program::{PAGE_SIZE, Program, Range};
+use trimtab_program::{PAGE_SIZE, Program, Range, references};
 
 /// Symbol before the first swappable page.
 pub const START: &str = "__coldswap_start";
 /// Symbol behind the last one.
 pub const END: &str = "__coldswap_end";
+/// Symbol before the first swappable page of read-only data.
+pub const DATA_START: &str = "__coldswap_data_start";
+/// Symbol behind the last one.
+pub const DATA_END: &str = "__coldswap_data_end";
 
 /// The least share of a plan's swappable code that a kernel must have under its name.
 const LEAST_FOUND: f64 = 0.9;
@@ -24,7 +28,7 @@ const NAMED: usize = 10;
 pub enum Refusal {
     /// The bounds are missing.
     #[error(
-        "the kernel has no symbol {symbol}, expected one on either side of its swappable code; was \
+        "the kernel has no symbol {symbol}, expected one on either side of what is swappable; was \
          it built with cold code swapping and the plan's lists?"
     )]
     NoBounds {
@@ -33,7 +37,7 @@ pub enum Refusal {
     },
     /// The bounds do not bound pages.
     #[error(
-        "the swappable code lies from {start:#x} to {end:#x}, expected whole pages of {PAGE_SIZE} \
+        "what is swappable lies from {start:#x} to {end:#x}, expected whole pages of {PAGE_SIZE} \
          bytes; the linker script has to align both"
     )]
     Bounds {
@@ -41,6 +45,18 @@ pub enum Refusal {
         start: u64,
         /// That behind the last one.
         end: u64,
+    },
+    /// Code that must stay reads data that is to be swapped.
+    #[error(
+        "{count} functions that bringing a page back needs refer to data between {DATA_START} and \
+         {DATA_END}: {names}; the kernel would hang in its first fault. Link again with the plan's \
+         own lists"
+    )]
+    Data {
+        /// How many.
+        count: usize,
+        /// The first of them.
+        names: String,
     },
     /// The plan of another kernel.
     #[error(
@@ -92,6 +108,8 @@ pub struct Checked {
     pub pages_kept: u64,
     /// Pages of the plan.
     pub pages: u64,
+    /// Bytes of swappable data; whole pages.
+    pub data: u64,
 }
 
 /// Holds a linked kernel against the plan that it was linked by.
@@ -99,14 +117,7 @@ pub struct Checked {
 /// # Errors
 /// [`Refusal`].
 pub fn check(program: &Program<'_>, plan: &Plan) -> Result<Checked, Refusal> {
-    let symbol = |symbol| program.address_of(symbol).ok_or(Refusal::NoBounds { symbol });
-    let range = Range { start: symbol(START)?, end: symbol(END)? };
-    if range.is_empty()
-        || !range.start.is_multiple_of(PAGE_SIZE)
-        || !range.end.is_multiple_of(PAGE_SIZE)
-    {
-        return Err(Refusal::Bounds { start: range.start, end: range.end });
-    }
+    let range = bounds(program, START, END)?;
     // Of each name how many swappable and other pieces the plan has: static functions share names.
     let mut known: HashMap<&str, (usize, usize)> = HashMap::new();
     for unit in &plan.units {
@@ -156,6 +167,10 @@ pub fn check(program: &Program<'_>, plan: &Plan) -> Result<Checked, Refusal> {
         kept += u64::from(same);
     }
     let here = swappable.iter().filter(|unit| inside.contains_key(unit.name.as_str())).count();
+    let data = match plan.data.is_empty() {
+        true => 0,
+        false => data(program, plan)?.length(),
+    };
     Ok(Checked {
         range,
         functions,
@@ -163,7 +178,43 @@ pub fn check(program: &Program<'_>, plan: &Plan) -> Result<Checked, Refusal> {
         outside: (swappable.len() - here) as u64,
         pages_kept: kept,
         pages,
+        data,
     })
+}
+
+fn bounds(program: &Program<'_>, start: &'static str, end: &'static str) -> Result<Range, Refusal> {
+    let symbol = |symbol| program.address_of(symbol).ok_or(Refusal::NoBounds { symbol });
+    let range = Range { start: symbol(start)?, end: symbol(end)? };
+    let whole = |address: u64| address.is_multiple_of(PAGE_SIZE);
+    match !range.is_empty() && whole(range.start) && whole(range.end) {
+        true => Ok(range),
+        false => Err(Refusal::Bounds { start: range.start, end: range.end }),
+    }
+}
+
+/// Where the swappable data lies; no core code refers to it. The bound itself, where no data is, is what
+/// the handler compares addresses with.
+fn data(program: &Program<'_>, plan: &Plan) -> Result<Range, Refusal> {
+    let range = bounds(program, DATA_START, DATA_END)?;
+    let refers = |name: &&str| {
+        program.lookup(name).iter().any(|function| {
+            references::instructions(program, program.function(*function).range)
+                .flat_map(|found| found.addresses)
+                .flatten()
+                .any(|address| address != range.start && range.contains(address))
+        })
+    };
+    let core = plan.units.iter().filter(|unit| unit.class == Class::Core);
+    let names: HashSet<&str> = core
+        .flat_map(|unit| std::iter::once(&unit.name).chain(&unit.also))
+        .map(String::as_str)
+        .collect();
+    let mut needing: Vec<&str> = names.into_iter().filter(refers).collect();
+    needing.sort_unstable();
+    match needing.is_empty() {
+        true => Ok(range),
+        false => Err(Refusal::Data { count: needing.len(), names: some(&needing) }),
+    }
 }
 
 fn some(names: &[&str]) -> String {

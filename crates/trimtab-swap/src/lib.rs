@@ -17,6 +17,7 @@
 mod brought;
 pub mod check;
 mod code;
+mod data;
 mod duplication;
 mod error;
 mod heat;
@@ -38,13 +39,14 @@ mod units;
 
 pub use brought::{Bringing, Brought};
 pub use code::{Block, Code};
+pub use data::{PlannedData, cold_data};
 pub use duplication::{Duplication, duplication};
 pub use error::SwapError;
 pub use heat::{Heat, Hot, Run, Threshold};
 pub use links::{links, pieces};
 pub use lists::{ObjectList, object_lists};
 pub use patched::{Patched, Sites};
-pub use plan::{Bytes, Plan, PlanSchema, Planned, PlannedUnit, kernels_id};
+pub use plan::{Bytes, LinkerScript, Plan, PlanSchema, Planned, PlannedUnit};
 pub use replay::Replay;
 pub use residence::{End, Residence, Why};
 pub use returns::Returns;

@@ -3,6 +3,7 @@
 
 use crate::SwapError;
 use crate::code::Code;
+use crate::data::PlannedData;
 use crate::duplication::Duplication;
 use crate::heat::Threshold;
 use crate::lists;
@@ -70,8 +71,21 @@ pub struct Plan {
     /// Each such call, and why what it calls can be absent.
     #[serde(default)]
     pub exclusions: Vec<End>,
+    /// Read-only data that is swapped as well.
+    #[serde(default)]
+    pub data: Vec<PlannedData>,
     /// Each piece of code.
     pub units: Vec<PlannedUnit>,
+}
+
+/// What a kernel's linker script includes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinkerScript {
+    /// Between `__coldswap_start` and `__coldswap_end`: the input sections of the swappable pages,
+    /// each page from its boundary on.
+    pub code: String,
+    /// Between `__coldswap_data_start` and `__coldswap_data_end`: those of read-only data.
+    pub data: String,
 }
 
 /// Bytes of code by what becomes of it.
@@ -87,8 +101,11 @@ pub struct Bytes {
     pub swappable: u64,
     /// The cache's page frames.
     pub cache: u64,
-    /// Page tables: the addresses of swappable code are mapped page by page.
+    /// Page tables: what is swappable is mapped page by page.
     pub tables: u64,
+    /// Read-only data that is loaded when called for; not part of the others.
+    #[serde(default)]
+    pub data: u64,
     /// What stays in memory in the end: core, base, cache and tables.
     pub net_resident: u64,
     /// Released when the kernel is up.
@@ -166,6 +183,8 @@ pub struct Planned<'a> {
     pub pages: &'a Pages,
     /// Where they put each unit.
     pub places: &'a Places,
+    /// Read-only data that is swapped.
+    pub data: &'a [PlannedData],
     /// Page frames of the cache.
     pub frames: usize,
     /// The function from which on runs counted.
@@ -177,14 +196,16 @@ pub struct Planned<'a> {
 }
 
 impl Bytes {
-    /// Adds up the units, a cache of so many frames, and so many swappable pages.
-    pub fn of(units: &Units, frames: usize, pages: u64) -> Self {
+    /// Adds up the units, on so many swappable pages, swappable data, and a cache of so many frames.
+    pub fn of(units: &Units, pages: u64, data: &[PlannedData], frames: usize) -> Self {
         let [core, base, swappable, init] =
             [Class::Core, Class::Base, Class::Swappable, Class::Init]
                 .map(|class| units.bytes(class));
         let cache = frames as u64 * PAGE_SIZE;
+        let data = data.iter().map(|data| data.size).sum::<u64>();
         // A page table has an entry for each page of 2 MiB.
-        let tables = pages.div_ceil(PAGE_SIZE / 8) * PAGE_SIZE;
+        let tables = |pages: u64| pages.div_ceil(PAGE_SIZE / 8) * PAGE_SIZE;
+        let tables = tables(pages) + tables(data.div_ceil(PAGE_SIZE));
         Bytes {
             original: core + base + swappable,
             core,
@@ -192,6 +213,7 @@ impl Bytes {
             swappable,
             cache,
             tables,
+            data,
             net_resident: core + base + cache + tables,
             init,
         }
@@ -248,7 +270,7 @@ impl Plan {
             from: made.from.to_owned(),
             never_patched: made.never.iter().map(|kind| kind.name().to_owned()).collect(),
             handler: residence.has_handler(),
-            code_bytes: Bytes::of(units, made.frames, made.places.pages),
+            code_bytes: Bytes::of(units, made.places.pages, made.data, made.frames),
             executed: Shares {
                 core: share(Class::Core),
                 base: share(Class::Base),
@@ -265,6 +287,7 @@ impl Plan {
                 ends
             },
             exclusions: residence.ends().to_vec(),
+            data: made.data.to_vec(),
             units: planned.collect(),
         })
     }
@@ -295,12 +318,11 @@ impl Plan {
         stems.filter(|stem| seen.insert(*stem)).map(|stem| format!("{stem}\n")).collect()
     }
 
-    /// What a kernel's linker script includes between `__coldswap_start` and `__coldswap_end`: the
-    /// input sections of the swappable pages, each page from its boundary on.
+    /// What a kernel's linker script includes.
     ///
     /// # Errors
     /// [`SwapError::Emit`] for a section whose name no linker script can hold.
-    pub fn linker_script(&self) -> Result<String, SwapError> {
+    pub fn linker_script(&self) -> Result<LinkerScript, SwapError> {
         let mut text = format!("/* Swappable pages of trimtab's plan {} */\n", self.id);
         let mut page = None;
         let mut seen = HashSet::new();
@@ -317,7 +339,8 @@ impl Plan {
             let _ = writeln!(text, "{line}");
         }
         let _ = writeln!(text, ". = ALIGN({PAGE_SIZE});");
-        Ok(text)
+        let data = self.data.iter().map(|data| format!("{}\n", data.line())).collect();
+        Ok(LinkerScript { code: text, data })
     }
 
     /// What a kernel's linker script includes between `__function_order_start` and
@@ -346,12 +369,14 @@ impl Plan {
     }
 }
 
-/// What a kernel that is linked with this [`linker_script`](Plan::linker_script) calls its plan, and
-/// compares with `coldswap.plan=` at boot: the first 16 digits of the text's SHA-256.
-pub fn kernels_id(linker_script: &str) -> String {
-    let mut digits = id(linker_script.as_bytes());
-    digits.truncate(16);
-    digits
+impl LinkerScript {
+    /// What a kernel that is linked with it calls its plan, and compares with `coldswap.plan=` at boot:
+    /// the first 16 digits of the SHA-256 of both parts.
+    pub fn id(&self) -> String {
+        let mut digits = id(format!("{}{}", self.code, self.data).as_bytes());
+        digits.truncate(16);
+        digits
+    }
 }
 
 /// SHA-256 in hexadecimal.

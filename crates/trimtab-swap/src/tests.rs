@@ -2,15 +2,24 @@
 
 use crate::check::{Refusal, check};
 use crate::{
-    Bytes, Class, Code, Granularity, Group, Heat, Patched, Plan, Planned, Replay, Residence,
-    Returns, Run, Sites, SwapError, Threshold, Units, Why, duplication, links, pieces,
+    Bytes, Class, Code, Granularity, Group, Heat, LinkerScript, Patched, Plan, Planned, Replay,
+    Residence, Returns, Run, Sites, SwapError, Threshold, Units, Why, cold_data, duplication,
+    links, pieces,
 };
 use trimtab_fixture::Elf;
 use trimtab_fixture::kernel::{self, NAMES, STEP, at, kernel};
 use trimtab_layout::cost::Policy;
 use trimtab_layout::paged::{Packing, PageProblem, Pages, Places, Recency};
 use trimtab_profile::{Source, Stream, stream};
-use trimtab_program::{BlockMap, Fragments, Program};
+use trimtab_program::{BlockMap, Fragments, LinkMap, Program};
+
+/// What a linker's map says of read-only data.
+const MAP: &str = "\
+             VMA              LMA     Size Align Out     In      Symbol
+ffffffff81800000          1800000    20000  4096 .rodata
+ffffffff81800000          1800000    10800     8         .tmp_vmlinux2.kallsyms.o:(.rodata)
+ffffffff81810800          1810800     1000     8         vmlinux.a(kernel/kallsyms.o):(.rodata)
+";
 
 /// What a plan is made from, at a share.
 struct Made {
@@ -57,6 +66,7 @@ fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
         PageProblem { pieces: &pieces, edges: &edges, references: &references, page: 4096 };
     let pages = Recency::default().pack(&problem);
     let places = pages.places(&problem);
+    let symbols = cold_data(&LinkMap::parse(MAP).unwrap());
     let plan = Plan::new(&Planned {
         kernel: bytes,
         code: &code,
@@ -69,6 +79,7 @@ fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
         placement: "recency",
         pages: &pages,
         places: &places,
+        data: &symbols,
         frames: 16,
         from: &from,
         never,
@@ -297,10 +308,16 @@ fn a_plan_reads_back_and_lists_each_section_once() {
     let all: Vec<&str> = lists.iter().flat_map(|list| list.lines()).collect();
     assert_eq!(all.len(), NAMES.len());
     assert_eq!(lists[1], "hot_path\n");
-    let script = plan.linker_script().unwrap();
+    let whole = plan.linker_script().unwrap();
+    let script = &whole.code;
     assert_eq!(script.matches("ALIGN(4096)").count(), 2, "{script}");
     assert!(script.contains("*(.text.slow_mm)\n"), "{script}");
     assert!(!script.contains("exc_page_fault"));
+    // Of the objects with `kallsyms` in their names, that which is made when the kernel is linked, and
+    // whatever number that link has.
+    assert_eq!(whole.data, "*.kallsyms.o(.rodata)\n");
+    assert_eq!(plan.code_bytes.data, 0x10800);
+    assert_ne!(whole.id(), LinkerScript { data: String::new(), ..whole.clone() }.id());
     let order = plan.resident_order().unwrap();
     let hottest = plan.units.iter().filter(|unit| unit.class != Class::Swappable);
     let hottest = hottest.max_by_key(|unit| unit.count).unwrap();
@@ -309,8 +326,8 @@ fn a_plan_reads_back_and_lists_each_section_once() {
     let bytes = plan.code_bytes;
     assert_eq!(bytes.original, NAMES.len() as u64 * (STEP - 0x10));
     assert_eq!(bytes.original, bytes.core + bytes.base + bytes.swappable);
-    assert_eq!(bytes.net_resident, bytes.core + bytes.base + 17 * 4096);
-    assert_eq!(Bytes::of(&made.units, 16, made.places.pages), bytes);
+    assert_eq!(bytes.net_resident, bytes.core + bytes.base + 18 * 4096);
+    assert_eq!(Bytes::of(&made.units, made.places.pages, &plan.data, 16), bytes);
     assert_eq!(made.pages.groups.len(), 1);
     assert!(matches!(Plan::parse("{}"), Err(SwapError::Plan { .. })));
 }
@@ -351,6 +368,7 @@ fn a_plan_without_gain_says_what_patches_all() {
         placement: "recency",
         pages: &Pages::default(),
         places: &Places { offsets: vec![None; 2], pages: 0 },
+        data: &[],
         frames: 16,
         from: "",
         never: &[],
@@ -397,7 +415,19 @@ fn linked(
     inside: &[&'static str],
     bounds: bool,
 ) -> Result<crate::check::Checked, Refusal> {
-    let start = 0xffff_ffff_8120_0000;
+    checked(linked_file(inside, bounds), plan)
+}
+
+fn checked(elf: Elf, plan: &Plan) -> Result<crate::check::Checked, Refusal> {
+    check(&Program::parse(&elf.loaded().build()).unwrap(), plan)
+}
+
+/// Where its swappable code begins, and its swappable data.
+const COLD: u64 = 0xffff_ffff_8120_0000;
+const COLD_DATA: u64 = 0xffff_ffff_8140_0000;
+
+fn linked_file(inside: &[&'static str], bounds: bool) -> Elf {
+    let start = COLD;
     let mut elf = Elf::new().text(".text", start, 0x8000);
     if bounds {
         elf = elf.label("__coldswap_start", start).label("__coldswap_end", start + 0x1000);
@@ -408,8 +438,31 @@ fn linked(
     for (place, name) in NAMES.into_iter().filter(|name| !inside.contains(name)).enumerate() {
         elf = elf.function(name, start + 0x2000 + place as u64 * 0x20, 0x20);
     }
-    let bytes = elf.build();
-    check(&Program::parse(&bytes).unwrap(), plan)
+    elf.data(".rodata", COLD_DATA, 0x11000)
+        .label("__coldswap_data_start", COLD_DATA)
+        .label("__coldswap_data_end", COLD_DATA + 0x11000)
+}
+
+#[test]
+fn data_that_core_code_reads_is_not_swapped() {
+    let plan = made(&kernel(), 0.5, &[]).plan.unwrap();
+    let cold = ["seldom", "slow_mm", "do_user_addr_fault", "begin_swapping"];
+    // mov COLD_DATA + at, %rax: of the first function that stays, or of the first that does not.
+    let reading = |function: u64, at: u64| {
+        let operand = ((COLD_DATA + at) as u32).to_le_bytes();
+        let code = [&[0x48, 0x8b, 0x04, 0x25][..], &operand, &[0xc3]].concat();
+        checked(linked_file(&cold, true).contents(function, &code), &plan)
+    };
+    assert_eq!(reading(COLD, 0x10ff8).map(|found| found.data), Ok(0x11000));
+    assert_eq!(reading(COLD + 0x2000, 0x11000).map(|found| found.data), Ok(0x11000));
+    // The handler compares addresses with the bound.
+    assert_eq!(reading(COLD + 0x2000, 0).map(|found| found.data), Ok(0x11000));
+    let refused = reading(COLD + 0x2000, 0x10ff8);
+    assert_eq!(refused, Err(Refusal::Data { count: 1, names: NAMES[0].to_owned() }));
+    // Who swaps no data needs no bounds of any.
+    let without = Plan { data: Vec::new(), ..plan };
+    let unlabelled = |elf: Elf| checked(elf.label("__coldswap_data_end", COLD_DATA), &without);
+    assert_eq!(unlabelled(linked_file(&cold, true)).map(|found| found.data), Ok(0));
 }
 
 #[test]

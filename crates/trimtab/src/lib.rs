@@ -11,6 +11,7 @@ pub mod interrupt;
 pub mod output;
 pub mod probe;
 pub mod progress;
+pub mod side_by_side;
 pub mod swap;
 pub mod verbs;
 

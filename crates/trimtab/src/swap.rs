@@ -12,8 +12,9 @@ use trimtab_layout::{Edge, paged};
 use trimtab_link::SPLIT_FLAGS;
 use trimtab_program::{BlockMap, BlockMapError, Fragments, PAGE_SIZE, Program};
 use trimtab_swap::{
-    Bytes, Class, Code, Granularity, Heat, Hot, ObjectList, Patched, Plan, Planned, Replay,
-    Residence, Returns, Run, Sites, Threshold, Units, duplication, links, object_lists, pieces,
+    Bytes, Class, Code, Granularity, Heat, Hot, ObjectList, Patched, Plan, Planned, PlannedData,
+    Replay, Residence, Returns, Run, Sites, Threshold, Units, cold_data, duplication, links,
+    object_lists, pieces,
 };
 
 use crate::cli;
@@ -151,6 +152,8 @@ pub struct Kernel<'a> {
     pub residence: Residence,
     /// How often each block ran.
     pub heat: Heat,
+    /// Read-only data that can be swapped, as far as a linker's map says what there is.
+    pub data: Vec<PlannedData>,
     /// What ran.
     pub runs: Vec<Run<'a>>,
     /// The function from whose first execution on runs count.
@@ -235,6 +238,7 @@ impl<'a> Kernel<'a> {
         let map = files.map.as_ref().map(|text| text.link_map()).transpose()?;
         let with_map = map.as_ref().zip(inputs.map.as_deref());
         let fragments = inputs::fragments(program, with_map, section)?;
+        let data = map.as_ref().map(cold_data).unwrap_or_default();
         let stage = progress.stage("count what ran");
         let (runs, from) = counted(training, code, inputs.from.as_deref())?;
         let heat = Heat::of(code, &runs);
@@ -248,6 +252,7 @@ impl<'a> Kernel<'a> {
             fragments,
             residence,
             heat,
+            data,
             runs,
             from,
             granularity: inputs.granularity.into(),
@@ -299,7 +304,7 @@ impl<'a> Kernel<'a> {
         let first = levels.partition_point(|least| {
             let units = self.units(&hot.with(&returns, *least));
             let pages = units.bytes(Class::Swappable).div_ceil(PAGE_SIZE);
-            let bytes = Bytes::of(&units, room.frames, pages);
+            let bytes = Bytes::of(&units, pages, &self.data, room.frames);
             bytes.net_resident as f64 > room.share * bytes.original as f64
         });
         match levels.get(first) {
@@ -408,6 +413,7 @@ impl Divided<'_> {
             placement: packing.name(),
             pages: &pages,
             places: &places,
+            data: &kernel.data,
             frames,
             from: &kernel.from,
             never: &never(inputs),

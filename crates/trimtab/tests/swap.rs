@@ -72,7 +72,7 @@ fn a_plan_has_lists_for_the_build() {
     let id = fs::read_to_string(bench.file("lists/plan.id")).unwrap();
     // As the patched kernel's Makefile computes what it compares with `coldswap.plan=`.
     let kernels = Command::new("sh")
-        .args(["-c", "sha256sum < lists/cold-order | cut -c 1-16"])
+        .args(["-c", "cat lists/cold-order lists/cold-rodata | sha256sum | cut -c 1-16"])
         .current_dir(bench.folder.path())
         .output()
         .unwrap();

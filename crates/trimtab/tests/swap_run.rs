@@ -67,5 +67,7 @@ fn a_kernel_runs_with_its_cold_code_swapped_out() {
     assert!(found.workloads[0].rounds > 1 && found.workloads[0].system_seconds > 0.5);
     let selftest = found.selftest.unwrap();
     assert!(selftest.faults > 0 && selftest.errors == 0, "{selftest:?}");
+    // It reads the table of symbols, which is swapped.
+    assert!(found.data_swappable_kib > 0.0 && selftest.data_faults > 0, "{selftest:?}");
     assert!(fs::metadata(&html).unwrap().len() > 0);
 }

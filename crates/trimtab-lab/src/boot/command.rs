@@ -39,7 +39,11 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
         None => 0,
     };
     line.add("-m").add(format!("{}M", machine.memory_mib.saturating_add(buffers)));
-    line.add("-smp").add(machine.cpus.to_string());
+    line.add("-smp").add(match arch {
+        // The firmware's MP table, all that a kernel without ACPI has, names one CPU a socket.
+        Arch::X86_64 => format!("{0},sockets={0}", machine.cpus),
+        Arch::Arm64 => machine.cpus.to_string(),
+    });
     if let Clock::Instructions { shift } = machine.clock {
         // Random numbers, too, are the same each time.
         line.add("-seed").add("1");

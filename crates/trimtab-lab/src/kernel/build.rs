@@ -15,6 +15,8 @@ use crate::workdir::{Step, WorkDir};
 const ORDER: &str = "include/generated/function-order.lds";
 /// The swappable code that the kernel's linker script includes, in the build directory.
 const COLD_ORDER: &str = "include/generated/cold-order";
+/// The same of read-only data.
+const COLD_RODATA: &str = "include/generated/cold-rodata";
 /// There while make makes what comes after compiling. See [`Build::begin_link`].
 const LINKING: &str = "trimtab-linking";
 /// Kept in a step: how long it took, in milliseconds.
@@ -38,6 +40,15 @@ pub struct Build<'work> {
     swaps: bool,
     refused: Vec<String>,
     cached: bool,
+}
+
+/// The linker script's parts with the swappable pages; empty ones swap nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cold<'a> {
+    /// Of code.
+    pub code: &'a str,
+    /// Of read-only data.
+    pub data: &'a str,
 }
 
 /// A kernel that was linked with some order.
@@ -173,23 +184,24 @@ impl<'work> Build<'work> {
     /// # Errors
     /// If make fails or takes too long, or its results are not there.
     pub fn link(&self, order: &str, progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
-        self.link_cold(order, "", progress)
+        self.link_cold(order, Cold::default(), progress)
     }
 
-    /// As [`Build::link`], for a kernel that swaps cold code: `cold` is the linker script's part with
-    /// the swappable pages; empty for none.
+    /// As [`Build::link`], for a kernel that swaps what is `cold`.
     ///
     /// # Errors
     /// As [`Build::link`], and if `cold` has code that swapping itself needs.
     pub fn link_cold(
         &self,
         order: &str,
-        cold: &str,
+        cold: Cold<'_>,
         mut progress: impl FnMut(&str),
     ) -> Result<Linked, KernelError> {
         let mut key = Key::new("kernel/2").after(&self.key).bytes("order", order.as_bytes());
-        if !cold.is_empty() {
-            key = key.bytes("cold", cold.as_bytes());
+        for (name, list) in [("cold", cold.code), ("cold data", cold.data)] {
+            if !list.is_empty() {
+                key = key.bytes(name, list.as_bytes());
+            }
         }
         let image = self.arch.image();
         let (path, cached) = match self.work.step("kernel", &key)? {
@@ -202,7 +214,8 @@ impl<'work> Build<'work> {
                 }
                 self.write_order(order)?;
                 if self.swaps {
-                    self.write_list(COLD_ORDER, cold)?;
+                    self.write_list(COLD_ORDER, cold.code)?;
+                    self.write_list(COLD_RODATA, cold.data)?;
                 }
                 let log = self.directory.join("build.log");
                 let job = self

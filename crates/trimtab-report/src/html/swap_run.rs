@@ -71,6 +71,7 @@ fn memory(run: &SwapRun) -> Markup {
         ("swappable", code.swappable),
         ("all code", code.original),
         ("data", run.data_kib),
+        ("swappable data", run.data_swappable_kib),
         ("store", run.store_kib),
     ]
     .into_iter()
@@ -106,7 +107,7 @@ fn workloads(run: &SwapRun) -> Markup {
         .iter()
         .map(|found| {
             vec![
-                html! { (found.name) },
+                html! { (found.title()) },
                 html! { (count(found.rounds)) },
                 html! { (plain(found.system_seconds)) " s" },
                 html! { (count(found.faults)) },
@@ -126,6 +127,9 @@ fn workloads(run: &SwapRun) -> Markup {
             "the kernel with all code in memory, on the core where it is larger. Waiting "
             (run.latency_us) " µs for a page of the store is part of it. The system time without "
             "swapping is given in seconds."
+            @if run.workloads.iter().any(|found| found.held_out) {
+                " * the plan was made without it."
+            }
         },
         &table("Workloads", &columns, &rows),
     )
@@ -147,7 +151,7 @@ fn cores(run: &SwapRun) -> Markup {
         .flat_map(|found| {
             found.cores.iter().map(|core| {
                 vec![
-                    html! { (found.name) },
+                    html! { (found.title()) },
                     html! { (core.name) },
                     html! { (signed_share(core.delay_share)) },
                     html! { (signed_share(core.handling_share)) },
@@ -174,6 +178,7 @@ fn selftest(run: &SwapRun) -> Markup {
     let Some(test) = &run.selftest else { return html! {} };
     let rows: Vec<Vec<Markup>> = [
         ("page faults", test.faults),
+        ("of them for data", test.data_faults),
         ("evictions", test.evictions),
         ("shootdowns", test.shootdowns),
         ("audits", test.audits),

@@ -52,12 +52,15 @@ pub struct SwapRun {
     pub pages: u64,
     /// The kernel's code, in KiB.
     pub code_kib: SwapCode,
-    /// The kernel's data that stays (initialized, zeroed, read-only), in KiB.
+    /// The kernel's data that is not released (initialized, zeroed, read-only), in KiB.
     pub data_kib: f64,
+    /// KiB of it that are read-only and are swapped as well.
+    #[serde(default)]
+    pub data_swappable_kib: f64,
     /// KiB of the store. It is memory where [`store`](Self::store) is `lz4`.
     pub store_kib: f64,
-    /// By which share code that stays and data are smaller than code and data were, 0 to 1; a store
-    /// in memory is not counted here.
+    /// By which share code and data that stay are smaller than code and data were, 0 to 1; a store in
+    /// memory is not counted here.
     pub footprint_reduction: f64,
     /// The same with a store in memory counted.
     pub footprint_reduction_with_store: f64,
@@ -104,6 +107,9 @@ pub struct SwapCode {
 pub struct SwapWorkload {
     /// Its name.
     pub name: String,
+    /// Whether the plan was made without it.
+    #[serde(default)]
+    pub held_out: bool,
     /// How often it ran.
     #[serde(default)]
     pub rounds: u64,
@@ -111,8 +117,11 @@ pub struct SwapWorkload {
     /// guest's clock has it.
     #[serde(default)]
     pub system_seconds: f64,
-    /// Page faults for swapped code.
+    /// Page faults for what is swapped.
     pub faults: u64,
+    /// Of them, those for read-only data.
+    #[serde(default)]
+    pub data_faults: u64,
     /// Pages evicted.
     pub evictions: u64,
     /// Frames used beyond those that there are.
@@ -158,6 +167,9 @@ pub struct SwapSelftest {
     pub interval_ms: u64,
     /// Page faults.
     pub faults: u64,
+    /// Of them, those for read-only data.
+    #[serde(default)]
+    pub data_faults: u64,
     /// Pages evicted.
     pub evictions: u64,
     /// Times that other CPUs were interrupted.
@@ -185,6 +197,14 @@ pub struct SwapArtifacts {
     pub guest: String,
     /// Command line of a boot with swapped code.
     pub boot: String,
+}
+
+impl SwapWorkload {
+    /// What renderings call it; a star says that it is held out.
+    pub fn title(&self) -> String {
+        let star = if self.held_out { "*" } else { "" };
+        format!("{}{star}", self.name)
+    }
 }
 
 impl SwapRun {
@@ -240,7 +260,11 @@ mod tests {
                     worst_us: Some(450.5),
                     ..SwapWorkload::default()
                 },
-                SwapWorkload { name: "files".to_owned(), ..SwapWorkload::default() },
+                SwapWorkload {
+                    name: "files".to_owned(),
+                    held_out: true,
+                    ..SwapWorkload::default()
+                },
             ],
             selftest: Some(SwapSelftest { faults: 98_765, errors: 0, ..SwapSelftest::default() }),
             checks: vec![Check::new("the kernel is linked by the plan", true, "all pages")],
@@ -254,11 +278,13 @@ mod tests {
         assert_eq!(SwapRun::from_json(&run.to_json()).unwrap(), run);
         assert_eq!(run.resident_share(), 0.2);
         let text = table::swap_run(&run, 80);
-        for shown in ["20.0 %", "99.9 %", "1,234", "1.10 ×", "98,765", "442 µs"] {
+        for shown in ["20.0 %", "99.9 %", "1,234", "1.10 ×", "98,765", "442 µs", "files*", "* held"]
+        {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let page = html::swap_run(&run);
+        assert!(page.contains("files*") && page.contains("* the plan"));
         assert!(page.contains("&lt;boot&gt;") && !page.contains("<boot>"));
         assert!(page.contains(SwapRunSchema::NAME));
     }

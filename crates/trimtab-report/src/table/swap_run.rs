@@ -25,7 +25,10 @@ pub fn swap_run(run: &SwapRun, width: u16) -> String {
     report(vec![
         wrap(&head, width),
         titled("Memory", memory(run, width)),
-        titled("Workloads, against the kernel with all code in memory", workloads(run, width)),
+        titled(
+            "Workloads, against the kernel with all code in memory; * held out of the plan",
+            workloads(run, width),
+        ),
         titled("Self-test", selftest(run, width)),
         titled("System time by its causes", cores(run, width)),
         titled("Checks", checks(run, width)),
@@ -51,6 +54,7 @@ fn memory(run: &SwapRun, width: u16) -> String {
     .map(|(name, kib)| vec![name.to_owned(), kibibytes(kib), of(kib)])
     .collect();
     rows.push(vec!["data".to_owned(), kibibytes(run.data_kib), String::new()]);
+    rows.push(vec!["swappable data".to_owned(), kibibytes(run.data_swappable_kib), String::new()]);
     rows.push(vec!["store".to_owned(), kibibytes(run.store_kib), String::new()]);
     let less = |share_less: f64| format!("{} less", share(share_less));
     rows.push(vec!["code and data".to_owned(), less(run.footprint_reduction), String::new()]);
@@ -68,7 +72,7 @@ fn memory(run: &SwapRun, width: u16) -> String {
 fn workloads(run: &SwapRun, width: u16) -> String {
     let rows = run.workloads.iter().map(|found| {
         vec![
-            found.name.clone(),
+            found.title(),
             count(found.rounds),
             format!("{} s", plain(found.system_seconds)),
             count(found.faults),
@@ -93,7 +97,7 @@ fn cores(run: &SwapRun, width: u16) -> String {
     let rows = run.workloads.iter().flat_map(|found| {
         found.cores.iter().map(|core| {
             vec![
-                found.name.clone(),
+                found.title(),
                 core.name.clone(),
                 signed_share(core.delay_share),
                 signed_share(core.handling_share),
@@ -120,6 +124,7 @@ fn selftest(run: &SwapRun, width: u16) -> String {
     let rows = vec![vec![
         format!("{} ms", test.interval_ms),
         count(test.faults),
+        count(test.data_faults),
         count(test.evictions),
         count(test.shootdowns),
         count(test.audits),
@@ -129,6 +134,7 @@ fn selftest(run: &SwapRun, width: u16) -> String {
     let columns = [
         ("all out every", Lean::Right),
         ("faults", Lean::Right),
+        ("for data", Lean::Right),
         ("evictions", Lean::Right),
         ("shootdowns", Lean::Right),
         ("audits", Lean::Right),

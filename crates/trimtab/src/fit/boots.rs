@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -15,6 +13,7 @@ use trimtab_lab::workdir::Step;
 
 use super::plan::Scene;
 use crate::bench::Bench;
+use crate::side_by_side;
 
 /// Kept in a boot's step.
 const RECORD: &str = "boot.json";
@@ -159,31 +158,7 @@ impl Bench<'_> {
         jobs: &[Job<'_>],
         progress: impl Fn(usize) + Sync,
     ) -> Result<Vec<Booted>> {
-        let next = AtomicUsize::new(0);
-        let done = AtomicUsize::new(0);
-        let results: Mutex<Vec<Option<Result<Booted>>>> =
-            Mutex::new(jobs.iter().map(|_| None).collect());
-        let workers = std::thread::available_parallelism().map_or(2, usize::from).min(jobs.len());
-        let lock = || results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(job) = jobs.get(index) else { break };
-                        let result = self.boot(job);
-                        let failed = result.is_err();
-                        lock()[index] = Some(result);
-                        progress(done.fetch_add(1, Ordering::Relaxed) + 1);
-                        if failed {
-                            next.store(jobs.len(), Ordering::Relaxed);
-                        }
-                    }
-                });
-            }
-        });
-        let results = std::mem::take(&mut *lock());
-        results.into_iter().flatten().collect()
+        side_by_side::each(jobs, |_, job| self.boot(job), progress)
     }
 }
 

@@ -10,7 +10,7 @@ mod result;
 
 use anyhow::{Context, Result};
 use trimtab_lab::guest::PROGRAMS;
-use trimtab_lab::kernel::{Build, Configuration, Linked, Source, Toolchain};
+use trimtab_lab::kernel::{Build, Cold, Configuration, Linked, Source, Toolchain};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_lab::{Arch, tools};
 use trimtab_report::model::SwapRun;
@@ -20,6 +20,7 @@ use crate::bench::{self, Bench};
 use crate::failure::Failure;
 use crate::inputs::Elf;
 use crate::progress::{Progress, Stage};
+use crate::side_by_side;
 use crate::swap::Grain;
 use crate::verbs::swap::run::Options;
 use boots::{Boots, Done, Keep, Side};
@@ -52,6 +53,8 @@ struct Measured<'a> {
 /// A workload that was run.
 struct Ran {
     name: String,
+    /// Whether the plan knows nothing of it.
+    held_out: bool,
     rounds: u32,
     /// The kernel with all code in memory.
     before: Done,
@@ -65,6 +68,7 @@ struct Ran {
 /// not come up.
 pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     let workloads = guest::chosen(&options.workload)?;
+    let held_out = guest::held_out(&workloads, &options.held_out)?;
     if options.threshold <= 0.0 {
         return Err(Failure::usage(
             "a threshold of 0 keeps nothing in memory for speed, expected more, and at most 1; see \
@@ -114,7 +118,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     )?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
-    let before = link(&build, "", "", &stage)?;
+    let before = link(&build, "", Cold::default(), &stage)?;
     stage.ended(before.cached, "");
 
     let boots = Boots { work: &work, bench: &bench, options };
@@ -126,13 +130,16 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     stage.ended(traced.iter().all(|done| done.cached), &format!("{} boots", traced.len()));
     let rounds = traced.iter().map(|done| rounds(options, done)).collect::<Result<Vec<u32>>>()?;
 
-    let made = planned::plan(options, &before, &traced, progress)?;
+    let known: Vec<&Done> =
+        traced.iter().zip(&held_out).filter(|(_, out)| !**out).map(|(done, _)| done).collect();
+    let made = planned::plan(options, &before, &known, progress)?;
     let stage = progress.stage("make the kernel with its code swapped out");
     let build = match made.lists.splits() {
         Some(splits) => build.split(&splits)?,
         None => build,
     };
-    let after = link(&build, &made.order, &made.script, &stage)?;
+    let cold = Cold { code: &made.script.code, data: &made.script.data };
+    let after = link(&build, &made.order, cold, &stage)?;
     stage.ended(after.cached, "");
     let elf = Elf::open(&after.vmlinux)?;
     let program = elf.program()?;
@@ -159,7 +166,8 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
             Some(done)
         }
     };
-    let rows = workloads.iter().cloned().zip(rounds).zip(whole.into_iter().zip(swapped));
+    let chosen = workloads.iter().cloned().zip(held_out);
+    let rows = chosen.zip(rounds).zip(whole.into_iter().zip(swapped));
     result::model(&Measured {
         options,
         version: unpacked.release.version.clone(),
@@ -170,7 +178,13 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
         checked,
         data,
         workloads: rows
-            .map(|((name, rounds), (before, after))| Ran { name, rounds, before, after })
+            .map(|(((name, held_out), rounds), (before, after))| Ran {
+                name,
+                held_out,
+                rounds,
+                before,
+                after,
+            })
             .collect(),
         selftest,
         bench: &bench,
@@ -185,21 +199,19 @@ fn rounds(options: &Options, traced: &Done) -> Result<u32> {
     Ok((rounds as u32).clamp(1, MOST_ROUNDS))
 }
 
-/// Does the same with each workload, one after the other: a stream takes a processor and the disk.
+/// Does the same with each workload; its time is the guest's own, whatever else this machine does.
 fn all(
     workloads: &[String],
     stage: &Stage,
-    mut boot: impl FnMut(usize, &str) -> Result<Done>,
+    boot: impl Fn(usize, &str) -> Result<Done> + Sync,
 ) -> Result<Vec<Done>> {
-    let boots = workloads.iter().enumerate().map(|(place, name)| {
+    let work = |place: usize, name: &String| {
         stage.note(name);
-        let done = boot(place, name)?;
-        stage.at(place as u64 + 1);
-        Ok(done)
-    });
-    boots.collect()
+        boot(place, name)
+    };
+    side_by_side::each(workloads, work, |done| stage.at(done as u64))
 }
 
-fn link(build: &Build<'_>, order: &str, cold: &str, stage: &Stage) -> Result<Linked> {
+fn link(build: &Build<'_>, order: &str, cold: Cold<'_>, stage: &Stage) -> Result<Linked> {
     Ok(build.link_cold(order, cold, |line| stage.note_make(line))?)
 }

@@ -154,7 +154,7 @@ impl Boots<'_> {
         let traced = clock != Clock::Real;
         let arguments: Vec<String> =
             arguments.iter().filter(|argument| !argument.is_empty()).cloned().collect();
-        let key = Key::new("swap-boot/4")
+        let key = Key::new("swap-boot/5")
             .after(&kernel.key)
             .after(self.bench.key())
             .field("machine", format_args!("{machine:?}"))

@@ -17,6 +17,14 @@ const CLEAN: &str = "kill -9 -1 2>/dev/null; rm -rf /tmp/* /etc/rc.d";
 /// Begins the argument of the kernel that says how often a workload runs.
 const ROUNDS_ARGUMENT: &str = "trimtab.rounds=";
 
+/// Reads the kernel's table of its symbols, where it has one, all of which is to be there.
+const SYMBOLS: &str = "\
+\tif [ -r /proc/kallsyms ]; then
+\t\tfound=$(sort /proc/kallsyms | md5sum)
+\t\t[ \"$found\" = \"${first=$found}\" ] || { status=1; echo \"the symbols changed\"; }
+\tfi
+";
+
 /// Says what was counted, a line each; init's own words are of the same form.
 const REPORT: &str = "\
 /bin/busybox --install -s /bin
@@ -55,6 +63,26 @@ pub(super) fn chosen(asked: &[String]) -> Result<Vec<String>, Failure> {
     Ok(all.into_iter().filter(|name| asked.is_empty() || asked.contains(name)).collect())
 }
 
+/// Which of the chosen workloads the plan is not made of.
+///
+/// # Errors
+/// Names of workloads that do not run, and that none is left for the plan.
+pub(super) fn held_out(chosen: &[String], asked: &[String]) -> Result<Vec<bool>, Failure> {
+    if let Some(name) = asked.iter().find(|name| !chosen.contains(name)) {
+        return Err(Failure::usage(format!(
+            "{name} is held out and is no workload of this run, expected one of {}; see --help",
+            chosen.join(", ")
+        )));
+    }
+    let held_out: Vec<bool> = chosen.iter().map(|name| asked.contains(name)).collect();
+    if held_out.iter().all(|held_out| *held_out) {
+        return Err(Failure::usage(
+            "all workloads are held out, expected at least one of which the plan is made; see --help",
+        ));
+    }
+    Ok(held_out)
+}
+
 /// The argument of the kernel with which a counted workload runs so often.
 pub(super) fn rounds(number: u32) -> String {
     format!("{ROUNDS_ARGUMENT}{number}")
@@ -91,7 +119,7 @@ pub(super) fn workloads() -> Vec<Workload> {
         "status=0\nround=0\nwhile [ $round -lt {ROUNDS} ]; do\n\tround=$((round + 1))\n\
          \tfor name in {}; do\n\t\t{CLEAN}\n\
          \t\tsh /etc/trimtab/$name.sh || {{ status=$?; echo \"workload $name failed\"; }}\n\
-         \tdone\ndone\n{REPORT}",
+         \tdone\n{SYMBOLS}done\n{REPORT}",
         names.join(" ")
     );
     scripts.push(Workload { name: all(), script: every });
@@ -110,6 +138,21 @@ mod tests {
         assert_eq!(chosen(&two).unwrap_or_default(), ["boot", "files"]);
         let error = chosen(&["swap-boot".to_owned()]).err().map(|error| error.to_string());
         assert!(error.is_some_and(|text| text.contains("no workload swap-boot, expected boot, ")));
+    }
+
+    #[test]
+    fn something_is_left_for_the_plan() {
+        let [boot, files, media] = ["boot", "files", "media"].map(str::to_owned);
+        let chosen = [boot.clone(), files.clone()];
+        assert_eq!(held_out(&chosen, &[]).unwrap_or_default(), [false, false]);
+        assert_eq!(
+            held_out(&chosen, std::slice::from_ref(&files)).unwrap_or_default(),
+            [false, true]
+        );
+        let error = held_out(&chosen, &[media]).err().map(|error| error.to_string());
+        assert!(error.is_some_and(|text| text.contains("expected one of boot, files")));
+        let error = held_out(&chosen, &[boot, files]).err().map(|error| error.to_string());
+        assert!(error.is_some_and(|text| text.contains("at least one of which the plan is made")));
     }
 
     #[test]

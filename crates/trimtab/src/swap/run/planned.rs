@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use trimtab_lab::kernel::Linked;
 use trimtab_lab::workdir::write_whole;
 use trimtab_program::Program;
-use trimtab_swap::{Code, Plan, kernels_id};
+use trimtab_swap::{Code, LinkerScript, Plan};
 
 use super::boots::Done;
 use crate::progress::Progress;
@@ -20,7 +20,7 @@ const PLACEMENT: &str = "recency";
 pub(super) struct Made {
     pub plan: Plan,
     /// For the linker script: what is swapped.
-    pub script: String,
+    pub script: LinkerScript,
     /// For the linker script: what stays.
     pub order: String,
     /// For the compiler.
@@ -35,7 +35,7 @@ pub(super) struct Made {
 pub(super) fn plan(
     options: &Options,
     kernel: &Linked,
-    traced: &[Done],
+    traced: &[&Done],
     progress: &Progress,
 ) -> Result<Made> {
     let inputs = Inputs {
@@ -69,7 +69,7 @@ pub(super) fn plan(
     text.push('\n');
     write_whole(&path, text.as_bytes())?;
     let order = plan.resident_order()?;
-    Ok(Made { id: kernels_id(&script), plan, script, order, lists: divided.lists()?, path })
+    Ok(Made { id: script.id(), plan, script, order, lists: divided.lists()?, path })
 }
 
 /// Bytes of the kernel's data that are not released when it is up.

@@ -36,7 +36,8 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
     let net = bytes.core + bytes.base + options.frames as u64 * PAGE_SIZE + tables;
     let in_memory = if options.store.is_memory() { store } else { 0 };
     let before = bytes.original + m.data;
-    let reduction = |after: u64| 1.0 - (after + m.data) as f64 / before.max(1) as f64;
+    let data = m.data.saturating_sub(bytes.data);
+    let reduction = |after: u64| 1.0 - (after + data) as f64 / before.max(1) as f64;
     let workloads =
         m.workloads.iter().map(|ran| workload(m, ran)).collect::<Result<Vec<SwapWorkload>>>()?;
     let selftest = m.selftest.as_ref().map(|done| tested(m, done)).transpose()?;
@@ -64,6 +65,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
             net_resident: kib(net),
         },
         data_kib: kib(m.data),
+        data_swappable_kib: kib(bytes.data),
         store_kib: kib(store),
         footprint_reduction: reduction(net),
         footprint_reduction_with_store: reduction(net + in_memory),
@@ -90,7 +92,7 @@ fn overflow(m: &Measured<'_>, record: &Record) -> Result<u64> {
 }
 
 fn workload(m: &Measured<'_>, ran: &Ran) -> Result<SwapWorkload> {
-    let Ran { name, before, after, .. } = ran;
+    let Ran { name, held_out, before, after, .. } = ran;
     let record = &after.record;
     let faults = record.counter("faults")?;
     let delay = faults as f64 * f64::from(m.options.latency()) * 1000.0 / NANOSECONDS;
@@ -105,9 +107,11 @@ fn workload(m: &Measured<'_>, ran: &Ran) -> Result<SwapWorkload> {
     let worst = record.counter("worst_ns")?;
     Ok(SwapWorkload {
         name: name.clone(),
+        held_out: *held_out,
         rounds: ran.rounds.into(),
         system_seconds: without.instructions as f64 * NANOSECONDS / 1e9,
         faults,
+        data_faults: record.counter("data_faults")?,
         evictions: record.counter("evictions")?,
         overflow: overflow(m, record)?,
         system_instructions: BeforeAfter::new(without.instructions, with.instructions),
@@ -155,6 +159,7 @@ fn tested(m: &Measured<'_>, done: &Done) -> Result<SwapSelftest> {
     Ok(SwapSelftest {
         interval_ms: m.options.selftest.into(),
         faults: record.counter("faults")?,
+        data_faults: record.counter("data_faults")?,
         evictions: record.counter("evictions")?,
         shootdowns: record.counter("shootdowns")?,
         audits: record.counter("audits")?,
@@ -245,6 +250,9 @@ fn repeat(m: &Measured<'_>) -> Repeat {
     );
     for name in &options.workload {
         command.push_str(&format!(" --workload {name}"));
+    }
+    for name in &options.held_out {
+        command.push_str(&format!(" --held-out {name}"));
     }
     let mut tool_versions = m.bench.versions().clone();
     tool_versions.extend(m.toolchain.versions());

@@ -43,6 +43,7 @@ struct Summary {
     outside: u64,
     pages: u64,
     pages_kept: u64,
+    data: u64,
 }
 
 /// Reads a plan.
@@ -74,6 +75,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         outside: found.outside,
         pages: found.pages,
         pages_kept: found.pages_kept,
+        data: found.data,
     };
     if let Some(file) = &options.json {
         output::json(&summary, file)?;
@@ -83,7 +85,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     output::print(&format!(
         "{START} {:#x}, {END} {:#x}: {}, {} functions, all swappable\n\
-         {} of {} swappable pieces of the plan lie there; {} of {} pages are as planned\n",
+         {} of {} swappable pieces of the plan lie there; {} of {} pages are as planned\n\
+         {} of swappable data, to which no core code refers\n",
         summary.start,
         summary.end,
         bytes(summary.end - summary.start),
@@ -91,6 +94,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         count(summary.swappable),
         count(summary.swappable + summary.outside),
         count(summary.pages_kept),
-        count(summary.pages)
+        count(summary.pages),
+        bytes(summary.data)
     ))
 }

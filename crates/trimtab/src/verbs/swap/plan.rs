@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use trimtab_lab::kernel::write_block_lists;
-use trimtab_swap::{Class, Code, Plan, kernels_id};
+use trimtab_swap::{Class, Code, Plan};
 
 use crate::progress::Progress;
 use crate::swap::{self, Files, Inputs, Kernel, Room};
@@ -51,7 +51,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write what a kernel's build takes into FOLDER: core.list, base.list, cold.list,
-    /// cold-order, function-order.lds and plan.id; and with --granularity block, what the compiler
+    /// cold-order, cold-rodata, function-order.lds and plan.id; and with --granularity block, what the compiler
     /// takes: block-lists and blocks
     #[arg(long, value_name = "FOLDER")]
     pub lists: Option<PathBuf>,
@@ -111,8 +111,9 @@ fn write_lists(folder: &Path, plan: &Plan) -> anyhow::Result<()> {
     {
         output::whole(&folder.join(name), &plan.list(class))?;
     }
-    let order = plan.linker_script()?;
-    output::whole(&folder.join("cold-order"), &order)?;
+    let script = plan.linker_script()?;
+    output::whole(&folder.join("cold-order"), &script.code)?;
+    output::whole(&folder.join("cold-rodata"), &script.data)?;
     output::whole(&folder.join("function-order.lds"), &plan.resident_order()?)?;
-    output::whole(&folder.join("plan.id"), &format!("{}\n", kernels_id(&order)))
+    output::whole(&folder.join("plan.id"), &format!("{}\n", script.id()))
 }

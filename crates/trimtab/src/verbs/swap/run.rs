@@ -67,6 +67,9 @@ pub struct Options {
     /// A workload to run; can be given again [default: all of them]
     #[arg(long, value_name = "NAME")]
     pub workload: Vec<String>,
+    /// A workload that is run and that the plan knows nothing of; can be given again [default: none]
+    #[arg(long, value_name = "NAME")]
+    pub held_out: Vec<String>,
     /// Seconds of system time that each workload is run for, at 2 ns an instruction: it is run again
     /// until it took so much; 0: once
     #[arg(long, value_name = "SECONDS", default_value_t = 7.0, value_parser = seconds)]

@@ -223,7 +223,7 @@ impl Point<'_> {
             }
         }
         let places = first.first().cloned().unwrap_or(Places { offsets: Vec::new(), pages: 0 });
-        let bytes = Bytes::of(units, 0, places.pages);
+        let bytes = Bytes::of(units, places.pages, &[], 0);
         let store = Store::of(&page_images(program, units, &places));
         let swept = SweptThreshold {
             threshold: share,
