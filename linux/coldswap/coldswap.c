@@ -1059,10 +1059,11 @@ void coldswap_activate(void)
 	}
 	for (i = 0; i < ARRAY_SIZE(linked); i++)
 		cold_release(&linked[i]);
-	pr_info("%u KiB of text and %u KiB of data swapped out to %s (%zu KiB), plan %s; %u frames, policy %s\n",
-		text_pages << (PAGE_SHIFT - 10),
-		(cold_pages - text_pages) << (PAGE_SHIFT - 10), on_flash ? "flash" : "lz4", store_size >> 10,
-		coldswap_plan_id, cold_frames, policy_names[picker.policy]);
+	pr_info("%u KiB of text and %u KiB of data swapped out, plan %s\n",
+		text_pages << (PAGE_SHIFT - 10), (cold_pages - text_pages) << (PAGE_SHIFT - 10),
+		coldswap_plan_id);
+	pr_info("store %s (%zu KiB), %u frames, policy %s\n", on_flash ? "flash" : "lz4",
+		store_size >> 10, cold_frames, policy_names[picker.policy]);
 	if (selftest && IS_ERR(kthread_run(cold_selftest, NULL, "coldswap")))
 		pr_err("the self-test cannot start\n");
 }
