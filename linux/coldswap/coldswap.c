@@ -952,10 +952,6 @@ static const char *cold_prepare(void)
 		if (!leaves[i] || level != PG_LEVEL_4K)
 			return "the image is not mapped page by page";
 	}
-#ifdef CONFIG_SMP
-	/* A CPU that starts runs cold code before it takes part in shootdowns. */
-	cpu_hotplug_disable();
-#endif
 	return NULL;
 }
 
@@ -1038,6 +1034,11 @@ void coldswap_activate(void)
 	picker.random = 1;
 	latency_cycles = div_u64((u64)latency_us * tsc_khz, 1000);
 
+	/*
+	 * A CPU that starts runs cold code before it takes part in shootdowns. Bringing
+	 * one up takes text_mutex, so this comes first.
+	 */
+	cpu_hotplug_disable();
 	obstacle = cold_obstacle();
 	if (!obstacle) {
 		mutex_lock(&text_mutex);
@@ -1054,6 +1055,7 @@ void coldswap_activate(void)
 		mutex_unlock(&text_mutex);
 	}
 	if (obstacle) {
+		cpu_hotplug_enable();
 		pr_err("everything stays resident: %s\n", obstacle);
 		return;
 	}

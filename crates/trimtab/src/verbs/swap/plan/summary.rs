@@ -35,6 +35,15 @@ pub fn render(plan: &Plan, divided: &Divided<'_>, places: &Places, frames: usize
         });
         text.push_str(&format!("{name:<12}{}{executed}\n", of(part)));
     }
+    if plan.returns > 0 {
+        text.push_str(&format!(
+            "base has what came back at least {} times to a cache that had forgotten it\n",
+            count(plan.returns)
+        ));
+    }
+    if code.data > 0 {
+        text.push_str(&format!("read-only data that is swapped as well: {}\n", bytes(code.data)));
+    }
     let faults: u64 = divided
         .replays
         .iter()
