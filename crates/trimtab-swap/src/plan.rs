@@ -339,7 +339,14 @@ impl Plan {
             let _ = writeln!(text, "{line}");
         }
         let _ = writeln!(text, ". = ALIGN({PAGE_SIZE});");
-        let data = self.data.iter().map(|data| format!("{}\n", data.line())).collect();
+        let mut data = String::new();
+        for (place, section) in self.data.iter().enumerate() {
+            if place == 0 {
+                // Core code compares addresses with the bound. What refers to data is another address.
+                data.push_str(". += 16;\n");
+            }
+            let _ = writeln!(data, "{}", section.line());
+        }
         Ok(LinkerScript { code: text, data })
     }
 

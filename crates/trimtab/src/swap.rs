@@ -305,7 +305,8 @@ impl<'a> Kernel<'a> {
             let units = self.units(&hot.with(&returns, *least));
             let pages = units.bytes(Class::Swappable).div_ceil(PAGE_SIZE);
             let bytes = Bytes::of(&units, pages, &self.data, room.frames);
-            bytes.net_resident as f64 > room.share * bytes.original as f64
+            let described = (pages + bytes.data.div_ceil(PAGE_SIZE)) * DESCRIPTOR;
+            (bytes.net_resident + described) as f64 > room.share * bytes.original as f64
         });
         match levels.get(first) {
             Some(least) => (hot.with(&returns, *least), *least),
@@ -345,6 +346,9 @@ pub struct Room {
     /// Page frames of the cache.
     pub frames: usize,
 }
+
+/// Bytes that the driver has for each swappable page, `struct cold_page`.
+const DESCRIPTOR: u64 = 24;
 
 /// Of a page that is loaded, one byte in so many was called for.
 const USED: u64 = 2;

@@ -46,7 +46,7 @@ pub struct Options {
     pub threshold: f64,
     /// Share of all code that may stay in memory, with the cache: where the threshold leaves room,
     /// what would be loaded most often stays, too; 0: only what the threshold says
-    #[arg(long, value_name = "SHARE", default_value = "0.145", value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0.149", value_parser = cli::share)]
     pub room: f64,
     /// Page frames of the cache; at least 4 for each CPU
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(4..=1024))]
