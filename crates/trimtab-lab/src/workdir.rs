@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use error::WorkError;
 pub(crate) use error::no_space_hint;
-pub use files::write_whole;
+pub use files::{copy_whole, write_whole};
 pub use space::{available, require};
 pub use step::{Building, Step};
 

@@ -46,6 +46,15 @@ pub enum SwapError {
         /// Where swapping begins.
         from: String,
     },
+    /// What is counted never began.
+    #[error(
+        "the kernel has no function {from}, or the boot never got there; expected what is counted to \
+         begin with it"
+    )]
+    NeverBegan {
+        /// What it begins with.
+        from: String,
+    },
     /// The symbol at which swapping is to begin is not known.
     #[error(
         "there is no function {name} in the kernel; give one with --from that runs once it is up"

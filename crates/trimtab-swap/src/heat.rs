@@ -3,6 +3,7 @@
 use crate::SwapError;
 use crate::code::Code;
 use crate::returns::Returns;
+use rayon::prelude::*;
 use trimtab_profile::Stream;
 use trimtab_program::{FunctionId, Range};
 
@@ -61,6 +62,34 @@ impl<'data> Run<'data> {
         let before =
             stream.executions().take_while(|block| !begins[*block as usize]).count() as u64;
         Ok((Run { stream, before }, name.to_owned()))
+    }
+
+    /// Runs of one kernel that count from where swapping begins, and the function that it begins with.
+    ///
+    /// # Errors
+    /// [`SwapError::NoSuchFunction`], and [`SwapError::NothingRan`] where a run does not get there.
+    pub fn all_after(
+        streams: Vec<Stream<'data>>,
+        code: &Code<'_>,
+        from: Option<&str>,
+    ) -> Result<(Vec<Self>, String), SwapError> {
+        let begun = |stream| {
+            let (run, from) = Run::after(stream, code, from)?;
+            match run.executions().next() {
+                Some(_) => Ok((run, from)),
+                None => Err(SwapError::NothingRan { from }),
+            }
+        };
+        let runs: Vec<Result<(Self, String), SwapError>> =
+            streams.into_par_iter().map(begun).collect();
+        let mut from = String::new();
+        let mut found = Vec::with_capacity(runs.len());
+        for run in runs {
+            let (run, begins) = run?;
+            found.push(run);
+            from = begins;
+        }
+        Ok((found, from))
     }
 
     /// The stream.
@@ -136,7 +165,7 @@ impl Heat {
     /// workload happened to be recorded.
     pub fn of(code: &Code<'_>, runs: &[Run<'_>]) -> Self {
         let counts: Vec<Vec<u64>> = runs
-            .iter()
+            .par_iter()
             .map(|run| {
                 let mut counts = vec![0u64; run.stream().blocks().len()];
                 run.executions().for_each(|block| counts[block as usize] += 1);

@@ -17,6 +17,8 @@
 mod brought;
 pub mod check;
 mod code;
+mod cores;
+mod counted;
 mod data;
 mod duplication;
 mod error;
@@ -39,6 +41,8 @@ mod units;
 
 pub use brought::{Bringing, Brought};
 pub use code::{Block, Code};
+pub use cores::{CORES, Core, Waits};
+pub use counted::{Counted, counted};
 pub use data::{PlannedData, cold_data};
 pub use duplication::{Duplication, duplication};
 pub use error::SwapError;

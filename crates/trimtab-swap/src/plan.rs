@@ -103,10 +103,13 @@ pub struct Bytes {
     pub cache: u64,
     /// Page tables: what is swappable is mapped page by page.
     pub tables: u64,
+    /// What the driver has for each swappable page.
+    #[serde(default)]
+    pub descriptors: u64,
     /// Read-only data that is loaded when called for; not part of the others.
     #[serde(default)]
     pub data: u64,
-    /// What stays in memory in the end: core, base, cache and tables.
+    /// What stays in memory in the end: core, base, cache, tables and descriptors.
     pub net_resident: u64,
     /// Released when the kernel is up.
     pub init: u64,
@@ -195,6 +198,9 @@ pub struct Planned<'a> {
     pub duplication: Duplication,
 }
 
+/// Bytes of `struct cold_page` in the driver.
+const DESCRIPTOR: u64 = 24;
+
 impl Bytes {
     /// Adds up the units, on so many swappable pages, swappable data, and a cache of so many frames.
     pub fn of(units: &Units, pages: u64, data: &[PlannedData], frames: usize) -> Self {
@@ -205,7 +211,9 @@ impl Bytes {
         let data = data.iter().map(|data| data.size).sum::<u64>();
         // A page table has an entry for each page of 2 MiB.
         let tables = |pages: u64| pages.div_ceil(PAGE_SIZE / 8) * PAGE_SIZE;
-        let tables = tables(pages) + tables(data.div_ceil(PAGE_SIZE));
+        let data_pages = data.div_ceil(PAGE_SIZE);
+        let tables = tables(pages) + tables(data_pages);
+        let descriptors = (pages + data_pages) * DESCRIPTOR;
         Bytes {
             original: core + base + swappable,
             core,
@@ -213,8 +221,9 @@ impl Bytes {
             swappable,
             cache,
             tables,
+            descriptors,
             data,
-            net_resident: core + base + cache + tables,
+            net_resident: core + base + cache + tables + descriptors,
             init,
         }
     }

@@ -3,6 +3,7 @@
 use crate::code::Code;
 use crate::heat::Run;
 use crate::units::{Class, Units};
+use rayon::prelude::*;
 use std::collections::HashMap;
 use trimtab_layout::cost::{Policy, faults};
 use trimtab_layout::paged::Places;
@@ -23,6 +24,11 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// Of each run.
+    pub fn all(code: &Code<'_>, units: &Units, runs: &[Run<'_>]) -> Vec<Self> {
+        runs.par_iter().map(|run| Self::of(code, units, run)).collect()
+    }
+
     /// Takes from a run what is swappable. Takes time in proportion to the run's length.
     pub fn of(code: &Code<'_>, units: &Units, run: &Run<'_>) -> Self {
         let mut replay = Replay::default();

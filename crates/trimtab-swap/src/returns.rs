@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::heat::{Heat, Hot, Run};
+use rayon::prelude::*;
 use trimtab_program::Range;
 
 /// How often each block comes back to a cache that has forgotten it.
@@ -22,8 +23,7 @@ impl Returns {
     /// others had run since it did last. That it ran for the first time does not count. Each run
     /// weighs as much as the longest, as in [`Heat::of`].
     pub fn of(code: &Code<'_>, runs: &[Run<'_>], heat: &Heat, hot: &Hot, capacity: u64) -> Self {
-        let mut counts = vec![0u64; code.blocks().len()];
-        for (run, scale) in runs.iter().zip(heat.scales()) {
+        let returned = |run: &Run<'_>| {
             // Of each block of the stream the blocks that it needs.
             let needs: Vec<Vec<u32>> = run
                 .stream()
@@ -50,6 +50,11 @@ impl Returns {
                     }
                 }
             }
+            found
+        };
+        let found: Vec<Vec<u64>> = runs.par_iter().map(returned).collect();
+        let mut counts = vec![0u64; code.blocks().len()];
+        for (found, scale) in found.into_iter().zip(heat.scales()) {
             for (count, found) in counts.iter_mut().zip(found) {
                 *count = count.saturating_add(scale.apply(found));
             }

@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::heat::Run;
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use trimtab_program::references::Target;
 use trimtab_program::{FunctionId, Range};
@@ -9,8 +10,8 @@ use trimtab_program::{FunctionId, Range};
 /// Calls through pointers that the runs made, ascending, each once: from which function to which.
 pub(crate) fn seen(code: &Code<'_>, runs: &[Run<'_>]) -> Vec<(FunctionId, FunctionId)> {
     let program = code.program();
-    let mut found: FxHashSet<(FunctionId, FunctionId)> = FxHashSet::default();
-    for run in runs {
+    let seen = |run: &Run<'_>| {
+        let mut found: FxHashSet<(FunctionId, FunctionId)> = FxHashSet::default();
         // Of each block of the stream: the function at its end if that calls through a pointer, and
         // the function that its start is the entry of.
         let blocks: Vec<(Option<FunctionId>, bool, Option<FunctionId>)> = run
@@ -36,9 +37,12 @@ pub(crate) fn seen(code: &Code<'_>, runs: &[Run<'_>]) -> Vec<(FunctionId, Functi
                 caller = pointer;
             }
         }
-    }
-    let mut found: Vec<_> = found.into_iter().filter(|(from, to)| from != to).collect();
-    found.sort_unstable();
+        found
+    };
+    let found = runs.par_iter().flat_map_iter(seen);
+    let mut found: Vec<_> = found.filter(|(from, to)| from != to).collect();
+    found.par_sort_unstable();
+    found.dedup();
     found
 }
 

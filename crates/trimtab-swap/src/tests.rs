@@ -326,7 +326,8 @@ fn a_plan_reads_back_and_lists_each_section_once() {
     let bytes = plan.code_bytes;
     assert_eq!(bytes.original, NAMES.len() as u64 * (STEP - 0x10));
     assert_eq!(bytes.original, bytes.core + bytes.base + bytes.swappable);
-    assert_eq!(bytes.net_resident, bytes.core + bytes.base + 18 * 4096);
+    assert_eq!(bytes.descriptors, 24 * (made.places.pages + 17), "0x10800 bytes are 17 pages");
+    assert_eq!(bytes.net_resident, bytes.core + bytes.base + 18 * 4096 + bytes.descriptors);
     assert_eq!(Bytes::of(&made.units, made.places.pages, &plan.data, 16), bytes);
     assert_eq!(made.pages.groups.len(), 1);
     assert!(matches!(Plan::parse("{}"), Err(SwapError::Plan { .. })));

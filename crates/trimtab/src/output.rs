@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
-use trimtab_lab::workdir::write_whole;
+use trimtab_lab::workdir::{copy_whole, write_whole};
 
 use crate::cli::Outputs;
 
@@ -42,6 +42,14 @@ pub fn json(value: &impl Serialize, file: &Path) -> anyhow::Result<()> {
 /// That it cannot be written.
 pub fn whole(file: &Path, text: &str) -> anyhow::Result<()> {
     Ok(write_whole(file, text.as_bytes())?)
+}
+
+/// Copies a file that may not fit into memory, whole or not at all.
+///
+/// # Errors
+/// That it cannot be read or written.
+pub fn copy(from: &Path, file: &Path) -> anyhow::Result<()> {
+    Ok(copy_whole(from, file)?)
 }
 
 /// Gives a result to whom it was asked for: `json` to the file of `--json`, and the table to the

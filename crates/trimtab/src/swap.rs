@@ -186,7 +186,7 @@ pub fn runs(paths: &[PathBuf], program: &Program<'_>, min_coverage: f64) -> anyh
              known how often code runs and what it runs together with",
             run.path.display()
         ))
-        .hint("record it with stream=FILE of the QEMU plugin; docs/swap.md says how")
+        .hint("record one with trimtab trace --stream FILE")
         .into());
     }
     Ok(runs)
@@ -201,17 +201,8 @@ pub fn counted<'a>(
     code: &Code<'_>,
     from: Option<&str>,
 ) -> anyhow::Result<(Vec<Run<'a>>, String)> {
-    let mut found = Vec::new();
-    let mut name = String::new();
-    for stream in runs.streams()?.into_iter().flatten() {
-        let (run, begins) = Run::after(stream, code, from)?;
-        if run.executions().next().is_none() {
-            return Err(trimtab_swap::SwapError::NothingRan { from: begins }.into());
-        }
-        found.push(run);
-        name = begins;
-    }
-    Ok((found, name))
+    let streams: Vec<_> = runs.streams()?.into_iter().flatten().collect();
+    Ok(Run::all_after(streams, code, from)?)
 }
 
 impl<'a> Kernel<'a> {
@@ -274,8 +265,7 @@ impl<'a> Kernel<'a> {
         let units = self.units(&hot);
         let pieces = pieces(self.code, &units);
         let edges = links(self.code, &units, &self.heat);
-        let replays: Vec<Replay> =
-            self.runs.iter().map(|run| Replay::of(self.code, &units, run)).collect();
+        let replays = Replay::all(self.code, &units, &self.runs);
         let references = replays.iter().map(Replay::references).collect();
         Ok(Divided {
             kernel: self,
@@ -305,8 +295,7 @@ impl<'a> Kernel<'a> {
             let units = self.units(&hot.with(&returns, *least));
             let pages = units.bytes(Class::Swappable).div_ceil(PAGE_SIZE);
             let bytes = Bytes::of(&units, pages, &self.data, room.frames);
-            let described = (pages + bytes.data.div_ceil(PAGE_SIZE)) * DESCRIPTOR;
-            (bytes.net_resident + described) as f64 > room.share * bytes.original as f64
+            bytes.net_resident as f64 > room.share * bytes.original as f64
         });
         match levels.get(first) {
             Some(least) => (hot.with(&returns, *least), *least),
@@ -346,9 +335,6 @@ pub struct Room {
     /// Page frames of the cache.
     pub frames: usize,
 }
-
-/// Bytes that the driver has for each swappable page, `struct cold_page`.
-const DESCRIPTOR: u64 = 24;
 
 /// Of a page that is loaded, one byte in so many was called for.
 const USED: u64 = 2;

@@ -1,7 +1,7 @@
 //! Files and directories that are there whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{self as std_io, ErrorKind, Write};
+use std::io::{self as std_io, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -17,21 +17,32 @@ const MANY: usize = 64;
 /// # Errors
 /// [`WorkError::Io`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), WorkError> {
+    write_from(path, &mut &*bytes).map_err(io("write", path))
+}
+
+/// Copies a file as [`write_whole`] writes one, piece by piece.
+///
+/// # Errors
+/// [`WorkError::Io`].
+pub fn copy_whole(from: &Path, path: &Path) -> Result<(), WorkError> {
+    let mut from = File::open(from).map_err(io("open", from))?;
+    write_from(path, &mut from).map_err(io("write", path))
+}
+
+fn write_from(path: &Path, from: &mut impl Read) -> std_io::Result<()> {
+    if path.metadata().is_ok_and(|data| !data.is_file()) {
+        let mut device = File::options().write(true).open(path)?;
+        return std_io::copy(from, &mut device).map(|_| ());
+    }
     let directory = parent(path);
-    let write = || -> std_io::Result<()> {
-        if path.metadata().is_ok_and(|data| !data.is_file()) {
-            return fs::write(path, bytes);
-        }
-        let mut file = tempfile::Builder::new()
-            // As any new file, less the umask; temporary files would be for their owner only.
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(directory)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        File::open(directory)?.sync_all()
-    };
-    write().map_err(io("write", path))
+    let mut file = tempfile::Builder::new()
+        // As any new file, less the umask; temporary files would be for their owner only.
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(directory)?;
+    std_io::copy(from, &mut file)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(directory)?.sync_all()
 }
 
 /// Brings a directory with all that is in it to the disk.
@@ -100,6 +111,17 @@ mod tests {
         fs::write(root.path().join("usual"), "").unwrap();
         assert_eq!(mode(&path), mode(&root.path().join("usual")));
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2, "nothing is left over");
+    }
+
+    #[test]
+    fn a_copy_is_whole_or_not_made() {
+        let root = tempfile::tempdir().unwrap();
+        let [from, to] = ["from", "to"].map(|name| root.path().join(name));
+        fs::write(&from, "what is copied").unwrap();
+        copy_whole(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"what is copied");
+        assert!(copy_whole(&root.path().join("none"), &to).is_err());
+        assert_eq!(fs::read(&to).unwrap(), b"what is copied");
     }
 
     #[test]

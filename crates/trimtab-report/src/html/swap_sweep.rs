@@ -104,7 +104,7 @@ fn size(sweep: &SwapSweep) -> Markup {
         "size",
         "Code that stays in memory",
         &html! {
-            "Core and base code and page tables, by the share of executed instructions that stays. "
+            "Core and base code and tables, by the share of executed instructions that stays. "
             "What is released when the kernel is up is not counted."
         },
         &steps("KiB", "threshold T", &thresholds(sweep), &lines, Scale::Linear),

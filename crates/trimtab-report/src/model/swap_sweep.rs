@@ -74,7 +74,7 @@ pub struct SweptThreshold {
     pub swappable: u64,
     /// Swappable pages of the first placement.
     pub pages: u64,
-    /// Bytes of the page tables that swapping needs.
+    /// Bytes of the page tables and of the driver's tables that swapping needs.
     pub tables: u64,
     /// Bytes of the swappable pages, each compressed alone with LZ4.
     pub store: u64,

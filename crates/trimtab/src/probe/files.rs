@@ -1,8 +1,5 @@
-use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use anyhow::Context;
 use trimtab_probe::{
@@ -10,6 +7,7 @@ use trimtab_probe::{
 };
 
 use crate::failure::Failure;
+use crate::side_by_side;
 
 /// What became of a file.
 #[derive(Debug)]
@@ -34,32 +32,16 @@ pub fn instrument_file(data: &[u8], options: &Options) -> Result<Rewritten, Prob
     }
 }
 
-/// Instruments files on all cores; results are in the order of the files. Calls `done` after each.
+/// Instruments files on all cores; results are in the order of the files. `done` is told how many are.
 ///
 /// # Errors
 /// The first file that cannot be read or is refused, with its name.
 pub fn instrument_files(
     paths: &[PathBuf],
     options: &Options,
-    done: impl Fn() + Sync,
+    done: impl Fn(usize) + Sync,
 ) -> anyhow::Result<Vec<Instrumented>> {
-    let queue: Mutex<VecDeque<usize>> = Mutex::new((0..paths.len()).collect());
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let work = || {
-        let mut results = Vec::new();
-        while let Some(index) = next() {
-            results.push((index, one(&paths[index], options)));
-            done();
-        }
-        results
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from).min(paths.len()).max(1);
-    let mut results: Vec<(usize, anyhow::Result<Instrumented>)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
-    });
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
+    side_by_side::each(paths, |_, path| one(path, options), done)
 }
 
 fn one(path: &Path, options: &Options) -> anyhow::Result<Instrumented> {

@@ -2,8 +2,6 @@
 //! workloads run, linked again, and run beside the same kernel with all code in memory.
 
 mod boots;
-mod cores;
-mod counted;
 mod guest;
 mod planned;
 mod result;

@@ -195,7 +195,7 @@ fn rewrite(objects: &[PathBuf]) -> anyhow::Result<Option<BenchRewriting>> {
     let mut functions = 0;
     let begin = Instant::now();
     for _ in 0..times {
-        for one in instrument_files(objects, &options, || {})? {
+        for one in instrument_files(objects, &options, |_| ())? {
             functions += one.result.instrumented.len() as u64;
         }
     }

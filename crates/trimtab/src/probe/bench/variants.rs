@@ -1,9 +1,6 @@
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use anyhow::Context;
 use trimtab_lab::probe;
@@ -12,6 +9,7 @@ use trimtab_probe::{Hook, Options, Selection};
 
 use super::programs::{Program, Sources};
 use crate::probe::instrument_files;
+use crate::side_by_side;
 
 const HOOKS: [(&str, &str); 2] = [
     ("hooks.c", include_str!("../../../../../probe/bench/hooks.c")),
@@ -111,19 +109,7 @@ impl Workshop<'_> {
         if is_there {
             return Ok(objects);
         }
-        let queue = Mutex::new(VecDeque::from(jobs));
-        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let work = || -> anyhow::Result<()> {
-            while let Some((_, job)) = next() {
-                job.run()?;
-            }
-            Ok(())
-        };
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().filter_map(|worker| worker.join().ok()).collect::<Result<(), _>>()
-        })?;
+        side_by_side::each(&jobs, |_, (_, job)| Ok(job.clone().run()?), |_| ())?;
         fs::write(&record, told).with_context(|| format!("cannot write {}", record.display()))?;
         Ok(objects)
     }
@@ -159,7 +145,7 @@ impl Workshop<'_> {
         selection: Selection,
     ) -> anyhow::Result<(Linked, u64)> {
         let options = Options { hook, selection };
-        let results = instrument_files(objects, &options, || {})?;
+        let results = instrument_files(objects, &options, |_| ())?;
         let place = self.folder.join(name);
         fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
         let mut probed = vec![probe::build(&compilers.c, &place)?];

@@ -11,8 +11,8 @@ use trimtab_lab::boot::{Clock, Machine, Tracers, boot};
 use trimtab_lab::cache::Key;
 use trimtab_lab::kernel::Linked;
 use trimtab_lab::workdir::{Step, WorkDir};
+use trimtab_swap::{Counted, counted};
 
-use super::counted::{Counted, counted};
 use super::{INIT, guest};
 use crate::bench::Bench;
 use crate::inputs::{Elf, Recording};

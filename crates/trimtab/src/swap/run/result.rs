@@ -9,10 +9,9 @@ use trimtab_report::model::{
     BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapCore, SwapRun, SwapRunSchema,
     SwapSelftest, SwapWorkload,
 };
+use trimtab_swap::{CORES, Core, Counted, Waits};
 
 use super::boots::{Done, Record};
-use super::cores::{CORES, Core, Waits};
-use super::counted::Counted;
 use super::{Measured, Ran};
 
 /// Nanoseconds that an instruction takes on the clock that the boots have.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use clap::Args;
@@ -54,9 +53,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 
     let stage = Progress::new().stage("instrument the objects");
     stage.parts(options.files.len() as u64);
-    let done = AtomicU64::new(0);
-    let results =
-        instrument_files(&options.files, &told, || stage.at(done.fetch_add(1, Ordering::Relaxed)))?;
+    let results = instrument_files(&options.files, &told, |done| stage.at(done as u64))?;
     let mut report = InstrumentReport::new(told.hook);
     for one in &results {
         report.add(one.before, &one.result);

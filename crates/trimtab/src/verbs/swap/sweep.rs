@@ -130,8 +130,7 @@ fn sweep(options: &Options) -> anyhow::Result<SwapSweep> {
             .hint("trimtab swap plan says why")
             .into());
         }
-        let judged: Vec<Replay> =
-            held_out_runs.iter().map(|run| Replay::of(&code, &divided.units, run)).collect();
+        let judged = Replay::all(&code, &divided.units, &held_out_runs);
         let point =
             Point { divided: &divided, held_out: &judged, frames: &frames, seed: options.seed };
         let (swept, first) = point.sweep(&program, *share, |note| stage.note(note));
@@ -232,7 +231,7 @@ impl Point<'_> {
             base: bytes.base,
             swappable: units.bytes(Class::Swappable),
             pages: places.pages,
-            tables: bytes.tables,
+            tables: bytes.tables + bytes.descriptors,
             store: store.bytes(),
             placements,
         };

@@ -32,6 +32,10 @@ pub struct Options {
     /// Write the trace to FILE
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
+    /// Also write every block that runs, each time and in order, to FILE: what `swap plan` decides by;
+    /// only with the plugin, and it takes much longer
+    #[arg(long, value_name = "FILE")]
+    pub stream: Option<PathBuf>,
     /// An initramfs of your own in place of trimtab's guest; the trace ends when it powers off or
     /// resets the machine, or with --timeout
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
@@ -72,6 +76,7 @@ struct Summary {
     schema: &'static str,
     kernel: String,
     output: String,
+    stream: Option<String>,
     source: &'static str,
     ended: End,
     events: u64,
@@ -96,10 +101,14 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     // What would only fail after the boot fails now.
     let vmlinux = options.vmlinux.as_deref().map(Elf::open).transpose()?;
     let program = vmlinux.as_ref().map(Elf::program).transpose()?;
-    destination::check([Some(options.output.as_path()), options.json.as_deref()])?;
+    destination::check([
+        Some(options.output.as_path()),
+        options.stream.as_deref(),
+        options.json.as_deref(),
+    ])?;
 
     let recording = recording::record(options, &Progress::new())?;
-    let Recording { text, ended, command_line } = &recording;
+    let Recording { text, ended, command_line, .. } = &recording;
     let trace = read::read(text).with_context(|| format!("the trace of {ended}"))?;
     let mut coverage = None;
     let mut annotated = None;
@@ -122,10 +131,14 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         }
     }
     output::whole(&options.output, annotated.as_ref().unwrap_or(text))?;
+    if let (Some(stream), Some(file)) = (&recording.stream, &options.stream) {
+        output::copy(stream, file)?;
+    }
     let summary = Summary {
         schema: "trimtab.trace/1",
         kernel: options.kernel.display().to_string(),
         output: options.output.display().to_string(),
+        stream: options.stream.as_ref().map(|file| file.display().to_string()),
         source: trace.source().name(),
         ended: *ended,
         events: trace.events().len() as u64,
@@ -153,6 +166,9 @@ impl Summary {
             self.source,
             self.ended
         );
+        if let Some(stream) = &self.stream {
+            text.push_str(&format!("{stream}: every block that ran, in order\n"));
+        }
         if self.lost > 0 {
             text.push_str(&format!("events that the tracer lost: {}\n", count(self.lost)));
         }

@@ -26,6 +26,7 @@ pub fn render(plan: &Plan, divided: &Divided<'_>, places: &Places, frames: usize
         ("base", code.base, Some(plan.executed.base)),
         ("cache", code.cache, None),
         ("page tables", code.tables, None),
+        ("driver's tables", code.descriptors, None),
         ("stays", code.net_resident, None),
         ("swappable", code.swappable, Some(plan.executed.swappable)),
         ("all", code.original, None),
@@ -33,7 +34,7 @@ pub fn render(plan: &Plan, divided: &Divided<'_>, places: &Places, frames: usize
         let executed = executed.map_or(String::new(), |executed| {
             format!("  {} of executed instructions", share(executed))
         });
-        text.push_str(&format!("{name:<12}{}{executed}\n", of(part)));
+        text.push_str(&format!("{name:<16}{}{executed}\n", of(part)));
     }
     if plan.returns > 0 {
         text.push_str(&format!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -29,6 +29,9 @@ pub(super) struct Recording {
     pub ended: End,
     /// QEMU's command line, where the boot ended in order.
     pub command_line: Option<String>,
+    /// The stream, where one was asked for; removed with this.
+    pub stream: Option<PathBuf>,
+    _folder: TempDir,
 }
 
 /// How a boot ended.
@@ -58,6 +61,9 @@ impl fmt::Display for End {
 /// # Errors
 /// Missing tools or files, a guest that does not come up.
 pub(super) fn record(options: &Options, progress: &Progress) -> anyhow::Result<Recording> {
+    if options.stream.is_some() && options.tracer == Tracer::Ftrace {
+        return Err(Failure::usage("--stream needs --tracer plugin: ftrace sees no blocks").into());
+    }
     let own_root = options.initramfs.is_some();
     if own_root && options.tracer == Tracer::Ftrace {
         return Err(Failure::usage(
@@ -98,7 +104,13 @@ pub(super) fn record(options: &Options, progress: &Progress) -> anyhow::Result<R
     };
     stage.done(&ended.to_string());
     let bytes = fs::read(&trace).context("the guest left no trace")?;
-    Ok(Recording { text: String::from_utf8_lossy(&bytes).into_owned(), ended, command_line })
+    Ok(Recording {
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        ended,
+        command_line,
+        stream: request.tracers.stream.then(|| request.plugin_stream()),
+        _folder: folder,
+    })
 }
 
 /// An error that names the console leaves the console behind.
@@ -156,5 +168,6 @@ fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
         Tracer::Plugin => request.tracers.plugin = Some(plugin::build(&compiler, folder)?),
         Tracer::Ftrace => request.tracers.ftrace = Some(boot::Ftrace::default()),
     }
+    request.tracers.stream = options.stream.is_some();
     Ok(request)
 }

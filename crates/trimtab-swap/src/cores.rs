@@ -9,7 +9,8 @@ const LARGE: u64 = 2 << 20;
 
 /// A core: what it keeps of code at hand, and what it costs where it has to be fetched.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Core {
+pub struct Core {
+    /// What it is.
     pub name: &'static str,
     l1i: Geometry,
     itlb_4k: Geometry,
@@ -25,7 +26,7 @@ const COMMON: Machine = Machine::common(0);
 
 /// The cores: one like Intel's first Atom, and a common one. Nothing hides a miss, so that penalties are
 /// upper bounds.
-pub(super) const CORES: [Core; 2] = [
+pub const CORES: [Core; 2] = [
     Core {
         name: "small in-order core",
         l1i: Geometry { entries: 512, ways: 8, bytes: 64 },
@@ -46,7 +47,7 @@ pub(super) const CORES: [Core; 2] = [
 
 /// Cycles that one of [`CORES`] waits for code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Waits {
+pub struct Waits {
     /// For lines of the instruction cache.
     pub cache: u64,
     /// For address translation.
@@ -54,7 +55,7 @@ pub(super) struct Waits {
 }
 
 /// A core that executes.
-pub(super) struct Executing {
+pub(crate) struct Executing {
     core: Core,
     l1i: Cache,
     itlb_4k: Cache,
@@ -96,7 +97,7 @@ impl Executing {
 
 /// The text of a kernel that swapping maps by small pages: all large pages that hold some of what is
 /// swapped.
-pub(super) fn small_pages(program: &Program<'_>) -> Range {
+pub(crate) fn small_pages(program: &Program<'_>) -> Range {
     let address = |name| program.address_of(name).unwrap_or(0);
     let (start, end) = (address("__coldswap_start"), address("__coldswap_end"));
     let gap = address("__coldswap_gap");

@@ -1,15 +1,15 @@
 //! What of the kernel ran in a stream, and what that costs.
 
-use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use trimtab_profile::Stream;
 use trimtab_program::{Program, Range, references};
 
-use super::cores::{CORES, Executing, Waits, small_pages};
+use crate::SwapError;
+use crate::cores::{CORES, Executing, Waits, small_pages};
 
 /// What ran from the start of init on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Counted {
+pub struct Counted {
     /// Instructions of the kernel.
     pub instructions: u64,
     /// How long each of [`CORES`] would have waited for them.
@@ -19,11 +19,14 @@ pub(super) struct Counted {
 /// Counts what of `program` ran from the first execution of the function `from` on.
 ///
 /// # Errors
-/// That there is no such function, or it did not run.
-pub(super) fn counted(program: &Program<'_>, stream: &Stream<'_>, from: &str) -> Result<Counted> {
-    let entry = program
-        .address_of(from)
-        .with_context(|| format!("the kernel has no function {from}, with which init begins"))?;
+/// [`SwapError::NeverBegan`].
+pub fn counted(
+    program: &Program<'_>,
+    stream: &Stream<'_>,
+    from: &str,
+) -> Result<Counted, SwapError> {
+    let never = || SwapError::NeverBegan { from: from.to_owned() };
+    let entry = program.address_of(from).ok_or_else(never)?;
     let ranges: Vec<Range> = stream
         .blocks()
         .iter()
@@ -45,7 +48,7 @@ pub(super) fn counted(program: &Program<'_>, stream: &Stream<'_>, from: &str) ->
         }
     }
     if instructions == 0 {
-        anyhow::bail!("{from} did not run in the boot, expected init to begin with it");
+        return Err(never());
     }
     Ok(Counted { instructions, waits: cores.iter().map(Executing::waits).collect() })
 }
@@ -83,11 +86,11 @@ mod tests {
             references::instructions(&program, Range::with_length(main + u64::from(first), 32));
         let behind = behind.count() as u64;
         assert_eq!(counted(&program, &found, "main").unwrap().instructions, 2 + behind);
-        let error = counted(&program, &found, "no_such").unwrap_err().to_string();
-        assert!(error.contains("no function no_such"), "{error}");
+        let never = |from: &str| Err(SwapError::NeverBegan { from: from.to_owned() });
+        assert_eq!(counted(&program, &found, "no_such"), never("no_such"));
         let written = stream::write(Source::QemuPlugin, &blocks, &[1]);
         let found = Stream::parse(&written).unwrap();
-        assert!(counted(&program, &found, "main").is_err());
+        assert_eq!(counted(&program, &found, "main"), never("main"));
     }
 
     #[test]
