@@ -352,6 +352,7 @@ static __resident void cold_send_nmi(unsigned int cpu)
 
 #ifdef CONFIG_X86_X2APIC
 	if (x2apic_mode) {
+		weak_wrmsr_fence();
 		native_x2apic_icr_write(APIC_DM_NMI | APIC_DEST_PHYSICAL, target);
 		return;
 	}
@@ -406,13 +407,28 @@ static __resident void cold_flush_others(void)
 	counters.shootdowns++;
 }
 
+/**
+ * cold_take_nmi() - whether an NMI is one of those that were sent
+ * @due: how many were sent to this CPU and have not come
+ *
+ * While one is handled one more can wait, and further ones are lost with it. One
+ * that waits comes though what it asks for is done by then.
+ */
+static __resident bool cold_take_nmi(atomic_t *due)
+{
+	int sent = atomic_read(due);
+
+	do {
+		if (sent <= 0)
+			return false;
+	} while (!atomic_try_cmpxchg(due, &sent, min(sent - 1, 1)));
+	return true;
+}
+
 static __resident bool cold_asked(void)
 {
-	atomic_t *due = raw_cpu_ptr(&nmis_due);
-
 	cold_acknowledge();
-	/* Several NMIs can be one; and what it asks for may be done by now. */
-	return atomic_read(due) > 0 && atomic_xchg(due, 0);
+	return cold_take_nmi(raw_cpu_ptr(&nmis_due));
 }
 #else
 static __always_inline void cold_flush_others(void) {}

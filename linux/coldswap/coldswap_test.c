@@ -83,6 +83,23 @@ static void cold_test_account(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)IRQS_OFF, (int)c.worst_context);
 }
 
+#ifdef CONFIG_SMP
+static void cold_test_nmis(struct kunit *test)
+{
+	atomic_t due = ATOMIC_INIT(2);
+
+	/* Two were sent while the first was handled: the second comes as well. */
+	KUNIT_EXPECT_TRUE(test, cold_take_nmi(&due));
+	KUNIT_EXPECT_TRUE(test, cold_take_nmi(&due));
+	KUNIT_EXPECT_FALSE(test, cold_take_nmi(&due));
+	/* Of many only one more can come. */
+	atomic_set(&due, 5);
+	KUNIT_EXPECT_TRUE(test, cold_take_nmi(&due));
+	KUNIT_EXPECT_TRUE(test, cold_take_nmi(&due));
+	KUNIT_EXPECT_FALSE(test, cold_take_nmi(&due));
+}
+#endif
+
 static struct cold_patch *patch_new(struct kunit *test, u16 offset, const char *bytes)
 {
 	u8 size = strlen(bytes);
@@ -230,6 +247,9 @@ static struct kunit_case cold_test_cases[] = {
 	KUNIT_CASE(cold_test_nru),
 	KUNIT_CASE(cold_test_random),
 	KUNIT_CASE(cold_test_account),
+#ifdef CONFIG_SMP
+	KUNIT_CASE(cold_test_nmis),
+#endif
 	KUNIT_CASE(cold_test_patches),
 	KUNIT_CASE(cold_test_text_poke),
 	KUNIT_CASE(cold_test_data),

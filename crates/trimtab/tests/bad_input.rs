@@ -362,6 +362,10 @@ fn usage_that_makes_no_sense() {
              machine; see --help\n  hint: leave out --initramfs, or save the trace in your own \
              guest as on a board\n",
         ),
+        (
+            "trace --kernel app --stream all --tracer ftrace -o out",
+            "trimtab: --stream needs --tracer plugin: ftrace sees no blocks; see --help\n",
+        ),
     ] {
         let (code, output, error) = folder.run(command);
         assert_eq!((code, output.as_str(), error.as_str()), (2, "", message), "{command}");

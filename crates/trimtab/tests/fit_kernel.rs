@@ -179,6 +179,27 @@ fn a_kernel_is_fitted_and_the_second_time_all_is_kept() {
 }
 
 #[test]
+fn every_block_of_a_boot_is_kept_for_a_plan() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let (fit, ..) = fitted(folder.path(), &["--boots", "3", "--wall-boots", "2"]);
+    let [trace, stream] = ["boot.trace", "boot.stream"].map(|name| folder.path().join(name));
+    let ended = run(Command::new(PROGRAM)
+        .args(["trace", "--kernel", &fit.artifacts.image_after, "-o"])
+        .arg(&trace)
+        .args(["--vmlinux", &fit.artifacts.vmlinux_after, "--stream"])
+        .arg(&stream));
+    assert_eq!(ended.code, Some(0), "{}", ended.error);
+    assert!(ended.output.contains("boot.stream: every block that ran"), "{}", ended.output);
+    assert!(fs::metadata(&trace).unwrap().len() > 0);
+    let ended = run(Command::new(PROGRAM)
+        .args(["swap", "plan", &fit.artifacts.vmlinux_after, "--trace"])
+        .arg(&stream));
+    assert_eq!(ended.code, Some(0), "{}", ended.error);
+    assert!(ended.output.contains("% of executed instructions"), "{}", ended.output);
+}
+
+#[test]
 fn a_kernel_is_fitted_below_the_minimum_of_whole_functions_by_its_blocks() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
