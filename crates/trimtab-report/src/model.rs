@@ -36,7 +36,8 @@ pub use probe_bench::{
     BenchProgram, BenchRewriting, BenchSuite, BenchSummary, BenchTool, ProbeBench, ProbeBenchSchema,
 };
 pub use swap_run::{
-    SwapArtifacts, SwapCode, SwapCore, SwapRun, SwapRunSchema, SwapSelftest, SwapWorkload,
+    SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun, SwapRunSchema, SwapSelftest,
+    SwapWorkload,
 };
 pub use swap_sweep::{
     Latency, SwapSweep, SwapSweepSchema, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace,

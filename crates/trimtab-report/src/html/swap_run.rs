@@ -193,7 +193,8 @@ fn selftest(run: &SwapRun) -> Markup {
         "Self-test",
         &html! {
             "All workloads, with everything swapped out every " (test.interval_ms)
-            " ms, free frames filled with INT3, and all that is mapped compared with the store."
+            " ms, free frames filled with INT3, and all that is mapped compared with the store. "
+            (run.handler.sentence())
         },
         &table("Self-test", &[text("counted"), number("times")], &rows),
     )

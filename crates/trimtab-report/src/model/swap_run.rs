@@ -1,6 +1,7 @@
 //! What `trimtab swap run` found: `trimtab.swap.run/1`.
 
 use super::common::{BeforeAfter, Check, Repeat};
+use crate::number::{count, rough};
 use crate::{ReportError, json};
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +71,9 @@ pub struct SwapRun {
     pub workloads: Vec<SwapWorkload>,
     /// All workloads, with everything swapped out again and again.
     pub selftest: Option<SwapSelftest>,
+    /// What a page fault takes.
+    #[serde(default)]
+    pub handler: SwapHandler,
     /// The largest share that misses of the instruction cache add to the system time of a workload, on
     /// any core; negative where they take from all.
     pub cache_penalty: Option<f64>,
@@ -182,6 +186,16 @@ pub struct SwapSelftest {
     pub errors: u64,
 }
 
+/// What a page fault takes in the driver, from its hook to where the instruction runs again, on average
+/// and without the wait for the store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwapHandler {
+    /// Instructions, in the workloads.
+    pub instructions: Option<f64>,
+    /// Microseconds, in the self-test, which runs in real time on this machine.
+    pub microseconds: Option<f64>,
+}
+
 /// Files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapArtifacts {
@@ -204,6 +218,23 @@ impl SwapWorkload {
     pub fn title(&self) -> String {
         let star = if self.held_out { "*" } else { "" };
         format!("{}{star}", self.name)
+    }
+}
+
+impl SwapHandler {
+    /// As a sentence; empty where nothing was measured.
+    pub fn sentence(&self) -> String {
+        let instructions =
+            self.instructions.map(|found| format!("{} instructions", count(found.round() as u64)));
+        let time = self.microseconds.map(|found| format!("{} µs on this machine", rough(found)));
+        let found: Vec<String> = instructions.into_iter().chain(time).collect();
+        match found.is_empty() {
+            true => String::new(),
+            false => format!(
+                "Bringing a page takes {}, the wait for the store aside.",
+                found.join(" and ")
+            ),
+        }
     }
 }
 
@@ -267,6 +298,7 @@ mod tests {
                 },
             ],
             selftest: Some(SwapSelftest { faults: 98_765, errors: 0, ..SwapSelftest::default() }),
+            handler: SwapHandler { instructions: Some(5432.0), microseconds: Some(18.2) },
             checks: vec![Check::new("the kernel is linked by the plan", true, "all pages")],
             ..SwapRun::default()
         }
@@ -287,6 +319,9 @@ mod tests {
         assert!(page.contains("files*") && page.contains("* the plan"));
         assert!(page.contains("&lt;boot&gt;") && !page.contains("<boot>"));
         assert!(page.contains(SwapRunSchema::NAME));
+        let handler = "5,432 instructions and 18 µs on this machine";
+        assert!(text.replace('\n', " ").contains(handler), "{text}");
+        assert!(page.contains(handler));
     }
 
     #[test]

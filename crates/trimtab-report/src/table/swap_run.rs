@@ -141,7 +141,9 @@ fn selftest(run: &SwapRun, width: u16) -> String {
         ("overflow", Lean::Right),
         ("errors", Lean::Right),
     ];
-    grid(width, &columns, rows)
+    let table = grid(width, &columns, rows);
+    let handler = run.handler.sentence();
+    if handler.is_empty() { table } else { format!("{table}\n\n{}", wrap(&handler, width)) }
 }
 
 fn checks(run: &SwapRun, width: u16) -> String {

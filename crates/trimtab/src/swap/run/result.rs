@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use trimtab_lab::boot::Clock;
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::model::{
-    BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapCore, SwapRun, SwapRunSchema,
-    SwapSelftest, SwapWorkload,
+    BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun,
+    SwapRunSchema, SwapSelftest, SwapWorkload,
 };
 use trimtab_swap::{CORES, Core, Counted, Waits};
 
@@ -70,6 +70,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
         footprint_reduction_with_store: reduction(net + in_memory),
         released_kib: released(m)?,
         checks: checks(m, &workloads, selftest.as_ref())?,
+        handler: handler(m)?,
         cache_penalty: largest(&workloads, |core| core.cache_share),
         tlb_penalty: largest(&workloads, |core| core.tlb_share),
         workloads,
@@ -145,6 +146,27 @@ fn on_core(
         cache_share: share(before.cache, after.cache),
         tlb_share: share(before.translation, after.translation),
     }
+}
+
+/// What a fault takes: by the clock of instructions in the workloads, which wait for the store, and by
+/// this machine's in the self-test, which does not.
+fn handler(m: &Measured<'_>) -> Result<SwapHandler> {
+    let mut faults = 0;
+    let mut time = 0;
+    for Ran { after, .. } in &m.workloads {
+        faults += after.record.counter("faults")?;
+        time += after.record.counter("total_ns")?;
+    }
+    let waiting = faults * u64::from(m.options.latency()) * 1000;
+    let each = |time: f64, faults: u64| (faults > 0 && time > 0.0).then(|| time / faults as f64);
+    let tested = |done: &Done| {
+        let record = &done.record;
+        anyhow::Ok(each(record.counter("total_ns")? as f64 / 1000.0, record.counter("faults")?))
+    };
+    Ok(SwapHandler {
+        instructions: each(time.saturating_sub(waiting) as f64 / NANOSECONDS, faults),
+        microseconds: m.selftest.as_ref().map(tested).transpose()?.flatten(),
+    })
 }
 
 /// The largest of a share, over all workloads and cores.

@@ -62,7 +62,10 @@ impl fmt::Display for End {
 /// Missing tools or files, a guest that does not come up.
 pub(super) fn record(options: &Options, progress: &Progress) -> anyhow::Result<Recording> {
     if options.stream.is_some() && options.tracer == Tracer::Ftrace {
-        return Err(Failure::usage("--stream needs --tracer plugin: ftrace sees no blocks; see --help").into());
+        return Err(Failure::usage(
+            "--stream needs --tracer plugin: ftrace sees no blocks; see --help",
+        )
+        .into());
     }
     let own_root = options.initramfs.is_some();
     if own_root && options.tracer == Tracer::Ftrace {
