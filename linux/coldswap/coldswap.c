@@ -51,7 +51,10 @@
 
 #include <generated/coldswap-plan.h>
 
-/* What a fault needs, and what holds the lock: never swapped. */
+/*
+ * What a fault needs, and what holds the lock: never swapped. What others call is
+ * noinline as well, or it would be swapped with them.
+ */
 #define __resident	__section(".coldswap.text")
 
 #define MAX_FRAMES	1024
@@ -321,6 +324,17 @@ static __resident void cold_unlock(void)
 	atomic_set_release(&owner, NO_CPU);
 }
 
+/* A plan that misses something: nothing could bring it back. */
+static __resident void cold_check_path(const struct pt_regs *regs, unsigned long address)
+{
+	if (atomic_read(&owner) != raw_smp_processor_id())
+		return;
+	cold_unlock();
+	pr_emerg("%pS is swapped out, but %pS needs it to handle a fault\n",
+		 (void *)address, (void *)regs->ip);
+	panic("coldswap: what a fault needs must be resident: make a new plan");
+}
+
 static __resident void cold_lock(void)
 {
 	int me = raw_smp_processor_id();
@@ -330,11 +344,6 @@ static __resident void cold_lock(void)
 
 		if (atomic_try_cmpxchg_acquire(&owner, &holder, me))
 			return;
-		if (holder == me) {
-			cold_unlock();
-			pr_emerg("CPU %d ran cold code while it handled a fault\n", me);
-			panic("coldswap: what a fault needs must be resident: make a new plan");
-		}
 		if (IS_ENABLED(CONFIG_SMP))
 			cold_acknowledge();
 		cpu_relax();
@@ -565,6 +574,7 @@ __resident bool coldswap_fault(struct pt_regs *regs, unsigned long error_code,
 
 	start = rdtsc_ordered();
 	page = cold_page_at(address);
+	cold_check_path(regs, address);
 	cold_lock();
 	if (pages[page].frame >= 0) {
 		counters.raced++;
@@ -603,8 +613,8 @@ out:
 	return true;
 }
 
-static __resident struct cold_patch *cold_patch_page(unsigned int page,
-						     struct cold_patch *patch)
+static noinline __resident struct cold_patch *
+cold_patch_page(unsigned int page, struct cold_patch *patch)
 {
 	struct cold_patch *dead;
 	unsigned long flags;
@@ -691,7 +701,7 @@ bool coldswap_released(unsigned long pfn)
 	return false;
 }
 
-static __resident void cold_evict_all(void)
+static noinline __resident void cold_evict_all(void)
 {
 	unsigned long flags;
 
@@ -707,7 +717,7 @@ static __resident void cold_evict_all(void)
  * With all other CPUs stopped: whether what is mapped is what the tables say and
  * the store has, and nothing has written to frames that are free.
  */
-static __resident int cold_audit(void *unused)
+static noinline __resident int cold_audit(void *unused)
 {
 	unsigned long flags;
 	unsigned int i, found = 0;
@@ -987,7 +997,7 @@ static void cold_forget(void)
 	kfree(leaves);
 }
 
-static __resident void cold_unmap_all(void)
+static noinline __resident void cold_unmap_all(void)
 {
 	unsigned long flags;
 	unsigned int i;
