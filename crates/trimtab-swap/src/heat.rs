@@ -2,7 +2,6 @@
 
 use crate::SwapError;
 use crate::code::Code;
-use crate::returns::Returns;
 use rayon::prelude::*;
 use trimtab_profile::Stream;
 use trimtab_program::{FunctionId, Range};
@@ -139,12 +138,10 @@ impl Hot {
         self.blocks.get(block).copied().unwrap_or(false)
     }
 
-    /// These, and those that come back at least `least` times. 0 is taken for 1: what never came back
-    /// is no more hot than before.
-    pub fn with(&self, returns: &Returns, least: u64) -> Hot {
+    /// These, and those that `more` is true of.
+    pub(crate) fn with(&self, more: impl Fn(usize) -> bool) -> Hot {
         let all = self.blocks.iter().enumerate();
-        let stays = |(block, hot): (usize, &bool)| *hot || returns.count(block) >= least.max(1);
-        Hot { blocks: all.map(stays).collect() }
+        Hot { blocks: all.map(|(block, hot)| *hot || more(block)).collect() }
     }
 }
 

@@ -67,6 +67,12 @@ impl Returns {
         self.counts.get(block).copied().unwrap_or(0)
     }
 
+    /// What is hot, and what comes back at least `least` times. 0 is taken for 1: what never came back is
+    /// no more hot than before.
+    pub fn added_to(&self, hot: &Hot, least: u64) -> Hot {
+        hot.with(|block| self.count(block) >= least.max(1))
+    }
+
     /// All counts above 0, each once, ascending.
     pub fn levels(&self) -> Vec<u64> {
         let mut levels: Vec<u64> = self.counts.iter().copied().filter(|count| *count > 0).collect();

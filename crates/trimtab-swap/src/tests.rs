@@ -550,9 +550,9 @@ fn what_comes_back_to_a_cache_that_forgot_it_can_stay_as_well() {
     assert_eq!(counts(&none, length), [0, 2, 1]);
     assert_eq!(counts(&none, length + 1), [0, 0, 0]);
     // What is hot is not in the cache and takes no room there.
-    let hot = none.with(&Returns::of(&code, &runs, &heat, &none, 3), 2);
+    let hot = Returns::of(&code, &runs, &heat, &none, 3).added_to(&none, 2);
     assert!(hot.contains(first(8)) && !hot.contains(first(9)));
     assert_eq!(counts(&hot, 3), [0, 0, 0]);
-    let all = none.with(&Returns::of(&code, &runs, &heat, &none, 3), 0);
+    let all = Returns::of(&code, &runs, &heat, &none, 3).added_to(&none, 0);
     assert!(all.contains(first(9)) && !all.contains(first(6)));
 }

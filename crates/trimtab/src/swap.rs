@@ -292,13 +292,13 @@ impl<'a> Kernel<'a> {
         let returns = Returns::of(self.code, &self.runs, &self.heat, &hot, cache / USED);
         let levels = returns.levels();
         let first = levels.partition_point(|least| {
-            let units = self.units(&hot.with(&returns, *least));
+            let units = self.units(&returns.added_to(&hot, *least));
             let pages = units.bytes(Class::Swappable).div_ceil(PAGE_SIZE);
             let bytes = Bytes::of(&units, pages, &self.data, room.frames);
             bytes.net_resident as f64 > room.share * bytes.original as f64
         });
         match levels.get(first) {
-            Some(least) => (hot.with(&returns, *least), *least),
+            Some(least) => (returns.added_to(&hot, *least), *least),
             None => (hot, 0),
         }
     }
