@@ -143,7 +143,7 @@ fn selftest(run: &SwapRun, width: u16) -> String {
     ];
     let table = grid(width, &columns, rows);
     let handler = run.handler.sentence();
-    if handler.is_empty() { table } else { format!("{table}\n\n{}", wrap(&handler, width)) }
+    if handler.is_empty() { table } else { format!("{table}\n{}", wrap(&handler, width)) }
 }
 
 fn checks(run: &SwapRun, width: u16) -> String {
