@@ -7,7 +7,8 @@ CONFIG  ?= lab
 WORK    ?= work/demo
 # Ten timed boots of each kernel are enough for a demonstration; alone, the verb does thirty.
 OPTIONS ?= --wall-boots 10
-# What `make demo-swap` runs on: `tiny` is built faster, but there the cache alone is 4 % of the code. Two seconds of each workload are enough for a demonstration; alone, the verb does seven.
+# What `make demo-swap` runs on: `tiny` is built faster, but there the cache alone is 4 % of the code.
+# Two seconds of each workload are enough for a demonstration; alone, the verb does seven.
 SWAP_CONFIG  ?= lab
 SWAP_OPTIONS ?= --seconds 2
 # How long `make fuzz` runs each target.
