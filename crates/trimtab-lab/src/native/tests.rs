@@ -1,6 +1,7 @@
 //! Real programs, each with what makes tracing hard: threads, forks, signals, libraries.
 
 use super::*;
+use crate::script;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -235,6 +236,22 @@ fn what_a_program_executes_is_followed_by_fork_vfork_spawn_and_threads() {
 }
 
 #[test]
+fn a_child_that_has_ended_before_its_parent_tells_of_it_counts_once() {
+    let code = "
+        int main(void) {
+            for (int i = 0; i < 300; i++) {
+                pid_t child = i % 2 ? fork() : vfork();
+                if (child == 0) _exit(0);
+                waitpid(child, 0, 0);
+            }
+            return 0;
+        }";
+    let bench = Bench::new();
+    let built = bench.build("app", code, &[]);
+    assert_eq!(bench.trace(&built, &[]).processes, 301);
+}
+
+#[test]
 fn signals_arrive_as_they_would_without_a_tracer() {
     let code = "
         static volatile int usr, alarms, traps, real, segv, value;
@@ -430,12 +447,10 @@ fn a_script_is_its_interpreter_and_the_programs_of_these_names() {
     let bench = Bench::new();
     bench.build("app", SIMPLE, &[]);
     let folder = bench.0.path().display().to_string();
-    let script = bench.file("script");
-    fs::write(&script, format!("#!/bin/sh\n{folder}/app && {folder}/app\n")).unwrap();
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&script, executable).unwrap();
+    let path = bench.file("script");
+    script::write(&path, &format!("#!/bin/sh\n{folder}/app && {folder}/app\n")).unwrap();
     let app = Objects { program: false, named: vec!["app".to_owned()], all: false };
-    let recorded = bench.finish(&bench.request(&script).objects(app));
+    let recorded = bench.finish(&bench.request(&path).objects(app));
     let [object] = &recorded.objects[..] else { panic!("{:?}", recorded.objects) };
     assert_eq!(object.path, bench.file("app"));
     assert_eq!(names(object), ["main", "second", "first"]);

@@ -14,7 +14,7 @@ use super::system::{self, Change, Resume};
 use super::{End, NativeError, Object, Request, Skipped};
 use nix::libc::{self, c_int, pid_t};
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
@@ -82,6 +82,9 @@ pub(super) struct Tracer<'a> {
     tasks: HashMap<pid_t, Task>,
     /// Tasks that stopped before it was known who started them, and whether each is a process.
     early: HashMap<pid_t, bool>,
+    /// Tasks that were counted and need not wait for the one that started them, which is still to
+    /// tell. They may have ended by then.
+    untold: HashSet<pid_t>,
     root: pid_t,
     ended: Option<End>,
     processes: u64,
@@ -96,6 +99,7 @@ impl<'a> Tracer<'a> {
             watched: Watched::new(&request.objects),
             tasks: HashMap::from([(root, Task { space: Rc::default() })]),
             early: HashMap::new(),
+            untold: HashSet::new(),
             root,
             ended: None,
             processes: 0,
@@ -161,7 +165,9 @@ impl<'a> Tracer<'a> {
     /// A task has ended.
     fn gone(&mut self, task: pid_t, end: End) -> Result<(), NativeError> {
         self.tasks.remove(&task);
-        self.early.remove(&task);
+        if self.early.remove(&task).is_some() {
+            self.untold.insert(task);
+        }
         self.live.remove(task);
         if task == self.root {
             self.ended = Some(end);
@@ -176,7 +182,10 @@ impl<'a> Tracer<'a> {
             let is_process = self.count_process(task)?;
             // The one that started it may be killed before it can tell.
             match maps::parent(task).filter(|parent| self.tasks.contains_key(parent)) {
-                Some(parent) => self.adopt(task, is_process, parent, libc::PTRACE_EVENT_STOP),
+                Some(parent) => {
+                    self.untold.insert(task);
+                    self.adopt(task, is_process, parent, libc::PTRACE_EVENT_STOP);
+                }
                 None => {
                     self.early.insert(task, is_process);
                     return Ok(None);
@@ -190,7 +199,7 @@ impl<'a> Tracer<'a> {
     /// A task has started another one.
     fn started(&mut self, task: pid_t, event: c_int) -> Result<(), NativeError> {
         let new = system::event_message(task).map_err(failed("ask for the number of a child"))?;
-        if self.tasks.contains_key(&new) {
+        if self.untold.remove(&new) {
             return Ok(());
         }
         let waits = self.early.remove(&new);
