@@ -16,6 +16,7 @@ pub mod process;
 pub mod profdata;
 pub mod program;
 pub mod qemu;
+pub mod script;
 pub mod store;
 #[cfg(test)]
 mod testing;

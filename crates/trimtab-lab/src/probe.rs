@@ -3,6 +3,7 @@
 
 use crate::compile::{CompileError, compile};
 use crate::process::Job;
+use crate::script;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -169,12 +170,10 @@ fn split(name: &str) -> Option<Tool<'_>> {
 
 /// The first in the path counts, and a script that is there is not written again.
 fn write_script(path: &Path, text: &str) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
     if path.exists() {
         return Ok(());
     }
-    fs::write(path, text)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+    script::write(path, text)
 }
 
 /// Runs a command of the user's: on the same terminal, with the same input, and no time limit.

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tempfile::TempDir;
+use trimtab_lab::script;
 use trimtab_lab::tools::{self, ToolError, Toolbox};
 
 /// A machine with nothing but the commands that the test puts there.
@@ -27,8 +27,7 @@ impl Machine {
     fn has(self, path: &str, version: &str) -> Self {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("#!/bin/sh\necho '{version}'\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        script::write(&path, &format!("#!/bin/sh\necho '{version}'\n")).unwrap();
         self
     }
 

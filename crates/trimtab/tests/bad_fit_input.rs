@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +15,7 @@ use std::process::Command;
 use common::{Ended, PROGRAM, alone, fit, run, shared};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
+use trimtab_lab::script;
 use trimtab_lab::tools::{self, Probe};
 
 /// The one message among the lines about progress.
@@ -187,8 +188,7 @@ fn a_tool_that_is_too_old() {
     let folder = tempfile::tempdir().unwrap();
     let path = path_without(folder.path(), &["qemu-system-x86_64"]);
     let qemu = path.join("qemu-system-x86_64");
-    fs::write(&qemu, "#!/bin/sh\necho QEMU emulator version 5.2.0\n").unwrap();
-    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    script::write(&qemu, "#!/bin/sh\necho QEMU emulator version 5.2.0\n").unwrap();
     let ended = run(fit(&folder.path().join("work"), &[]).env("PATH", path));
     assert_eq!(ended.code, Some(1), "{}", ended.error);
     let qemu = qemu.display();

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command as Process, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -11,6 +10,7 @@ use assert_cmd::Command;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use trimtab_lab::script;
 use trimtab_lab::store::{Experiment, Store};
 use trimtab_report::model::FitKernel;
 
@@ -115,8 +115,7 @@ fn doctor_prints_its_schema() {
 fn doctor_says_what_is_missing_and_how_to_get_it() {
     let root = tempfile::tempdir().unwrap();
     let qemu = root.path().join("qemu-system-x86_64");
-    fs::write(&qemu, "#!/bin/sh\necho QEMU emulator version 4.2.0\n").unwrap();
-    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    script::write(&qemu, "#!/bin/sh\necho QEMU emulator version 4.2.0\n").unwrap();
     let file = root.path().join("doctor.json");
     let output = Command::new(PROGRAM)
         .args(["doctor", "--json"])
@@ -157,9 +156,8 @@ fn ctrl_c_exits_130_with_one_line() {
         let root = tempfile::tempdir().unwrap();
         let slow = root.path().join("make");
         let started = root.path().join("started");
-        fs::write(&slow, format!("#!/bin/sh\n: > {}\nexec /bin/sleep 9\n", started.display()))
-            .unwrap();
-        fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
+        let text = format!("#!/bin/sh\n: > {}\nexec /bin/sleep 9\n", started.display());
+        script::write(&slow, &text).unwrap();
         let child = Process::new(PROGRAM)
             .arg("doctor")
             .env("PATH", root.path())

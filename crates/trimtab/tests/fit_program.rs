@@ -5,10 +5,10 @@
 mod app;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use app::Bench;
 use serde_json::Value;
+use trimtab_lab::script;
 
 const COMPILE: &str = "gcc -O1 -c main.c more.c";
 
@@ -247,9 +247,8 @@ fn breakpoints_trace_what_qemu_does_not_run() {
 
     // An emulator that says its version, and runs nothing.
     let emulator = bench.file("tools/qemu-x86_64");
-    fs::write(&emulator, "#!/bin/sh\n[ \"$1\" = --version ] && echo qemu-x86_64 version 9.0.0\n")
-        .unwrap();
-    fs::set_permissions(&emulator, fs::Permissions::from_mode(0o755)).unwrap();
+    let says_version = "#!/bin/sh\n[ \"$1\" = --version ] && echo qemu-x86_64 version 9.0.0\n";
+    script::write(&emulator, says_version).unwrap();
     let (code, result, error) = fit(&bench, &arguments);
     assert_eq!((code, &result["tracer"]), (0, &Value::from("native")), "{error}");
     assert!(error.contains("does not run in QEMU, so breakpoints trace it"), "{error}");
@@ -368,8 +367,8 @@ fn a_program_that_cannot_be_traced_is_told() {
 fn a_program_that_runs_elsewhere_finds_what_lies_beside_it() {
     let bench = Bench::new();
     // Started by a script, from another folder.
-    fs::write(bench.file("start"), "#!/bin/sh\ncd / && exec \"$OLDPWD/app\" \"$@\"\n").unwrap();
-    fs::set_permissions(bench.file("start"), fs::Permissions::from_mode(0o755)).unwrap();
+    let text = "#!/bin/sh\ncd / && exec \"$OLDPWD/app\" \"$@\"\n";
+    script::write(&bench.file("start"), text).unwrap();
     let build = format!("{COMPILE} && gcc -o app main.o more.o");
     let (code, result, error) =
         fit(&bench, &["--build", &build, "--run", "./start", "--program", "app", "--runs", "2"]);

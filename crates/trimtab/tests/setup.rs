@@ -3,11 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
+use trimtab_lab::script;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../setup");
 
@@ -50,8 +51,7 @@ impl Machine {
 
     fn with(self, name: &str, body: &str) -> Self {
         let path = self.0.path().join(name);
-        fs::write(&path, format!("#!{}/bash\n{body}\n", self.0.path().display())).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        script::write(&path, &format!("#!{}/bash\n{body}\n", self.0.path().display())).unwrap();
         self
     }
 

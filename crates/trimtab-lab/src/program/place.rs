@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::ProgramError;
 use super::error::io;
+use crate::script;
 
 /// A linked file's place. Dropped, the version last named by [`Place::settle`] is there, as a file
 /// of its own.
@@ -84,11 +85,10 @@ impl Place {
         self.path.with_file_name(name)
     }
 
-    /// Puts a script in place that starts what is beside it; `script` is its text.
-    pub(super) fn put_script(&self, script: &str) -> Result<(), ProgramError> {
+    /// Puts a script in place that starts what is beside it; `text` is the script's.
+    pub(super) fn put_script(&self, text: &str) -> Result<(), ProgramError> {
         let new = self.beside("new");
-        fs::write(&new, script).map_err(io("write", &new))?;
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).map_err(io("write", &new))?;
+        script::write(&new, text).map_err(io("write", &new))?;
         fs::rename(&new, &self.path).map_err(io("replace", &self.path))
     }
 }

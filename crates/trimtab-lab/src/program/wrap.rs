@@ -12,7 +12,6 @@ mod link;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +21,7 @@ use trimtab_link::{Linker, TOGETHER_SCRIPT};
 use super::ProgramError;
 use super::error::io;
 use crate::process::Job;
+use crate::script;
 
 pub use compile::{Compile, compile};
 pub use link::{Link, link};
@@ -253,8 +253,7 @@ impl Wrappers {
 
     fn script(&self, name: &OsStr, text: &str) -> Result<(), ProgramError> {
         let path = self.folder.join("bin").join(name);
-        fs::write(&path, text).map_err(io("write", &path))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(io("write", &path))
+        script::write(&path, text).map_err(io("write", &path))
     }
 }
 
@@ -363,8 +362,7 @@ mod tests {
         let folder = root.path().join("it's");
         // A linker that touches what it is told to make.
         let linker = root.path().join("linker");
-        fs::write(&linker, "#!/bin/sh\nfor last; do :; done\necho \"$@\" > \"$2\"\n").unwrap();
-        fs::set_permissions(&linker, fs::Permissions::from_mode(0o755)).unwrap();
+        script::write(&linker, "#!/bin/sh\nfor last; do :; done\necho \"$@\" > \"$2\"\n").unwrap();
         let wrapping = Wrapping {
             trimtab: "/bin/trimtab".into(),
             linker: Linker::Lld,
