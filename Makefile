@@ -10,7 +10,7 @@ OPTIONS ?= --wall-boots 10
 # What `make demo-swap` runs on: `tiny` is built faster, but there the cache alone is 4 % of the code.
 # Two seconds of each workload are enough for a demonstration; alone, the verb does seven.
 SWAP_CONFIG  ?= lab
-SWAP_OPTIONS ?= --seconds 2
+SWAP_OPTIONS ?= --seconds 2 --sweep
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
 

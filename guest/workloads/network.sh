@@ -13,12 +13,12 @@ ip addr show lo > /dev/null
 ip route > /dev/null
 ping -c 1 127.0.0.1 > /dev/null
 
-# Waits for a listener, by its port in hexadecimal. Never longer than a second.
+# Waits for a listener, by its port in hexadecimal. Never longer than ten seconds.
 listening() {
 	tries=0
 	until cat /proc/net/tcp* | grep -q ":$1 0*:0000 0A"; do
 		tries=$((tries + 1))
-		test $tries -lt 100
+		test $tries -lt 1000
 		usleep 10000
 	done
 }

@@ -47,11 +47,14 @@ impl Workload {
         .to_vec()
     }
 
-    /// Those that need [`PROGRAMS`]: `media` and `load`.
+    /// Those that need [`PROGRAMS`]: `media`, `video`, `load`, `storage` and `stress`.
     pub fn with_programs() -> Vec<Workload> {
         [
             ("media", include_str!("../../../guest/workloads/media.sh")),
+            ("video", include_str!("../../../guest/workloads/video.sh")),
             ("load", include_str!("../../../guest/workloads/load.sh")),
+            ("storage", include_str!("../../../guest/workloads/storage.sh")),
+            ("stress", include_str!("../../../guest/workloads/stress.sh")),
         ]
         .map(|(name, script)| Workload { name: name.to_owned(), script: script.to_owned() })
         .to_vec()
@@ -60,8 +63,20 @@ impl Workload {
 
 /// Programs that [`Workload::with_programs`] needs beside busybox, by the names of their
 /// [tools](crate::tools).
-pub const PROGRAMS: [&str; 7] =
-    ["cjpeg", "djpeg", "opj_compress", "opj_decompress", "flac", "hackbench", "postmark"];
+pub const PROGRAMS: [&str; 12] = [
+    "cjpeg",
+    "djpeg",
+    "opj_compress",
+    "opj_decompress",
+    "flac",
+    "ffmpeg",
+    "hackbench",
+    "postmark",
+    "fio",
+    "dbench",
+    "stress-ng",
+    "cyclictest",
+];
 
 /// Why the guest's root could not be made.
 #[derive(Debug, Error)]
@@ -205,8 +220,8 @@ pub fn build(
     Ok(path)
 }
 
-/// Packs an init, a busybox, workloads and other programs and libraries as a gzip-compressed
-/// initramfs.
+/// Packs an init, a busybox, workloads and other programs and libraries as an initramfs in the format of
+/// gzip.
 ///
 /// # Errors
 /// If a workload's name cannot stand on a kernel command line.
@@ -247,9 +262,11 @@ pub fn pack(
     }
     archive.file("init", 0o755, init);
 
+    // Programs come with hundreds of megabytes of libraries. Unpacking those would be most of what a
+    // guest does before init.
+    let level = if files.is_empty() { Compression::new(6) } else { Compression::none() };
     // 255: unknown system. Neither it nor the time may depend on where this runs.
-    let mut gzip =
-        GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::new(6));
+    let mut gzip = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), level);
     let compressed = gzip.write_all(&archive.finish()).and_then(|()| gzip.finish());
     compressed.map_err(|source| GuestError::File { path: "guest.cpio.gz".into(), source })
 }

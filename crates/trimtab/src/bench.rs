@@ -64,7 +64,7 @@ impl<'work> Bench<'work> {
             None => Busybox::find(work, arch)?,
         };
 
-        let mut guest_key = Key::new("guest/2")
+        let mut guest_key = Key::new("guest/3")
             .field("arch", arch.name())
             .file("busybox", &busybox.path, work.hashes())?
             .field("gcc", version(&guest_gcc));

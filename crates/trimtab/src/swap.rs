@@ -1,6 +1,7 @@
 //! Cold code swapping: reading a kernel and what it ran, and making placements of it.
 
 pub mod run;
+pub mod sweep;
 
 use std::path::{Path, PathBuf};
 

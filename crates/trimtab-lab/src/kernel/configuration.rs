@@ -15,6 +15,8 @@ const LAB_ARM64: &str = include_str!("../../../../linux/config/lab-arm64.config"
 const LAYOUT: &str = include_str!("../../../../linux/config/layout.config");
 /// What swapping cold code needs of any configuration, and what it does not work with.
 const SWAP: &str = include_str!("../../../../linux/config/coldswap.config");
+/// Before it, what programs of the guest need of the configurations that trimtab carries.
+const SWAP_GUEST: &str = include_str!("../../../../linux/config/coldswap-guest.config");
 /// Behind it, for several CPUs.
 const SWAP_SMP: &str = include_str!("../../../../linux/config/coldswap-smp.config");
 /// What a kernel must take that is to swap cold code.
@@ -63,6 +65,9 @@ impl Configuration {
     #[must_use]
     pub fn swapping(mut self, cpus: u32) -> Self {
         self.text.push('\n');
+        if !self.whole {
+            self.text.push_str(SWAP_GUEST);
+        }
         self.text.push_str(SWAP);
         if cpus > 1 {
             self.text.push_str(SWAP_SMP);

@@ -149,8 +149,13 @@ pub const ALL: &[Tool] = &[
     file("opj_compress", &["/usr/bin/opj_compress"], &["libopenjp2-tools"], SWAP_RUN),
     file("opj_decompress", &["/usr/bin/opj_decompress"], &["libopenjp2-tools"], SWAP_RUN),
     file("flac", &["/usr/bin/flac"], &["flac"], SWAP_RUN),
+    file("ffmpeg", &["/usr/bin/ffmpeg"], &["ffmpeg"], SWAP_RUN),
     file("hackbench", &["/usr/bin/hackbench"], &["rt-tests"], SWAP_RUN),
     file("postmark", &["/usr/bin/postmark"], &["postmark"], SWAP_RUN),
+    file("fio", &["/usr/bin/fio"], &["fio"], SWAP_RUN),
+    file("dbench", &["/usr/bin/dbench"], &["dbench"], SWAP_RUN),
+    file("stress-ng", &["/usr/bin/stress-ng"], &["stress-ng"], SWAP_RUN),
+    file("cyclictest", &["/usr/bin/cyclictest"], &["rt-tests"], SWAP_RUN),
 ];
 
 /// A command that prints its version when asked with `--version`.

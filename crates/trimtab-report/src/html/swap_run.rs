@@ -1,8 +1,9 @@
 //! The page of `trimtab swap run`.
 
 use super::frame::{foot, page, section, tile};
+use super::swap_sweep::figures;
 use super::tables::{number, table, text};
-use crate::model::{SwapRun, SwapRunSchema};
+use crate::model::{BeforeAfter, SwapRun, SwapRunSchema};
 use crate::number::{NONE, count, kibibytes, or_none, plain, share, signed_share, times};
 use crate::table::swap_threshold;
 use maud::{Markup, html};
@@ -16,6 +17,7 @@ pub fn swap_run(run: &SwapRun) -> String {
             (workloads(run))
             (cores(run))
             (selftest(run))
+            @if let Some(sweep) = &run.sweep { (figures(sweep)) }
             (checks(run))
             (repeat(run))
         }
@@ -101,6 +103,7 @@ fn workloads(run: &SwapRun) -> Markup {
         number("system time"),
         number("worst fault"),
         text("in"),
+        number("late"),
     ];
     let rows: Vec<Vec<Markup>> = run
         .workloads
@@ -116,6 +119,7 @@ fn workloads(run: &SwapRun) -> Markup {
                 html! { (or_none(found.system_time_ratio, times)) },
                 html! { (or_none(found.worst_us, |us| format!("{} µs", plain(us)))) },
                 html! { (found.worst_context.as_deref().unwrap_or(NONE)) },
+                html! { (found.late_us.map_or_else(|| NONE.to_owned(), late)) },
             ]
         })
         .collect();
@@ -126,13 +130,18 @@ fn workloads(run: &SwapRun) -> Markup {
             "System time is that of the kernel from the start of init on, as a multiple of that of "
             "the kernel with all code in memory, on the core where it is larger. Waiting "
             (run.latency_us) " µs for a page of the store is part of it. The system time without "
-            "swapping is given in seconds."
+            "swapping is given in seconds. Late is how much too late a thread of real-time priority "
+            "that sleeps a millisecond at a time woke up at worst, without and with swapping."
             @if run.workloads.iter().any(|found| found.held_out) {
                 " * the plan was made without it."
             }
         },
         &table("Workloads", &columns, &rows),
     )
+}
+
+fn late(found: BeforeAfter<u64>) -> String {
+    format!("{} µs → {} µs", count(found.before), count(found.after))
 }
 
 fn cores(run: &SwapRun) -> Markup {

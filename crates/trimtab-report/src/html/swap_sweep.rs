@@ -17,17 +17,24 @@ pub fn swap_sweep(sweep: &SwapSweep) -> String {
     let body = html! {
         main {
             (hero(sweep))
-            (size(sweep))
-            (faults(sweep))
-            (time(sweep))
-            (policies(sweep))
-            (policy_time(sweep))
+            (figures(sweep))
             (numbers(sweep))
             (traces(sweep))
         }
         (foot(SwapSweepSchema::NAME))
     };
     page(&format!("Swapping the code of {}", sweep.kernel.path), &body, sweep)
+}
+
+/// The figures 4 to 8.
+pub(super) fn figures(sweep: &SwapSweep) -> Markup {
+    html! {
+        (size(sweep))
+        (faults(sweep))
+        (time(sweep))
+        (policies(sweep))
+        (policy_time(sweep))
+    }
 }
 
 fn frames(sweep: &SwapSweep) -> u64 {

@@ -1,6 +1,7 @@
 //! What `trimtab swap run` found: `trimtab.swap.run/1`.
 
 use super::common::{BeforeAfter, Check, Repeat};
+use super::swap_sweep::SwapSweep;
 use crate::number::{count, rough};
 use crate::{ReportError, json};
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,10 @@ pub struct SwapRun {
     pub cache_penalty: Option<f64>,
     /// The same for misses of address translation.
     pub tlb_penalty: Option<f64>,
+    /// Page faults for other thresholds, placements, cache sizes and policies, in replays of what the
+    /// workloads ran.
+    #[serde(default)]
+    pub sweep: Option<SwapSweep>,
     /// What must hold.
     pub checks: Vec<Check>,
     /// What was made.
@@ -144,6 +149,11 @@ pub struct SwapWorkload {
     pub worst_us: Option<f64>,
     /// What that fault interrupted.
     pub worst_context: Option<String>,
+    /// The longest that a thread of real-time priority which sleeps a millisecond at a time woke up too
+    /// late while the workload ran (cyclictest), in microseconds of the guest's time, without and with
+    /// swapping.
+    #[serde(default)]
+    pub late_us: Option<BeforeAfter<u64>>,
 }
 
 /// System time of a workload on a model of a core: an instruction takes a cycle, waiting for the store
@@ -239,6 +249,23 @@ impl SwapHandler {
 }
 
 impl SwapRun {
+    /// What a thread with real-time priority notices, as a sentence; empty where it was not measured.
+    pub fn late_sentence(&self) -> String {
+        let late = |found: &SwapWorkload| Some((found.late_us?, found.title()));
+        let all = || self.workloads.iter().filter_map(late);
+        let before = all().max_by_key(|(late, _)| late.before);
+        let after = all().max_by_key(|(late, _)| late.after);
+        let (Some((before, _)), Some((after, name))) = (before, after) else {
+            return String::new();
+        };
+        format!(
+            "A thread with real-time priority that sleeps a millisecond at a time woke up at most {} µs \
+             too late ({name}), and {} µs with all code in memory.",
+            count(after.after),
+            count(before.before)
+        )
+    }
+
     /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.
     pub fn to_json(&self) -> String {
         json::write(self)
@@ -289,6 +316,7 @@ mod tests {
                     system_instructions: BeforeAfter::new(1000, 1100),
                     system_time_ratio: Some(1.1),
                     worst_us: Some(450.5),
+                    late_us: Some(BeforeAfter::new(21, 1337)),
                     ..SwapWorkload::default()
                 },
                 SwapWorkload {
@@ -322,6 +350,9 @@ mod tests {
         let handler = "5,432 instructions and 18 µs on this machine";
         assert!(text.replace('\n', " ").contains(handler), "{text}");
         assert!(page.contains(handler));
+        let late = "1,337 µs too late (<boot>), and 21 µs";
+        assert!(text.replace('\n', " ").contains(late), "{text}");
+        assert!(page.contains("21 µs → 1,337 µs"));
     }
 
     #[test]

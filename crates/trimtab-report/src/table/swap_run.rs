@@ -142,8 +142,9 @@ fn selftest(run: &SwapRun, width: u16) -> String {
         ("errors", Lean::Right),
     ];
     let table = grid(width, &columns, rows);
-    let handler = run.handler.sentence();
-    if handler.is_empty() { table } else { format!("{table}\n{}", wrap(&handler, width)) }
+    let sentences = [run.handler.sentence(), run.late_sentence()];
+    let said = sentences.iter().filter(|sentence| !sentence.is_empty());
+    said.fold(table, |text, sentence| format!("{text}\n{}", wrap(sentence, width)))
 }
 
 fn checks(run: &SwapRun, width: u16) -> String {

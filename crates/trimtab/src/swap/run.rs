@@ -11,7 +11,7 @@ use trimtab_lab::guest::PROGRAMS;
 use trimtab_lab::kernel::{Build, Cold, Configuration, Linked, Source, Toolchain};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_lab::{Arch, tools};
-use trimtab_report::model::SwapRun;
+use trimtab_report::model::{SwapRun, SwapSweep};
 use trimtab_swap::check::{Checked, check};
 
 use crate::bench::{self, Bench};
@@ -44,7 +44,10 @@ struct Measured<'a> {
     checked: Checked,
     data: u64,
     workloads: Vec<Ran>,
+    /// Both kernels with all workloads, beside a thread that wants to be woken in time.
+    late: Vec<Done>,
     selftest: Option<Done>,
+    sweep: Option<SwapSweep>,
     bench: &'a Bench<'a>,
 }
 
@@ -128,9 +131,18 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     stage.ended(traced.iter().all(|done| done.cached), &format!("{} boots", traced.len()));
     let rounds = traced.iter().map(|done| rounds(options, done)).collect::<Result<Vec<u32>>>()?;
 
-    let known: Vec<&Done> =
-        traced.iter().zip(&held_out).filter(|(_, out)| !**out).map(|(done, _)| done).collect();
+    let traced_where = |held: bool| -> Vec<&Done> {
+        let chosen = traced.iter().zip(&held_out).filter(|(_, out)| **out == held);
+        chosen.map(|(done, _)| done).collect()
+    };
+    let known = traced_where(false);
     let made = planned::plan(options, &before, &known, progress)?;
+    let sweep = match options.sweep {
+        true => {
+            Some(planned::sweep(&work, options, &before, &known, &traced_where(true), progress)?)
+        }
+        false => None,
+    };
     let stage = progress.stage("make the kernel with its code swapped out");
     let build = match made.lists.splits() {
         Some(splits) => build.split(&splits)?,
@@ -155,6 +167,10 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     };
     let whole = count(&before, Side::Before, "run the workloads with all code in memory")?;
     let swapped = count(&after, Side::After(&made.id), "run the workloads with code swapped out")?;
+    let late = [(&before, Side::Before), (&after, Side::After(&made.id))];
+    let stage = progress.stage("wake a thread in time");
+    let late = side_by_side::each(&late, |_, (kernel, side)| boots.latency(kernel, *side), |_| {})?;
+    stage.ended(late.iter().all(|done| done.cached), "");
     let selftest = match options.selftest {
         0 => None,
         _ => {
@@ -184,7 +200,9 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
                 after,
             })
             .collect(),
+        late,
         selftest,
+        sweep,
         bench: &bench,
     })
 }

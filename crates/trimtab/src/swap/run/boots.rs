@@ -27,6 +27,8 @@ const TIME: &str = "tsc=reliable tsc_early_khz=1000000";
 /// Memory that stands for flash, in the middle of the guest's: in the upper part lies its root.
 const FLASH: &str = "0xc000000";
 const FLASH_SIZE: &str = "16M";
+/// MiB of the guest's memory: its programs are large.
+const MEMORY: u32 = 1024;
 /// Enough on a slow and busy machine for a boot of which every block is recorded.
 const LIMIT: Duration = Duration::from_secs(1800);
 
@@ -54,6 +56,8 @@ pub(super) enum Keep {
     Counts,
     /// Also every block that ran: a plan is made of it.
     Stream,
+    /// Only what the guest says: nothing is counted.
+    Words,
 }
 
 /// What is kept of a boot.
@@ -104,12 +108,18 @@ impl Boots<'_> {
     ) -> Result<Done> {
         let mut arguments = vec![ARGUMENTS.to_owned(), TIME.to_owned(), self.flash()];
         arguments.push(guest::rounds(rounds));
-        if let Side::After(plan) = side {
-            arguments.extend(self.swapping(plan));
-            arguments.push(format!("coldswap.latency_us={}", self.options.latency()));
-        }
+        arguments.extend(self.planned(side));
         let workload = guest::counted(workload);
         self.boot(kernel, &workload, Clock::INSTRUCTIONS, &arguments, side, keep)
+    }
+
+    /// Boots with instructions for a clock, and runs all workloads beside a thread that wants to be
+    /// woken in time.
+    pub fn latency(&self, kernel: &Linked, side: Side<'_>) -> Result<Done> {
+        let mut arguments = vec![ARGUMENTS.to_owned(), TIME.to_owned(), self.flash()];
+        arguments.extend(self.planned(side));
+        let keep = Keep::Words;
+        self.boot(kernel, &guest::latency(), Clock::INSTRUCTIONS, &arguments, side, keep)
     }
 
     /// Boots in real time, runs all workloads, and has everything swapped out again and again.
@@ -118,7 +128,7 @@ impl Boots<'_> {
         arguments.extend(self.swapping(plan));
         arguments.push(format!("coldswap.selftest={}", self.options.selftest));
         let side = Side::After(plan);
-        self.boot(kernel, &guest::all(), Clock::Real, &arguments, side, Keep::Counts)
+        self.boot(kernel, &guest::all(), Clock::Real, &arguments, side, Keep::Words)
     }
 
     fn flash(&self) -> String {
@@ -126,6 +136,14 @@ impl Boots<'_> {
             Store::Flash => format!("memmap={FLASH_SIZE}${FLASH}"),
             Store::Lz4 => String::new(),
         }
+    }
+
+    /// What tells a kernel to swap as fast as the store is.
+    fn planned(&self, side: Side<'_>) -> Vec<String> {
+        let Side::After(plan) = side else { return Vec::new() };
+        let mut arguments = self.swapping(plan);
+        arguments.push(format!("coldswap.latency_us={}", self.options.latency()));
+        arguments
     }
 
     fn swapping(&self, plan: &str) -> Vec<String> {
@@ -150,11 +168,12 @@ impl Boots<'_> {
         side: Side<'_>,
         keep: Keep,
     ) -> Result<Done> {
-        let machine = Machine { cpus: self.options.cpus, clock, ..Machine::default() };
-        let traced = clock != Clock::Real;
+        let machine =
+            Machine { cpus: self.options.cpus, memory_mib: MEMORY, clock, ..Machine::default() };
+        let traced = keep != Keep::Words;
         let arguments: Vec<String> =
             arguments.iter().filter(|argument| !argument.is_empty()).cloned().collect();
-        let key = Key::new("swap-boot/5")
+        let key = Key::new("swap-boot/6")
             .after(&kernel.key)
             .after(self.bench.key())
             .field("machine", format_args!("{machine:?}"))

@@ -8,6 +8,8 @@ use crate::failure::Failure;
 const COUNTED: &str = "swap-";
 /// All workloads, several times.
 const ALL: &str = "all";
+/// All workloads, with cyclictest beside them.
+const LATENCY: &str = "latency";
 /// How often.
 const ROUNDS: u32 = 3;
 
@@ -83,6 +85,12 @@ pub(super) fn held_out(chosen: &[String], asked: &[String]) -> Result<Vec<bool>,
     Ok(held_out)
 }
 
+/// Name of the script that runs each of these workloads once while a thread of real-time priority
+/// sleeps and wakes, and says how much too late it woke up at worst: `late_NAME`, in microseconds.
+pub(super) fn latency() -> String {
+    counted(LATENCY)
+}
+
 /// The argument of the kernel with which a counted workload runs so often.
 pub(super) fn rounds(number: u32) -> String {
     format!("{ROUNDS_ARGUMENT}{number}")
@@ -123,6 +131,18 @@ pub(super) fn workloads() -> Vec<Workload> {
         names.join(" ")
     );
     scripts.push(Workload { name: all(), script: every });
+    let late = format!(
+        "status=0\n/bin/busybox --install -s /bin\nfor name in {}; do\n\t{CLEAN}\n\
+         \tcyclictest --quiet --mlockall --priority=80 --interval=1000 > /run/late 2> /run/why &\n\
+         \ttimer=$!\n\
+         \tsh /etc/trimtab/$name.sh || {{ status=$?; echo \"workload $name failed\"; }}\n\
+         \tkill -INT $timer\n\twait $timer\n\
+         \tworst=$(sed -n 's/.* Max: *\\([0-9]*\\).*/\\1/p' /run/late)\n\
+         \t[ \"$worst\" ] || {{ status=1; cat /run/late /run/why; continue; }}\n\
+         \techo \"trimtab: coldswap late_$name $worst\"\ndone\n{REPORT}",
+        names.join(" ")
+    );
+    scripts.push(Workload { name: latency(), script: late });
     scripts
 }
 

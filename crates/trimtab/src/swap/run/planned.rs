@@ -1,20 +1,28 @@
 //! The plan of a run.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use trimtab_lab::cache::Key;
 use trimtab_lab::kernel::Linked;
-use trimtab_lab::workdir::write_whole;
+use trimtab_lab::workdir::{Step, WorkDir, write_whole};
 use trimtab_program::Program;
+use trimtab_report::model::SwapSweep;
 use trimtab_swap::{Code, LinkerScript, Plan};
 
 use super::boots::Done;
 use crate::progress::Progress;
+use crate::swap::sweep::{self, FRAMES, Range};
 use crate::swap::{self, Files, Inputs, Kernel, Lists, Patcher, Room};
 use crate::verbs::swap::run::Options;
 
 /// The placement that is best in `trimtab swap sweep`.
 const PLACEMENT: &str = "recency";
+/// Thresholds of the report's figures, less than `trimtab swap sweep` has: each takes half a minute.
+const THRESHOLDS: [f64; 6] = [0.5, 0.9, 0.98, 0.99, 0.999, 1.0];
+/// Kept where page faults were counted.
+const SWEEP: &str = "sweep.json";
 
 /// A plan, and what a kernel's build takes of it.
 pub(super) struct Made {
@@ -31,14 +39,9 @@ pub(super) struct Made {
     pub path: PathBuf,
 }
 
-/// Plans by what the workloads ran.
-pub(super) fn plan(
-    options: &Options,
-    kernel: &Linked,
-    traced: &[&Done],
-    progress: &Progress,
-) -> Result<Made> {
-    let inputs = Inputs {
+/// What a plan is made from.
+fn inputs(options: &Options, kernel: &Linked, traced: &[&Done]) -> Inputs {
+    Inputs {
         kernel: kernel.vmlinux.clone(),
         trace: traced.iter().map(|done| done.stream.clone()).collect(),
         map: Some(kernel.map.clone()),
@@ -47,7 +50,17 @@ pub(super) fn plan(
         never_patched: vec![Patcher::SmpLocks, Patcher::JumpLabels, Patcher::StaticCalls],
         from: None,
         min_coverage: options.min_coverage,
-    };
+    }
+}
+
+/// Plans by what the workloads ran.
+pub(super) fn plan(
+    options: &Options,
+    kernel: &Linked,
+    traced: &[&Done],
+    progress: &Progress,
+) -> Result<Made> {
+    let inputs = inputs(options, kernel, traced);
     let frames = options.frames as usize;
     let packing = swap::packing(PLACEMENT, frames)?;
     let files = Files::open(&inputs)?;
@@ -70,6 +83,53 @@ pub(super) fn plan(
     write_whole(&path, text.as_bytes())?;
     let order = plan.resident_order()?;
     Ok(Made { id: script.id(), plan, script, order, lists: divided.lists()?, path })
+}
+
+/// Counts page faults for other thresholds, placements, cache sizes and policies, or reads what was
+/// counted before.
+pub(super) fn sweep(
+    work: &WorkDir,
+    options: &Options,
+    kernel: &Linked,
+    traced: &[&Done],
+    held_out: &[&Done],
+    progress: &Progress,
+) -> Result<SwapSweep> {
+    let inputs = inputs(options, kernel, traced);
+    let held_out: Vec<PathBuf> = held_out.iter().map(|done| done.stream.clone()).collect();
+    let mut frames = FRAMES.to_vec();
+    frames.push(options.frames);
+    frames.sort_unstable();
+    frames.dedup();
+    let range = Range {
+        thresholds: &THRESHOLDS,
+        frames: &frames,
+        policy_threshold: options.threshold,
+        seed: 0,
+    };
+    // The folder of a stream has the hash of all that it depends on.
+    let key = Key::new("swap-sweep/1")
+        .after(&kernel.key)
+        .field("traces", format_args!("{:?} {held_out:?}", inputs.trace))
+        .field("granularity", inputs.granularity.name())
+        .field("range", format_args!("{range:?}"));
+    let building = match work.resumable("swap-sweep", &key)? {
+        Step::Done(folder) => return swept(&folder),
+        Step::Todo(building) => building,
+    };
+    let found = sweep::sweep(&inputs, &held_out, range, progress)?;
+    let path = building.path().join(SWEEP);
+    fs::write(&path, found.to_json())
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    swept(&building.finish()?)
+}
+
+fn swept(folder: &Path) -> Result<SwapSweep> {
+    let path = folder.join(SWEEP);
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    SwapSweep::from_json(&text)
+        .with_context(|| format!("{} is damaged; remove the folder it is in", path.display()))
 }
 
 /// Bytes of the kernel's data that are not released when it is up.

@@ -75,6 +75,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
         tlb_penalty: largest(&workloads, |core| core.tlb_share),
         workloads,
         selftest,
+        sweep: m.sweep.clone(),
         artifacts: SwapArtifacts {
             vmlinux_before: m.before.vmlinux.display().to_string(),
             vmlinux_after: m.after.vmlinux.display().to_string(),
@@ -122,7 +123,15 @@ fn workload(m: &Measured<'_>, ran: &Ran) -> Result<SwapWorkload> {
         // Zero where the guest has no clock.
         worst_us: (worst > 0).then(|| worst as f64 / 1000.0),
         worst_context: (worst > 0).then(|| record.swap.get("worst_context").cloned()).flatten(),
+        late_us: late(m, name),
     })
+}
+
+/// How much too late a thread was woken at worst; nothing where this kernel cannot wake it in time.
+fn late(m: &Measured<'_>, workload: &str) -> Option<BeforeAfter<u64>> {
+    let name = format!("late_{workload}");
+    let mut found = m.late.iter().map(|done| done.record.counter(&name).ok());
+    Some(BeforeAfter::new(found.next()??, found.next()??))
 }
 
 /// System time on a core, in shares of what it is without swapping. `delay` is in instructions.
@@ -274,6 +283,9 @@ fn repeat(m: &Measured<'_>) -> Repeat {
     }
     for name in &options.held_out {
         command.push_str(&format!(" --held-out {name}"));
+    }
+    if options.sweep {
+        command.push_str(" --sweep");
     }
     let mut tool_versions = m.bench.versions().clone();
     tool_versions.extend(m.toolchain.versions());

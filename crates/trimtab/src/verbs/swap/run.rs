@@ -77,6 +77,10 @@ pub struct Options {
     /// Milliseconds after which the self-test swaps everything out; 0: no self-test
     #[arg(long, value_name = "MS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub selftest: u32,
+    /// Also count page faults for other thresholds, placements, cache sizes and policies, as trimtab swap
+    /// sweep does, for the report's figures
+    #[arg(long)]
+    pub sweep: bool,
     /// The least share of each trace that has to be found in the kernel, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
     pub min_coverage: f64,
