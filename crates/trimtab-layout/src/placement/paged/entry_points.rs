@@ -39,8 +39,8 @@ fn both(a: &Set, b: &Set) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
 }
 
-fn all_three(a: &Set, b: &Set, c: &Set) -> u32 {
-    a.iter().zip(b).zip(c).map(|((a, b), c)| (a & b & c).count_ones()).sum()
+fn size(set: &Set) -> u32 {
+    set.iter().map(|word| word.count_ones()).sum()
 }
 
 fn members(set: &Set) -> impl Iterator<Item = usize> + '_ {
@@ -55,11 +55,26 @@ struct Page {
     room: Room,
     pieces: Vec<u32>,
     entries: Set,
+    /// How many they are.
+    all: u32,
+}
+
+/// The page that another one has most entry points in common with.
+#[derive(Debug, Clone, Copy)]
+struct Partner {
+    /// How many; at most so many where no page is known.
+    common: u32,
+    page: Option<usize>,
 }
 
 struct Merging {
     page: u64,
     pages: Vec<Page>,
+    /// Those that may still be merged with another.
+    open: Vec<usize>,
+    /// Of each page among the open ones that it fits with. Merged pages have more in common with all
+    /// others than either had, so what is known stays a bound.
+    partners: Vec<Partner>,
     unreached: Vec<Vec<u32>>,
     /// How many pages can be reached from each entry point.
     reach: Vec<u32>,
@@ -80,8 +95,14 @@ impl Merging {
         }
         let mut same: Vec<(Set, Vec<u32>)> = same.into_iter().collect();
         same.sort_by_key(|(_, pieces)| pieces.iter().min().copied());
-        let mut merging =
-            Merging { page: problem.page, pages: Vec::new(), unreached, reach: vec![0; entries] };
+        let mut merging = Merging {
+            page: problem.page,
+            pages: Vec::new(),
+            open: Vec::new(),
+            partners: Vec::new(),
+            unreached,
+            reach: vec![0; entries],
+        };
         for (entries, pieces) in same {
             // First fit, in the order of the original program: any two that fit will do.
             let first = merging.pages.len();
@@ -98,62 +119,108 @@ impl Merging {
                     None => {
                         members(&entries).for_each(|entry| merging.reach[entry] += 1);
                         let pieces = vec![piece];
-                        merging.pages.push(Page { room, pieces, entries: entries.clone() });
+                        let all = size(&entries);
+                        merging.pages.push(Page { room, pieces, entries: entries.clone(), all });
                     }
                 }
             }
         }
+        merging.open = (0..merging.pages.len()).collect();
+        merging.partners =
+            merging.pages.iter().map(|page| Partner { common: page.all, page: None }).collect();
         merging
     }
 
     fn run(mut self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
-        // Pages that still have room, by the number of entry points they are reached from.
-        let mut done: Vec<Vec<u32>> = Vec::new();
+        let mut done: Vec<usize> = Vec::new();
         while let Some((a, b)) = self.best_pair(&mut done) {
-            let (a, b) = (a.min(b), a.max(b));
-            let other = self.pages.swap_remove(b);
-            let page = &mut self.pages[a];
-            for (word, (one, two)) in page.entries.iter_mut().zip(&other.entries).enumerate() {
-                for bit in (0..64).filter(|bit| (*one & *two) >> bit & 1 == 1) {
-                    self.reach[word * 64 + bit] -= 1;
-                }
-                *one |= two;
-            }
-            page.room.bytes += other.room.bytes;
-            page.room.long |= other.room.long;
-            page.pieces.extend(other.pieces);
+            self.merge(a.min(b), a.max(b));
         }
-        done.extend(self.pages.into_iter().map(|page| page.pieces));
-        done.sort();
-        (done, self.unreached)
+        done.extend(&self.open);
+        let mut pieces: Vec<Vec<u32>> =
+            done.into_iter().map(|page| std::mem::take(&mut self.pages[page].pieces)).collect();
+        pieces.sort();
+        (pieces, self.unreached)
+    }
+
+    /// Puts what is on page `b` on page `a`.
+    fn merge(&mut self, a: usize, b: usize) {
+        self.open.retain(|page| *page != b);
+        let taken = std::mem::take(&mut self.pages[b].entries);
+        let pieces = std::mem::take(&mut self.pages[b].pieces);
+        let room = self.pages[b].room;
+        let page = &mut self.pages[a];
+        for (word, (one, two)) in page.entries.iter_mut().zip(&taken).enumerate() {
+            for bit in (0..64).filter(|bit| (*one & *two) >> bit & 1 == 1) {
+                self.reach[word * 64 + bit] -= 1;
+            }
+            *one |= two;
+        }
+        page.all = size(&page.entries);
+        page.room.bytes += room.bytes;
+        page.room.long |= room.long;
+        page.pieces.extend(pieces);
+        let mut best = Partner { common: 0, page: Some(a) };
+        for other in self.open.iter().copied().filter(|other| *other != a) {
+            let fits = self.fit(a, other);
+            let partner = &mut self.partners[other];
+            if !fits {
+                if partner.page == Some(a) || partner.page == Some(b) {
+                    partner.page = None;
+                }
+                continue;
+            }
+            let common = both(&self.pages[a].entries, &self.pages[other].entries);
+            if common > best.common {
+                best = Partner { common, page: Some(other) };
+            }
+            if common > partner.common || partner.page == Some(a) || partner.page == Some(b) {
+                *partner = Partner { common, page: Some(a) };
+            }
+        }
+        self.partners[a] = best;
+    }
+
+    fn fit(&self, a: usize, b: usize) -> bool {
+        self.pages[a].room.with(self.pages[b].room, self.page).is_some()
     }
 
     /// The pages to be merged next; those that no other page fits with are put aside.
-    fn best_pair(&mut self, done: &mut Vec<Vec<u32>>) -> Option<(usize, usize)> {
-        self.pages.sort_by_key(|page| (page.room.bytes, page.pieces[0]));
-        while let (Some(last), Some(first)) = (self.pages.last(), self.pages.first()) {
-            if self.pages.len() > 1 && last.room.bytes + first.room.bytes <= self.page {
+    fn best_pair(&mut self, done: &mut Vec<usize>) -> Option<(usize, usize)> {
+        let pages = &self.pages;
+        self.open.sort_by_key(|page| (pages[*page].room.bytes, pages[*page].pieces[0]));
+        while let (Some(last), Some(first)) = (self.open.last(), self.open.first()) {
+            let bytes = pages[*last].room.bytes + pages[*first].room.bytes;
+            if self.open.len() > 1 && bytes <= self.page {
                 break;
             }
             // It still counts for those from where it can be reached.
-            done.extend(self.pages.pop().map(|page| page.pieces));
+            done.extend(self.open.pop());
         }
+        self.worst_pair().or_else(|| self.closest_pair())
+    }
+
+    /// The pair that is reached from most of the entry points from which most pages are reached, if
+    /// any is; of several, the one with most entry points in common.
+    fn worst_pair(&self) -> Option<(usize, usize)> {
         let most = self.reach.iter().max().copied().unwrap_or(0);
         let mut worst: Set = vec![0; self.reach.len().div_ceil(64)];
         for (entry, _) in self.reach.iter().enumerate().filter(|(_, reach)| **reach == most) {
             worst[entry / 64] |= 1 << (entry % 64);
         }
+        let worst: Vec<(usize, u64)> =
+            worst.into_iter().enumerate().filter(|(_, bits)| *bits != 0).collect();
+        let hits = |set: &Set| -> u32 {
+            worst.iter().map(|(word, bits)| (set[*word] & bits).count_ones()).sum()
+        };
         // What is common to two pages is no more than what each has: the most promising first.
         let mut order: Vec<(u32, u32, usize)> = self
-            .pages
+            .open
             .iter()
-            .enumerate()
-            .map(|(index, page)| {
-                let all = page.entries.iter().map(|word| word.count_ones()).sum();
-                (both(&page.entries, &worst), all, index)
-            })
+            .map(|page| (hits(&self.pages[*page].entries), self.pages[*page].all, *page))
+            .filter(|(hit, ..)| *hit > 0)
             .collect();
-        order.sort_unstable_by_key(|(hit, all, index)| (std::cmp::Reverse((*hit, *all)), *index));
+        order.sort_unstable_by_key(|(hit, all, page)| (std::cmp::Reverse((*hit, *all)), *page));
         let mut best: Option<((u32, u32), usize, usize)> = None;
         for (place, (hit, all, a)) in order.iter().enumerate() {
             let found = best.map_or((0, 0), |best| best.0);
@@ -165,18 +232,56 @@ impl Merging {
                 if (*other_hit, *other_all) <= found {
                     break;
                 }
-                let (one, two) = (&self.pages[*a], &self.pages[*b]);
-                if one.room.with(two.room, self.page).is_none() {
+                if !self.fit(*a, *b) {
                     continue;
                 }
-                let common = both(&one.entries, &two.entries);
-                let score = (all_three(&one.entries, &two.entries, &worst), common);
-                if common > 0 && score > found {
+                let (one, two) = (&self.pages[*a].entries, &self.pages[*b].entries);
+                let of =
+                    |(word, bits): &(usize, u64)| (one[*word] & two[*word] & bits).count_ones();
+                let hit: u32 = worst.iter().map(of).sum();
+                // Whatever else they have in common.
+                if hit == 0 || (hit, (*all).min(*other_all)) <= found {
+                    continue;
+                }
+                let score = (hit, both(one, two));
+                if score > found {
                     best = Some((score, *a, *b));
                 }
             }
         }
         best.map(|(_, a, b)| (a, b))
+    }
+
+    /// The pair that has most entry points in common.
+    fn closest_pair(&mut self) -> Option<(usize, usize)> {
+        loop {
+            let common = |page: &usize| self.partners[*page].common;
+            let first = |best: usize, page: usize| {
+                if common(&page) > common(&best) { page } else { best }
+            };
+            let page = self.open.iter().copied().reduce(first)?;
+            let Partner { common, page: partner } = self.partners[page];
+            if common == 0 {
+                return None;
+            }
+            if let Some(partner) = partner {
+                return Some((page, partner));
+            }
+            self.partners[page] = self.partner_of(page);
+        }
+    }
+
+    fn partner_of(&self, page: usize) -> Partner {
+        let mut best = Partner { common: 0, page: None };
+        for other in self.open.iter().copied().filter(|other| *other != page) {
+            if self.pages[other].all > best.common && self.fit(page, other) {
+                let common = both(&self.pages[page].entries, &self.pages[other].entries);
+                if common > best.common {
+                    best = Partner { common, page: Some(other) };
+                }
+            }
+        }
+        best
     }
 }
 
