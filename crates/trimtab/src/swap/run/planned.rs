@@ -108,7 +108,7 @@ pub(super) fn sweep(
         seed: 0,
     };
     // The folder of a stream has the hash of all that it depends on.
-    let key = Key::new("swap-sweep/1")
+    let key = Key::new("swap-sweep/2")
         .after(&kernel.key)
         .field("traces", format_args!("{:?} {held_out:?}", inputs.trace))
         .field("granularity", inputs.granularity.name())
