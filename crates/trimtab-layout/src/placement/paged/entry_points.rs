@@ -72,8 +72,9 @@ struct Merging {
     pages: Vec<Page>,
     /// Those that may still be merged with another.
     open: Vec<usize>,
-    /// Of each page among the open ones that it fits with. Merged pages have more in common with all
-    /// others than either had, so what is known stays a bound.
+    /// Of each open page, among those that it fits with. Only the page that two others became has more
+    /// in common with any than before, and is compared with all at once; so where a partner no longer
+    /// fits, what it had in common bounds what any other has.
     partners: Vec<Partner>,
     unreached: Vec<Vec<u32>>,
     /// How many pages can be reached from each entry point.
@@ -437,6 +438,62 @@ mod tests {
         let pieces = pieces(&[0, 40, 40, 40, 100, 100]);
         let groups = pack(&pieces, &[(0, 1), (0, 2), (1, 3), (1, 4), (1, 5), (2, 3)]);
         assert!(groups.contains(&vec![1, 3]), "{groups:?}");
+    }
+
+    /// Of all pairs of open pages that fit, what the best is worth: from how many of the entry points
+    /// from which most pages are reached, and from how many of all, both are reached.
+    fn best_of_all(merging: &Merging) -> Option<(u32, u32)> {
+        let most = merging.reach.iter().max().copied().unwrap_or(0);
+        let mut best = None;
+        for (place, a) in merging.open.iter().enumerate() {
+            for b in &merging.open[place + 1..] {
+                best = best.max(merging.fit(*a, *b).then(|| worth(merging, most, *a, *b)));
+            }
+        }
+        best.filter(|(_, common)| *common > 0)
+    }
+
+    fn worth(merging: &Merging, most: u32, a: usize, b: usize) -> (u32, u32) {
+        let (a, b) = (&merging.pages[a].entries, &merging.pages[b].entries);
+        let in_both = |entry: &usize| (a[entry / 64] & b[entry / 64]) >> (entry % 64) & 1 == 1;
+        let common: Vec<usize> = (0..merging.reach.len()).filter(in_both).collect();
+        let hit = common.iter().filter(|entry| merging.reach[**entry] == most).count();
+        (hit as u32, common.len() as u32)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn in_each_step_no_pair_is_better_than_the_one_that_is_merged(
+            sizes in proptest::collection::vec(10_u64..45, 40..60),
+            entered in proptest::collection::vec(0_u32..60, 20..60),
+            calls in proptest::collection::vec((0_u32..60, 0_u32..60), 0..60),
+        ) {
+            let mut all = vec![0];
+            all.extend(sizes);
+            let count = all.len() as u32;
+            let problem = pieces(&all);
+            // Without cycles, or most would be reached from everywhere.
+            let calls = calls.into_iter().map(|(one, two)| (one.min(two), one.max(two)));
+            let edges: Vec<Edge> = entered
+                .into_iter()
+                .map(|to| (0, to))
+                .chain(calls)
+                .map(|(from, to)| Edge { from: from % count, to: to % count, count: 0 })
+                .collect();
+            let problem =
+                PageProblem { pieces: &problem, edges: &edges, references: &[], page: 100 };
+            let mut merging = Merging::new(&problem);
+            let mut done = Vec::new();
+            loop {
+                let pair = merging.best_pair(&mut done);
+                let most = merging.reach.iter().max().copied().unwrap_or(0);
+                let found = pair.map(|(a, b)| worth(&merging, most, a, b));
+                proptest::prop_assert_eq!(found, best_of_all(&merging));
+                let Some((a, b)) = pair else { break };
+                proptest::prop_assert!(merging.fit(a, b));
+                merging.merge(a.min(b), a.max(b));
+            }
+        }
     }
 
     #[test]
