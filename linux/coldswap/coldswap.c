@@ -37,6 +37,7 @@
 #include <linux/moduleparam.h>
 #include <linux/panic.h>
 #include <linux/percpu.h>
+#include <linux/prandom.h>
 #include <linux/seq_file.h>
 #include <linux/set_memory.h>
 #include <linux/slab.h>
@@ -117,13 +118,14 @@ struct cold_counters {
 	enum cold_context worst_context;
 	unsigned int resident, resident_peak;
 	u64 patches;
-	u64 audits, errors;
+	u64 touches, audits, errors;
 };
 
 static bool wanted = true;
 static unsigned int cold_frames = 16;
 static unsigned int latency_us;
 static unsigned int selftest;
+static unsigned int touch;
 static enum cold_policy policy = NRU;
 static bool on_flash;
 static phys_addr_t flash_at;
@@ -753,6 +755,71 @@ static noinline __resident int cold_audit(void *unused)
 	return 0;
 }
 
+static noinline __resident void cold_count_touch(bool right)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	cold_lock();
+	counters.touches++;
+	if (!right)
+		counters.errors++;
+	cold_unlock();
+	local_irq_restore(flags);
+}
+
+/**
+ * cold_is_right() - whether a page reads as it did when the store was filled
+ * @data: where it is read
+ * @p: the page
+ *
+ * It may be swapped out and in while it is read.
+ *
+ * Return: that, and true for a page that has been patched.
+ */
+static bool cold_is_right(const void *data, const struct cold_page *p)
+{
+	bool same = xxh64(data, PAGE_SIZE, 0) == p->sum;
+
+	/* A patch is in its list before it is in the frame. */
+	smp_rmb();
+	return same || READ_ONCE(p->patches);
+}
+
+/*
+ * On each CPU: reads pages at random, half of them under a spinlock with interrupts
+ * off. The other CPUs then spin for that lock, and can take no interrupt, while this
+ * one evicts what they have mapped.
+ */
+static int cold_touch(void *cpu)
+{
+	static DEFINE_RAW_SPINLOCK(lock);
+	struct rnd_state random;
+	unsigned long flags;
+	unsigned int i;
+
+	prandom_seed_state(&random, (unsigned long)cpu + 1);
+	while (!kthread_should_stop()) {
+		usleep_range(selftest * 1000, selftest * 1000 + 100);
+		for (i = 0; i < touch; i++) {
+			unsigned int page = prandom_u32_state(&random) % cold_pages;
+			const void *data = (const void *)cold_address(page);
+			bool right;
+
+			if (i % 2) {
+				raw_spin_lock_irqsave(&lock, flags);
+				right = cold_is_right(data, &pages[page]);
+				raw_spin_unlock_irqrestore(&lock, flags);
+			} else {
+				right = cold_is_right(data, &pages[page]);
+			}
+			cold_count_touch(right);
+			cond_resched();
+		}
+	}
+	return 0;
+}
+
 static int cold_selftest(void *unused)
 {
 	unsigned int round;
@@ -764,6 +831,20 @@ static int cold_selftest(void *unused)
 		cold_evict_all();
 	}
 	return 0;
+}
+
+static void cold_start_selftest(void)
+{
+	struct task_struct *task = kthread_run(cold_selftest, NULL, "coldswap");
+	unsigned long cpu;
+
+	for_each_online_cpu(cpu) {
+		if (!touch || IS_ERR(task))
+			break;
+		task = kthread_run_on_cpu(cold_touch, (void *)cpu, cpu, "coldswap/%u");
+	}
+	if (IS_ERR(task))
+		pr_err("the self-test cannot start\n");
 }
 
 static unsigned int cold_leaves(void)
@@ -808,7 +889,7 @@ static int cold_stats_show(struct seq_file *m, void *unused)
 	seq_printf(m, "patches %llu\n", c.patches);
 	seq_printf(m, "total_ns %llu\nworst_ns %llu\nworst_context %s\n", cold_ns(c.cycles),
 		   cold_ns(c.worst), context_names[c.worst_context]);
-	seq_printf(m, "audits %llu\nerrors %llu\n", c.audits, c.errors);
+	seq_printf(m, "touches %llu\naudits %llu\nerrors %llu\n", c.touches, c.audits, c.errors);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(cold_stats);
@@ -1092,8 +1173,8 @@ void coldswap_activate(void)
 		coldswap_plan_id);
 	pr_info("store %s (%zu KiB), %u frames, policy %s\n", on_flash ? "flash" : "lz4",
 		store_size >> 10, cold_frames, policy_names[picker.policy]);
-	if (selftest && IS_ERR(kthread_run(cold_selftest, NULL, "coldswap")))
-		pr_err("the self-test cannot start\n");
+	if (selftest)
+		cold_start_selftest();
 }
 
 static int __init cold_wanted(char *text)
@@ -1146,6 +1227,7 @@ module_param_cb(store, &store_ops, NULL, 0);
 module_param_named(frames, cold_frames, uint, 0444);
 module_param(latency_us, uint, 0444);
 module_param(selftest, uint, 0444);
+module_param(touch, uint, 0444);
 module_param_named(plan, expected_plan, charp, 0444);
 
 #ifdef CONFIG_COLDSWAP_KUNIT_TEST

@@ -242,6 +242,21 @@ static void cold_test_data(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pte_write(pte));
 }
 
+static void cold_test_right(struct kunit *test)
+{
+	u8 *data = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	struct cold_patch patch = {};
+	struct cold_page page = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	page.sum = xxh64(data, PAGE_SIZE, 0);
+	KUNIT_EXPECT_TRUE(test, cold_is_right(data, &page));
+	data[PAGE_SIZE - 1] = 1;
+	KUNIT_EXPECT_FALSE(test, cold_is_right(data, &page));
+	page.patches = &patch;
+	KUNIT_EXPECT_TRUE(test, cold_is_right(data, &page));
+}
+
 static struct kunit_case cold_test_cases[] = {
 	KUNIT_CASE(cold_test_round_robin),
 	KUNIT_CASE(cold_test_nru),
@@ -251,6 +266,7 @@ static struct kunit_case cold_test_cases[] = {
 	KUNIT_CASE(cold_test_nmis),
 #endif
 	KUNIT_CASE(cold_test_patches),
+	KUNIT_CASE(cold_test_right),
 	KUNIT_CASE(cold_test_text_poke),
 	KUNIT_CASE(cold_test_data),
 	{}

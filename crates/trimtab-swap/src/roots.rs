@@ -57,6 +57,7 @@ pub(crate) const ROOTS: &[(&str, Group)] = &[
     ("coldswap_fault", Group::Handler),
     ("coldswap_nmi", Group::Handler),
     ("cold_patch_page", Group::Handler),
+    ("cold_count_touch", Group::Handler),
     ("cold_evict_all", Group::Handler),
     ("cold_audit", Group::Handler),
     ("cold_unmap_all", Group::Handler),

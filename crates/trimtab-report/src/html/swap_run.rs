@@ -190,6 +190,7 @@ fn selftest(run: &SwapRun) -> Markup {
         ("of them for data", test.data_faults),
         ("evictions", test.evictions),
         ("shootdowns", test.shootdowns),
+        ("pages read at random", test.touches),
         ("audits", test.audits),
         ("overflow", test.overflow),
         ("errors", test.errors),

@@ -188,6 +188,9 @@ pub struct SwapSelftest {
     pub evictions: u64,
     /// Times that other CPUs were interrupted.
     pub shootdowns: u64,
+    /// Pages that were read at random, each to see that it reads as it did before it was swapped out.
+    #[serde(default)]
+    pub touches: u64,
     /// Times that everything was compared with the store.
     pub audits: u64,
     /// Frames used beyond those that there are.

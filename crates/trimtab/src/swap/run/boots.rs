@@ -27,6 +27,8 @@ const TIME: &str = "tsc=reliable tsc_early_khz=1000000";
 /// Memory that stands for flash, in the middle of the guest's: in the upper part lies its root.
 const FLASH: &str = "0xc000000";
 const FLASH_SIZE: &str = "16M";
+/// Pages that each CPU reads at random in each interval of the self-test.
+const TOUCH: u32 = 16;
 /// MiB of the guest's memory: its programs are large.
 const MEMORY: u32 = 1024;
 /// Enough on a slow and busy machine for a boot of which every block is recorded.
@@ -127,6 +129,7 @@ impl Boots<'_> {
         let mut arguments = vec![ARGUMENTS.to_owned(), self.flash()];
         arguments.extend(self.swapping(plan));
         arguments.push(format!("coldswap.selftest={}", self.options.selftest));
+        arguments.push(format!("coldswap.touch={TOUCH}"));
         let side = Side::After(plan);
         self.boot(kernel, &guest::all(), Clock::Real, &arguments, side, Keep::Words)
     }

@@ -192,6 +192,7 @@ fn tested(m: &Measured<'_>, done: &Done) -> Result<SwapSelftest> {
         data_faults: record.counter("data_faults")?,
         evictions: record.counter("evictions")?,
         shootdowns: record.counter("shootdowns")?,
+        touches: record.counter("touches")?,
         audits: record.counter("audits")?,
         overflow: overflow(m, record)?,
         errors: record.counter("errors")?,
@@ -254,8 +255,15 @@ fn checks(
     if let Some(test) = selftest {
         checks.push(Check::new(
             "the self-test found nothing wrong",
-            test.errors == 0 && test.overflow == 0 && test.audits > 0 && test.faults > 0,
-            format!("{} errors in {} audits, {} faults", test.errors, test.audits, test.faults),
+            test.errors == 0
+                && test.overflow == 0
+                && test.touches > 0
+                && test.audits > 0
+                && test.faults > 0,
+            format!(
+                "{} errors in {} audits, {} pages read, {} faults",
+                test.errors, test.audits, test.touches, test.faults
+            ),
         ));
     }
     Ok(checks)
