@@ -275,7 +275,7 @@ pub(super) fn merge_heaviest(graph: &mut Graph, ranked: bool) {
         }
         if let Some(merged) = graph.merge(edge.0, edge.1) {
             waiting.extend(changed_edges(graph, &merged));
-            rank_again(graph, merged.into, &mut open);
+            rank_again(graph, &merged, &mut open);
         }
     }
 }
@@ -296,8 +296,9 @@ fn sorted(a: u32, b: u32) -> (u32, u32) {
     (a.min(b), a.max(b))
 }
 
-/// Ranks again the edges of `merged`, and those of which it is a common neighbour.
-fn rank_again(graph: &Graph, merged: u32, open: &mut Open) {
+/// Ranks again what may have risen: edges of the node, and those between its neighbours to which it
+/// is tied more than before on one side at least.
+fn rank_again(graph: &Graph, Merged { into, changed }: &Merged, open: &mut Open) {
     let entries: usize = open.values().map(|group| group.known.len()).sum();
     if entries <= FEW {
         for (weight, group) in open.iter_mut() {
@@ -309,9 +310,9 @@ fn rank_again(graph: &Graph, merged: u32, open: &mut Open) {
         open.retain(|_, group| !group.known.is_empty());
         return;
     }
-    let Some(node) = graph.node(merged) else { return };
+    let Some(node) = graph.node(*into) else { return };
     for (&other, weight) in &node.edges {
-        let edge = sorted(merged, other);
+        let edge = sorted(*into, other);
         if let Some(group) = open.get_mut(weight)
             && graph.fits(edge.0, edge.1)
         {
@@ -322,14 +323,81 @@ fn rank_again(graph: &Graph, merged: u32, open: &mut Open) {
     if node.room.bytes.saturating_add(2) > graph.page {
         return;
     }
-    for &a in node.edges.keys() {
+    for &a in changed {
         let Some(neighbour) = graph.node(a) else { continue };
-        for (&b, weight) in neighbour.edges.iter().filter(|(b, _)| **b > a) {
-            if node.edges.contains_key(&b)
+        // One that everything calls has neighbours without end.
+        let (few, many) = if neighbour.edges.len() <= node.edges.len() {
+            (&neighbour.edges, &node.edges)
+        } else {
+            (&node.edges, &neighbour.edges)
+        };
+        for b in few.keys().filter(|b| many.contains_key(b)) {
+            if let Some(weight) = neighbour.edges.get(b)
                 && let Some(group) = open.get_mut(weight)
             {
-                group.push(graph.rank((a, b)), (a, b));
+                let edge = sorted(a, *b);
+                group.push(graph.rank(edge), edge);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PagedPiece;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// All edges looked at before each merge.
+    fn merge_slowly(graph: &mut Graph, ranked: bool) {
+        loop {
+            let mut best = None;
+            for (index, node) in graph.nodes.iter().enumerate() {
+                let Some(node) = node else { continue };
+                for (&other, &weight) in node.edges.iter().filter(|(to, _)| **to > index as u32) {
+                    let edge = (index as u32, other);
+                    let rank = match ranked {
+                        true => graph.rank(edge),
+                        false => (0, Reverse(0), Reverse(edge)),
+                    };
+                    if graph.fits(edge.0, edge.1) {
+                        best = best.max(Some((weight, rank, edge)));
+                    }
+                }
+            }
+            let Some((_, _, (a, b))) = best else { break };
+            graph.merge(a, b);
+        }
+    }
+
+    fn sets(graph: Graph) -> Vec<Vec<u32>> {
+        let mut groups = graph.groups();
+        groups.iter_mut().for_each(|group| group.sort_unstable());
+        groups.sort_unstable();
+        groups
+    }
+
+    proptest! {
+        #[test]
+        fn the_heaviest_edge_of_all_is_merged_at_each_step(
+            sizes in prop::collection::vec((1u64..25, 0u64..10_000, 0u8..8), 60),
+            edges in prop::collection::vec((0u32..60, 0u32..60, 1u64..3), 0..800),
+            ranked: bool,
+        ) {
+            let piece = |&(size, position, resident): &(u64, u64, u8)| PagedPiece {
+                size,
+                alignment: 1,
+                position,
+                resident: resident == 0,
+                entry: false,
+            };
+            let pieces: Vec<PagedPiece> = sizes.iter().map(piece).collect();
+            let problem = PageProblem { pieces: &pieces, edges: &[], references: &[], page: 100 };
+            let mut fast = Graph::new(&problem, edges.iter().copied());
+            let mut slow = fast.clone();
+            merge_heaviest(&mut fast, ranked);
+            merge_slowly(&mut slow, ranked);
+            prop_assert_eq!(sets(fast), sets(slow));
         }
     }
 }
