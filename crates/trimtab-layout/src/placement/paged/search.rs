@@ -41,7 +41,7 @@ impl Replay {
                 kept
             })
             .collect();
-        Replay { runs, frames }
+        Replay { runs, frames: frames.max(1) }
     }
 
     /// Which of the pieces ran.
@@ -68,50 +68,114 @@ impl Replay {
     ) -> u64 {
         let mut faults = 0;
         let mut used = vec![0u64; page_of.len()];
-        // Time of last use of each page; 0 where it is not in memory.
-        let mut last = vec![0u64; pages];
-        let mut loaded: Vec<u32> = Vec::with_capacity(self.frames);
-        let mut time = 1u64;
+        let mut cache = Cache::new(pages, self.frames);
+        let mut time = 0u64;
         for run in &self.runs {
-            loaded.drain(..).for_each(|page| last[page as usize] = 0);
+            cache.clear();
             used.iter_mut().for_each(|used| *used = 0);
-            // Pages in memory by last use.
-            let mut order: BTreeSet<(u64, u32)> = BTreeSet::new();
             for &piece in run {
                 let page = page_of[piece as usize];
                 if page == NONE {
                     continue;
                 }
                 time += 1;
-                let oldest = match order.len() == self.frames {
-                    true => order.first().map_or(0, |(time, _)| *time),
-                    false => 0,
-                };
                 let before = used[piece as usize];
-                let present = last[page as usize] > 0;
-                if before == 0 || before < oldest {
-                    critical(piece, present, &loaded);
+                if before == 0 || before < cache.oldest_use() {
+                    critical(piece, cache.holds(page), &cache.loaded);
                 }
                 used[piece as usize] = time;
-                if present {
-                    order.remove(&(last[page as usize], page));
-                } else {
-                    faults += 1;
-                    if order.len() == self.frames
-                        && let Some((_, victim)) = order.pop_first()
-                    {
-                        last[victim as usize] = 0;
-                        if let Some(place) = loaded.iter().position(|other| *other == victim) {
-                            loaded.swap_remove(place);
-                        }
-                    }
-                    loaded.push(page);
-                }
-                last[page as usize] = time;
-                order.insert((time, page));
+                faults += u64::from(!cache.use_page(page, time));
             }
         }
         faults
+    }
+}
+
+/// Pages in memory, by last use.
+struct Cache {
+    /// In no order.
+    loaded: Vec<u32>,
+    frames: usize,
+    pages: Vec<Slot>,
+    newest: u32,
+    oldest: u32,
+}
+
+/// A page's place in a list by last use.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    /// Time of last use; 0 where it is not in memory.
+    last: u64,
+    /// Its index in what is loaded.
+    place: u32,
+    newer: u32,
+    older: u32,
+}
+
+impl Cache {
+    fn new(pages: usize, frames: usize) -> Self {
+        let slot = Slot { last: 0, place: 0, newer: NONE, older: NONE };
+        let loaded = Vec::with_capacity(frames.min(pages));
+        Cache { loaded, frames, pages: vec![slot; pages], newest: NONE, oldest: NONE }
+    }
+
+    fn clear(&mut self) {
+        self.loaded.drain(..).for_each(|page| self.pages[page as usize].last = 0);
+        (self.newest, self.oldest) = (NONE, NONE);
+    }
+
+    fn holds(&self, page: u32) -> bool {
+        self.pages[page as usize].last > 0
+    }
+
+    /// When the page was used last that goes next; 0 while nothing has to go.
+    fn oldest_use(&self) -> u64 {
+        match self.loaded.len() == self.frames {
+            true => self.pages.get(self.oldest as usize).map_or(0, |slot| slot.last),
+            false => 0,
+        }
+    }
+
+    /// Uses a page now; whether it was in memory.
+    fn use_page(&mut self, page: u32, time: u64) -> bool {
+        let present = self.holds(page);
+        if present {
+            self.unlink(page);
+        } else {
+            if self.loaded.len() == self.frames {
+                let victim = self.oldest;
+                self.unlink(victim);
+                self.pages[victim as usize].last = 0;
+                let place = self.pages[victim as usize].place;
+                self.loaded.swap_remove(place as usize);
+                if let Some(moved) = self.loaded.get(place as usize) {
+                    self.pages[*moved as usize].place = place;
+                }
+            }
+            self.pages[page as usize].place = self.loaded.len() as u32;
+            self.loaded.push(page);
+        }
+        let older = self.newest;
+        let slot = &mut self.pages[page as usize];
+        (slot.last, slot.newer, slot.older) = (time, NONE, older);
+        match self.pages.get_mut(older as usize) {
+            Some(slot) => slot.newer = page,
+            None => self.oldest = page,
+        }
+        self.newest = page;
+        present
+    }
+
+    fn unlink(&mut self, page: u32) {
+        let Slot { newer, older, .. } = self.pages[page as usize];
+        match self.pages.get_mut(newer as usize) {
+            Some(slot) => slot.older = older,
+            None => self.newest = older,
+        }
+        match self.pages.get_mut(older as usize) {
+            Some(slot) => slot.newer = newer,
+            None => self.oldest = newer,
+        }
     }
 }
 
@@ -131,46 +195,32 @@ pub(super) struct Found {
     pub faults: u64,
 }
 
-/// How often each page was in memory when each piece was called for.
-struct Present {
-    /// Piece and page in one number, ascending, and how often.
-    counts: Vec<(u64, u32)>,
-    /// Of each piece where its counts begin, and one more at the end.
-    first: Vec<u32>,
-}
+/// For each piece the pages that were in memory when it was called for, ascending, and how often.
+struct Present(Vec<Vec<(u32, u32)>>);
 
 impl Present {
     fn of(replay: &Replay, page_of: &[u32], pages: usize) -> Self {
-        let mut found: Vec<u64> = Vec::new();
+        let mut found: Vec<Vec<u32>> = vec![Vec::new(); page_of.len()];
         replay.replay(page_of, pages, |piece, _, loaded| {
-            found.extend(loaded.iter().map(|page| key(piece, *page)));
+            found[piece as usize].extend_from_slice(loaded);
         });
-        found.sort_unstable();
-        let counts: Vec<(u64, u32)> = found
-            .chunk_by(|one, other| one == other)
-            .filter_map(|same| Some((*same.first()?, same.len() as u32)))
-            .collect();
-        let begins = |piece| counts.partition_point(|(found, _)| *found < key(piece, 0)) as u32;
-        let first = (0..=page_of.len() as u32).map(begins).collect();
-        Present { counts, first }
+        let count = |mut pages: Vec<u32>| {
+            pages.sort_unstable();
+            let same = pages.chunk_by(|one, other| one == other);
+            same.filter_map(|same| Some((*same.first()?, same.len() as u32))).collect()
+        };
+        Present(found.into_iter().map(count).collect())
     }
 
-    /// The pages that were in memory when a piece was called for, ascending, and how often.
     fn row(&self, piece: u32) -> impl Iterator<Item = (u32, i64)> + '_ {
-        let range = self.first[piece as usize] as usize..self.first[piece as usize + 1] as usize;
-        self.counts[range].iter().map(|(key, count)| (*key as u32, i64::from(*count)))
+        self.0[piece as usize].iter().map(|(page, count)| (*page, i64::from(*count)))
     }
 
     fn count(&self, piece: u32, page: u32) -> i64 {
-        let range = self.first[piece as usize] as usize..self.first[piece as usize + 1] as usize;
-        let row = &self.counts[range];
-        let found = row.binary_search_by_key(&key(piece, page), |(key, _)| *key);
+        let row = &self.0[piece as usize];
+        let found = row.binary_search_by_key(&page, |(page, _)| *page);
         found.map_or(0, |place| i64::from(row[place].1))
     }
-}
-
-fn key(piece: u32, page: u32) -> u64 {
-    u64::from(piece) << 32 | u64::from(page)
 }
 
 /// What would be saved by moving a piece to a page, or by exchanging it with another.
