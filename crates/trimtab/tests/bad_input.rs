@@ -331,6 +331,23 @@ fn output_that_cannot_be_written() {
 }
 
 #[test]
+fn a_wrapped_compiler_that_is_gone_is_named() {
+    let folder = Folder::new();
+    folder.fails(
+        "wrapped-compile . /no/such/clang -- --version",
+        "trimtab: cannot read ./settings.json: No such file or directory (os error 2)\n",
+    );
+    folder.write(
+        "settings.json",
+        r#"{"linker":"lld","path":"ld","takes_order":true,"together":true,"blocks":true}"#,
+    );
+    folder.fails(
+        "wrapped-compile . /no/such/clang -- --version",
+        "trimtab: cannot start /no/such/clang: No such file or directory (os error 2)\n",
+    );
+}
+
+#[test]
 fn usage_that_makes_no_sense() {
     let folder = Folder::new();
     for (command, message) in [

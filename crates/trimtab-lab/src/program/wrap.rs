@@ -54,7 +54,8 @@ struct Settings {
 impl Settings {
     fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(SETTINGS);
-        let said = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let said =
+            |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
         let text = fs::read(&path).map_err(|error| said(&error))?;
         serde_json::from_slice(&text).map_err(|error| said(&error))
     }

@@ -1,6 +1,7 @@
 //! What trimtab does in the place of other programs. Nobody types these: trimtab's own tools do.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -45,7 +46,13 @@ pub fn link(options: &Link) -> u8 {
 
 /// Becomes the compiler; ends only where that is not possible.
 pub fn compile(options: &Compile) -> u8 {
-    failed(&wrap::compile(&options.folder, &options.compiler, &options.arguments))
+    match wrap::compile(&options.folder, &options.compiler, &options.arguments) {
+        Ok(mut command) => {
+            let error = command.exec();
+            failed(&format!("cannot start {}: {error}", options.compiler.display()))
+        }
+        Err(message) => failed(&message),
+    }
 }
 
 /// Runs and measures; gives the exit code.

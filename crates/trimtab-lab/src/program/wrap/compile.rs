@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,17 +28,17 @@ pub struct Compile {
     pub list: Option<String>,
 }
 
-/// Compiles as `compiler` was told, so that blocks are known, and split where there is a list for
-/// what is made. Ends only where the compiler cannot be started.
-pub fn compile(folder: &Path, compiler: &Path, arguments: &[OsString]) -> String {
+/// Notes what `compiler` was told to make. Gives the command that makes it so that blocks are
+/// known, and split where there is a list for it.
+///
+/// # Errors
+/// That the folder of wrapped tools cannot be read or written, in a sentence.
+pub fn compile(folder: &Path, compiler: &Path, arguments: &[OsString]) -> Result<Command, String> {
+    let settings = Settings::read(folder)?;
+    let list = list_for(folder, &expanded(arguments))?;
     let mut command = Command::new(compiler);
-    command.arg(format!("-B{}", folder.join("bin").display()));
-    command.arg(COMPILER_FLAGS);
-    let (blocks, list) = match (Settings::read(folder), list_for(folder, &expanded(arguments))) {
-        (Ok(settings), Ok(list)) => (settings.blocks, list),
-        (Err(message), _) | (_, Err(message)) => return message,
-    };
-    if blocks {
+    command.arg(format!("-B{}", folder.join("bin").display())).arg(COMPILER_FLAGS);
+    if settings.blocks {
         command.args(BLOCK_FLAGS);
     }
     if let Some(list) = list {
@@ -47,8 +46,8 @@ pub fn compile(folder: &Path, compiler: &Path, arguments: &[OsString]) -> String
         option.push(&list);
         command.arg(option).args(SPLIT_FLAGS);
     }
-    let error = command.args(arguments).exec();
-    format!("cannot start {}: {error}", compiler.display())
+    command.args(arguments);
+    Ok(command)
 }
 
 /// Notes what these arguments make, and gives the list for it. An option holds one list: where
@@ -133,12 +132,13 @@ mod tests {
         assert_eq!(list_for(folder, &arguments).unwrap(), None);
         let list = list_of(folder, &output);
         fs::write(&list, "v1\n").unwrap();
-        assert_eq!(list_for(folder, &arguments).unwrap(), Some(list));
+        assert_eq!(list_for(folder, &arguments).unwrap().as_ref(), Some(&list));
         let record = fs::read(folder.join("compiles").join(format!("{}.json", key(&output))));
         let record: Compile = serde_json::from_slice(&record.unwrap()).unwrap();
         assert_eq!((&record.output, record.list.is_some()), (&output, true));
-        let none = compile(folder, Path::new("/no/such"), &[OsString::from("--version")]);
-        assert!(none.contains("settings.json"), "{none}");
+        let compiler = Path::new("/usr/bin/clang");
+        let error = compile(folder, compiler, &arguments).unwrap_err();
+        assert!(error.contains("settings.json"), "{error}");
         let settings = Settings {
             linker: "lld".to_owned(),
             path: "/bin/ld".into(),
@@ -148,8 +148,15 @@ mod tests {
         };
         let text = serde_json::to_string(&settings).unwrap();
         fs::write(folder.join("settings.json"), text).unwrap();
-        let none = compile(folder, Path::new("/no/such"), &[OsString::from("--version")]);
-        assert!(none.starts_with("cannot start /no/such"), "{none}");
+        let command = compile(folder, compiler, &arguments).unwrap();
+        assert_eq!(command.get_program(), compiler);
+        let said: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+        let option = format!("-fbasic-block-sections=list={}", list.display());
+        let tools = format!("-B{}", folder.join("bin").display());
+        for expected in [&tools, COMPILER_FLAGS, BLOCK_FLAGS[0], &option] {
+            assert!(said.iter().any(|said| said == expected), "{expected} in {said:?}");
+        }
+        assert_eq!(said[said.len() - 4..], ["-c", "a.c", "-o", output.to_str().unwrap()]);
     }
 
     #[test]
