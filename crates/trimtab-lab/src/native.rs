@@ -9,7 +9,7 @@
 //! nothing that it started is left running: the kernel kills every traced task when its tracer is
 //! gone (`PTRACE_O_EXITKILL`).
 //!
-//! What the program can notice: its time; its code is no longer shared with other processes, and
+//! What the program can notice: its time; the processor that it runs on (`near`); its code is no longer shared with other processes, and
 //! differs from the file when it reads itself; a function that is first called while SIGTRAP is
 //! blocked unblocks it, and resets a handler of it.
 
@@ -19,6 +19,7 @@ mod filter;
 mod image;
 mod live;
 mod maps;
+mod near;
 mod objects;
 mod request;
 mod start;
@@ -32,7 +33,9 @@ pub use request::{Objects, Request};
 
 use crate::process::Counted;
 use live::{Live, Phase};
+use near::Near;
 use nix::sys::signal::Signal;
+use start::Started;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -149,15 +152,19 @@ pub fn trace(request: &Request) -> Result<Recorded, NativeError> {
     if request.interrupt.load(Ordering::SeqCst) {
         return Err(NativeError::Interrupted);
     }
-    let live = Live::new();
+    let (live, near) = (Live::new(), Near::default());
     let started = Instant::now();
     let mut cause = None;
     let outcome = thread::scope(|scope| {
         let (sender, receiver) = channel();
         // Tasks belong to the thread that traces them: it waits for its own and no others.
         scope.spawn(|| {
-            let outcome =
-                start::start(request).and_then(|root| Tracer::new(request, &live, root).run());
+            let outcome = start::start(request).and_then(|Started { root, filtered }| {
+                if filtered {
+                    near.stay();
+                }
+                Tracer::new(request, &live, &near, root).run()
+            });
             let _ = sender.send(outcome);
             drop(sender);
         });
@@ -170,6 +177,7 @@ pub fn trace(request: &Request) -> Result<Recorded, NativeError> {
                     return Err(NativeError::System { what: "go on", source });
                 }
             }
+            near.look();
             if cause.is_none() {
                 cause = Cause::to_end(request, started);
                 if cause.is_some() {

@@ -10,11 +10,19 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
+/// A program that is traced from its first instruction on.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) root: pid_t,
+    /// Whether it is under the filter.
+    pub(super) filtered: bool,
+}
+
 /// Starts the program, and traces it from the calling thread. It stands still right behind `exec`.
 ///
 /// Between fork and exec the child says who it is, and waits until it is traced. [`Command`] returns
 /// only after `exec`, and so runs in a thread of its own.
-pub(super) fn start(request: &Request) -> Result<pid_t, NativeError> {
+pub(super) fn start(request: &Request) -> Result<Started, NativeError> {
     let failed = |source: io::Error| request.start_error(source);
     let (their_number, number) = system::pipe().map_err(failed)?;
     let (go, going) = system::pipe().map_err(failed)?;
@@ -25,7 +33,7 @@ pub(super) fn start(request: &Request) -> Result<pid_t, NativeError> {
         let traced = trace_child(their_number, going);
         let started = starting.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
         match (started, traced) {
-            (Ok(()), Ok(child)) => Ok(child),
+            (Ok(()), Ok(started)) => Ok(started),
             // Without its tracer the child does not get as far as exec.
             (_, Err(Untraced::Refused(source))) => Err(NativeError::Refused { source }),
             (Err(source), _) | (Ok(()), Err(Untraced::Silent(source))) => Err(failed(source)),
@@ -59,18 +67,25 @@ fn command(
     if request.output_to_error {
         command.stdout(std::io::stderr());
     }
-    let filter = request.objects.needs_libraries().then(Filter::new);
+    let libraries = request.objects.needs_libraries();
+    let filter = Filter::new(libraries);
     let (mut number, mut go) = (File::from(number), File::from(go));
     let prepare = move || {
         let mut byte = [0];
         // The child's copy of our end would keep the pipe open when ours is closed.
         nix::unistd::close(going)?;
-        number.write_all(&std::process::id().to_ne_bytes())?;
+        // Nothing stops at a filter before it is traced. Without libraries it only saves time.
+        let filtered = match filter.install() {
+            Err(error) if libraries => return Err(error),
+            installed => installed.is_ok(),
+        };
+        let [a, b, c, d] = std::process::id().to_ne_bytes();
+        number.write_all(&[a, b, c, d, filtered.into()])?;
         // The end of the pipe says that the tracer is gone.
         if go.read(&mut byte)? == 0 {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        filter.as_ref().map_or(Ok(()), Filter::install)
+        Ok(())
     };
     // SAFETY: between fork and exec only system calls are made, and nothing is allocated: errors
     // made of a kind or of the last system call are plain numbers.
@@ -86,11 +101,12 @@ enum Untraced {
     Silent(io::Error),
 }
 
-fn trace_child(number: OwnedFd, going: OwnedFd) -> Result<pid_t, Untraced> {
-    let mut bytes = [0; 4];
+fn trace_child(number: OwnedFd, going: OwnedFd) -> Result<Started, Untraced> {
+    let mut bytes = [0; 5];
     File::from(number).read_exact(&mut bytes).map_err(Untraced::Silent)?;
-    let child = u32::from_ne_bytes(bytes).cast_signed();
-    system::seize(child).map_err(Untraced::Refused)?;
+    let [a, b, c, d, filtered] = bytes;
+    let root = u32::from_ne_bytes([a, b, c, d]).cast_signed();
+    system::seize(root).map_err(Untraced::Refused)?;
     File::from(going).write_all(&[1]).map_err(Untraced::Silent)?;
-    Ok(child)
+    Ok(Started { root, filtered: filtered != 0 })
 }

@@ -7,8 +7,10 @@
 //! A child that a process forks inherits memory and breakpoints, and removes them for itself.
 
 use super::arch;
+use super::filter::Call;
 use super::live::{Live, Phase};
 use super::maps::{self, Part};
+use super::near::Near;
 use super::objects::{ObjectId, Watched};
 use super::system::{self, Change, Resume};
 use super::{End, NativeError, Object, Request, Skipped};
@@ -78,6 +80,7 @@ struct Task {
 pub(super) struct Tracer<'a> {
     request: &'a Request,
     live: &'a Live,
+    near: &'a Near,
     watched: Watched<'a>,
     tasks: HashMap<pid_t, Task>,
     /// Tasks that stopped before it was known who started them, and whether each is a process.
@@ -92,10 +95,11 @@ pub(super) struct Tracer<'a> {
 }
 
 impl<'a> Tracer<'a> {
-    pub(super) fn new(request: &'a Request, live: &'a Live, root: pid_t) -> Self {
+    pub(super) fn new(request: &'a Request, live: &'a Live, near: &'a Near, root: pid_t) -> Self {
         Tracer {
             request,
             live,
+            near,
             watched: Watched::new(&request.objects),
             tasks: HashMap::from([(root, Task { space: Rc::default() })]),
             early: HashMap::new(),
@@ -139,7 +143,14 @@ impl<'a> Tracer<'a> {
                 self.mapped(task)?;
                 Resume::Run(0)
             }
-            Change::Event(libc::PTRACE_EVENT_SECCOMP, _) => Resume::ToEndOfCall,
+            Change::Event(libc::PTRACE_EVENT_SECCOMP, _) => match self.calls(task)? {
+                Call::Maps => Resume::ToEndOfCall,
+                Call::AsksForProcessors => {
+                    self.near.asks();
+                    return system::resume(task, Resume::Run(0))
+                        .map_err(failed("let the program go on"));
+                }
+            },
             Change::Event(libc::PTRACE_EVENT_EXEC, _) => {
                 self.executed(task)?;
                 Resume::Run(0)
@@ -159,6 +170,7 @@ impl<'a> Tracer<'a> {
             },
             Change::Event(..) => Resume::Run(0),
         };
+        self.near.goes_on(task);
         system::resume(task, how).map_err(failed("let the program go on"))
     }
 
@@ -216,6 +228,7 @@ impl<'a> Tracer<'a> {
 
     /// Gives a new task the space that it has of the one that started it.
     fn adopt(&mut self, new: pid_t, is_process: bool, parent: pid_t, event: c_int) {
+        self.near.started(new, parent);
         let Some(Task { space }) = self.tasks.get(&parent) else { return };
         let space = if is_process && !shares(parent, new, event) {
             Rc::new(space.fork())
@@ -241,6 +254,7 @@ impl<'a> Tracer<'a> {
     fn executed(&mut self, task: pid_t) -> Result<(), NativeError> {
         // A thread that executes a program becomes the process; all other threads are gone.
         let former = system::event_message(task).unwrap_or(task);
+        self.near.executed(task, former);
         if former != task {
             self.tasks.remove(&former);
         }
@@ -267,6 +281,12 @@ impl<'a> Tracer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Which call the filter has stopped.
+    fn calls(&self, task: pid_t) -> Result<Call, NativeError> {
+        let data = system::event_message(task).map_err(failed("ask which call a program makes"))?;
+        Ok(Call::of(data))
     }
 
     /// A process has mapped code.
@@ -307,9 +327,10 @@ impl<'a> Tracer<'a> {
         let range = part.range.clone();
         let window = range.start.wrapping_sub(bias)..range.end.wrapping_sub(bias);
         space.mapped.borrow_mut().push(Mapped { range, bias, object });
-        let planted = space.memory(task).and_then(|memory| {
-            image.plant(memory, bias, &window, |function| !self.watched.has_run(object, function))
-        });
+        let wanted = |function| !self.watched.has_run(object, function);
+        let planted = space
+            .memory(task)
+            .and_then(|memory| self.near.apart(|| image.plant(memory, bias, &window, wanted)));
         planted.map_err(failed("write breakpoints into the program's memory"))
     }
 
