@@ -12,8 +12,11 @@ use std::process::Command;
 use std::time::Duration;
 use std::{fs, io};
 
-const SOURCES: [(&str, &str); 9] = [
+const SOURCES: [(&str, &str); 12] = [
     ("runtime.c", include_str!("../../../probe/runtime.c")),
+    ("recording.h", include_str!("../../../probe/recording.h")),
+    ("threads.h", include_str!("../../../probe/threads.h")),
+    ("hooks.h", include_str!("../../../probe/hooks.h")),
     ("entry.S", include_str!("../../../probe/entry.S")),
     ("entry_x86_64.S", include_str!("../../../probe/entry_x86_64.S")),
     ("entry_aarch64.S", include_str!("../../../probe/entry_aarch64.S")),

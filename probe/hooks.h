@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What is done when a function is entered and left, where its stub does not do it by itself: a full
+ * trace, edges of calls, functions of the user's. And what is done when an exception leaves it.
+ */
+
+#define TRACE_WINDOW (1ul << 20)
+#define EDGE_SLOTS 4096u
+/* More than a stack of 8 MiB has room for; only what is used is touched. */
+#define STACK_ENTRIES 524288u
+
+struct shadow {
+	uint32_t function; /* index plus 2 */
+	uint32_t reserved;
+	uint64_t cfa;
+};
+
+static uint64_t sequence;
+static struct trimtab_probe_function *described;
+
+HIDDEN void probe_first(uint64_t *cell)
+{
+	cell[1] = __atomic_add_fetch(&sequence, 1, __ATOMIC_RELAXED);
+}
+
+static uint32_t index_of(const struct function *function)
+{
+	return (uint32_t)(function - __start_trimtab_probe_functions);
+}
+
+static struct object *object_of(const struct function *function)
+{
+	return (struct object *)((char *)&function->object + function->object);
+}
+
+/* Whether the function was reached by a jump from one that has a frame, too: it returns into the
+ * other's stub, and both have the same place on the stack. */
+static int is_chained(const struct function *function, const struct frame *frame)
+{
+	return function->flags & FLAG_FRAME && is_in_stub(frame->ret);
+}
+
+static void trace(struct thread *thread, const struct function *function, uint64_t cfa,
+		  uint64_t kind)
+{
+	struct chunk *window = thread->window;
+	struct event *event;
+
+	if (!window || window->bytes - sizeof(*window) - window->used < sizeof(*event)) {
+		struct chunk *full = window;
+
+		window = chunk(CHUNK_TRACE, TRACE_WINDOW, thread->index);
+		if (!window)
+			return;
+		thread->window = window;
+		if (full && full->reserved)
+			kept[full->reserved - 1].at = NULL;
+		if (full)
+			call6(SYS_munmap, (long)full, (long)full->bytes, 0, 0, 0, 0);
+	}
+	event = (struct event *)((char *)(window + 1) + window->used);
+	event->function = index_of(function);
+	event->depth = (uint32_t)(cfa >> 3);
+	window->used += sizeof(*event);
+	event->time = (cycles() & ~3ull) | kind;
+}
+
+static void count_edge(struct thread *thread, uint32_t from, uint32_t to)
+{
+	struct chunk *table = thread->edges;
+	struct edge *slots;
+	uint32_t place;
+
+	if (!table || thread->edges_used * 2 > thread->edges_slots) {
+		uint32_t count = table ? thread->edges_slots * 2 : EDGE_SLOTS;
+
+		table = chunk(CHUNK_EDGES, sizeof(*table) + count * sizeof(struct edge),
+			      thread->index);
+		if (!table)
+			return;
+		table->used = count * sizeof(struct edge);
+		thread->edges = table;
+		thread->edges_slots = count;
+		thread->edges_used = 0;
+	}
+	slots = (struct edge *)(table + 1);
+	place = (from * 0x9e3779b1u ^ to * 0x85ebca6bu) & (thread->edges_slots - 1);
+	while (slots[place].from && (slots[place].from != from || slots[place].to != to))
+		place = (place + 1) & (thread->edges_slots - 1);
+	if (!slots[place].from) {
+		slots[place].from = from;
+		slots[place].to = to;
+		thread->edges_used++;
+	}
+	slots[place].count++;
+}
+
+/* Whether both are on the thread's own stack, or neither is. */
+static int same_stack(const struct thread *thread, uint64_t a, uint64_t b)
+{
+	int a_own = a >= thread->low && a < thread->high;
+	int b_own = b >= thread->low && b < thread->high;
+
+	return a_own == b_own;
+}
+
+static void enter_edge(struct thread *thread, const struct function *function, uint64_t cfa,
+		       int chained)
+{
+	uint32_t to = index_of(function) + 2;
+	struct shadow *stack = thread->stack;
+
+	if (!stack) {
+		stack = thread->stack = map(STACK_ENTRIES * sizeof(*stack));
+		if (!stack)
+			return;
+	}
+	/* What longjmp skipped lies below. */
+	while (thread->depth && stack[thread->depth - 1].cfa < cfa + !chained &&
+	       same_stack(thread, stack[thread->depth - 1].cfa, cfa))
+		thread->depth--;
+	count_edge(thread, thread->depth ? stack[thread->depth - 1].function : 1, to);
+	if (thread->depth == STACK_ENTRIES) {
+		lose();
+		return;
+	}
+	stack[thread->depth].function = to;
+	stack[thread->depth].cfa = cfa;
+	thread->depth++;
+}
+
+static void leave_edge(struct thread *thread, uint64_t cfa)
+{
+	uint32_t depth = thread->depth;
+
+	while (depth && thread->stack[depth - 1].cfa != cfa)
+		depth--;
+	if (depth)
+		thread->depth = depth - 1;
+}
+
+/* The function is entered; `cfa` is the same when it is left. */
+HIDDEN void probe_enter(const struct function *function, uint64_t cfa, const struct frame *frame)
+{
+	struct thread *thread = self;
+	int chained;
+
+	if (!thread || thread == DEAD || busy)
+		return;
+	busy = 1;
+	chained = is_chained(function, frame);
+	if (trimtab_probe_hook == HOOK_TRACE)
+		trace(thread, function, cfa, chained ? EVENT_CHAINED : 0);
+	else if (trimtab_probe_hook == HOOK_EDGES)
+		enter_edge(thread, function, cfa, chained);
+	busy = 0;
+}
+
+HIDDEN void probe_leave(const struct function *function, uint64_t cfa)
+{
+	struct thread *thread = self;
+
+	if (!thread || thread == DEAD || busy)
+		return;
+	busy = 1;
+	if (trimtab_probe_hook == HOOK_TRACE)
+		trace(thread, function, cfa, EVENT_EXIT);
+	else if (trimtab_probe_hook == HOOK_EDGES)
+		leave_edge(thread, cfa);
+	busy = 0;
+}
+
+__attribute__((weak)) void trimtab_probe_user_enter(const struct trimtab_probe_function *function,
+						    uint64_t time)
+{
+	(void)function;
+	(void)time;
+}
+
+__attribute__((weak)) void trimtab_probe_user_leave(const struct trimtab_probe_function *function,
+						    uint64_t time)
+{
+	(void)function;
+	(void)time;
+}
+
+HIDDEN void probe_enter_user(const struct function *function)
+{
+	if (described && !busy) {
+		busy = 1;
+		trimtab_probe_user_enter(&described[index_of(function)], cycles());
+		busy = 0;
+	}
+}
+
+HIDDEN void probe_leave_user(const struct function *function)
+{
+	if (described && !busy) {
+		busy = 1;
+		trimtab_probe_user_leave(&described[index_of(function)], cycles());
+		busy = 0;
+	}
+}
+
+/* Does what the stub would have done, had the function returned. `stack` is the stack pointer that
+ * the stub would have had. */
+static void leave(const struct function *function, struct frame *frame, const uint64_t *stack)
+{
+	struct object *object = object_of(function);
+	uint64_t spent = cycles() - (frame ? frame->start : stack[0]);
+	const uint64_t *marker = frame ? stack : stack + 2;
+	uint64_t *cell;
+
+	cell = (uint64_t *)((char *)probe_block(object) +
+			    (uint64_t)function->cell * object->cell_size);
+	switch (trimtab_probe_hook) {
+	case HOOK_COUNT:
+		cell[1]++;
+		break;
+	case HOOK_CYCLES:
+		cell[0]++;
+		cell[1] += spent;
+		break;
+	case HOOK_TIME:
+		cell[0]++;
+		cell[2] += spent - trimtab_probe_child;
+		if (cell[3] == (uint64_t)marker) {
+			cell[1] += spent;
+			cell[3] = 0;
+		}
+		trimtab_probe_child = spent + (frame ? frame->child : stack[1]);
+		break;
+	case HOOK_EDGES:
+	case HOOK_TRACE:
+		probe_leave(function, (uint64_t)stack);
+		break;
+	case HOOK_USER:
+		probe_leave_user(function);
+		break;
+	}
+}
+
+/*
+ * The personality of stubs: an exception, or the end of a thread, passes through. In place of a
+ * table of call sites they have their function.
+ */
+HIDDEN _Unwind_Reason_Code trimtab_probe_personality(int version, _Unwind_Action actions,
+						     uint64_t class,
+						     struct _Unwind_Exception *exception,
+						     struct _Unwind_Context *context)
+{
+	const struct function *function = (void *)_Unwind_GetLanguageSpecificData(context);
+	uint64_t start = _Unwind_GetRegionStart(context);
+	struct frame *frame = NULL;
+
+	(void)version;
+	(void)class;
+	(void)exception;
+	if (!(actions & _UA_CLEANUP_PHASE) || !function)
+		return _URC_CONTINUE_UNWIND;
+	/* Elsewhere in the stub the function was not entered yet, or is left already. */
+	if (_Unwind_GetIP(context) != start + (function->flags >> FLAG_RETURN_SHIFT))
+		return _URC_CONTINUE_UNWIND;
+	if (function->flags & FLAG_FRAME)
+		frame = (struct frame *)_Unwind_GetGR(context, FRAME_REGISTER);
+	leave(function, frame, (const uint64_t *)_Unwind_GetCFA(context));
+	/* The unwinder still reads what is in the frame: it may be taken only later. */
+	if (frame)
+		frame->at = FRAME_RELEASED;
+	return _URC_CONTINUE_UNWIND;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What each thread has: its cells, and the frames in which probes keep what they need until the
+ * function returns.
+ */
+
+#define ARENA (64ul << 10)
+/* A thread that has ended, and whose probes no longer count. */
+#define DEAD ((struct thread *)1)
+
+struct frame_chunk {
+	struct frame_chunk *next;
+	uint64_t count;
+	uint64_t reserved[6];
+	struct frame frames[];
+};
+
+/* What a thread has. Handed on to a later thread when it ends. */
+struct thread {
+	struct thread *next;
+	uint32_t index;
+	struct frame_chunk *chunks;
+	struct frame *free_frames;
+	uint64_t low, high; /* its stack */
+	uint64_t outermost; /* what began it */
+	/* Cells: what is left of the arena. */
+	struct chunk *arena;
+	/* Trace. */
+	struct chunk *window;
+	/* Edges. */
+	struct chunk *edges;
+	uint32_t edges_used, edges_slots;
+	struct shadow *stack;
+	uint32_t depth;
+	volatile uint32_t collecting;
+	void *blocks[];
+};
+
+static TLS struct thread *self;
+/* Set while a probe is at work: one in a signal handler then does nothing. */
+static TLS volatile unsigned char busy;
+
+static struct thread *pool;
+static volatile int pool_lock;
+static uint32_t threads;
+static uint32_t objects;
+static pthread_key_t key;
+static int have_key;
+
+static void lock(void)
+{
+	while (__atomic_exchange_n(&pool_lock, 1, __ATOMIC_ACQUIRE))
+		relax();
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&pool_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Only the thread itself knows where its stack is. */
+static void find_stack(struct thread *thread)
+{
+	pthread_attr_t attributes;
+	void *low;
+	size_t size;
+
+	thread->low = thread->high = 0;
+	thread->outermost = outermost();
+	if (pthread_getattr_np(pthread_self(), &attributes))
+		return;
+	if (!pthread_attr_getstack(&attributes, &low, &size)) {
+		thread->low = (uint64_t)low;
+		thread->high = (uint64_t)low + size;
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+/* What this thread has; NULL once it has ended, or where there is no memory. */
+static struct thread *own(void)
+{
+	struct thread *thread = self;
+
+	if (thread == DEAD)
+		return NULL;
+	if (thread || busy)
+		return thread;
+	busy = 1;
+	lock();
+	thread = pool;
+	if (thread)
+		pool = thread->next;
+	unlock();
+	if (!thread) {
+		thread = map(sizeof(*thread) + objects * sizeof(void *));
+		if (thread)
+			thread->index = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+	}
+	if (thread) {
+		find_stack(thread);
+		thread->depth = 0;
+		trimtab_probe_frames = thread->free_frames;
+		thread->free_frames = NULL;
+		self = thread;
+		if (have_key)
+			pthread_setspecific(key, thread);
+	}
+	busy = 0;
+	return thread;
+}
+
+static void thread_ends(void *pointer)
+{
+	struct thread *thread = pointer;
+
+	/* Frames in use are those of functions that pthread_exit left without unwinding. */
+	thread->free_frames = trimtab_probe_frames;
+	trimtab_probe_frames = NULL;
+	self = DEAD;
+	lock();
+	thread->next = pool;
+	pool = thread;
+	unlock();
+}
+
+/* Cells that nobody reads: for threads that have none of their own. */
+static void *scratch(const struct object *object)
+{
+	static void *volatile spare;
+	static uint64_t spare_bytes;
+	uint64_t bytes = (uint64_t)object->cells * object->cell_size;
+	void *new;
+
+	if (spare && spare_bytes >= bytes)
+		return spare;
+	new = map(bytes);
+	if (!new)
+		abort();
+	spare_bytes = bytes;
+	spare = new;
+	return new;
+}
+
+/* The cells of an object for this thread. */
+HIDDEN void *probe_block(const struct object *object)
+{
+	struct thread *thread = own();
+	uint64_t bytes = (uint64_t)object->cells * object->cell_size;
+	uint64_t need = bytes + sizeof(struct block);
+	struct block *block;
+	struct chunk *arena;
+
+	if (!thread)
+		return scratch(object);
+	if (thread->blocks[object->index])
+		return thread->blocks[object->index];
+	arena = thread->arena;
+	if (!arena || arena->bytes - sizeof(*arena) - arena->used < need) {
+		uint64_t size = need + sizeof(*arena) > ARENA ? need + sizeof(*arena) : ARENA;
+
+		arena = chunk(CHUNK_CELLS, size, thread->index);
+		if (!arena)
+			return scratch(object);
+		thread->arena = arena;
+	}
+	block = (struct block *)((char *)(arena + 1) + arena->used);
+	block->object = object->index;
+	block->bytes = (uint32_t)bytes;
+	arena->used += need;
+	thread->blocks[object->index] = block + 1;
+	return block + 1;
+}
+
+/*
+ * Frames that can be taken again. All frames of the thread are in use or lost when this is called:
+ * exceptions gave theirs back, or longjmp skipped them, which shows on the thread's own stack by
+ * their place below the stack pointer.
+ */
+static struct frame *collect(struct thread *thread, uint64_t rsp, int *few)
+{
+	uint64_t begin = rsp >= thread->low && rsp < thread->high ? outermost() : 0;
+	int own_stack = begin && begin == thread->outermost;
+	uint64_t i, all = 0, found = 0;
+	struct frame *list = NULL;
+	struct frame_chunk *chunk;
+
+	for (chunk = thread->chunks; chunk; chunk = chunk->next) {
+		all += chunk->count;
+		for (i = 0; i < chunk->count; i++) {
+			struct frame *frame = &chunk->frames[i];
+
+			if (frame->at > FRAME_RELEASED) {
+				if (!own_stack || frame->at < thread->low ||
+				    frame->at + 16 > rsp || is_active(frame))
+					continue;
+			}
+			frame->next = (uint64_t)list;
+			list = frame;
+			found++;
+		}
+	}
+	*few = found * 4 < all;
+	return list;
+}
+
+/* Free frames: those that can be taken again, and as many new ones as there are where that is few. It
+ * takes the longer the more there are, and so must not be needed soon again. */
+HIDDEN struct frame *probe_frame(uint64_t rsp)
+{
+	struct thread *thread = own();
+	struct frame_chunk *new;
+	struct frame *list = NULL;
+	uint64_t count = 63, i;
+	int few = 1;
+
+	/* The thread's own were just found. */
+	if (trimtab_probe_frames)
+		return trimtab_probe_frames;
+	if (thread && thread->chunks) {
+		/* A signal may come here again. */
+		if (!thread->collecting) {
+			thread->collecting = 1;
+			list = collect(thread, rsp, &few);
+			thread->collecting = 0;
+		}
+		count = thread->chunks->count * 2 + 1;
+	}
+	new = few ? map(sizeof(*new) + count * sizeof(struct frame)) : NULL;
+	if (!new) {
+		/* The function cannot be entered without. */
+		if (!list)
+			abort();
+		trimtab_probe_frames = list;
+		return list;
+	}
+	new->count = count;
+	for (i = 0; i + 1 < count; i++)
+		new->frames[i].next = (uint64_t)&new->frames[i + 1];
+	new->frames[i].next = (uint64_t)list;
+	if (thread) {
+		new->next = thread->chunks;
+		thread->chunks = new;
+	}
+	trimtab_probe_frames = new->frames;
+	return new->frames;
+}
