@@ -3,6 +3,7 @@
 use crate::process::{Job, ProcessError};
 use nix::sys::resource::{UsageWho, getrusage};
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{fs, io};
@@ -130,9 +131,46 @@ pub struct Simulated {
 
 /// Runs a command under cachegrind, with caches of 32 KiB and 8 ways.
 ///
+/// It is given a copy of the program without information for debuggers, some of which valgrind does
+/// not know and stops at. It crashes on some unwind information as well, as that of functions whose
+/// return address a probe has in its frame; then it gets a copy without: a program that throws
+/// exceptions fails there.
+///
 /// # Errors
 /// That valgrind is not there or fails, or the program fails.
 pub fn simulate(
+    command: &[OsString],
+    folder: &Path,
+    environment: &[(String, OsString)],
+) -> Result<Simulated, MeasureError> {
+    let crashed = |error: &ProcessError| matches!(error, ProcessError::Failed { status, .. } if status.signal().is_some());
+    let [program, arguments @ ..] = command else {
+        let source = io::ErrorKind::InvalidInput.into();
+        return Err(MeasureError::Start { program: name(command), source });
+    };
+    let without = |what: &[&str]| {
+        let copy = folder.join("simulated.bin");
+        Job::new("making a copy for valgrind", "objcopy")
+            .package("binutils")
+            .dir(folder)
+            .args(what)
+            .args([program, copy.as_os_str()])
+            .run()?;
+        let command: Vec<_> =
+            [copy.into_os_string()].into_iter().chain(arguments.iter().cloned()).collect();
+        cachegrind(&command, folder, environment)
+    };
+    match without(&["--strip-debug"]) {
+        Err(MeasureError::Process(error)) if crashed(&error) => without(&[
+            "--strip-debug",
+            "--remove-section=.eh_frame",
+            "--remove-section=.eh_frame_hdr",
+        ]),
+        done => done,
+    }
+}
+
+fn cachegrind(
     command: &[OsString],
     folder: &Path,
     environment: &[(String, OsString)],

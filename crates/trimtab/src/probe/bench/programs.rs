@@ -95,7 +95,7 @@ pub const PROGRAMS: &[Program] = &[
         files: &["tcc.c"],
         own: &[own!("config.h")],
         inputs: &[("work.c", || functions(12_000)), ("less.c", || functions(400))],
-        flags: &["-I.", "-DONE_SOURCE=1", "-DTCC_TARGET_X86_64"],
+        flags: &["-I.", "-D_GNU_SOURCE", "-DONE_SOURCE=1", "-DTCC_TARGET_X86_64"],
         libraries: &["-lm", "-ldl"],
         arguments: &["-nostdinc", "-c", "work.c", "-o", "work.o"],
         small: &["-nostdinc", "-c", "less.c", "-o", "work.o"],
