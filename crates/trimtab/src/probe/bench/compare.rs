@@ -65,7 +65,8 @@ pub fn measure(plan: &Plan, progress: &Progress) -> anyhow::Result<ProbeBench> {
         bench.counter_ns = readings.reduce(f64::min);
         stage.note("running");
         stage.parts(u64::from(plan.rounds) * built.variants.len() as u64);
-        let times = time(plan, &folder, &built.variants, |part| stage.at(part))?;
+        let (times, failures) = time(plan, &folder, &built.variants, |part| stage.at(part))?;
+        bench.left_out.extend(failures.iter().map(|why| format!("{}: {why}", program.name)));
         stage.note("simulating");
         let counts = simulate_all(plan, &folder, &built.variants)?;
         let result = result(program, &sources.package, &built, &times, &counts)?;
@@ -92,26 +93,38 @@ pub fn environment() -> [(String, OsString); 1] {
 }
 
 /// Runs all variants in turn, round after round; what is slow only in the first rounds. Gives the
-/// seconds of each, by variant.
+/// seconds of each, by variant: none of another tool's that fails, and why it did.
 fn time(
     plan: &Plan,
     folder: &Path,
     variants: &[Variant],
     progress: impl Fn(u64),
-) -> anyhow::Result<Vec<Vec<f64>>> {
-    let mut times = vec![Vec::new(); variants.len()];
+) -> anyhow::Result<(Vec<Vec<f64>>, Vec<String>)> {
+    let mut times: Vec<Option<Vec<f64>>> = vec![Some(Vec::new()); variants.len()];
+    let mut failures = Vec::new();
     let mut done = 0;
     for round in 0..plan.rounds {
-        for (variant, times) in variants.iter().zip(&mut times) {
-            if !variant.is_slow || round < (plan.rounds / 3).max(2) {
-                let measure = if variant.reports { reported_seconds } else { processor_seconds };
-                times.push(measure(&variant.command, folder, &environment())?);
-            }
+        for (variant, seconds) in variants.iter().zip(&mut times) {
             done += 1;
             progress(done);
+            let Some(own) = seconds else { continue };
+            if variant.is_slow && round >= (plan.rounds / 3).max(2) {
+                continue;
+            }
+            let measure = if variant.reports { reported_seconds } else { processor_seconds };
+            match measure(&variant.command, folder, &environment()) {
+                Ok(time) => own.push(time),
+                Err(error) if ["plain", "trimtab"].contains(&variant.tool) => {
+                    return Err(error.into());
+                }
+                Err(error) => {
+                    failures.push(format!("{}: {error}", variant.tool));
+                    *seconds = None;
+                }
+            }
         }
     }
-    Ok(times)
+    Ok((times.into_iter().map(Option::unwrap_or_default).collect(), failures))
 }
 
 fn simulate_all(
@@ -136,7 +149,7 @@ fn result(
     let mut tools = Vec::new();
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     for (index, variant) in built.variants.iter().enumerate() {
-        if variant.base == index {
+        if variant.base == index || times[index].is_empty() {
             continue;
         }
         let (base, own) = (&times[variant.base], &times[index]);
