@@ -143,7 +143,10 @@ pub fn simulate(
     folder: &Path,
     environment: &[(String, OsString)],
 ) -> Result<Simulated, MeasureError> {
-    let crashed = |error: &ProcessError| matches!(error, ProcessError::Failed { status, .. } if status.signal().is_some());
+    let crashed = |error: &ProcessError| match error {
+        ProcessError::Failed { status, .. } => status.signal().is_some(),
+        _ => false,
+    };
     let [program, arguments @ ..] = command else {
         let source = io::ErrorKind::InvalidInput.into();
         return Err(MeasureError::Start { program: name(command), source });

@@ -9,9 +9,9 @@
 //! nothing that it started is left running: the kernel kills every traced task when its tracer is
 //! gone (`PTRACE_O_EXITKILL`).
 //!
-//! What the program can notice: its time; the processor that it runs on (`near`); its code is no longer shared with other processes, and
-//! differs from the file when it reads itself; a function that is first called while SIGTRAP is
-//! blocked unblocks it, and resets a handler of it.
+//! What the program can notice: its time; the processor that it runs on (`near`); its code is no
+//! longer shared with other processes, and differs from the file when it reads itself; a function that
+//! is first called while SIGTRAP is blocked unblocks it, and resets a handler of it.
 
 mod arch;
 mod error;

@@ -43,6 +43,7 @@ impl Filter {
         // The low half of the third argument, the protection: both processors are little-endian.
         let protection = offset_of!(libc::seccomp_data, args) + 2 * size_of::<u64>();
         let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+        // No protection has a bit of 0: then the step below never finds one.
         let code = if maps { libc::PROT_EXEC as u32 } else { 0 };
         Filter([
             step(load, 0, 0, offset_of!(libc::seccomp_data, arch) as u32),

@@ -114,7 +114,7 @@ fn time(
             let measure = if variant.reports { reported_seconds } else { processor_seconds };
             match measure(&variant.command, folder, &environment()) {
                 Ok(time) => own.push(time),
-                Err(error) if ["plain", "trimtab"].contains(&variant.tool) => {
+                Err(error) if !variant.is_peer() => {
                     return Err(error.into());
                 }
                 Err(error) => {

@@ -46,6 +46,13 @@ pub struct Variant {
     pub reports: bool,
 }
 
+impl Variant {
+    /// Whether another tool made it: what that cannot do is no failure of ours.
+    pub fn is_peer(&self) -> bool {
+        self.tool != "plain" && !self.tool.starts_with("trimtab")
+    }
+}
+
 /// A program that was linked.
 #[derive(Debug)]
 pub struct Linked(PathBuf);
