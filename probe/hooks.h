@@ -228,7 +228,8 @@ static void leave(const struct function *function, struct frame *frame, const ui
 			cell[1] += spent;
 			cell[3] = 0;
 		}
-		trimtab_probe_child = spent + (frame ? frame->child : stack[1]);
+		trimtab_probe_child = spent + trimtab_probe_outside +
+				      (frame ? frame->child : stack[1]);
 		break;
 	case HOOK_EDGES:
 	case HOOK_TRACE:

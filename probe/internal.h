@@ -4,7 +4,7 @@
 #ifndef TRIMTAB_PROBE_INTERNAL_H
 #define TRIMTAB_PROBE_INTERNAL_H
 
-#define PROBE_VERSION 1
+#define PROBE_VERSION 2
 
 #define HOOK_COUNT 1  /* calls and returns */
 #define HOOK_CYCLES 2 /* calls, and cycles between entry and exit */
@@ -63,7 +63,9 @@ struct header {
 	uint64_t lost; /* events that found no room */
 	uint32_t ended;
 	uint32_t cell_size;
-	uint64_t overhead; /* cycles between two readings of the counter, one behind the other */
+	uint64_t counter; /* cycles that reading the counter takes */
+	uint64_t inside;  /* cycles of each call's time that are the stub's */
+	uint64_t outside; /* cycles of the stub that are not in the call's time */
 	char program[3072];
 };
 

@@ -44,6 +44,7 @@ HIDDEN TLS uint64_t trimtab_probe_child;
 
 #include "recording.h"
 #include "threads.h"
+#include "overhead.h"
 #include "hooks.h"
 
 void trimtab_probe_turn_on(void)
@@ -202,7 +203,6 @@ static void begin(void)
 	const char *initial = getenv("TRIMTAB_PROBE");
 	const char *number = getenv("TRIMTAB_PROBE_SIGNAL");
 	struct object *first;
-	uint64_t before, least = ~0ul;
 	ssize_t length;
 
 	if (head || !count)
@@ -244,13 +244,7 @@ static void begin(void)
 	length = readlink("/proc/self/exe", head->program, sizeof(head->program) - 1);
 	if (length < 0)
 		head->program[0] = 0;
-	for (i = 0; i < 1000; i++) {
-		before = cycles();
-		before = cycles() - before;
-		if (before < least)
-			least = before;
-	}
-	head->overhead = least;
+	measure_overhead();
 	head->start_cycles = cycles();
 	head->start_ns = nanoseconds();
 	if (describe(count)) {

@@ -12,9 +12,10 @@ use std::process::Command;
 use std::time::Duration;
 use std::{fs, io};
 
-const SOURCES: [(&str, &str); 12] = [
+const SOURCES: [(&str, &str); 13] = [
     ("runtime.c", include_str!("../../../probe/runtime.c")),
     ("recording.h", include_str!("../../../probe/recording.h")),
+    ("overhead.h", include_str!("../../../probe/overhead.h")),
     ("threads.h", include_str!("../../../probe/threads.h")),
     ("hooks.h", include_str!("../../../probe/hooks.h")),
     ("entry.S", include_str!("../../../probe/entry.S")),

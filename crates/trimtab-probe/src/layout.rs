@@ -2,7 +2,7 @@
 //! numbers are in `probe/internal.h`.
 
 /// Version of everything here.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Section with an entry for each instrumented function.
 pub const FUNCTIONS: &str = "trimtab_probe_functions";

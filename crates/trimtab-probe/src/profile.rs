@@ -120,10 +120,11 @@ impl Profile {
     /// The functions that make up this share (0 to 1) of all own cycles, the dearest first; where
     /// there are no own cycles, of total cycles, and where there are none, of calls.
     pub fn hottest(&self, share: f64) -> Vec<&str> {
-        let weigh = |row: &Row| match (row.self_cycles, row.total_cycles) {
-            (0, 0) => row.calls,
-            (0, total) => total,
-            (own, _) => own,
+        let any = |of: fn(&Row) -> u64| self.functions.iter().any(|row| of(row) != 0);
+        let weigh = match (any(|row| row.self_cycles), any(|row| row.total_cycles)) {
+            (true, _) => |row: &Row| row.self_cycles,
+            (false, true) => |row: &Row| row.total_cycles,
+            (false, false) => |row: &Row| row.calls,
         };
         let mut rows: Vec<(&Row, u64)> =
             self.functions.iter().map(|row| (row, weigh(row))).collect();
@@ -254,4 +255,49 @@ pub fn chrome(recordings: &[Recording<'_>]) -> Result<String, serde_json::Error>
     }
     text.push_str("\n]}\n");
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(rows: &[(&str, u64, u64, u64)]) -> Profile {
+        let row = |&(name, calls, total_cycles, self_cycles): &(&str, u64, u64, u64)| Row {
+            name: name.to_owned(),
+            address: 0,
+            size: 16,
+            calls,
+            total_cycles,
+            self_cycles,
+            first: 0,
+        };
+        Profile {
+            schema: "trimtab.probe.report/1",
+            program: String::new(),
+            hook: Hook::Time,
+            cycles_per_ns: None,
+            ended: true,
+            lost: 0,
+            functions: rows.iter().map(row).collect(),
+            never: Vec::new(),
+            edges: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_function_without_own_cycles_is_not_weighed_by_its_total() {
+        let timed = profile(&[("main", 1, 1000, 0), ("work", 10, 900, 700), ("tiny", 99, 300, 0)]);
+        assert_eq!(timed.hottest(1.0), ["work"]);
+    }
+
+    #[test]
+    fn what_was_recorded_weighs_functions() {
+        let own = profile(&[("a", 9, 90, 10), ("b", 1, 10, 80), ("c", 1, 10, 10)]);
+        assert_eq!(own.hottest(0.8), ["b"]);
+        assert_eq!(own.hottest(0.9), ["b", "a"]);
+        let total = profile(&[("a", 1, 90, 0), ("b", 9, 10, 0)]);
+        assert_eq!(total.hottest(0.9), ["a"]);
+        let calls = profile(&[("a", 1, 0, 0), ("b", 9, 0, 0)]);
+        assert_eq!(calls.hottest(0.9), ["b"]);
+    }
 }

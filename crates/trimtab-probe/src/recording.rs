@@ -63,8 +63,13 @@ pub struct Recording<'data> {
     pub process: u64,
     /// Cycles in a nanosecond; none where the process ended too soon to tell.
     pub cycles_per_ns: Option<f64>,
-    /// Cycles between two readings of the counter one behind the other.
-    pub overhead: u64,
+    /// Cycles that reading the counter takes.
+    pub counter: u64,
+    /// Cycles of each call that its stub took within the time it told: the times of functions are
+    /// without them.
+    pub inside: u64,
+    /// Cycles of each call that its stub took besides: own times are without those of callees.
+    pub outside: u64,
     /// Pieces of the recording that found no room.
     pub lost: u64,
     /// Whether the program came to its end, and was not killed.
@@ -95,7 +100,7 @@ impl<'data> Recording<'data> {
         let cycles = long(head, 40).saturating_sub(long(head, 24));
         let nanoseconds = long(head, 48).saturating_sub(long(head, 32));
         let bias = long(head, 64);
-        let path = &head[96..];
+        let path = &head[112..];
         let path = &path[..path.iter().position(|&byte| byte == 0).unwrap_or(path.len())];
         let mut recording = Self {
             hook,
@@ -105,7 +110,9 @@ impl<'data> Recording<'data> {
             cycles_per_ns: (nanoseconds > 10_000).then(|| cycles as f64 / nanoseconds as f64),
             lost: long(head, 72),
             ended: word(head, 80) != 0,
-            overhead: long(head, 88),
+            counter: long(head, 88),
+            inside: long(head, 96),
+            outside: long(head, 104),
             functions: Vec::new(),
             edges: Vec::new(),
             events: BTreeMap::new(),
@@ -143,7 +150,22 @@ impl<'data> Recording<'data> {
                 recording.edges.push((known(from), to, calls));
             }
         }
+        recording.take_off_overhead();
         Ok(recording)
+    }
+
+    /// Takes from the times what is the stubs' own. What they took around calls their callers were
+    /// not charged with when it was recorded. Not from total times of functions that may have
+    /// called themselves: how many of the calls these are of is not known.
+    fn take_off_overhead(&mut self) {
+        for function in &mut self.functions {
+            let overhead = function.calls.saturating_mul(self.inside);
+            match self.hook {
+                Hook::Cycles => function.total = function.total.saturating_sub(overhead),
+                Hook::Time => function.own = function.own.saturating_sub(overhead),
+                _ => {}
+            }
+        }
     }
 
     fn read_functions(
@@ -248,4 +270,67 @@ fn word(data: &[u8], at: usize) -> u32 {
 /// 8 bytes at an offset; 0 beyond the end.
 fn long(data: &[u8], at: usize) -> u64 {
     data.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recording of two functions whose calls' stubs took 20 cycles within their times.
+    fn recorded(hook: Hook, cells: &[u64]) -> Vec<u8> {
+        let mut data = vec![0; PAGE];
+        data[..8].copy_from_slice(MAGIC);
+        data[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        data[12..16].copy_from_slice(&hook.number().to_le_bytes());
+        data[96..104].copy_from_slice(&20u64.to_le_bytes());
+        let mut chunk = |kind: u32, count: u32, content: &[u8]| {
+            let at = data.len();
+            data.extend(kind.to_le_bytes());
+            data.extend(count.to_le_bytes());
+            data.extend((PAGE as u64).to_le_bytes());
+            data.extend((content.len() as u64).to_le_bytes());
+            data.extend([0; 8]);
+            data.extend(content);
+            data.resize(at + PAGE, 0);
+        };
+        let mut table = Vec::new();
+        for cell in 0..2u32 {
+            table.extend((0x1000 * u64::from(cell + 1)).to_le_bytes());
+            for word in [16, 1, cell, 0, cell, 1] {
+                table.extend(u32::to_le_bytes(word));
+            }
+        }
+        table.extend(b"ab");
+        chunk(1, 2, &table);
+        let mut block = Vec::new();
+        block.extend(1u32.to_le_bytes());
+        block.extend((8 * cells.len() as u32).to_le_bytes());
+        block.extend([0; 8]);
+        block.extend(cells.iter().flat_map(|cell| cell.to_le_bytes()));
+        chunk(2, 0, &block);
+        data
+    }
+
+    #[test]
+    fn times_are_without_what_stubs_took() {
+        let data = recorded(Hook::Time, &[10, 900, 700, 0, 1000, 21_000, 20_300, 0]);
+        let functions = Recording::parse(&data).unwrap().functions;
+        assert_eq!((functions[0].name.as_str(), functions[0].calls), ("a", 10));
+        assert_eq!((functions[0].total, functions[0].own), (900, 500));
+        assert_eq!((functions[1].total, functions[1].own), (21_000, 300));
+    }
+
+    #[test]
+    fn a_time_does_not_fall_below_nothing() {
+        let data = recorded(Hook::Cycles, &[10, 900, 1000, 19_000]);
+        let functions = Recording::parse(&data).unwrap().functions;
+        assert_eq!((functions[0].total, functions[1].total), (700, 0));
+    }
+
+    #[test]
+    fn counts_stay_as_they_are() {
+        let data = recorded(Hook::Count, &[10, 9, 1000, 1000]);
+        let functions = Recording::parse(&data).unwrap().functions;
+        assert_eq!((functions[0].calls, functions[0].exits), (10, 9));
+    }
 }

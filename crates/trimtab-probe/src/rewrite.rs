@@ -229,6 +229,7 @@ impl<'a> Rewriter<'a> {
             leave: wanted("leave", elf::STT_NOTYPE),
             frames: wanted("frames", elf::STT_TLS),
             child: wanted("child", elf::STT_TLS),
+            outside: wanted("outside", elf::STT_NOTYPE),
             cells,
             object: 0,
         };

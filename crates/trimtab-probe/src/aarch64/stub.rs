@@ -348,6 +348,9 @@ impl Writer<'_> {
         self.asm.load(LINK, base, spent);
         self.asm.load(X17, base, before);
         self.asm.add(LINK, X17);
+        self.asm.address(X17, self.symbols.outside, 0);
+        self.asm.load(X17, X17, 0);
+        self.asm.add(LINK, X17);
         self.asm.thread_page(X17, child);
         self.asm.store_thread(LINK, X17, child);
         if self.place == StackUse::Own {

@@ -345,6 +345,7 @@ impl Writer<'_> {
                 self.asm.clear(self.cell(3))?;
                 self.asm.bind(nested);
                 self.asm.add(RAX, waiting)?;
+                self.asm.add(RAX, Memory::Symbol(self.symbols.outside, 0))?;
                 self.asm.store(child, RAX)?;
                 self.forget_start(false)
             }

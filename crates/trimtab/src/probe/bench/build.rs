@@ -55,7 +55,7 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
     let (timed, functions) = workshop.probe("time-all", gcc, &objects, Hook::Time, all())?;
     let (hot, counter_ns) = builder.record(&timed, |profile, recording| {
         let hot: Vec<String> = profile.hottest(HOT).into_iter().map(str::to_owned).collect();
-        (hot, recording.cycles_per_ns.map(|cycles| recording.overhead as f64 / cycles))
+        (hot, recording.cycles_per_ns.map(|cycles| recording.counter as f64 / cycles))
     })?;
     let (counted, _) = workshop.probe("count-all", gcc, &objects, Hook::Count, all())?;
     let calls = builder.record(&counted, |profile, _| {
