@@ -221,6 +221,10 @@ static void leave(const struct function *function, struct frame *frame, const ui
 		cell[0]++;
 		cell[1] += spent;
 		break;
+	case HOOK_VALUE:
+		cell[0]++;
+		cell[1] += trimtab_probe_value - (frame ? frame->start : stack[0]);
+		break;
 	case HOOK_TIME:
 		cell[0]++;
 		cell[2] += spent - trimtab_probe_child;

@@ -13,6 +13,7 @@
 #define HOOK_EDGES 5  /* who calls whom how often */
 #define HOOK_TRACE 6  /* every entry and exit */
 #define HOOK_USER 7   /* functions of the user's */
+#define HOOK_VALUE 8  /* calls, and by how much a number grew between entry and exit */
 
 /* Function: flags. */
 #define FLAG_FRAME 1u

@@ -42,6 +42,9 @@ HIDDEN uint32_t trimtab_probe_hook;
 HIDDEN TLS struct frame *trimtab_probe_frames;
 HIDDEN TLS uint64_t trimtab_probe_child;
 
+/* The program's, for HOOK_VALUE. */
+volatile uint64_t trimtab_probe_value;
+
 #include "recording.h"
 #include "threads.h"
 #include "overhead.h"

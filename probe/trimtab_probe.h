@@ -35,6 +35,11 @@ struct trimtab_probe_function {
 void trimtab_probe_turn_on(void);
 void trimtab_probe_turn_off(void);
 
+/* A number that grows as the program has it: bytes allocated, requests served, a counter that is
+ * read from somewhere. `--hook value` adds up by how much it grew while each function ran. All
+ * threads have the same. */
+extern volatile uint64_t trimtab_probe_value;
+
 /* Defined by you, for `--hook user`. `time` is the counter of cycles. Called on the thread that
  * runs the function; also when an exception leaves it, but not when longjmp does. */
 void trimtab_probe_user_enter(const struct trimtab_probe_function *function, uint64_t time);

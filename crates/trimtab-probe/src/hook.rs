@@ -18,12 +18,22 @@ pub enum Hook {
     Trace,
     /// Calls two functions of the user's.
     User,
+    /// Counts calls, and adds up by how much a number in memory grew between entry and exit.
+    Value,
 }
 
 impl Hook {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Count, Self::Cycles, Self::Time, Self::Order, Self::Edges, Self::Trace, Self::User];
+    pub const ALL: [Self; 8] = [
+        Self::Count,
+        Self::Cycles,
+        Self::Time,
+        Self::Order,
+        Self::Edges,
+        Self::Trace,
+        Self::User,
+        Self::Value,
+    ];
 
     /// Its name on the command line and in reports.
     pub fn name(self) -> &'static str {
@@ -35,6 +45,7 @@ impl Hook {
             Self::Edges => "edges",
             Self::Trace => "trace",
             Self::User => "user",
+            Self::Value => "value",
         }
     }
 
@@ -56,7 +67,7 @@ impl Hook {
     /// Bytes that each function has on each thread.
     pub fn cell_size(self) -> u32 {
         match self {
-            Self::Count | Self::Cycles | Self::Order => 16,
+            Self::Count | Self::Cycles | Self::Order | Self::Value => 16,
             Self::Time => 32,
             Self::Edges | Self::Trace | Self::User => 0,
         }

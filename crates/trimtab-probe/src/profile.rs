@@ -26,6 +26,8 @@ pub struct Row {
     pub self_cycles: u64,
     /// Place in the order of first execution, from 1 on; 0 where that is not known.
     pub first: u64,
+    /// By how much the number in memory grew between entry and exit; 0 where none was recorded.
+    pub value: i64,
 }
 
 /// Calls from one function to another.
@@ -54,7 +56,7 @@ pub struct Profile {
     pub ended: bool,
     /// Pieces of the recordings that found no room.
     pub lost: u64,
-    /// Functions that ran, by what they cost: own cycles, total cycles, calls.
+    /// Functions that ran, by what they cost: own cycles, total cycles, value, calls.
     pub functions: Vec<Row>,
     /// Functions that never ran.
     pub never: Vec<String>,
@@ -80,10 +82,12 @@ impl Profile {
                     total_cycles: 0,
                     self_cycles: 0,
                     first: 0,
+                    value: 0,
                 });
                 row.calls = row.calls.saturating_add(function.calls);
                 row.total_cycles = row.total_cycles.saturating_add(function.total);
                 row.self_cycles = row.self_cycles.saturating_add(function.own);
+                row.value = row.value.wrapping_add(function.value.cast_signed());
                 if function.first != 0 && (row.first == 0 || function.first < row.first) {
                     row.first = function.first;
                 }
@@ -96,7 +100,7 @@ impl Profile {
         let (mut ran, never): (Vec<Row>, Vec<Row>) =
             rows.into_values().partition(|row| row.calls > 0);
         ran.sort_by(|a, b| {
-            let key = |row: &Row| (row.self_cycles, row.total_cycles, row.calls);
+            let key = |row: &Row| (row.self_cycles, row.total_cycles, row.value, row.calls);
             key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name))
         });
         let mut edges: Vec<Edge> = edges
@@ -118,14 +122,16 @@ impl Profile {
     }
 
     /// The functions that make up this share (0 to 1) of all own cycles, the dearest first; where
-    /// there are no own cycles, of total cycles, and where there are none, of calls.
+    /// there are no own cycles, of total cycles, then of the value, and where there is none, of calls.
     pub fn hottest(&self, share: f64) -> Vec<&str> {
         let any = |of: fn(&Row) -> u64| self.functions.iter().any(|row| of(row) != 0);
-        let weigh = match (any(|row| row.self_cycles), any(|row| row.total_cycles)) {
-            (true, _) => |row: &Row| row.self_cycles,
-            (false, true) => |row: &Row| row.total_cycles,
-            (false, false) => |row: &Row| row.calls,
-        };
+        let ways: [fn(&Row) -> u64; 4] = [
+            |row| row.self_cycles,
+            |row| row.total_cycles,
+            |row| row.value.max(0).cast_unsigned(),
+            |row| row.calls,
+        ];
+        let weigh = ways.into_iter().find(|&of| any(of)).unwrap_or(ways[3]);
         let mut rows: Vec<(&Row, u64)> =
             self.functions.iter().map(|row| (row, weigh(row))).collect();
         rows.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.name.cmp(&b.name)));
@@ -270,6 +276,7 @@ mod tests {
             total_cycles,
             self_cycles,
             first: 0,
+            value: 0,
         };
         Profile {
             schema: "trimtab.probe.report/1",

@@ -24,7 +24,7 @@ pub struct Recorded {
     pub address: u64,
     /// Bytes, without its stub.
     pub size: u32,
-    /// Times that it was entered; for [`Hook::Cycles`] and [`Hook::Time`], left.
+    /// Times that it was entered; for [`Hook::Cycles`], [`Hook::Time`] and [`Hook::Value`], left.
     pub calls: u64,
     /// Times that it was left, where that was counted apart.
     pub exits: u64,
@@ -35,6 +35,9 @@ pub struct Recorded {
     pub own: u64,
     /// Its place in the order of first execution, from 1 on; 0 where that is not known.
     pub first: u64,
+    /// By how much the number grew from entry to exit, for [`Hook::Value`]. Calls within calls of
+    /// itself count again. A number that falls makes it wrap around.
+    pub value: u64,
 }
 
 /// An entry or an exit.
@@ -195,6 +198,7 @@ impl<'data> Recording<'data> {
                 total: 0,
                 own: 0,
                 first: 0,
+                value: 0,
             });
         }
         Ok(())
@@ -219,6 +223,9 @@ impl<'data> Recording<'data> {
                 match self.hook {
                     Hook::Count => add(&mut function.exits, long(counts, 8)),
                     Hook::Cycles => add(&mut function.total, long(counts, 8)),
+                    Hook::Value => {
+                        function.value = function.value.wrapping_add(long(counts, 8));
+                    }
                     Hook::Time => {
                         add(&mut function.total, long(counts, 8));
                         add(&mut function.own, long(counts, 16));

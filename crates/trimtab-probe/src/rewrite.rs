@@ -230,6 +230,7 @@ impl<'a> Rewriter<'a> {
             frames: wanted("frames", elf::STT_TLS),
             child: wanted("child", elf::STT_TLS),
             outside: wanted("outside", elf::STT_NOTYPE),
+            value: wanted("value", elf::STT_NOTYPE),
             cells,
             object: 0,
         };

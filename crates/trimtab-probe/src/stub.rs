@@ -47,6 +47,8 @@ pub struct Symbols {
     pub child: u32,
     /// Cycles of each call's stub that are not in the time it tells.
     pub outside: u32,
+    /// The number whose growth is added up.
+    pub value: u32,
     /// The object's cells on this thread.
     pub cells: u32,
     /// The record of the object.

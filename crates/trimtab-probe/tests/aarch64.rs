@@ -80,7 +80,7 @@ fn what_is_reached_by_pointers_is_marked() {
 #[test]
 #[ignore = "takes minutes: cargo test -p trimtab-probe --test aarch64 -- --ignored"]
 fn the_whole_matrix() {
-    let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User];
+    let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User, Hook::Value];
     for (number, (compiler, mut flags)) in combinations(Machine::Aarch64).into_iter().enumerate() {
         flags.push(LESS);
         let is_static = flags.contains(&"-static");
@@ -101,7 +101,7 @@ fn the_stack_is_unwound_at_every_instruction() {
     for compiler in Machine::Aarch64.compilers() {
         for (flags, hooks) in [
             (&["-g", "-O0"][..], &[Hook::Time][..]),
-            (&["-g", "-O2"], &[Hook::Count, Hook::Cycles, Hook::Time, Hook::Edges]),
+            (&["-g", "-O2"], &[Hook::Count, Hook::Cycles, Hook::Value, Hook::Time, Hook::Edges]),
             (&["-g", "-O2", SIGNED], &[Hook::Count]),
             (&["-g", "-O1", "-mbranch-protection=pac-ret+leaf+b-key"], &[Hook::Time]),
         ] {

@@ -18,7 +18,7 @@ fn calls_of_every_kind() {
 #[test]
 fn threads_signals_other_stacks_and_fork() {
     // Recording every event of it takes long, and the calls above do that.
-    let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User];
+    let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User, Hook::Value];
     for (number, (compiler, flags)) in
         combinations(Machine::X86_64).into_iter().enumerate().step_by(3)
     {
@@ -40,7 +40,7 @@ fn the_stack_is_unwound_at_every_instruction() {
     for compiler in compilers() {
         for (level, hooks) in [
             ("-O0", &[Hook::Time][..]),
-            ("-O2", &[Hook::Count, Hook::Cycles, Hook::Time, Hook::Edges]),
+            ("-O2", &[Hook::Count, Hook::Cycles, Hook::Value, Hook::Time, Hook::Edges]),
         ] {
             let bench = Bench::new(compiler, &[level, "-g"]);
             let object = bench.compile("step.c", &[]);

@@ -108,8 +108,8 @@ impl Writer<'_> {
         self.asm.bind(entry);
         self.check_on(body);
         match self.place {
-            StackUse::Own if hook == Hook::Cycles => {
-                self.asm.cycles(X16);
+            StackUse::Own if matches!(hook, Hook::Cycles | Hook::Value) => {
+                self.read(hook, X16);
                 self.asm.push(X16, LINK);
                 self.asm.place(Return::Below(8));
             }
@@ -247,9 +247,9 @@ impl Writer<'_> {
                     self.asm.store(X16, X31, 0);
                 }
             }
-            Hook::Cycles => {
+            Hook::Cycles | Hook::Value => {
                 if self.place == StackUse::Caller {
-                    self.asm.cycles(X16);
+                    self.read(hook, X16);
                     self.asm.store(X16, X19, FRAME_START as u32);
                 }
             }
@@ -303,8 +303,8 @@ impl Writer<'_> {
                 }
                 self.increment(1);
             }
-            Hook::Cycles => {
-                self.spent_in_link();
+            Hook::Cycles | Hook::Value => {
+                self.spent_in_link(hook);
                 self.block();
                 self.increment(0);
                 self.add_to(1, LINK, X17);
@@ -315,10 +315,20 @@ impl Writer<'_> {
         }
     }
 
-    /// x30 = cycles since the start.
-    fn spent_in_link(&mut self) {
+    /// What is told at entry and exit: the number in memory, or the counter of cycles.
+    fn read(&mut self, hook: Hook, to: Register) {
+        if hook == Hook::Value {
+            self.asm.address(to, self.symbols.value, 0);
+            self.asm.load(to, to, 0);
+        } else {
+            self.asm.cycles(to);
+        }
+    }
+
+    /// x30 = what is told now, less what was told at entry.
+    fn spent_in_link(&mut self, hook: Hook) {
         let (base, start, _) = self.start();
-        self.asm.cycles(LINK);
+        self.read(hook, LINK);
         self.asm.load(X17, base, start);
         self.asm.subtract(LINK, LINK, X17);
     }
@@ -326,7 +336,7 @@ impl Writer<'_> {
     fn leave_timed(&mut self) {
         let (base, spent, before) = self.start();
         let child = self.symbols.child;
-        self.spent_in_link();
+        self.spent_in_link(Hook::Time);
         self.asm.store(LINK, base, spent);
         self.block();
         self.increment(0);

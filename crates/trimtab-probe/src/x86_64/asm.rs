@@ -193,6 +193,11 @@ impl Assembler {
         self.memory_first(Code::Add_rm64_r64, memory, register)
     }
 
+    /// `sub memory, register`
+    pub fn subtract_from(&mut self, memory: Memory, register: Register) -> Result<(), ProbeError> {
+        self.memory_first(Code::Sub_rm64_r64, memory, register)
+    }
+
     /// `add register, memory`
     pub fn add(&mut self, register: Register, memory: Memory) -> Result<(), ProbeError> {
         self.memory_last(Code::Add_r64_rm64, register, memory)

@@ -32,6 +32,9 @@ const R11: Set = 1 << 11;
 const ARGUMENTS: Set = RAX | RCX | RDX | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10;
 /// What may be handed back.
 const RESULTS: Set = RAX | RCX | RDX | 1 << 8;
+/// What is scratch, and never handed back.
+const SPARE: [Register; 5] =
+    [Register::R11, Register::R10, Register::R9, Register::RSI, Register::RDI];
 /// Numbers in DWARF of the registers that the ABI calls scratch.
 const SCRATCH: [u16; 9] = [0, 1, 2, 4, 5, 8, 9, 10, 11];
 
@@ -53,6 +56,10 @@ pub struct Free {
     pub rdx: bool,
     /// r11.
     pub r11: bool,
+    /// When it is left: one to point with.
+    pub pointer: Option<Register>,
+    /// When it is left: another.
+    pub other: Option<Register>,
 }
 
 /// What a function does by itself.
@@ -102,7 +109,14 @@ impl Registers {
         let changed = self.changed(known, (function.section, function.start));
         let wanted = changed & (RAX | RDX | R11);
         let free = wanted & !self.read_first(known.object, function, code, wanted);
-        Free { rax: free & RAX != 0, rdx: free & RDX != 0, r11: free & R11 != 0 }
+        let mut spare = SPARE.into_iter().filter(|&register| changed & bit(register) != 0);
+        Free {
+            rax: free & RAX != 0,
+            rdx: free & RDX != 0,
+            r11: free & R11 != 0,
+            pointer: spare.next(),
+            other: spare.next(),
+        }
     }
 
     /// Registers that the function at a place, or what it calls, changes.

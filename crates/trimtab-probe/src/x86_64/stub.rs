@@ -102,7 +102,76 @@ impl Writer<'_> {
         self.finish(entry, None)
     }
 
+    /// For a number in memory, where what it was is on the stack: nothing but the stack is needed
+    /// in front of the body, and two registers behind it, of which most functions have two.
+    fn value_on_stack(mut self) -> Result<Stub, ProbeError> {
+        let (entry, body, back) = (self.asm.label(), self.asm.label(), self.asm.label());
+        let value = Memory::Symbol(self.symbols.value, 0);
+        let cells = Memory::Thread(self.symbols.cells, 0);
+        self.asm.bind(entry);
+        self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
+        self.asm.jump_if(EQUAL, body);
+        self.asm.push_memory(value)?;
+        self.asm.call(body);
+        self.asm.bind(back);
+        let (pointer, grown) = match (self.free.pointer, self.free.other) {
+            (Some(pointer), Some(other)) => {
+                self.asm.pop(other)?;
+                (pointer, other)
+            }
+            (pointer, _) => {
+                // What the caller had in the second place is below what the number was.
+                if pointer.is_none() {
+                    self.asm.push(R11)?;
+                }
+                self.asm.push(RAX)?;
+                let was = Memory::At(RSP, if pointer.is_none() { 16 } else { 8 });
+                self.asm.load(RAX, was)?;
+                (pointer.unwrap_or(R11), RAX)
+            }
+        };
+        // By how much it grew, with the other sign.
+        self.asm.subtract(grown, value)?;
+        let (from, has_block) = (self.asm.label(), self.asm.label());
+        self.asm.load(pointer, cells)?;
+        self.asm.test(pointer)?;
+        self.asm.jump_if(EQUAL, from);
+        let state = self.asm.state();
+        self.asm.bind(has_block);
+        self.asm.increment(Memory::At(pointer, self.cell))?;
+        self.asm.subtract_from(Memory::At(pointer, self.cell + 8), grown)?;
+        match (self.free.pointer, self.free.other) {
+            (Some(_), Some(_)) => {}
+            (pointer, _) => {
+                self.asm.pop(RAX)?;
+                if pointer.is_none() {
+                    self.asm.pop(R11)?;
+                }
+                self.asm.drop(8)?;
+            }
+        }
+        self.asm.return_();
+
+        self.asm.resume(state);
+        self.asm.bind(from);
+        if pointer != R11 {
+            self.asm.push(R11)?;
+        }
+        self.call_block()?;
+        if pointer != R11 {
+            self.asm.copy(pointer, R11)?;
+            self.asm.pop(R11)?;
+        }
+        self.asm.jump(has_block);
+        self.asm.resume(ENTRY);
+        self.asm.bind(body);
+        self.finish(entry, Some(back))
+    }
+
     fn both(mut self, hook: Hook) -> Result<Stub, ProbeError> {
+        if (self.place, hook) == (StackUse::Own, Hook::Value) {
+            return self.value_on_stack();
+        }
         let (entry, body, back) = (self.asm.label(), self.asm.label(), self.asm.label());
         self.asm.bind(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
@@ -248,6 +317,11 @@ impl Writer<'_> {
                 self.call(self.symbols.enter)
             }
             Hook::User => self.call(self.symbols.enter),
+            Hook::Value => {
+                // It has a frame here, which keeps r11.
+                self.asm.load(R11, Memory::Symbol(self.symbols.value, 0))?;
+                self.asm.store(Memory::At(RBX, FRAME_START), R11)
+            }
             Hook::Order => Ok(()),
         }
     }
@@ -348,6 +422,15 @@ impl Writer<'_> {
                 self.asm.add(RAX, Memory::Symbol(self.symbols.outside, 0))?;
                 self.asm.store(child, RAX)?;
                 self.forget_start(false)
+            }
+            Hook::Value => {
+                self.asm.push(RAX)?;
+                self.asm.load(RAX, Memory::Symbol(self.symbols.value, 0))?;
+                self.asm.subtract(RAX, Memory::At(RBX, FRAME_START))?;
+                self.block()?;
+                self.asm.increment(self.cell(0))?;
+                self.asm.add_to(self.cell(1), RAX)?;
+                self.asm.pop(RAX)
             }
             Hook::Edges | Hook::Trace | Hook::User => self.call(self.symbols.leave),
             Hook::Order => Ok(()),

@@ -113,6 +113,10 @@ fn render(profile: &Profile, top: usize) -> String {
     if has_total {
         header.push("total");
     }
+    let has_value = profile.hook == Hook::Value;
+    if has_value {
+        header.push("value");
+    }
     header.push("function");
     table.set_header(header);
     for row in profile.functions.iter().take(top) {
@@ -124,10 +128,13 @@ fn render(profile: &Profile, top: usize) -> String {
         if has_total {
             cells.push(time(profile, row.total_cycles));
         }
+        if has_value {
+            cells.push(value(row.value));
+        }
         cells.push(row.name.clone());
         table.add_row(cells);
     }
-    right(&mut table, usize::from(has_own) * 2 + usize::from(has_total) + 1);
+    right(&mut table, usize::from(has_own) * 2 + usize::from(has_total || has_value) + 1);
     text.push_str(&table.trim_fmt());
     text.push('\n');
     if !profile.edges.is_empty() {
@@ -152,6 +159,11 @@ fn right(table: &mut Table, columns: usize) {
 }
 
 /// A time, or cycles where the speed of the counter is not known.
+fn value(value: i64) -> String {
+    let sign = if value < 0 { "−" } else { "" };
+    format!("{sign}{}", count(value.unsigned_abs()))
+}
+
 fn time(profile: &Profile, cycles: u64) -> String {
     match profile.cycles_per_ns.map(|speed| cycles as f64 / speed) {
         None => format!("{} cycles", count(cycles)),
