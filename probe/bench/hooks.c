@@ -4,6 +4,7 @@
 
 TLS uint64_t hook_start[PLACES], hook_sum, hook_entered, hook_left;
 TLS unsigned hook_depth;
+volatile uint64_t hook_value;
 
 #if defined(XRAY)
 #include <xray/xray_interface.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The hook that others are measured with: the counter of cycles is read at entry, and what has
- * passed is added up at exit; or with -DCOUNT entries and exits are counted. As little as can be,
- * for each thread. With -DINLINE it is what macros in the source would be: the compiler puts it
+ * The hook that others are measured with: a number in memory is read at entry, and by how much it
+ * grew is added up at exit, as LOPI was measured; or with -DCOUNT entries and exits are counted. As
+ * little as can be, for each thread. With -DINLINE it is what macros in the source would be: the compiler puts it
  * into each function, where it is optimised with the rest.
  */
 #ifndef HOOKS_H
@@ -20,9 +20,10 @@ extern "C" {
 
 extern TLS uint64_t hook_start[PLACES], hook_sum, hook_entered, hook_left;
 extern TLS unsigned hook_depth;
+extern volatile uint64_t hook_value;
 
-#define ENTER hook_start[hook_depth++ & (PLACES - 1)] = __builtin_ia32_rdtsc()
-#define LEAVE hook_sum += __builtin_ia32_rdtsc() - hook_start[--hook_depth & (PLACES - 1)]
+#define ENTER hook_start[hook_depth++ & (PLACES - 1)] = hook_value
+#define LEAVE hook_sum += hook_value - hook_start[--hook_depth & (PLACES - 1)]
 #ifdef COUNT
 #undef ENTER
 #undef LEAVE

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Runs a program whose functions frida's Interceptor listens to, with listeners in C: cycles between
-# entry and exit are added up. Prints the seconds of processor time from the program's beginning to
+# Runs a program whose functions frida's Interceptor listens to, with listeners in C: by how much a
+# number in memory grew between entry and exit is added up. Prints the seconds of processor time from the program's beginning to
 # its exit, without what frida takes to get ready.
 #
 # listen.py NAMES PROGRAM [ARGUMENT...]; NAMES is a file with the names of functions, one a line.
@@ -14,30 +14,25 @@ LISTENERS = r"""
 #include <gum/guminterceptor.h>
 
 extern guint64 sum;
-
-static guint64 cycles(void)
-{
-  guint32 low, high;
-  asm volatile("rdtsc" : "=a"(low), "=d"(high));
-  return ((guint64)high << 32) | low;
-}
+extern volatile guint64 value;
 
 void onEnter(GumInvocationContext *context)
 {
   guint64 *start = gum_invocation_context_get_listener_invocation_data(context, 8);
-  *start = cycles();
+  *start = value;
 }
 
 void onLeave(GumInvocationContext *context)
 {
   guint64 *start = gum_invocation_context_get_listener_invocation_data(context, 8);
-  sum += cycles() - *start;
+  sum += value - *start;
 }
 """
 
 SCRIPT = """
 const sum = Memory.alloc(8);
-const listeners = new CModule(LISTENERS, { sum });
+const value = Memory.alloc(8);
+const listeners = new CModule(LISTENERS, { sum, value });
 const wanted = new Set(NAMES);
 const main = Process.mainModule || Process.enumerateModules()[0];
 for (const symbol of main.enumerateSymbols()) {

@@ -65,7 +65,13 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
     builder.add("trimtab", "count", "all", 0, &counted);
     builder.add("trimtab", "time", "all", 0, &timed);
     let selected = || Selection::default().named(hot.clone());
-    for (hook, functions) in [(Hook::Count, "hot"), (Hook::Cycles, "hot"), (Hook::Cycles, "all")] {
+    for (hook, functions) in [
+        (Hook::Count, "hot"),
+        (Hook::Value, "hot"),
+        (Hook::Value, "all"),
+        (Hook::Cycles, "hot"),
+        (Hook::Cycles, "all"),
+    ] {
         let selection = if functions == "hot" { selected() } else { all() };
         let name = format!("{}-{functions}", hook.name());
         let (linked, _) = workshop.probe(&name, gcc, &objects, hook, selection)?;
@@ -114,8 +120,8 @@ impl Builder<'_> {
     fn source_level(&mut self, gcc: &Compilers, counts: bool) -> anyhow::Result<()> {
         let shop = self.workshop;
         let hooks: &[(&'static str, &[&str])] = match counts {
-            true => &[("cycles", &[]), ("count", &["-DCOUNT"])],
-            false => &[("cycles", &[])],
+            true => &[("value", &[]), ("count", &["-DCOUNT"])],
+            false => &[("value", &[])],
         };
         let header = shop.folder.join("hooks.h").display().to_string();
         for (hook, flags) in hooks {
@@ -145,8 +151,8 @@ impl Builder<'_> {
         self.add("plain", "", "", base, &plain);
         let hot = source_names(hot);
         let mut ways = vec![
-            (Hook::Cycles, "hot", Selection::default().named(hot.iter().cloned())),
-            (Hook::Cycles, "all", Selection::default()),
+            (Hook::Value, "hot", Selection::default().named(hot.iter().cloned())),
+            (Hook::Value, "all", Selection::default()),
         ];
         if counts {
             ways.push((Hook::Count, "all", Selection::default()));
@@ -233,7 +239,7 @@ impl Builder<'_> {
         command.extend(self.workshop.command(plain, self.workshop.program.arguments));
         self.variants.push(Variant {
             tool: "frida",
-            hook: "cycles",
+            hook: "value",
             functions: "hot",
             base: 0,
             command,

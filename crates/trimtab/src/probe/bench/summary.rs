@@ -63,18 +63,18 @@ pub fn targets(bench: &ProbeBench) -> Vec<Target> {
     }
     let way = |way: &&BenchSummary| {
         (way.tool.as_str(), way.hook.as_str(), way.functions.as_str())
-            == ("trimtab", "cycles", "hot")
+            == ("trimtab", "value", "hot")
     };
     if let Some(hot) = bench.summary.iter().find(way) {
-        let name = "cycles, hot functions: geometric mean of time";
+        let name = "value, hot functions: geometric mean of time";
         targets.push(Target::at_most(name, 1.10, hot.time_ratio));
         if let Some(instructions) = hot.instruction_ratio {
-            let name = "cycles, hot functions: geometric mean of instructions";
+            let name = "value, hot functions: geometric mean of instructions";
             targets.push(Target::at_most(name, 1.20, instructions));
         }
     }
     let beside = |program: &BenchProgram| {
-        let ours = find(program, "trimtab", "cycles", "hot")?.time_ratio.mean;
+        let ours = find(program, "trimtab", "value", "hot")?.time_ratio.mean;
         let theirs = program
             .tools
             .iter()
@@ -85,7 +85,7 @@ pub fn targets(bench: &ProbeBench) -> Vec<Target> {
     };
     let worst = bench.programs.iter().filter(|p| !p.package.is_empty()).filter_map(beside);
     if let Some(worst) = worst.reduce(f64::max) {
-        let name = "cycles, hot functions: time in times of the best binary-level tool's, at worst";
+        let name = "value, hot functions: time in times of the best binary-level tool's, at worst";
         targets.push(Target::at_most(name, 1.0, worst));
     }
     if let Some(rewriting) = &bench.rewriting {
@@ -156,13 +156,13 @@ mod tests {
     #[test]
     fn means_are_over_real_programs_and_ways_that_all_have() {
         let programs = [
-            program("fib", "", &[("trimtab", "cycles", "hot", 9.0, 9.0)]),
+            program("fib", "", &[("trimtab", "value", "hot", 9.0, 9.0)]),
             program(
                 "a",
                 "a 1",
-                &[("trimtab", "cycles", "hot", 1.0, 1.1), ("x", "y", "z", 2.0, 2.0)],
+                &[("trimtab", "value", "hot", 1.0, 1.1), ("x", "y", "z", 2.0, 2.0)],
             ),
-            program("b", "b 2", &[("trimtab", "cycles", "hot", 1.21, 1.1)]),
+            program("b", "b 2", &[("trimtab", "value", "hot", 1.21, 1.1)]),
         ];
         let found = of(&programs);
         assert_eq!(found.len(), 1);
@@ -182,8 +182,8 @@ mod tests {
             "a",
             "a 1",
             &[
-                ("trimtab", "cycles", "hot", 1.2, 1.1),
-                ("frida", "cycles", "hot", 3.0, 1.0),
+                ("trimtab", "value", "hot", 1.2, 1.1),
+                ("frida", "value", "hot", 3.0, 1.0),
                 ("uftrace patchable", "trace", "hot", 1.1, 1.0),
             ],
         );

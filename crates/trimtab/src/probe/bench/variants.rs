@@ -97,7 +97,7 @@ impl Workshop<'_> {
                 let job = Job::new(format!("compiling {}", file.display()), compiler)
                     .package("g++")
                     .dir(self.folder)
-                    .args(["-O2", "-g", "-w"])
+                    .args(["-O3", "-g", "-w"])
                     .args(&self.sources.flags)
                     .args(flags)
                     .arg("-c")
