@@ -228,7 +228,9 @@ impl<'data> Recording<'data> {
                     }
                     Hook::Time => {
                         add(&mut function.total, long(counts, 8));
-                        add(&mut function.own, long(counts, 16));
+                        // Below nothing where callees were taken to cost more than they did.
+                        let own = long(counts, 16).cast_signed().max(0);
+                        add(&mut function.own, own.cast_unsigned());
                     }
                     Hook::Order => {
                         let first = long(counts, 8);
@@ -329,6 +331,10 @@ mod tests {
 
     #[test]
     fn a_time_does_not_fall_below_nothing() {
+        let below = (-40i64).cast_unsigned();
+        let data = recorded(Hook::Time, &[1, 900, below, 0, 10, 800, 700, 0]);
+        let functions = Recording::parse(&data).unwrap().functions;
+        assert_eq!((functions[0].own, functions[1].own), (0, 500));
         let data = recorded(Hook::Cycles, &[10, 900, 1000, 19_000]);
         let functions = Recording::parse(&data).unwrap().functions;
         assert_eq!((functions[0].total, functions[1].total), (700, 0));

@@ -104,11 +104,14 @@ fn time(
     let mut failures = Vec::new();
     let mut done = 0;
     for round in 0..plan.rounds {
+        let shortest = |times: &[f64]| times.iter().copied().reduce(f64::min).unwrap_or(0.0);
+        let plain = times.first().and_then(Option::as_deref).map_or(0.0, shortest);
         for (variant, seconds) in variants.iter().zip(&mut times) {
             done += 1;
             progress(done);
             let Some(own) = seconds else { continue };
-            if variant.is_slow && round >= (plan.rounds / 3).max(2) {
+            let takes_long = variant.is_slow && shortest(own) > 2.0 * plain;
+            if takes_long && round >= (plan.rounds / 3).max(2) {
                 continue;
             }
             let measure = if variant.reports { reported_seconds } else { processor_seconds };

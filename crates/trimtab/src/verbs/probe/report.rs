@@ -101,8 +101,8 @@ fn render(profile: &Profile, top: usize) -> String {
         text.push_str(&format!("{} pieces of it found no room on the disk.\n", profile.lost));
     }
     text.push('\n');
-    let has_own = profile.functions.iter().any(|row| row.self_cycles > 0);
-    let has_total = profile.functions.iter().any(|row| row.total_cycles > 0);
+    let has_own = matches!(profile.hook, Hook::Time | Hook::Trace);
+    let has_total = has_own || profile.hook == Hook::Cycles;
     let all = profile.functions.iter().map(|row| row.self_cycles).sum::<u64>().max(1);
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
