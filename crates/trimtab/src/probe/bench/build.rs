@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::Context;
 use trimtab_lab::measure::processor_seconds;
@@ -162,8 +163,11 @@ impl Builder<'_> {
             let (linked, _) = shop.probe(&name, clang, &objects, hook, selection)?;
             self.add("trimtab (clang)", hook.name(), functions, base, &linked);
 
-            let list = shop.folder.join("xray-hot.txt");
             let lines: String = hot.iter().map(|name| format!("fun:{name}\n")).collect();
+            // Named by what is in it: objects of another list are compiled anew.
+            let mut hasher = DefaultHasher::new();
+            lines.hash(&mut hasher);
+            let list = shop.folder.join(format!("xray-hot-{:016x}.txt", hasher.finish()));
             super::programs::write_if_new(&list, &format!("[always]\n{lines}"))?;
             let list = format!("-fxray-attr-list={}", list.display());
             let mut flags = vec!["-fxray-instrument"];
