@@ -207,7 +207,8 @@ HIDDEN void probe_leave_user(const struct function *function)
 static void leave(const struct function *function, struct frame *frame, const uint64_t *stack)
 {
 	struct object *object = object_of(function);
-	uint64_t spent = cycles() - (frame ? frame->start : stack[0]);
+	uint64_t told = trimtab_probe_hook == HOOK_VALUE ? trimtab_probe_value : cycles();
+	uint64_t spent = told - (frame ? frame->start : stack[0]);
 	const uint64_t *marker = frame ? stack : stack + 2;
 	uint64_t *cell;
 
@@ -218,12 +219,9 @@ static void leave(const struct function *function, struct frame *frame, const ui
 		cell[1]++;
 		break;
 	case HOOK_CYCLES:
-		cell[0]++;
-		cell[1] += spent;
-		break;
 	case HOOK_VALUE:
 		cell[0]++;
-		cell[1] += trimtab_probe_value - (frame ? frame->start : stack[0]);
+		cell[1] += spent;
 		break;
 	case HOOK_TIME:
 		cell[0]++;

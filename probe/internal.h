@@ -66,7 +66,6 @@ struct header {
 	uint32_t cell_size;
 	uint64_t counter; /* cycles that reading the counter takes */
 	uint64_t inside;  /* cycles of each call's time that are the stub's */
-	uint64_t outside; /* cycles of the stub that are not in the call's time */
 	char program[3072];
 };
 

@@ -2,8 +2,8 @@
 /*
  * The hook that others are measured with: a number in memory is read at entry, and by how much it
  * grew is added up at exit, as LOPI was measured; or with -DCOUNT entries and exits are counted. As
- * little as can be, for each thread. With -DINLINE it is what macros in the source would be: the compiler puts it
- * into each function, where it is optimised with the rest.
+ * little as can be, for each thread. With -DINLINE it is what macros in the source would be: the
+ * compiler puts it into each function, where it is optimised with the rest.
  */
 #ifndef HOOKS_H
 #define HOOKS_H

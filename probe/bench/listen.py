@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs a program whose functions frida's Interceptor listens to, with listeners in C: by how much a
-# number in memory grew between entry and exit is added up. Prints the seconds of processor time from the program's beginning to
-# its exit, without what frida takes to get ready.
+# number in memory grew between entry and exit is added up. Prints the seconds of processor time from
+# the program's beginning to its exit, without what frida takes to get ready.
 #
 # listen.py NAMES PROGRAM [ARGUMENT...]; NAMES is a file with the names of functions, one a line.
 import json

@@ -71,8 +71,6 @@ pub struct Recording<'data> {
     /// Cycles of each call that its stub took within the time it told: the times of functions are
     /// without them.
     pub inside: u64,
-    /// Cycles of each call that its stub took besides: own times are without those of callees.
-    pub outside: u64,
     /// Pieces of the recording that found no room.
     pub lost: u64,
     /// Whether the program came to its end, and was not killed.
@@ -103,7 +101,7 @@ impl<'data> Recording<'data> {
         let cycles = long(head, 40).saturating_sub(long(head, 24));
         let nanoseconds = long(head, 48).saturating_sub(long(head, 32));
         let bias = long(head, 64);
-        let path = &head[112..];
+        let path = &head[104..];
         let path = &path[..path.iter().position(|&byte| byte == 0).unwrap_or(path.len())];
         let mut recording = Self {
             hook,
@@ -115,7 +113,6 @@ impl<'data> Recording<'data> {
             ended: word(head, 80) != 0,
             counter: long(head, 88),
             inside: long(head, 96),
-            outside: long(head, 104),
             functions: Vec::new(),
             edges: Vec::new(),
             events: BTreeMap::new(),

@@ -158,12 +158,13 @@ fn right(table: &mut Table, columns: usize) {
     }
 }
 
-/// A time, or cycles where the speed of the counter is not known.
+/// By how much a number grew.
 fn value(value: i64) -> String {
     let sign = if value < 0 { "−" } else { "" };
     format!("{sign}{}", count(value.unsigned_abs()))
 }
 
+/// A time, or cycles where the speed of the counter is not known.
 fn time(profile: &Profile, cycles: u64) -> String {
     match profile.cycles_per_ns.map(|speed| cycles as f64 / speed) {
         None => format!("{} cycles", count(cycles)),
