@@ -18,7 +18,7 @@ use crate::cfi::StubFrame;
 use crate::elf::{Object, Symbol};
 use crate::function::{Function, Place, References, is_outlined};
 use crate::hook::Hook;
-use crate::machine::{Known, Machine};
+use crate::machine::{Entrance, Known, Machine};
 use crate::moving::Moving;
 use crate::reason::Reason;
 use crate::stub::{StackUse, Stub, Symbols};
@@ -116,12 +116,8 @@ impl Machine for Aarch64 {
         plan.place
     }
 
-    fn head(plan: &Plan) -> Range<u64> {
-        plan.head.start..plan.head.end
-    }
-
-    fn jump(plan: &Plan) -> u64 {
-        plan.head.at
+    fn entrance(plan: &Plan) -> Entrance {
+        Entrance::Jump { head: plan.head.start..plan.head.end, at: plan.head.at }
     }
 
     fn stub(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use object::elf;
 
-use crate::elf::Object;
+use crate::elf::{Object, Relocation};
 use crate::machine::Machine;
 
 /// A place in a section: its number and an offset.
@@ -31,6 +31,11 @@ impl Function {
     /// Offset behind its last byte.
     pub fn end(&self) -> u64 {
         self.start + self.size
+    }
+
+    /// Whether it is the seldom used part of another, by the name that compilers give it.
+    pub fn is_part(&self) -> bool {
+        self.name.split('.').skip(1).any(|word| word == "cold")
     }
 }
 
@@ -88,9 +93,29 @@ pub struct References {
     pub loops: HashSet<Place>,
     /// Data whose address is taken, by section: a table of distances may begin there.
     pub tables: HashMap<usize, BTreeSet<u64>>,
+    /// Branches that do not name what they lead to, by that: the places of their distances, of 4
+    /// bytes each.
+    pub branches: HashMap<Place, Vec<Place>>,
+    /// What is reached, or has its address taken, without a name and not by such a branch.
+    pub fixed: HashSet<Place>,
+    /// Whether there is code that could not be read.
+    pub incomplete: bool,
 }
 
 impl References {
+    /// Something leads from a relocation to a place. What names a function goes wherever its symbol
+    /// is; all else leads to the place, and so does what names a function and means a part of it.
+    /// Says whether it names a function.
+    pub fn follow(&mut self, object: &Object, relocation: &Relocation, target: Place) -> bool {
+        let symbol = &object.symbols[relocation.symbol as usize];
+        let named = symbol.defined_in().filter(|_| symbol.kind() == elf::STT_FUNC);
+        let place = named.map(|section| (section, symbol.value));
+        if place != Some(target) {
+            self.fixed.extend(place);
+        }
+        place == Some(target)
+    }
+
     /// The address of a place is taken.
     pub fn take_address(&mut self, object: &Object, (section, offset): Place) {
         if object.sections[section].is_text() {
@@ -120,6 +145,9 @@ impl Map {
                 && !M::is_mapping_symbol(symbol)
             {
                 map.labels.entry(section).or_default().insert(symbol.value);
+                if symbol.kind() != elf::STT_FUNC {
+                    map.found.fixed.insert((section, symbol.value));
+                }
             }
         }
         let mut rest: HashMap<usize, u64> = HashMap::new();
@@ -143,7 +171,6 @@ impl Map {
 
     /// Tables of jumps, and addresses of labels.
     fn look_at_data(&mut self, object: &Object, distances: &[u32]) {
-        let References { targets, tables, .. } = &mut self.found;
         for (section, relocations) in object.relocations.iter().enumerate() {
             let data = &object.sections[section];
             let is_data = data.has(elf::SHF_ALLOC) && !data.is_text();
@@ -156,22 +183,50 @@ impl Map {
                 if !object.sections[target].is_text() {
                     continue;
                 }
-                let mut add = |offset: i64| {
-                    targets.extend(u64::try_from(offset).ok().map(|offset| (target, offset)));
-                };
-                add(offset);
+                let mut offsets = vec![offset];
                 if distances.contains(&relocation.kind) {
                     // An entry of a table of distances is relative to the table's start, but the
                     // relocation to the entry.
-                    let table = tables
+                    let table = self
+                        .found
+                        .tables
                         .get(&section)
                         .and_then(|starts| starts.range(..=relocation.offset).next_back());
-                    if let Some(table) = table {
-                        add(offset.wrapping_sub((relocation.offset - table) as i64));
+                    offsets.extend(
+                        table.map(|table| offset.wrapping_sub((relocation.offset - table) as i64)),
+                    );
+                }
+                let places: Vec<Place> = offsets
+                    .into_iter()
+                    .filter_map(|offset| Some((target, u64::try_from(offset).ok()?)))
+                    .collect();
+                self.found.targets.extend(&places);
+                // Where one of them is what it names, the other is an accident.
+                let names = |place: &Place| {
+                    let symbol = &object.symbols[relocation.symbol as usize];
+                    symbol.kind() == elf::STT_FUNC && *place == (target, symbol.value)
+                };
+                if !places.iter().any(names) {
+                    for place in places {
+                        self.found.follow(object, relocation, place);
+                        self.found.fixed.insert(place);
                     }
                 }
             }
         }
+    }
+
+    /// Whether all that leads to a function can lead to another place: what names it, by its
+    /// symbols, and [`Map::branches`].
+    pub fn can_lead_elsewhere(&self, function: &Function) -> bool {
+        let place = (function.section, function.start);
+        !self.found.incomplete && !self.found.fixed.contains(&place)
+    }
+
+    /// The branches that lead to a function without naming it: the places of their distances.
+    pub fn branches(&self, function: &Function) -> &[Place] {
+        let place = (function.section, function.start);
+        self.found.branches.get(&place).map_or(&[], Vec::as_slice)
     }
 
     /// Whether something leads into these bytes of a section.

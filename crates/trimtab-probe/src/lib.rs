@@ -16,6 +16,7 @@ mod hook;
 mod layout;
 mod machine;
 mod moving;
+mod plan;
 pub mod profile;
 mod reason;
 pub mod recording;

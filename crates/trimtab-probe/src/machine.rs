@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::ProbeError;
 use crate::elf::{Object, Symbol};
-use crate::function::{Function, Map, References};
+use crate::function::{Function, Map, Place, References};
 use crate::hook::Hook;
 use crate::moving::Moving;
 use crate::reason::Reason;
@@ -56,11 +56,8 @@ pub trait Machine: Sized {
     /// What the function may do with the stack of its caller.
     fn stack_use(plan: &Self::Plan) -> StackUse;
 
-    /// The part of its section that is overwritten or no longer used.
-    fn head(plan: &Self::Plan) -> Range<u64>;
-
-    /// Where in it the jump to the stub is put.
-    fn jump(plan: &Self::Plan) -> u64;
+    /// How its callers come to its stub.
+    fn entrance(plan: &Self::Plan) -> Entrance;
 
     /// Writes the stub of a function: its `cell` on each thread, its entry in the table as symbol
     /// and offset.
@@ -75,12 +72,27 @@ pub trait Machine: Sized {
         function: (u32, i32),
     ) -> Result<Stub, ProbeError>;
 
-    /// Writes the instructions of the head to the end of the section, and the way back. Gives for
+    /// Where there is a head: writes its instructions to the end of the section, and the way back. Gives for
     /// each of them, and for the end, where it was, and where it is, relative to the first.
     fn move_head(plan: &Self::Plan, to: &mut Moving<'_>) -> Vec<(u64, u64)>;
 
-    /// Puts the jump to the stub in place, in the code of the section.
+    /// Where there is a head: puts the jump to the stub in place, in the code of the section.
     fn patch(plan: &Self::Plan, data: &mut [u8], stub: u64);
+}
+
+/// How callers of a function come to its stub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entrance {
+    /// What leads to the function leads to the stub instead, and the function stays as it is. Its
+    /// body begins at this offset of the section.
+    Led(u64),
+    /// The function begins with a jump, and the instructions that were there run behind the stub.
+    Jump {
+        /// The part of its section that is overwritten or no longer used.
+        head: Range<u64>,
+        /// Where in it the jump is put.
+        at: u64,
+    },
 }
 
 /// What is known of an object before anything is changed.
@@ -93,4 +105,14 @@ pub struct Known<'a> {
     pub functions: &'a [Function],
     /// What leads where.
     pub map: &'a Map,
+}
+
+impl Known<'_> {
+    /// The function that a place is in.
+    pub fn function_at(&self, place: Place) -> Option<&Function> {
+        let behind = self.functions.partition_point(|other| (other.section, other.start) <= place);
+        let function = &self.functions[behind.checked_sub(1)?];
+        let is_in = function.section == place.0 && place.1 < function.end();
+        is_in.then_some(function)
+    }
 }

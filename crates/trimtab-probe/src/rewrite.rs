@@ -8,15 +8,16 @@ use crate::ProbeError;
 use crate::aarch64::Aarch64;
 use crate::cfi;
 use crate::elf::{Object, Relocation, Section, Symbol};
-use crate::function::{Function, Map, functions, is_outlined};
+use crate::function::{Function, Map, Place, functions};
 use crate::hook::Hook;
 use crate::layout;
-use crate::machine::{Known, Machine};
+use crate::machine::{Entrance, Known, Machine};
 use crate::moving::{Changes, Moving};
+use crate::plan::{Plan, plan};
 use crate::reason::Reason;
 use crate::select::Selection;
 use crate::stub::{StackUse, Stub, Symbols};
-use crate::unwind::{Row, Unwind, UnwindTable};
+use crate::unwind::{Row, UnwindTable};
 use crate::x86_64::X86_64;
 
 /// Stubs begin at multiples of this.
@@ -48,13 +49,13 @@ pub struct Rewritten {
     pub left: Vec<(String, Reason)>,
 }
 
-/// A function that will be instrumented.
-struct Plan<'a, M: Machine> {
-    function: &'a Function,
-    unwind: &'a Unwind,
-    code: M::Plan,
-    /// What becomes of the function's unwind information: where, and the new bytes.
-    changed: Option<(usize, Vec<u8>)>,
+/// The stub of a function before it has a place.
+struct Prepared {
+    stub: Stub,
+    /// The symbol `NAME.probe`.
+    symbol: u32,
+    /// The function's entry in the table: symbol and offset.
+    function: (u32, u64),
 }
 
 /// Instruments an object, given as the bytes of its file.
@@ -99,67 +100,19 @@ fn rewrite<M: Machine>(
     if !plans.is_empty() {
         let frames = unwind.section.ok_or(object.damaged("the unwind information"))?;
         let mut rewriter = Rewriter::new::<M>(&mut object, options.hook, plans.len(), frames);
-        for (cell, plan) in plans.iter().enumerate() {
-            rewriter.apply(plan, cell as u32)?;
+        rewriter.find_led(&plans);
+        let prepared = plans.iter().enumerate().map(|(cell, plan)| {
+            let branches = map.branches(plan.function);
+            rewriter.prepare(plan, branches, cell as u32)
+        });
+        let prepared: Vec<Prepared> = prepared.collect::<Result<_, _>>()?;
+        for (plan, prepared) in plans.iter().zip(prepared) {
+            rewriter.apply(plan, &prepared)?;
         }
         rewriter.finish();
         bytes = object.write()?;
     }
     Ok(Rewritten { bytes, machine, instrumented, with_frame, left })
-}
-
-/// Decides how a function is instrumented.
-fn plan<'a, M: Machine>(
-    known: &Known<'_>,
-    table: &'a UnwindTable,
-    machine: &mut M,
-    function: &'a Function,
-    selection: &Selection,
-) -> Result<Plan<'a, M>, Reason> {
-    selection.check(&function.name, function.size)?;
-    if function.is_resolver {
-        return Err(Reason::Resolver);
-    }
-    if is_outlined(&function.name) {
-        return Err(Reason::Outlined);
-    }
-    let unwind = table.of(function.section, function.start).ok_or(Reason::NoUnwind)?;
-    if !unwind.plain {
-        return Err(Reason::OddUnwind);
-    }
-    if !unwind.begins_as_a_call_does::<M>() || is_part(&function.name) {
-        return Err(Reason::NotCalled);
-    }
-    let code = machine.plan(known, function, unwind)?;
-    let is_known = |row: &Row| {
-        row.cfa.is_some()
-            && row.saved.as_ref().is_some_and(|saved| {
-                saved.iter().all(|&(register, offset)| {
-                    register < 128 && offset < 0 && offset % 8 == 0 && offset > -(1 << 20)
-                })
-            })
-    };
-    let end = M::head(&code).end;
-    let in_head = unwind.rows.iter().filter(|row| row.offset + function.start <= end);
-    if !in_head.into_iter().all(is_known) {
-        return Err(Reason::OddUnwind);
-    }
-    // Where the jump stands nothing has happened yet: what was told in front of it happens behind.
-    let jump = M::jump(&code);
-    let is_early = |row: &Row| row.offset > 0 && row.offset + function.start <= jump;
-    let changed = if unwind.rows.iter().any(is_early) {
-        let frames = table.section.map(|section| &*known.object.sections[section].data);
-        let changed = unwind.signing_later(frames.unwrap_or_default(), end - jump);
-        Some(changed.ok_or(Reason::OddUnwind)?)
-    } else {
-        None
-    };
-    Ok(Plan { function, unwind, code, changed })
-}
-
-/// Whether compilers give such names to the seldom used part of a function.
-fn is_part(name: &str) -> bool {
-    name.split('.').skip(1).any(|word| word == "cold")
 }
 
 struct Rewriter<'a> {
@@ -177,6 +130,8 @@ struct Rewriter<'a> {
     tables: HashMap<usize, (usize, u32)>,
     section_symbols: HashMap<usize, u32>,
     changes: Changes,
+    /// The symbols of functions that keep their instructions.
+    led: HashMap<Place, Vec<u32>>,
     /// Sections where stubs have begun.
     begun: HashSet<usize>,
     /// Kind of relocations that hold distances.
@@ -254,6 +209,7 @@ impl<'a> Rewriter<'a> {
             tables: HashMap::new(),
             section_symbols,
             changes: Changes::default(),
+            led: HashMap::new(),
             begun: HashSet::new(),
             distance: M::DISTANCE,
         };
@@ -297,16 +253,83 @@ impl<'a> Rewriter<'a> {
         (table, symbol)
     }
 
-    fn apply<M: Machine>(&mut self, plan: &Plan<'_, M>, cell: u32) -> Result<(), ProbeError> {
+    /// Finds the symbols that will lead to stubs. What tells debuggers and unwinders of functions
+    /// means their bodies still: it goes by sections from here on.
+    fn find_led<M: Machine>(&mut self, plans: &[Plan<'_, M>]) {
+        let is_led = |plan: &&Plan<'_, M>| matches!(M::entrance(&plan.code), Entrance::Led(_));
+        let place = |plan: &Plan<'_, M>| (plan.function.section, plan.function.start);
+        self.led = plans.iter().filter(is_led).map(|plan| (place(plan), Vec::new())).collect();
+        for (number, symbol) in self.object.symbols.iter().enumerate() {
+            let section = symbol.defined_in().filter(|_| symbol.kind() == elf::STT_FUNC);
+            let led = section.and_then(|section| self.led.get_mut(&(section, symbol.value)));
+            if let Some(symbols) = led {
+                symbols.push(number as u32);
+            }
+        }
+        for section in 0..self.object.sections.len() {
+            let told = &self.object.sections[section];
+            if told.has(elf::SHF_ALLOC) && told.name != b".eh_frame" {
+                continue;
+            }
+            for index in 0..self.object.relocations[section].len() {
+                let relocation = self.object.relocations[section][index];
+                let symbol = &self.object.symbols[relocation.symbol as usize];
+                let value = symbol.value;
+                let Some(place) = symbol.defined_in().map(|section| (section, value)) else {
+                    continue;
+                };
+                if symbol.kind() == elf::STT_FUNC && self.led.contains_key(&place) {
+                    let symbol = self.section_symbol(place.0);
+                    let addend = relocation.addend.wrapping_add(value as i64);
+                    self.object.relocations[section][index] =
+                        Relocation { symbol, addend, ..relocation };
+                }
+            }
+        }
+    }
+
+    /// Writes a function's stub and its entry in the table, and has `branches` lead to the stub that
+    /// do not name the function, if it will be led to.
+    fn prepare<M: Machine>(
+        &mut self,
+        plan: &Plan<'_, M>,
+        branches: &[Place],
+        cell: u32,
+    ) -> Result<Prepared, ProbeError> {
         let section = plan.function.section;
         let (table, table_symbol) = self.table(section);
         let entry = self.object.sections[table].data.len() as u64;
         let function = (table_symbol, entry as i32);
         let stub = M::stub(&plan.code, self.hook, &self.symbols, cell, function)?;
+        self.describe(plan, &stub, cell, table)?;
+        let name = format!("{}.probe", plan.function.name);
+        let symbol = self.add_local(&name, elf::STT_FUNC, section, 0..0);
+        if matches!(M::entrance(&plan.code), Entrance::Led(_)) {
+            for &(section, offset) in branches {
+                let addend = stub.entry as i64 - 4;
+                let relocation = Relocation { offset, symbol, kind: self.distance, addend };
+                let all = &mut self.object.relocations[section];
+                match all.binary_search_by_key(&offset, |relocation| relocation.offset) {
+                    Ok(index) => all[index] = relocation,
+                    Err(index) => all.insert(index, relocation),
+                }
+            }
+        }
+        Ok(Prepared { stub, symbol, function: (table_symbol, entry) })
+    }
 
-        let head = M::head(&plan.code);
+    /// Puts a function's stub in its place, and has callers come to it.
+    fn apply<M: Machine>(
+        &mut self,
+        plan: &Plan<'_, M>,
+        Prepared { stub, symbol, function: (table, entry) }: &Prepared,
+    ) -> Result<(), ProbeError> {
+        let section = plan.function.section;
+        let entrance = M::entrance(&plan.code);
         let data = &mut self.object.sections[section].data;
-        if data.len() < head.end as usize {
+        if let Entrance::Jump { head, .. } = &entrance
+            && data.len() < head.end as usize
+        {
             data.resize(head.end as usize, M::TRAP);
         }
         data.resize(data.len().next_multiple_of(ALIGNMENT), M::TRAP);
@@ -326,27 +349,61 @@ impl<'a> Rewriter<'a> {
             self.add_local(name, elf::STT_NOTYPE, section, start..start);
         }
 
-        let section_symbol = self.section_symbol(section);
-        let changes = &mut self.changes;
-        let mut moving = Moving { object: self.object, section, section_symbol, changes };
-        let rows = M::move_head(&plan.code, &mut moving);
-        let end = self.object.sections[section].data.len() as u64;
-        let data = &mut self.object.sections[section].data;
-        data[head.start as usize..head.end as usize].fill(M::TRAP);
-        M::patch(&plan.code, data, start + stub.entry as u64);
-        if let Some((at, bytes)) = &plan.changed {
-            self.object.sections[self.frames].data[*at..][..bytes.len()].copy_from_slice(bytes);
-        }
-        self.describe(plan, &stub, cell, table)?;
-        self.write_unwind(section, start..body, &stub, (table_symbol, entry));
-        self.write_body_unwind(plan, section, body..end, &rows);
-        let name = format!("{}.probe", plan.function.name);
-        self.add_local(&name, elf::STT_FUNC, section, start..end);
+        self.write_unwind(section, start..body, stub, (*table, *entry));
+        let end = match entrance {
+            Entrance::Led(place) => {
+                self.lead(plan.function, place, start, stub);
+                body
+            }
+            Entrance::Jump { head, .. } => {
+                let section_symbol = self.section_symbol(section);
+                let changes = &mut self.changes;
+                let mut moving = Moving { object: self.object, section, section_symbol, changes };
+                let rows = M::move_head(&plan.code, &mut moving);
+                let data = &mut self.object.sections[section].data;
+                let end = data.len() as u64;
+                data[head.start as usize..head.end as usize].fill(M::TRAP);
+                M::patch(&plan.code, data, start + stub.entry as u64);
+                if let Some((at, bytes)) = &plan.changed {
+                    let frames = &mut self.object.sections[self.frames].data;
+                    frames[*at..][..bytes.len()].copy_from_slice(bytes);
+                }
+                self.write_body_unwind(plan, section, body..end, &rows);
+                end
+            }
+        };
+        let symbol = &mut self.object.symbols[*symbol as usize];
+        (symbol.value, symbol.size) = (start, end - start);
         Ok(())
     }
 
+    /// Has a stub at `start` go on to the function's body at `place`, and what names the function
+    /// lead to the stub. The body keeps the name in this object.
+    fn lead(&mut self, function: &Function, place: u64, start: u64, stub: &Stub) {
+        let data = &mut self.object.sections[function.section].data;
+        for field in &stub.to_body {
+            let field = start + *field as u64;
+            let distance = place.wrapping_sub(field + 4) as u32;
+            data[field as usize..][..4].copy_from_slice(&distance.to_le_bytes());
+        }
+        let symbols = self.led.get(&(function.section, function.start));
+        for number in symbols.into_iter().flatten() {
+            let symbol = &mut self.object.symbols[*number as usize];
+            symbol.value = start + stub.entry as u64;
+            symbol.size = (stub.code.len() - stub.entry) as u64;
+        }
+        let range = function.start..function.end();
+        self.add_local(&function.name, elf::STT_FUNC, function.section, range);
+    }
+
     /// Adds a symbol that only this object sees.
-    fn add_local(&mut self, name: &str, kind: u8, section: usize, range: std::ops::Range<u64>) {
+    fn add_local(
+        &mut self,
+        name: &str,
+        kind: u8,
+        section: usize,
+        range: std::ops::Range<u64>,
+    ) -> u32 {
         self.object.add_symbol(Symbol {
             name: name.as_bytes().to_vec(),
             info: elf::STB_LOCAL << 4 | kind,
@@ -354,7 +411,7 @@ impl<'a> Rewriter<'a> {
             section: section as u16,
             value: range.start,
             size: range.end - range.start,
-        });
+        })
     }
 
     /// The function's entry in the table.

@@ -1,10 +1,10 @@
 //! The code that runs in front of and behind a function.
 //!
-//! A function begins with a jump to its stub. The stub runs the hook, and *calls* the function's
-//! body: so each `ret` returns to the instruction behind its `call`, and neither the processor's
-//! prediction of returns nor a shadow stack notices anything. The return address of the caller
-//! waits on the stack below the body, or where the body may want its arguments there, in a frame of
-//! the run time. No register is changed that could hold something: callers in the same file may
+//! Callers come to the stub by the function's symbols, or the function begins with a jump to it. The
+//! stub runs the hook, and *calls* the function's body: so each `ret` returns to the instruction
+//! behind its `call`, and neither the processor's prediction of returns nor a shadow stack notices
+//! anything. The return address of the caller waits on the stack below the body, or where the body
+//! may want its arguments there, in a frame of the run time. No register is changed that could hold something: callers in the same file may
 //! know which registers the function leaves alone. Registers that are provably free are not saved.
 //!
 //! The idea of rewriting objects, of common code for the rare cases and of frames that are used
@@ -68,4 +68,7 @@ pub struct Stub {
     pub entry: usize,
     /// Where the body returns to; 0 where it returns to the function's caller.
     pub back: usize,
+    /// Where the distances to the body are, of 4 bytes each, if the body is elsewhere; else it
+    /// follows.
+    pub to_body: Vec<usize>,
 }

@@ -9,22 +9,26 @@ mod stub;
 
 use std::ops::Range;
 
+use iced_x86::Mnemonic;
 use object::elf;
 
 use self::decode::decode;
 use self::head::Head;
 use self::registers::{Free, Registers};
+use self::stub::Body;
 use crate::ProbeError;
 use crate::cfi::StubFrame;
 use crate::elf::{Object, Symbol};
 use crate::function::{Function, References};
 use crate::hook::Hook;
-use crate::machine::{Known, Machine};
+use crate::machine::{Entrance, Known, Machine};
 use crate::moving::Moving;
 use crate::reason::Reason;
 use crate::stub::{StackUse, Stub, Symbols};
 use crate::unwind::{Unwind, UnwindTable};
 
+/// Bytes of `endbr64`.
+const LANDING: u64 = 4;
 /// Number of rsp in DWARF.
 const RSP: u16 = 7;
 /// Number of rbp in DWARF.
@@ -50,7 +54,12 @@ pub struct X86_64 {
 
 /// How a function is instrumented.
 pub struct Plan {
-    head: Head,
+    /// None where what leads to the function can lead to the stub.
+    head: Option<Head>,
+    /// Where the body begins: behind `endbr64`, if there is one.
+    body: u64,
+    /// Whether the function begins with `endbr64`.
+    landing: bool,
     place: StackUse,
     free: Free,
 }
@@ -90,22 +99,30 @@ impl Machine for X86_64 {
         if code.last().map(|(instruction, _)| instruction.next_ip()) != Some(function.end()) {
             return Err(Reason::Undecoded);
         }
-        let head = Head::of(object, known.map, function, &code, unwind)?;
-        let place = stack::look(object, function, &code, unwind)?;
+        let landing = code.first().is_some_and(|(first, _)| first.mnemonic() == Mnemonic::Endbr64);
+        let body = function.start + if landing { LANDING } else { 0 };
+        let led = self.registers.compiled() && known.map.can_lead_elsewhere(function);
+        if led && head::is_traced(object, function.section, body..body + head::JUMP) {
+            return Err(Reason::Traced);
+        }
+        let head = match led {
+            true => None,
+            false => Some(Head::of(object, known.map, function, &code, unwind)?),
+        };
+        let place = stack::look(known, function, &code, unwind)?;
         let free = self.registers.free(known, function, &code, unwind);
-        Ok(Plan { head, place, free })
+        Ok(Plan { head, body, landing, place, free })
     }
 
     fn stack_use(plan: &Plan) -> StackUse {
         plan.place
     }
 
-    fn head(plan: &Plan) -> Range<u64> {
-        plan.head.at..plan.head.end
-    }
-
-    fn jump(plan: &Plan) -> u64 {
-        plan.head.at
+    fn entrance(plan: &Plan) -> Entrance {
+        match &plan.head {
+            Some(head) => Entrance::Jump { head: head.at..head.end, at: head.at },
+            None => Entrance::Led(plan.body),
+        }
     }
 
     fn stub(
@@ -115,14 +132,20 @@ impl Machine for X86_64 {
         cell: u32,
         function: (u32, i32),
     ) -> Result<Stub, ProbeError> {
-        stub::write(hook, (plan.place, plan.free), symbols, cell, function)
+        let body = match plan.head {
+            Some(_) => Body::Behind,
+            None => Body::Elsewhere { landing: plan.landing },
+        };
+        stub::write(hook, body, (plan.place, plan.free), symbols, cell, function)
     }
 
     fn move_head(plan: &Plan, to: &mut Moving<'_>) -> Vec<(u64, u64)> {
-        plan.head.write(to)
+        plan.head.as_ref().map_or_else(Vec::new, |head| head.write(to))
     }
 
     fn patch(plan: &Plan, data: &mut [u8], stub: u64) {
-        plan.head.patch(data, stub);
+        if let Some(head) = &plan.head {
+            head.patch(data, stub);
+        }
     }
 }

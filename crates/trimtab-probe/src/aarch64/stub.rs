@@ -396,6 +396,7 @@ impl Writer<'_> {
         Ok(Stub {
             entry: self.asm.offset(entry).unwrap_or(0),
             back: back.and_then(|back| self.asm.offset(back)).unwrap_or(0),
+            to_body: Vec::new(),
             code: self.asm.code,
             relocations: self.asm.relocations,
             unwind: self.asm.unwind,

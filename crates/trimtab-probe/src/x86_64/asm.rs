@@ -286,6 +286,12 @@ impl Assembler {
         self.code.extend(&crate::x86_64::MARK[4..]);
     }
 
+    /// `endbr64`
+    pub fn landing(&mut self) {
+        self.tell();
+        self.code.extend([0xf3, 0x0f, 0x1e, 0xfa]);
+    }
+
     /// `ret`
     pub fn return_(&mut self) {
         self.tell();
@@ -367,6 +373,14 @@ impl Assembler {
         self.told_at = self.code.len();
         describe(&mut self.unwind, self.told, self.state);
         self.told = self.state;
+    }
+
+    /// Leaves the distances of the branches to a label to others; says where they are.
+    pub fn take_branches(&mut self, label: Label) -> Vec<usize> {
+        let (taken, kept) = self.fixes.iter().partition(|(_, other)| *other == label);
+        self.fixes = kept;
+        let taken: Vec<(usize, Label)> = taken;
+        taken.into_iter().map(|(field, _)| field).collect()
     }
 
     /// Writes the distances of branches.

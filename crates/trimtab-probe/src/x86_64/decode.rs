@@ -58,16 +58,39 @@ fn relative_target(object: &Object, relocation: &Relocation, next: u64) -> Optio
 
 /// Finds what the instructions of a part of a section lead to.
 pub fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
-    for decoded in decode(object, section, range.start, range.end) {
-        let (instruction, constants) = &decoded;
+    let code = decode(object, section, range.start, range.end);
+    let end = code.last().map_or(range.start, |(instruction, _)| instruction.next_ip());
+    found.incomplete |= end != range.end;
+    for decoded in &code {
+        let (instruction, constants) = decoded;
         if is_near_branch(instruction) {
-            let Some(target) = branch_target(object, section, &decoded) else { continue };
+            let Some(target) = branch_target(object, section, decoded) else { continue };
             let is_call = instruction.flow_control() == FlowControl::Call;
-            if !is_call && target == (section, range.start) {
+            let is_inside = !is_call && target.0 == section && range.contains(&target.1);
+            let is_loop = is_inside && target.1 == range.start;
+            if is_loop {
                 found.loops.insert(target);
             }
             found.targets.insert(target);
+            let field = instruction.ip() + constants.immediate_offset() as u64;
+            let relocation = object.relocation_at(section, field);
+            let named = relocation.is_some_and(|r| found.follow(object, r, target));
+            match relocation {
+                // It would begin the function anew.
+                Some(_) if is_loop => _ = found.fixed.insert(target),
+                _ if is_inside || named => {}
+                _ if constants.immediate_size() == 4 => {
+                    found.branches.entry(target).or_default().push((section, field));
+                }
+                _ => _ = found.fixed.insert(target),
+            }
             continue;
+        }
+        let displacement = instruction.ip() + constants.displacement_offset() as u64;
+        if instruction.is_ip_rel_memory_operand()
+            && object.relocation_at(section, displacement).is_none()
+        {
+            found.fixed.insert((section, instruction.ip_rel_memory_address()));
         }
         for field in [constants.displacement_offset(), constants.immediate_offset()] {
             if field == 0 {
@@ -82,10 +105,14 @@ pub fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut Ref
                 elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_64 => object
                     .target(relocation)
                     .and_then(|(section, offset)| Some((section, u64::try_from(offset).ok()?))),
+                // By way of the table of addresses: it has those of symbols.
                 _ => None,
             };
             if let Some(target) = target {
                 found.take_address(object, target);
+                if !found.follow(object, relocation, target) {
+                    found.fixed.insert(target);
+                }
             }
         }
     }

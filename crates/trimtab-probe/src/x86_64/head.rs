@@ -1,5 +1,7 @@
 //! The first instructions of a function: those that make room for a jump, and run elsewhere.
 
+use std::ops::Range;
+
 use iced_x86::{Code, FlowControl, Mnemonic};
 use object::elf;
 
@@ -130,6 +132,16 @@ impl Head {
     }
 }
 
+/// Whether instructions belong to a compiler's own means of tracing.
+pub fn is_traced(object: &Object, section: usize, range: Range<u64>) -> bool {
+    let relocations = &object.relocations[section];
+    let first = relocations.partition_point(|relocation| relocation.offset < range.start);
+    relocations[first..]
+        .iter()
+        .take_while(|relocation| relocation.offset < range.end)
+        .any(|relocation| is_tracer(&object.symbols[relocation.symbol as usize].name))
+}
+
 /// The rest of a branch to an offset of the section that ends with it.
 fn push_distance(data: &mut Vec<u8>, target: u64) {
     let distance = target as i64 - (data.len() as i64 + 4);
@@ -183,15 +195,13 @@ fn check(
     let range = instruction.ip()..instruction.next_ip();
     let relocations = &object.relocations[section];
     let first = relocations.partition_point(|relocation| relocation.offset < range.start);
-    let own = relocations[first..].iter().take_while(|relocation| relocation.offset < range.end);
-    for relocation in own {
-        let name = &object.symbols[relocation.symbol as usize].name;
+    for relocation in relocations[first..].iter().take_while(|r| r.offset < range.end) {
         if PAIRED.contains(&relocation.kind) {
             return Err(Reason::Immovable);
         }
-        if is_tracer(name) {
-            return Err(Reason::Traced);
-        }
+    }
+    if is_traced(object, section, range) {
+        return Err(Reason::Traced);
     }
     if instruction.is_ip_rel_memory_operand() {
         let field = instruction.ip() + constants.displacement_offset() as u64;

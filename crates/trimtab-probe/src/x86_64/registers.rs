@@ -95,6 +95,11 @@ impl Registers {
         }
     }
 
+    /// Whether a compiler wrote the code.
+    pub fn compiled(&self) -> bool {
+        self.compiled
+    }
+
     /// What a stub of a function may change, whose instructions are `code`.
     pub fn free(
         &mut self,

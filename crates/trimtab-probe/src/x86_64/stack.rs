@@ -4,58 +4,214 @@
 //! and the frame of its caller. Its stub keeps there what it has to keep; that is the fastest
 //! place, and what unwinders, longjmp and coroutines keep right by themselves. Only where it can be
 //! proven does a stub do so: each access to the stack must be direct, at a known distance from the
-//! frame address, and the address of nothing on the stack may be taken.
+//! frame address, and the address of nothing on the stack may be taken but to give it to a callee.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+use std::collections::HashSet;
 
-use super::decode::{Decoded, branch_target};
+use iced_x86::{
+    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+};
+
+use super::decode::{Decoded, branch_target, decode, is_near_branch};
 use super::{RBP, RSP};
 use crate::elf::Object;
-use crate::function::Function;
+use crate::function::{Function, Place};
+use crate::machine::Known;
 use crate::reason::Reason;
 use crate::stub::StackUse;
 use crate::unwind::{Row, Unwind};
 
-/// Looks at each instruction of a function.
+/// Functions that are looked at to see what one, its parts and those that it ends with do.
+const FUNCTIONS: usize = 16;
+
+/// Registers in which callees get addresses.
+const ARGUMENTS: [Register; 6] =
+    [Register::RDI, Register::RSI, Register::RDX, Register::RCX, Register::R8, Register::R9];
+
+/// Registers that callees keep.
+const KEPT: [Register; 6] =
+    [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
+
+/// Where the return address is, relative to the frame address.
+const RETURN_ADDRESS: i64 = -8;
+
+/// Instructions between where an address is taken and the call that it is given to.
+const STEPS: usize = 64;
+
+/// Functions of the C and C++ libraries that have no arguments on the stack, with which others like
+/// to end.
+const LIBRARY: [&[u8]; 24] = [
+    b"_ZdaPv", b"_ZdlPv", b"_ZdlPvm", b"_Znam", b"_Znwm", b"calloc", b"fclose", b"fputc", b"fputs",
+    b"free", b"fwrite", b"malloc", b"memchr", b"memcmp", b"memcpy", b"memmove", b"memset", b"puts",
+    b"realloc", b"strchr", b"strcmp", b"strcpy", b"strlen", b"strncmp",
+];
+
+/// Looks at each instruction of a function, of the parts that the compiler split off, and of the
+/// functions that it ends with by a jump.
 ///
 /// # Errors
 /// What is done with the stack makes a stub impossible.
 pub fn look(
-    object: &Object,
+    known: &Known<'_>,
     function: &Function,
     code: &[Decoded],
     unwind: &Unwind,
 ) -> Result<StackUse, Reason> {
-    let mut looker = Looker { own: true, frame_pointer: None };
-    for decoded in code {
-        let (instruction, _) = decoded;
-        let row = unwind.at(instruction.ip() - function.start);
-        looker.look(instruction, row)?;
-        match instruction.flow_control() {
-            FlowControl::IndirectBranch => looker.own = false,
-            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-                // Elsewhere could be a callee that has arguments on the stack: ours.
-                let inside = branch_target(object, function.section, decoded).is_some_and(
-                    |(section, offset)| {
-                        section == function.section
-                            && (function.start..function.end()).contains(&offset)
-                    },
-                );
-                looker.own &= inside;
-            }
-            _ => {}
+    let mut looker = Looker::default();
+    looker.look_at_all(known, function, code, unwind)?;
+    let mut open = std::mem::take(&mut looker.leads_to);
+    let mut seen = HashSet::from([(function.section, function.start)]);
+    while let Some(end) = open.pop().filter(|_| looker.own) {
+        let Some(next) = known.function_at(end.target) else { return Ok(StackUse::Caller) };
+        if !seen.insert((next.section, next.start)) {
+            continue;
         }
+        let unwind = known.unwind.of(next.section, next.start);
+        let (Some(unwind), true) = (unwind, seen.len() <= FUNCTIONS) else {
+            return Ok(StackUse::Caller);
+        };
+        let code = decode(known.object, next.section, next.start, next.end());
+        let mut other = Looker::default();
+        if next.is_part() {
+            other.frame_pointer = end.frame_pointer;
+            other.look_at_all(known, next, &code, unwind)?;
+        } else {
+            // A callee, which must not have arguments on the stack: they would be ours.
+            let is_called = end.at_entry_depth && end.target == (next.section, next.start);
+            let fine = other.look_at_all(known, next, &code, unwind).is_ok();
+            other.own &= is_called && fine;
+        }
+        looker.own &= other.own;
+        open.append(&mut other.leads_to);
     }
     Ok(if looker.own { StackUse::Own } else { StackUse::Caller })
 }
 
-struct Looker {
-    own: bool,
-    /// How far below the frame address rbp points, from where it is made a frame pointer.
+/// A jump out of a function.
+struct Exit {
+    target: Place,
+    /// Whether the stack pointer is where it was at the entry: so it is when another function is
+    /// called by a jump.
+    at_entry_depth: bool,
     frame_pointer: Option<i64>,
 }
 
+struct Looker {
+    info: InstructionInfoFactory,
+    own: bool,
+    /// How far below the frame address rbp points, from where it is made a frame pointer.
+    frame_pointer: Option<i64>,
+    leads_to: Vec<Exit>,
+}
+
+impl Default for Looker {
+    fn default() -> Self {
+        Self {
+            info: InstructionInfoFactory::new(),
+            own: true,
+            frame_pointer: None,
+            leads_to: Vec::new(),
+        }
+    }
+}
+
 impl Looker {
+    fn look_at_all(
+        &mut self,
+        known: &Known<'_>,
+        function: &Function,
+        code: &[Decoded],
+        unwind: &Unwind,
+    ) -> Result<(), Reason> {
+        let end = code.last().map(|(instruction, _)| instruction.next_ip());
+        self.own &= end == Some(function.end());
+        for (index, decoded) in code.iter().enumerate() {
+            let (instruction, _) = decoded;
+            let row = unwind.at(instruction.ip() - function.start);
+            if !self.is_local_handed_on(instruction, row, &code[index + 1..]) {
+                self.look(instruction, row)?;
+            }
+            let cfa = row.and_then(|row| row.cfa);
+            let at_entry_depth = cfa.is_none_or(|cfa| cfa == (RSP, 8));
+            match instruction.flow_control() {
+                // With its frame still there the function does not end: a table of jumps.
+                FlowControl::IndirectBranch => self.own &= !at_entry_depth,
+                FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
+                    match branch_target(known.object, function.section, decoded) {
+                        Some((section, offset))
+                            if section == function.section
+                                && (function.start..function.end()).contains(&offset) => {}
+                        Some(target) => {
+                            let frame_pointer = self.frame_pointer;
+                            self.leads_to.push(Exit { target, at_entry_depth, frame_pointer });
+                        }
+                        None => self.own &= leads_to_library(known.object, function, decoded),
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an address on the stack is taken that can only be of a variable of the function: it
+    /// lies below the return address, and is given to a callee as it is, so that it is the address
+    /// of something, and no step on the way to another one.
+    fn is_local_handed_on(
+        &mut self,
+        instruction: &Instruction,
+        row: Option<&Row>,
+        behind: &[Decoded],
+    ) -> bool {
+        let offset = match instruction.code() {
+            Code::Mov_rm64_r64 | Code::Mov_r64_rm64
+                if instruction.op1_register() == Register::RSP =>
+            {
+                0
+            }
+            Code::Lea_r64_m
+                if instruction.memory_base() == Register::RSP
+                    && instruction.memory_index() == Register::None =>
+            {
+                instruction.memory_displacement64() as i64
+            }
+            _ => return false,
+        };
+        let cfa = row.and_then(|row| row.cfa).filter(|(register, _)| *register == RSP);
+        let Some((_, distance)) = cfa else { return false };
+        let place = offset.wrapping_sub(distance);
+        place < RETURN_ADDRESS && self.is_handed_on(instruction.op0_register(), place, behind)
+    }
+
+    /// Whether an address on the stack, relative to the frame address, comes to a callee from a
+    /// register: on one way is enough, as it is the same address on all of them.
+    fn is_handed_on(&mut self, register: Register, place: i64, behind: &[Decoded]) -> bool {
+        for (index, (next, _)) in behind.iter().enumerate().take(STEPS) {
+            let used = self.info.info(next).used_registers();
+            if used.iter().any(|used| used.register().full_register() == register) {
+                if copies(next, register) {
+                    let copy = next.op0_register();
+                    if ARGUMENTS.contains(&copy)
+                        && self.is_handed_on(copy, place, &behind[index + 1..])
+                    {
+                        return true;
+                    }
+                } else if !is_access_below(next, register, place) {
+                    return false;
+                }
+            }
+            match next.flow_control() {
+                FlowControl::Next | FlowControl::ConditionalBranch => {}
+                FlowControl::Call | FlowControl::IndirectCall if KEPT.contains(&register) => {}
+                FlowControl::Call | FlowControl::IndirectCall => {
+                    return ARGUMENTS.contains(&register);
+                }
+                _ => return false,
+            }
+        }
+        false
+    }
+
     fn look(&mut self, instruction: &Instruction, row: Option<&Row>) -> Result<(), Reason> {
         let cfa = row.and_then(|row| row.cfa);
         let stack = cfa.filter(|(register, _)| *register == RSP).map(|(_, offset)| offset);
@@ -138,12 +294,46 @@ impl Looker {
         };
         let first = displacement.wrapping_sub(distance);
         let size = instruction.memory_size().size().max(1) as i64;
-        if direct && first < 0 && first.saturating_add(size) > -8 {
+        if direct && first < 0 && first.saturating_add(size) > RETURN_ADDRESS {
             return Err(Reason::ReturnAddress);
         }
-        self.own &= direct && first.saturating_add(size) <= -8;
+        self.own &= direct && first.saturating_add(size) <= RETURN_ADDRESS;
         Ok(())
     }
+}
+
+/// Whether a branch leads to a function of [`LIBRARY`].
+fn leads_to_library(object: &Object, function: &Function, (jump, constants): &Decoded) -> bool {
+    let field = jump.ip() + constants.immediate_offset() as u64;
+    let symbol = is_near_branch(jump)
+        .then(|| object.relocation_at(function.section, field))
+        .flatten()
+        .and_then(|relocation| object.symbols.get(relocation.symbol as usize));
+    symbol.is_some_and(|symbol| LIBRARY.binary_search(&symbol.name.as_slice()).is_ok())
+}
+
+/// Whether an instruction copies a register to another, and does nothing else.
+fn copies(instruction: &Instruction, register: Register) -> bool {
+    matches!(instruction.code(), Code::Mov_rm64_r64 | Code::Mov_r64_rm64)
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register() != register
+        && instruction.op1_register() == register
+}
+
+/// Whether all that an instruction does with a register is to access what it points at, where this
+/// is below the return address if the register points at `place`.
+fn is_access_below(instruction: &Instruction, register: Register, place: i64) -> bool {
+    let end = (instruction.memory_displacement64() as i64)
+        .saturating_add(place)
+        .saturating_add(instruction.memory_size().size().max(1) as i64);
+    let is_operand = (0..instruction.op_count()).any(|operand| {
+        instruction.op_kind(operand) == OpKind::Register
+            && instruction.op_register(operand).full_register() == register
+    });
+    let accesses = instruction.memory_base() == register
+        && instruction.memory_index() == Register::None
+        && instruction.mnemonic() != Mnemonic::Lea;
+    accesses && !is_operand && end <= RETURN_ADDRESS
 }
 
 /// Whether a register is an operand that is written out.

@@ -24,9 +24,23 @@ pub struct Writer<'a> {
     cell: i32,
     /// The function's entry in the table: symbol and offset.
     function: (u32, i32),
+    body: Body,
     place: StackUse,
     free: Free,
     slow: Vec<Slow>,
+}
+
+/// Where the function's own instructions are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// Behind the stub: the first of them, and a jump to the rest.
+    Behind,
+    /// Where they were. Callers come to the stub, by pointers as well where the function has a
+    /// `landing`: `endbr64`.
+    Elsewhere {
+        /// Whether it has.
+        landing: bool,
+    },
 }
 
 /// Code for rare cases, behind the rest.
@@ -42,6 +56,7 @@ enum Slow {
 /// [`ProbeError::Internal`]: never, unless this is written wrongly.
 pub fn write(
     hook: Hook,
+    body: Body,
     (place, free): (StackUse, Free),
     symbols: &Symbols,
     cell: u32,
@@ -52,6 +67,7 @@ pub fn write(
         symbols,
         cell: (cell * hook.cell_size()) as i32,
         function,
+        body,
         place,
         free,
         slow: Vec::new(),
@@ -81,7 +97,7 @@ impl Writer<'_> {
         self.asm.jump(has_block);
 
         self.asm.resume(ENTRY);
-        self.asm.bind(entry);
+        self.begin(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
         self.asm.jump_if(EQUAL, body);
         if !self.free.r11 {
@@ -98,8 +114,10 @@ impl Writer<'_> {
         if !self.free.r11 {
             self.asm.pop(R11)?;
         }
-        self.asm.bind(body);
-        self.finish(entry, None)
+        if self.body != Body::Behind {
+            self.asm.jump(body);
+        }
+        self.finish(entry, body, None)
     }
 
     /// For a number in memory, where what it was is on the stack: nothing but the stack is needed
@@ -108,7 +126,7 @@ impl Writer<'_> {
         let (entry, body, back) = (self.asm.label(), self.asm.label(), self.asm.label());
         let value = Memory::Symbol(self.symbols.value, 0);
         let cells = Memory::Thread(self.symbols.cells, 0);
-        self.asm.bind(entry);
+        self.begin(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
         self.asm.jump_if(EQUAL, body);
         self.asm.push_memory(value)?;
@@ -163,9 +181,7 @@ impl Writer<'_> {
             self.asm.pop(R11)?;
         }
         self.asm.jump(has_block);
-        self.asm.resume(ENTRY);
-        self.asm.bind(body);
-        self.finish(entry, Some(back))
+        self.finish(entry, body, Some(back))
     }
 
     fn both(mut self, hook: Hook) -> Result<Stub, ProbeError> {
@@ -173,7 +189,7 @@ impl Writer<'_> {
             return self.value_on_stack();
         }
         let (entry, body, back) = (self.asm.label(), self.asm.label(), self.asm.label());
-        self.asm.bind(entry);
+        self.begin(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
         self.asm.jump_if(EQUAL, body);
         if !self.is_bare(hook) {
@@ -209,8 +225,7 @@ impl Writer<'_> {
         }
         self.asm.return_();
         self.rare()?;
-        self.asm.bind(body);
-        self.finish(entry, Some(back))
+        self.finish(entry, body, Some(back))
     }
 
     /// Whether nothing is on the stack but one word of the hook's. The others want r11's place
@@ -480,11 +495,32 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn finish(mut self, entry: Label, back: Option<Label>) -> Result<Stub, ProbeError> {
+    /// Callers come here.
+    fn begin(&mut self, entry: Label) {
+        self.asm.bind(entry);
+        if self.body == (Body::Elsewhere { landing: true }) {
+            self.asm.landing();
+        }
+    }
+
+    fn finish(
+        mut self,
+        entry: Label,
+        body: Label,
+        back: Option<Label>,
+    ) -> Result<Stub, ProbeError> {
+        let to_body = match self.body {
+            Body::Behind => {
+                self.asm.bind(body);
+                Vec::new()
+            }
+            Body::Elsewhere { .. } => self.asm.take_branches(body),
+        };
         self.asm.finish()?;
         Ok(Stub {
             entry: self.asm.offset(entry).unwrap_or(0),
             back: back.and_then(|back| self.asm.offset(back)).unwrap_or(0),
+            to_body,
             code: self.asm.code,
             relocations: self.asm.relocations,
             unwind: self.asm.unwind,

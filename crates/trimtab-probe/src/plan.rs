@@ -1,0 +1,72 @@
+//! Which functions are instrumented, and what has to be known of each.
+
+use crate::function::{Function, is_outlined};
+use crate::machine::{Entrance, Known, Machine};
+use crate::reason::Reason;
+use crate::select::Selection;
+use crate::unwind::{Row, Unwind, UnwindTable};
+
+/// A function that will be instrumented.
+pub struct Plan<'a, M: Machine> {
+    /// The function.
+    pub function: &'a Function,
+    /// What unwinders are told of it.
+    pub unwind: &'a Unwind,
+    /// What is decided about its code.
+    pub code: M::Plan,
+    /// What becomes of the function's unwind information: where, and the new bytes.
+    pub changed: Option<(usize, Vec<u8>)>,
+}
+
+/// Decides how a function is instrumented.
+///
+/// # Errors
+/// Why it is not.
+pub fn plan<'a, M: Machine>(
+    known: &Known<'_>,
+    table: &'a UnwindTable,
+    machine: &mut M,
+    function: &'a Function,
+    selection: &Selection,
+) -> Result<Plan<'a, M>, Reason> {
+    selection.check(&function.name, function.size)?;
+    if function.is_resolver {
+        return Err(Reason::Resolver);
+    }
+    if is_outlined(&function.name) {
+        return Err(Reason::Outlined);
+    }
+    let unwind = table.of(function.section, function.start).ok_or(Reason::NoUnwind)?;
+    if !unwind.plain {
+        return Err(Reason::OddUnwind);
+    }
+    if !unwind.begins_as_a_call_does::<M>() || function.is_part() {
+        return Err(Reason::NotCalled);
+    }
+    let code = machine.plan(known, function, unwind)?;
+    let is_known = |row: &Row| {
+        row.cfa.is_some()
+            && row.saved.as_ref().is_some_and(|saved| {
+                saved.iter().all(|&(register, offset)| {
+                    register < 128 && offset < 0 && offset % 8 == 0 && offset > -(1 << 20)
+                })
+            })
+    };
+    let Entrance::Jump { head, at: jump } = M::entrance(&code) else {
+        return Ok(Plan { function, unwind, code, changed: None });
+    };
+    let in_head = unwind.rows.iter().filter(|row| row.offset + function.start <= head.end);
+    if !in_head.into_iter().all(is_known) {
+        return Err(Reason::OddUnwind);
+    }
+    // Where the jump stands nothing has happened yet: what was told in front of it happens behind.
+    let is_early = |row: &Row| row.offset > 0 && row.offset + function.start <= jump;
+    let changed = if unwind.rows.iter().any(is_early) {
+        let frames = table.section.map(|section| &*known.object.sections[section].data);
+        let changed = unwind.signing_later(frames.unwrap_or_default(), head.end - jump);
+        Some(changed.ok_or(Reason::OddUnwind)?)
+    } else {
+        None
+    };
+    Ok(Plan { function, unwind, code, changed })
+}

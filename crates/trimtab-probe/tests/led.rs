@@ -1,0 +1,85 @@
+//! Where callers can come to a stub by themselves, functions stay as they are.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::collections::HashMap;
+use std::fs;
+
+use common::{Bench, Compiler, compilers, runtime};
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
+use trimtab_probe::{Hook, Recording, Selection};
+
+/// The code behind each local symbol of an object, or each that other objects see, too.
+fn code(bench: &Bench, object: &str, local: bool) -> HashMap<String, Vec<u8>> {
+    let data = fs::read(bench.file(object)).unwrap();
+    let file = ElfFile64::<LittleEndian>::parse(&*data).unwrap();
+    let symbols = file.symbols().filter(|symbol| symbol.is_local() == local);
+    symbols
+        .filter_map(|symbol| {
+            let section = file.section_by_index(symbol.section_index()?).ok()?;
+            let data = section.data().ok()?;
+            let code = data.get(symbol.address() as usize..)?.get(..symbol.size() as usize)?;
+            Some((symbol.name().ok()?.to_owned(), code.to_vec()))
+        })
+        .collect()
+}
+
+fn check(compiler: Compiler, flags: &[&str], hook: Hook) {
+    let told = format!("{} {flags:?} {}", compiler.c, hook.name());
+    let bench = Bench::new(compiler, flags);
+    let object = bench.compile("led.c", &[]);
+    let other = bench.compile("led_other.c", &[]);
+    let (probed, done) = bench.instrument(&object, hook, Selection::default());
+    assert!(done.left.is_empty(), "{told}: {:?}", done.left);
+    bench.link("plain", &[&object, &other], &[]);
+    bench.link("probed", &[&probed, &other], &[runtime().as_os_str()]);
+    let plain = bench.run("plain");
+    assert!(plain.output.ends_with(" 1 1 1\n"), "{told}: {plain:?}");
+    assert_eq!(bench.run("probed"), plain, "{told}");
+
+    let data = bench.recording("probed");
+    let recording = Recording::parse(&data).unwrap();
+    let calls: HashMap<_, _> =
+        recording.functions.iter().map(|f| (f.name.as_str(), f.calls)).collect();
+    for (name, expected) in [
+        ("led_nothing", 1000),
+        ("led_loop", 1),
+        ("led_taken", 2000),
+        ("led_ends", 1000),
+        ("led_switch", 1000),
+        ("led_many", 1000),
+        ("led_hands_on", 1000),
+        ("led_array", 46),
+        ("led_array_handed_on", 23),
+        // Called by main, led_ends and led_array, and from the other object.
+        ("led_visible", 3047),
+    ] {
+        assert_eq!(calls[name], expected, "{told}: {name}");
+    }
+    // At some levels a part of the recursion is unrolled.
+    assert!(calls["led_static"] > 1, "{told}");
+
+    // The whole body of what all of the object calls by name or by a branch is as it was.
+    let plain = code(&bench, &object, false);
+    let kept = code(&bench, &probed, true);
+    for name in ["led_nothing", "led_loop", "led_ends", "led_hands_on"] {
+        let (plain, kept) = (&plain[name], &kept[name]);
+        let same = plain.iter().zip(kept).filter(|(a, b)| a == b).count();
+        assert_eq!((plain.len(), same), (kept.len(), kept.len()), "{told}: {name}");
+    }
+}
+
+#[test]
+fn every_call_is_seen_and_bodies_stay() {
+    for compiler in compilers() {
+        for (number, level) in ["-O0", "-O1", "-O2", "-O3", "-Os"].into_iter().enumerate() {
+            let hooks = [Hook::Count, Hook::Value, Hook::Time];
+            check(compiler, &[level], hooks[number % hooks.len()]);
+            check(compiler, &[level, "-ffunction-sections", "-fcf-protection"], Hook::Value);
+            check(compiler, &[level, "-fno-pie", "-no-pie"], Hook::Edges);
+        }
+    }
+}
