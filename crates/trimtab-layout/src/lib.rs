@@ -57,5 +57,5 @@ pub use placement::{Placement, paged};
 pub use problem::{Piece, Problem, Span};
 pub use project::Projection;
 pub use shuffled::Shuffled;
-pub use split::{Split, Worth, split};
+pub use split::{Split, split};
 pub use temporal::TemporalOrdering;

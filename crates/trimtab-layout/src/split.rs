@@ -2,24 +2,9 @@
 
 use trimtab_program::{Block, RangeSet};
 
-/// How much has to be cold before it is moved away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Worth {
-    /// Runs of cold bytes up to this length stay between the hot blocks: a branch over a few bytes is
-    /// short, one to a section of its own takes four bytes more.
-    pub long_branch: u64,
-    /// A function of which no more bytes than these would be moved away stays whole: a part of its
-    /// own has a symbol, and branches to and from it.
-    pub part: u64,
-}
-
-impl Worth {
-    /// What makes hot code smallest.
-    pub const HOT_BYTES: Worth = Worth { long_branch: 6, part: 0 };
-    /// For code that is loaded compressed. A symbol, an address in each direction and the branches
-    /// themselves are what compresses worst, so they have to bring more.
-    pub const COMPRESSED: Worth = Worth { long_branch: 10, part: 40 };
-}
+/// Runs of cold bytes up to this length stay between the hot blocks: a branch over a few bytes is
+/// short, one to a section of its own takes four bytes more.
+const WORTH_A_LONG_BRANCH: u64 = 6;
 
 /// How one function is split in two.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +20,9 @@ pub struct Split {
 /// blocks, in memory's order, the entry first; `executed` are the bytes that ran.
 ///
 /// The entry block is always hot: a function begins with it. A block without bytes goes with the
-/// next, into which it falls: elsewhere it would have to jump. `None` where no block ran, or it is
-/// not `worth` moving any away.
-pub fn split(blocks: &[Block], executed: &RangeSet, worth: Worth) -> Option<Split> {
+/// next, into which it falls: elsewhere it would have to jump. `None` where no block ran, or none
+/// would be moved away.
+pub fn split(blocks: &[Block], executed: &RangeSet) -> Option<Split> {
     let mut hot = vec![false; blocks.len()];
     let mut next = false;
     for (hot, block) in hot.iter_mut().zip(blocks).rev() {
@@ -59,7 +44,7 @@ pub fn split(blocks: &[Block], executed: &RangeSet, worth: Worth) -> Option<Spli
             cold.push(block);
             continue;
         }
-        if cold_bytes <= worth.long_branch {
+        if cold_bytes <= WORTH_A_LONG_BRANCH {
             split.hot.extend(cold.iter().map(|block| block.id));
         } else {
             split.cold_bytes += cold_bytes;
@@ -69,7 +54,7 @@ pub fn split(blocks: &[Block], executed: &RangeSet, worth: Worth) -> Option<Spli
     }
     // Behind the last hot block nothing has to be jumped over.
     split.cold_bytes += cold_bytes;
-    (split.cold_bytes > worth.part).then_some(split)
+    (split.cold_bytes > 0).then_some(split)
 }
 
 #[cfg(test)]
@@ -94,8 +79,6 @@ mod tests {
     fn what_did_not_run_goes_unless_it_is_shorter_than_the_branch_to_it() {
         let blocks = blocks(&[10, 20, 5, 4, 30, 7]);
         let executed = |ids: &[usize]| ids.iter().map(|id| blocks[*id].range).collect::<RangeSet>();
-        let split =
-            |blocks: &[Block], executed: &RangeSet| split(blocks, executed, Worth::HOT_BYTES);
         assert_eq!(
             split(&blocks, &executed(&[0, 2, 4])),
             Some(Split { hot: vec![0, 2, 3, 4], cold_bytes: 27 })
@@ -113,36 +96,15 @@ mod tests {
         assert_eq!(split(&[], &executed(&[0])), None);
     }
 
-    #[test]
-    fn what_a_compressed_image_gains_nothing_from_stays() {
-        let split = |lengths: &[u64], ran: &[usize]| {
-            let blocks = blocks(lengths);
-            let executed = ran.iter().map(|id| blocks[*id].range).collect();
-            super::split(&blocks, &executed, Worth::COMPRESSED)
-        };
-        assert_eq!(split(&[10, 10, 5, 40], &[0, 2]), None, "too little for a part of its own");
-        assert_eq!(
-            split(&[10, 10, 5, 41], &[0, 2]),
-            Some(Split { hot: vec![0, 1, 2], cold_bytes: 41 })
-        );
-        assert_eq!(
-            split(&[10, 11, 5, 30], &[0, 2]),
-            Some(Split { hot: vec![0, 2], cold_bytes: 41 })
-        );
-    }
-
     proptest! {
         #[test]
         fn every_block_that_ran_is_hot_and_every_byte_is_accounted_for(
             parts in prop::collection::vec((0u64..40, any::<bool>()), 1..40),
-            (long_branch, part) in (0u64..20, 0u64..80),
         ) {
-            let worth = Worth { long_branch, part };
             let blocks = blocks(&parts.iter().map(|(length, _)| *length).collect::<Vec<_>>());
             let executed: RangeSet = blocks.iter().zip(&parts).filter(|(_, (_, ran))| *ran)
                 .map(|(block, _)| block.range).collect();
-            if let Some(split) = split(&blocks, &executed, worth) {
-                prop_assert!(split.cold_bytes > part);
+            if let Some(split) = split(&blocks, &executed) {
                 prop_assert_eq!(split.hot[0], 0);
                 prop_assert!(split.hot.windows(2).all(|pair| pair[0] < pair[1]));
                 let hot: u64 = split.hot.iter().map(|id| blocks[*id as usize].range.length()).sum();

@@ -5,10 +5,10 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use trimtab_lab::kernel::{BlockList, Build};
-use trimtab_layout::{Split, Worth, split};
+use trimtab_layout::{Split, split};
 use trimtab_link::ClusterList;
 use trimtab_profile::Profile;
-use trimtab_program::{BlockMap, Fragment, FunctionId, Origin, objects};
+use trimtab_program::{BlockMap, Fragment, FunctionId, Origin, RangeSet, objects};
 
 use super::linked::Kernel;
 
@@ -50,9 +50,8 @@ struct Candidate<'a> {
     split: Split,
 }
 
-/// Splits the functions that the first of `profiles` executed: what it executed stays in a function's
-/// own section. What only others executed stays whole: to split that, too, would save no page of the
-/// first run, and make the compressed image larger.
+/// Splits the functions that ran: what the first of `profiles` executed stays in a function's own
+/// section, and in a function that it did not execute what any other did.
 ///
 /// # Errors
 /// If an object file cannot be read.
@@ -166,8 +165,9 @@ fn candidates<'a>(
     map: &BlockMap,
     profiles: &[Profile],
 ) -> HashMap<&'a str, Vec<Candidate<'a>>> {
+    let all = profiles.iter().fold(RangeSet::default(), |all, p| all.union(p.executed()));
+    let first = profiles.first().map(Profile::executed);
     let mut candidates: HashMap<&str, Vec<Candidate<'_>>> = HashMap::new();
-    let Some(first) = profiles.first().map(Profile::executed) else { return candidates };
     for fragment in kernel.fragments.as_slice() {
         let in_its_place = can_be_split_in_its_place(fragment);
         if !kernel.movable(fragment) && !in_its_place {
@@ -180,14 +180,15 @@ fn candidates<'a>(
         for id in fragment.functions() {
             let function = kernel.program.function(id);
             let Some(blocks) = map.function(function.range.start) else { continue };
+            let in_first =
+                first.filter(|first| blocks.iter().any(|b| first.within(b.range).next().is_some()));
             // In a section that an object's functions share, a function of which all ran needs a
             // list, too: so it gets a section that can be moved.
             let whole = || {
                 let hot = blocks.iter().map(|block| block.id).collect();
-                let ran = blocks.iter().any(|block| first.within(block.range).next().is_some());
-                (in_its_place && ran).then_some(Split { hot, cold_bytes: 0 })
+                (in_its_place && in_first.is_some()).then_some(Split { hot, cold_bytes: 0 })
             };
-            if let Some(split) = split(blocks, first, Worth::COMPRESSED).or_else(whole) {
+            if let Some(split) = split(blocks, in_first.unwrap_or(&all)).or_else(whole) {
                 let size = function.range.length();
                 candidates.entry(function.name).or_default().push(Candidate { size, file, split });
             }

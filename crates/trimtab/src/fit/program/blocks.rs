@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use trimtab_lab::program::wrap::{Compile, Link};
-use trimtab_layout::{Split, Worth, split};
+use trimtab_layout::{Split, split};
 use trimtab_link::ClusterList;
 use trimtab_profile::Profile;
 use trimtab_program::{BlockMap, BlockMapError, Origin, RangeSet, objects};
@@ -141,8 +141,7 @@ fn candidates<'a>(target: &Target<'a>) -> Vec<Candidate<'a>> {
             let Some(blocks) = target.map.function(start) else { continue };
             let in_first =
                 first.filter(|first| blocks.iter().any(|b| first.within(b.range).next().is_some()));
-            let executed = in_first.unwrap_or(&all);
-            let Some(split) = split(blocks, executed, Worth::HOT_BYTES) else { continue };
+            let Some(split) = split(blocks, in_first.unwrap_or(&all)) else { continue };
             let from = froms.entry(file.as_ref()).or_insert_with(|| from(file, target.link));
             last = Some((start, candidates.len()));
             candidates.push(Candidate {
