@@ -33,9 +33,23 @@ impl Function {
         self.start + self.size
     }
 
-    /// Whether it is the seldom used part of another, by the name that compilers give it.
+    /// Whether a place is in it.
+    pub fn contains(&self, (section, offset): Place) -> bool {
+        section == self.section && (self.start..self.end()).contains(&offset)
+    }
+
+    /// Whether it is a part of another, split off, by the name that compilers give it.
     pub fn is_part(&self) -> bool {
-        self.name.split('.').skip(1).any(|word| word == "cold")
+        self.part_of().is_some()
+    }
+
+    /// The name of the function that it is a part of.
+    fn part_of(&self) -> Option<&str> {
+        let is_end = |at: &usize| matches!(self.name.as_bytes().get(at + 5), None | Some(b'.'));
+        let cold = self.name.match_indices(".cold").map(|(at, _)| at).find(is_end);
+        // clang's, where each block may have a section of its own.
+        let at = cold.or_else(|| self.name.find(".__part."))?;
+        Some(&self.name[..at])
     }
 }
 
@@ -84,6 +98,15 @@ pub fn functions(object: &Object) -> Vec<Function> {
     found.into_values().map(|(function, _)| function).collect()
 }
 
+/// A branch that can lead elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub struct Branch {
+    /// Where its distance is, of 4 bytes.
+    pub at: Place,
+    /// Whether it comes back.
+    pub is_call: bool,
+}
+
 /// What the instructions of an object lead to.
 #[derive(Debug, Default)]
 pub struct References {
@@ -93,9 +116,8 @@ pub struct References {
     pub loops: HashSet<Place>,
     /// Data whose address is taken, by section: a table of distances may begin there.
     pub tables: HashMap<usize, BTreeSet<u64>>,
-    /// Branches that do not name what they lead to, by that: the places of their distances, of 4
-    /// bytes each.
-    pub branches: HashMap<Place, Vec<Place>>,
+    /// Branches that do not name what they lead to, by that.
+    pub branches: HashMap<Place, Vec<Branch>>,
     /// What is reached, or has its address taken, without a name and not by such a branch.
     pub fixed: HashSet<Place>,
     /// Whether there is code that could not be read.
@@ -166,7 +188,26 @@ impl Map {
             }
         }
         map.look_at_data(object, M::DISTANCES);
+        map.leave_loops(functions);
         map
+    }
+
+    /// A part that jumps back to the beginning of its function closes a loop, which stays in the body.
+    fn leave_loops(&mut self, functions: &[Function]) {
+        let mut parts: HashMap<&str, Vec<&Function>> = HashMap::new();
+        for part in functions {
+            if let Some(whole) = part.part_of() {
+                parts.entry(whole).or_default().push(part);
+            }
+        }
+        for whole in functions {
+            let place = (whole.section, whole.start);
+            let Some(parts) = parts.get(whole.name.as_str()) else { continue };
+            let Some(branches) = self.found.branches.get_mut(&place) else { continue };
+            branches.retain(|branch| {
+                branch.is_call || !parts.iter().any(|part| part.contains(branch.at))
+            });
+        }
     }
 
     /// Tables of jumps, and addresses of labels.
@@ -223,8 +264,8 @@ impl Map {
         !self.found.incomplete && !self.found.fixed.contains(&place)
     }
 
-    /// The branches that lead to a function without naming it: the places of their distances.
-    pub fn branches(&self, function: &Function) -> &[Place] {
+    /// The branches that lead to a function without naming it.
+    pub fn branches(&self, function: &Function) -> &[Branch] {
         let place = (function.section, function.start);
         self.found.branches.get(&place).map_or(&[], Vec::as_slice)
     }
@@ -243,5 +284,28 @@ impl Map {
     /// The first symbol of a section at or behind an offset.
     pub fn next_label(&self, section: usize, offset: u64) -> Option<u64> {
         self.labels.get(&section)?.range(offset..).next().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_known_by_their_names() {
+        for (name, whole) in [
+            ("parse.cold", Some("parse")),
+            ("parse.part.0.cold", Some("parse.part.0")),
+            ("parse.cold.1", Some("parse")),
+            ("parse.__part.3", Some("parse")),
+            ("parse.coldest", None),
+            ("parse_cold", None),
+            ("parse.part.0", None),
+        ] {
+            let name = name.to_owned();
+            let function =
+                Function { name, section: 1, start: 0, size: 8, is_resolver: false, other: 0 };
+            assert_eq!(function.part_of(), whole, "{}", function.name);
+        }
     }
 }

@@ -112,7 +112,6 @@ impl Known<'_> {
     pub fn function_at(&self, place: Place) -> Option<&Function> {
         let behind = self.functions.partition_point(|other| (other.section, other.start) <= place);
         let function = &self.functions[behind.checked_sub(1)?];
-        let is_in = function.section == place.0 && place.1 < function.end();
-        is_in.then_some(function)
+        function.contains(place).then_some(function)
     }
 }

@@ -8,7 +8,7 @@ use crate::ProbeError;
 use crate::aarch64::Aarch64;
 use crate::cfi;
 use crate::elf::{Object, Relocation, Section, Symbol};
-use crate::function::{Function, Map, Place, functions};
+use crate::function::{Branch, Function, Map, Place, functions};
 use crate::hook::Hook;
 use crate::layout;
 use crate::machine::{Entrance, Known, Machine};
@@ -293,7 +293,7 @@ impl<'a> Rewriter<'a> {
     fn prepare<M: Machine>(
         &mut self,
         plan: &Plan<'_, M>,
-        branches: &[Place],
+        branches: &[Branch],
         cell: u32,
     ) -> Result<Prepared, ProbeError> {
         let section = plan.function.section;
@@ -305,7 +305,7 @@ impl<'a> Rewriter<'a> {
         let name = format!("{}.probe", plan.function.name);
         let symbol = self.add_local(&name, elf::STT_FUNC, section, 0..0);
         if matches!(M::entrance(&plan.code), Entrance::Led(_)) {
-            for &(section, offset) in branches {
+            for &Branch { at: (section, offset), .. } in branches {
                 let addend = stub.entry as i64 - 4;
                 let relocation = Relocation { offset, symbol, kind: self.distance, addend };
                 let all = &mut self.object.relocations[section];

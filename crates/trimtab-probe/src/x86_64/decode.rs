@@ -6,7 +6,7 @@ use iced_x86::{ConstantOffsets, Decoder, DecoderOptions, FlowControl, Instructio
 use object::elf;
 
 use crate::elf::{Object, Relocation};
-use crate::function::{Place, References};
+use crate::function::{Branch, Place, References};
 
 /// An instruction and where its constants are.
 pub type Decoded = (Instruction, ConstantOffsets);
@@ -80,7 +80,8 @@ pub fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut Ref
                 Some(_) if is_loop => _ = found.fixed.insert(target),
                 _ if is_inside || named => {}
                 _ if constants.immediate_size() == 4 => {
-                    found.branches.entry(target).or_default().push((section, field));
+                    let branch = Branch { at: (section, field), is_call };
+                    found.branches.entry(target).or_default().push(branch);
                 }
                 _ => _ = found.fixed.insert(target),
             }

@@ -138,9 +138,7 @@ impl Looker {
                 FlowControl::IndirectBranch => self.own &= !at_entry_depth,
                 FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
                     match branch_target(known.object, function.section, decoded) {
-                        Some((section, offset))
-                            if section == function.section
-                                && (function.start..function.end()).contains(&offset) => {}
+                        Some(target) if function.contains(target) => {}
                         Some(target) => {
                             let frame_pointer = self.frame_pointer;
                             self.leads_to.push(Exit { target, at_entry_depth, frame_pointer });

@@ -104,6 +104,14 @@ KEEP long led_array_handed_on(long a, struct led_wide wide, int n)
 	return led_array(wide, n);
 }
 
+/* Its seldom used part goes back to its first instruction, more often than a stack has room for. */
+__asm__(".text\n.globl led_back\n.type led_back,@function\nled_back:\n.Lback:\n.cfi_startproc\n"
+	"cmpl $0, %edi\njg led_back.cold\nmovl $7, %eax\nret\n.cfi_endproc\n.size led_back,.-led_back\n"
+	".section .text.unlikely,\"ax\",@progbits\n.type led_back.cold,@function\nled_back.cold:\n"
+	".cfi_startproc\nsubl $1, %edi\njmp .Lback\n.cfi_endproc\n.size led_back.cold,.-led_back.cold\n"
+	".text");
+int led_back(int n);
+
 int main(void)
 {
 	struct led_wide wide;
@@ -122,6 +130,7 @@ int main(void)
 	for (int i = 1; i < 24; i++)
 		sum += led_array(wide, i) + led_array_handed_on(i, wide, i);
 	led_loop(&left);
+	sum += led_back(10 * 1000 * 1000);
 	sum += led_static(12) + led_call_elsewhere(4);
 	printf("%ld %d %d %d\n", sum, taken == led_table[0], visible == led_table[1],
 	       visible == led_address_elsewhere());
