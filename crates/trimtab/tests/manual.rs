@@ -54,7 +54,8 @@ fn examples(text: &str) -> Vec<Example> {
     examples
 }
 
-/// Whether the lines shown are the lines printed, where `...` stands for any number of lines.
+/// Whether the lines shown are the lines printed, where `...` stands for any number of lines. Columns
+/// are as wide as what was measured, so words are compared, and not the room between them.
 fn matches(shown: &[String], printed: &[&str]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
@@ -62,7 +63,8 @@ fn matches(shown: &[String], printed: &[&str]) -> bool {
             (0..=printed.len()).any(|skipped| matches(rest, &printed[skipped..]))
         }
         Some((first, rest)) => {
-            printed.split_first().is_some_and(|(line, more)| line == first && matches(rest, more))
+            let same = |line: &str| line.split_whitespace().eq(first.split_whitespace());
+            printed.split_first().is_some_and(|(line, more)| same(line) && matches(rest, more))
         }
     }
 }
