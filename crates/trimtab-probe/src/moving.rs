@@ -20,6 +20,15 @@ impl Changes {
         self.added.entry(section).or_default().push(relocation);
     }
 
+    /// Adds a relocation for a section, in place of the one that is there, if there is one.
+    pub fn put(&mut self, object: &Object, section: usize, relocation: Relocation) {
+        let all = &object.relocations[section];
+        if let Ok(index) = all.binary_search_by_key(&relocation.offset, |other| other.offset) {
+            self.gone.insert((section, index));
+        }
+        self.add(section, relocation);
+    }
+
     /// Makes them those of the object.
     pub fn apply(self, object: &mut Object) {
         for (section, added) in self.added {

@@ -106,6 +106,8 @@ fn rewrite<M: Machine>(
             rewriter.prepare(plan, branches, cell as u32)
         });
         let prepared: Vec<Prepared> = prepared.collect::<Result<_, _>>()?;
+        // Some of these branches are in the heads of others, with which they go elsewhere.
+        std::mem::take(&mut rewriter.changes).apply(rewriter.object);
         for (plan, prepared) in plans.iter().zip(prepared) {
             rewriter.apply(plan, &prepared)?;
         }
@@ -308,11 +310,7 @@ impl<'a> Rewriter<'a> {
             for &Branch { at: (section, offset), .. } in branches {
                 let addend = stub.entry as i64 - 4;
                 let relocation = Relocation { offset, symbol, kind: self.distance, addend };
-                let all = &mut self.object.relocations[section];
-                match all.binary_search_by_key(&offset, |relocation| relocation.offset) {
-                    Ok(index) => all[index] = relocation,
-                    Err(index) => all.insert(index, relocation),
-                }
+                self.changes.put(self.object, section, relocation);
             }
         }
         Ok(Prepared { stub, symbol, function: (table_symbol, entry) })
