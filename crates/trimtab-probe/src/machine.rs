@@ -72,8 +72,9 @@ pub trait Machine: Sized {
         function: (u32, i32),
     ) -> Result<Stub, ProbeError>;
 
-    /// Where there is a head: writes its instructions to the end of the section, and the way back. Gives for
-    /// each of them, and for the end, where it was, and where it is, relative to the first.
+    /// Where there is a head: writes its instructions to the end of the section, and the way back.
+    /// Gives for each of them, and for the end, where it was, and where it is, relative to the
+    /// first.
     fn move_head(plan: &Self::Plan, to: &mut Moving<'_>) -> Vec<(u64, u64)>;
 
     /// Where there is a head: puts the jump to the stub in place, in the code of the section.

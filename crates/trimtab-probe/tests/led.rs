@@ -75,6 +75,26 @@ fn check(compiler: Compiler, flags: &[&str], hook: Hook) {
 }
 
 #[test]
+fn only_what_may_have_arguments_on_the_stack_needs_a_frame() {
+    let bench = Bench::new(common::GCC, &["-O2"]);
+    let object = bench.compile("led.c", &[]);
+    for (name, frames) in [
+        ("led_static", 0),
+        // It ends with a jump to a function that is here, and has none.
+        ("led_ends", 0),
+        ("led_many", 1),
+        // It ends with a jump to that one.
+        ("led_hands_on", 1),
+        ("led_array", 1),
+        ("led_array_handed_on", 1),
+    ] {
+        let selection = Selection::default().only(&[name]).unwrap();
+        let (_, done) = bench.instrument(&object, Hook::Value, selection);
+        assert_eq!((done.instrumented.len(), done.with_frame), (1, frames), "{name}");
+    }
+}
+
+#[test]
 fn every_call_is_seen_and_bodies_stay() {
     for compiler in compilers() {
         for (number, level) in ["-O0", "-O1", "-O2", "-O3", "-Os"].into_iter().enumerate() {
