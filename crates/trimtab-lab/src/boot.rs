@@ -6,6 +6,7 @@ mod error;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod turns;
 
 pub use error::BootError;
 

@@ -22,7 +22,7 @@ pub fn find(name: &str) -> Result<Found, ToolError> {
     Toolbox::from_env().find(tool)
 }
 
-/// The newest complete set of LLVM tools, found like [`find`] does.
+/// The set of LLVM tools that `LLVM` names, or the newest complete one, found like [`find`] does.
 ///
 /// # Errors
 /// A [`ToolError`] that says which part of which set is missing and what to install.

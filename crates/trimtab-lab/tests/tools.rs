@@ -129,6 +129,31 @@ fn llvm_without_a_version_in_its_names_is_found() {
 }
 
 #[test]
+fn another_llvm_than_the_newest_can_be_chosen_as_for_the_kernels_own_build() {
+    let machine = Machine::new()
+        .has_llvm("usr/bin", "-22", "22.1.8")
+        .has_llvm("usr/bin", "-19", "19.1.7")
+        .has_llvm("usr/bin", "", "17.0.6")
+        .has_llvm("opt/llvm/bin", "", "20.1.0")
+        .has("usr/bin/clang-21", "clang version 21.1.0");
+    let chosen = |value: &str| machine.toolbox().with_llvm(value).llvm();
+    for (value, version) in
+        [("", "22.1.8"), ("-19", "19.1.7"), ("/opt/llvm/bin/", "20.1.0"), ("1", "17.0.6")]
+    {
+        assert_eq!(chosen(value).unwrap().version.to_string(), version, "LLVM={value}");
+    }
+    assert_eq!(chosen("-19").unwrap().kbuild_value(), "-19");
+    assert_eq!(chosen("1").unwrap().kbuild_value(), "1");
+
+    // What was chosen and is not there is not replaced by another.
+    let problem = |value: &str| chosen(value).unwrap_err().to_string();
+    assert!(problem("-21").ends_with("ld.lld-21 is not (LLVM=-21 is set)"), "{}", problem("-21"));
+    assert!(problem("-20").ends_with("found no clang-20 (LLVM=-20 is set)"), "{}", problem("-20"));
+    assert!(problem("/opt/").contains("LLVM=/opt/ is set"), "{}", problem("/opt/"));
+    assert!(chosen("-20").unwrap_err().install().unwrap().ends_with(" clang-20 lld-20 llvm-20"));
+}
+
+#[test]
 fn an_incomplete_or_mixed_llvm_is_refused_and_says_why() {
     let machine = Machine::new().has("usr/bin/clang-22", "clang version 22.1.8");
     let error = machine.toolbox().llvm().unwrap_err();

@@ -1,6 +1,6 @@
 //! QEMU's command line for a boot.
 
-use super::{Accelerator, BootRequest, Clock, Traces};
+use super::{Accelerator, BootRequest, Clock, Traces, turns};
 use crate::arch::Arch;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -39,10 +39,11 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
         None => 0,
     };
     line.add("-m").add(format!("{}M", machine.memory_mib.saturating_add(buffers)));
+    let cpus = machine.cpus.saturating_add(request.has_halted_cpu().into());
     line.add("-smp").add(match arch {
         // The firmware's MP table, all that a kernel without ACPI has, names one CPU a socket.
-        Arch::X86_64 => format!("{0},sockets={0}", machine.cpus),
-        Arch::Arm64 => machine.cpus.to_string(),
+        Arch::X86_64 => format!("{cpus},sockets={cpus}"),
+        Arch::Arm64 => cpus.to_string(),
     });
     if let Clock::Instructions { shift } = machine.clock {
         // Random numbers, too, are the same each time.
@@ -95,6 +96,9 @@ fn kernel_arguments(request: &BootRequest) -> String {
             words.push("trace_clock=global".into());
         }
         words.push(format!("trimtab.ftrace={}", arch.outlet()));
+    }
+    if request.has_halted_cpu() {
+        words.extend(turns::arguments(request.machine.cpus));
     }
     words.extend(request.arguments.iter().cloned());
     words.join(" ")

@@ -20,9 +20,13 @@ fn lab(script: &str) -> Lab {
 }
 
 fn lab_of(arch: Arch, script: &str) -> Lab {
+    lab_with("7.2.0", arch, script)
+}
+
+fn lab_with(version: &str, arch: Arch, script: &str) -> Lab {
     let folder = tempfile::tempdir().unwrap();
     let qemu = format!(
-        "#!/bin/sh\ncase $1 in\n--version) echo QEMU emulator version 7.2.0; exit;;\n\
+        "#!/bin/sh\ncase $1 in\n--version) echo QEMU emulator version {version}; exit;;\n\
          --help) echo '-plugin x'; exit;;\nesac\n{script}\n"
     );
     let qemu = Qemu::probe(&testing::program(folder.path(), "qemu", &qemu), arch).unwrap();
@@ -68,6 +72,46 @@ fn an_arm_machine_has_its_own_devices() {
         lab.request.machine.accelerator = Accelerator::Kvm;
         let text = super::boot(&lab.request).unwrap_err().to_string();
         assert!(text.contains("KVM and another architecture than this machine's"), "{text}");
+    }
+}
+
+/// The beginning of a bzImage as far as the text that its header points to.
+fn image(path: &Path, release: &str) {
+    let mut image = vec![0; 0x400];
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    image[0x20e..0x210].copy_from_slice(&0x200_u16.to_le_bytes());
+    image.extend(format!("{release} (builder@host) #1 SMP\0").bytes());
+    fs::write(path, image).unwrap();
+}
+
+#[test]
+fn a_cpu_that_is_never_started_keeps_older_kernels_from_hanging() {
+    let line = |qemu: &str, arch, release: &str, cpus, clock| {
+        let mut lab = lab_with(qemu, arch, GOOD);
+        image(&lab.request.kernel, release);
+        lab.request.machine.cpus = cpus;
+        lab.request.machine.clock = clock;
+        lab.request.arguments = vec!["own".to_owned()];
+        boot(&lab.request).unwrap().command_line
+    };
+    let (x86, counted) = (Arch::X86_64, Clock::INSTRUCTIONS);
+    for release in ["6.1.192", "6.4.0-rc1", "5.10.0-21-amd64"] {
+        let line = line("7.2.22", x86, release, 4, counted);
+        assert!(line.contains(" -smp 5,sockets=5 "), "{line}");
+        assert!(line.contains(" disable_cpu_apicid=1 possible_cpus=4 own'"), "{line}");
+    }
+    for (qemu, arch, release, cpus, clock) in [
+        ("7.2.22", x86, "6.12.48", 4, counted),
+        ("7.2.22", x86, "6.5.0", 4, counted),
+        ("7.2.22", x86, "no release", 4, counted),
+        ("7.2.22", x86, "6.1.192", 1, counted),
+        ("7.2.22", x86, "6.1.192", 4, Clock::Real),
+        ("8.1.0", x86, "6.1.192", 4, counted),
+        ("7.2.22", Arch::Arm64, "6.1.192", 4, counted),
+    ] {
+        let line = line(qemu, arch, release, cpus, clock);
+        assert!(line.contains(&format!(" -smp {cpus}")), "{line}");
+        assert!(!line.contains("disable_cpu_apicid"), "{line}");
     }
 }
 

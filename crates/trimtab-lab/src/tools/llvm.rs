@@ -104,6 +104,29 @@ pub(super) fn find(toolbox: &Toolbox) -> Result<Llvm, ToolError> {
     Err(ToolError::Llvm { problem, minimum: OLDEST, packages })
 }
 
+/// The set that `LLVM=chosen` names where a kernel is built, and no other.
+pub(super) fn find_chosen(toolbox: &Toolbox, chosen: &str) -> Result<Llvm, ToolError> {
+    let (directory, naming, looked_for) = if chosen.starts_with('-') {
+        let clang = format!("clang{chosen}");
+        (toolbox.directory_of(&clang), Naming::Suffix(chosen.to_owned()), clang)
+    } else if chosen.ends_with('/') {
+        (toolbox.absolute(chosen), Naming::Directory, chosen.to_owned())
+    } else {
+        // Whatever else it says: that is how the kernel's own build reads it.
+        (toolbox.directory_of("clang"), Naming::Plain, "clang".to_owned())
+    };
+    let major = chosen.strip_prefix('-').and_then(|version| version.parse().ok());
+    let set = match directory {
+        Some(directory) => complete(toolbox, directory, naming, major),
+        None => Err((format!("found no {looked_for}"), major.unwrap_or(NEWEST))),
+    };
+    set.map_err(|(problem, major)| {
+        let packages = ["clang", "lld", "llvm"].map(|part| format!("{part}-{major}")).to_vec();
+        let problem = format!("{problem} (LLVM={chosen} is set)");
+        ToolError::Llvm { problem, minimum: OLDEST, packages }
+    })
+}
+
 /// The set in `directory`, or what is wrong with it and the major version to install instead.
 fn complete(
     toolbox: &Toolbox,

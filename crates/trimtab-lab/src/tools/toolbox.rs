@@ -20,23 +20,33 @@ pub struct Found {
 pub struct Toolbox {
     directories: Vec<PathBuf>,
     root: PathBuf,
+    llvm: Option<String>,
 }
 
 impl Toolbox {
     /// The directories of `PATH`, then those of the system's administrator, which are not in every
-    /// user's `PATH`.
+    /// user's `PATH`. The set of LLVM tools is the one that `LLVM` names, if it is set.
     pub fn from_env() -> Self {
         let path = env::var_os("PATH").unwrap_or_default();
         let directories = env::split_paths(&path)
             .filter(|directory| directory.is_absolute())
             .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
             .collect();
-        Self { directories, root: PathBuf::from("/") }
+        let chosen = env::var_os("LLVM").map(|value| value.to_string_lossy().into_owned());
+        Self { directories, root: PathBuf::from("/"), llvm: None }
+            .with_llvm(&chosen.unwrap_or_default())
     }
 
     /// These directories only; absolute paths in the table are taken as below `root`.
     pub fn new(directories: Vec<PathBuf>, root: PathBuf) -> Self {
-        Self { directories, root }
+        Self { directories, root, llvm: None }
+    }
+
+    /// The same, with the set of LLVM tools that `LLVM=chosen` names where a kernel is built: `-19`,
+    /// `/usr/lib/llvm-19/bin/`, or `1` for the one without a version in its name. Empty: the newest.
+    #[must_use]
+    pub fn with_llvm(self, chosen: &str) -> Self {
+        Self { llvm: Some(chosen.to_owned()).filter(|chosen| !chosen.is_empty()), ..self }
     }
 
     /// Looks for a tool. A candidate that is too old or broken is passed over for a later one.
@@ -89,12 +99,15 @@ impl Toolbox {
         Err(worst.unwrap_or_else(|| missing(candidates)))
     }
 
-    /// The newest complete set of LLVM tools.
+    /// The set of LLVM tools that was chosen, or the newest complete one.
     ///
     /// # Errors
-    /// [`ToolError::Llvm`], which says what is missing from the set that comes closest.
+    /// [`ToolError::Llvm`], which says what is missing from the set that was chosen or comes closest.
     pub fn llvm(&self) -> Result<Llvm, ToolError> {
-        llvm::find(self)
+        match &self.llvm {
+            Some(chosen) => llvm::find_chosen(self, chosen),
+            None => llvm::find(self),
+        }
     }
 
     /// What a tool says when asked for its version, or why it says nothing.

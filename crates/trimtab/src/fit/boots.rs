@@ -102,21 +102,25 @@ impl Bench<'_> {
         if job.watch == Watch::Nothing && machine.clock == Clock::Real {
             machine.accelerator = self.accelerator();
         }
-        let key = Key::new("boot/1")
+        let mut request = self.request(job.kernel, Path::new(""));
+        request.machine = machine;
+        let mut key = Key::new("boot/1")
             .after(&job.kernel.key)
             .after(self.key())
-            .field("machine", format_args!("{machine:?}"))
+            .field("machine", format_args!("{:?}", request.machine))
             .field("workload", job.scene.workload)
             .field("watch", format_args!("{:?}", job.watch))
             .field("repetition", job.repetition);
+        if request.has_halted_cpu() {
+            key = key.field("halted", 1);
+        }
         // Built in its place: a message about a guest that did not come up names its console, which
         // must then still be there. Each try begins anew.
         let building = match self.work().resumable("boot", &key)? {
             Step::Done(folder) => return Ok(Ok(read(folder, true)?)),
             Step::Todo(building) => building,
         };
-        let mut request = self.request(job.kernel, building.path());
-        request.machine = machine;
+        request.folder = building.path().to_owned();
         request.workload = Some(job.scene.workload.to_owned());
         request.tracers = Tracers {
             plugin: (job.watch != Watch::Nothing).then(|| self.plugin().to_owned()),

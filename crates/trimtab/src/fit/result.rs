@@ -385,15 +385,20 @@ fn repeat(m: &Measured<'_>) -> Repeat {
 /// The command that repeats this.
 fn command(m: &Measured<'_>) -> String {
     let options = m.options;
-    let mut command = "trimtab fit kernel".to_owned();
-    let mut add = |option: &str, value: &dyn std::fmt::Display| {
-        let value = value.to_string();
+    let quoted = |value: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-        let value = match !value.is_empty() && value.chars().all(plain) {
+        match !value.is_empty() && value.chars().all(plain) {
             true => value,
             false => format!("'{}'", value.replace('\'', "'\\''")),
-        };
-        command.push_str(&format!(" {option} {value}"));
+        }
+    };
+    let mut command = match std::env::var("LLVM") {
+        Ok(chosen) if !chosen.is_empty() => format!("LLVM={} ", quoted(chosen)),
+        _ => String::new(),
+    };
+    command.push_str("trimtab fit kernel");
+    let mut add = |option: &str, value: &dyn std::fmt::Display| {
+        command.push_str(&format!(" {option} {}", quoted(value.to_string())));
     };
     if let Some(source) = &options.source {
         add("--source", &source.display());

@@ -317,7 +317,7 @@ fn is_part(name: &str) -> bool {
 
 /// What of the environment says how builds compile and link, for a shell, with a blank at the end.
 fn variables(quote: impl Fn(&String) -> String) -> String {
-    let set = ["CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "RUSTFLAGS"]
+    let set = ["CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "RUSTFLAGS", "LLVM"]
         .into_iter()
         .filter_map(|name| Some(quote(&format!("{name}={}", std::env::var(name).ok()?))));
     let set: Vec<String> = set.collect();
