@@ -8,6 +8,8 @@
 
 /* Number in DWARF of the register that points at a frame: x19. */
 #define FRAME_REGISTER 19
+/* Number in DWARF of the stack pointer. */
+#define STACK_REGISTER 31
 /* What stands where the body returns to in a stub that has a frame. The same number is in
  * crates/trimtab-probe/src/aarch64.rs. */
 #define STUB_MARK 0xd28a885fu

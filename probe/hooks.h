@@ -243,6 +243,28 @@ static void leave(const struct function *function, struct frame *frame, const ui
 	}
 }
 
+/* What the stub keeps, where a copy of the function is in a call; NULL elsewhere. */
+static const uint64_t *kept_by_copy(const struct function *function,
+				    struct _Unwind_Context *context, uint64_t start)
+{
+	const struct sites *sites = (void *)(start + (function->flags >> FLAG_RETURN_SHIFT));
+	uint64_t address = _Unwind_GetIP(context) - start;
+	uint32_t i;
+
+	for (i = 0; i < sites->count; i++) {
+		const struct site *site = &sites->sites[i];
+
+		if (site->address != address)
+			continue;
+		/* The stack pointer is what the unwinder calls the frame address of the callee. */
+		return (const uint64_t *)((site->place >> 24 == STACK_REGISTER ?
+					   _Unwind_GetCFA(context) :
+					   (uint64_t)_Unwind_GetGR(context, site->place >> 24)) +
+					  (site->place & 0xffffff));
+	}
+	return NULL;
+}
+
 /*
  * The personality of stubs: an exception, or the end of a thread, passes through. In place of a
  * table of call sites they have their function.
@@ -261,6 +283,13 @@ HIDDEN _Unwind_Reason_Code trimtab_probe_personality(int version, _Unwind_Action
 	(void)exception;
 	if (!(actions & _UA_CLEANUP_PHASE) || !function)
 		return _URC_CONTINUE_UNWIND;
+	if (function->flags & FLAG_COPY) {
+		const uint64_t *kept = kept_by_copy(function, context, start);
+
+		if (kept)
+			leave(function, NULL, kept);
+		return _URC_CONTINUE_UNWIND;
+	}
 	/* Elsewhere in the stub the function was not entered yet, or is left already. */
 	if (_Unwind_GetIP(context) != start + (function->flags >> FLAG_RETURN_SHIFT))
 		return _URC_CONTINUE_UNWIND;

@@ -4,7 +4,9 @@
 #ifndef TRIMTAB_PROBE_INTERNAL_H
 #define TRIMTAB_PROBE_INTERNAL_H
 
-#define PROBE_VERSION 2
+/* Of the code that the rewriter emits, and of recordings. */
+#define PROBE_VERSION 3
+#define RECORDING_VERSION 2
 
 #define HOOK_COUNT 1  /* calls and returns */
 #define HOOK_CYCLES 2 /* calls, and cycles between entry and exit */
@@ -17,7 +19,10 @@
 
 /* Function: flags. */
 #define FLAG_FRAME 1u
-/* The return address into the stub lies this far behind the stub's start. */
+/* The stub has a copy of the function inside. */
+#define FLAG_COPY 2u
+/* The return address into the stub, or the list of the copy's calls, lies this far behind the stub's
+ * start. */
 #define FLAG_RETURN_SHIFT 16
 
 /* FRAME_AT of a frame that an exception left. */
@@ -108,6 +113,18 @@ struct event {
 	uint64_t time; /* the lowest bits say of which kind it is */
 	uint32_t function;
 	uint32_t depth; /* low half of the stack pointer in words: exits find their entry by it */
+};
+
+/* A call in a copy: how the frame address of the function is found there. */
+struct site {
+	uint32_t address; /* that it returns to, behind the stub's start */
+	uint32_t place;   /* number of the register, above 24 bits of offset */
+};
+
+/* The calls of a copy. */
+struct sites {
+	uint32_t count;
+	struct site sites[];
 };
 
 struct edge {

@@ -237,7 +237,7 @@ static void begin(void)
 			return;
 	}
 	memcpy(head->magic, "TTPROBE1", 8);
-	head->version = PROBE_VERSION;
+	head->version = RECORDING_VERSION;
 	head->hook = first->hook;
 	head->cell_size = first->cell_size;
 	head->pid = (uint64_t)getpid();

@@ -4,6 +4,8 @@
 
 /* Number in DWARF of the register that points at a frame: rbx. */
 #define FRAME_REGISTER 3
+/* Number in DWARF of the stack pointer. */
+#define STACK_REGISTER 7
 /* What stands where the body returns to in a stub that has a frame. The same number is in
  * crates/trimtab-probe/src/x86_64.rs. */
 #define STUB_MARK 0x54401f0f085b894cul

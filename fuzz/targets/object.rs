@@ -6,8 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use trimtab_probe::{Hook, Options, ProbeError, Selection, instrument, instrument_archive};
 
 fuzz_target!(|data: &[u8]| {
-    for hook in [Hook::Time, Hook::Order] {
-        let options = Options { hook, selection: Selection::default() };
+    for hook in [Hook::Time, Hook::Order, Hook::Value] {
+        let options = Options { hook, selection: Selection::default(), copies: true };
         let _ = instrument_archive(data, &options);
         let Ok(done) = instrument(data, &options) else { return };
         if done.instrumented.is_empty() {

@@ -122,7 +122,7 @@ impl Machine for Aarch64 {
 
     fn stub(
         plan: &Plan,
-        hook: Hook,
+        (hook, _copies): (Hook, bool),
         symbols: &Symbols,
         cell: u32,
         function: (u32, i32),

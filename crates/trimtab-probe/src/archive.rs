@@ -28,6 +28,7 @@ pub fn instrument_archive(data: &[u8], options: &Options) -> Result<Rewritten, P
         machine: None,
         instrumented: Vec::new(),
         with_frame: 0,
+        copied: 0,
         left: Vec::new(),
     };
     let mut members = Vec::new();
@@ -43,6 +44,7 @@ pub fn instrument_archive(data: &[u8], options: &Options) -> Result<Rewritten, P
                 all.machine = done.machine;
                 all.instrumented.extend(done.instrumented);
                 all.with_frame += done.with_frame;
+                all.copied += done.copied;
                 all.left.extend(done.left);
                 done.bytes
             }

@@ -98,6 +98,9 @@ pub fn functions(object: &Object) -> Vec<Function> {
     found.into_values().map(|(function, _)| function).collect()
 }
 
+/// The section where SystemTap's tracepoints of a program are, which no program reads.
+const TRACEPOINTS: &[u8] = b".note.stapsdt";
+
 /// A branch that can lead elsewhere.
 #[derive(Debug, Clone, Copy)]
 pub struct Branch {
@@ -214,7 +217,7 @@ impl Map {
     fn look_at_data(&mut self, object: &Object, distances: &[u32]) {
         for (section, relocations) in object.relocations.iter().enumerate() {
             let data = &object.sections[section];
-            let is_data = data.has(elf::SHF_ALLOC) && !data.is_text();
+            let is_data = data.has(elf::SHF_ALLOC) && !data.is_text() || data.name == TRACEPOINTS;
             if !is_data || data.name == b".eh_frame" || data.name.starts_with(b".gcc_except_table")
             {
                 continue;
@@ -262,6 +265,13 @@ impl Map {
     pub fn can_lead_elsewhere(&self, function: &Function) -> bool {
         let place = (function.section, function.start);
         !self.found.incomplete && !self.found.fixed.contains(&place)
+    }
+
+    /// Whether something that is no branch knows a place inside a function: a table of jumps, or one
+    /// of what is to happen there.
+    pub fn is_known_inside(&self, function: &Function) -> bool {
+        let mut inside = function.start + 1..function.end();
+        inside.any(|offset| self.found.fixed.contains(&(function.section, offset)))
     }
 
     /// The branches that lead to a function without naming it.

@@ -1,14 +1,18 @@
 //! What the emitted code, the run time in `probe/` and the reader of recordings agree on. The same
 //! numbers are in `probe/internal.h`.
 
-/// Version of everything here.
-pub const VERSION: u32 = 2;
+/// Version of the emitted code.
+pub const VERSION: u32 = 3;
+/// Version of recordings.
+pub const RECORDING_VERSION: u32 = 2;
 
 /// Section with an entry for each instrumented function.
 pub const FUNCTIONS: &str = "trimtab_probe_functions";
 /// The function's place for the return address and more is a frame of the run time.
 pub const FLAG_FRAME: u32 = 1;
-/// How far behind the stub's start its body returns to, in the upper half of the flags.
+/// The stub has a copy of the function inside.
+pub const FLAG_COPY: u32 = 2;
+/// How far behind the stub's start its body returns to, or the list of a copy's calls is, in the upper half of the flags.
 pub const FLAG_RETURN_SHIFT: u32 = 16;
 
 /// Section with the record of an object.
@@ -34,3 +38,7 @@ pub const FRAME_START: i32 = 32;
 pub const FRAME_CHILD: i32 = 40;
 /// In a frame that is free: the next one.
 pub const FRAME_NEXT: i32 = 48;
+
+/// In a list of calls: the register's number in DWARF by which the frame address is found stands above
+/// its offset.
+pub const SITE_REGISTER_SHIFT: u32 = 24;

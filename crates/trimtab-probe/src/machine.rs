@@ -60,13 +60,13 @@ pub trait Machine: Sized {
     fn entrance(plan: &Self::Plan) -> Entrance;
 
     /// Writes the stub of a function: its `cell` on each thread, its entry in the table as symbol
-    /// and offset.
+    /// and offset. Beside the hook stands whether the function may be copied into the stub.
     ///
     /// # Errors
     /// [`ProbeError::Internal`]: where an object has too many functions, or this is written wrongly.
     fn stub(
         plan: &Self::Plan,
-        hook: Hook,
+        hook: (Hook, bool),
         symbols: &Symbols,
         cell: u32,
         function: (u32, i32),

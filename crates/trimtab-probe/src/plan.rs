@@ -44,19 +44,11 @@ pub fn plan<'a, M: Machine>(
         return Err(Reason::NotCalled);
     }
     let code = machine.plan(known, function, unwind)?;
-    let is_known = |row: &Row| {
-        row.cfa.is_some()
-            && row.saved.as_ref().is_some_and(|saved| {
-                saved.iter().all(|&(register, offset)| {
-                    register < 128 && offset < 0 && offset % 8 == 0 && offset > -(1 << 20)
-                })
-            })
-    };
     let Entrance::Jump { head, at: jump } = M::entrance(&code) else {
         return Ok(Plan { function, unwind, code, changed: None });
     };
     let in_head = unwind.rows.iter().filter(|row| row.offset + function.start <= head.end);
-    if !in_head.into_iter().all(is_known) {
+    if !in_head.into_iter().all(Row::is_plain) {
         return Err(Reason::OddUnwind);
     }
     // Where the jump stands nothing has happened yet: what was told in front of it happens behind.

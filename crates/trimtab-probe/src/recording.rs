@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::ProbeError;
 use crate::hook::Hook;
-use crate::layout::VERSION;
+use crate::layout::RECORDING_VERSION;
 
 const PAGE: usize = 4096;
 const MAGIC: &[u8] = b"TTPROBE1";
@@ -94,7 +94,7 @@ impl<'data> Recording<'data> {
             return Err(wrong("it does not begin with TTPROBE1"));
         }
         let head = data.get(..PAGE).ok_or_else(|| wrong("its first page is cut off"))?;
-        if word(head, 8) != VERSION {
+        if word(head, 8) != RECORDING_VERSION {
             return Err(wrong("another version of trimtab wrote it"));
         }
         let hook = Hook::from_number(word(head, 12)).ok_or_else(|| wrong("its hook is unknown"))?;
@@ -286,7 +286,7 @@ mod tests {
     fn recorded(hook: Hook, cells: &[u64]) -> Vec<u8> {
         let mut data = vec![0; PAGE];
         data[..8].copy_from_slice(MAGIC);
-        data[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        data[8..12].copy_from_slice(&RECORDING_VERSION.to_le_bytes());
         data[12..16].copy_from_slice(&hook.number().to_le_bytes());
         data[96..104].copy_from_slice(&20u64.to_le_bytes());
         let mut chunk = |kind: u32, count: u32, content: &[u8]| {

@@ -16,7 +16,7 @@ use crate::moving::{Changes, Moving};
 use crate::plan::{Plan, plan};
 use crate::reason::Reason;
 use crate::select::Selection;
-use crate::stub::{StackUse, Stub, Symbols};
+use crate::stub::{Copied, Inside, StackUse, Stub, Symbols};
 use crate::unwind::{Row, UnwindTable};
 use crate::x86_64::X86_64;
 
@@ -32,6 +32,9 @@ pub struct Options {
     pub hook: Hook,
     /// Which functions.
     pub selection: Selection,
+    /// Whether functions may be copied into their stubs, which is faster than calling them. Line
+    /// numbers and breakpoints are those of the original.
+    pub copies: bool,
 }
 
 /// What became of an object.
@@ -45,6 +48,8 @@ pub struct Rewritten {
     pub instrumented: Vec<String>,
     /// How many of them keep their return address in a frame of the run time.
     pub with_frame: usize,
+    /// How many of them run as copies inside their stubs.
+    pub copied: usize,
     /// Names of the others, each with the reason.
     pub left: Vec<(String, Reason)>,
 }
@@ -95,17 +100,19 @@ fn rewrite<M: Machine>(
     let instrumented = plans.iter().map(|plan| plan.function.name.clone()).collect();
     let has_frame = |plan: &&Plan<'_, M>| M::stack_use(&plan.code) == StackUse::Caller;
     let with_frame = plans.iter().filter(has_frame).count();
+    let mut copied = 0;
     let machine = Some(object.machine());
     let mut bytes = data.to_vec();
     if !plans.is_empty() {
         let frames = unwind.section.ok_or(object.damaged("the unwind information"))?;
-        let mut rewriter = Rewriter::new::<M>(&mut object, options.hook, plans.len(), frames);
+        let mut rewriter = Rewriter::new::<M>(&mut object, options, plans.len(), frames);
         rewriter.find_led(&plans);
         let prepared = plans.iter().enumerate().map(|(cell, plan)| {
             let branches = map.branches(plan.function);
             rewriter.prepare(plan, branches, cell as u32)
         });
         let prepared: Vec<Prepared> = prepared.collect::<Result<_, _>>()?;
+        copied = prepared.iter().filter(|prepared| prepared.stub.copy.is_some()).count();
         // Some of these branches are in the heads of others, with which they go elsewhere.
         std::mem::take(&mut rewriter.changes).apply(rewriter.object);
         for (plan, prepared) in plans.iter().zip(prepared) {
@@ -114,12 +121,13 @@ fn rewrite<M: Machine>(
         rewriter.finish();
         bytes = object.write()?;
     }
-    Ok(Rewritten { bytes, machine, instrumented, with_frame, left })
+    Ok(Rewritten { bytes, machine, instrumented, with_frame, copied, left })
 }
 
 struct Rewriter<'a> {
     object: &'a mut Object,
     hook: Hook,
+    copies: bool,
     symbols: Symbols,
     /// `.eh_frame`.
     frames: usize,
@@ -141,7 +149,13 @@ struct Rewriter<'a> {
 }
 
 impl<'a> Rewriter<'a> {
-    fn new<M: Machine>(object: &'a mut Object, hook: Hook, count: usize, frames: usize) -> Self {
+    fn new<M: Machine>(
+        object: &'a mut Object,
+        options: &Options,
+        count: usize,
+        frames: usize,
+    ) -> Self {
+        let hook = options.hook;
         let names =
             object.add_section(Section::new(layout::NAMES, elf::SHT_PROGBITS, elf::SHF_ALLOC, 1));
         let mut record =
@@ -202,6 +216,7 @@ impl<'a> Rewriter<'a> {
         let mut rewriter = Self {
             object,
             hook,
+            copies: options.copies,
             symbols,
             frames,
             common: 0,
@@ -302,7 +317,7 @@ impl<'a> Rewriter<'a> {
         let (table, table_symbol) = self.table(section);
         let entry = self.object.sections[table].data.len() as u64;
         let function = (table_symbol, entry as i32);
-        let stub = M::stub(&plan.code, self.hook, &self.symbols, cell, function)?;
+        let stub = M::stub(&plan.code, (self.hook, self.copies), &self.symbols, cell, function)?;
         self.describe(plan, &stub, cell, table)?;
         let name = format!("{}.probe", plan.function.name);
         let symbol = self.add_local(&name, elf::STT_FUNC, section, 0..0);
@@ -342,6 +357,9 @@ impl<'a> Rewriter<'a> {
         for relocation in &stub.relocations {
             let offset = relocation.offset + start;
             self.changes.add(section, Relocation { offset, ..*relocation });
+        }
+        if let Some(copy) = &stub.copy {
+            self.lead_copy(section, start, copy);
         }
         if let Some(name) = M::CODE_SYMBOL.filter(|_| self.begun.insert(section)) {
             self.add_local(name, elf::STT_NOTYPE, section, start..start);
@@ -394,6 +412,33 @@ impl<'a> Rewriter<'a> {
         self.add_local(&function.name, elf::STT_FUNC, function.section, range);
     }
 
+    /// Has what a copy of a function refers to be what the function refers to, by now.
+    fn lead_copy(&mut self, section: usize, start: u64, copy: &Inside) {
+        let relocations = &self.object.relocations[section];
+        for Copied { from, to } in &copy.copied {
+            let first = relocations.partition_point(|relocation| relocation.offset < from.start);
+            let inside = relocations[first..].iter().take_while(|it| it.offset < from.end);
+            for relocation in inside {
+                let offset = relocation.offset - from.start + *to as u64 + start;
+                self.changes.add(section, Relocation { offset, ..*relocation });
+            }
+        }
+        for lead in &copy.leads {
+            let offset = start + lead.field as u64;
+            let relocation = lead.from.and_then(|from| self.object.relocation_at(section, from));
+            match relocation {
+                Some(relocation) => {
+                    self.changes.add(section, Relocation { offset, ..*relocation });
+                }
+                None => {
+                    let distance = lead.to.wrapping_sub(offset + 4) as u32;
+                    let data = &mut self.object.sections[section].data;
+                    data[offset as usize..][..4].copy_from_slice(&distance.to_le_bytes());
+                }
+            }
+        }
+    }
+
     /// Adds a symbol that only this object sees.
     fn add_local(
         &mut self,
@@ -432,6 +477,9 @@ impl<'a> Rewriter<'a> {
         }
         if M::stack_use(&plan.code) == StackUse::Caller {
             flags |= layout::FLAG_FRAME;
+        }
+        if stub.copy.is_some() {
+            flags |= layout::FLAG_COPY;
         }
         let at = self.object.sections[table].data.len() as u64;
         for word in [0, function.size as u32, 0, cell, 0, flags] {

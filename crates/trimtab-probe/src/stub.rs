@@ -4,8 +4,12 @@
 //! stub runs the hook, and *calls* the function's body: so each `ret` returns to the instruction
 //! behind its `call`, and neither the processor's prediction of returns nor a shadow stack notices
 //! anything. The return address of the caller waits on the stack below the body, or where the body
-//! may want its arguments there, in a frame of the run time. No register is changed that could hold something: callers in the same file may
-//! know which registers the function leaves alone. Registers that are provably free are not saved.
+//! may want its arguments there, in a frame of the run time. No register is changed that could hold
+//! something: callers in the same file may know which registers the function leaves alone. Registers
+//! that are provably free are not saved.
+//!
+//! On x86-64 a stub may have a copy of the function inside, which it does not call: then its end stands
+//! wherever the function returns.
 //!
 //! The idea of rewriting objects, of common code for the rare cases and of frames that are used
 //! again in reverse order is that of LOPI (S. Kågström, H. Grahn, L. Lundberg: "Automatic Low
@@ -13,6 +17,8 @@
 //! addresses, which today costs a wrong prediction for each call; and it shares stubs between
 //! functions with the same first instructions, which today costs an indirect jump where here is a
 //! direct one. What is shared here is the code that is long: it is in the run time.
+
+use std::ops::Range;
 
 use crate::elf::Relocation;
 
@@ -71,4 +77,35 @@ pub struct Stub {
     /// Where the distances to the body are, of 4 bytes each, if the body is elsewhere; else it
     /// follows.
     pub to_body: Vec<usize>,
+    /// Where there is a copy of the function inside; `back` is where the list of its calls is then.
+    pub copy: Option<Inside>,
+}
+
+/// A copy of a function in a stub.
+#[derive(Debug)]
+pub struct Inside {
+    /// Instructions that are as they were.
+    pub copied: Vec<Copied>,
+    /// Branches in another form.
+    pub leads: Vec<Lead>,
+}
+
+/// Instructions that were copied: what relocations do to them they do to the copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copied {
+    /// Where they are in the function's section.
+    pub from: Range<u64>,
+    /// Where in the stub's code the copy is.
+    pub to: usize,
+}
+
+/// A branch with a distance of 4 bytes in a stub's code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lead {
+    /// Where in the function's section the distance is that may have a relocation.
+    pub from: Option<u64>,
+    /// Where in the code the distance is.
+    pub field: usize,
+    /// Where in the function's section it leads without.
+    pub to: u64,
 }

@@ -33,6 +33,19 @@ pub struct Row {
     pub signed: bool,
 }
 
+impl Row {
+    /// Whether it can be written anew: a frame address by a register, and saved registers in whole
+    /// words of the stack, as compilers have them.
+    pub fn is_plain(&self) -> bool {
+        self.cfa.is_some()
+            && self.saved.as_ref().is_some_and(|saved| {
+                saved.iter().all(|&(register, offset)| {
+                    register < 128 && offset < 0 && offset % 8 == 0 && offset > -(1 << 20)
+                })
+            })
+    }
+}
+
 /// What is known of a run of code.
 #[derive(Debug, Clone)]
 pub struct Unwind {

@@ -1,6 +1,7 @@
 //! Instruments functions of x86-64.
 
 mod asm;
+mod copy;
 mod decode;
 mod head;
 mod registers;
@@ -12,6 +13,7 @@ use std::ops::Range;
 use iced_x86::Mnemonic;
 use object::elf;
 
+use self::copy::Copy;
 use self::decode::decode;
 use self::head::Head;
 use self::registers::{Free, Registers};
@@ -62,6 +64,7 @@ pub struct Plan {
     landing: bool,
     place: StackUse,
     free: Free,
+    copy: Option<Copy>,
 }
 
 impl Machine for X86_64 {
@@ -111,7 +114,12 @@ impl Machine for X86_64 {
         };
         let place = stack::look(known, function, &code, unwind)?;
         let free = self.registers.free(known, function, &code, unwind);
-        Ok(Plan { head, body, landing, place, free })
+        // What knows a place in the original would not know it in a copy.
+        let can_be_copied = self.registers.compiled() && !known.map.is_known_inside(function);
+        let copy = can_be_copied
+            .then(|| Copy::of(object, function, (body, &code), unwind, place))
+            .flatten();
+        Ok(Plan { head, body, landing, place, free, copy })
     }
 
     fn stack_use(plan: &Plan) -> StackUse {
@@ -127,7 +135,7 @@ impl Machine for X86_64 {
 
     fn stub(
         plan: &Plan,
-        hook: Hook,
+        (hook, copies): (Hook, bool),
         symbols: &Symbols,
         cell: u32,
         function: (u32, i32),
@@ -136,7 +144,9 @@ impl Machine for X86_64 {
             Some(_) => Body::Behind,
             None => Body::Elsewhere { landing: plan.landing },
         };
-        stub::write(hook, body, (plan.place, plan.free), symbols, cell, function)
+        let copy = plan.copy.as_ref().filter(|_| copies);
+        let what = (plan.place, plan.free, copy);
+        stub::write(hook, body, what, symbols, cell, function)
     }
 
     fn move_head(plan: &Plan, to: &mut Moving<'_>) -> Vec<(u64, u64)> {

@@ -27,7 +27,7 @@ const RECORDINGS: [&[u8]; 3] = [
 ];
 
 fn options(hook: Hook) -> Options {
-    Options { hook, selection: Selection::default() }
+    Options { hook, selection: Selection::default(), copies: true }
 }
 
 #[test]
@@ -47,7 +47,10 @@ fn objects_are_instrumented_once_and_the_same_each_time() {
 fn nothing_selected_changes_nothing() {
     let selection = Selection::default().only(&["no_such_function"]).unwrap();
     for object in OBJECTS {
-        let done = instrument(object, &Options { hook: Hook::Time, selection: selection.clone() });
+        let done = instrument(
+            object,
+            &Options { hook: Hook::Count, selection: selection.clone(), copies: true },
+        );
         let done = done.unwrap();
         assert_eq!(done.bytes, object);
         assert!(done.instrumented.is_empty() && !done.left.is_empty());

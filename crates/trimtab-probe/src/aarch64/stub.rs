@@ -400,6 +400,7 @@ impl Writer<'_> {
             code: self.asm.code,
             relocations: self.asm.relocations,
             unwind: self.asm.unwind,
+            copy: None,
         })
     }
 }

@@ -6,6 +6,7 @@ use object::elf;
 use crate::ProbeError;
 use crate::cfi::{Rule, advance, as_at_entry, by_register, define_cfa, define_cfa_of_stub, saved};
 use crate::elf::Relocation;
+use crate::unwind::Row;
 use crate::x86_64::{R11, RBX, RETURN, RSP, STUB_FRAME};
 
 /// Where something is, for a memory operand.
@@ -28,14 +29,14 @@ pub struct Label(usize);
 pub enum Return {
     /// In its place on the stack.
     Stack,
-    /// In the frame that r11 points at.
-    FrameInR11,
     /// In the frame that rbx points at, like what was in rbx.
     FrameInRbx,
     /// On the stack again, and what was in rbx in the frame that rbx points at.
     StackAndRbxInFrame,
     /// On the stack again, and what was in rbx on the stack, this far below the frame address.
     StackAndRbxBelow(i64),
+    /// On the stack, and what was in rbx in r11.
+    StackAndRbxInR11,
 }
 
 /// What holds at an instruction of a stub.
@@ -59,11 +60,14 @@ pub struct Assembler {
     pub relocations: Vec<Relocation>,
     labels: Vec<Option<usize>>,
     fixes: Vec<(usize, Label)>,
+    short_fixes: Vec<(usize, Label)>,
     state: State,
     /// What an unwinder is told, as instructions of DWARF.
     pub unwind: Vec<u8>,
     told: State,
     told_at: usize,
+    /// Registers that a row of a function says are saved; none where the state was told.
+    row: Option<Vec<u16>>,
 }
 
 impl Assembler {
@@ -75,10 +79,12 @@ impl Assembler {
             relocations: Vec::new(),
             labels: Vec::new(),
             fixes: Vec::new(),
+            short_fixes: Vec::new(),
             state: ENTRY,
             unwind: Vec::new(),
             told: ENTRY,
             told_at: 0,
+            row: None,
         }
     }
 
@@ -316,6 +322,10 @@ impl Assembler {
 
     fn branch(&mut self, opcode: &[u8], label: Label) {
         self.tell();
+        self.branch_untold(opcode, label);
+    }
+
+    fn branch_untold(&mut self, opcode: &[u8], label: Label) {
         self.code.extend(opcode);
         self.fixes.push((self.code.len(), label));
         self.code.extend([0; 4]);
@@ -329,6 +339,31 @@ impl Assembler {
     /// A conditional jump; `condition` is the number of it in its opcode.
     pub fn jump_if(&mut self, condition: u8, label: Label) {
         self.branch(&[0x0f, 0x80 | condition], label);
+    }
+
+    /// A jump, on a condition or always, among instructions of a function, whose rules
+    /// [`Self::tell_row`] has told.
+    pub fn jump_on(&mut self, condition: Option<u8>, label: Label) {
+        match condition {
+            Some(condition) => self.branch_untold(&[0x0f, 0x80 | condition], label),
+            None => self.branch_untold(&[0xe9], label),
+        }
+    }
+
+    /// The same, to a place that is no further away than a signed byte says.
+    pub fn jump_shortly(&mut self, condition: Option<u8>, label: Label) {
+        self.code.push(condition.map_or(0xeb, |condition| 0x70 | condition));
+        self.short_fixes.push((self.code.len(), label));
+        self.code.push(0);
+    }
+
+    /// A call of something outside; says where the distance is to be written.
+    pub fn call_elsewhere(&mut self) -> usize {
+        if self.row.is_none() {
+            self.tell();
+        }
+        self.code.extend([0xe8, 0, 0, 0, 0]);
+        self.code.len() - 4
     }
 
     /// `call label`
@@ -366,13 +401,38 @@ impl Assembler {
 
     /// Writes what the unwinder has to know at the next instruction.
     fn tell(&mut self) {
-        if self.state == self.told {
+        if self.state == self.told && self.row.is_none() {
             return;
         }
         advance(&mut self.unwind, (self.code.len() - self.told_at) as u64);
         self.told_at = self.code.len();
+        self.forget_row();
         describe(&mut self.unwind, self.told, self.state);
         self.told = self.state;
+    }
+
+    /// From here on the rules of a function's row hold, of which all is `by` bytes further down.
+    /// What is told after that is told as a whole.
+    pub fn tell_row(&mut self, row: &Row, by: i64) {
+        advance(&mut self.unwind, (self.code.len() - self.told_at) as u64);
+        self.told_at = self.code.len();
+        self.forget_row();
+        if let (Some((register, offset)), Some(rules)) = (row.cfa, &row.saved) {
+            define_cfa(&mut self.unwind, register, (offset + by) as u64);
+            for &(register, offset) in rules.iter().filter(|(register, _)| *register != RETURN) {
+                saved(&mut self.unwind, register, (by - offset) as u64);
+            }
+            self.row = Some(rules.iter().map(|(register, _)| *register).collect());
+        }
+    }
+
+    /// What a row said is saved is as it was at the entry.
+    fn forget_row(&mut self) {
+        for register in self.row.take().into_iter().flatten() {
+            if register != RETURN {
+                as_at_entry(&mut self.unwind, register);
+            }
+        }
     }
 
     /// Leaves the distances of the branches to a label to others; says where they are.
@@ -388,6 +448,12 @@ impl Assembler {
     /// # Errors
     /// A label is not bound: never, unless a stub is written wrongly.
     pub fn finish(&mut self) -> Result<(), ProbeError> {
+        for (field, label) in std::mem::take(&mut self.short_fixes) {
+            let target = self.offset(label).ok_or(ProbeError::Internal { what: "a label" })?;
+            let distance = i8::try_from(target as i64 - (field as i64 + 1));
+            let distance = distance.map_err(|_| ProbeError::Internal { what: "a distance" })?;
+            self.code[field] = distance.cast_unsigned();
+        }
         for (field, label) in std::mem::take(&mut self.fixes) {
             let target =
                 self.labels[label.0].ok_or(ProbeError::Internal { what: "a label" })? as i64;
@@ -401,10 +467,9 @@ impl Assembler {
 /// The rules of one state, given those of another.
 fn describe(out: &mut Vec<u8>, before: State, now: State) {
     use crate::layout::{FRAME_RETURN, FRAME_SAVED};
-    let in_frame = |place| matches!(place, Return::FrameInR11 | Return::FrameInRbx);
     match now.place {
-        Return::FrameInR11 | Return::FrameInRbx => {
-            if now.place == Return::FrameInRbx && now.depth == 0 {
+        Return::FrameInRbx => {
+            if now.depth == 0 {
                 define_cfa_of_stub(out, &STUB_FRAME);
             } else {
                 // Only signals come here.
@@ -418,13 +483,12 @@ fn describe(out: &mut Vec<u8>, before: State, now: State) {
         return;
     }
     match now.place {
-        Return::FrameInR11 => by_register(out, Rule::Saved, RETURN, R11, FRAME_RETURN.into()),
         Return::FrameInRbx => {
             by_register(out, Rule::Saved, RETURN, RBX, FRAME_RETURN.into());
             by_register(out, Rule::Saved, RBX, RBX, FRAME_SAVED.into());
         }
         _ => {
-            if in_frame(before.place) {
+            if before.place == Return::FrameInRbx {
                 as_at_entry(out, RSP);
                 // Not DW_CFA_restore: libgcc takes it for "not saved", whatever held at first.
                 saved(out, RETURN, 8);
@@ -434,6 +498,7 @@ fn describe(out: &mut Vec<u8>, before: State, now: State) {
                     by_register(out, Rule::Saved, RBX, RBX, FRAME_SAVED.into())
                 }
                 Return::StackAndRbxBelow(below) => saved(out, RBX, below as u64),
+                Return::StackAndRbxInR11 => by_register(out, Rule::Value, RBX, R11, 0),
                 _ => as_at_entry(out, RBX),
             }
         }

@@ -1,14 +1,18 @@
 //! The code that runs in front of and behind an x86-64 function; see [`crate::stub`].
 
-use iced_x86::Register::{self, R11, RAX, RBX, RDX, RSP};
+mod frame;
+mod hook;
+
+use std::collections::HashSet;
+
+use iced_x86::Register::{self, R11, RAX, RBX, RSP};
 
 use super::asm::{Assembler, ENTRY, Label, Memory, Return, State};
+use super::copy::Copy;
 use super::registers::Free;
 use crate::ProbeError;
 use crate::hook::Hook;
-use crate::layout::{
-    FRAME_AT, FRAME_CHILD, FRAME_NEXT, FRAME_R11, FRAME_RETURN, FRAME_SAVED, FRAME_START,
-};
+use crate::layout::{self, FRAME_R11};
 use crate::stub::{StackUse, Stub, Symbols};
 
 /// Numbers of conditions in opcodes.
@@ -45,7 +49,7 @@ pub enum Body {
 
 /// Code for rare cases, behind the rest.
 enum Slow {
-    Block { from: Label, back: Label, state: State },
+    Block { from: Label, back: Label, state: State, pointer: Register },
     Frame { from: Label, back: Label, state: State },
 }
 
@@ -57,12 +61,12 @@ enum Slow {
 pub fn write(
     hook: Hook,
     body: Body,
-    (place, free): (StackUse, Free),
+    (place, free, copy): (StackUse, Free, Option<&Copy>),
     symbols: &Symbols,
     cell: u32,
     function: (u32, i32),
 ) -> Result<Stub, ProbeError> {
-    let writer = Writer {
+    let writer = || Writer {
         asm: Assembler::new(),
         symbols,
         cell: (cell * hook.cell_size()) as i32,
@@ -72,7 +76,16 @@ pub fn write(
         free,
         slow: Vec::new(),
     };
-    if hook.sees_exits() { writer.both(hook) } else { writer.entry_only() }
+    match copy {
+        _ if !hook.sees_exits() => writer().entry_only(),
+        Some(copy) if writer().can_copy(hook) => {
+            // Which jumps reach in the short form is known when all have the long one.
+            let (_, short) = writer().copied(hook, copy, &HashSet::new())?;
+            let (stub, _) = writer().copied(hook, copy, &short)?;
+            Ok(stub)
+        }
+        _ => writer().both(hook),
+    }
 }
 
 impl Writer<'_> {
@@ -124,64 +137,71 @@ impl Writer<'_> {
     /// in front of the body, and two registers behind it, of which most functions have two.
     fn value_on_stack(mut self) -> Result<Stub, ProbeError> {
         let (entry, body, back) = (self.asm.label(), self.asm.label(), self.asm.label());
-        let value = Memory::Symbol(self.symbols.value, 0);
-        let cells = Memory::Thread(self.symbols.cells, 0);
         self.begin(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
         self.asm.jump_if(EQUAL, body);
-        self.asm.push_memory(value)?;
+        self.asm.push_memory(Memory::Symbol(self.symbols.value, 0))?;
         self.asm.call(body);
         self.asm.bind(back);
-        let (pointer, grown) = match (self.free.pointer, self.free.other) {
-            (Some(pointer), Some(other)) => {
-                self.asm.pop(other)?;
-                (pointer, other)
-            }
-            (pointer, _) => {
-                // What the caller had in the second place is below what the number was.
-                if pointer.is_none() {
-                    self.asm.push(R11)?;
-                }
-                self.asm.push(RAX)?;
-                let was = Memory::At(RSP, if pointer.is_none() { 16 } else { 8 });
-                self.asm.load(RAX, was)?;
-                (pointer.unwrap_or(R11), RAX)
-            }
-        };
-        // By how much it grew, with the other sign.
-        self.asm.subtract(grown, value)?;
-        let (from, has_block) = (self.asm.label(), self.asm.label());
-        self.asm.load(pointer, cells)?;
-        self.asm.test(pointer)?;
-        self.asm.jump_if(EQUAL, from);
-        let state = self.asm.state();
-        self.asm.bind(has_block);
-        self.asm.increment(Memory::At(pointer, self.cell))?;
-        self.asm.subtract_from(Memory::At(pointer, self.cell + 8), grown)?;
-        match (self.free.pointer, self.free.other) {
-            (Some(_), Some(_)) => {}
-            (pointer, _) => {
-                self.asm.pop(RAX)?;
-                if pointer.is_none() {
-                    self.asm.pop(R11)?;
-                }
-                self.asm.drop(8)?;
-            }
-        }
-        self.asm.return_();
-
-        self.asm.resume(state);
-        self.asm.bind(from);
-        if pointer != R11 {
-            self.asm.push(R11)?;
-        }
-        self.call_block()?;
-        if pointer != R11 {
-            self.asm.copy(pointer, R11)?;
-            self.asm.pop(R11)?;
-        }
-        self.asm.jump(has_block);
+        self.leave_value()?;
+        self.rare()?;
         self.finish(entry, body, Some(back))
+    }
+
+    /// Whether the hook can go with a copy of the function: one that keeps a single word, and is so
+    /// short that a call and a return are most of what it costs.
+    fn can_copy(&self, hook: Hook) -> bool {
+        match hook {
+            Hook::Value => true,
+            Hook::Count => self.is_bare(hook),
+            _ => false,
+        }
+    }
+
+    /// The function is not called, but follows, with what happens at its exits inside. Gives the
+    /// jumps in it, too, that would reach in the short form.
+    fn copied(
+        mut self,
+        hook: Hook,
+        copy: &Copy,
+        short: &HashSet<usize>,
+    ) -> Result<(Stub, HashSet<usize>), ProbeError> {
+        let (entry, body) = (self.asm.label(), self.asm.label());
+        self.begin(entry);
+        self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
+        self.asm.jump_if(EQUAL, body);
+        match hook {
+            Hook::Count => self.enter(hook)?,
+            _ => self.asm.push_memory(Memory::Symbol(self.symbols.value, 0))?,
+        }
+        // In the place of a return address, so that the stack is aligned as it was.
+        self.asm.push(RAX)?;
+        let written = copy.write(
+            &mut self,
+            short,
+            |writer| &mut writer.asm,
+            |writer| match hook {
+                Hook::Count => {
+                    writer.leave(hook)?;
+                    writer.asm.return_();
+                    Ok(())
+                }
+                _ => writer.leave_value(),
+            },
+        )?;
+        self.rare()?;
+        let back = self.asm.label();
+        self.asm.bind(back);
+        let short = written.short(&self.asm);
+        self.asm.code.extend((written.sites.len() as u32).to_le_bytes());
+        for (at, (register, offset)) in written.sites {
+            self.asm.code.extend((at as u32).to_le_bytes());
+            let place = u32::from(register) << layout::SITE_REGISTER_SHIFT | offset as u32;
+            self.asm.code.extend(place.to_le_bytes());
+        }
+        let mut stub = self.finish(entry, body, Some(back))?;
+        stub.copy = Some(written.inside);
+        Ok((stub, short))
     }
 
     fn both(mut self, hook: Hook) -> Result<Stub, ProbeError> {
@@ -192,11 +212,10 @@ impl Writer<'_> {
         self.begin(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
         self.asm.jump_if(EQUAL, body);
-        if !self.is_bare(hook) {
-            self.asm.push(R11)?;
-        }
-        if self.place == StackUse::Caller {
-            self.take_frame()?;
+        match self.place {
+            StackUse::Own if self.is_bare(hook) => {}
+            StackUse::Own => self.asm.push(R11)?,
+            StackUse::Caller => self.take_frame()?,
         }
         self.enter(hook)?;
         // Where r11 waits: what the hook keeps lies below it.
@@ -235,52 +254,18 @@ impl Writer<'_> {
         self.free.r11 && self.place == StackUse::Own && one_word
     }
 
-    /// Moves the return address and r11 into a frame, and rbx; rbx then points at it. The order is
-    /// such that a signal may come anywhere: its handler takes frames and gives them back.
-    fn take_frame(&mut self) -> Result<(), ProbeError> {
-        let frames = Memory::Thread(self.symbols.frames, 0);
-        let (from, back) = (self.asm.label(), self.asm.label());
-        self.asm.load(R11, frames)?;
-        self.asm.test(R11)?;
-        self.asm.jump_if(EQUAL, from);
-        self.slow.push(Slow::Frame { from, back, state: self.asm.state() });
-        self.asm.bind(back);
-        self.asm.store(Memory::At(R11, FRAME_AT), RSP)?;
-        self.asm.push_memory(Memory::At(R11, FRAME_NEXT))?;
-        self.asm.pop_memory(frames)?;
-        self.asm.pop_memory(Memory::At(R11, FRAME_R11))?;
-        self.asm.pop_memory(Memory::At(R11, FRAME_RETURN))?;
-        self.asm.place(Return::FrameInR11);
-        self.asm.store(Memory::At(R11, FRAME_SAVED), RBX)?;
-        self.asm.copy(RBX, R11)?;
-        self.asm.place(Return::FrameInRbx);
-        Ok(())
-    }
-
-    fn give_frame_back(&mut self) -> Result<(), ProbeError> {
-        let frames = Memory::Thread(self.symbols.frames, 0);
-        self.asm.push_memory(Memory::At(RBX, FRAME_RETURN))?;
-        self.asm.place(Return::StackAndRbxInFrame);
-        if !self.free.r11 {
-            self.asm.push_memory(Memory::At(RBX, FRAME_R11))?;
-        }
-        self.asm.push_memory(Memory::At(RBX, FRAME_SAVED))?;
-        self.asm.place(Return::StackAndRbxBelow(if self.free.r11 { 16 } else { 24 }));
-        self.asm.load(R11, frames)?;
-        self.asm.store(Memory::At(RBX, FRAME_NEXT), R11)?;
-        self.asm.store(frames, RBX)?;
-        self.asm.pop(RBX)?;
-        self.asm.place(Return::Stack);
-        if self.free.r11 { Ok(()) } else { self.asm.pop(R11) }
-    }
-
     /// r11 = the object's cells on this thread.
     fn block(&mut self) -> Result<(), ProbeError> {
+        self.block_in(R11)
+    }
+
+    /// A register = the object's cells on this thread.
+    fn block_in(&mut self, pointer: Register) -> Result<(), ProbeError> {
         let (from, back) = (self.asm.label(), self.asm.label());
-        self.asm.load(R11, Memory::Thread(self.symbols.cells, 0))?;
-        self.asm.test(R11)?;
+        self.asm.load(pointer, Memory::Thread(self.symbols.cells, 0))?;
+        self.asm.test(pointer)?;
         self.asm.jump_if(EQUAL, from);
-        self.slow.push(Slow::Block { from, back, state: self.asm.state() });
+        self.slow.push(Slow::Block { from, back, state: self.asm.state(), pointer });
         self.asm.bind(back);
         Ok(())
     }
@@ -298,196 +283,28 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn enter(&mut self, hook: Hook) -> Result<(), ProbeError> {
-        match hook {
-            Hook::Count => {
-                self.block()?;
-                self.asm.increment(self.cell(0))?;
-                // The way back finds the cells there.
-                if self.is_bare(hook) { self.asm.push(R11) } else { Ok(()) }
-            }
-            Hook::Cycles => self.note_start(self.is_bare(hook)),
-            Hook::Time => {
-                self.block()?;
-                self.mark_outermost()?;
-                let child = Memory::Thread(self.symbols.child, 0);
-                match self.place {
-                    StackUse::Own => {
-                        let start = self.cycles()?;
-                        self.asm.push_memory(child)?;
-                        self.asm.clear(child)?;
-                        self.asm.push(start)
-                    }
-                    StackUse::Caller => {
-                        self.asm.load(R11, child)?;
-                        self.asm.store(Memory::At(RBX, FRAME_CHILD), R11)?;
-                        self.asm.clear(child)?;
-                        self.note_start(false)
-                    }
-                }
-            }
-            Hook::Edges | Hook::Trace => {
-                // The thread must be known.
-                self.block()?;
-                self.call(self.symbols.enter)
-            }
-            Hook::User => self.call(self.symbols.enter),
-            Hook::Value => {
-                // It has a frame here, which keeps r11.
-                self.asm.load(R11, Memory::Symbol(self.symbols.value, 0))?;
-                self.asm.store(Memory::At(RBX, FRAME_START), R11)
-            }
-            Hook::Order => Ok(()),
-        }
-    }
-
-    /// The counter of cycles, in the register that is given. r11 is in use here or kept.
-    fn cycles(&mut self) -> Result<Register, ProbeError> {
-        match (self.free.rax, self.free.rdx) {
-            (true, true) => {
-                self.asm.cycles_in(RAX)?;
-                Ok(RAX)
-            }
-            (true, false) => {
-                self.asm.copy(R11, RDX)?;
-                self.asm.cycles_in(RAX)?;
-                self.asm.copy(RDX, R11)?;
-                Ok(RAX)
-            }
-            (false, true) => {
-                self.asm.copy(R11, RAX)?;
-                self.asm.cycles_in(RDX)?;
-                self.asm.copy(RAX, R11)?;
-                Ok(RDX)
-            }
-            (false, false) => {
-                self.asm.push(RAX)?;
-                self.asm.push(RDX)?;
-                self.asm.cycles_in(RAX)?;
-                self.asm.copy(R11, RAX)?;
-                self.asm.pop(RDX)?;
-                self.asm.pop(RAX)?;
-                Ok(R11)
-            }
-        }
-    }
-
-    fn note_start(&mut self, once: bool) -> Result<(), ProbeError> {
-        let start = self.cycles()?;
-        match self.place {
-            StackUse::Own if once => self.asm.push(start),
-            StackUse::Own => {
-                // Twice: the stack stays aligned.
-                self.asm.push(start)?;
-                self.asm.push(start)
-            }
-            StackUse::Caller => self.asm.store(Memory::At(RBX, FRAME_START), start),
-        }
-    }
-
-    /// A function that calls itself is timed once, from the outermost call. The cell says on which
-    /// stack pointer that was. One that lies deeper than this call is left over from a longjmp.
-    fn mark_outermost(&mut self) -> Result<(), ProbeError> {
-        let nested = self.asm.label();
-        self.asm.compare(self.cell(3), RSP)?;
-        self.asm.jump_if(ABOVE, nested);
-        self.asm.store(self.cell(3), RSP)?;
-        self.asm.bind(nested);
-        Ok(())
-    }
-
-    fn leave(&mut self, hook: Hook) -> Result<(), ProbeError> {
-        match hook {
-            Hook::Count => {
-                if self.is_bare(hook) {
-                    self.asm.pop(R11)?;
-                } else {
-                    self.block()?;
-                }
-                self.asm.increment(self.cell(1))
-            }
-            Hook::Cycles => {
-                self.spent_in_rax()?;
-                self.block()?;
-                self.asm.increment(self.cell(0))?;
-                self.asm.add_to(self.cell(1), RAX)?;
-                self.forget_start(self.is_bare(hook))
-            }
-            Hook::Time => {
-                let child = Memory::Thread(self.symbols.child, 0);
-                self.spent_in_rax()?;
-                self.block()?;
-                self.asm.increment(self.cell(0))?;
-                self.asm.copy(RDX, RAX)?;
-                self.asm.subtract(RDX, child)?;
-                self.asm.add_to(self.cell(2), RDX)?;
-                // The stack pointer as it was in mark_outermost.
-                let (outermost, waiting) = match self.place {
-                    StackUse::Own => (32, Memory::At(RSP, 24)),
-                    StackUse::Caller => (16, Memory::At(RBX, FRAME_CHILD)),
-                };
-                let nested = self.asm.label();
-                self.asm.address(RDX, Memory::At(RSP, outermost))?;
-                self.asm.compare(self.cell(3), RDX)?;
-                self.asm.jump_if(NOT_EQUAL, nested);
-                self.asm.add_to(self.cell(1), RAX)?;
-                self.asm.clear(self.cell(3))?;
-                self.asm.bind(nested);
-                self.asm.add(RAX, waiting)?;
-                self.asm.add(RAX, Memory::Symbol(self.symbols.outside, 0))?;
-                self.asm.store(child, RAX)?;
-                self.forget_start(false)
-            }
-            Hook::Value => {
-                self.asm.push(RAX)?;
-                self.asm.load(RAX, Memory::Symbol(self.symbols.value, 0))?;
-                self.asm.subtract(RAX, Memory::At(RBX, FRAME_START))?;
-                self.block()?;
-                self.asm.increment(self.cell(0))?;
-                self.asm.add_to(self.cell(1), RAX)?;
-                self.asm.pop(RAX)
-            }
-            Hook::Edges | Hook::Trace | Hook::User => self.call(self.symbols.leave),
-            Hook::Order => Ok(()),
-        }
-    }
-
-    /// rax = cycles since the start; rax and rdx are on the stack.
-    fn spent_in_rax(&mut self) -> Result<(), ProbeError> {
-        self.asm.push(RAX)?;
-        self.asm.push(RDX)?;
-        self.asm.cycles_in(RAX)?;
-        let start = match self.place {
-            StackUse::Own => Memory::At(RSP, 16),
-            StackUse::Caller => Memory::At(RBX, FRAME_START),
-        };
-        self.asm.subtract(RAX, start)
-    }
-
-    fn forget_start(&mut self, once: bool) -> Result<(), ProbeError> {
-        self.asm.pop(RDX)?;
-        self.asm.pop(RAX)?;
-        match self.place {
-            StackUse::Own if once => self.asm.pop(R11),
-            StackUse::Own => self.asm.drop(16),
-            StackUse::Caller => Ok(()),
-        }
-    }
-
     /// The code for rare cases.
     fn rare(&mut self) -> Result<(), ProbeError> {
         for slow in std::mem::take(&mut self.slow) {
             match slow {
-                Slow::Block { from, back, state } => {
+                Slow::Block { from, back, state, pointer } => {
                     self.asm.resume(state);
                     self.asm.bind(from);
+                    if pointer != R11 {
+                        self.asm.push(R11)?;
+                    }
                     self.call_block()?;
+                    if pointer != R11 {
+                        self.asm.copy(pointer, R11)?;
+                        self.asm.pop(R11)?;
+                    }
                     self.asm.jump(back);
                 }
                 Slow::Frame { from, back, state } => {
                     self.asm.resume(state);
                     self.asm.bind(from);
                     self.asm.call_symbol(self.symbols.frame);
+                    self.asm.copy(RBX, R11)?;
                     self.asm.jump(back);
                 }
             }
@@ -524,6 +341,7 @@ impl Writer<'_> {
             code: self.asm.code,
             relocations: self.asm.relocations,
             unwind: self.asm.unwind,
+            copy: None,
         })
     }
 }

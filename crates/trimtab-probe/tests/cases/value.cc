@@ -44,10 +44,21 @@ KEPT void thrower(void)
 	throw 1;
 }
 
+/* An exception passes through a function that could have returned. */
+KEPT long passes(long n)
+{
+	long kept = n * 3;
+
+	grow(2);
+	if (n)
+		thrower();
+	return kept + (long)trimtab_probe_value;
+}
+
 KEPT long catcher(void)
 {
 	try {
-		thrower();
+		passes(1);
 	} catch (int thrown) {
 		return thrown;
 	}

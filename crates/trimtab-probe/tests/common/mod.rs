@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use trimtab_probe::{Hook, Options, Recording, Rewritten, Selection, instrument};
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases");
-const RUNTIME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../probe");
+pub const RUNTIME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../probe");
 
 /// Seconds that a program may take, also on a busy machine. One that takes longer runs in a circle.
 const LIMIT: u32 = 100;
@@ -152,7 +152,7 @@ impl Bench {
         selection: Selection,
     ) -> (String, Rewritten) {
         let data = fs::read(self.file(object)).unwrap();
-        let done = instrument(&data, &Options { hook, selection }).unwrap();
+        let done = instrument(&data, &Options { hook, selection, copies: true }).unwrap();
         let name = format!("probed-{object}");
         fs::write(self.file(&name), &done.bytes).unwrap();
         (name, done)

@@ -33,6 +33,10 @@ pub struct Choice {
     /// Only functions of at least so many bytes
     #[arg(long, value_name = "BYTES", default_value = "0")]
     pub min_size: u64,
+    /// Call functions from their probes, never copy them into these: slower, but breakpoints and line
+    /// numbers stay where they were
+    #[arg(long)]
+    pub no_copies: bool,
 }
 
 /// A hook, by its name on the command line.
@@ -58,6 +62,8 @@ pub struct Plan {
     not: Vec<String>,
     names: Option<Vec<String>>,
     min_size: u64,
+    #[serde(default)]
+    no_copies: bool,
 }
 
 impl Choice {
@@ -82,6 +88,7 @@ impl Choice {
             not: self.not.clone(),
             names,
             min_size: self.min_size,
+            no_copies: self.no_copies,
         };
         plan.options().map_err(|error| Failure::usage(error.to_string()))?;
         Ok(plan)
@@ -99,6 +106,6 @@ impl Plan {
         if let Some(names) = &self.names {
             selection = selection.named(names.iter().cloned());
         }
-        Ok(Options { hook: self.hook, selection })
+        Ok(Options { hook: self.hook, selection, copies: !self.no_copies })
     }
 }

@@ -21,6 +21,9 @@ struct Functions {
     instrumented: u64,
     /// Those of the instrumented that keep their return address in a frame of the run time.
     with_frame: u64,
+    /// Those that run as copies inside their stubs.
+    #[serde(default)]
+    copied: u64,
     left: Vec<Left>,
 }
 
@@ -57,6 +60,7 @@ impl InstrumentReport {
         self.functions.seen += (result.instrumented.len() + result.left.len()) as u64;
         self.functions.instrumented += result.instrumented.len() as u64;
         self.functions.with_frame += result.with_frame as u64;
+        self.functions.copied += result.copied as u64;
         let left = result
             .left
             .iter()
@@ -72,6 +76,7 @@ impl InstrumentReport {
         self.functions.seen += other.functions.seen;
         self.functions.instrumented += other.functions.instrumented;
         self.functions.with_frame += other.functions.with_frame;
+        self.functions.copied += other.functions.copied;
         self.functions.left.extend(other.functions.left);
         self.bytes.before += other.bytes.before;
         self.bytes.after += other.bytes.after;

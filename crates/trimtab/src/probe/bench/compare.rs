@@ -206,7 +206,7 @@ fn rewrite(objects: &[PathBuf]) -> anyhow::Result<Option<BenchRewriting>> {
     if bytes == 0 {
         return Ok(None);
     }
-    let options = Options { hook: Hook::Time, selection: Selection::default() };
+    let options = Options { hook: Hook::Time, selection: Selection::default(), copies: true };
     let times = REWRITTEN.div_ceil(bytes);
     let mut functions = 0;
     let begin = Instant::now();

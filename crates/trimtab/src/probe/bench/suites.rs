@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::iter;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,6 +28,9 @@ pub struct Suite {
     /// A shell command that runs the tests, and fails where one does.
     test: &'static str,
 }
+
+/// Hooks that each suite runs with: one whose probes call functions, and one whose probes copy them.
+const HOOKS: [&str; 2] = ["time", "value"];
 
 /// The test suites.
 pub const SUITES: &[Suite] = &[
@@ -58,7 +62,7 @@ pub const SUITES: &[Suite] = &[
     },
 ];
 
-/// Builds a package and runs its tests, plain and instrumented. Tests that fail are no error.
+/// Builds a package and runs its tests, plain and instrumented with each of [`HOOKS`]. Tests that fail are no error.
 ///
 /// # Errors
 /// What cannot be fetched or built.
@@ -76,28 +80,31 @@ pub fn run(plan: &Plan, suite: &Suite) -> anyhow::Result<BenchSuite> {
             .limit(Duration::from_secs(1800))
             .args(["-c", command])
     };
-    for copy in ["plain", "probed"] {
+    for copy in iter::once("plain").chain(HOOKS) {
         Job::new("copying a source", "cp").arg("-r").arg(&tree).arg(place.join(copy)).run()?;
     }
     let folder = place.join("plain").join(suite.folder);
     shell("building", suite.build, &folder).run()?;
     let plain_passed = shell("testing", suite.test, &folder).run().is_ok();
 
-    let folder = place.join("probed").join(suite.folder);
     let report = place.join("instrumented.json");
     let trimtab = env::current_exe().context("cannot find trimtab itself")?;
-    Job::new(format!("building {} instrumented", suite.name), trimtab)
-        .dir(&folder)
-        .limit(Duration::from_secs(1800))
-        .args(["probe", "build", "--json"])
-        .arg(&report)
-        .args(["--", "sh", "-c", suite.build])
-        .run()?;
-    let instrumented_passed = shell("testing", suite.test, &folder)
-        .env("TRIMTAB_PROBE_FILE", place.join("recording.%p"))
-        .log(place.join("tests.log"))
-        .run()
-        .is_ok();
+    let mut instrumented_passed = true;
+    for hook in HOOKS {
+        let folder = place.join(hook).join(suite.folder);
+        Job::new(format!("building {} instrumented", suite.name), &trimtab)
+            .dir(&folder)
+            .limit(Duration::from_secs(1800))
+            .args(["probe", "build", "--hook", hook, "--json"])
+            .arg(&report)
+            .args(["--", "sh", "-c", suite.build])
+            .run()?;
+        instrumented_passed &= shell("testing", suite.test, &folder)
+            .env("TRIMTAB_PROBE_FILE", place.join(format!("recording.{hook}.%p")))
+            .log(place.join(format!("tests-{hook}.log")))
+            .run()
+            .is_ok();
+    }
     let text = fs::read_to_string(&report).with_context(cannot)?;
     let report: Value = serde_json::from_str(&text).context("cannot read what was instrumented")?;
     let count = |field: &str| report["functions"][field].as_u64().unwrap_or(0);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Functions that return in every way, for stubs that have a copy of them inside. */
+#include <setjmp.h>
+#include <stdio.h>
+#include "trimtab_probe.h"
+
+#define KEEP __attribute__((noinline, noclone))
+
+static jmp_buf place;
+volatile int zero;
+
+KEEP int copies_leaf(int n)
+{
+	return n * 7 + zero;
+}
+
+/* Returns in many places, with saved registers and without, and loops near and far. */
+KEEP int copies_returns(int n)
+{
+	int sum = 0;
+
+	if (n == 3)
+		return 5;
+	if (n & 1)
+		return copies_leaf(n) + copies_leaf(n + 1);
+	for (int i = 0; i < n; i++) {
+		for (int j = 0; j < 3; j++)
+			sum += copies_leaf(i ^ j) % 11;
+		if (sum > 1000)
+			return sum;
+		if (i == 7)
+			sum -= copies_leaf(sum) - copies_leaf(n) * 3 + copies_leaf(i) / 5;
+		if (i == 9)
+			sum ^= copies_leaf(sum) % 77 + copies_leaf(n - 4) * copies_leaf(i + 2);
+	}
+	return sum ^ copies_leaf(n);
+}
+
+static KEEP int copies_hidden(int n)
+{
+	return copies_leaf(n) - 4;
+}
+
+/* Ends with jumps, on conditions and without, to what others see and to what they do not. */
+KEEP int copies_ends(int n)
+{
+	if (n & 1)
+		return copies_hidden(n);
+	if (n & 2)
+		return copies_returns(n);
+	return copies_leaf(n + 1);
+}
+
+/* Calls itself, last and not last. */
+KEEP long copies_itself(long n)
+{
+	if (n < 3)
+		return n + zero;
+	return copies_itself(n - 1) + copies_itself(n - 2);
+}
+
+KEEP long copies_odd(long n, long sum);
+
+KEEP long copies_even(long n, long sum)
+{
+	return n == 0 ? sum + zero : copies_odd(n - 1, sum + 1);
+}
+
+KEEP long copies_odd(long n, long sum)
+{
+	return n == 0 ? sum - zero : copies_even(n - 1, sum + 2);
+}
+
+/* Is left by a jump of another kind. */
+KEEP int copies_jumps(int n)
+{
+	if (n % 3 == 0)
+		longjmp(place, n + 1);
+	return copies_leaf(n);
+}
+
+KEEP void copies_nothing(void)
+{
+	__asm__ volatile("");
+}
+
+/* Probes go off, and on again, while it runs. */
+KEEP int copies_switches(int n)
+{
+	trimtab_probe_turn_off();
+	n += copies_leaf(n) + copies_ends(n);
+	trimtab_probe_turn_on();
+	return n + zero;
+}
+
+/* Where their instructions are is written down elsewhere. */
+KEEP int copies_marked(int n)
+{
+	n += zero;
+	__asm__ volatile("1: nop\n.pushsection .data.marks,\"aw\"\n.quad 1b\n.popsection");
+	return n + 2;
+}
+
+KEEP int copies_noted(int n)
+{
+	n += zero;
+	__asm__ volatile("1: nop\n.pushsection .note.stapsdt,\"\",@note\n.balign 4\n.long 8, 8, 3\n"
+			 ".asciz \"stapsdt\"\n.quad 1b\n.popsection");
+	return n + 3;
+}
+
+/* Its room on the stack is larger than the list of a copy's calls can say. */
+KEEP int copies_wide(int n)
+{
+	char room[20 << 20];
+
+	__asm__ volatile("" : "=m"(room));
+	return copies_leaf(n) + zero;
+}
+
+/* Never returns, and ends with a call. */
+KEEP __attribute__((noreturn)) void copies_never(int n)
+{
+	copies_leaf(n);
+	longjmp(place, 2);
+}
+
+int main(void)
+{
+	long sum = 0;
+	volatile int i;
+
+	for (i = 0; i < 300; i++) {
+		sum = sum * 3 + copies_returns(i % 40) + copies_ends(i);
+		copies_nothing();
+		sum += copies_marked(i) + copies_noted(i);
+	}
+	sum += copies_itself(15) + copies_even(1001, 0) + copies_odd(500, 1);
+	for (i = 0; i < 30; i++)
+		if (!setjmp(place))
+			sum += copies_jumps(i);
+	for (i = 0; i < 10; i++)
+		sum ^= copies_switches(i);
+	if (zero)
+		sum += copies_wide(1);
+	if (!setjmp(place))
+		copies_never(4);
+	printf("%ld\n", sum);
+	return 0;
+}
