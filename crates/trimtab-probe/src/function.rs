@@ -25,6 +25,8 @@ pub struct Function {
     pub is_resolver: bool,
     /// What its symbols say of it beyond that: `st_other`.
     pub other: u8,
+    /// Whether no other object sees it.
+    pub is_local: bool,
 }
 
 impl Function {
@@ -61,7 +63,7 @@ pub fn is_outlined(name: &str) -> bool {
 
 /// The functions of an object in order of section and offset: each place once.
 pub fn functions(object: &Object) -> Vec<Function> {
-    let mut found: BTreeMap<Place, (Function, bool)> = BTreeMap::new();
+    let mut found: BTreeMap<Place, Function> = BTreeMap::new();
     for symbol in &object.symbols {
         let is_resolver = symbol.kind() == elf::STT_GNU_IFUNC;
         let Some(section) = symbol.defined_in() else { continue };
@@ -81,21 +83,22 @@ pub fn functions(object: &Object) -> Vec<Function> {
             size: symbol.size,
             is_resolver,
             other: symbol.other,
+            is_local: !seen_elsewhere,
         };
         found
             .entry((section, symbol.value))
-            .and_modify(|(known, known_elsewhere)| {
+            .and_modify(|known| {
                 known.is_resolver |= is_resolver;
                 known.other |= symbol.other;
                 known.size = known.size.max(symbol.size);
-                if seen_elsewhere && !*known_elsewhere {
+                if seen_elsewhere && known.is_local {
                     known.name.clone_from(&function.name);
-                    *known_elsewhere = true;
+                    known.is_local = false;
                 }
             })
-            .or_insert((function, seen_elsewhere));
+            .or_insert(function);
     }
-    found.into_values().map(|(function, _)| function).collect()
+    found.into_values().collect()
 }
 
 /// The section where SystemTap's tracepoints of a program are, which no program reads.
@@ -313,8 +316,9 @@ mod tests {
             ("parse.part.0", None),
         ] {
             let name = name.to_owned();
-            let function =
-                Function { name, section: 1, start: 0, size: 8, is_resolver: false, other: 0 };
+            let (section, start, size) = (1, 0, 8);
+            let (is_resolver, other, is_local) = (false, 0, false);
+            let function = Function { name, section, start, size, is_resolver, other, is_local };
             assert_eq!(function.part_of(), whole, "{}", function.name);
         }
     }

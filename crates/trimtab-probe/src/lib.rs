@@ -18,6 +18,7 @@ mod machine;
 mod moving;
 mod plan;
 pub mod profile;
+mod prototypes;
 mod reason;
 pub mod recording;
 mod replay;

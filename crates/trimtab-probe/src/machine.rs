@@ -7,6 +7,7 @@ use crate::elf::{Object, Symbol};
 use crate::function::{Function, Map, Place, References};
 use crate::hook::Hook;
 use crate::moving::Moving;
+use crate::prototypes::Prototypes;
 use crate::reason::Reason;
 use crate::stub::{StackUse, Stub, Symbols};
 use crate::unwind::{Unwind, UnwindTable};
@@ -106,6 +107,8 @@ pub struct Known<'a> {
     pub functions: &'a [Function],
     /// What leads where.
     pub map: &'a Map,
+    /// What its debug information says of arguments.
+    pub prototypes: &'a Prototypes<'a>,
 }
 
 impl Known<'_> {

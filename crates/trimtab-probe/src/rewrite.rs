@@ -14,6 +14,7 @@ use crate::layout;
 use crate::machine::{Entrance, Known, Machine};
 use crate::moving::{Changes, Moving};
 use crate::plan::{Plan, plan};
+use crate::prototypes::Prototypes;
 use crate::reason::Reason;
 use crate::select::Selection;
 use crate::stub::{Copied, Inside, StackUse, Stub, Symbols};
@@ -88,7 +89,14 @@ fn rewrite<M: Machine>(
     let unwind = UnwindTable::read(&object)?;
     let map = Map::of::<M>(&object, &functions);
     let mut machine = M::of(&object, &unwind, &functions);
-    let known = Known { object: &object, unwind: &unwind, functions: &functions, map: &map };
+    let prototypes = Prototypes::of(&object);
+    let known = Known {
+        object: &object,
+        unwind: &unwind,
+        functions: &functions,
+        map: &map,
+        prototypes: &prototypes,
+    };
     let mut plans = Vec::new();
     let mut left = Vec::new();
     for function in &functions {

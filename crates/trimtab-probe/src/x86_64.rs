@@ -35,6 +35,10 @@ const LANDING: u64 = 4;
 const RSP: u16 = 7;
 /// Number of rbp in DWARF.
 const RBP: u16 = 6;
+/// Number of rsi in DWARF.
+const RSI: u16 = 4;
+/// Number of rdi in DWARF.
+const RDI: u16 = 5;
 /// Number of rbx in DWARF.
 const RBX: u16 = 3;
 /// Number of r11 in DWARF.

@@ -5,15 +5,21 @@
 //! place, and what unwinders, longjmp and coroutines keep right by themselves. Only where it can be
 //! proven does a stub do so: each access to the stack must be direct, at a known distance from the
 //! frame address, and the address of nothing on the stack may be taken but to give it to a callee.
+//!
+//! What cannot be seen otherwise is whether an address below the return address is that of a variable,
+//! or a step on the way to an argument: `s.field[i - 9]` may be either. And whoever the function ends
+//! with by a jump gets the arguments on the stack that it got. Where debug information says that it
+//! got none ([`crate::prototypes`]), neither can be. It does not excuse what is seen to lead above the
+//! return address, nor what may go from frame to frame by the frame pointer.
 
 use std::collections::HashSet;
 
 use iced_x86::{
-    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 
 use super::decode::{Decoded, branch_target, decode, is_near_branch};
-use super::{RBP, RSP};
+use super::{RBP, RDI, RSI, RSP};
 use crate::elf::Object;
 use crate::function::{Function, Place};
 use crate::machine::Known;
@@ -34,6 +40,9 @@ const KEPT: [Register; 6] =
 
 /// Where the return address is, relative to the frame address.
 const RETURN_ADDRESS: i64 = -8;
+/// Where the frame pointer of the caller is, if it is saved. A function's own frame pointer leads
+/// there, by which code goes from frame to frame.
+const FRAME_RECORD: i64 = -16;
 
 /// Instructions between where an address is taken and the call that it is given to.
 const STEPS: usize = 64;
@@ -67,24 +76,57 @@ pub fn look(
             continue;
         }
         let unwind = known.unwind.of(next.section, next.start);
-        let (Some(unwind), true) = (unwind, seen.len() <= FUNCTIONS) else {
-            return Ok(StackUse::Caller);
-        };
-        let code = decode(known.object, next.section, next.start, next.end());
+        let unwind = unwind.filter(|_| seen.len() <= FUNCTIONS);
+        let is_part = next.is_part();
         let mut other = Looker::default();
-        if next.is_part() {
-            other.frame_pointer = end.frame_pointer;
-            other.look_at_all(known, next, &code, unwind)?;
+        if let Some(unwind) = unwind {
+            other.frame_pointer = end.frame_pointer.filter(|_| is_part);
+            let code = decode(known.object, next.section, next.start, next.end());
+            let looked = other.look_at_all(known, next, &code, unwind);
+            if is_part && !end.of_callee {
+                looked?;
+            } else {
+                other.own &= looked.is_ok();
+            }
+        } else {
+            other.own = false;
+        }
+        let of_callee = end.of_callee || !is_part;
+        if is_part {
+            looker.take(&other, of_callee);
         } else {
             // A callee, which must not have arguments on the stack: they would be ours.
-            let is_called = end.at_entry_depth && end.target == (next.section, next.start);
-            let fine = other.look_at_all(known, next, &code, unwind).is_ok();
-            other.own &= is_called && fine;
+            looker.own &= end.at_entry_depth && end.target == (next.section, next.start);
+            looker.take(&other, of_callee);
         }
-        looker.own &= other.own;
-        open.append(&mut other.leads_to);
+        open.extend(other.leads_to.into_iter().map(|exit| Exit { of_callee, ..exit }));
     }
-    Ok(if looker.own { StackUse::Own } else { StackUse::Caller })
+    if !looker.own {
+        return Ok(StackUse::Caller);
+    }
+    let is_sure = looker.keeps_below && looker.ends_without;
+    let has_none = || {
+        known.prototypes.has_all_in_registers(function)
+            && (looker.ends_without || has_usual_convention(code, unwind))
+    };
+    Ok(if is_sure || has_none() { StackUse::Own } else { StackUse::Caller })
+}
+
+/// Whether a function has the calling convention of the system for certain, not that of Windows, in
+/// which callees have room above their return address also when all arguments are in registers.
+/// gcc's debug information does not tell. There, rdi and rsi are to be kept.
+fn has_usual_convention(code: &[Decoded], unwind: &Unwind) -> bool {
+    let saved = unwind.rows.iter().filter_map(|row| row.saved.as_ref()).flatten();
+    let keeps = saved.into_iter().any(|(register, _)| matches!(*register, RDI | RSI));
+    let mut info = InstructionInfoFactory::new();
+    let mut changes = |(instruction, _): &Decoded| {
+        info.info(instruction).used_registers().iter().any(|used| {
+            let is_written = matches!(used.access(), OpAccess::Write | OpAccess::ReadWrite);
+            let register = used.register().full_register();
+            is_written && matches!(register, Register::RDI | Register::RSI)
+        })
+    };
+    !keeps && code.iter().any(&mut changes)
 }
 
 /// A jump out of a function.
@@ -94,11 +136,19 @@ struct Exit {
     /// called by a jump.
     at_entry_depth: bool,
     frame_pointer: Option<i64>,
+    /// Whether it is of a function that was reached by such a jump.
+    of_callee: bool,
 }
 
 struct Looker {
     info: InstructionInfoFactory,
+    /// Whether nothing is seen that leads above the return address, or may whatever the arguments
+    /// are.
     own: bool,
+    /// Whether no address on the stack may be a step on the way to an argument there.
+    keeps_below: bool,
+    /// Whether none of the functions that it ends with may have arguments there.
+    ends_without: bool,
     /// How far below the frame address rbp points, from where it is made a frame pointer.
     frame_pointer: Option<i64>,
     leads_to: Vec<Exit>,
@@ -109,6 +159,8 @@ impl Default for Looker {
         Self {
             info: InstructionInfoFactory::new(),
             own: true,
+            keeps_below: true,
+            ends_without: true,
             frame_pointer: None,
             leads_to: Vec::new(),
         }
@@ -116,6 +168,17 @@ impl Default for Looker {
 }
 
 impl Looker {
+    /// What another one saw is true of this one, too: a part's, or a callee's.
+    fn take(&mut self, other: &Self, is_callee: bool) {
+        if is_callee {
+            self.ends_without &= other.own && other.keeps_below && other.ends_without;
+        } else {
+            self.own &= other.own;
+            self.keeps_below &= other.keeps_below;
+            self.ends_without &= other.ends_without;
+        }
+    }
+
     fn look_at_all(
         &mut self,
         known: &Known<'_>,
@@ -135,15 +198,20 @@ impl Looker {
             let at_entry_depth = cfa.is_none_or(|cfa| cfa == (RSP, 8));
             match instruction.flow_control() {
                 // With its frame still there the function does not end: a table of jumps.
-                FlowControl::IndirectBranch => self.own &= !at_entry_depth,
+                FlowControl::IndirectBranch => self.ends_without &= !at_entry_depth,
                 FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
                     match branch_target(known.object, function.section, decoded) {
                         Some(target) if function.contains(target) => {}
                         Some(target) => {
                             let frame_pointer = self.frame_pointer;
-                            self.leads_to.push(Exit { target, at_entry_depth, frame_pointer });
+                            let of_callee = false;
+                            let exit = Exit { target, at_entry_depth, frame_pointer, of_callee };
+                            self.leads_to.push(exit);
                         }
-                        None => self.own &= leads_to_library(known.object, function, decoded),
+                        None => {
+                            self.own &= at_entry_depth;
+                            self.ends_without &= leads_to_library(known.object, function, decoded);
+                        }
                     }
                 }
                 _ => {}
@@ -245,6 +313,16 @@ impl Looker {
                 {
                     return Err(Reason::Stack);
                 }
+                Mnemonic::And | Mnemonic::Sub | Mnemonic::Cmp => self.keeps_below = false,
+                // Its address is looked at below.
+                Mnemonic::Lea
+                    if instruction.memory_base() == Register::RSP
+                        || (instruction.memory_base() == Register::RBP && frame.is_some()) => {}
+                Mnemonic::Mov | Mnemonic::Add if instruction.op1_register() == Register::RSP => {
+                    // With a frame pointer it is somewhere below.
+                    let place = stack.map_or(i64::MIN, |distance| -distance);
+                    self.take_address(place < RETURN_ADDRESS);
+                }
                 _ => self.own = false,
             }
         }
@@ -287,16 +365,31 @@ impl Looker {
         let direct = index == Register::None && instruction.mnemonic() != Mnemonic::Lea;
         let Some(distance) = distance else {
             // A frame pointer, and rsp somewhere below it.
-            self.own &= direct && base == Register::RSP && displacement < 0;
+            self.own &= base == Register::RSP;
+            self.keeps_below &= direct && displacement < 0;
             return Ok(());
         };
         let first = displacement.wrapping_sub(distance);
+        if !direct {
+            let is_of_frames = base == Register::RBP && first >= FRAME_RECORD;
+            let is_indexed = index != Register::None;
+            // An index may be negative, and an array ends where the next thing begins.
+            self.take_address(!is_of_frames && (is_indexed || first < RETURN_ADDRESS));
+            return Ok(());
+        }
         let size = instruction.memory_size().size().max(1) as i64;
-        if direct && first < 0 && first.saturating_add(size) > RETURN_ADDRESS {
+        if first < 0 && first.saturating_add(size) > RETURN_ADDRESS {
             return Err(Reason::ReturnAddress);
         }
-        self.own &= direct && first.saturating_add(size) <= RETURN_ADDRESS;
+        self.own &= first.saturating_add(size) <= RETURN_ADDRESS;
         Ok(())
+    }
+
+    /// An address on the stack is made, from where it may go on. It is one that is made of variables,
+    /// or of arguments.
+    fn take_address(&mut self, is_of_variables: bool) {
+        self.own &= is_of_variables;
+        self.keeps_below = false;
     }
 }
 
