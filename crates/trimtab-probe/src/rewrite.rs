@@ -18,7 +18,7 @@ use crate::prototypes::Prototypes;
 use crate::reason::Reason;
 use crate::select::Selection;
 use crate::stub::{Copied, Inside, StackUse, Stub, Symbols};
-use crate::unwind::{Row, UnwindTable};
+use crate::unwind::{Row, Unwind, UnwindTable};
 use crate::x86_64::X86_64;
 
 /// Stubs begin at multiples of this.
@@ -373,7 +373,7 @@ impl<'a> Rewriter<'a> {
             self.add_local(name, elf::STT_NOTYPE, section, start..start);
         }
 
-        self.write_unwind(section, start..body, stub, (*table, *entry));
+        self.write_unwind(plan.unwind, section, start..body, stub, (*table, *entry));
         let end = match entrance {
             Entrance::Led(place) => {
                 self.lead(plan.function, place, start, stub);
@@ -564,13 +564,26 @@ impl<'a> Rewriter<'a> {
 
     fn write_unwind(
         &mut self,
+        unwind: &Unwind,
         section: usize,
         range: std::ops::Range<u64>,
         stub: &Stub,
         (table, entry): (u32, u64),
     ) {
-        let mut record = self.begin_entry(self.common, section, &range);
-        if self.hook.sees_exits() {
+        // A copy of a function that exceptions do not leave: they must not leave the copy.
+        let handled = stub.copy.as_ref().and(unwind.table).and(unwind.exceptions);
+        let common = if handled.is_some() { unwind.common } else { self.common };
+        let mut record = self.begin_entry(common, section, &range);
+        if let Some(width) = handled {
+            record.push(width);
+            let found = self.object.relocation_at(self.frames, unwind.table_field).copied();
+            if let Some(Relocation { symbol, kind, addend, .. }) = found {
+                let field = self.object.sections[self.frames].data.len() + 4 + record.len();
+                let offset = field as u64;
+                self.changes.add(self.frames, Relocation { offset, symbol, kind, addend });
+            }
+            record.extend(vec![0; width.into()]);
+        } else if self.hook.sees_exits() {
             record.push(4);
             self.relocate_record(record.len() as u64, table, entry as i64);
             record.extend([0; 4]);

@@ -59,6 +59,10 @@ pub struct Unwind {
     pub exceptions: Option<u8>,
     /// Its data for exceptions: section and offset.
     pub table: Option<(usize, u64)>,
+    /// Whether an exception that leaves any call ends the program, by that data.
+    pub lets_none_pass: bool,
+    /// Where the distance to its data for exceptions is in `.eh_frame`, if there is any.
+    pub table_field: u64,
     /// In which steps its code is counted: bytes.
     pub code_step: u64,
     /// In which steps distances from the frame address are counted, downward: bytes.
@@ -160,6 +164,13 @@ impl UnwindTable {
                 .filter(|_| plain && exceptions.is_some())
                 .and_then(|relocation| object.target(relocation))
                 .and_then(|(code, offset)| Some((code, u64::try_from(offset).ok()?)));
+            let common = cie.offset() as u64;
+            let common = common..common + cie.entry_len() as u64 + 4;
+            let lets_none_pass = table.is_some_and(|(tables, offset)| {
+                let data = &object.sections[tables].data;
+                is_of_cxx(object, section, &common)
+                    && data.get(offset as usize..).is_some_and(has_no_sites)
+            });
             let mut rows = Vec::new();
             let start = entry.initial_address();
             if let Ok(mut table) = entry.rows(&frame, &bases, &mut context) {
@@ -179,6 +190,8 @@ impl UnwindTable {
                 common: cie.offset() as u64,
                 exceptions,
                 table,
+                lets_none_pass,
+                table_field: field + 9,
                 code_step: cie.code_alignment_factor(),
                 data_step: cie.data_alignment_factor().unsigned_abs(),
                 plain,
@@ -313,6 +326,34 @@ pub fn passes_through(table: &[u8], offset: u64) -> bool {
     parse(&mut reader).unwrap_or(false)
 }
 
+/// Whether the personality of a common part is that of C++, which ends the program where an exception
+/// leaves a call that the table does not have. It is the only thing there that is relocated.
+fn is_of_cxx(object: &Object, frames: usize, common: &Range<u64>) -> bool {
+    let all = &object.relocations[frames];
+    let first = all.partition_point(|relocation| relocation.offset < common.start);
+    let personality = all.get(first).filter(|relocation| relocation.offset < common.end);
+    let symbol = personality.and_then(|found| object.symbols.get(found.symbol as usize));
+    // With DW.ref. in front it is found by way of a pointer.
+    symbol.is_some_and(|symbol| symbol.name.ends_with(b"__gxx_personality_v0"))
+}
+
+/// Whether a table of call sites is empty.
+fn has_no_sites(table: &[u8]) -> bool {
+    let mut reader = Reader { data: table };
+    let parse = |reader: &mut Reader<'_>| -> Option<bool> {
+        // Where landing pads count from, and types.
+        if reader.byte()? != 0xff {
+            return None;
+        }
+        if reader.byte()? != 0xff {
+            reader.number()?;
+        }
+        reader.byte()?;
+        Some(reader.number()? == 0)
+    };
+    parse(&mut reader).unwrap_or(false)
+}
+
 struct Reader<'a> {
     data: &'a [u8],
 }
@@ -370,6 +411,15 @@ mod tests {
             assert_eq!(later(other, 1), None, "{other:x?}");
         }
         assert_eq!(later(&[0x44, 0x2d, 0x43, 0x0e, 48], 4), None, "it would be told too late");
+    }
+
+    #[test]
+    fn tables_without_call_sites_let_nothing_pass() {
+        assert!(has_no_sites(&[0xff, 0xff, 1, 0]));
+        assert!(has_no_sites(&[0xff, 0x9b, 5, 1, 0, 0, 0, 0, 0]));
+        assert!(!has_no_sites(&[0xff, 0xff, 1, 4, 4, 5, 0, 0]), "a call that exceptions leave");
+        assert!(!has_no_sites(&[0xff, 0xff, 1]), "the table is cut off");
+        assert!(!has_no_sites(&[0x1b, 0, 0, 0, 0, 0xff, 1, 0]), "landing pads are elsewhere");
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Machine for X86_64 {
         // What knows a place in the original would not know it in a copy.
         let can_be_copied = self.registers.compiled() && !known.map.is_known_inside(function);
         let copy = can_be_copied
-            .then(|| Copy::of(object, function, (body, &code), unwind, place))
+            .then(|| Copy::of(known, function, (body, &code), unwind, place))
             .flatten();
         Ok(Plan { head, body, landing, place, free, copy })
     }

@@ -10,13 +10,18 @@ use std::fs;
 use common::{Bench, Compiler, compilers, runtime};
 use trimtab_probe::{Hook, Options, Recording, Selection, instrument};
 
-/// Calls by function, as the probes count them; with how many copies, and what the program printed.
-fn calls(bench: &Bench, hook: Hook, copies: bool) -> (BTreeMap<String, u64>, usize, String) {
-    let data = fs::read(bench.file("copies.c.o")).unwrap();
-    let selection = Selection::default().only(&["copies_*"]).unwrap();
+/// Calls by function, as the probes count them, with by how much a number grew, or how many were
+/// left; with how many copies, and what the program printed.
+fn calls(
+    bench: &Bench,
+    case: &str,
+    hook: Hook,
+    copies: bool,
+) -> (BTreeMap<String, (u64, u64, u64)>, usize, String) {
+    let data = fs::read(bench.file(&format!("{case}.o"))).unwrap();
+    let selection = Selection::default().only(&["*copies_*"]).unwrap();
     let done = instrument(&data, &Options { hook, selection, copies }).unwrap();
-    assert!(done.instrumented.len() >= 14, "{:?}", done.left);
-    let object = format!("{copies}.o");
+    let object = format!("{copies}-{case}.o");
     fs::write(bench.file(&object), &done.bytes).unwrap();
     let program = format!("{}-{copies}", hook.name());
     bench.link(&program, &[&object], &[runtime().as_os_str()]);
@@ -24,7 +29,8 @@ fn calls(bench: &Bench, hook: Hook, copies: bool) -> (BTreeMap<String, u64>, usi
     assert_eq!(ran.code, Some(0), "{program}: {ran:?}");
     let recording = bench.recording(&program);
     let recording = Recording::parse(&recording).unwrap();
-    let calls = recording.functions.iter().map(|f| (f.name.clone(), f.calls));
+    let counted = |f: &trimtab_probe::recording::Recorded| (f.calls, f.value, f.exits);
+    let calls = recording.functions.iter().map(|f| (f.name.clone(), counted(f)));
     (calls.collect(), done.copied, ran.output)
 }
 
@@ -34,14 +40,33 @@ fn check(compiler: Compiler, flags: &[&str]) {
     bench.compile("copies.c", &[]);
     for hook in [Hook::Value, Hook::Count] {
         let told = format!("{} {flags:?} {}", compiler.c, hook.name());
-        let (copied, copies, output) = calls(&bench, hook, true);
-        let (called, none, expected) = calls(&bench, hook, false);
+        let (copied, copies, output) = calls(&bench, "copies.c", hook, true);
+        let (called, none, expected) = calls(&bench, "copies.c", hook, false);
         assert_eq!(output, expected, "{told}");
         assert_eq!(copied, called, "{told}");
         assert_eq!(none, 0, "{told}");
         // Counting wants a register that nobody misses.
         let least = if hook == Hook::Value { 10 } else { 1 };
-        assert!(copies >= least, "{told}: only {copies} of 14 are copied");
+        assert!(copies >= least, "{told}: only {copies} are copied");
+    }
+}
+
+#[test]
+fn exceptions_pass_through_copies_or_end_the_program() {
+    for compiler in compilers() {
+        for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
+            let include = format!("-I{}", common::RUNTIME);
+            let bench = Bench::new(compiler, &[level, "-g", &include]);
+            bench.compile("copies.cc", &[]);
+            for hook in [Hook::Value, Hook::Count] {
+                let told = format!("{} {level} {}", compiler.c, hook.name());
+                let (copied, copies, output) = calls(&bench, "copies.cc", hook, true);
+                let (called, none, expected) = calls(&bench, "copies.cc", hook, false);
+                assert!(output == expected && output.ends_with("ended\n"), "{told}: {output}");
+                assert_eq!(copied, called, "{told}");
+                assert!(none == 0 && (hook == Hook::Count || copies >= 4), "{told}: {copies}");
+            }
+        }
     }
 }
 
@@ -49,11 +74,16 @@ fn check(compiler: Compiler, flags: &[&str]) {
 fn what_would_not_work_elsewhere_is_not_copied() {
     for compiler in compilers() {
         let include = format!("-I{}", common::RUNTIME);
-        let bench = Bench::new(compiler, &["-O2", &include]);
+        let bench = Bench::new(compiler, &["-O2", "-g", &include]);
         bench.compile("copies.c", &[]);
-        for (name, copies) in
-            [("copies_leaf", 1), ("copies_marked", 0), ("copies_noted", 0), ("copies_wide", 0)]
-        {
+        for (name, copies) in [
+            ("copies_leaf", 1),
+            ("copies_anywhere", 1),
+            ("copies_splits", 1),
+            ("copies_marked", 0),
+            ("copies_noted", 0),
+            ("copies_wide", 0),
+        ] {
             let selection = Selection::default().only(&[name]).unwrap();
             let (_, done) = bench.instrument("copies.c.o", Hook::Value, selection);
             assert_eq!((done.instrumented.len(), done.copied), (1, copies), "{name}");
@@ -66,8 +96,8 @@ fn copies_do_what_functions_did() {
     for compiler in compilers() {
         for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
             check(compiler, &[level]);
-            check(compiler, &[level, "-fno-omit-frame-pointer", "-ffunction-sections"]);
-            check(compiler, &[level, "-fcf-protection", "-fno-pie", "-no-pie"]);
+            check(compiler, &[level, "-g", "-fno-omit-frame-pointer", "-ffunction-sections"]);
+            check(compiler, &[level, "-g", "-fcf-protection", "-fno-pie", "-no-pie"]);
         }
     }
 }

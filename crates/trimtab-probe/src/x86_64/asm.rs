@@ -366,6 +366,42 @@ impl Assembler {
         self.code.len() - 4
     }
 
+    /// Puts a return address into the place of the function's own, as if there were a call in its
+    /// place: what is in `row` holds in front and behind. It returns to a jump to `label`, where
+    /// `state` holds. A call brings the address, so that predictions and shadow stacks go on to agree
+    /// with what returns there.
+    pub fn return_to(&mut self, label: Label, state: State, row: &Row, by: i64) {
+        let Some((register, offset)) = row.cfa else { return };
+        self.tell_row(row, by);
+        // Behind the jump, of 5 bytes.
+        self.code.extend([0xe8, 5, 0, 0]);
+        self.resume(state);
+        // Unwinders look at the byte in front of where a call returns to.
+        self.tell();
+        self.code.push(0);
+        self.jump(label);
+        let pushed = if register == RSP { 8 } else { 0 };
+        self.tell_row(&Row { cfa: Some((register, offset + pushed)), ..row.clone() }, by);
+        // `pop offset - 8(register)`, where rsp counts as after it.
+        let memory: &[u8] = if register == RSP { &[0x84, 0x24] } else { &[0x85] };
+        self.code.push(0x8f);
+        self.code.extend(memory);
+        self.code.extend(((offset - 8) as i32).to_le_bytes());
+        self.tell_row(row, by);
+    }
+
+    /// A jump to something outside; says where the distance is to be written.
+    pub fn jump_elsewhere(&mut self) -> usize {
+        self.code.extend([0xe9, 0, 0, 0, 0]);
+        self.code.len() - 4
+    }
+
+    /// An instruction that is there already.
+    pub fn instruction(&mut self, bytes: &[u8]) {
+        self.tell();
+        self.code.extend(bytes);
+    }
+
     /// `call label`
     pub fn call(&mut self, label: Label) {
         self.branch(&[0xe8], label);

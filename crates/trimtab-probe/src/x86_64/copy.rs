@@ -6,13 +6,16 @@
 //! address and its own part of the stack then; [`super::stack`] says whether it may. The original
 //! stays, and runs while probes are off.
 //!
-//! Left out are functions with tables of jumps, with parts elsewhere, with handlers of exceptions,
-//! and long ones, for which a call and a return are nothing.
+//! Parts that the compiler split off stay where they are, as they rarely run: from there the function
+//! goes on in its old place, with an address of the stub in the place of its return address.
+//!
+//! Left out are functions with tables of jumps, with handlers of exceptions (but those that let none
+//! pass), and long ones, for which a call and a return are nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use iced_x86::{FlowControl, Instruction, Mnemonic};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, Register};
 use object::elf;
 
 use super::asm::{Assembler, Label, Return, State};
@@ -22,6 +25,7 @@ use crate::ProbeError;
 use crate::elf::Object;
 use crate::function::Function;
 use crate::layout::SITE_REGISTER_SHIFT;
+use crate::machine::Known;
 use crate::stub::{Copied, Inside, Lead, StackUse};
 use crate::unwind::{Row, Unwind};
 
@@ -34,6 +38,10 @@ const FRAMES: Range<i64> = 8..1 << SITE_REGISTER_SHIFT;
 const BETWEEN: i64 = 16;
 /// What holds where the function returns.
 const AT_RETURN: State = State { depth: 8 + BETWEEN, place: Return::Stack };
+/// Where what [`Assembler::return_to`] writes is returned to: behind a call.
+const RETURN_TO: usize = 5;
+/// What holds when it has returned.
+const LEFT: State = State { depth: AT_RETURN.depth - 8, place: Return::Stack };
 
 /// A function that can be copied.
 #[derive(Debug)]
@@ -63,6 +71,10 @@ enum Kind {
     Branch(Option<u8>, usize),
     /// A jump to another function, on a condition or always.
     Tail(Option<u8>, End),
+    /// A jump to another function, through a register or memory.
+    Anywhere,
+    /// A jump to a part of the function that is elsewhere, on a condition or always.
+    Away(Option<u8>, End),
     Return,
 }
 
@@ -100,13 +112,15 @@ impl Written {
 impl Copy {
     /// Reads a function, from where its body begins; none if it cannot be copied.
     pub fn of(
-        object: &Object,
+        known: &Known<'_>,
         function: &Function,
         (body, code): (u64, &[Decoded]),
         unwind: &Unwind,
         place: StackUse,
     ) -> Option<Self> {
-        let is_fit = place == StackUse::Own && function.size <= LONGEST && unwind.table.is_none();
+        let object = known.object;
+        let is_handled = unwind.table.is_some() && !can_share_table(unwind);
+        let is_fit = place == StackUse::Own && function.size <= LONGEST && !is_handled;
         if !is_fit || head::is_traced(object, function.section, function.start..function.end()) {
             return None;
         }
@@ -131,21 +145,34 @@ impl Copy {
                 start if start == function.start => Some(0),
                 offset => indices.get(&offset).copied(),
             };
-            let kind = kind(object, function, decoded, target)?;
-            if matches!(kind, Kind::Return | Kind::Tail(..)) && !is_at_entry {
-                return None;
-            }
+            let is_part = |place| known.function_at(place).is_some_and(Function::is_part);
+            let kind = match kind(object, function, decoded, target)? {
+                Kind::Tail(condition, end)
+                    if branch_target(object, function.section, decoded).is_some_and(is_part) =>
+                {
+                    Kind::Away(condition, end)
+                }
+                Kind::Return | Kind::Tail(..) | Kind::Anywhere if !is_at_entry => return None,
+                kind => kind,
+            };
             let bytes = &object.sections[function.section].data;
             let bytes = bytes.get(at.start as usize..at.end as usize)?.to_vec();
             instructions.push(Copyable { at, bytes, kind, row });
         }
         // Behind a call that never returns there may be nothing.
         let does_not_go_on = |it: &Copyable| {
-            !matches!(it.kind, Kind::Plain | Kind::Branch(Some(_), _) | Kind::Tail(Some(_), _))
+            !matches!(
+                it.kind,
+                Kind::Plain
+                    | Kind::Branch(Some(_), _)
+                    | Kind::Tail(Some(_), _)
+                    | Kind::Away(Some(_), _)
+            )
         };
         let ends = instructions.last().is_some_and(does_not_go_on);
-        let returns =
-            instructions.iter().any(|it| matches!(it.kind, Kind::Return | Kind::Tail(..)));
+        let is_end =
+            |it: &Copyable| matches!(it.kind, Kind::Return | Kind::Tail(..) | Kind::Anywhere);
+        let returns = instructions.iter().any(is_end);
         (ends && returns).then_some(Self { instructions })
     }
 
@@ -164,6 +191,7 @@ impl Copy {
         let labels: Vec<Label> = self.instructions.iter().map(|_| asm(writer).label()).collect();
         let (returned, left) = (asm(writer).label(), asm(writer).label());
         let mut tails = Vec::new();
+        let mut aways = Vec::new();
         let mut is_left = false;
         let mut told: Option<&Row> = None;
         for (index, it) in self.instructions.iter().enumerate() {
@@ -187,6 +215,20 @@ impl Copy {
                     told = None;
                     tail(asm_, end, left, &mut written)?;
                 }
+                Kind::Anywhere => {
+                    told = None;
+                    asm_.resume(AT_RETURN);
+                    asm_.drop(8)?;
+                    let to = asm_.code.len();
+                    asm_.instruction(&called(&it.bytes));
+                    written.inside.copied.push(Copied { from: it.at.clone(), to });
+                    written.sites.push((asm_.code.len(), (RSP, 0)));
+                    asm_.jump(left);
+                }
+                Kind::Away(None, end) => {
+                    told = None;
+                    away(asm_, &it.row, end, left, &mut written);
+                }
                 kind => {
                     if told != Some(&it.row) {
                         asm_.tell_row(&it.row, BETWEEN);
@@ -205,6 +247,11 @@ impl Copy {
                             let label = asm_.label();
                             asm_.jump_on(Some(condition), label);
                             tails.push((label, end));
+                        }
+                        Kind::Away(Some(condition), end) => {
+                            let label = asm_.label();
+                            asm_.jump_on(Some(condition), label);
+                            aways.push((label, &it.row, end));
                         }
                         Kind::Near(to) => {
                             let field = asm_.call_elsewhere();
@@ -227,14 +274,24 @@ impl Copy {
             asm(writer).bind(label);
             tail(asm(writer), end, left, &mut written)?;
         }
+        for (label, row, end) in aways {
+            asm(writer).bind(label);
+            away(asm(writer), row, end, left, &mut written);
+        }
         if !is_left {
             let asm = asm(writer);
-            asm.resume(State { depth: AT_RETURN.depth - 8, ..AT_RETURN });
+            asm.resume(LEFT);
             asm.bind(left);
             leave(writer)?;
         }
         Ok(written)
     }
+}
+
+/// Whether what holds of exceptions in a function, holds in a copy of it: none gets out, wherever it
+/// comes from. The common part of its unwind information must be as that of stubs.
+fn can_share_table(unwind: &Unwind) -> bool {
+    unwind.lets_none_pass && (unwind.code_step, unwind.data_step) == (1, 8)
 }
 
 /// A jump to another function becomes a call of it.
@@ -252,6 +309,28 @@ fn tail(
     written.sites.push((asm.code.len(), (RSP, 0)));
     asm.jump(left);
     Ok(())
+}
+
+/// A jump to a part of the function that is elsewhere. From there it goes on in its old place, and
+/// returns to the stub.
+fn away(asm: &mut Assembler, row: &Row, end: End, left: Label, written: &mut Written) {
+    let returned = asm.code.len() + RETURN_TO;
+    asm.return_to(left, LEFT, row, BETWEEN);
+    written.sites.push((returned, (RSP, 0)));
+    let field = asm.jump_elsewhere();
+    written.inside.leads.push(Lead { from: end.field, field, to: end.to });
+}
+
+/// A jump through a register or memory as a call.
+fn called(jump: &[u8]) -> Vec<u8> {
+    let mut call = jump.to_vec();
+    // Behind prefixes, which are less: the number of the operation is in the middle of the byte.
+    if let Some(operands) = call.iter().position(|byte| *byte == 0xff).map(|opcode| opcode + 1)
+        && let Some(operands) = call.get_mut(operands)
+    {
+        *operands = *operands & !0x38 | 2 << 3;
+    }
+    call
 }
 
 /// What becomes of an instruction; none if the function cannot be copied.
@@ -273,6 +352,12 @@ fn kind(
     match instruction.flow_control() {
         FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt => Some(Kind::Plain),
         FlowControl::IndirectCall => Some(Kind::Call),
+        // Nothing inside is known elsewhere, as tables of jumps would: it leads to another function.
+        FlowControl::IndirectBranch => {
+            let uses_stack = [instruction.memory_base(), instruction.op0_register()];
+            let fits = instruction.code() == Code::Jmp_rm64 && !uses_stack.contains(&Register::RSP);
+            fits.then_some(Kind::Anywhere)
+        }
         FlowControl::Return => is_plain_return(instruction).then_some(Kind::Return),
         FlowControl::Call if !instruction.is_call_near() => None,
         FlowControl::Call => match object.relocation_at(section, field) {

@@ -84,6 +84,39 @@ KEEP void copies_nothing(void)
 	__asm__ volatile("");
 }
 
+static int (*volatile ends[])(int) = { copies_leaf, copies_ends };
+
+/* Ends with jumps by way of a register, and of memory. */
+KEEP int copies_anywhere(int n, int (*end)(int))
+{
+	return n & 1 ? end(n + 2) : ends[n >> 1 & 1](n + 1);
+}
+
+__attribute__((cold)) KEEP int copies_rare(int n)
+{
+	if (n == 250)
+		longjmp(place, n);
+	return copies_leaf(n) + 1;
+}
+
+/* gcc puts what is rare elsewhere, from where the function goes on, returns, ends with a jump, or is
+ * left: with its frame still there. */
+KEEP int copies_splits(int n)
+{
+	volatile int room[4] = { n, 2, 3, n + 4 };
+	int sum = copies_leaf(n);
+
+	if (__builtin_expect(n % 10 == 0, 0))
+		sum += copies_rare(n) + room[3];
+	for (int i = 0; i < 3; i++)
+		sum += copies_leaf(room[i & 1] + i);
+	if (__builtin_expect(n % 15 == 0, 0)) {
+		room[2] = copies_rare(sum & 127);
+		return room[2] * copies_rare(n & 63);
+	}
+	return sum + room[2];
+}
+
 /* Probes go off, and on again, while it runs. */
 KEEP int copies_switches(int n)
 {
@@ -134,6 +167,9 @@ int main(void)
 		sum = sum * 3 + copies_returns(i % 40) + copies_ends(i);
 		copies_nothing();
 		sum += copies_marked(i) + copies_noted(i);
+		sum ^= copies_anywhere(i, copies_leaf);
+		if (!setjmp(place))
+			sum += copies_splits(i);
 	}
 	sum += copies_itself(15) + copies_even(1001, 0) + copies_odd(500, 1);
 	for (i = 0; i < 30; i++)

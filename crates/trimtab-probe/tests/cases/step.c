@@ -223,6 +223,31 @@ KEEP long first_call(long n)
 	return small(n) + 1;
 }
 
+static long (*volatile ends[])(long) = { small, first_call };
+
+KEEP long ends_anywhere(long n)
+{
+	return ends[n & 1](n + 1);
+}
+
+__attribute__((cold)) KEEP long rare(long n)
+{
+	return small(n) * 3;
+}
+
+/* What is rare is elsewhere, and leads back. */
+KEEP long splits(long n)
+{
+	volatile long room[4] = { n, 2, 3, 4 };
+
+	if (__builtin_expect(n > 2, 0))
+		room[n & 3] += rare(n);
+	room[2] += small(room[1]);
+	if (__builtin_expect(n > 3, 0))
+		return rare(room[2] & 3) + room[n & 3];
+	return room[2] + room[n & 3];
+}
+
 int main(void)
 {
 	long values[] = { 1, 3, 2 }, sum = 0;
@@ -238,7 +263,8 @@ int main(void)
 	sigaction(SIGTRAP, &action, NULL);
 	step_on();
 	sum += saves(values, 3) + hand_on(2, 1, 2, 3, 4, 5, 6, 7) + first_call(3);
-	sum += saves(values, 2);
+	sum += saves(values, 2) + ends_anywhere(2) + ends_anywhere(3);
+	sum += splits(1) + splits(3) + splits(4);
 	step_off();
 	printf("%ld\n", sum);
 	if (lost)
