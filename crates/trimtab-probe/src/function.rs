@@ -160,6 +160,9 @@ pub struct Map {
     found: References,
     /// Where symbols are.
     labels: HashMap<usize, BTreeSet<u64>>,
+    /// What distances in data lead to, and where these are: of each one or two places, one of which
+    /// may be an accident.
+    distances: HashMap<Place, Vec<Place>>,
 }
 
 impl Map {
@@ -254,9 +257,15 @@ impl Map {
                     symbol.kind() == elf::STT_FUNC && *place == (target, symbol.value)
                 };
                 if !places.iter().any(names) {
+                    let is_distance = distances.contains(&relocation.kind);
                     for place in places {
                         self.found.follow(object, relocation, place);
-                        self.found.fixed.insert(place);
+                        if is_distance {
+                            let from = (section, relocation.offset);
+                            self.distances.entry(place).or_default().push(from);
+                        } else {
+                            self.found.fixed.insert(place);
+                        }
                     }
                 }
             }
@@ -267,14 +276,25 @@ impl Map {
     /// symbols, and [`Map::branches`].
     pub fn can_lead_elsewhere(&self, function: &Function) -> bool {
         let place = (function.section, function.start);
-        !self.found.incomplete && !self.found.fixed.contains(&place)
+        let fixed = self.found.fixed.contains(&place) || self.distances.contains_key(&place);
+        !self.found.incomplete && !fixed
     }
 
     /// Whether something that is no branch knows a place inside a function: a table of jumps, or one
-    /// of what is to happen there.
-    pub fn is_known_inside(&self, function: &Function) -> bool {
+    /// of what is to happen there. Distances in data do not count where they are `own`.
+    pub fn is_known_inside(&self, function: &Function, own: impl Fn(Place) -> bool) -> bool {
         let mut inside = function.start + 1..function.end();
-        inside.any(|offset| self.found.fixed.contains(&(function.section, offset)))
+        inside.any(|offset| {
+            let place = (function.section, offset);
+            let others = self.distances.get(&place);
+            let is_known = others.is_some_and(|from| from.iter().any(|&from| !own(from)));
+            is_known || self.found.fixed.contains(&place)
+        })
+    }
+
+    /// Whether code takes the address of this place in data.
+    pub fn is_taken(&self, (section, offset): Place) -> bool {
+        self.found.tables.get(&section).is_some_and(|taken| taken.contains(&offset))
     }
 
     /// The branches that lead to a function without naming it.

@@ -480,7 +480,7 @@ impl<'a> Rewriter<'a> {
         names.extend(function.name.bytes().filter(|&byte| byte != 0));
         names.push(0);
         let mut flags = (stub.back as u32) << layout::FLAG_RETURN_SHIFT;
-        if stub.back >= 1 << 16 {
+        if stub.back >= layout::LONGEST_STUB {
             return Err(ProbeError::Internal { what: "a stub" });
         }
         if M::stack_use(&plan.code) == StackUse::Caller {

@@ -7,6 +7,7 @@ mod head;
 mod registers;
 mod stack;
 mod stub;
+mod tables;
 
 use std::ops::Range;
 
@@ -118,8 +119,7 @@ impl Machine for X86_64 {
         };
         let place = stack::look(known, function, &code, unwind)?;
         let free = self.registers.free(known, function, &code, unwind);
-        // What knows a place in the original would not know it in a copy.
-        let can_be_copied = self.registers.compiled() && !known.map.is_known_inside(function);
+        let can_be_copied = self.registers.compiled();
         let copy = can_be_copied
             .then(|| Copy::of(known, function, (body, &code), unwind, place))
             .flatten();

@@ -61,6 +61,8 @@ pub struct Assembler {
     labels: Vec<Option<usize>>,
     fixes: Vec<(usize, Label)>,
     short_fixes: Vec<(usize, Label)>,
+    /// Distances from one label to another, and where they are.
+    distances: Vec<(usize, Label, Label)>,
     state: State,
     /// What an unwinder is told, as instructions of DWARF.
     pub unwind: Vec<u8>,
@@ -80,6 +82,7 @@ impl Assembler {
             labels: Vec::new(),
             fixes: Vec::new(),
             short_fixes: Vec::new(),
+            distances: Vec::new(),
             state: ENTRY,
             unwind: Vec::new(),
             told: ENTRY,
@@ -396,6 +399,22 @@ impl Assembler {
         self.code.len() - 4
     }
 
+    /// An instruction that ends with the distance to an address, with that of a label.
+    pub fn address_of(&mut self, instruction: &[u8], label: Label) {
+        let opcode = &instruction[..instruction.len().saturating_sub(4)];
+        self.branch_untold(opcode, label);
+    }
+
+    /// A table of distances from its beginning, which is where its label will be.
+    pub fn table(&mut self, label: Label, targets: &[Label]) {
+        self.code.resize(self.code.len().next_multiple_of(4), 0);
+        self.bind(label);
+        for &target in targets {
+            self.distances.push((self.code.len(), label, target));
+            self.code.extend([0; 4]);
+        }
+    }
+
     /// An instruction that is there already.
     pub fn instruction(&mut self, bytes: &[u8]) {
         self.tell();
@@ -489,6 +508,12 @@ impl Assembler {
             let distance = i8::try_from(target as i64 - (field as i64 + 1));
             let distance = distance.map_err(|_| ProbeError::Internal { what: "a distance" })?;
             self.code[field] = distance.cast_unsigned();
+        }
+        for (field, from, to) in std::mem::take(&mut self.distances) {
+            let ends = self.offset(from).zip(self.offset(to));
+            let (from, to) = ends.ok_or(ProbeError::Internal { what: "a label" })?;
+            let distance = (to as i64 - from as i64) as i32;
+            self.code[field..field + 4].copy_from_slice(&distance.to_le_bytes());
         }
         for (field, label) in std::mem::take(&mut self.fixes) {
             let target =

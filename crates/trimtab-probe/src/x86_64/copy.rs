@@ -9,17 +9,18 @@
 //! Parts that the compiler split off stay where they are, as they rarely run: from there the function
 //! goes on in its old place, with an address of the stub in the place of its return address.
 //!
-//! Left out are functions with tables of jumps, with handlers of exceptions (but those that let none
-//! pass), and long ones, for which a call and a return are nothing.
+//! Left out are functions with handlers of exceptions (but those that let none pass), with tables of
+//! jumps that are not understood, and long ones, for which a call and a return are nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, Register};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use object::elf;
 
 use super::asm::{Assembler, Label, Return, State};
 use super::decode::{Decoded, branch_target, is_near_branch};
+use super::tables::{Table, Tables, is_switch};
 use super::{RBP, RSP, head};
 use crate::ProbeError;
 use crate::elf::Object;
@@ -30,7 +31,7 @@ use crate::stub::{Copied, Inside, Lead, StackUse};
 use crate::unwind::{Row, Unwind};
 
 /// Bytes of the longest function that is copied.
-const LONGEST: u64 = 4096;
+const LONGEST: u64 = 8192;
 /// How far the frame address may be from a register: what fits in a list of calls.
 const FRAMES: Range<i64> = 8..1 << SITE_REGISTER_SHIFT;
 /// Bytes between the return address and the function's own part of the stack: a word of the stub's,
@@ -47,6 +48,8 @@ const LEFT: State = State { depth: AT_RETURN.depth - 8, place: Return::Stack };
 #[derive(Debug)]
 pub struct Copy {
     instructions: Vec<Copyable>,
+    /// Tables of jumps, by the indices of instructions.
+    tables: Vec<Vec<usize>>,
 }
 
 /// An instruction, and what holds in front of it.
@@ -73,6 +76,10 @@ enum Kind {
     Tail(Option<u8>, End),
     /// A jump to another function, through a register or memory.
     Anywhere,
+    /// A jump to where a table says.
+    Switch,
+    /// It takes the address of the table with this number.
+    Table(usize),
     /// A jump to a part of the function that is elsewhere, on a condition or always.
     Away(Option<u8>, End),
     Return,
@@ -93,6 +100,8 @@ pub struct Written {
     pub inside: Inside,
     /// Where calls return to, and the frame address of the function there: register and offset.
     pub sites: Vec<(usize, (u16, i64))>,
+    /// Tables of jumps, and where they lead, to be written behind the code.
+    pub tables: Vec<(Label, Vec<Label>)>,
     /// Jumps within the function: the number of the instruction, where it ends, and where it leads.
     jumps: Vec<(usize, usize, Label)>,
 }
@@ -124,6 +133,11 @@ impl Copy {
         if !is_fit || head::is_traced(object, function.section, function.start..function.end()) {
             return None;
         }
+        let tables = Tables::of(known, function, code)?;
+        // What knows a place in the original would not know it in a copy.
+        if known.map.is_known_inside(function, |from| tables.has(from)) {
+            return None;
+        }
         let first = code.partition_point(|(instruction, _)| instruction.ip() < body);
         // Compilers put traps where nothing comes.
         let is_trap = |(it, _): &&Decoded| it.flow_control() == FlowControl::Exception;
@@ -132,7 +146,7 @@ impl Copy {
         let indices: HashMap<u64, usize> =
             code.iter().enumerate().map(|(index, (it, _))| (it.ip(), index)).collect();
         let mut instructions = Vec::with_capacity(code.len());
-        for decoded in code {
+        for (index, decoded) in code.iter().enumerate() {
             let (instruction, _) = decoded;
             let at = instruction.ip()..instruction.next_ip();
             let row = unwind.at(at.start - function.start)?.clone();
@@ -152,7 +166,11 @@ impl Copy {
                 {
                     Kind::Away(condition, end)
                 }
+                Kind::Anywhere if !tables.is_empty() && is_switch(code, index) => Kind::Switch,
+                // It may be a switch that is not understood.
+                Kind::Anywhere if !tables.is_empty() && is_by_register(instruction) => return None,
                 Kind::Return | Kind::Tail(..) | Kind::Anywhere if !is_at_entry => return None,
+                Kind::Plain => tables.taken_at(at.start).map_or(Kind::Plain, Kind::Table),
                 kind => kind,
             };
             let bytes = &object.sections[function.section].data;
@@ -164,6 +182,7 @@ impl Copy {
             !matches!(
                 it.kind,
                 Kind::Plain
+                    | Kind::Table(_)
                     | Kind::Branch(Some(_), _)
                     | Kind::Tail(Some(_), _)
                     | Kind::Away(Some(_), _)
@@ -173,7 +192,11 @@ impl Copy {
         let is_end =
             |it: &Copyable| matches!(it.kind, Kind::Return | Kind::Tail(..) | Kind::Anywhere);
         let returns = instructions.iter().any(is_end);
-        (ends && returns).then_some(Self { instructions })
+        let targets = |table: &Table| {
+            table.targets.iter().map(|target| indices.get(target).copied()).collect()
+        };
+        let tables = tables.all().iter().map(targets).collect::<Option<Vec<Vec<usize>>>>()?;
+        (ends && returns).then_some(Self { instructions, tables })
     }
 
     /// Writes the copy. Where the function returns first, `leave` writes what happens at its end,
@@ -187,8 +210,12 @@ impl Copy {
         mut leave: impl FnMut(&mut W) -> Result<(), ProbeError>,
     ) -> Result<Written, ProbeError> {
         let inside = Inside { copied: Vec::new(), leads: Vec::new() };
-        let mut written = Written { inside, sites: Vec::new(), jumps: Vec::new() };
         let labels: Vec<Label> = self.instructions.iter().map(|_| asm(writer).label()).collect();
+        let table = |targets: &Vec<usize>| {
+            (asm(writer).label(), targets.iter().map(|&target| labels[target]).collect())
+        };
+        let tables = self.tables.iter().map(table).collect();
+        let mut written = Written { inside, sites: Vec::new(), tables, jumps: Vec::new() };
         let (returned, left) = (asm(writer).label(), asm(writer).label());
         let mut tails = Vec::new();
         let mut aways = Vec::new();
@@ -252,6 +279,10 @@ impl Copy {
                             let label = asm_.label();
                             asm_.jump_on(Some(condition), label);
                             aways.push((label, &it.row, end));
+                        }
+                        Kind::Table(table) => {
+                            let (label, _) = written.tables[table];
+                            asm_.address_of(&it.bytes, label);
                         }
                         Kind::Near(to) => {
                             let field = asm_.call_elsewhere();
@@ -352,7 +383,7 @@ fn kind(
     match instruction.flow_control() {
         FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt => Some(Kind::Plain),
         FlowControl::IndirectCall => Some(Kind::Call),
-        // Nothing inside is known elsewhere, as tables of jumps would: it leads to another function.
+        // Nothing inside is known elsewhere, but to tables: it leads to another function otherwise.
         FlowControl::IndirectBranch => {
             let uses_stack = [instruction.memory_base(), instruction.op0_register()];
             let fits = instruction.code() == Code::Jmp_rm64 && !uses_stack.contains(&Register::RSP);
@@ -395,6 +426,11 @@ fn kind(
         }
         _ => None,
     }
+}
+
+/// Whether a register says where a jump leads.
+fn is_by_register(jump: &Instruction) -> bool {
+    jump.op0_kind() == OpKind::Register
 }
 
 /// Whether it returns, and drops nothing.

@@ -82,7 +82,8 @@ pub fn write(
             // Which jumps reach in the short form is known when all have the long one.
             let (_, short) = writer().copied(hook, copy, &HashSet::new())?;
             let (stub, _) = writer().copied(hook, copy, &short)?;
-            Ok(stub)
+            let has_room = stub.back < layout::LONGEST_STUB;
+            if has_room { Ok(stub) } else { writer().both(hook) }
         }
         _ => writer().both(hook),
     }
@@ -194,10 +195,13 @@ impl Writer<'_> {
         self.asm.bind(back);
         let short = written.short(&self.asm);
         self.asm.code.extend((written.sites.len() as u32).to_le_bytes());
-        for (at, (register, offset)) in written.sites {
+        for &(at, (register, offset)) in &written.sites {
             self.asm.code.extend((at as u32).to_le_bytes());
             let place = u32::from(register) << layout::SITE_REGISTER_SHIFT | offset as u32;
             self.asm.code.extend(place.to_le_bytes());
+        }
+        for (label, targets) in &written.tables {
+            self.asm.table(*label, targets);
         }
         let mut stub = self.finish(entry, body, Some(back))?;
         stub.copy = Some(written.inside);

@@ -117,6 +117,45 @@ KEEP int copies_splits(int n)
 	return sum + room[2];
 }
 
+/* Goes where tables say: two, one of them at once, and each in a loop. */
+KEEP int copies_switch(unsigned n)
+{
+	int sum = 0;
+
+	switch (n % 9) {
+	case 0: sum = copies_leaf(n); break;
+	case 1: sum = 17; break;
+	case 2: return copies_ends(n);
+	case 3: sum = copies_leaf(3) - 1; /* fall through */
+	case 4: sum ^= n; break;
+	case 5: copies_nothing(); break;
+	case 7: return 5;
+	default: sum = zero - 3; break;
+	}
+	for (unsigned i = 0; i < n; i++)
+		switch ((n ^ i) & 7) {
+		case 0: sum += copies_leaf(i); break;
+		case 1: sum ^= i; break;
+		case 2: sum -= copies_leaf(sum); break;
+		case 3: sum *= 3; break;
+		case 4: return sum ^ copies_leaf(i);
+		case 5: sum = -sum; break;
+		case 6: sum ^= 0x55; break;
+		}
+	return sum;
+}
+
+/* Where its labels are is written down in another way. */
+KEEP int copies_labels(int n)
+{
+	static void *const labels[] = { &&one, &&two, &&three };
+
+	goto *labels[n % 3];
+one:	n += copies_leaf(n);
+two:	n ^= copies_leaf(n + 1);
+three:	return n - copies_leaf(3);
+}
+
 /* Probes go off, and on again, while it runs. */
 KEEP int copies_switches(int n)
 {
@@ -168,6 +207,7 @@ int main(void)
 		copies_nothing();
 		sum += copies_marked(i) + copies_noted(i);
 		sum ^= copies_anywhere(i, copies_leaf);
+		sum += copies_switch(i) - copies_labels(i);
 		if (!setjmp(place))
 			sum += copies_splits(i);
 	}

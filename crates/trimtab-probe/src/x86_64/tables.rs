@@ -1,0 +1,148 @@
+//! The tables of jumps of a function, as compilers write them for code that may be anywhere: distances
+//! from the table to places in the function. A copy of the function needs tables of its own.
+
+use std::collections::HashMap;
+
+use iced_x86::{Code, OpKind, Register};
+use object::elf;
+
+use super::decode::Decoded;
+use crate::elf::Object;
+use crate::function::{Function, Place};
+use crate::machine::Known;
+
+/// Instructions between where a distance is read and the jump that it is for.
+const STEPS: usize = 12;
+/// Bytes of a distance.
+const ENTRY: u64 = 4;
+
+/// Places of a section, each by the distance of a table.
+#[derive(Debug)]
+pub struct Table {
+    /// Where the table is.
+    place: Place,
+    /// Where its distances lead.
+    pub targets: Vec<u64>,
+}
+
+/// The tables of a function.
+#[derive(Debug, Default)]
+pub struct Tables {
+    all: Vec<Table>,
+    /// By the instruction that takes its address: the number of a table.
+    by_instruction: HashMap<u64, usize>,
+}
+
+impl Tables {
+    /// Finds the tables whose address a function takes; none where it is not certain how long one is.
+    pub fn of(known: &Known<'_>, function: &Function, code: &[Decoded]) -> Option<Self> {
+        let mut tables = Self::default();
+        for decoded in code {
+            let Some(place) = address_taken(known.object, function.section, decoded) else {
+                continue;
+            };
+            let number = match tables.all.iter().position(|table| table.place == place) {
+                Some(number) => number,
+                None => {
+                    let targets = targets(known, function, place)?;
+                    if targets.is_empty() {
+                        continue;
+                    }
+                    tables.all.push(Table { place, targets });
+                    tables.all.len() - 1
+                }
+            };
+            tables.by_instruction.insert(decoded.0.ip(), number);
+        }
+        Some(tables)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The tables.
+    pub fn all(&self) -> &[Table] {
+        &self.all
+    }
+
+    /// The number of the table whose address the instruction at an offset takes.
+    pub fn taken_at(&self, offset: u64) -> Option<usize> {
+        self.by_instruction.get(&offset).copied()
+    }
+
+    /// Whether a distance in data is one of a table.
+    pub fn has(&self, (section, offset): Place) -> bool {
+        self.all.iter().any(|table| {
+            let (of, start) = table.place;
+            let length = table.targets.len() as u64 * ENTRY;
+            section == of && (start..start + length).contains(&offset)
+        })
+    }
+}
+
+/// The place in data whose address an instruction takes, and does nothing else.
+fn address_taken(object: &Object, section: usize, decoded: &Decoded) -> Option<Place> {
+    let (instruction, constants) = decoded;
+    if instruction.code() != Code::Lea_r64_m || !instruction.is_ip_rel_memory_operand() {
+        return None;
+    }
+    let field = instruction.ip() + constants.displacement_offset() as u64;
+    let relocation = object.relocation_at(section, field)?;
+    let (target, offset) = object.target(relocation)?;
+    let behind = instruction.next_ip().wrapping_sub(field) as i64;
+    let place = (target, u64::try_from(offset.checked_add(behind)?).ok()?);
+    let is_data = !object.sections[target].is_text() && object.sections[target].has(elf::SHF_ALLOC);
+    (relocation.kind == elf::R_X86_64_PC32 && is_data).then_some(place)
+}
+
+/// Where the distances lead that begin at a place, up to where another table begins; nowhere if the
+/// first does not lead into the function. None if another one does not.
+fn targets(known: &Known<'_>, function: &Function, (section, start): Place) -> Option<Vec<u64>> {
+    let mut targets = Vec::new();
+    for offset in (start..).step_by(ENTRY as usize) {
+        let Some(relocation) = known.object.relocation_at(section, offset) else { break };
+        if offset > start && known.map.is_taken((section, offset)) {
+            break;
+        }
+        // The distance is from the table, and the relocation's from the entry.
+        let target = known.object.target(relocation).and_then(|(target, value)| {
+            let value = u64::try_from(value.checked_sub((offset - start) as i64)?).ok()?;
+            let is_inside = function.contains((target, value)) && value > function.start;
+            (relocation.kind == elf::R_X86_64_PC32 && is_inside).then_some(value)
+        });
+        match target {
+            Some(target) => targets.push(target),
+            None if targets.is_empty() => break,
+            None => return None,
+        }
+    }
+    Some(targets)
+}
+
+/// Whether the jump with an index goes where a table's distance leads: in front of it the distance is
+/// read, and added to where the table is.
+pub fn is_switch(code: &[Decoded], index: usize) -> bool {
+    let Some((jump, _)) = code.get(index).filter(|(jump, _)| jump.code() == Code::Jmp_rm64) else {
+        return false;
+    };
+    let register = jump.op0_register();
+    if jump.op0_kind() != OpKind::Register || !register.is_gpr64() {
+        return false;
+    }
+    let before = &code[index.saturating_sub(STEPS)..index];
+    let is_added = before.iter().any(|(it, _)| {
+        matches!(it.code(), Code::Add_r64_rm64 | Code::Add_rm64_r64)
+            && it.op0_kind() == OpKind::Register
+            && it.op0_register() == register
+            && it.op1_kind() == OpKind::Register
+    });
+    let is_read = before.iter().any(|(it, _)| {
+        it.code() == Code::Movsxd_r64_rm32
+            && it.op1_kind() == OpKind::Memory
+            && it.memory_base() != Register::None
+            && it.memory_index_scale() == ENTRY as u32
+    });
+    is_added && is_read
+}
