@@ -282,7 +282,7 @@ impl Map {
 
     /// Whether something that is no branch knows a place inside a function: a table of jumps, or one
     /// of what is to happen there. Distances in data do not count where they are `own`.
-    pub fn is_known_inside(&self, function: &Function, own: impl Fn(Place) -> bool) -> bool {
+    pub fn is_known_inside(&self, function: &Function, mut own: impl FnMut(Place) -> bool) -> bool {
         let mut inside = function.start + 1..function.end();
         inside.any(|offset| {
             let place = (function.section, offset);
@@ -290,6 +290,12 @@ impl Map {
             let is_known = others.is_some_and(|from| from.iter().any(|&from| !own(from)));
             is_known || self.found.fixed.contains(&place)
         })
+    }
+
+    /// The last place in data up to this one whose address code takes.
+    pub fn taken_before(&self, (section, offset): Place) -> Option<Place> {
+        let taken = self.found.tables.get(&section)?;
+        taken.range(..=offset).next_back().map(|&start| (section, start))
     }
 
     /// Whether code takes the address of this place in data.

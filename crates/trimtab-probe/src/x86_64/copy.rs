@@ -20,7 +20,7 @@ use object::elf;
 
 use super::asm::{Assembler, Label, Return, State};
 use super::decode::{Decoded, branch_target, is_near_branch};
-use super::tables::{Table, Tables, is_switch};
+use super::tables::{Others, Table, Tables, is_switch};
 use super::{RBP, RSP, head};
 use crate::ProbeError;
 use crate::elf::Object;
@@ -135,7 +135,9 @@ impl Copy {
         }
         let tables = Tables::of(known, function, code)?;
         // What knows a place in the original would not know it in a copy.
-        if known.map.is_known_inside(function, |from| tables.has(from)) {
+        let mut others = Others::default();
+        let is_fine = |from| tables.has(from) || others.have(known, function, from);
+        if known.map.is_known_inside(function, is_fine) {
             return None;
         }
         let first = code.partition_point(|(instruction, _)| instruction.ip() < body);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use iced_x86::{Code, OpKind, Register};
 use object::elf;
 
-use super::decode::Decoded;
+use super::decode::{Decoded, decode};
 use crate::elf::Object;
 use crate::function::{Function, Place};
 use crate::machine::Known;
@@ -15,6 +15,9 @@ use crate::machine::Known;
 const STEPS: usize = 12;
 /// Bytes of a distance.
 const ENTRY: u64 = 4;
+
+/// Functions whose tables are looked at to see whether one is known to them.
+const OTHERS: usize = 8;
 
 /// Places of a section, each by the distance of a table.
 #[derive(Debug)]
@@ -80,6 +83,42 @@ impl Tables {
             section == of && (start..start + length).contains(&offset)
         })
     }
+}
+
+/// The tables of other functions than the one that is looked at.
+#[derive(Debug, Default)]
+pub struct Others {
+    /// By where one begins.
+    known: HashMap<Place, Tables>,
+}
+
+impl Others {
+    /// Whether a distance in data belongs to a table of another function, by which that jumps. What it
+    /// would lead to from its own place is an accident then.
+    pub fn have(&mut self, known: &Known<'_>, function: &Function, distance: Place) -> bool {
+        let Some(start) = known.map.taken_before(distance) else { return false };
+        if !self.known.contains_key(&start) {
+            if self.known.len() >= OTHERS {
+                return false;
+            }
+            let tables = tables_around(known, function, start).unwrap_or_default();
+            self.known.insert(start, tables);
+        }
+        self.known.get(&start).is_some_and(|tables| tables.has(distance))
+    }
+}
+
+/// The tables of the function that the first distance of one leads into, if it has jumps by them.
+fn tables_around(known: &Known<'_>, except: &Function, (section, start): Place) -> Option<Tables> {
+    let relocation = known.object.relocation_at(section, start)?;
+    let (target, offset) = known.object.target(relocation)?;
+    let function = known.function_at((target, u64::try_from(offset).ok()?))?;
+    if (function.section, function.start) == (except.section, except.start) {
+        return None;
+    }
+    let code = decode(known.object, function.section, function.start, function.end());
+    let jumps = (0..code.len()).any(|index| is_switch(&code, index));
+    jumps.then(|| Tables::of(known, function, &code)).flatten()
 }
 
 /// The place in data whose address an instruction takes, and does nothing else.

@@ -145,6 +145,31 @@ KEEP int copies_switch(unsigned n)
 	return sum;
 }
 
+#define CASE(n) case n: return copies_leaf(n * 77 + 5) * (n + 3) + zero
+
+/* Has a long table, whose last distances from where they are would lead into what is behind it. */
+KEEP int copies_before(unsigned n)
+{
+	switch (n) {
+	CASE(0); CASE(1); CASE(2); CASE(3); CASE(4); CASE(5); CASE(6); CASE(7); CASE(8); CASE(9);
+	CASE(10); CASE(11); CASE(12); CASE(13); CASE(14); CASE(15); CASE(16); CASE(17); CASE(18);
+	CASE(19); CASE(20); CASE(21); CASE(22); CASE(23); CASE(24); CASE(25); CASE(26); CASE(27);
+	CASE(28); CASE(29); CASE(30); CASE(31); CASE(32); CASE(33); CASE(34); CASE(35); CASE(36);
+	}
+	return 1;
+}
+
+KEEP int copies_behind(int n)
+{
+	int sum = n;
+
+	for (int i = 0; i < n; i++) {
+		sum += copies_leaf(i) * 3 - copies_leaf(sum) + copies_leaf(i * 7);
+		sum ^= copies_leaf(n + i) % 5 + copies_leaf(n - i) % 3;
+	}
+	return sum;
+}
+
 /* Where its labels are is written down in another way. */
 KEEP int copies_labels(int n)
 {
@@ -208,6 +233,7 @@ int main(void)
 		sum += copies_marked(i) + copies_noted(i);
 		sum ^= copies_anywhere(i, copies_leaf);
 		sum += copies_switch(i) - copies_labels(i);
+		sum ^= copies_before(i % 40) + copies_behind(i % 7);
 		if (!setjmp(place))
 			sum += copies_splits(i);
 	}
