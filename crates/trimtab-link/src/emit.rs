@@ -137,7 +137,7 @@ pub fn write<'a, 'data: 'a>(
 }
 
 /// The line for one fragment; none where the linker has no way to name it alone.
-fn line(linker: Linker, fragment: &Fragment<'_>) -> Result<Option<String>, EmitError> {
+pub(crate) fn line(linker: Linker, fragment: &Fragment<'_>) -> Result<Option<String>, EmitError> {
     let section = fragment.section_name();
     let checked = |name: &str| match is_plain(name) {
         true => Ok(name.to_owned()),
@@ -168,14 +168,14 @@ fn line(linker: Linker, fragment: &Fragment<'_>) -> Result<Option<String>, EmitE
 }
 
 /// Whether a name means itself in an order, and nothing else.
-fn is_plain(name: &str) -> bool {
+pub(crate) fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_graphic() && !"*?[](){}\"\\;,".contains(c);
     !name.is_empty() && name.chars().all(plain)
 }
 
 /// Whether the file is worth naming: a kernel built with indirect branch tracking is one object,
 /// `vmlinux.o`, in which sections of the same name have already become one.
-fn is_single_object(file: &str) -> bool {
+pub(crate) fn is_single_object(file: &str) -> bool {
     !file.ends_with("vmlinux.o")
 }
 

@@ -12,6 +12,7 @@ mod emit;
 pub mod kernel;
 mod order_file;
 mod together;
+mod whole;
 
 pub use boundaries::{Boundary, boundaries};
 pub use check::{Check, Line, Outcome, check};
@@ -19,3 +20,4 @@ pub use clusters::{ClusterList, SPLIT_FLAGS};
 pub use emit::{EmitError, Emitted, KERNEL_ORDER, Linker, emit, write};
 pub use order_file::{Entry, OrderFile, OrderFileError, Target};
 pub use together::TOGETHER_SCRIPT;
+pub use whole::{FILE_ORDER, emit_whole};

@@ -1,3 +1,4 @@
+use crate::whole::REST;
 use thiserror::Error;
 use trimtab_program::{FunctionId, Program};
 
@@ -85,7 +86,8 @@ pub enum OrderFileError {
 }
 
 impl OrderFile {
-    /// Reads an order for any of the linkers: symbols, section names, or `FILE(SECTION)`.
+    /// Reads an order for any of the linkers: symbols, section names, or `FILE(SECTION)`. What says
+    /// only where the rest of a file comes, as [`emit_whole`](crate::emit_whole) does, names nothing.
     ///
     /// # Errors
     /// [`OrderFileError`].
@@ -102,6 +104,9 @@ impl OrderFile {
             let target = match line.split_once('(') {
                 Some((file, rest)) => {
                     let section = rest.strip_suffix(')').ok_or_else(bad)?.trim();
+                    if section == REST {
+                        continue;
+                    }
                     let file = (file.trim() != "*").then(|| file.trim().to_owned());
                     Target::Section { section: section.to_owned(), file }
                 }

@@ -12,6 +12,7 @@
 mod aarch64;
 mod x86_64;
 
+use crate::blocks::Block;
 use crate::program::{FunctionId, Machine, Program};
 use crate::ranges::Range;
 
@@ -58,6 +59,51 @@ pub fn blocks_of(machine: Machine, start: u64, code: &[u8]) -> Vec<Range> {
     decoding.follow(vec![0]);
     decoding.sweep();
     decoding.blocks()
+}
+
+/// A direct jump from one of a function's blocks to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jump {
+    /// Index of the block that it is in.
+    pub from: usize,
+    /// Index of the block that it leads to.
+    pub to: usize,
+}
+
+/// The direct jumps between `blocks` of a function, which may lie in any order and apart from each
+/// other: its bytes are looked up block by block. Computed jumps are not among them.
+///
+/// Takes O(*n* log *n*) for *n* bytes.
+pub fn jumps(program: &Program<'_>, blocks: &[Block]) -> Vec<Jump> {
+    let mut starts: Vec<(u64, usize)> =
+        blocks.iter().zip(0..).map(|(block, index)| (block.range.start, index)).collect();
+    // Of blocks at the same address the empty ones come first: they fall into the other.
+    starts.sort_unstable();
+    starts.dedup_by_key(|(start, _)| *start);
+    let mut jumps = Vec::new();
+    for (from, block) in blocks.iter().enumerate() {
+        let Some(code) = program.bytes(block.range) else { continue };
+        let mut at = 0;
+        while at < code.len() {
+            let address = block.range.start.wrapping_add(at as u64);
+            let Some(instruction) = decode(program.machine(), address, &code[at..]) else { break };
+            at += instruction.length;
+            if let Flow::Conditional(target) | Flow::Jump(target) = instruction.flow
+                && let Ok(found) = starts.binary_search_by_key(&target, |(start, _)| *start)
+            {
+                jumps.push(Jump { from, to: starts[found].1 });
+            }
+        }
+    }
+    jumps
+}
+
+/// The instruction at `address`, with which `code` begins.
+fn decode(machine: Machine, address: u64, code: &[u8]) -> Option<Instruction> {
+    match machine {
+        Machine::X86_64 => x86_64::decode(address, code),
+        Machine::Aarch64 => aarch64::decode(address, code),
+    }
 }
 
 /// What is known of each byte.
@@ -138,11 +184,7 @@ impl<'a> Decoding<'a> {
     /// Decodes the instruction at an offset. Says where the next one is, and how it goes on.
     fn instruction(&mut self, at: usize) -> Option<(usize, Flow)> {
         let address = self.start.wrapping_add(at as u64);
-        let code = &self.code[at..];
-        let instruction = match self.machine {
-            Machine::X86_64 => x86_64::decode(address, code),
-            Machine::Aarch64 => aarch64::decode(address, code),
-        }?;
+        let instruction = decode(self.machine, address, &self.code[at..])?;
         let next = at + instruction.length;
         self.bytes[at].followed = true;
         self.bytes[at].begins |= !self.bytes[at].decoded;
@@ -184,6 +226,7 @@ impl<'a> Decoding<'a> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use trimtab_fixture::Elf;
 
     /// The offsets at which blocks of this x86-64 code begin.
     fn x86(code: &[u8]) -> Vec<u64> {
@@ -202,6 +245,39 @@ mod tests {
         assert_eq!(x86(&[0x0f, 0x0b, 0xc3]), [0, 2]);
         assert_eq!(x86(&[0x90, 0x90, 0xc3]), [0]);
         assert_eq!(x86(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn jumps_are_found_from_block_to_block_wherever_those_lie() {
+        // 1000: je 1004; 1002: jmp 1000; 1004: jmp 2000
+        let near = [0x74, 0x02, 0xeb, 0xfc, 0xe9, 0xf7, 0x0f, 0x00, 0x00];
+        // 2000: jmp 1004; 2005: jmp 3000
+        let far = [0xe9, 0xff, 0xef, 0xff, 0xff, 0xe9, 0xf6, 0x0f, 0x00, 0x00];
+        let bytes = Elf::new()
+            .text(".text", 0x1000, 0x1800)
+            .function("spread", 0x1000, 9)
+            .contents(0x1000, &near)
+            .contents(0x2000, &far)
+            .loaded()
+            .build();
+        let program = Program::parse(&bytes).unwrap();
+        let block = |id: u32, start: u64, end: u64| Block {
+            id,
+            range: Range { start, end },
+            falls_through: false,
+        };
+        let blocks = [
+            block(0, 0x1000, 0x1002),
+            block(3, 0x1002, 0x1004),
+            block(1, 0x1004, 0x1004),
+            block(4, 0x1004, 0x1009),
+            block(2, 0x2000, 0x200a),
+            // Its bytes are not in the file.
+            block(5, 0x4000, 0x4004),
+        ];
+        let found: Vec<(usize, usize)> =
+            jumps(&program, &blocks).iter().map(|jump| (jump.from, jump.to)).collect();
+        assert_eq!(found, [(0, 2), (1, 0), (3, 4), (4, 2)]);
     }
 
     #[test]

@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
 use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_lab::{Arch, tools};
-use trimtab_layout::{Algorithm, Movable, Packed, Placement, Projection};
-use trimtab_link::{Check, Linker, OrderFile, SPLIT_FLAGS, check, emit};
+use trimtab_layout::{Algorithm, InPlace, Movable, Packed, Placement, Projection};
+use trimtab_link::{Check, FILE_ORDER, Linker, OrderFile, SPLIT_FLAGS, check, emit, emit_whole};
 use trimtab_profile::{Profile, Trace, read};
-use trimtab_program::BlockMap;
+use trimtab_program::{BlockMap, Fragment};
 use trimtab_report::model::FitKernel;
 
 use super::blocks::{self, Splitting};
@@ -222,11 +222,16 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let clock = Instant::now();
     let movable = Movable::new(&kernel.fragments, &profiles, |f| kernel.movable(f));
     let problem = movable.problem();
-    let order = Packed::default().order(&problem);
-    let text = emit(
-        Linker::Kernel,
-        order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))),
-    )?;
+    let order = match options.granularity {
+        Granularity::Function => Packed::default().order(&problem),
+        Granularity::Block => InPlace::default().order(&problem),
+    };
+    let listed: Vec<&Fragment<'_>> =
+        order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))).collect();
+    let text = match options.granularity {
+        Granularity::Function => emit(Linker::Kernel, listed)?,
+        Granularity::Block => emit_whole(&listed)?.text,
+    };
     seconds.layout = clock.elapsed();
     stage.done(&format!("{} fragments in the order", order.listed().len()));
 
@@ -387,7 +392,7 @@ fn split_kernel<'work>(
     let flags = SPLIT_FLAGS.join(" ");
     let first: Vec<&str> = splitting.first.iter().map(String::as_str).collect();
     let build = build.split(&Splits { lists: &splitting.lists, flags: &flags, first: &first })?;
-    let linked = link(&build, "", &stage)?;
+    let linked = link(&build, FILE_ORDER, &stage)?;
     let files = Files::open(&linked.vmlinux, &linked.map)?;
     stage.ended(
         linked.cached,
