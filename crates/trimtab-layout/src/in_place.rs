@@ -30,7 +30,7 @@ pub struct InPlace {
 
 impl Default for InPlace {
     fn default() -> Self {
-        InPlace { pages: 1, look_ahead: 12, longest_moved: 1536 }
+        InPlace { pages: 1, look_ahead: 12, longest_moved: 1280 }
     }
 }
 

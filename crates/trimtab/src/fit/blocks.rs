@@ -38,7 +38,7 @@ fn prices(machine: Machine) -> Prices {
         Machine::X86_64 => (4, 5),
         Machine::Aarch64 => (0, 4),
     };
-    Prices { idle_byte: 12, branch: 20, longer, jump, part: 120 }
+    Prices { idle_byte: 16, branch: 20, longer, jump, part: 120 }
 }
 
 /// What a split kernel is made from.
