@@ -85,6 +85,16 @@ impl Section {
     pub fn size(&self) -> u64 {
         if self.kind == elf::SHT_NOBITS { self.empty_size } else { self.data.len() as u64 }
     }
+
+    /// Bytes that relocations may change: linkers apply them to what was compressed. It begins with
+    /// how long that is, behind how it is compressed.
+    fn relocated_size(&self) -> u64 {
+        let is_compressed = self.has(elf::SHF_COMPRESSED) && !self.has(elf::SHF_ALLOC);
+        match self.data.get(8..16).and_then(|size| size.try_into().ok()) {
+            Some(size) if is_compressed => u64::from_le_bytes(size),
+            _ => self.size(),
+        }
+    }
 }
 
 /// A symbol.
@@ -245,7 +255,8 @@ impl Object {
             if !valid {
                 return Err(damaged("a relocation table"));
             }
-            let read = read_relocations(&section.data, symbols.len(), sections[target].size());
+            let read =
+                read_relocations(&section.data, symbols.len(), sections[target].relocated_size());
             relocations[target] = read.ok_or(damaged("a relocation"))?;
             relocated_by[target] = Some(index);
         }

@@ -16,6 +16,13 @@ fn calls_of_every_kind() {
 }
 
 #[test]
+fn calls_with_compressed_debug_information() {
+    for compiler in compilers() {
+        same("calls.c", &[], compiler, &["-O2", "-g", "-gz"], Hook::Value);
+    }
+}
+
+#[test]
 fn threads_signals_other_stacks_and_fork() {
     // Recording every event of it takes long, and the calls above do that.
     let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User, Hook::Value];
