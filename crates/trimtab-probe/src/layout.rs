@@ -12,7 +12,8 @@ pub const FUNCTIONS: &str = "trimtab_probe_functions";
 pub const FLAG_FRAME: u32 = 1;
 /// The stub has a copy of the function inside.
 pub const FLAG_COPY: u32 = 2;
-/// How far behind the stub's start its body returns to, or the list of a copy's calls is, in the upper half of the flags.
+/// How far behind the stub's start its body returns to, or the list of a copy's calls is, in the
+/// upper half of the flags.
 pub const FLAG_RETURN_SHIFT: u32 = 16;
 /// What fits there is less than this.
 pub const LONGEST_STUB: usize = 1 << 16;

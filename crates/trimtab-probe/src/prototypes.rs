@@ -31,6 +31,9 @@ const DEPTH: usize = 32;
 /// The bits of an address that are an offset in a section; above them is the section's number.
 const OFFSET_BITS: u32 = 40;
 
+/// What reading ends with where there is more to read than honest information has. It is never shown.
+const TOO_MUCH: gimli::Error = gimli::Error::TooManyRegisterRules;
+
 type Bytes<'a> = RelocateReader<EndianSlice<'a, LittleEndian>, Linked<'a>>;
 type Entry<'a> = gimli::DebuggingInformationEntry<Bytes<'a>>;
 type Found<T> = gimli::Result<T>;
@@ -182,8 +185,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let cost = abbreviations.saturating_sub(header.debug_abbrev_offset().0);
-            self.abbreviations =
-                self.abbreviations.checked_sub(cost).ok_or(gimli::Error::TooManyRegisterRules)?;
+            self.abbreviations = self.abbreviations.checked_sub(cost).ok_or(TOO_MUCH)?;
             let unit = self.dwarf.unit(header)?;
             let root = unit.entry(unit.header.root_offset())?;
             let Some((compiler, is_cxx)) = self.compiler(&unit, &root) else { continue };
@@ -212,7 +214,7 @@ impl<'a> Reader<'a> {
     }
 
     fn spend(&mut self) -> Found<()> {
-        self.budget = self.budget.checked_sub(1).ok_or(gimli::Error::TooManyRegisterRules)?;
+        self.budget = self.budget.checked_sub(1).ok_or(TOO_MUCH)?;
         Ok(())
     }
 

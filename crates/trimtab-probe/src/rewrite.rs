@@ -1,12 +1,13 @@
 //! Rewrites an object: each selected function gets a stub, all else stays.
 
+mod records;
+
 use std::collections::{HashMap, HashSet};
 
 use object::elf;
 
 use crate::ProbeError;
 use crate::aarch64::Aarch64;
-use crate::cfi;
 use crate::elf::{Object, Relocation, Section, Symbol};
 use crate::function::{Branch, Function, Map, Place, functions};
 use crate::hook::Hook;
@@ -18,7 +19,7 @@ use crate::prototypes::Prototypes;
 use crate::reason::Reason;
 use crate::select::Selection;
 use crate::stub::{Copied, Inside, StackUse, Stub, Symbols};
-use crate::unwind::{Row, Unwind, UnwindTable};
+use crate::unwind::UnwindTable;
 use crate::x86_64::X86_64;
 
 /// Stubs begin at multiples of this.
@@ -503,136 +504,6 @@ impl<'a> Rewriter<'a> {
             self.changes.add(table, relocation);
         }
         Ok(())
-    }
-
-    /// Appends to `.eh_frame`: a length is put in front, and it is filled up.
-    fn write_record(&mut self, mut record: Vec<u8>) {
-        record.resize(record.len().next_multiple_of(8) + 4, 0);
-        let data = &mut self.object.sections[self.frames].data;
-        data.extend((record.len() as u32).to_le_bytes());
-        data.extend(record);
-    }
-
-    /// A relocation for what is next written to `.eh_frame`, so far behind the length.
-    fn relocate_record(&mut self, field: u64, symbol: u32, addend: i64) {
-        let offset = self.object.sections[self.frames].data.len() as u64 + 4 + field;
-        let kind = self.distance;
-        self.changes.add(self.frames, Relocation { offset, symbol, kind, addend });
-    }
-
-    /// The common part of the stubs' entries. Stubs that see exits have a personality: the run
-    /// time learns from it that an exception passes.
-    fn write_common<M: Machine>(&mut self) -> u64 {
-        let exits = self.hook.sees_exits();
-        let mut record = 0u32.to_le_bytes().to_vec();
-        record.push(1);
-        record.extend(if exits { b"zPLR\0".as_slice() } else { b"zR\0" });
-        // Code in steps of 1 byte, data in steps of -8, and the return address's number.
-        record.extend([1, 0x78, M::RETURN as u8]);
-        if exits {
-            record.extend([7, 0x1b]);
-            self.relocate_record(record.len() as u64, self.personality, 0);
-            record.extend([0, 0, 0, 0, 0x1b, 0x1b]);
-        } else {
-            record.extend([1, 0x1b]);
-        }
-        let (register, offset) = M::ENTRY_CFA;
-        cfi::define_cfa(&mut record, register, offset as u64);
-        for &(register, offset) in M::ENTRY_SAVED {
-            cfi::saved(&mut record, register, offset.unsigned_abs());
-        }
-        let at = self.object.sections[self.frames].data.len() as u64;
-        self.write_record(record);
-        at
-    }
-
-    /// The beginning of an entry: what it covers.
-    fn begin_entry(
-        &mut self,
-        common: u64,
-        section: usize,
-        range: &std::ops::Range<u64>,
-    ) -> Vec<u8> {
-        let field = self.object.sections[self.frames].data.len() as u64 + 4;
-        let mut record = ((field - common) as u32).to_le_bytes().to_vec();
-        let symbol = self.section_symbol(section);
-        self.relocate_record(4, symbol, range.start as i64);
-        record.extend([0; 4]);
-        record.extend(((range.end - range.start) as u32).to_le_bytes());
-        record
-    }
-
-    fn write_unwind(
-        &mut self,
-        unwind: &Unwind,
-        section: usize,
-        range: std::ops::Range<u64>,
-        stub: &Stub,
-        (table, entry): (u32, u64),
-    ) {
-        // A copy of a function that exceptions do not leave: they must not leave the copy.
-        let handled = stub.copy.as_ref().and(unwind.table).and(unwind.exceptions);
-        let common = if handled.is_some() { unwind.common } else { self.common };
-        let mut record = self.begin_entry(common, section, &range);
-        if let Some(width) = handled {
-            record.push(width);
-            let found = self.object.relocation_at(self.frames, unwind.table_field).copied();
-            if let Some(Relocation { symbol, kind, addend, .. }) = found {
-                let field = self.object.sections[self.frames].data.len() + 4 + record.len();
-                let offset = field as u64;
-                self.changes.add(self.frames, Relocation { offset, symbol, kind, addend });
-            }
-            record.extend(vec![0; width.into()]);
-        } else if self.hook.sees_exits() {
-            record.push(4);
-            self.relocate_record(record.len() as u64, table, entry as i64);
-            record.extend([0; 4]);
-        } else {
-            record.push(0);
-        }
-        record.extend(&stub.unwind);
-        self.write_record(record);
-    }
-
-    /// The moved instructions are as they were: the same rules hold at each of them.
-    fn write_body_unwind<M: Machine>(
-        &mut self,
-        plan: &Plan<'_, M>,
-        section: usize,
-        range: std::ops::Range<u64>,
-        places: &[(u64, u64)],
-    ) {
-        let mut record = self.begin_entry(plan.unwind.common, section, &range);
-        // Without data for exceptions they go on to the caller.
-        let width = plan.unwind.exceptions.unwrap_or(0);
-        record.push(width);
-        record.extend(vec![0; width.into()]);
-        let mut told: Vec<(u16, i64)> = M::ENTRY_SAVED.to_vec();
-        let mut signed = false;
-        let mut at = 0;
-        let mut last: Option<&Row> = plan.unwind.rows.first();
-        for &(from, to) in places {
-            let row = plan.unwind.at(from - plan.function.start).or(last);
-            let Some(row) = row.filter(|row| Some(*row) != last) else { continue };
-            last = Some(row);
-            let (Some((register, offset)), Some(saved)) = (row.cfa, &row.saved) else { continue };
-            cfi::advance(&mut record, (to - at) / plan.unwind.code_step);
-            at = to;
-            cfi::define_cfa(&mut record, register, offset as u64);
-            for &(register, _) in told.iter().filter(|rule| !saved.contains(rule)) {
-                cfi::as_at_entry(&mut record, register);
-            }
-            for &(register, offset) in saved.iter().filter(|rule| !told.contains(rule)) {
-                let steps = offset.unsigned_abs() / plan.unwind.data_step;
-                cfi::saved_in_steps(&mut record, register, steps);
-            }
-            told.clone_from(saved);
-            if row.signed != signed {
-                cfi::negate_signed(&mut record);
-                signed = row.signed;
-            }
-        }
-        self.write_record(record);
     }
 
     fn finish(self) {

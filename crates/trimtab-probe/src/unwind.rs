@@ -298,17 +298,8 @@ fn saved<'a>(
 /// A place that the table does not have ends the program. The table is that of the Itanium C++
 /// ABI, as GCC writes it: "Exception Handling Tables", section "LSDA call-site table".
 pub fn passes_through(table: &[u8], offset: u64) -> bool {
-    let mut reader = Reader { data: table };
-    let parse = |reader: &mut Reader<'_>| -> Option<bool> {
-        if reader.byte()? != 0xff {
-            return None;
-        }
-        if reader.byte()? != 0xff {
-            reader.number()?;
-        }
-        let encoding = reader.byte()?;
-        let length = usize::try_from(reader.number()?).ok()?;
-        let mut sites = Reader { data: reader.data.get(..length)? };
+    let passes = || -> Option<bool> {
+        let (encoding, mut sites) = call_sites(table)?;
         while !sites.data.is_empty() {
             let mut field = || match encoding {
                 1 => sites.number(),
@@ -323,7 +314,23 @@ pub fn passes_through(table: &[u8], offset: u64) -> bool {
         }
         Some(false)
     };
-    parse(&mut reader).unwrap_or(false)
+    passes().unwrap_or(false)
+}
+
+/// The table of call sites, and how its numbers are written; none where landing pads are elsewhere than
+/// in the function, or the table is cut off.
+fn call_sites(table: &[u8]) -> Option<(u8, Reader<'_>)> {
+    let mut reader = Reader { data: table };
+    if reader.byte()? != 0xff {
+        return None;
+    }
+    // Where types are.
+    if reader.byte()? != 0xff {
+        reader.number()?;
+    }
+    let encoding = reader.byte()?;
+    let length = usize::try_from(reader.number()?).ok()?;
+    Some((encoding, Reader { data: reader.data.get(..length)? }))
 }
 
 /// Whether the personality of a common part is that of C++, which ends the program where an exception
@@ -339,19 +346,7 @@ fn is_of_cxx(object: &Object, frames: usize, common: &Range<u64>) -> bool {
 
 /// Whether a table of call sites is empty.
 fn has_no_sites(table: &[u8]) -> bool {
-    let mut reader = Reader { data: table };
-    let parse = |reader: &mut Reader<'_>| -> Option<bool> {
-        // Where landing pads count from, and types.
-        if reader.byte()? != 0xff {
-            return None;
-        }
-        if reader.byte()? != 0xff {
-            reader.number()?;
-        }
-        reader.byte()?;
-        Some(reader.number()? == 0)
-    };
-    parse(&mut reader).unwrap_or(false)
+    call_sites(table).is_some_and(|(_, sites)| sites.data.is_empty())
 }
 
 struct Reader<'a> {
