@@ -9,9 +9,9 @@ use trimtab_program::PAGE_SIZE;
 /// fill them.
 ///
 /// Code is much like its neighbours in the same source file. A compressor that looks back no farther
-/// than 32 KiB, as gzip does, finds that likeness only while they stay neighbours: so each few
-/// pages of hot code are followed by the cold code that lay between it. What only other runs
-/// executed makes pages of its own in the same way.
+/// than 32 KiB, as gzip does, finds that likeness only while they stay neighbours: so each page of hot
+/// code lies in the midst of the cold code that lay between it. What only other runs executed makes
+/// pages of its own in the same way.
 ///
 /// Where hot code ends and cold code begins, pieces are chosen from some way ahead so that one ends
 /// on the page's end, best with a cold end of its own behind that.
@@ -19,8 +19,6 @@ use trimtab_program::PAGE_SIZE;
 /// Source: ours. Takes O(*n*) for *n* pieces, with a constant look-ahead.
 #[derive(Debug, Clone, Copy)]
 pub struct InPlace {
-    /// Pages of hot code that lie together, at least.
-    pub pages: u64,
     /// How many pieces ahead one is looked for that fits a gap.
     pub look_ahead: usize,
     /// What only other runs executed is left where it is if it has more bytes: what is long has much of
@@ -30,7 +28,7 @@ pub struct InPlace {
 
 impl Default for InPlace {
     fn default() -> Self {
-        InPlace { pages: 1, look_ahead: 12, longest_moved: 1280 }
+        InPlace { look_ahead: 12, longest_moved: 1280 }
     }
 }
 
@@ -75,10 +73,8 @@ type Queue = VecDeque<u32>;
 struct Filler<'a> {
     settings: InPlace,
     pieces: &'a [Piece],
-    /// What the first run executed.
-    hot: Queue,
-    /// What only other runs executed.
-    warm: Queue,
+    /// What the first run executed, and what only others did: each makes pages of its own.
+    ran: [Queue; 2],
     cold: Queue,
     cursor: u64,
     order: Vec<u32>,
@@ -114,8 +110,7 @@ impl<'a> Filler<'a> {
         Filler {
             settings,
             pieces: problem.pieces,
-            hot: of(Heat::Hot),
-            warm: of(Heat::Warm),
+            ran: [of(Heat::Hot), of(Heat::Warm)],
             cold: of(Heat::Cold),
             cursor: problem.start,
             order: Vec::with_capacity(problem.pieces.len()),
@@ -123,42 +118,31 @@ impl<'a> Filler<'a> {
     }
 
     fn place_all(&mut self) {
-        loop {
-            let (hot, warm) = (self.middle(&self.hot), self.middle(&self.warm));
-            if hot.is_none() && warm.is_none() {
-                break;
-            }
-            // The nearer one; where there is one only, that.
-            if warm.is_none() || hot.is_some_and(|hot| Some(hot) < warm) {
-                self.place_cold(hot.unwrap_or(u32::MAX));
-                let queue = std::mem::take(&mut self.hot);
-                self.hot = self.place_pages(queue);
-            } else {
-                self.place_cold(warm.unwrap_or(u32::MAX));
-                let queue = std::mem::take(&mut self.warm);
-                self.warm = self.place_pages(queue);
-            }
+        let next = |filler: &Self| {
+            let middles =
+                filler.ran.iter().zip(0..).map(|(queue, i)| Some((filler.middle(queue)?, i)));
+            middles.flatten().min()
+        };
+        while let Some((middle, which)) = next(self) {
+            self.place_cold(middle);
+            let queue = std::mem::take(&mut self.ran[which]);
+            self.ran[which] = self.place_page(queue);
         }
         for piece in std::mem::take(&mut self.cold) {
             self.push(piece);
         }
     }
 
-    /// The piece in the middle of those of a queue that fill the next pages. There is where these pages
-    /// are nearest to all that they come from.
+    /// The piece in the middle of those of a queue that fill the next page. There is where this page is
+    /// nearest to all that it comes from.
     fn middle(&self, queue: &Queue) -> Option<u32> {
         let mut bytes = 0u64;
         let together = queue.iter().take_while(|piece| {
-            let fits = bytes < self.bytes_together();
+            let fits = bytes < PAGE_SIZE;
             bytes = bytes.saturating_add(self.piece(**piece).size);
             fits
         });
         queue.get(together.count() / 2).copied()
-    }
-
-    /// Bytes of the pages that lie together.
-    fn bytes_together(&self) -> u64 {
-        self.settings.pages.max(1).saturating_mul(PAGE_SIZE)
     }
 
     fn piece(&self, index: u32) -> &'a Piece {
@@ -176,15 +160,11 @@ impl<'a> Filler<'a> {
         before.map(|piece| self.piece(*piece).size).fold(0, u64::saturating_add)
     }
 
-    /// Fills pages with pieces of this queue, the last of which ends where a page does. Returns what
+    /// Fills a page with pieces of this queue, the last of which ends where the page does. Returns what
     /// is left of the queue.
-    fn place_pages(&mut self, mut queue: Queue) -> Queue {
-        let wanted = self.bytes_together();
-        let mut page_end = align_up(self.cursor.saturating_add(wanted), PAGE_SIZE);
-        if page_end - self.cursor > wanted {
-            page_end -= PAGE_SIZE;
-        }
-        // A piece that is longer than all these pages takes as many as it needs.
+    fn place_page(&mut self, mut queue: Queue) -> Queue {
+        let mut page_end = self.cursor.saturating_add(PAGE_SIZE) / PAGE_SIZE * PAGE_SIZE;
+        // A piece that does not fit takes as many pages as it needs.
         if let Some(first) = queue.front() {
             let hot_end = hot_end(self.cursor, self.piece(*first));
             page_end = page_end.max(align_up(hot_end, PAGE_SIZE));
@@ -380,7 +360,6 @@ mod tests {
         #[test]
         fn any_order_is_a_permutation_and_comes_again(
             parts in prop::collection::vec((0u64..9000, 0u32..5, 0u8..4), 0..200),
-            pages in 0u64..4,
         ) {
             let pieces: Vec<Piece> =
                 parts.iter().map(|(size, log, heat)| piece(*size, 1 << log, *heat < 2)).collect();
@@ -389,13 +368,12 @@ mod tests {
             };
             let runs: Vec<Vec<u32>> = vec![run(0), run(1)];
             let problem = problem_of(&pieces, &runs);
-            let algorithm = InPlace { pages, ..InPlace::default() };
-            let order = algorithm.order(&problem);
+            let order = InPlace::default().order(&problem);
             let mut sorted = order.pieces().to_vec();
             sorted.sort_unstable();
             prop_assert_eq!(sorted, (0..pieces.len() as u32).collect::<Vec<_>>());
             prop_assert_eq!(order.listed().len(), pieces.len());
-            prop_assert_eq!(order, algorithm.order(&problem));
+            prop_assert_eq!(order, InPlace::default().order(&problem));
         }
     }
 }

@@ -117,18 +117,7 @@ pub fn write<'a, 'data: 'a>(
     }
     let mut seen = HashSet::new();
     for fragment in fragments {
-        let Some(line) = line(linker, fragment)? else {
-            emitted.unnamed += 1;
-            continue;
-        };
-        if seen.contains(&line) {
-            emitted.duplicate.push(fragment.name.to_owned());
-            continue;
-        }
-        emitted.text.push_str(&line);
-        emitted.text.push('\n');
-        emitted.lines += 1;
-        seen.insert(line);
+        emitted.add(linker, fragment, &mut seen)?;
     }
     if linker == Linker::Gnu {
         emitted.text.push_str("}\n");
@@ -136,8 +125,30 @@ pub fn write<'a, 'data: 'a>(
     Ok(emitted)
 }
 
+impl Emitted {
+    /// Adds the line for a fragment, if it has one that is not there yet.
+    pub(crate) fn add(
+        &mut self,
+        linker: Linker,
+        fragment: &Fragment<'_>,
+        seen: &mut HashSet<String>,
+    ) -> Result<(), EmitError> {
+        match line(linker, fragment)? {
+            None => self.unnamed += 1,
+            Some(line) if seen.contains(&line) => self.duplicate.push(fragment.name.to_owned()),
+            Some(line) => {
+                self.text.push_str(&line);
+                self.text.push('\n');
+                self.lines += 1;
+                seen.insert(line);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The line for one fragment; none where the linker has no way to name it alone.
-pub(crate) fn line(linker: Linker, fragment: &Fragment<'_>) -> Result<Option<String>, EmitError> {
+fn line(linker: Linker, fragment: &Fragment<'_>) -> Result<Option<String>, EmitError> {
     let section = fragment.section_name();
     let checked = |name: &str| match is_plain(name) {
         true => Ok(name.to_owned()),

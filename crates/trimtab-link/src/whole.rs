@@ -1,10 +1,10 @@
 //! An order of all of a kernel's movable text, in few lines.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use trimtab_program::{Fragment, Origin};
 
-use crate::emit::{is_plain, is_single_object, line};
+use crate::emit::{is_plain, is_single_object};
 use crate::{EmitError, Emitted, Linker};
 
 /// The sections of all functions, and their cold parts, of a file that are not in `.text.hot`: those of
@@ -33,7 +33,7 @@ pub fn emit_whole<'a, 'data: 'a>(fragments: &[&'a Fragment<'data>]) -> Result<Em
     }
     let mut emitted = Emitted::default();
     emitted.text.push_str("/* Written by trimtab. First line is placed first. */\n");
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let mut at = 0;
     while let Some(fragment) = fragments.get(at) {
         let file = file_with_rest(fragment);
@@ -49,16 +49,7 @@ pub fn emit_whole<'a, 'data: 'a>(fragments: &[&'a Fragment<'data>]) -> Result<Em
             left.remove(&fragment.range.start);
         }
         at += 1;
-        match line(Linker::Kernel, fragment)? {
-            None => emitted.unnamed += 1,
-            Some(line) if seen.contains(&line) => emitted.duplicate.push(fragment.name.to_owned()),
-            Some(line) => {
-                emitted.text.push_str(&line);
-                emitted.text.push('\n');
-                emitted.lines += 1;
-                seen.insert(line);
-            }
-        }
+        emitted.add(Linker::Kernel, fragment, &mut seen)?;
     }
     Ok(emitted)
 }
