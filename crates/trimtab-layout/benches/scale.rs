@@ -19,8 +19,11 @@
 use std::collections::HashMap;
 use std::time::Instant;
 use trimtab_layout::{
-    BlockNode, Edge, Flow, Piece, Problem, Span, algorithms, ext_tsp, ext_tsp_score,
+    Algorithm, BlockNode, Edge, Flow, InPlace, Piece, Prices, Problem, Span, algorithms, ext_tsp,
+    ext_tsp_score, split_by_price,
 };
+use trimtab_program::decode::Jump;
+use trimtab_program::{Block, Range, RangeSet};
 
 /// Sizes, where the command line gives none.
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
@@ -232,18 +235,60 @@ fn blocks(made: &Made, function_of: &[u32]) -> (usize, usize, f64, f64) {
         let given: Vec<u32> = (0..nodes.len() as u32).collect();
         (nodes.len(), ext_tsp_score(&nodes, &edges, &given), ext_tsp_score(&nodes, &edges, &order))
     };
-    let middle = by_function.len() / 2;
-    let work = |part: &[&[(u64, u64)]]| {
-        part.iter()
+    let [left, right] = halves(by_function.len(), |part| {
+        by_function[part]
+            .iter()
             .map(one)
             .fold((0, 0.0, 0.0), |sum, found| (sum.0 + found.0, sum.1 + found.1, sum.2 + found.2))
-    };
-    let (left, right) = std::thread::scope(|scope| {
-        let other = scope.spawn(|| work(&by_function[middle..]));
-        let left = work(&by_function[..middle]);
-        (left, other.join().unwrap())
     });
     (by_function.len(), left.0 + right.0, left.1 + right.1, left.2 + right.2)
+}
+
+/// Does the work on two halves of so many things at once.
+fn halves<T: Send>(count: usize, work: impl Fn(std::ops::Range<usize>) -> T + Sync) -> [T; 2] {
+    let middle = count / 2;
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| work(middle..count));
+        let left = work(0..middle);
+        [left, other.join().unwrap()]
+    })
+}
+
+/// Splits each function that ran at the lowest price, on two threads. Each block has a jump, mostly
+/// over a few others. Returns how many functions are split, and bytes that leave them.
+fn split_all(made: &Made, problem: &Problem<'_>) -> (usize, u64) {
+    let mut ran = vec![false; *made.first_block.last().unwrap() as usize];
+    made.events.iter().flatten().for_each(|block| ran[*block as usize] = true);
+    let prices = Prices { idle_byte: 16, branch: 20, longer: 4, jump: 5, part: 120 };
+    let one = |function: usize| -> (usize, u64) {
+        let own = made.first_block[function]..made.first_block[function + 1];
+        if problem.pieces[function].executed.is_empty() {
+            return (0, 0);
+        }
+        let at = |block: u32| Range::with_length(u64::from(block) * BLOCK_BYTES, BLOCK_BYTES);
+        let blocks: Vec<Block> = own
+            .clone()
+            .map(|block| Block { id: block - own.start, range: at(block), falls_through: true })
+            .collect();
+        let executed: RangeSet = own.clone().filter(|b| ran[*b as usize]).map(at).collect();
+        let count = blocks.len();
+        let jumps: Vec<Jump> = (0..count)
+            .map(|from| {
+                let way = mixed(from as u64) as usize;
+                let to = match way % 4 {
+                    0 => (way >> 8) % (from + 1),
+                    _ => from + 2 + (way >> 8) % 4,
+                };
+                Jump { from, to: to.min(count - 1) }
+            })
+            .collect();
+        let split = split_by_price(&blocks, &jumps, &executed, prices);
+        split.map_or((0, 0), |split| (1, split.cold_bytes))
+    };
+    let sums = halves(problem.pieces.len(), |part| {
+        part.map(one).fold((0, 0), |sum, found| (sum.0 + found.0, sum.1 + found.1))
+    });
+    (sums[0].0 + sums[1].0, sums[0].1 + sums[1].1)
 }
 
 /// The most memory that this process has had so far, in MiB.
@@ -310,6 +355,10 @@ fn measure(functions: usize, known: &mut Known) {
     let problem =
         Problem { pieces: &input.pieces, runs: &input.runs, start: 0, flow: Some(&input.flow) };
     let mut whole = Times(flow_times.0 + block_times.0, flow_times.1 + block_times.1);
+    let ((split, cold), times) = Times::of(|| split_all(&made, &problem));
+    times.print("split by price", &format!("{split} functions, {} KiB leave them", cold / 1024));
+    let (listed, times) = Times::of(|| InPlace::default().order(&problem).listed().len());
+    times.print("in-place", &format!("{listed} listed"));
     for algorithm in algorithms() {
         if let Some((smaller, seconds)) = known.get(algorithm.name()) {
             let expected = seconds * functions as f64 / *smaller as f64;
