@@ -11,7 +11,7 @@ use trimtab_program::PAGE_SIZE;
 /// Code is much like its neighbours in the same source file. A compressor that looks back no farther
 /// than 32 KiB, as gzip does, finds that likeness only while they stay neighbours: so each page of hot
 /// code lies in the midst of the cold code that lay between it. What only other runs executed makes
-/// pages of its own in the same way.
+/// pages of its own in the same way: what most of them did, and what few did.
 ///
 /// Where hot code ends and cold code begins, pieces are chosen from some way ahead so that one ends
 /// on the page's end, best with a cold end of its own behind that.
@@ -24,11 +24,14 @@ pub struct InPlace {
     /// What only other runs executed is left where it is if it has more bytes: what is long has much of
     /// a page to itself there, too.
     pub longest_moved: u64,
+    /// Whether the first run touches the page on which the first piece comes in any case, by code
+    /// in front of it: then what is left of that page is filled with what ran.
+    pub front_ran: bool,
 }
 
 impl Default for InPlace {
     fn default() -> Self {
-        InPlace { look_ahead: 12, longest_moved: 1280 }
+        InPlace { look_ahead: 12, longest_moved: 1280, front_ran: false }
     }
 }
 
@@ -61,8 +64,10 @@ const CROSSED: u64 = 32;
 enum Heat {
     /// None, or it is not worth moving.
     Cold,
-    /// Other runs than the first.
+    /// Other runs than the first, but not most of them.
     Warm,
+    /// Most of the other runs: so will others.
+    Likely,
     /// The first run.
     Hot,
 }
@@ -73,8 +78,9 @@ type Queue = VecDeque<u32>;
 struct Filler<'a> {
     settings: InPlace,
     pieces: &'a [Piece],
-    /// What the first run executed, and what only others did: each makes pages of its own.
-    ran: [Queue; 2],
+    /// What the first run executed, what most of the others did, and what only few did: each makes
+    /// pages of its own.
+    ran: [Queue; 3],
     cold: Queue,
     cursor: u64,
     order: Vec<u32>,
@@ -90,13 +96,20 @@ struct Fit {
 impl<'a> Filler<'a> {
     fn new(settings: InPlace, problem: &Problem<'a>) -> Self {
         let mut heat = vec![Heat::Cold; problem.pieces.len()];
-        for piece in problem.runs.iter().skip(1).flatten() {
-            let long = problem.pieces.get(*piece as usize).map(|piece| piece.size);
-            if let Some(heat) = heat.get_mut(*piece as usize)
-                && long <= Some(settings.longest_moved)
-            {
-                *heat = Heat::Warm;
+        let others = problem.runs.get(1..).unwrap_or_default();
+        let mut runs = vec![0; problem.pieces.len()];
+        for piece in others.iter().flatten() {
+            if let Some(runs) = runs.get_mut(*piece as usize) {
+                *runs += 1;
             }
+        }
+        for ((heat, piece), runs) in heat.iter_mut().zip(problem.pieces).zip(runs) {
+            *heat = match runs {
+                0 => Heat::Cold,
+                _ if piece.size > settings.longest_moved => Heat::Cold,
+                _ if 2 * runs >= others.len() => Heat::Likely,
+                _ => Heat::Warm,
+            };
         }
         for piece in problem.runs.first().into_iter().flatten() {
             if let Some(heat) = heat.get_mut(*piece as usize) {
@@ -110,7 +123,7 @@ impl<'a> Filler<'a> {
         Filler {
             settings,
             pieces: problem.pieces,
-            ran: [of(Heat::Hot), of(Heat::Warm)],
+            ran: [of(Heat::Hot), of(Heat::Likely), of(Heat::Warm)],
             cold: of(Heat::Cold),
             cursor: problem.start,
             order: Vec::with_capacity(problem.pieces.len()),
@@ -123,6 +136,10 @@ impl<'a> Filler<'a> {
                 filler.ran.iter().zip(0..).map(|(queue, i)| Some((filler.middle(queue)?, i)));
             middles.flatten().min()
         };
+        if self.settings.front_ran && !self.cursor.is_multiple_of(PAGE_SIZE) {
+            let hot = std::mem::take(&mut self.ran[0]);
+            self.ran[0] = self.place_page(hot);
+        }
         while let Some((middle, which)) = next(self) {
             self.place_cold(middle);
             let queue = std::mem::take(&mut self.ran[which]);
@@ -337,6 +354,45 @@ mod tests {
             .map(|piece| placement.address(piece).abs_diff(today.address(piece)))
             .max();
         assert!(farthest < Some(96 * 1024), "{farthest:?}");
+    }
+
+    #[test]
+    fn what_most_others_ran_has_pages_of_its_own() {
+        let pieces: Vec<Piece> = (0..8000).map(|i| piece(64, 2, i % 10 == 1)).collect();
+        let every = |step: usize| (1..8000).step_by(step).collect::<Vec<u32>>();
+        // Three quarters of what ran were run by one other each.
+        let few = |which: u32| (1..8000).filter(|i| i % 10 == 1 && i % 4 == which).collect();
+        let runs: Vec<Vec<u32>> = vec![vec![], few(0), few(1), few(2), few(3)];
+        let mut runs: Vec<Vec<u32>> =
+            runs.into_iter().map(|run| run.into_iter().filter(|i| i % 40 != 1).collect()).collect();
+        for run in &mut runs[1..] {
+            run.extend(every(40));
+        }
+        let problem = problem_of(&pieces, &runs);
+        let order = InPlace::default().order(&problem);
+        let bytes = every(40).len() * 64;
+        let found = touched(&problem, &order, &every(40));
+        assert!(found <= bytes.div_ceil(4096) + 1, "{found} pages for {bytes} bytes");
+    }
+
+    #[test]
+    fn the_page_that_code_in_front_begins_is_filled_with_what_ran() {
+        let (pieces, runs) = kernel(7000);
+        let problem = problem_of(&pieces, &runs);
+        let order = InPlace { front_ran: true, ..InPlace::default() }.order(&problem);
+        let placement = Placement::new(&problem, &order);
+        let ran: std::collections::BTreeSet<u32> = runs[0].iter().copied().collect();
+        let cold = order.pieces().iter().filter(|piece| !ran.contains(piece));
+        let idle: u64 = cold
+            .map(|piece| {
+                let start = placement.address(*piece);
+                (start + pieces[*piece as usize].size).min(0x2000).saturating_sub(start)
+            })
+            .sum();
+        // Less than half of the longest piece.
+        assert!(idle < 256, "{idle}");
+        let left = InPlace::default().order(&problem);
+        assert!(!ran.contains(&left.pieces()[0]), "by default, nothing is known of it");
     }
 
     #[test]

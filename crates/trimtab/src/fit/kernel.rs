@@ -10,7 +10,7 @@ use trimtab_lab::{Arch, tools};
 use trimtab_layout::{Algorithm, InPlace, Movable, Packed, Placement, Projection};
 use trimtab_link::{Check, FILE_ORDER, Linker, OrderFile, SPLIT_FLAGS, check, emit, emit_whole};
 use trimtab_profile::{Profile, Trace, read};
-use trimtab_program::{BlockMap, Fragment};
+use trimtab_program::{BlockMap, Fragment, PAGE_SIZE, Range};
 use trimtab_report::model::FitKernel;
 
 use super::blocks::{self, Splitting};
@@ -224,7 +224,12 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let problem = movable.problem();
     let order = match options.granularity {
         Granularity::Function => Packed::default().order(&problem),
-        Granularity::Block => InPlace::default().order(&problem),
+        Granularity::Block => {
+            let page = problem.start / PAGE_SIZE * PAGE_SIZE;
+            let front = Range { start: page, end: problem.start };
+            let front_ran = profiles[0].executed().within(front).next().is_some();
+            InPlace { front_ran, ..InPlace::default() }.order(&problem)
+        }
     };
     let listed: Vec<&Fragment<'_>> =
         order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))).collect();
