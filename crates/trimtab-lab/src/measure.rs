@@ -78,6 +78,18 @@ pub fn reported_seconds(
         .ok_or_else(|| MeasureError::NoSeconds { program: name(command) })
 }
 
+/// Runs a command in a folder, and gives what it writes to its standard output.
+///
+/// # Errors
+/// That it cannot be started, or fails.
+pub fn output(
+    command: &[OsString],
+    folder: &Path,
+    environment: &[(String, OsString)],
+) -> Result<Vec<u8>, MeasureError> {
+    run(command, folder, environment, Stdio::piped())
+}
+
 fn name(command: &[OsString]) -> String {
     command.first().map(|name| name.display().to_string()).unwrap_or_default()
 }
@@ -237,6 +249,16 @@ mod tests {
         assert!(work > sleep, "{work} {sleep}");
         let failing = ["false"].map(OsString::from);
         assert!(processor_seconds(&failing, Path::new("."), &[]).is_err());
+    }
+
+    #[test]
+    fn output_is_what_a_program_wrote_if_it_succeeds() {
+        let run = |script: &str| {
+            let command = ["sh", "-c", script].map(OsString::from);
+            output(&command, Path::new("."), &[("WORD".to_owned(), "said".into())])
+        };
+        assert_eq!(run("printf '%s\\377' $WORD; echo not >&2").unwrap(), b"said\xff");
+        assert!(run("echo said; exit 3").is_err());
     }
 
     #[test]

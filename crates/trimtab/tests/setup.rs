@@ -127,6 +127,19 @@ fn another_architecture_is_asked_for_by_name() {
 }
 
 #[test]
+fn what_dyninst_is_built_with_is_not_for_all() {
+    let machine = Machine::debian(1000, ALL, 22);
+    let (code, said, _) = machine.setup(&["--for", "dyninst"]);
+    assert_eq!(code, 2, "{said}");
+    let packages = "cmake libdw-dev libiberty-dev libtbb-dev libboost-atomic-dev \
+                    libboost-chrono-dev libboost-date-time-dev libboost-filesystem-dev \
+                    libboost-thread-dev libboost-timer-dev\n";
+    assert!(said.contains(&format!("--no-install-recommends {packages}")), "{said}");
+    let (code, said, _) = machine.setup(&["--for", "all"]);
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
 fn others_are_told_the_command() {
     let installed = ALL.replace(" bc", "");
     let (code, said, log) = Machine::debian(1000, &installed, 22).setup(&[]);

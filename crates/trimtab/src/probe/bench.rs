@@ -2,12 +2,14 @@
 
 mod build;
 mod compare;
+mod dyninst;
 mod programs;
 mod suites;
 mod summary;
 mod variants;
 
 pub use compare::{Plan, measure};
+pub use dyninst::{Dyninst, Rewriter};
 pub use programs::{PROGRAMS, Program};
 pub use suites::{SUITES, Suite};
 pub use variants::Compilers;

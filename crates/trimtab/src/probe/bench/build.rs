@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use trimtab_lab::measure::processor_seconds;
 use trimtab_probe::{Hook, Profile, Recording, Selection};
 
 use super::compare::Plan;
+use super::dyninst::Expected;
 use super::variants::{Compilers, Linked, Variant, Workshop};
 use crate::failure::Failure;
 
@@ -31,13 +33,16 @@ pub struct Built {
     /// Calls of each in one run.
     pub calls: BTreeMap<String, u64>,
     /// Bytes of the plain objects.
-    pub objects: Vec<std::path::PathBuf>,
+    pub objects: Vec<PathBuf>,
+    /// What another tool could not build, and why.
+    pub failures: Vec<String>,
 }
 
 struct Builder<'a> {
     plan: &'a Plan,
     workshop: &'a Workshop<'a>,
     variants: Vec<Variant>,
+    failures: Vec<String>,
 }
 
 /// Builds a program in all ways.
@@ -46,7 +51,7 @@ struct Builder<'a> {
 /// What cannot be built.
 pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
     workshop.prepare()?;
-    let mut builder = Builder { plan, workshop, variants: Vec::new() };
+    let mut builder = Builder { plan, workshop, variants: Vec::new(), failures: Vec::new() };
     let gcc = &plan.gcc;
     let objects = workshop.compile("gcc", gcc, &[])?;
     let plain = workshop.link("plain", gcc, &[], &objects)?;
@@ -59,10 +64,7 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
         (hot, recording.cycles_per_ns.map(|cycles| recording.counter as f64 / cycles))
     })?;
     let (counted, _) = workshop.probe("count-all", gcc, &objects, Hook::Count, all())?;
-    let calls = builder.record(&counted, |profile, _| {
-        let count = |row: &trimtab_probe::profile::Row| (row.name.clone(), row.calls);
-        profile.functions.iter().map(count).collect()
-    })?;
+    let calls = builder.calls(&counted)?;
     builder.add("trimtab", "count", "all", 0, &counted);
     builder.add("trimtab", "time", "all", 0, &timed);
     let selected = || Selection::default().named(hot.clone());
@@ -90,7 +92,9 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
         builder.uftrace(gcc, &hot)?;
     }
     builder.frida(&plain, &hot)?;
-    Ok(Built { variants: builder.variants, functions, counter_ns, hot, calls, objects })
+    builder.dyninst(&objects, &plain, &counted, &hot)?;
+    let Builder { variants, failures, .. } = builder;
+    Ok(Built { variants, functions, counter_ns, hot, calls, objects, failures })
 }
 
 impl Builder<'_> {
@@ -114,6 +118,7 @@ impl Builder<'_> {
             simulated: (hook != "trace").then_some(simulated),
             is_slow: hook == "trace",
             reports: false,
+            left_alone: Vec::new(),
         });
     }
 
@@ -250,7 +255,54 @@ impl Builder<'_> {
             simulated: None,
             is_slow: true,
             reports: true,
+            left_alone: Vec::new(),
         });
+        Ok(())
+    }
+
+    /// Calls of each function in one run of a program that counts them.
+    fn calls(&self, counted: &Linked) -> anyhow::Result<BTreeMap<String, u64>> {
+        self.record(counted, |profile, _| {
+            let mut calls = BTreeMap::new();
+            // Functions of several files can have the same name.
+            for row in &profile.functions {
+                *calls.entry(row.name.clone()).or_default() += row.calls;
+            }
+            calls
+        })
+    }
+
+    /// What Dyninst makes of the program, if that does what it did and calls the hook as often as
+    /// it has to. `counted` is the program that counts its calls.
+    fn dyninst(
+        &mut self,
+        objects: &[PathBuf],
+        plain: &Linked,
+        counted: &Linked,
+        hot: &[String],
+    ) -> anyhow::Result<()> {
+        let Some(rewriter) = &self.plan.dyninst else { return Ok(()) };
+        let (shop, gcc) = (self.workshop, &self.plan.gcc);
+        let mut objects = objects.to_vec();
+        objects.push(shop.hook("dyninst", gcc, &["-DDYNINST"])?);
+        let target = shop.link("dyninst-target", gcc, &[&rewriter.link_flag()], &objects)?;
+        let expected = Expected {
+            output: shop.observe(plain, &[])?,
+            calls: [self.calls(counted)?, self.calls(counted)?],
+        };
+        match rewriter.rewrite(shop, &target, hot, &expected) {
+            Ok(rewritten) => {
+                self.add("dyninst", "value", "hot", 0, &rewritten.linked);
+                if let ([_, ..], Some(variant)) =
+                    (rewritten.left_alone.as_slice(), self.variants.last_mut())
+                {
+                    let names = rewritten.left_alone.join(", ");
+                    self.failures.push(format!("dyninst cannot instrument {names}"));
+                    variant.left_alone = rewritten.left_alone;
+                }
+            }
+            Err(error) => self.failures.push(format!("dyninst: {error:#}")),
+        }
         Ok(())
     }
 

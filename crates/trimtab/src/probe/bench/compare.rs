@@ -10,6 +10,7 @@ use trimtab_report::model::{BenchProgram, BenchRewriting, BenchTool, ProbeBench}
 use trimtab_report::statistics::paired_ratio;
 
 use super::build::{Built, build};
+use super::dyninst::Rewriter;
 use super::programs::Program;
 use super::suites::{self, Suite};
 use super::summary;
@@ -41,6 +42,8 @@ pub struct Plan {
     pub uftrace: Option<PathBuf>,
     /// A Python that has frida.
     pub frida: Option<PathBuf>,
+    /// What has Dyninst instrument programs.
+    pub dyninst: Option<Rewriter>,
 }
 
 /// Measures.
@@ -66,9 +69,10 @@ pub fn measure(plan: &Plan, progress: &Progress) -> anyhow::Result<ProbeBench> {
         stage.note("running");
         stage.parts(u64::from(plan.rounds) * built.variants.len() as u64);
         let (times, failures) = time(plan, &folder, &built.variants, |part| stage.at(part))?;
-        bench.left_out.extend(failures.iter().map(|why| format!("{}: {why}", program.name)));
         stage.note("simulating");
-        let counts = simulate_all(plan, &folder, &built.variants)?;
+        let (counts, not_simulated) = simulate_all(plan, &folder, &built.variants)?;
+        let failures = built.failures.iter().chain(&failures).chain(&not_simulated);
+        bench.left_out.extend(failures.map(|why| format!("{}: {why}", program.name)));
         let result = result(program, &sources.package, &built, &times, &counts)?;
         stage.done(&format!("{} ways", result.tools.len()));
         bench.programs.push(result);
@@ -130,16 +134,29 @@ fn time(
     Ok((times.into_iter().map(Option::unwrap_or_default).collect(), failures))
 }
 
+/// Simulates all variants that can be. Gives the counts of each, by variant: none of another tool's
+/// that fails, and why it did.
 fn simulate_all(
     plan: &Plan,
     folder: &Path,
     variants: &[Variant],
-) -> anyhow::Result<Vec<Option<Simulated>>> {
-    let one = |variant: &Variant| match &variant.simulated {
-        Some(command) if plan.simulate => Ok(Some(simulate(command, folder, &environment())?)),
-        _ => Ok(None),
+) -> anyhow::Result<(Vec<Option<Simulated>>, Vec<String>)> {
+    let mut failures = Vec::new();
+    let mut one = |variant: &Variant| {
+        let Some(command) = variant.simulated.as_ref().filter(|_| plan.simulate) else {
+            return Ok(None);
+        };
+        match simulate(command, folder, &environment()) {
+            Ok(counts) => Ok(Some(counts)),
+            Err(error) if !variant.is_peer() => Err(error.into()),
+            Err(error) => {
+                failures.push(format!("instructions of {}: {error}", variant.tool));
+                Ok(None)
+            }
+        }
     };
-    variants.iter().map(one).collect()
+    let counts = variants.iter().map(&mut one).collect::<anyhow::Result<_>>()?;
+    Ok((counts, failures))
 }
 
 fn result(
@@ -161,8 +178,12 @@ fn result(
         let inlined = matches!(variant.tool, "macros" | "-finstrument-functions");
         let same = package.is_empty() || (variant.base == 0 && !inlined);
         let events = same.then(|| {
-            let hot = |name: &&String| variant.functions != "hot" || built.hot.contains(name);
-            built.calls.iter().filter(|(name, _)| hot(name)).map(|(_, calls)| calls).sum::<u64>()
+            let has_hook = |name: &String| {
+                (variant.functions != "hot" || built.hot.contains(name))
+                    && !variant.left_alone.contains(name)
+            };
+            let calls = built.calls.iter().filter(|(name, _)| has_hook(name));
+            calls.map(|(_, calls)| calls).sum::<u64>()
         });
         let extra = (least(own) - least(base)) * 1e9;
         let ratio = |count: fn(&Simulated) -> u64| {

@@ -35,6 +35,8 @@ pub struct Program {
     pub arguments: &'static [&'static str],
     /// Arguments of a run that does the same, but much less of it: simulating takes long.
     pub small: &'static [&'static str],
+    /// The file that a run writes in its folder, besides what it prints.
+    pub writes: Option<&'static str>,
 }
 
 /// Unpacked, and ready to be compiled.
@@ -99,6 +101,7 @@ pub const PROGRAMS: &[Program] = &[
         libraries: &["-lm", "-ldl"],
         arguments: &["-nostdinc", "-c", "work.c", "-o", "work.o"],
         small: &["-nostdinc", "-c", "less.c", "-o", "work.o"],
+        writes: Some("work.o"),
         ..NONE
     },
     Program {
@@ -191,6 +194,7 @@ const NONE: Program = Program {
     is_cxx: false,
     arguments: &[],
     small: &[],
+    writes: None,
 };
 
 impl Program {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trimtab_report::model::{BenchProgram, BenchSummary, BenchTool, ProbeBench, Target};
 
 /// Who works on the linked program, as trimtab does on objects.
-const BINARY_LEVEL: [&str; 2] = ["uftrace patchable", "frida"];
+const BINARY_LEVEL: [&str; 3] = ["uftrace patchable", "frida", "dyninst"];
 
 /// Geometric means over the real programs, of each way that all of them were instrumented in.
 pub fn of(programs: &[BenchProgram]) -> Vec<BenchSummary> {
@@ -184,7 +184,8 @@ mod tests {
             &[
                 ("trimtab", "value", "hot", 1.2, 1.1),
                 ("frida", "value", "hot", 3.0, 1.0),
-                ("uftrace patchable", "trace", "hot", 1.1, 1.0),
+                ("uftrace patchable", "trace", "hot", 1.4, 1.0),
+                ("dyninst", "value", "hot", 1.1, 1.0),
             ],
         );
         let mut bench = ProbeBench { programs: vec![fib, real], ..ProbeBench::default() };

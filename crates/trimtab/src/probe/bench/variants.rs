@@ -3,6 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use trimtab_lab::measure;
 use trimtab_lab::probe;
 use trimtab_lab::process::Job;
 use trimtab_probe::{Hook, Options, Selection};
@@ -44,6 +45,8 @@ pub struct Variant {
     pub is_slow: bool,
     /// Whether the command prints the seconds that count, in place of taking them itself.
     pub reports: bool,
+    /// Those of the functions that the tool cannot instrument.
+    pub left_alone: Vec<String>,
 }
 
 impl Variant {
@@ -55,7 +58,7 @@ impl Variant {
 
 /// A program that was linked.
 #[derive(Debug)]
-pub struct Linked(PathBuf);
+pub struct Linked(pub PathBuf);
 
 /// Where a program's objects and variants are.
 pub struct Workshop<'a> {
@@ -165,6 +168,22 @@ impl Workshop<'_> {
             probed.push(to);
         }
         Ok((self.link(name, compilers, &[], &probed)?, count))
+    }
+
+    /// Runs a program with much to do, and gives all that it prints and writes.
+    pub fn observe(
+        &self,
+        linked: &Linked,
+        environment: &[(String, OsString)],
+    ) -> anyhow::Result<Vec<u8>> {
+        let written = self.program.writes.map(|name| self.folder.join(name));
+        let command = self.command(linked, self.program.arguments);
+        let mut all = measure::output(&command, self.folder, environment)?;
+        if let Some(path) = written {
+            let found = fs::read(&path);
+            all.extend(found.with_context(|| format!("cannot read {}", path.display()))?);
+        }
+        Ok(all)
     }
 
     /// Compiles the hook that others are measured with.

@@ -11,12 +11,12 @@ use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::output;
-use crate::probe::bench::{self, PROGRAMS, Plan, Program, SUITES};
+use crate::probe::bench::{self, Dyninst, PROGRAMS, Plan, Program, Rewriter, SUITES};
 use crate::progress::Progress;
 
 /// Builds programs from Debian's sources, instruments them, and measures what that costs: beside
-/// the plain programs, macros, -finstrument-functions, clang's XRay, uftrace and frida, as far as
-/// they are there. Then runs the test suites of some programs with every function instrumented.
+/// the plain programs, macros, -finstrument-functions, clang's XRay, uftrace, frida and Dyninst, as
+/// far as they are there. Then runs the test suites of some programs with every function instrumented.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: the whole comparison, as a page
@@ -80,8 +80,15 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         c: find("gcc").unwrap_or_else(|| "gcc".into()),
         cxx: find("g++").unwrap_or_else(|| "g++".into()),
     };
+    let dyninst = Dyninst::installed(&options.work)?;
     let work = options.work.join("probe-bench");
     std::fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
+    let work = std::path::absolute(&work).context("cannot tell the current folder")?;
+    let rewriter = dyninst.as_ref().map(|found| Rewriter::build(found, &gcc.cxx, &work));
+    let (rewriter, unusable) = match rewriter.transpose() {
+        Ok(rewriter) => (rewriter, None),
+        Err(error) => (None, Some(format!("Dyninst: {error:#}"))),
+    };
     let plan = Plan {
         programs: match options.only.as_slice() {
             [] => PROGRAMS.iter().collect(),
@@ -90,11 +97,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         suites: if options.no_suites { &[] } else { SUITES },
         rounds: options.rounds,
         simulate: !options.no_simulation && find("valgrind").is_some(),
-        work: std::path::absolute(&work).context("cannot tell the current folder")?,
+        work,
         gcc,
         clang: clang_with_xray(),
         uftrace: find("uftrace").filter(|_| !options.quick),
         frida: python_with_frida().filter(|_| !options.quick),
+        dyninst: rewriter,
     };
     let mut found = bench::measure(&plan, &Progress::new())?;
     let missing = [
@@ -102,11 +110,17 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         (options.quick, "uftrace, frida and traces: --quick leaves them out"),
         (plan.uftrace.is_none() && !options.quick, "uftrace: install the package uftrace"),
         (plan.frida.is_none() && !options.quick, "frida: install it for python3 with pip"),
-        (true, "Dyninst: Debian has no package of it"),
+        (
+            dyninst.is_none(),
+            "Dyninst: Debian has no package of it; bench/dyninst builds and installs it",
+        ),
         (!plan.simulate, "instructions and misses: not simulated"),
     ];
     let missing = missing.iter().filter(|(is_missing, _)| *is_missing);
-    found.left_out.extend(missing.map(|(_, line)| (*line).to_owned()));
+    found.left_out.extend(missing.map(|(_, line)| (*line).to_owned()).chain(unusable));
+    if let Some(version) = dyninst.as_ref().and_then(Dyninst::version) {
+        found.repeat.tool_versions.insert("dyninst".to_owned(), version);
+    }
     found.repeat.command = std::env::args().collect::<Vec<_>>().join(" ");
     for name in ["gcc", "valgrind", "uftrace"] {
         if let Some(tool) = tools::tool(name)
