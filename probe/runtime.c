@@ -42,6 +42,10 @@ HIDDEN uint32_t trimtab_probe_hook;
 HIDDEN TLS struct frame *trimtab_probe_frames;
 HIDDEN TLS uint64_t trimtab_probe_child;
 
+/* How far what hooks of the user's are told of a function is behind the function's entry in the table,
+ * of the same size; stubs that have such hooks inside add it. */
+HIDDEN uint64_t trimtab_probe_described;
+
 /* The program's, for HOOK_VALUE. */
 volatile uint64_t trimtab_probe_value;
 
@@ -153,7 +157,11 @@ static int describe(uint32_t count)
 	table->used = count * sizeof(*records) + names;
 	records = (struct function_record *)(table + 1);
 	text = (char *)(records + count);
+	_Static_assert(sizeof(*described) == sizeof(*all), "found by the same offset");
 	described = map(count * sizeof(*described));
+	if (!described)
+		return -1;
+	trimtab_probe_described = (uint64_t)described - (uint64_t)all;
 	for (i = 0; i < count; i++) {
 		const char *name = (const char *)&all[i].name + all[i].name;
 		const void *start = (const char *)&all[i].start + all[i].start;
@@ -167,12 +175,10 @@ static int describe(uint32_t count)
 		records[i].name = (uint32_t)(text - (char *)(records + count));
 		memcpy(text, name, records[i].name_length + 1);
 		text += records[i].name_length + 1;
-		if (described) {
-			described[i].id = i;
-			described[i].size = all[i].size;
-			described[i].start = start;
-			described[i].name = name;
-		}
+		described[i].id = i;
+		described[i].size = all[i].size;
+		described[i].start = start;
+		described[i].name = name;
 	}
 	return 0;
 }

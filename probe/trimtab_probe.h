@@ -2,12 +2,15 @@
 /*
  * What an instrumented program can ask of the probes, and what hooks of your own look like.
  *
- * Build with `trimtab probe build --hook user -- make ...` or
- * `trimtab probe instrument --hook user`, and link an object that defines both
- * trimtab_probe_user_enter and trimtab_probe_user_leave, in C or in anything that can define a
- * function with C linkage. All registers, those of vectors included, are saved around them: they
- * may call what they like. Functions that are instrumented themselves must not be called from
- * them; objects with hooks are best left out of the instrumentation.
+ * Build with `trimtab probe build --hooks FILE -- make ...` or `trimtab probe instrument --hooks FILE`,
+ * where FILE defines trimtab_probe_user_enter, trimtab_probe_user_leave or both, in C or as an object
+ * of anything that can define a function with C linkage. On x86-64, one that calls nothing, needs no
+ * stack, and no vectors or floating point is put into the probes themselves; those that no longer
+ * interrupt each other then are for you to tell apart: a signal may come in the midst of one, and its
+ * handler run another. All else is called, with all registers saved, those of vectors included: it may
+ * call what it likes but functions that are instrumented themselves.
+ *
+ * With `--hook user` alone they are called; link an object that defines them.
  */
 #ifndef TRIMTAB_PROBE_H
 #define TRIMTAB_PROBE_H
@@ -40,7 +43,7 @@ void trimtab_probe_turn_off(void);
  * threads have the same. */
 extern volatile uint64_t trimtab_probe_value;
 
-/* Defined by you, for `--hook user`. `time` is the counter of cycles. Called on the thread that
+/* Defined by you, for `--hook user`. `time` is the counter of cycles, which is read where you use it. Called on the thread that
  * runs the function; also when an exception leaves it, but not when longjmp does. */
 void trimtab_probe_user_enter(const struct trimtab_probe_function *function, uint64_t time);
 void trimtab_probe_user_leave(const struct trimtab_probe_function *function, uint64_t time);

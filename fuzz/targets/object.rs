@@ -3,11 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trimtab_probe::{Hook, Options, ProbeError, Selection, instrument, instrument_archive};
+use trimtab_probe::{Hook, Hooks, Options, ProbeError, Selection, instrument, instrument_archive};
 
 fuzz_target!(|data: &[u8]| {
+    if let Ok(hooks) = Hooks::read(data) {
+        assert_eq!(Hooks::read(&hooks.bytes).unwrap().bytes, hooks.bytes);
+    }
     for hook in [Hook::Time, Hook::Order, Hook::Value] {
-        let options = Options { hook, selection: Selection::default(), copies: true };
+        let options = Options::new(hook);
         let _ = instrument_archive(data, &options);
         let Ok(done) = instrument(data, &options) else { return };
         if done.instrumented.is_empty() {

@@ -13,6 +13,14 @@ pub enum CompileError {
     /// The compiler did not do it.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {

@@ -28,6 +28,41 @@ const SOURCES: [(&str, &str); 13] = [
     ("trimtab_probe.h", HEADER),
 ];
 
+/// The object with hooks of the user's that instrumented programs are linked with, too.
+pub const HOOKS: &str = "trimtab-hooks.o";
+
+/// Hooks of the user's as an object: `file` is one, or a source that `cc` compiles so that hooks
+/// can be put into probes: quick, and without vector registers where these are not asked for.
+/// Sources find `trimtab_probe.h` as if it were a header of the system.
+///
+/// # Errors
+/// That it cannot be read, or the compiler's error.
+pub fn hooks(cc: &Path, file: &Path) -> Result<Vec<u8>, CompileError> {
+    let read = |path: &Path| {
+        fs::read(path).map_err(|source| CompileError::Read { path: path.to_owned(), source })
+    };
+    let data = read(file)?;
+    if data.starts_with(b"\x7fELF") {
+        return Ok(data);
+    }
+    let cannot = |path: &Path, source| CompileError::Write { path: path.to_owned(), source };
+    let folder = tempfile::tempdir().map_err(|source| cannot(Path::new("a folder"), source))?;
+    let (header, object) = (folder.path().join("trimtab_probe.h"), folder.path().join(HOOKS));
+    fs::write(&header, HEADER).map_err(|source| cannot(&header, source))?;
+    Job::new("compiling the hooks", cc)
+        .package("gcc libc6-dev")
+        .args(["-O2", "-g", "-fno-tree-vectorize", "-fno-stack-protector", "-fno-lto"])
+        .arg("-I")
+        .arg(folder.path())
+        .arg("-c")
+        .arg(file)
+        .arg("-o")
+        .arg(&object)
+        .limit(Duration::from_secs(120))
+        .run()?;
+    read(&object)
+}
+
 /// The header for hooks of the user's.
 pub const HEADER: &str = include_str!("../../../probe/trimtab_probe.h");
 

@@ -17,11 +17,10 @@ use crate::ProbeError;
 use crate::cfi::StubFrame;
 use crate::elf::{Object, Symbol};
 use crate::function::{Function, Place, References, is_outlined};
-use crate::hook::Hook;
 use crate::machine::{Entrance, Known, Machine};
 use crate::moving::Moving;
 use crate::reason::Reason;
-use crate::stub::{StackUse, Stub, Symbols};
+use crate::stub::{StackUse, Stub, Symbols, Task};
 use crate::unwind::{Unwind, UnwindTable};
 
 /// Number of the register that points at a stub's frame.
@@ -122,12 +121,12 @@ impl Machine for Aarch64 {
 
     fn stub(
         plan: &Plan,
-        (hook, _copies): (Hook, bool),
+        task: &Task<'_>,
         symbols: &Symbols,
         cell: u32,
         function: (u32, i32),
     ) -> Result<Stub, ProbeError> {
-        stub::write(hook, plan.place, symbols, cell, function)
+        stub::write(task.hook, plan.place, symbols, cell, function)
     }
 
     fn move_head(plan: &Plan, to: &mut Moving<'_>) -> Vec<(u64, u64)> {

@@ -76,6 +76,12 @@ pub enum ProbeError {
         /// Sections found, or needed.
         found: usize,
     },
+    /// No functions of the user's in what should have them.
+    #[error(
+        "this defines neither trimtab_probe_user_enter nor trimtab_probe_user_leave for other files; \
+         see trimtab_probe.h (in C++ they want extern \"C\", in Rust #[unsafe(no_mangle)])"
+    )]
+    NoHooks,
     /// An archive that cannot be read or written.
     #[error("the archive cannot be read: {why}; make it again with `ar`")]
     Archive {

@@ -26,6 +26,7 @@ mod rewrite;
 mod select;
 mod stub;
 mod unwind;
+mod user;
 mod x86_64;
 
 pub use archive::{MAGIC as ARCHIVE_MAGIC, instrument_archive};
@@ -37,3 +38,4 @@ pub use recording::Recording;
 pub use replay::{Call, replay};
 pub use rewrite::{Options, Rewritten, instrument};
 pub use select::Selection;
+pub use user::{Hooks, WhyCalled};

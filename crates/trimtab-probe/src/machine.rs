@@ -5,11 +5,10 @@ use std::ops::Range;
 use crate::ProbeError;
 use crate::elf::{Object, Symbol};
 use crate::function::{Function, Map, Place, References};
-use crate::hook::Hook;
 use crate::moving::Moving;
 use crate::prototypes::Prototypes;
 use crate::reason::Reason;
-use crate::stub::{StackUse, Stub, Symbols};
+use crate::stub::{StackUse, Stub, Symbols, Task};
 use crate::unwind::{Unwind, UnwindTable};
 
 /// An instruction set, and what is known of the registers of one object.
@@ -61,13 +60,13 @@ pub trait Machine: Sized {
     fn entrance(plan: &Self::Plan) -> Entrance;
 
     /// Writes the stub of a function: its `cell` on each thread, its entry in the table as symbol
-    /// and offset. Beside the hook stands whether the function may be copied into the stub.
+    /// and offset.
     ///
     /// # Errors
     /// [`ProbeError::Internal`]: where an object has too many functions, or this is written wrongly.
     fn stub(
         plan: &Self::Plan,
-        hook: (Hook, bool),
+        task: &Task<'_>,
         symbols: &Symbols,
         cell: u32,
         function: (u32, i32),

@@ -3,6 +3,7 @@
 mod records;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use object::elf;
 
@@ -18,8 +19,9 @@ use crate::plan::{Plan, plan};
 use crate::prototypes::Prototypes;
 use crate::reason::Reason;
 use crate::select::Selection;
-use crate::stub::{Copied, Inside, StackUse, Stub, Symbols};
+use crate::stub::{Copied, Inside, StackUse, Stub, Symbols, Task};
 use crate::unwind::UnwindTable;
+use crate::user::{Hooks, Linked};
 use crate::x86_64::X86_64;
 
 /// Stubs begin at multiples of this.
@@ -37,6 +39,15 @@ pub struct Options {
     /// Whether functions may be copied into their stubs, which is faster than calling them. Line
     /// numbers and breakpoints are those of the original.
     pub copies: bool,
+    /// Hooks of the user's, where they are known, for [`Hook::User`].
+    pub hooks: Option<Arc<Hooks>>,
+}
+
+impl Options {
+    /// A hook for all functions, which may be copied.
+    pub fn new(hook: Hook) -> Self {
+        Self { hook, selection: Selection::default(), copies: true, hooks: None }
+    }
 }
 
 /// What became of an object.
@@ -137,6 +148,7 @@ struct Rewriter<'a> {
     object: &'a mut Object,
     hook: Hook,
     copies: bool,
+    user: Option<Linked<'a>>,
     symbols: Symbols,
     /// `.eh_frame`.
     frames: usize,
@@ -160,7 +172,7 @@ struct Rewriter<'a> {
 impl<'a> Rewriter<'a> {
     fn new<M: Machine>(
         object: &'a mut Object,
-        options: &Options,
+        options: &'a Options,
         count: usize,
         frames: usize,
     ) -> Self {
@@ -211,10 +223,13 @@ impl<'a> Rewriter<'a> {
             child: wanted("child", elf::STT_TLS),
             outside: wanted("outside", elf::STT_NOTYPE),
             value: wanted("value", elf::STT_NOTYPE),
+            described: wanted("described", elf::STT_NOTYPE),
             cells,
             object: 0,
         };
         let personality = wanted("personality", elf::STT_NOTYPE);
+        let hooks = options.hooks.as_deref().filter(|_| hook == Hook::User);
+        let user = hooks.map(|hooks| hooks.linked(object));
         let section_symbols = object
             .symbols
             .iter()
@@ -226,6 +241,7 @@ impl<'a> Rewriter<'a> {
             object,
             hook,
             copies: options.copies,
+            user,
             symbols,
             frames,
             common: 0,
@@ -326,7 +342,8 @@ impl<'a> Rewriter<'a> {
         let (table, table_symbol) = self.table(section);
         let entry = self.object.sections[table].data.len() as u64;
         let function = (table_symbol, entry as i32);
-        let stub = M::stub(&plan.code, (self.hook, self.copies), &self.symbols, cell, function)?;
+        let task = Task { hook: self.hook, copies: self.copies, user: self.user.as_ref() };
+        let stub = M::stub(&plan.code, &task, &self.symbols, cell, function)?;
         self.describe(plan, &stub, cell, table)?;
         let name = format!("{}.probe", plan.function.name);
         let symbol = self.add_local(&name, elf::STT_FUNC, section, 0..0);

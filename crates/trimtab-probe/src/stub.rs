@@ -21,6 +21,8 @@
 use std::ops::Range;
 
 use crate::elf::Relocation;
+use crate::hook::Hook;
+use crate::user::Linked;
 
 /// What a function may do with the stack above its own part: from its return address on where calls
 /// push one, from the stack pointer at its entry on elsewhere.
@@ -30,6 +32,17 @@ pub enum StackUse {
     Own,
     /// It may use arguments there, or hand them on.
     Caller,
+}
+
+/// What stubs are to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// What happens at entries and exits.
+    pub hook: Hook,
+    /// Whether functions may be copied into their stubs.
+    pub copies: bool,
+    /// Hooks of the user's, where stubs know them.
+    pub user: Option<&'a Linked<'a>>,
 }
 
 /// The symbols that stubs use.
@@ -55,6 +68,9 @@ pub struct Symbols {
     pub outside: u32,
     /// The number whose growth is added up.
     pub value: u32,
+    /// How far what hooks of the user's are told of a function is behind the function's entry in the
+    /// table.
+    pub described: u32,
     /// The object's cells on this thread.
     pub cells: u32,
     /// The record of the object.

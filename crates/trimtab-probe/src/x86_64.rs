@@ -4,6 +4,7 @@ mod asm;
 mod copy;
 mod decode;
 mod head;
+mod inline;
 mod registers;
 mod stack;
 mod stub;
@@ -17,17 +18,17 @@ use object::elf;
 use self::copy::Copy;
 use self::decode::decode;
 use self::head::Head;
+pub use self::inline::Inline;
 use self::registers::{Free, Registers};
 use self::stub::Body;
 use crate::ProbeError;
 use crate::cfi::StubFrame;
 use crate::elf::{Object, Symbol};
 use crate::function::{Function, References};
-use crate::hook::Hook;
 use crate::machine::{Entrance, Known, Machine};
 use crate::moving::Moving;
 use crate::reason::Reason;
-use crate::stub::{StackUse, Stub, Symbols};
+use crate::stub::{StackUse, Stub, Symbols, Task};
 use crate::unwind::{Unwind, UnwindTable};
 
 /// Bytes of `endbr64`.
@@ -139,7 +140,7 @@ impl Machine for X86_64 {
 
     fn stub(
         plan: &Plan,
-        (hook, copies): (Hook, bool),
+        task: &Task<'_>,
         symbols: &Symbols,
         cell: u32,
         function: (u32, i32),
@@ -148,9 +149,9 @@ impl Machine for X86_64 {
             Some(_) => Body::Behind,
             None => Body::Elsewhere { landing: plan.landing },
         };
-        let copy = plan.copy.as_ref().filter(|_| copies);
+        let copy = plan.copy.as_ref().filter(|_| task.copies);
         let what = (plan.place, plan.free, copy);
-        stub::write(hook, body, what, symbols, cell, function)
+        stub::write(task, body, what, symbols, cell, function)
     }
 
     fn move_head(plan: &Plan, to: &mut Moving<'_>) -> Vec<(u64, u64)> {

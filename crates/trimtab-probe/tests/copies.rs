@@ -20,7 +20,7 @@ fn calls(
 ) -> (BTreeMap<String, (u64, u64, u64)>, usize, String) {
     let data = fs::read(bench.file(&format!("{case}.o"))).unwrap();
     let selection = Selection::default().only(&["*copies_*"]).unwrap();
-    let done = instrument(&data, &Options { hook, selection, copies }).unwrap();
+    let done = instrument(&data, &Options { selection, copies, ..Options::new(hook) }).unwrap();
     let object = format!("{copies}-{case}.o");
     fs::write(bench.file(&object), &done.bytes).unwrap();
     let program = format!("{}-{copies}", hook.name());

@@ -27,7 +27,7 @@ const RECORDINGS: [&[u8]; 3] = [
 ];
 
 fn options(hook: Hook) -> Options {
-    Options { hook, selection: Selection::default(), copies: true }
+    Options::new(hook)
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn nothing_selected_changes_nothing() {
     for object in OBJECTS {
         let done = instrument(
             object,
-            &Options { hook: Hook::Count, selection: selection.clone(), copies: true },
+            &Options { selection: selection.clone(), ..Options::new(Hook::Count) },
         );
         let done = done.unwrap();
         assert_eq!(done.bytes, object);

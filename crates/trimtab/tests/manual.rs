@@ -95,6 +95,13 @@ fn run(page: &str) -> (usize, usize) {
 }
 
 #[test]
+fn hooks_of_the_manual_are_those_that_are_compiled() {
+    let page = fs::read_to_string(Path::new(DOCS).join("probe.md")).unwrap();
+    let source = fs::read_to_string(Path::new(DOCS).join("../testdata/app/largest.c")).unwrap();
+    assert!(page.contains(&format!("```c\n{source}```\n")), "largest.c");
+}
+
+#[test]
 fn pages_is_true() {
     assert_eq!(run("pages.md"), (5, 0));
 }

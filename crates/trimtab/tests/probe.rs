@@ -119,6 +119,56 @@ fn hooks_of_the_users_are_called() {
 }
 
 #[test]
+fn hooks_of_the_users_are_inside_where_they_are_simple() {
+    let bench = Bench::new();
+    let simple = "#include <trimtab_probe.h>\n#include <stdio.h>\n\
+         static uint64_t entered, left;\n\
+         void trimtab_probe_user_enter(const struct trimtab_probe_function *f, uint64_t time) {\n\
+         entered++; }\n\
+         void trimtab_probe_user_leave(const struct trimtab_probe_function *f, uint64_t time) {\n\
+         LEAVE; }\n\
+         __attribute__((destructor)) static void end(void) {\n\
+         printf(\"%s %d\\n\", entered == left ? \"same\" : \"other\", entered > 10); }\n";
+    fs::write(bench.file("simple.c"), simple.replace("LEAVE", "left++")).unwrap();
+    fs::write(bench.file("calls.c"), simple.replace("LEAVE", "left += puts(\"\") > 0")).unwrap();
+    sh(&bench, "gcc -O1 -c main.c more.c");
+    let (text, _) = sh(
+        &bench,
+        "trimtab probe instrument main.o more.o -o all --hooks simple.c --json all.json",
+    );
+    assert!(text.contains("Inside the probes: trimtab_probe_user_enter, "), "{text}");
+    let hooks = &json(&bench, "all.json")["hooks"];
+    assert_eq!(hooks["inside"].as_array().unwrap().len(), 2);
+    let (output, _) = sh(&bench, "gcc -O2 -o app all/*.o && ./app");
+    assert!(output.ends_with("same 1\n"), "{output}");
+
+    let (text, _) = sh(
+        &bench,
+        "trimtab probe build --hooks calls.c --json built.json -- gcc -O1 -o built main.c more.c",
+    );
+    assert!(text.contains("Called by the probes: trimtab_probe_user_leave (it calls"), "{text}");
+    let hooks = &json(&bench, "built.json")["hooks"];
+    assert_eq!(hooks["called"][0]["name"], "trimtab_probe_user_leave");
+    let (output, _) = sh(&bench, "./built");
+    assert!(output.ends_with("same 1\n"), "{output}");
+
+    let refused = |arguments: &str, code: i32, message: &str| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let (found, _, error) = bench.trimtab(&arguments);
+        assert_eq!(found, code, "{error}");
+        assert!(error.contains(message), "{error}");
+    };
+    fs::write(bench.file("wrong.c"), "int trimtab_probe_user_entre;\n").unwrap();
+    fs::write(bench.file("broken.c"), "not C\n").unwrap();
+    let instrument = "probe instrument main.o -o no";
+    refused(&format!("{instrument} --hooks wrong.c"), 1, "defines neither");
+    refused(&format!("{instrument} --hooks broken.c"), 1, "broken.c:1");
+    refused(&format!("{instrument} --hooks absent.o"), 1, "cannot read absent.o");
+    refused(&format!("{instrument} --hooks simple.c --hook time"), 2, "is for --hook user");
+    assert!(!bench.file("no").exists());
+}
+
+#[test]
 fn what_is_no_object_is_refused_in_one_line_and_nothing_is_written() {
     let bench = Bench::new();
     sh(&bench, "gcc -O1 -c main.c && mkdir out && echo old > out/main.o");

@@ -20,13 +20,17 @@ use crate::machine::Known;
 use crate::unwind::Unwind;
 
 /// Registers as bits, by their numbers in instructions.
-type Set = u16;
+pub(super) type Set = u16;
 
 const ALL: Set = 0xffff;
 const RAX: Set = 1 << 0;
 const RCX: Set = 1 << 1;
 const RDX: Set = 1 << 2;
 const R11: Set = 1 << 11;
+/// The first argument.
+pub(super) const RDI: Set = 1 << 7;
+/// The second argument.
+pub(super) const RSI: Set = 1 << 6;
 /// What a call may hand on: rdi, rsi, rdx, rcx, r8, r9, the number of vectors in rax, and the
 /// surrounding function's frame in r10.
 const ARGUMENTS: Set = RAX | RCX | RDX | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10;
@@ -266,7 +270,7 @@ fn is_of_the_abi(object: &Object, section: usize, call: &Instruction) -> bool {
 }
 
 /// What an instruction reads, and what it writes as a whole.
-fn uses(info: &mut InstructionInfoFactory, instruction: &Instruction) -> (Set, Set) {
+pub(super) fn uses(info: &mut InstructionInfoFactory, instruction: &Instruction) -> (Set, Set) {
     let (mut reads, mut writes) = (0, 0);
     for used in info.info(instruction).used_registers() {
         let bit = bit(used.register());
@@ -287,7 +291,7 @@ fn uses(info: &mut InstructionInfoFactory, instruction: &Instruction) -> (Set, S
 }
 
 /// None for registers that are no general ones.
-fn bit(register: Register) -> Set {
+pub(super) fn bit(register: Register) -> Set {
     let register = register.full_register();
     if register.is_gpr64() { 1 << register.number() } else { 0 }
 }

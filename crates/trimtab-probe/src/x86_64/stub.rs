@@ -2,6 +2,7 @@
 
 mod frame;
 mod hook;
+mod user;
 
 use std::collections::HashSet;
 
@@ -13,7 +14,8 @@ use super::registers::Free;
 use crate::ProbeError;
 use crate::hook::Hook;
 use crate::layout::{self, FRAME_R11};
-use crate::stub::{StackUse, Stub, Symbols};
+use crate::stub::{StackUse, Stub, Symbols, Task};
+use crate::user::Linked;
 
 /// Numbers of conditions in opcodes.
 const EQUAL: u8 = 4;
@@ -24,6 +26,7 @@ const ABOVE: u8 = 7;
 pub struct Writer<'a> {
     asm: Assembler,
     symbols: &'a Symbols,
+    user: Option<&'a Linked<'a>>,
     /// Where the thread's cell of the function is, behind r11.
     cell: i32,
     /// The function's entry in the table: symbol and offset.
@@ -59,16 +62,18 @@ enum Slow {
 /// # Errors
 /// [`ProbeError::Internal`]: never, unless this is written wrongly.
 pub fn write(
-    hook: Hook,
+    task: &Task<'_>,
     body: Body,
     (place, free, copy): (StackUse, Free, Option<&Copy>),
     symbols: &Symbols,
     cell: u32,
     function: (u32, i32),
 ) -> Result<Stub, ProbeError> {
+    let hook = task.hook;
     let writer = || Writer {
         asm: Assembler::new(),
         symbols,
+        user: task.user,
         cell: (cell * hook.cell_size()) as i32,
         function,
         body,
@@ -155,6 +160,7 @@ impl Writer<'_> {
         match hook {
             Hook::Value => true,
             Hook::Count => self.is_bare(hook),
+            Hook::User => self.has_user_inside(),
             _ => false,
         }
     }
@@ -173,6 +179,11 @@ impl Writer<'_> {
         self.asm.jump_if(EQUAL, body);
         match hook {
             Hook::Count => self.enter(hook)?,
+            Hook::User => {
+                self.enter_user(false)?;
+                // Nothing is kept, but the stack stays aligned.
+                self.asm.push(RAX)?;
+            }
             _ => self.asm.push_memory(Memory::Symbol(self.symbols.value, 0))?,
         }
         // In the place of a return address, so that the stack is aligned as it was.
@@ -184,6 +195,12 @@ impl Writer<'_> {
             |writer| match hook {
                 Hook::Count => {
                     writer.leave(hook)?;
+                    writer.asm.return_();
+                    Ok(())
+                }
+                Hook::User => {
+                    writer.leave_user(false)?;
+                    writer.asm.drop(8)?;
                     writer.asm.return_();
                     Ok(())
                 }

@@ -152,7 +152,7 @@ impl Bench {
         selection: Selection,
     ) -> (String, Rewritten) {
         let data = fs::read(self.file(object)).unwrap();
-        let done = instrument(&data, &Options { hook, selection, copies: true }).unwrap();
+        let done = instrument(&data, &Options { selection, ..Options::new(hook) }).unwrap();
         let name = format!("probed-{object}");
         fs::write(self.file(&name), &done.bytes).unwrap();
         (name, done)

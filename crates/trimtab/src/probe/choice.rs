@@ -1,9 +1,12 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
+use anyhow::Context;
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use trimtab_probe::{Hook, Options, Selection};
+use trimtab_lab::probe;
+use trimtab_probe::{Hook, Hooks, Options, Selection};
 
 use super::Recordings;
 use crate::cli;
@@ -13,9 +16,15 @@ use crate::failure::Failure;
 #[derive(Debug, Clone, Args)]
 pub struct Choice {
     /// What happens when a function is entered and left: count, cycles, time, order, edges, trace,
-    /// or user for functions of your own (see trimtab_probe.h)
-    #[arg(long, value_name = "HOOK", default_value = "time", value_parser = Chosen::from_str)]
-    pub hook: Chosen,
+    /// value, or user for functions of your own (see trimtab_probe.h) [default: time, with --hooks
+    /// user]
+    #[arg(long, value_name = "HOOK", value_parser = Chosen::from_str)]
+    pub hook: Option<Chosen>,
+    /// Your own functions for --hook user: an object, or a source that --cc compiles. They are linked
+    /// with the program, are never instrumented, and where they are simple probes have them inside
+    /// in place of a call
+    #[arg(long, value_name = "FILE")]
+    pub hooks: Option<PathBuf>,
     /// Only functions of these names, or whose names match a pattern such as 'parse_*'; may be given
     /// several times
     #[arg(long, value_name = "GLOB")]
@@ -64,14 +73,33 @@ pub struct Plan {
     min_size: u64,
     #[serde(default)]
     no_copies: bool,
+    /// The object with the user's hooks.
+    #[serde(default)]
+    hooks: Option<Vec<u8>>,
 }
 
 impl Choice {
-    /// Reads the files that are named.
+    /// Reads the files that are named; `cc` compiles hooks that are not compiled yet.
     ///
     /// # Errors
-    /// Files that cannot be read, patterns that are none.
-    pub fn plan(&self) -> anyhow::Result<Plan> {
+    /// Files that cannot be read, patterns that are none, hooks that are none.
+    pub fn plan(&self, cc: &Path) -> anyhow::Result<Plan> {
+        let hook = match (self.hook, &self.hooks) {
+            (None, None) => Hook::Time,
+            (None | Some(Chosen(Hook::User)), Some(_)) => Hook::User,
+            (Some(Chosen(hook)), None) => hook,
+            (Some(Chosen(hook)), Some(_)) => {
+                let what = format!("--hooks is for --hook user, not for --hook {}", hook.name());
+                return Err(Failure::usage(what).into());
+            }
+        };
+        let read = |file: &PathBuf| -> anyhow::Result<Vec<u8>> {
+            let object = probe::hooks(cc, file)?;
+            Ok(Hooks::read(&object)
+                .with_context(|| format!("cannot use {}", file.display()))?
+                .bytes)
+        };
+        let hooks = self.hooks.as_ref().map(read).transpose()?;
         let mut names = None;
         for path in &self.profile {
             let more = Recordings::hottest(path, self.share)?;
@@ -83,12 +111,13 @@ impl Choice {
                 .into());
         }
         let plan = Plan {
-            hook: self.hook.0,
+            hook,
             only: self.only.clone(),
             not: self.not.clone(),
             names,
             min_size: self.min_size,
             no_copies: self.no_copies,
+            hooks,
         };
         plan.options().map_err(|error| Failure::usage(error.to_string()))?;
         Ok(plan)
@@ -106,6 +135,12 @@ impl Plan {
         if let Some(names) = &self.names {
             selection = selection.named(names.iter().cloned());
         }
-        Ok(Options { hook: self.hook, selection, copies: !self.no_copies })
+        let hooks = self.hooks.as_deref().map(Hooks::read).transpose()?.map(Arc::new);
+        Ok(Options { hook: self.hook, selection, copies: !self.no_copies, hooks })
+    }
+
+    /// The object with the user's hooks that programs are to be linked with.
+    pub fn hooks(&self) -> Option<&[u8]> {
+        self.hooks.as_deref()
     }
 }

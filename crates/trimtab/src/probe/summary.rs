@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use comfy_table::{Table, presets};
 use serde::{Deserialize, Serialize};
-use trimtab_probe::{Hook, Rewritten};
+use trimtab_probe::{Hook, Options, Rewritten};
 use trimtab_report::number::{bytes, count};
 
 /// What `--json` writes: `trimtab.probe.instrument/1`.
@@ -13,6 +13,17 @@ pub struct InstrumentReport {
     files: u64,
     functions: Functions,
     bytes: Sizes,
+    /// Functions of the user's that are hooks: none where they are not known.
+    #[serde(default)]
+    hooks: Option<UserHooks>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct UserHooks {
+    /// Those that probes have inside.
+    inside: Vec<String>,
+    /// Those that probes call, and why.
+    called: Vec<Left>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -44,10 +55,21 @@ pub struct Left {
 
 impl InstrumentReport {
     /// Nothing yet.
-    pub fn new(hook: Hook) -> Self {
+    pub fn new(options: &Options) -> Self {
+        let hooks = options.hooks.as_deref().map(|hooks| {
+            let (inside, called) = hooks.summary();
+            let called = called
+                .into_iter()
+                .map(|(name, why)| Left { name: name.to_owned(), reason: why.text().to_owned() });
+            UserHooks {
+                inside: inside.into_iter().map(str::to_owned).collect(),
+                called: called.collect(),
+            }
+        });
         Self {
+            hooks,
             schema: "trimtab.probe.instrument/1".to_owned(),
-            hook,
+            hook: options.hook,
             files: 0,
             functions: Functions::default(),
             bytes: Sizes::default(),
@@ -99,6 +121,14 @@ impl InstrumentReport {
             bytes(self.bytes.before),
             bytes(self.bytes.after),
         );
+        if let Some(UserHooks { inside, called }) = &self.hooks {
+            if !inside.is_empty() {
+                text += &format!("Inside the probes: {}.\n", inside.join(", "));
+            }
+            for Left { name, reason } in called {
+                text += &format!("Called by the probes: {name} ({reason}).\n");
+            }
+        }
         let mut reasons: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
         for left in &functions.left {
             reasons.entry(&left.reason).or_insert((0, &left.name)).0 += 1;

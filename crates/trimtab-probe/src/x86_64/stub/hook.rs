@@ -81,7 +81,7 @@ impl Writer<'_> {
                 self.block()?;
                 self.call(self.symbols.enter)
             }
-            Hook::User => self.call(self.symbols.enter),
+            Hook::User => self.enter_user(true),
             Hook::Value => {
                 // It has a frame here, which keeps r11.
                 self.asm.load(R11, Memory::Symbol(self.symbols.value, 0))?;
@@ -204,7 +204,8 @@ impl Writer<'_> {
                 self.asm.subtract_from(self.cell(1), grown)?;
                 if spare.is_none() { self.asm.pop(RAX) } else { Ok(()) }
             }
-            Hook::Edges | Hook::Trace | Hook::User => self.call(self.symbols.leave),
+            Hook::Edges | Hook::Trace => self.call(self.symbols.leave),
+            Hook::User => self.leave_user(true),
             Hook::Order => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use trimtab_lab::measure::{Simulated, processor_seconds, reported_seconds, simulate};
-use trimtab_probe::{Hook, Options, Selection};
+use trimtab_probe::{Hook, Options};
 use trimtab_report::model::{BenchProgram, BenchRewriting, BenchTool, ProbeBench};
 use trimtab_report::statistics::paired_ratio;
 
@@ -227,7 +227,7 @@ fn rewrite(objects: &[PathBuf]) -> anyhow::Result<Option<BenchRewriting>> {
     if bytes == 0 {
         return Ok(None);
     }
-    let options = Options { hook: Hook::Time, selection: Selection::default(), copies: true };
+    let options = Options::new(Hook::Time);
     let times = REWRITTEN.div_ceil(bytes);
     let mut functions = 0;
     let begin = Instant::now();

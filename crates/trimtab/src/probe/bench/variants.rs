@@ -154,7 +154,7 @@ impl Workshop<'_> {
         hook: Hook,
         selection: Selection,
     ) -> anyhow::Result<(Linked, u64)> {
-        let options = Options { hook, selection, copies: true };
+        let options = Options { selection, ..Options::new(hook) };
         let results = instrument_files(objects, &options, |_| ())?;
         let place = self.folder.join(name);
         fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;

@@ -53,13 +53,16 @@ pub struct Options {
 /// A build that fails, or in which nothing was instrumented.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.json.as_deref()])?;
-    let plan = options.choice.plan()?;
+    let plan = options.choice.plan(&options.cc)?;
     let folder = tempfile::Builder::new()
         .prefix("trimtab-probe-")
         .tempdir()
         .context("cannot make a folder for the stand-ins of compilers")?;
     let cannot = || format!("cannot write to {}", folder.path().display());
     probe::build(&options.cc, folder.path())?;
+    if let Some(hooks) = plan.hooks() {
+        fs::write(folder.path().join(probe::HOOKS), hooks).with_context(cannot)?;
+    }
     fs::create_dir(folder.path().join(DONE)).with_context(cannot)?;
     let tools = folder.path().join("tools");
     fs::create_dir(&tools).with_context(cannot)?;
@@ -89,7 +92,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             .hint("does it succeed without trimtab probe build?")
             .into());
     }
-    let mut report = InstrumentReport::new(options.choice.hook.0);
+    let mut report = InstrumentReport::new(&plan.options()?);
     let links = fs::read_dir(folder.path().join(DONE)).with_context(cannot)?;
     let mut links: Vec<PathBuf> = links.flatten().map(|entry| entry.path()).collect();
     links.sort();

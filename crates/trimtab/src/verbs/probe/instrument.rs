@@ -10,12 +10,14 @@ use clap::Args;
 use trimtab_lab::probe;
 
 use crate::failure::Failure;
-use crate::probe::{Choice, InstrumentReport, Instrumented, check_machines, instrument_files};
+use crate::probe::{
+    Choice, InstrumentReport, Instrumented, Plan, check_machines, instrument_files,
+};
 use crate::progress::Progress;
 use crate::{destination, output};
 
 /// Instruments objects and archives. The new ones get the same names in another folder; there, too,
-/// is what the program is to be linked with: trimtab-probe.o.
+/// is what the program is to be linked with: trimtab-probe.o, and trimtab-hooks.o with --hooks.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: profile the functions of a program
@@ -48,17 +50,17 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.json.as_deref()])?;
     let names = names(options)?;
-    let plan = options.choice.plan()?;
+    let plan = options.choice.plan(&options.cc)?;
     let told = plan.options()?;
 
     let stage = Progress::new().stage("instrument the objects");
     stage.parts(options.files.len() as u64);
     let results = instrument_files(&options.files, &told, |done| stage.at(done as u64))?;
-    let mut report = InstrumentReport::new(told.hook);
+    let mut report = InstrumentReport::new(&told);
     for one in &results {
         report.add(one.before, &one.result);
     }
-    write(options, &names, &results)?;
+    write(options, &plan, &names, &results)?;
     stage.done("");
 
     if let Some(file) = &options.json {
@@ -78,9 +80,10 @@ fn names(options: &Options) -> anyhow::Result<Vec<OsString>> {
         let name = file
             .file_name()
             .ok_or_else(|| Failure::usage(format!("{} has no name", file.display())))?;
-        if name == probe::OBJECT {
+        if name == probe::OBJECT || name == probe::HOOKS {
+            let what = if name == probe::OBJECT { "the run time" } else { "hooks of yours" };
             return Err(Failure::usage(format!(
-                "{} is the run time: it is written beside the objects, and never instrumented",
+                "{} is {what}: it is written beside the objects, and never instrumented",
                 file.display()
             ))
             .into());
@@ -111,12 +114,17 @@ fn names(options: &Options) -> anyhow::Result<Vec<OsString>> {
 }
 
 /// Writes everything beside the folder first, so that there it is all or nothing.
-fn write(options: &Options, names: &[OsString], results: &[Instrumented]) -> anyhow::Result<()> {
+fn write(
+    options: &Options,
+    plan: &Plan,
+    names: &[OsString],
+    results: &[Instrumented],
+) -> anyhow::Result<()> {
     let folder = &options.output;
     let cannot = || format!("cannot write to {}", folder.display());
     let was_there = folder.is_dir();
     fs::create_dir_all(folder).with_context(cannot)?;
-    let written = stage_and_move(options, names, results);
+    let written = stage_and_move(options, plan, names, results);
     if written.is_err() && !was_there {
         // Only if nothing is in it.
         let _ = fs::remove_dir(folder);
@@ -126,6 +134,7 @@ fn write(options: &Options, names: &[OsString], results: &[Instrumented]) -> any
 
 fn stage_and_move(
     options: &Options,
+    plan: &Plan,
     names: &[OsString],
     results: &[Instrumented],
 ) -> anyhow::Result<()> {
@@ -138,6 +147,10 @@ fn stage_and_move(
     let runtime = probe::build(&options.cc, staging.path()).with_context(cannot)?;
     check_machines(results, &runtime, &options.cc)?;
     fs::write(staging.path().join("trimtab_probe.h"), probe::HEADER).with_context(cannot)?;
+    if let Some(hooks) = plan.hooks() {
+        fs::write(staging.path().join(probe::HOOKS), hooks).with_context(cannot)?;
+        ready.push(probe::HOOKS.into());
+    }
     for (name, one) in names.iter().zip(results) {
         fs::write(staging.path().join(name), &one.result.bytes).with_context(cannot)?;
         ready.push(name.clone());

@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         .context("cannot make a folder for instrumented objects")?;
 
     let own = machine_of(&folder.join(probe::OBJECT))?;
-    let mut report = InstrumentReport::new(told.hook);
+    let mut report = InstrumentReport::new(&told);
     let mut last = None;
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut takes_value = false;
@@ -100,6 +100,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     if let Some(last) = last.filter(|_| report.instrumented() > 0) {
         command.insert(last, folder.join(probe::OBJECT).into_os_string());
+        if plan.hooks().is_some() {
+            command.insert(last, folder.join(probe::HOOKS).into_os_string());
+        }
     }
     let code = probe::run(&command, &[])
         .with_context(|| format!("cannot start the linker {}", command[0].display()))?;
@@ -171,7 +174,8 @@ fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Vec<u
     }
     let data = fs::read(&whole).ok()?;
     let is_object = data.starts_with(b"\x7fELF") && data.get(16..18) == Some(&[1, 0]);
-    let is_ours = whole.file_name() == Some(OsStr::new(probe::OBJECT));
+    let is_ours =
+        [probe::OBJECT, probe::HOOKS].map(OsStr::new).map(Some).contains(&whole.file_name());
     let wanted = (is_object || data.starts_with(ARCHIVE_MAGIC) || data.starts_with(b"BC\xc0\xde"))
         && !is_ours;
     wanted.then_some((path, data))

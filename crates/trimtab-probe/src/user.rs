@@ -1,0 +1,207 @@
+//! Hooks of the user's: two functions in an object of their own, which stubs call, or have inside.
+
+use object::elf;
+
+use crate::ProbeError;
+use crate::elf::{Object, Symbol};
+use crate::function::{Function, functions};
+use crate::x86_64::Inline;
+
+/// Names of the two functions.
+const NAMES: [&str; 2] = ["trimtab_probe_user_enter", "trimtab_probe_user_leave"];
+/// Names that sections get which only the hooks' object knew: their numbers follow.
+const SECTION: &str = "trimtab_probe_hooks.";
+
+/// The user's functions, as their object has them.
+#[derive(Debug, Clone)]
+pub struct Hooks {
+    /// The object that programs are to be linked with: as it was, but that stubs may name what was
+    /// known to it alone.
+    pub bytes: Vec<u8>,
+    machine: u16,
+    enter: At,
+    leave: At,
+}
+
+/// What happens at one end of functions.
+#[derive(Debug, Clone)]
+enum At {
+    /// There is no such function.
+    Nothing,
+    /// What stubs have inside.
+    Inside(Inline),
+    /// A call, and why.
+    Called(WhyCalled),
+}
+
+/// Why a function of the user's is called, and not put into the stubs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum WhyCalled {
+    /// Stubs for this machine only call.
+    Machine,
+    /// It calls something, or goes on elsewhere.
+    Calls,
+    /// It uses the stack, or registers that it has to save there.
+    Stack,
+    /// It uses vector registers or floating point.
+    Vectors,
+    /// It names something that cannot be named from elsewhere.
+    Unnamed,
+    /// It is long.
+    Long,
+    /// Instructions of another kind.
+    Other,
+}
+
+impl WhyCalled {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Machine => "this is only done for x86-64",
+            Self::Calls => "it calls other functions",
+            Self::Stack => "it needs the stack: more registers than calls may change, or no -O2",
+            Self::Vectors => "it uses vector registers or floating point",
+            Self::Unnamed => "it uses a constant, such as a string, that only its object knows",
+            Self::Long => "it is longer than 512 bytes",
+            Self::Other => "it has instructions that are not copied",
+        }
+    }
+}
+
+impl Hooks {
+    /// Reads the object with the user's functions.
+    ///
+    /// # Errors
+    /// [`ProbeError::NoHooks`] where it has neither of them; what is no object of a compiler's. Never
+    /// panics, whatever the bytes are.
+    pub fn read(data: &[u8]) -> Result<Self, ProbeError> {
+        let mut object = Object::parse(data)?;
+        let known = functions(&object);
+        let [enter, leave] =
+            NAMES.map(|name| known.iter().find(|it| it.name == name && !it.is_local));
+        if enter.is_none() && leave.is_none() {
+            return Err(ProbeError::NoHooks);
+        }
+        let symbols = object.symbols.len();
+        let machine = object.machine();
+        let mut at = |function: Option<&Function>| match function {
+            None => At::Nothing,
+            Some(_) if machine != elf::EM_X86_64 => At::Called(WhyCalled::Machine),
+            Some(function) => match Inline::read(&mut object, function) {
+                Ok(inline) => At::Inside(inline),
+                Err(why) => At::Called(why),
+            },
+        };
+        let (enter, leave) = (at(enter), at(leave));
+        let is_as_it_was = object.symbols.len() == symbols;
+        let bytes = if is_as_it_was { data.to_vec() } else { object.write()? };
+        Ok(Self { bytes, machine, enter, leave })
+    }
+
+    /// Names of the functions that are inside the stubs, and of those that these call, with the reason.
+    pub fn summary(&self) -> (Vec<&'static str>, Vec<(&'static str, WhyCalled)>) {
+        let (mut inside, mut called) = (Vec::new(), Vec::new());
+        for (name, at) in NAMES.into_iter().zip([&self.enter, &self.leave]) {
+            match at {
+                At::Nothing => {}
+                At::Inside(_) => inside.push(name),
+                At::Called(why) => called.push((name, *why)),
+            }
+        }
+        (inside, called)
+    }
+
+    /// The hooks as the stubs of an object have them, whose symbols they use.
+    pub(crate) fn linked<'a>(&'a self, object: &mut Object) -> Linked<'a> {
+        let mut link = |at: &'a At| match at {
+            _ if self.machine != object.machine() => UserHook::Called,
+            At::Nothing => UserHook::Nothing,
+            At::Called(_) => UserHook::Called,
+            At::Inside(inline) => {
+                let numbers = inline.names.iter().map(|wanted| named(object, wanted)).collect();
+                UserHook::Inside(inline, numbers)
+            }
+        };
+        Linked { enter: link(&self.enter), leave: link(&self.leave) }
+    }
+}
+
+/// Hooks of the user's in the stubs of one object.
+#[derive(Debug)]
+pub struct Linked<'a> {
+    /// In front of functions.
+    pub enter: UserHook<'a>,
+    /// Behind them.
+    pub leave: UserHook<'a>,
+}
+
+/// What a stub does at one end of its function.
+#[derive(Debug)]
+pub enum UserHook<'a> {
+    /// Nothing.
+    Nothing,
+    /// A call of the run time, which calls the user's function.
+    Called,
+    /// This, with the numbers of the symbols that it names.
+    Inside(&'a Inline, Vec<u32>),
+}
+
+/// A symbol that hooks in stubs name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Whether each thread has its own.
+    pub is_thread_local: bool,
+}
+
+impl Wanted {
+    /// What a symbol of the hooks' object is called elsewhere, and its offset from that. What only that
+    /// object knows is called by its section, which gets a name; none for what cannot be, such as
+    /// constants that linkers put together with their like.
+    pub fn of(object: &mut Object, number: u32) -> Option<(Self, i64)> {
+        let symbol = object.symbols.get(number as usize)?;
+        let is_thread_local = symbol.kind() == elf::STT_TLS;
+        if symbol.binding() != elf::STB_LOCAL {
+            return Some((Self { name: symbol.name.clone(), is_thread_local }, 0));
+        }
+        let offset = symbol.value as i64;
+        let section = symbol.defined_in()?;
+        let home = &object.sections[section];
+        if home.is_text() || home.has(elf::SHF_MERGE) || !home.has(elf::SHF_ALLOC) {
+            return None;
+        }
+        let is_thread_local = home.has(elf::SHF_TLS);
+        let name = format!("{SECTION}{section}").into_bytes();
+        if !object.symbols.iter().any(|symbol| symbol.name == name) {
+            let kind = if is_thread_local { elf::STT_TLS } else { elf::STT_OBJECT };
+            object.add_symbol(Symbol {
+                name: name.clone(),
+                info: elf::STB_GLOBAL << 4 | kind,
+                other: elf::STV_HIDDEN,
+                section: section as u16,
+                value: 0,
+                size: 0,
+            });
+        }
+        Some((Self { name, is_thread_local }, offset))
+    }
+}
+
+/// The number of a symbol that other objects see, or that is elsewhere.
+fn named(object: &mut Object, wanted: &Wanted) -> u32 {
+    let is_it = |symbol: &Symbol| symbol.binding() != elf::STB_LOCAL && symbol.name == wanted.name;
+    if let Some(number) = object.symbols.iter().position(is_it) {
+        return number as u32;
+    }
+    let kind = if wanted.is_thread_local { elf::STT_TLS } else { elf::STT_NOTYPE };
+    object.add_symbol(Symbol {
+        name: wanted.name.clone(),
+        info: elf::STB_GLOBAL << 4 | kind,
+        other: elf::STV_DEFAULT,
+        section: crate::elf::UNDEFINED,
+        value: 0,
+        size: 0,
+    })
+}
