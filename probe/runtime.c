@@ -47,6 +47,7 @@ volatile uint64_t trimtab_probe_value;
 
 #include "recording.h"
 #include "threads.h"
+#include "calls.h"
 #include "overhead.h"
 #include "hooks.h"
 
