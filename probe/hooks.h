@@ -61,6 +61,8 @@ HIDDEN void probe_enter(const struct function *function, uint64_t cfa, const str
 		trace(thread, function, cfa, chained ? EVENT_CHAINED : 0);
 	else if (trimtab_probe_hook == HOOK_EDGES)
 		enter_edge(thread, function, cfa, chained);
+	else if (is_counting(thread))
+		enter_event(thread, function, cfa, chained);
 	busy = 0;
 }
 
@@ -75,6 +77,8 @@ HIDDEN void probe_leave(const struct function *function, uint64_t cfa)
 		trace(thread, function, cfa, EVENT_EXIT);
 	else if (trimtab_probe_hook == HOOK_EDGES)
 		leave_edge(thread, function, cfa);
+	else if (is_counting(thread))
+		leave_event(thread, function, cfa);
 	busy = 0;
 }
 
@@ -143,6 +147,7 @@ static void leave(const struct function *function, struct frame *frame, const ui
 		break;
 	case HOOK_EDGES:
 	case HOOK_TRACE:
+	case HOOK_EVENT:
 		probe_leave(function, (uint64_t)stack);
 		break;
 	case HOOK_USER:

@@ -12,10 +12,11 @@ use std::process::Command;
 use std::time::Duration;
 use std::{fs, io};
 
-const SOURCES: [(&str, &str); 14] = [
+const SOURCES: [(&str, &str); 15] = [
     ("runtime.c", include_str!("../../../probe/runtime.c")),
     ("recording.h", include_str!("../../../probe/recording.h")),
     ("overhead.h", include_str!("../../../probe/overhead.h")),
+    ("events.h", include_str!("../../../probe/events.h")),
     ("threads.h", include_str!("../../../probe/threads.h")),
     ("calls.h", include_str!("../../../probe/calls.h")),
     ("hooks.h", include_str!("../../../probe/hooks.h")),
