@@ -236,6 +236,39 @@ end \name
 	event trimtab_probe_enter, probe_enter
 	event trimtab_probe_leave, probe_leave
 
+/* A function that does nothing. */
+entry trimtab_probe_body
+	ret
+end trimtab_probe_body
+
+	.macro tell symbol
+	mov	x16, x0
+	stp	x16, x30, [sp, #-16]!
+	.cfi_def_cfa_offset 32
+	bl	\symbol
+	ldr	x30, [sp, #8]
+	add	sp, sp, #16
+	.cfi_def_cfa_offset 16
+	.endm
+
+/* x0 = a function: does around trimtab_probe_body what a stub does with HOOK_EVENT. The probes are
+ * off. */
+entry trimtab_probe_around
+	adrp	x16, trimtab_probe_on
+	ldrb	w16, [x16, #:lo12:trimtab_probe_on]
+	cbnz	x16, 6f
+	stp	xzr, x30, [sp, #-16]!
+	.cfi_def_cfa_offset 16
+	.cfi_offset 30, -8
+	tell	trimtab_probe_enter
+	bl	trimtab_probe_body
+	tell	trimtab_probe_leave
+	ldp	x16, x30, [sp], #16
+	.cfi_def_cfa_offset 0
+	.cfi_restore 30
+6:	ret
+end trimtab_probe_around
+
 	/* Branch targets are marked and return addresses signed here: all objects of a program must be
 	 * so, or it does without. */
 	.section .note.gnu.property, "a"

@@ -166,4 +166,32 @@ end \name
 	event trimtab_probe_enter, probe_enter
 	event trimtab_probe_leave, probe_leave
 
+/* A function that does nothing. */
+entry trimtab_probe_body
+	ret
+end trimtab_probe_body
+
+/* rdi = a function: does around trimtab_probe_body what a stub does with HOOK_EVENT. The probes are
+ * off. */
+entry trimtab_probe_around
+	cmpb	$1, trimtab_probe_on(%rip)
+	je	6f
+	push	%rdi
+	.cfi_def_cfa_offset 16
+	/* In place of the thread's cells. */
+	mov	(%rsp), %r11
+	cmp	%rsp, %r11
+	je	6f
+	mov	%rdi, %r11
+	call	trimtab_probe_enter
+	mov	(%rsp), %r11
+	call	trimtab_probe_body
+	mov	%r11, (%rsp)
+	mov	%rdi, %r11
+	call	trimtab_probe_leave
+	pop	%r11
+	.cfi_def_cfa_offset 8
+6:	ret
+end trimtab_probe_around
+
 	.section .note.GNU-stack, "", @progbits

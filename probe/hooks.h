@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What is done when a function is entered and left, where its stub does not do it by itself: a full
- * trace, edges of calls, functions of the user's. And what is done when an exception leaves it.
+ * trace, what needs the stack of calls, functions of the user's. And what is done when an exception
+ * leaves it.
  */
 
 #define TRACE_WINDOW (1ul << 20)
-#define EDGE_SLOTS 4096u
-/* More than a stack of 8 MiB has room for; only what is used is touched. */
-#define STACK_ENTRIES 524288u
-
-struct shadow {
-	uint32_t function; /* index plus 2 */
-	uint32_t reserved;
-	uint64_t cfa;
-};
 
 static uint64_t sequence;
 static struct trimtab_probe_function *described;
@@ -21,16 +13,6 @@ static struct trimtab_probe_function *described;
 HIDDEN void probe_first(uint64_t *cell)
 {
 	cell[1] = __atomic_add_fetch(&sequence, 1, __ATOMIC_RELAXED);
-}
-
-static uint32_t index_of(const struct function *function)
-{
-	return (uint32_t)(function - __start_trimtab_probe_functions);
-}
-
-static struct object *object_of(const struct function *function)
-{
-	return (struct object *)((char *)&function->object + function->object);
 }
 
 /* Whether the function was reached by a jump from one that has a frame, too: it returns into the
@@ -65,80 +47,6 @@ static void trace(struct thread *thread, const struct function *function, uint64
 	event->time = (cycles() & ~3ull) | kind;
 }
 
-static void count_edge(struct thread *thread, uint32_t from, uint32_t to)
-{
-	struct chunk *table = thread->edges;
-	struct edge *slots;
-	uint32_t place;
-
-	if (!table || thread->edges_used * 2 > thread->edges_slots) {
-		uint32_t count = table ? thread->edges_slots * 2 : EDGE_SLOTS;
-
-		table = chunk(CHUNK_EDGES, sizeof(*table) + count * sizeof(struct edge),
-			      thread->index);
-		if (!table)
-			return;
-		table->used = count * sizeof(struct edge);
-		thread->edges = table;
-		thread->edges_slots = count;
-		thread->edges_used = 0;
-	}
-	slots = (struct edge *)(table + 1);
-	place = (from * 0x9e3779b1u ^ to * 0x85ebca6bu) & (thread->edges_slots - 1);
-	while (slots[place].from && (slots[place].from != from || slots[place].to != to))
-		place = (place + 1) & (thread->edges_slots - 1);
-	if (!slots[place].from) {
-		slots[place].from = from;
-		slots[place].to = to;
-		thread->edges_used++;
-	}
-	slots[place].count++;
-}
-
-/* Whether both are on the thread's own stack, or neither is. */
-static int same_stack(const struct thread *thread, uint64_t a, uint64_t b)
-{
-	int a_own = a >= thread->low && a < thread->high;
-	int b_own = b >= thread->low && b < thread->high;
-
-	return a_own == b_own;
-}
-
-static void enter_edge(struct thread *thread, const struct function *function, uint64_t cfa,
-		       int chained)
-{
-	uint32_t to = index_of(function) + 2;
-	struct shadow *stack = thread->stack;
-
-	if (!stack) {
-		stack = thread->stack = map(STACK_ENTRIES * sizeof(*stack));
-		if (!stack)
-			return;
-	}
-	/* What longjmp skipped lies below. */
-	while (thread->depth && stack[thread->depth - 1].cfa < cfa + !chained &&
-	       same_stack(thread, stack[thread->depth - 1].cfa, cfa))
-		thread->depth--;
-	count_edge(thread, thread->depth ? stack[thread->depth - 1].function : 1, to);
-	if (thread->depth == STACK_ENTRIES) {
-		lose();
-		return;
-	}
-	stack[thread->depth].function = to;
-	stack[thread->depth].cfa = cfa;
-	thread->depth++;
-}
-
-static void leave_edge(struct thread *thread, uint64_t cfa)
-{
-	uint32_t depth = thread->depth;
-
-	while (depth && thread->stack[depth - 1].cfa != cfa)
-		depth--;
-	if (depth)
-		thread->depth = depth - 1;
-}
-
 /* The function is entered; `cfa` is the same when it is left. */
 HIDDEN void probe_enter(const struct function *function, uint64_t cfa, const struct frame *frame)
 {
@@ -153,6 +61,8 @@ HIDDEN void probe_enter(const struct function *function, uint64_t cfa, const str
 		trace(thread, function, cfa, chained ? EVENT_CHAINED : 0);
 	else if (trimtab_probe_hook == HOOK_EDGES)
 		enter_edge(thread, function, cfa, chained);
+	else if (is_counting(thread))
+		enter_event(thread, function, cfa, chained);
 	busy = 0;
 }
 
@@ -166,7 +76,9 @@ HIDDEN void probe_leave(const struct function *function, uint64_t cfa)
 	if (trimtab_probe_hook == HOOK_TRACE)
 		trace(thread, function, cfa, EVENT_EXIT);
 	else if (trimtab_probe_hook == HOOK_EDGES)
-		leave_edge(thread, cfa);
+		leave_edge(thread, function, cfa);
+	else if (is_counting(thread))
+		leave_event(thread, function, cfa);
 	busy = 0;
 }
 
@@ -235,6 +147,7 @@ static void leave(const struct function *function, struct frame *frame, const ui
 		break;
 	case HOOK_EDGES:
 	case HOOK_TRACE:
+	case HOOK_EVENT:
 		probe_leave(function, (uint64_t)stack);
 		break;
 	case HOOK_USER:

@@ -6,7 +6,7 @@
 
 /* Of the code that the rewriter emits, and of recordings. */
 #define PROBE_VERSION 3
-#define RECORDING_VERSION 2
+#define RECORDING_VERSION 3
 
 #define HOOK_COUNT 1  /* calls and returns */
 #define HOOK_CYCLES 2 /* calls, and cycles between entry and exit */
@@ -16,6 +16,7 @@
 #define HOOK_TRACE 6  /* every entry and exit */
 #define HOOK_USER 7   /* functions of the user's */
 #define HOOK_VALUE 8  /* calls, and by how much a number grew between entry and exit */
+#define HOOK_EVENT 9  /* calls, and by how much a counter of processor or system grew */
 
 /* Function: flags. */
 #define FLAG_FRAME 1u
@@ -70,7 +71,8 @@ struct header {
 	uint32_t ended;
 	uint32_t cell_size;
 	uint64_t counter; /* cycles that reading the counter takes */
-	uint64_t inside;  /* cycles of each call's time that are the stub's */
+	uint64_t inside;  /* cycles, or what is counted, of each call that are the stub's */
+	char event[32];   /* name of what HOOK_EVENT counts */
 	char program[3072];
 };
 

@@ -4,7 +4,7 @@
  * readings of the counter: that has a share of the stub inside, and the rest of the stub counts for
  * the caller. A function that does next to nothing, but often, would seem to be dear, and so would
  * who calls it. Both shares are measured before the program begins, by a function that does nothing
- * and is treated as a stub would treat it.
+ * and is treated as a stub would treat it. It is the same with what HOOK_EVENT counts.
  */
 
 #define OVERHEAD_ROUNDS 5
@@ -83,4 +83,45 @@ static void measure_overhead(void)
 	/* The function is there without probes, too. */
 	head->inside = less(inside, plain) / OVERHEAD_CALLS;
 	trimtab_probe_outside = less(least, inside) / OVERHEAD_CALLS;
+}
+
+/* In entry_*.S: a function that does nothing, and what a stub does around it with HOOK_EVENT. */
+HIDDEN void trimtab_probe_body(const struct function *function);
+HIDDEN void trimtab_probe_around(const struct function *function);
+
+/* The same for HOOK_EVENT, where it is taken off at once. The call and the return that are there
+ * without probes, too, count for the caller. */
+static void measure_event(void)
+{
+	static struct object object = { .cell_size = 4 * sizeof(uint64_t) };
+	static struct function function;
+	struct thread *thread = own();
+	uint64_t least = ~0ul, inside = 0;
+	int round, i;
+
+	if (!thread || !is_counting(thread))
+		return;
+	function.object = (int32_t)((char *)&object - (char *)&function.object);
+	for (round = 0; round < OVERHEAD_ROUNDS; round++) {
+		uint64_t cell[4] = { 0, 0, 0, 0 };
+		uint64_t begin, middle, end, added;
+
+		/* Indices of objects begin with 1. */
+		thread->blocks[0] = cell;
+		begin = read_event(thread->counter);
+		for (i = 0; i < OVERHEAD_CALLS; i++)
+			trimtab_probe_body(&function);
+		middle = read_event(thread->counter);
+		for (i = 0; i < OVERHEAD_CALLS; i++)
+			trimtab_probe_around(&function);
+		end = read_event(thread->counter);
+		thread->blocks[0] = NULL;
+		added = less(end - middle, middle - begin);
+		if (added < least) {
+			least = added;
+			inside = cell[2];
+		}
+	}
+	head->inside = event_inside = inside / OVERHEAD_CALLS;
+	event_outside = less(least, inside) / OVERHEAD_CALLS;
 }

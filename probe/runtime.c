@@ -15,16 +15,19 @@
 #include "machine.h"
 #include "trimtab_probe.h"
 
+#include <ctype.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -50,7 +53,9 @@ HIDDEN uint64_t trimtab_probe_described;
 volatile uint64_t trimtab_probe_value;
 
 #include "recording.h"
+#include "events.h"
 #include "threads.h"
+#include "calls.h"
 #include "overhead.h"
 #include "hooks.h"
 
@@ -71,6 +76,11 @@ static void end(void)
 	if (!head)
 		return;
 	trimtab_probe_on = 0;
+	if (self && self != DEAD) {
+		busy = 1;
+		end_calls(self);
+		busy = 0;
+	}
 	head->last_cycles = cycles();
 	head->last_ns = nanoseconds();
 	head->ended = 1;
@@ -136,6 +146,8 @@ static void child_begins(void)
 	/* Slots of edges are empty again. */
 	if (self && self != DEAD)
 		self->edges_used = 0;
+	if (trimtab_probe_hook == HOOK_EVENT)
+		count_anew(self == DEAD ? NULL : self);
 	trimtab_probe_on = was_on;
 }
 
@@ -186,7 +198,7 @@ static int describe(uint32_t count)
 static void toggle(int number)
 {
 	(void)number;
-	trimtab_probe_on = !trimtab_probe_on;
+	trimtab_probe_on = head && !trimtab_probe_on;
 }
 
 /* A signal that turns the probes on and off from outside. */
@@ -209,6 +221,7 @@ static void begin(void)
 {
 	const struct function *all = __start_trimtab_probe_functions;
 	uint32_t count = (uint32_t)(__stop_trimtab_probe_functions - all), i;
+	char text[640];
 	const char *initial = getenv("TRIMTAB_PROBE");
 	const char *number = getenv("TRIMTAB_PROBE_SIGNAL");
 	struct object *first;
@@ -216,6 +229,9 @@ static void begin(void)
 
 	if (head || !count)
 		return;
+	/* The signal must not end a program of which nothing can be recorded. */
+	if (number)
+		listen_for(number);
 	first = object_of(&all[0]);
 	for (i = 0; i < count; i++) {
 		struct object *object = object_of(&all[i]);
@@ -231,10 +247,12 @@ static void begin(void)
 	objects++;
 	trimtab_probe_hook = first->hook;
 	find_vectors();
+	if (first->hook == HOOK_EVENT && !choose_event(text, sizeof(text))) {
+		complain(text);
+		return;
+	}
 	head = create_file(0, NULL);
 	if (!head) {
-		char text[256];
-
 		snprintf(text, sizeof(text), "cannot write %.200s", file_name);
 		complain(text);
 		anonymous = 1;
@@ -253,17 +271,20 @@ static void begin(void)
 	length = readlink("/proc/self/exe", head->program, sizeof(head->program) - 1);
 	if (length < 0)
 		head->program[0] = 0;
-	measure_overhead();
+	have_key = !pthread_key_create(&key, thread_ends);
+	if (first->hook == HOOK_EVENT) {
+		snprintf(head->event, sizeof(head->event), "%s", event_chosen.name);
+		measure_event();
+	} else {
+		measure_overhead();
+	}
 	head->start_cycles = cycles();
 	head->start_ns = nanoseconds();
 	if (describe(count)) {
 		complain("there is no memory");
 		return;
 	}
-	have_key = !pthread_key_create(&key, thread_ends);
 	pthread_atfork(NULL, NULL, child_begins);
-	if (number)
-		listen_for(number);
 	if (!initial || strcmp(initial, "off"))
 		trimtab_probe_on = 1;
 }

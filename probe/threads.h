@@ -15,6 +15,16 @@ struct frame_chunk {
 	struct frame frames[];
 };
 
+/* A call that is under way. */
+struct shadow {
+	uint64_t what; /* is called: of edges the index plus 2, of events the cell */
+	uint64_t cfa;
+	/* Of events. */
+	uint64_t start; /* what the counter was at */
+	uint64_t child; /* by how much it grew in callees */
+	uint64_t mine;  /* the thread's when it began */
+};
+
 /* What a thread has. Handed on to a later thread when it ends. */
 struct thread {
 	struct thread *next;
@@ -30,8 +40,14 @@ struct thread {
 	/* Edges. */
 	struct chunk *edges;
 	uint32_t edges_used, edges_slots;
+	/* Calls under way, of edges and events. */
 	struct shadow *stack;
 	uint32_t depth;
+	/* Events. */
+	uint32_t ready; /* calls that the stack has touched pages for */
+	int counts;     /* whether there is a counter */
+	uint64_t mine;  /* by how much it has grown by what probes do */
+	counter_page *counter;
 	volatile uint32_t collecting;
 	void *blocks[];
 };
@@ -57,6 +73,51 @@ static void unlock(void)
 {
 	__atomic_store_n(&pool_lock, 0, __ATOMIC_RELEASE);
 }
+
+/* Has the thread count events, as far as it can. */
+static void begin_counting(struct thread *thread)
+{
+	thread->counts = 0;
+	thread->mine = 0;
+	if (is_hardware())
+		open_counter(&thread->counter);
+	if (is_hardware() && !thread->counter)
+		lose();
+	else
+		thread->counts = 1;
+}
+
+/* Whether the thread counts events. */
+static int is_counting(const struct thread *thread)
+{
+	return trimtab_probe_hook == HOOK_EVENT && thread->counts && *counters_live;
+}
+
+/* What is counted before something rare that probes do for themselves. */
+static uint64_t before_rare(const struct thread *thread)
+{
+	return is_counting(thread) ? read_event(thread->counter) : 0;
+}
+
+/* By how much that grew is not to be blamed on the functions under way. */
+static void excuse(struct thread *thread, uint64_t before)
+{
+	if (is_counting(thread))
+		thread->mine += read_event(thread->counter) - before;
+}
+
+/* Touches each page, so that the first use of it by a probe is no page fault of the program's. */
+static void touch(void *from, uint64_t bytes)
+{
+	volatile char *at = from, *end = at + bytes;
+
+	for (; at < end; at += 4096)
+		*at = *at;
+	if (bytes)
+		end[-1] = end[-1];
+}
+
+static void end_calls(struct thread *thread);
 
 /* Only the thread itself knows where its stack is. */
 static void find_stack(struct thread *thread)
@@ -104,6 +165,8 @@ static struct thread *own(void)
 		self = thread;
 		if (have_key)
 			pthread_setspecific(key, thread);
+		if (trimtab_probe_hook == HOOK_EVENT)
+			begin_counting(thread);
 	}
 	busy = 0;
 	return thread;
@@ -117,6 +180,10 @@ static void thread_ends(void *pointer)
 	thread->free_frames = trimtab_probe_frames;
 	trimtab_probe_frames = NULL;
 	self = DEAD;
+	end_calls(thread);
+	thread->counts = 0;
+	close_counter(thread->counter);
+	thread->counter = NULL;
 	lock();
 	thread->next = pool;
 	pool = thread;
@@ -149,11 +216,13 @@ HIDDEN void *probe_block(const struct object *object)
 	uint64_t need = bytes + sizeof(struct block);
 	struct block *block;
 	struct chunk *arena;
+	uint64_t before;
 
 	if (!thread)
 		return scratch(object);
 	if (thread->blocks[object->index])
 		return thread->blocks[object->index];
+	before = before_rare(thread);
 	arena = thread->arena;
 	if (!arena || arena->bytes - sizeof(*arena) - arena->used < need) {
 		uint64_t size = need + sizeof(*arena) > ARENA ? need + sizeof(*arena) : ARENA;
@@ -168,6 +237,9 @@ HIDDEN void *probe_block(const struct object *object)
 	block->bytes = (uint32_t)bytes;
 	arena->used += need;
 	thread->blocks[object->index] = block + 1;
+	if (is_counting(thread))
+		touch(block + 1, bytes);
+	excuse(thread, before);
 	return block + 1;
 }
 
@@ -210,12 +282,13 @@ HIDDEN struct frame *probe_frame(uint64_t rsp)
 	struct thread *thread = own();
 	struct frame_chunk *new;
 	struct frame *list = NULL;
-	uint64_t count = 63, i;
+	uint64_t count = 63, i, before;
 	int few = 1;
 
 	/* The thread's own were just found. */
 	if (trimtab_probe_frames)
 		return trimtab_probe_frames;
+	before = thread ? before_rare(thread) : 0;
 	if (thread && thread->chunks) {
 		/* A signal may come here again. */
 		if (!thread->collecting) {
@@ -240,6 +313,7 @@ HIDDEN struct frame *probe_frame(uint64_t rsp)
 	if (thread) {
 		new->next = thread->chunks;
 		thread->chunks = new;
+		excuse(thread, before);
 	}
 	trimtab_probe_frames = new->frames;
 	return new->frames;

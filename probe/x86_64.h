@@ -24,6 +24,17 @@ static inline uint64_t cycles(void)
 	return (uint64_t)high << 32 | low;
 }
 
+/* Whether counters of the processor can be read with hardware_counter. */
+#define HARDWARE_COUNTERS 1
+
+static inline uint64_t hardware_counter(uint32_t number)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(number));
+	return (uint64_t)high << 32 | low;
+}
+
 /* Waits for another thread. */
 static inline void relax(void)
 {

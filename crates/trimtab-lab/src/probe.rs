@@ -12,11 +12,13 @@ use std::process::Command;
 use std::time::Duration;
 use std::{fs, io};
 
-const SOURCES: [(&str, &str); 13] = [
+const SOURCES: [(&str, &str); 15] = [
     ("runtime.c", include_str!("../../../probe/runtime.c")),
     ("recording.h", include_str!("../../../probe/recording.h")),
     ("overhead.h", include_str!("../../../probe/overhead.h")),
+    ("events.h", include_str!("../../../probe/events.h")),
     ("threads.h", include_str!("../../../probe/threads.h")),
+    ("calls.h", include_str!("../../../probe/calls.h")),
     ("hooks.h", include_str!("../../../probe/hooks.h")),
     ("entry.S", include_str!("../../../probe/entry.S")),
     ("entry_x86_64.S", include_str!("../../../probe/entry_x86_64.S")),

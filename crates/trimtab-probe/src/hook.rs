@@ -20,11 +20,14 @@ pub enum Hook {
     User,
     /// Counts calls, and adds up by how much a number in memory grew between entry and exit.
     Value,
+    /// Counts calls, and adds up by how much a counter of the processor or of the system grew, in all
+    /// and without what the function calls. Which one is chosen when the program runs.
+    Event,
 }
 
 impl Hook {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Count,
         Self::Cycles,
         Self::Time,
@@ -33,6 +36,7 @@ impl Hook {
         Self::Trace,
         Self::User,
         Self::Value,
+        Self::Event,
     ];
 
     /// Its name on the command line and in reports.
@@ -46,6 +50,7 @@ impl Hook {
             Self::Trace => "trace",
             Self::User => "user",
             Self::Value => "value",
+            Self::Event => "event",
         }
     }
 
@@ -68,7 +73,7 @@ impl Hook {
     pub fn cell_size(self) -> u32 {
         match self {
             Self::Count | Self::Cycles | Self::Order | Self::Value => 16,
-            Self::Time => 32,
+            Self::Time | Self::Event => 32,
             Self::Edges | Self::Trace | Self::User => 0,
         }
     }

@@ -4,7 +4,7 @@
 /// Version of the emitted code.
 pub const VERSION: u32 = 3;
 /// Version of recordings.
-pub const RECORDING_VERSION: u32 = 2;
+pub const RECORDING_VERSION: u32 = 3;
 
 /// Section with an entry for each instrumented function.
 pub const FUNCTIONS: &str = "trimtab_probe_functions";

@@ -32,7 +32,7 @@ mod x86_64;
 pub use archive::{MAGIC as ARCHIVE_MAGIC, instrument_archive};
 pub use error::ProbeError;
 pub use hook::Hook;
-pub use profile::Profile;
+pub use profile::{Profile, Row};
 pub use reason::Reason;
 pub use recording::Recording;
 pub use replay::{Call, replay};

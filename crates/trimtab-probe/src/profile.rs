@@ -28,6 +28,10 @@ pub struct Row {
     pub first: u64,
     /// By how much the number in memory grew between entry and exit; 0 where none was recorded.
     pub value: i64,
+    /// By how much the counter of events grew between entry and exit; 0 where none was recorded.
+    pub event_total: u64,
+    /// The same without instrumented functions that it called.
+    pub event_self: u64,
 }
 
 /// Calls from one function to another.
@@ -50,13 +54,15 @@ pub struct Profile {
     pub program: String,
     /// What was recorded.
     pub hook: Hook,
+    /// What was counted with [`Hook::Event`], as perf names it; `task-clock` is in nanoseconds.
+    pub event: Option<String>,
     /// Cycles in a nanosecond; none where that could not be told.
     pub cycles_per_ns: Option<f64>,
     /// Whether all programs came to their ends, and were not killed.
     pub ended: bool,
     /// Pieces of the recordings that found no room.
     pub lost: u64,
-    /// Functions that ran, by what they cost: own cycles, total cycles, value, calls.
+    /// Functions that ran, by what they cost: own cycles or events, total ones, value, calls.
     pub functions: Vec<Row>,
     /// Functions that never ran.
     pub never: Vec<String>,
@@ -83,10 +89,16 @@ impl Profile {
                     self_cycles: 0,
                     first: 0,
                     value: 0,
+                    event_total: 0,
+                    event_self: 0,
                 });
                 row.calls = row.calls.saturating_add(function.calls);
-                row.total_cycles = row.total_cycles.saturating_add(function.total);
-                row.self_cycles = row.self_cycles.saturating_add(function.own);
+                let (total, own) = match recording.hook {
+                    Hook::Event => (&mut row.event_total, &mut row.event_self),
+                    _ => (&mut row.total_cycles, &mut row.self_cycles),
+                };
+                *total = total.saturating_add(function.total);
+                *own = own.saturating_add(function.own);
                 row.value = row.value.wrapping_add(function.value.cast_signed());
                 if function.first != 0 && (row.first == 0 || function.first < row.first) {
                     row.first = function.first;
@@ -100,7 +112,9 @@ impl Profile {
         let (mut ran, never): (Vec<Row>, Vec<Row>) =
             rows.into_values().partition(|row| row.calls > 0);
         ran.sort_by(|a, b| {
-            let key = |row: &Row| (row.self_cycles, row.total_cycles, row.value, row.calls);
+            let events = |row: &Row| (row.event_self, row.event_total);
+            let key =
+                |row: &Row| (row.self_cycles, row.total_cycles, events(row), row.value, row.calls);
             key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name))
         });
         let mut edges: Vec<Edge> = edges
@@ -112,6 +126,7 @@ impl Profile {
             schema: "trimtab.probe.report/1",
             program: first.program.clone(),
             hook: first.hook,
+            event: first.event.clone(),
             cycles_per_ns: recordings.iter().find_map(|recording| recording.cycles_per_ns),
             ended: recordings.iter().all(|recording| recording.ended),
             lost: recordings.iter().map(|recording| recording.lost).sum(),
@@ -121,17 +136,19 @@ impl Profile {
         })
     }
 
-    /// The functions that make up this share (0 to 1) of all own cycles, the dearest first; where
-    /// there are no own cycles, of total cycles, then of the value, and where there is none, of calls.
+    /// The functions that make up this share (0 to 1) of all own cycles or events, the dearest first;
+    /// where there are none, of total ones, then of the value, and where there is none, of calls.
     pub fn hottest(&self, share: f64) -> Vec<&str> {
         let any = |of: fn(&Row) -> u64| self.functions.iter().any(|row| of(row) != 0);
-        let ways: [fn(&Row) -> u64; 4] = [
+        let ways: [fn(&Row) -> u64; 6] = [
             |row| row.self_cycles,
             |row| row.total_cycles,
+            |row| row.event_self,
+            |row| row.event_total,
             |row| row.value.max(0).cast_unsigned(),
             |row| row.calls,
         ];
-        let weigh = ways.into_iter().find(|&of| any(of)).unwrap_or(ways[3]);
+        let weigh = ways.into_iter().find(|&of| any(of)).unwrap_or(ways[5]);
         let mut rows: Vec<(&Row, u64)> =
             self.functions.iter().map(|row| (row, weigh(row))).collect();
         rows.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.name.cmp(&b.name)));
@@ -277,11 +294,14 @@ mod tests {
             self_cycles,
             first: 0,
             value: 0,
+            event_total: 0,
+            event_self: 0,
         };
         Profile {
             schema: "trimtab.probe.report/1",
             program: String::new(),
             hook: Hook::Time,
+            event: None,
             cycles_per_ns: None,
             ended: true,
             lost: 0,
@@ -304,6 +324,10 @@ mod tests {
         assert_eq!(own.hottest(0.9), ["b", "a"]);
         let total = profile(&[("a", 1, 90, 0), ("b", 9, 10, 0)]);
         assert_eq!(total.hottest(0.9), ["a"]);
+        let mut events = profile(&[("a", 9, 0, 0), ("b", 1, 0, 0)]);
+        (events.functions[0].event_total, events.functions[0].event_self) = (50, 10);
+        (events.functions[1].event_total, events.functions[1].event_self) = (40, 40);
+        assert_eq!(events.hottest(0.8), ["b"]);
         let calls = profile(&[("a", 1, 0, 0), ("b", 9, 0, 0)]);
         assert_eq!(calls.hottest(0.9), ["b"]);
     }

@@ -24,14 +24,15 @@ pub struct Recorded {
     pub address: u64,
     /// Bytes, without its stub.
     pub size: u32,
-    /// Times that it was entered; for [`Hook::Cycles`], [`Hook::Time`] and [`Hook::Value`], left.
+    /// Times that it was entered; for [`Hook::Cycles`], [`Hook::Time`], [`Hook::Value`] and
+    /// [`Hook::Event`], left.
     pub calls: u64,
     /// Times that it was left, where that was counted apart.
     pub exits: u64,
-    /// Cycles between entry and exit. Those of calls within calls of itself count once, except for
-    /// [`Hook::Cycles`].
+    /// Cycles between entry and exit; for [`Hook::Event`], what was counted there. Those of calls
+    /// within calls of itself count once, except for [`Hook::Cycles`].
     pub total: u64,
-    /// Cycles without those of instrumented functions that it called.
+    /// The same without instrumented functions that it called.
     pub own: u64,
     /// Its place in the order of first execution, from 1 on; 0 where that is not known.
     pub first: u64,
@@ -69,8 +70,10 @@ pub struct Recording<'data> {
     /// Cycles that reading the counter takes.
     pub counter: u64,
     /// Cycles of each call that its stub took within the time it told: the times of functions are
-    /// without them.
+    /// without them. For [`Hook::Event`], what was counted; it was taken off at once.
     pub inside: u64,
+    /// What was counted, for [`Hook::Event`].
+    pub event: Option<String>,
     /// Pieces of the recording that found no room.
     pub lost: u64,
     /// Whether the program came to its end, and was not killed.
@@ -101,11 +104,9 @@ impl<'data> Recording<'data> {
         let cycles = long(head, 40).saturating_sub(long(head, 24));
         let nanoseconds = long(head, 48).saturating_sub(long(head, 32));
         let bias = long(head, 64);
-        let path = &head[104..];
-        let path = &path[..path.iter().position(|&byte| byte == 0).unwrap_or(path.len())];
         let mut recording = Self {
             hook,
-            program: String::from_utf8_lossy(path).into_owned(),
+            program: text(&head[136..]),
             process: long(head, 16),
             // Below that the clock's own steps are felt.
             cycles_per_ns: (nanoseconds > 10_000).then(|| cycles as f64 / nanoseconds as f64),
@@ -113,6 +114,7 @@ impl<'data> Recording<'data> {
             ended: word(head, 80) != 0,
             counter: long(head, 88),
             inside: long(head, 96),
+            event: (hook == Hook::Event).then(|| text(&head[104..136])),
             functions: Vec::new(),
             edges: Vec::new(),
             events: BTreeMap::new(),
@@ -223,11 +225,11 @@ impl<'data> Recording<'data> {
                     Hook::Value => {
                         function.value = function.value.wrapping_add(long(counts, 8));
                     }
-                    Hook::Time => {
-                        add(&mut function.total, long(counts, 8));
-                        // Below nothing where callees were taken to cost more than they did.
-                        let own = long(counts, 16).cast_signed().max(0);
-                        add(&mut function.own, own.cast_unsigned());
+                    Hook::Time | Hook::Event => {
+                        // Below nothing where probes were taken to cost more than they did.
+                        let above = |at| long(counts, at).cast_signed().max(0).cast_unsigned();
+                        add(&mut function.total, above(8));
+                        add(&mut function.own, above(16));
                     }
                     Hook::Order => {
                         let first = long(counts, 8);
@@ -266,6 +268,12 @@ fn read_edges(content: &[u8], edges: &mut BTreeMap<(u32, u32), u64>) {
             *known = known.saturating_add(count);
         }
     }
+}
+
+/// What stands in front of the first zero.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 /// 4 bytes at an offset; 0 beyond the end.
@@ -335,6 +343,19 @@ mod tests {
         let data = recorded(Hook::Cycles, &[10, 900, 1000, 19_000]);
         let functions = Recording::parse(&data).unwrap().functions;
         assert_eq!((functions[0].total, functions[1].total), (700, 0));
+    }
+
+    #[test]
+    fn events_have_their_name_and_nothing_is_taken_off_again() {
+        let below = (-3i64).cast_unsigned();
+        let mut data = recorded(Hook::Event, &[10, 900, 700, 0, 1000, below, below, 0]);
+        data[104..115].copy_from_slice(b"page-faults");
+        data[136..140].copy_from_slice(b"/app");
+        let recording = Recording::parse(&data).unwrap();
+        assert_eq!(recording.event.as_deref(), Some("page-faults"));
+        assert_eq!(recording.program, "/app");
+        assert_eq!((recording.functions[0].total, recording.functions[0].own), (900, 700));
+        assert_eq!((recording.functions[1].total, recording.functions[1].own), (0, 0));
     }
 
     #[test]

@@ -29,10 +29,12 @@ fn some() -> Vec<(Compiler, Vec<&'static str>, Hook)> {
             add(&["-O0", "-fPIE", "-pie"], Hook::Cycles);
             add(&["-O2", "-static", "-fomit-frame-pointer", SIGNED], Hook::Time);
             add(&["-O3", "-ffunction-sections"], Hook::User);
+            add(&["-O1", "-static"], Hook::Event);
             // The outliner is at work.
             add(&["-Oz", "-fno-omit-frame-pointer"], Hook::Edges);
         } else {
             add(&["-O0", "-static"], Hook::Time);
+            add(&["-O2", "-fomit-frame-pointer"], Hook::Event);
             add(&["-O2", "-fPIE", "-pie"], Hook::Count);
             add(&["-Os", "-fomit-frame-pointer", SIGNED], Hook::Cycles);
             add(&["-O1", "-static", "-fomit-frame-pointer", "-ffunction-sections"], Hook::User);
@@ -80,7 +82,8 @@ fn what_is_reached_by_pointers_is_marked() {
 #[test]
 #[ignore = "takes minutes: cargo test -p trimtab-probe --test aarch64 -- --ignored"]
 fn the_whole_matrix() {
-    let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User, Hook::Value];
+    let hooks =
+        [Hook::Count, Hook::Time, Hook::Event, Hook::Edges, Hook::Cycles, Hook::User, Hook::Value];
     for (number, (compiler, mut flags)) in combinations(Machine::Aarch64).into_iter().enumerate() {
         flags.push(LESS);
         let is_static = flags.contains(&"-static");
@@ -101,7 +104,10 @@ fn the_stack_is_unwound_at_every_instruction() {
     for compiler in Machine::Aarch64.compilers() {
         for (flags, hooks) in [
             (&["-g", "-O0"][..], &[Hook::Time][..]),
-            (&["-g", "-O2"], &[Hook::Count, Hook::Cycles, Hook::Value, Hook::Time, Hook::Edges]),
+            (
+                &["-g", "-O2"],
+                &[Hook::Count, Hook::Cycles, Hook::Value, Hook::Time, Hook::Edges, Hook::Event],
+            ),
             (&["-g", "-O2", SIGNED], &[Hook::Count]),
             (&["-g", "-O1", "-mbranch-protection=pac-ret+leaf+b-key"], &[Hook::Time]),
         ] {

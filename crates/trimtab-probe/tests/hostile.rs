@@ -20,10 +20,11 @@ const OBJECTS: [&[u8]; 9] = [
     include_bytes!("../../../fuzz/seeds/object/aarch64-gxx-O2"),
 ];
 const ARCHIVE: &[u8] = include_bytes!("../../../fuzz/seeds/object/archive");
-const RECORDINGS: [&[u8]; 3] = [
+const RECORDINGS: [&[u8]; 4] = [
     include_bytes!("../../../fuzz/seeds/recording/time"),
     include_bytes!("../../../fuzz/seeds/recording/trace"),
     include_bytes!("../../../fuzz/seeds/recording/edges"),
+    include_bytes!("../../../fuzz/seeds/recording/event"),
 ];
 
 fn options(hook: Hook) -> Options {

@@ -25,7 +25,8 @@ fn calls_with_compressed_debug_information() {
 #[test]
 fn threads_signals_other_stacks_and_fork() {
     // Recording every event of it takes long, and the calls above do that.
-    let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User, Hook::Value];
+    let hooks =
+        [Hook::Count, Hook::Time, Hook::Event, Hook::Edges, Hook::Cycles, Hook::User, Hook::Value];
     for (number, (compiler, flags)) in
         combinations(Machine::X86_64).into_iter().enumerate().step_by(3)
     {
@@ -47,7 +48,10 @@ fn the_stack_is_unwound_at_every_instruction() {
     for compiler in compilers() {
         for (level, hooks) in [
             ("-O0", &[Hook::Time][..]),
-            ("-O2", &[Hook::Count, Hook::Cycles, Hook::Value, Hook::Time, Hook::Edges]),
+            (
+                "-O2",
+                &[Hook::Count, Hook::Cycles, Hook::Value, Hook::Time, Hook::Edges, Hook::Event],
+            ),
         ] {
             let bench = Bench::new(compiler, &[level, "-g"]);
             let object = bench.compile("step.c", &[]);

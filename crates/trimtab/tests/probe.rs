@@ -98,6 +98,49 @@ fn probes_are_turned_off_and_on() {
 }
 
 #[test]
+fn what_the_system_counted_is_shown_and_chooses_functions() {
+    let bench = Bench::new();
+    sh(&bench, "gcc -O1 -c main.c more.c");
+    sh(&bench, "trimtab probe instrument main.o more.o -o all --hook event");
+    sh(&bench, "gcc -o app all/*.o && TRIMTAB_PROBE_EVENT=page-faults ./app");
+    let (text, _) = sh(&bench, "trimtab probe report trimtab-probe.out --json report.json");
+    assert!(text.contains("\nevent: page-faults\n"), "{text}");
+    let header = text.lines().find(|line| line.trim_start().starts_with("calls")).unwrap();
+    let columns: Vec<&str> = header.split_whitespace().collect();
+    assert_eq!(columns, ["calls", "self", "share", "total", "function"]);
+    let report = json(&bench, "report.json");
+    assert_eq!((&report["hook"], &report["event"]), (&"event".into(), &"page-faults".into()));
+    let main = report["functions"].as_array().unwrap().iter().find(|row| row["name"] == "main");
+    let (own, total) = (&main.unwrap()["event_self"], &main.unwrap()["event_total"]);
+    assert!(total.as_u64() >= own.as_u64() && total.as_u64() > Some(0), "{own} {total}");
+    assert_eq!(main.unwrap()["total_cycles"], 0);
+
+    sh(
+        &bench,
+        "trimtab probe instrument main.o -o hot --profile trimtab-probe.out --json hot.json",
+    );
+    assert!(json(&bench, "hot.json")["functions"]["instrumented"].as_u64().unwrap() < 10);
+
+    // Events of two kinds cannot be added up.
+    sh(&bench, "TRIMTAB_PROBE_EVENT=task-clock TRIMTAB_PROBE_FILE=time.out ./app");
+    let (text, _) = sh(&bench, "trimtab probe report time.out");
+    assert!(text.contains("event: task-clock") && text.contains(" ns "), "{text}");
+    let (code, _, error) = bench.trimtab(&["probe", "report", "trimtab-probe.out", "time.out"]);
+    assert_eq!(code, 1);
+    assert!(
+        error.contains("(event task-clock)") && error.contains("(event page-faults)"),
+        "{error}"
+    );
+
+    let (output, error) = sh(&bench, "TRIMTAB_PROBE_EVENT=nothing TRIMTAB_PROBE_FILE=no.out ./app");
+    assert!(
+        output.starts_with("started: ") && error.contains("expected instructions, "),
+        "{error}"
+    );
+    assert!(!bench.file("no.out").exists());
+}
+
+#[test]
 fn hooks_of_the_users_are_called() {
     let bench = Bench::new();
     fs::write(

@@ -272,7 +272,7 @@ impl Writer<'_> {
                     }
                 }
             }
-            Hook::Edges | Hook::Trace => {
+            Hook::Edges | Hook::Trace | Hook::Event => {
                 // The thread must be known.
                 self.block();
                 self.call_with_function(self.symbols.enter);
@@ -310,7 +310,9 @@ impl Writer<'_> {
                 self.add_to(1, LINK, X17);
             }
             Hook::Time => self.leave_timed(),
-            Hook::Edges | Hook::Trace | Hook::User => self.call_with_function(self.symbols.leave),
+            Hook::Edges | Hook::Trace | Hook::User | Hook::Event => {
+                self.call_with_function(self.symbols.leave);
+            }
             Hook::Order => {}
         }
     }

@@ -166,6 +166,12 @@ impl Bench {
     }
 
     pub fn run(&self, program: &str) -> Ran {
+        // Each machine has this one.
+        self.run_with(program, "page-faults")
+    }
+
+    /// Runs it with an event chosen.
+    pub fn run_with(&self, program: &str, event: &str) -> Ran {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", &LIMIT.to_string()]);
         if self.compiler.machine == Machine::Aarch64 {
@@ -175,6 +181,7 @@ impl Bench {
             .arg(format!("./{program}"))
             .current_dir(self.folder.path())
             .env("TRIMTAB_PROBE_FILE", format!("{program}.out"))
+            .env("TRIMTAB_PROBE_EVENT", event)
             .output()
             .unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
@@ -251,7 +258,13 @@ pub fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], hook
     assert!(recording.functions.iter().any(|function| function.name == "main"), "{told}");
     if matches!(
         hook,
-        Hook::Count | Hook::Cycles | Hook::Value | Hook::Time | Hook::Order | Hook::Edges
+        Hook::Count
+            | Hook::Cycles
+            | Hook::Value
+            | Hook::Time
+            | Hook::Order
+            | Hook::Edges
+            | Hook::Event
     ) {
         assert!(recording.functions.iter().any(|function| function.calls > 1000), "{told}");
     }
@@ -259,6 +272,6 @@ pub fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], hook
 
 /// Hooks in turn, so that each meets many combinations.
 pub fn hook(number: usize) -> Hook {
-    // Combinations come in twos and fours, too, as there are eight hooks.
+    // Also where combinations come in as many as there are hooks.
     Hook::ALL[(number + number / Hook::ALL.len()) % Hook::ALL.len()]
 }

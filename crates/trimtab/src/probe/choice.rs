@@ -16,8 +16,8 @@ use crate::failure::Failure;
 #[derive(Debug, Clone, Args)]
 pub struct Choice {
     /// What happens when a function is entered and left: count, cycles, time, order, edges, trace,
-    /// value, or user for functions of your own (see trimtab_probe.h) [default: time, with --hooks
-    /// user]
+    /// value (see trimtab_probe.h), event (TRIMTAB_PROBE_EVENT names it when the program runs), or
+    /// user for functions of your own [default: time, with --hooks user]
     #[arg(long, value_name = "HOOK", value_parser = Chosen::from_str)]
     pub hook: Option<Chosen>,
     /// Your own functions for --hook user: an object, or a source that --cc compiles. They are linked

@@ -29,20 +29,24 @@ impl Recordings {
     /// # Errors
     /// Which one is no recording, or of another program than the first.
     pub fn parse(&self) -> anyhow::Result<Vec<Recording<'_>>> {
+        let what = |recording: &Recording<'_>| match &recording.event {
+            Some(event) => format!("{} {event}", recording.hook.name()),
+            None => recording.hook.name().to_owned(),
+        };
         let mut recordings: Vec<Recording<'_>> = Vec::new();
         for (path, data) in &self.files {
             let recording = Recording::parse(data)
                 .with_context(|| format!("{} is no recording", path.display()))?;
             if let Some(first) = recordings.first()
-                && (&first.program, first.hook) != (&recording.program, recording.hook)
+                && (&first.program, what(first)) != (&recording.program, what(&recording))
             {
                 return Err(Failure::new(format!(
                     "{} is a recording of {} ({}), the first file is one of {} ({})",
                     path.display(),
                     recording.program,
-                    recording.hook.name(),
+                    what(&recording),
                     first.program,
-                    first.hook.name(),
+                    what(first),
                 ))
                 .into());
             }

@@ -76,7 +76,7 @@ impl Writer<'_> {
                     }
                 }
             }
-            Hook::Edges | Hook::Trace => {
+            Hook::Edges | Hook::Trace | Hook::Event => {
                 // The thread must be known.
                 self.block()?;
                 self.call(self.symbols.enter)
@@ -204,7 +204,7 @@ impl Writer<'_> {
                 self.asm.subtract_from(self.cell(1), grown)?;
                 if spare.is_none() { self.asm.pop(RAX) } else { Ok(()) }
             }
-            Hook::Edges | Hook::Trace => self.call(self.symbols.leave),
+            Hook::Edges | Hook::Trace | Hook::Event => self.call(self.symbols.leave),
             Hook::User => self.leave_user(true),
             Hook::Order => Ok(()),
         }

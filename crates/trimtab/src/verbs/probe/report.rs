@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
-use trimtab_probe::{Hook, Profile, profile};
+use trimtab_probe::{Hook, Profile, Row, profile};
 use trimtab_report::number::count;
 
 use crate::failure::Failure;
@@ -98,12 +98,23 @@ fn render(profile: &Profile, top: usize) -> String {
         text.push_str("The program was killed, or still runs: the last calls may be missing.\n");
     }
     if profile.lost > 0 {
-        text.push_str(&format!("{} pieces of it found no room on the disk.\n", profile.lost));
+        let why = match profile.hook {
+            Hook::Event => "found no room, or their threads no counter",
+            _ => "found no room on the disk",
+        };
+        text.push_str(&format!("{} pieces of it {why}.\n", profile.lost));
+    }
+    if let Some(event) = &profile.event {
+        text.push_str(&format!("event: {event}\n"));
     }
     text.push('\n');
-    let has_own = matches!(profile.hook, Hook::Time | Hook::Trace);
+    let is_event = profile.hook == Hook::Event;
+    let has_own = matches!(profile.hook, Hook::Time | Hook::Trace | Hook::Event);
     let has_total = has_own || profile.hook == Hook::Cycles;
-    let all = profile.functions.iter().map(|row| row.self_cycles).sum::<u64>().max(1);
+    let own = |row: &Row| if is_event { row.event_self } else { row.self_cycles };
+    let total = |row: &Row| if is_event { row.event_total } else { row.total_cycles };
+    let unit = |grown| if is_event { events(profile, grown) } else { time(profile, grown) };
+    let all = profile.functions.iter().map(own).fold(0, u64::saturating_add).max(1);
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let mut header = vec!["calls"];
@@ -122,11 +133,11 @@ fn render(profile: &Profile, top: usize) -> String {
     for row in profile.functions.iter().take(top) {
         let mut cells = vec![count(row.calls)];
         if has_own {
-            cells.push(time(profile, row.self_cycles));
-            cells.push(format!("{:.1} %", 100.0 * row.self_cycles as f64 / all as f64));
+            cells.push(unit(own(row)));
+            cells.push(format!("{:.1} %", 100.0 * own(row) as f64 / all as f64));
         }
         if has_total {
-            cells.push(time(profile, row.total_cycles));
+            cells.push(unit(total(row)));
         }
         if has_value {
             cells.push(value(row.value));
@@ -166,11 +177,25 @@ fn value(value: i64) -> String {
 
 /// A time, or cycles where the speed of the counter is not known.
 fn time(profile: &Profile, cycles: u64) -> String {
-    match profile.cycles_per_ns.map(|speed| cycles as f64 / speed) {
+    match profile.cycles_per_ns {
         None => format!("{} cycles", count(cycles)),
-        Some(ns) if ns < 1e3 => format!("{ns:.0} ns"),
-        Some(ns) if ns < 1e6 => format!("{:.1} us", ns / 1e3),
-        Some(ns) if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
-        Some(ns) => format!("{:.2} s", ns / 1e9),
+        Some(speed) => nanoseconds(cycles as f64 / speed),
+    }
+}
+
+/// By how much a counter grew.
+fn events(profile: &Profile, grown: u64) -> String {
+    match profile.event.as_deref() {
+        Some("task-clock") => nanoseconds(grown as f64),
+        _ => count(grown),
+    }
+}
+
+fn nanoseconds(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
     }
 }
