@@ -3,7 +3,8 @@
  * The hook that others are measured with: a number in memory is read at entry, and by how much it
  * grew is added up at exit, as LOPI was measured; or with -DCOUNT entries and exits are counted. As
  * little as can be, for each thread. With -DINLINE it is what macros in the source would be: the
- * compiler puts it into each function, where it is optimised with the rest.
+ * compiler puts it into each function, where it is optimised with the rest. It does so before it
+ * inlines functions, so those have it, too.
  */
 #ifndef HOOKS_H
 #define HOOKS_H
@@ -20,7 +21,8 @@ extern "C" {
 
 extern TLS uint64_t hook_start[PLACES], hook_sum, hook_entered, hook_left;
 extern TLS unsigned hook_depth;
-extern volatile uint64_t hook_value;
+/* Hidden, so that no compiler takes its address from a table. */
+extern volatile uint64_t hook_value __attribute__((visibility("hidden")));
 
 #define ENTER hook_start[hook_depth++ & (PLACES - 1)] = hook_value
 #define LEAVE hook_sum += hook_value - hook_start[--hook_depth & (PLACES - 1)]

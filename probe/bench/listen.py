@@ -34,9 +34,12 @@ const sum = Memory.alloc(8);
 const value = Memory.alloc(8);
 const listeners = new CModule(LISTENERS, { sum, value });
 const wanted = new Set(NAMES);
+const seen = new Set();
 const main = Process.mainModule || Process.enumerateModules()[0];
 for (const symbol of main.enumerateSymbols()) {
-  if (symbol.type === 'function' && wanted.delete(symbol.name)) {
+  const place = symbol.address.toString();
+  if (symbol.type === 'function' && wanted.has(symbol.name) && !seen.has(place)) {
+    seen.add(place);
     try { Interceptor.attach(symbol.address, listeners); } catch (error) { }
   }
 }

@@ -130,6 +130,13 @@ fn the_page_of_pages() {
 }
 
 #[test]
+fn the_page_of_instrumented_programs() {
+    let probe = examine(&html::probe_bench(&sample::probe_bench()));
+    assert_eq!(probe.headline, "What instrumented programs cost");
+    assert!(probe.numbers > 100, "only {} numbers are tied to the JSON", probe.numbers);
+}
+
+#[test]
 fn long_names_do_not_burst_the_page() {
     let long = "a_very_long_name_without_any_place_to_break_".repeat(6);
     let mut fit = sample::fit_kernel(200);

@@ -6,6 +6,7 @@ mod sample;
 
 use std::fs;
 use std::path::Path;
+use trimtab_report::model::ProbeBench;
 use trimtab_report::{CheckReport, DoctorReport, FitKernel, PagesReport, ReportError, html, table};
 
 fn widest(text: &str) -> usize {
@@ -22,7 +23,10 @@ fn every_result_reads_back_from_its_json() {
     assert_eq!(CheckReport::from_json(&check.to_json()).unwrap(), check);
     let doctor = sample::doctor();
     assert_eq!(DoctorReport::from_json(&doctor.to_json()).unwrap(), doctor);
-    for text in [fit.to_json(), pages.to_json(), check.to_json(), doctor.to_json()] {
+    let bench = sample::probe_bench();
+    assert_eq!(ProbeBench::from_json(&bench.to_json()).unwrap(), bench);
+    for text in [fit.to_json(), pages.to_json(), check.to_json(), doctor.to_json(), bench.to_json()]
+    {
         assert!(text.ends_with("}\n") && !text.ends_with("\n\n"));
     }
 }
@@ -36,6 +40,9 @@ fn an_empty_result_reads_back_and_renders() {
     let pages = PagesReport::default();
     assert!(!table::pages(&pages, 80).contains("NaN"));
     assert!(html::pages(&pages).ends_with("</html>"));
+    let bench = ProbeBench::default();
+    assert!(!table::probe_bench(&bench, 80).contains("NaN"));
+    assert!(html::probe_bench(&bench).ends_with("</html>"));
 }
 
 #[test]
@@ -68,6 +75,29 @@ fn the_keys_that_are_promised_are_there() {
 }
 
 #[test]
+fn the_keys_that_are_promised_of_instrumented_programs_are_there() {
+    let json: serde_json::Value = serde_json::from_str(&sample::probe_bench().to_json()).unwrap();
+    assert_eq!(json["schema"], "trimtab.probe.bench/1");
+    let promised = "time_ratio.mean time_ratio.low time_ratio.high instruction_ratio events \
+        ns_per_event branch_miss_ratio l1i_miss_ratio l1d_miss_ratio text_bytes text_ratio \
+        loaded_bytes loaded_ratio stubs bytes_per_stub tool hook functions runs seconds";
+    for path in promised.split_whitespace() {
+        let pointer = format!("/programs/1/tools/0/{}", path.replace('.', "/"));
+        assert!(json.pointer(&pointer).is_some_and(|value| !value.is_null()), "{path}");
+    }
+    // What older versions wrote has fewer keys.
+    let mut old = json;
+    for key in ["text_bytes", "loaded_bytes"] {
+        old["programs"][0].as_object_mut().unwrap().remove(key);
+    }
+    for key in ["text_bytes", "text_ratio", "stubs", "bytes_per_stub"] {
+        old["programs"][0]["tools"][0].as_object_mut().unwrap().remove(key);
+    }
+    old["rewriting"].as_object_mut().unwrap().remove("written");
+    assert!(ProbeBench::from_json(&old.to_string()).is_ok());
+}
+
+#[test]
 fn foreign_text_is_refused_with_a_sentence() {
     let not = FitKernel::from_json("ELF").unwrap_err();
     assert!(matches!(not, ReportError::NotResult { .. }), "{not}");
@@ -90,6 +120,7 @@ fn tables_fit_into_their_width_and_have_no_colour() {
             table::pages(&sample::pages(2048), width),
             table::check(&sample::check(), width),
             table::doctor(&sample::doctor(), width),
+            table::probe_bench(&sample::probe_bench(), width),
         ] {
             assert!(widest(&text) <= width.into(), "{} > {width}:\n{text}", widest(&text));
             assert!(!text.contains('\u{1b}'));
@@ -120,6 +151,30 @@ fn the_tables() {
     assert_golden(&table::check(&sample::check(), 80), "check.txt");
     assert_golden(&table::doctor(&sample::doctor(), 80), "doctor.txt");
     assert_golden(&sample::check().to_json(), "check.json");
+    assert_golden(&table::probe_bench(&sample::probe_bench(), 80), "probe-bench.txt");
+}
+
+/// What a page says: the text between its tags, a line for each.
+fn said(page: &str) -> String {
+    let (_, rest) = page.split_once("<main>").unwrap();
+    let (main, _) = rest.split_once("</main>").unwrap();
+    let texts =
+        main.split('<').filter_map(|part| part.split_once('>')).map(|(_, text)| text.trim());
+    texts.filter(|text| !text.is_empty()).map(|text| text.to_owned() + "\n").collect()
+}
+
+#[test]
+fn the_page_of_instrumented_programs_says_what_the_table_does() {
+    let bench = sample::probe_bench();
+    let page = said(&html::probe_bench(&bench));
+    assert_golden(&page, "probe-bench-page.txt");
+    let table = table::probe_bench(&bench, 400);
+    for text in bench.left_out.iter().chain(bench.targets.iter().map(|target| &target.name)) {
+        let escaped = text.replace('\'', "&#39;");
+        assert!(page.contains(text) || page.contains(&escaped), "{text}");
+        assert!(table.contains(text), "{text}");
+    }
+    assert!(table.contains("67 MB/s") && page.contains("67.11"), "{table}{page}");
 }
 
 #[test]
@@ -139,6 +194,7 @@ fn pages_need_nothing_from_outside() {
         html::fit_kernel(&sample::fit_kernel(2048)),
         html::fit_kernel(&sample::fit_kernel_by_blocks(2048)),
         html::pages(&sample::pages(2048)),
+        html::probe_bench(&sample::probe_bench()),
     ] {
         for foreign in ["http://", "https://", "src=", "@import", "<link"] {
             assert!(!text.contains(foreign), "{foreign}");

@@ -61,6 +61,12 @@ pub struct BenchProgram {
     pub hot: u64,
     /// Processor time of the plain program in seconds, the shortest of all runs.
     pub seconds: f64,
+    /// Bytes of code in the plain program; 0 where they are not known.
+    #[serde(default)]
+    pub text_bytes: u64,
+    /// Bytes of the plain program that are loaded from its file; 0 where they are not known.
+    #[serde(default)]
+    pub loaded_bytes: u64,
     /// The ways in which it was instrumented.
     pub tools: Vec<BenchTool>,
 }
@@ -94,6 +100,24 @@ pub struct BenchTool {
     pub l1i_miss_ratio: Option<f64>,
     /// Misses of the first-level data cache, in times of the plain program's, simulated.
     pub l1d_miss_ratio: Option<f64>,
+    /// Bytes of code in the program, with the run time; none where the tool changes it in memory.
+    #[serde(default)]
+    pub text_bytes: Option<u64>,
+    /// Bytes of code, in times of the plain program's.
+    #[serde(default)]
+    pub text_ratio: Option<f64>,
+    /// Bytes of the program that are loaded from its file: code, unwind information and data.
+    #[serde(default)]
+    pub loaded_bytes: Option<u64>,
+    /// Bytes that are loaded, in times of the plain program's.
+    #[serde(default)]
+    pub loaded_ratio: Option<f64>,
+    /// Functions with a stub of ours; none with other tools.
+    #[serde(default)]
+    pub stubs: Option<u64>,
+    /// Bytes of code that each of them added, without the run time's own.
+    #[serde(default)]
+    pub bytes_per_stub: Option<f64>,
 }
 
 /// One way of instrumentation over all programs from packages.
@@ -105,19 +129,28 @@ pub struct BenchSummary {
     pub hook: String,
     /// Which functions: `all` or `hot`.
     pub functions: String,
-    /// How many programs.
+    /// How many programs: fewer than there are where it failed on some.
     pub programs: u32,
     /// Geometric mean of the ratios of processor time.
     pub time_ratio: f64,
     /// Geometric mean of the ratios of instructions; none where they were not simulated.
     pub instruction_ratio: Option<f64>,
+    /// Geometric mean of the ratios of bytes of code; none where they are not known.
+    #[serde(default)]
+    pub text_ratio: Option<f64>,
+    /// Bytes of code that each stub of ours added, over all programs, without the run time's own.
+    #[serde(default)]
+    pub bytes_per_stub: Option<f64>,
 }
 
-/// How fast objects are rewritten.
+/// How fast objects are rewritten: read from files, rewritten, and written to files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BenchRewriting {
     /// Bytes of objects.
     pub bytes: u64,
+    /// Bytes that were written; 0 where nothing was.
+    #[serde(default)]
+    pub written: u64,
     /// Functions that were instrumented in them.
     pub functions: u64,
     /// From begin to end.
@@ -143,6 +176,13 @@ pub struct BenchSuite {
     pub plain_passed: bool,
     /// Whether they pass with it.
     pub instrumented_passed: bool,
+}
+
+impl BenchRewriting {
+    /// Bytes of objects that are rewritten in a second, in MB.
+    pub fn speed(&self) -> f64 {
+        self.bytes as f64 / 1e6 / self.seconds.max(f64::MIN_POSITIVE)
+    }
 }
 
 impl ProbeBench {

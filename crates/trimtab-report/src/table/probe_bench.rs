@@ -1,7 +1,7 @@
 //! The table of `trimtab probe bench`.
 
 use super::{Lean, grid, report, titled, wrap, yes};
-use crate::model::{BenchTool, ProbeBench};
+use crate::model::{BenchProgram, BenchTool, ProbeBench};
 use crate::number::{NONE, bytes, count};
 
 /// Writes `bench` as plain text, at most `width` columns wide (40 or more).
@@ -34,22 +34,26 @@ pub fn probe_bench(bench: &ProbeBench, width: u16) -> String {
         let columns = [
             ("tool", Lean::Whole),
             ("hook", Lean::Whole),
-            ("functions", Lean::Whole),
+            ("of", Lean::Whole),
             ("time", Lean::Right),
             ("95 %", Lean::Right),
-            ("instr.", Lean::Right),
             ("calls", Lean::Right),
             ("ns/call", Lean::Right),
         ];
         parts.push(titled(&title, grid(width, &columns, program.tools.iter().map(row).collect())));
+        parts.push(simulated(program, width));
+        parts.push(sizes(program, width));
     }
     if let Some(rewriting) = &bench.rewriting {
         let text = format!(
-            "{} of objects with {} functions to instrument were rewritten in {:.2} s on {} cores.",
+            "{} of objects with {} functions to instrument were read, rewritten and written to files \
+             ({}) in {:.2} s on {} cores: {:.0} MB/s.",
             bytes(rewriting.bytes),
             count(rewriting.functions),
+            bytes(rewriting.written),
             rewriting.seconds,
-            rewriting.cores
+            rewriting.cores,
+            rewriting.speed()
         );
         parts.push(wrap(&text, width));
     }
@@ -82,20 +86,101 @@ fn summary(bench: &ProbeBench, width: u16) -> String {
                 way.tool.clone(),
                 way.hook.clone(),
                 way.functions.clone(),
+                count(way.programs.into()),
                 format!("{:.2}", way.time_ratio),
                 number(way.instruction_ratio),
+                number(way.text_ratio),
+                way.bytes_per_stub.map_or(NONE.to_owned(), |bytes| format!("{bytes:.0}")),
             ]
         })
         .collect();
     let columns = [
         ("tool", Lean::Whole),
         ("hook", Lean::Whole),
-        ("functions", Lean::Whole),
+        ("of", Lean::Whole),
+        ("programs", Lean::Right),
         ("time", Lean::Right),
         ("instr.", Lean::Right),
+        ("code", Lean::Right),
+        ("B/stub", Lean::Right),
     ];
-    let programs = bench.summary.first().map_or(0, |way| way.programs);
-    titled(&format!("Geometric means of {programs} programs"), grid(width, &columns, rows))
+    titled("Geometric means", grid(width, &columns, rows))
+}
+
+/// What valgrind counts.
+fn simulated(program: &BenchProgram, width: u16) -> String {
+    let counted = |tool: &&BenchTool| {
+        let misses = [tool.branch_miss_ratio, tool.l1i_miss_ratio, tool.l1d_miss_ratio];
+        tool.instruction_ratio.is_some() || misses.iter().any(Option::is_some)
+    };
+    let rows = program.tools.iter().filter(counted).map(|tool| {
+        vec![
+            tool.tool.clone(),
+            tool.hook.clone(),
+            tool.functions.clone(),
+            number(tool.instruction_ratio),
+            number(tool.branch_miss_ratio),
+            number(tool.l1i_miss_ratio),
+            number(tool.l1d_miss_ratio),
+        ]
+    });
+    let columns = [
+        ("tool", Lean::Whole),
+        ("hook", Lean::Whole),
+        ("of", Lean::Whole),
+        ("instr.", Lean::Right),
+        ("branches", Lean::Right),
+        ("L1I", Lean::Right),
+        ("L1D", Lean::Right),
+    ];
+    let title = format!("{}: instructions and misses, simulated", program.name);
+    titled(&title, grid(width, &columns, rows.collect()))
+}
+
+/// How large programs become.
+fn sizes(program: &BenchProgram, width: u16) -> String {
+    let plain = vec![
+        "plain".to_owned(),
+        String::new(),
+        String::new(),
+        count(program.text_bytes),
+        number(Some(1.0)),
+        number(Some(1.0)),
+        NONE.to_owned(),
+        NONE.to_owned(),
+    ];
+    let tools = program.tools.iter().filter(|tool| tool.text_bytes.is_some());
+    let tools: Vec<Vec<String>> = tools
+        .map(|tool| {
+            let whole = |value: Option<u64>| value.map_or(NONE.to_owned(), count);
+            vec![
+                tool.tool.clone(),
+                tool.hook.clone(),
+                tool.functions.clone(),
+                whole(tool.text_bytes),
+                number(tool.text_ratio),
+                number(tool.loaded_ratio),
+                whole(tool.stubs),
+                tool.bytes_per_stub.map_or(NONE.to_owned(), |bytes| format!("{bytes:.0}")),
+            ]
+        })
+        .collect();
+    if tools.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("tool", Lean::Whole),
+        ("hook", Lean::Whole),
+        ("of", Lean::Whole),
+        ("bytes", Lean::Right),
+        ("code", Lean::Right),
+        ("loaded", Lean::Right),
+        ("stubs", Lean::Right),
+        ("B/stub", Lean::Right),
+    ];
+    let title = format!("{}: bytes of code, and of all that is loaded", program.name);
+    let rows = std::iter::once(plain).chain(tools).collect();
+    titled(&title, grid(width, &columns, rows))
 }
 
 fn suites(bench: &ProbeBench, width: u16) -> String {
@@ -134,7 +219,6 @@ fn row(tool: &BenchTool) -> Vec<String> {
         tool.functions.clone(),
         format!("{:.2}", tool.time_ratio.mean),
         format!("{:.2}-{:.2}", tool.time_ratio.low, tool.time_ratio.high),
-        number(tool.instruction_ratio),
         tool.events.map_or(NONE.to_owned(), count),
         number(tool.ns_per_event),
     ]

@@ -423,3 +423,114 @@ pub fn doctor() -> DoctorReport {
         ],
     }
 }
+
+/// One way to instrument a made-up program.
+fn way(tool: &str, hook: &str, functions: &str, time: f64) -> BenchTool {
+    let is_ours = tool.starts_with("trimtab");
+    let (is_traced, is_stub) = (hook == "trace", tool == "trimtab");
+    let simulated = |ratio: f64| (!is_traced && tool != "frida").then_some(ratio);
+    let in_file = |value: u64| (tool != "frida").then_some(value);
+    let text: u64 = if is_ours { 261_120 } else { 212_992 };
+    BenchTool {
+        tool: tool.to_owned(),
+        hook: hook.to_owned(),
+        functions: functions.to_owned(),
+        runs: if is_traced { 2 } else { 6 },
+        seconds: 0.25 * time,
+        time_ratio: Interval { mean: time, low: time * 0.97, high: time * 1.035 },
+        instruction_ratio: simulated(time * 1.0625),
+        events: Some(if functions == "hot" { 6_227_366 } else { 19_562_040 }),
+        ns_per_event: Some((time - 1.0) * 12.5),
+        branch_miss_ratio: simulated(1.015625),
+        l1i_miss_ratio: simulated(1.75),
+        l1d_miss_ratio: simulated(1.125),
+        text_bytes: in_file(text),
+        text_ratio: in_file(text).map(|bytes| bytes as f64 / 204_800.0),
+        loaded_bytes: in_file(2 * text),
+        loaded_ratio: in_file(text).map(|bytes| bytes as f64 / 204_800.0),
+        stubs: is_stub.then_some(if functions == "hot" { 20 } else { 412 }),
+        bytes_per_stub: is_stub.then_some(108.5),
+    }
+}
+
+/// What instrumentation costs two made-up programs.
+pub fn probe_bench() -> ProbeBench {
+    let program = |name: &str, package: &str, tools: Vec<BenchTool>| BenchProgram {
+        name: name.to_owned(),
+        package: package.to_owned(),
+        functions: 412,
+        hot: 20,
+        seconds: 0.25,
+        text_bytes: 204_800,
+        loaded_bytes: 409_600,
+        tools,
+    };
+    let fib = vec![
+        way("trimtab", "count", "all", 1.5),
+        way("trimtab off", "count", "all", 1.0625),
+        way("uftrace -pg", "trace", "all", 21.0),
+    ];
+    let real = vec![
+        way("trimtab", "value", "hot", 1.0625),
+        way("-finstrument-functions", "value", "all", 2.5),
+        way("inline (clang)", "value", "hot", 1.03125),
+        way("frida", "value", "hot", 35.0),
+    ];
+    let of_all = |tool: &str, functions: &str, time: f64| BenchSummary {
+        tool: tool.to_owned(),
+        hook: "value".to_owned(),
+        functions: functions.to_owned(),
+        programs: if tool == "frida" { 1 } else { 2 },
+        time_ratio: time,
+        instruction_ratio: (tool != "frida").then_some(1.125),
+        text_ratio: (tool != "frida").then_some(1.275),
+        bytes_per_stub: (tool == "trimtab").then_some(108.5),
+    };
+    ProbeBench {
+        schema: ProbeBenchSchema::V1,
+        rounds: 6,
+        counter_ns: Some(9.75),
+        programs: vec![
+            program("fib", "", fib),
+            program("lua", "lua5.4 5.4.4-3", real.clone()),
+            program("mujs", "mujs 1.3.2-1", real[..3].to_vec()),
+        ],
+        summary: vec![
+            of_all("trimtab", "hot", 1.0625),
+            of_all("-finstrument-functions", "all", 2.5),
+            of_all("frida", "hot", 35.0),
+        ],
+        rewriting: Some(BenchRewriting {
+            bytes: 100_663_296,
+            written: 167_772_160,
+            functions: 38_146,
+            seconds: 1.5,
+            cores: 2,
+        }),
+        suites: vec![BenchSuite {
+            name: "zlib".to_owned(),
+            package: "zlib 1:1.2.13.dfsg-1".to_owned(),
+            seen: 151,
+            instrumented: 150,
+            recordings: 6,
+            plain_passed: true,
+            instrumented_passed: true,
+        }],
+        targets: vec![
+            Target::at_most("fib with counters: ns a call, in all", 6.0, 3.25),
+            Target::at_most(
+                "value, hot functions: time in times of the best binary-level tool's, at worst; \
+                 compared on 1 of 2 programs: not with uftrace patchable, with frida on 1, not with \
+                 dyninst",
+                1.0,
+                0.03125,
+            ),
+        ],
+        left_out: vec![
+            "mujs: frida: python3 failed with exit status: 1, where it was expected to succeed"
+                .to_owned(),
+            "lua: dyninst cannot instrument 1 of 20 functions (hot): luaV_execute".to_owned(),
+        ],
+        repeat: Repeat { command: "trimtab probe bench".to_owned(), ..Repeat::default() },
+    }
+}

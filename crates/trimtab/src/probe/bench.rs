@@ -3,6 +3,7 @@
 mod build;
 mod compare;
 mod dyninst;
+mod inline;
 mod programs;
 mod suites;
 mod summary;

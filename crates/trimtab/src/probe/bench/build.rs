@@ -12,11 +12,14 @@ use trimtab_probe::{Hook, Profile, Recording, Selection};
 
 use super::compare::Plan;
 use super::dyninst::Expected;
+use super::inline::Inliner;
 use super::variants::{Compilers, Linked, Variant, Workshop};
 use crate::failure::Failure;
 
 /// What makes up the hot functions: this share of a program's cycles.
 const HOT: f64 = 0.8;
+/// The hook inline, after clang inlined.
+const INLINE: &str = "inline (clang)";
 /// What frida runs.
 const LISTEN: &str = include_str!("../../../../../probe/bench/listen.py");
 
@@ -32,8 +35,10 @@ pub struct Built {
     pub hot: Vec<String>,
     /// Calls of each in one run.
     pub calls: BTreeMap<String, u64>,
-    /// Bytes of the plain objects.
+    /// The plain objects.
     pub objects: Vec<PathBuf>,
+    /// Bytes of code that the run time has.
+    pub runtime_text: u64,
     /// What another tool could not build, and why.
     pub failures: Vec<String>,
 }
@@ -55,7 +60,7 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
     let gcc = &plan.gcc;
     let objects = workshop.compile("gcc", gcc, &[])?;
     let plain = workshop.link("plain", gcc, &[], &objects)?;
-    builder.add("plain", "", "", 0, &plain);
+    builder.add("plain", "", "", 0, &plain)?;
 
     let all = Selection::default;
     let (timed, functions) = workshop.probe("time-all", gcc, &objects, Hook::Time, all())?;
@@ -65,8 +70,12 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
     })?;
     let (counted, _) = workshop.probe("count-all", gcc, &objects, Hook::Count, all())?;
     let calls = builder.calls(&counted)?;
-    builder.add("trimtab", "count", "all", 0, &counted);
-    builder.add("trimtab", "time", "all", 0, &timed);
+    let stubs = functions.len() as u64;
+    builder.add("trimtab", "count", "all", 0, &counted)?.stubs = Some(stubs);
+    builder.add("trimtab", "time", "all", 0, &timed)?.stubs = Some(stubs);
+    // Calls alone are where counting shows, and what probes take that are off; elsewhere it is the
+    // paper's hook that counts.
+    let counts = workshop.program.package.is_none();
     let selected = || Selection::default().named(hot.clone());
     for (hook, functions) in [
         (Hook::Count, "hot"),
@@ -77,24 +86,42 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
     ] {
         let selection = if functions == "hot" { selected() } else { all() };
         let name = format!("{}-{functions}", hook.name());
-        let (linked, _) = workshop.probe(&name, gcc, &objects, hook, selection)?;
-        builder.add("trimtab", hook.name(), functions, 0, &linked);
+        let (linked, names) = workshop.probe(&name, gcc, &objects, hook, selection)?;
+        builder.add("trimtab", hook.name(), functions, 0, &linked)?.stubs =
+            Some(names.len() as u64);
+        if counts && (hook, functions) == (Hook::Value, "all") {
+            for (hook, linked) in [("count", &counted), ("value", &linked), ("time", &timed)] {
+                builder.add("trimtab off", hook, "all", 0, linked)?.environment =
+                    vec![("TRIMTAB_PROBE".to_owned(), "off".into())];
+            }
+        }
     }
-    // Calls alone are where counting shows; elsewhere it is the paper's hook that counts.
-    let counts = workshop.program.package.is_none();
     builder.source_level(gcc, counts)?;
     if let Some(clang) = &plan.clang {
         builder.clang(clang, &hot, counts)?;
     }
     if plan.uftrace.is_some() {
         let (linked, _) = workshop.probe("trace-all", gcc, &objects, Hook::Trace, all())?;
-        builder.add("trimtab", "trace", "all", 0, &linked);
+        builder.add("trimtab", "trace", "all", 0, &linked)?.stubs = Some(stubs);
         builder.uftrace(gcc, &hot)?;
     }
-    builder.frida(&plain, &hot)?;
-    builder.dyninst(&objects, &plain, &counted, &hot)?;
+    let runtime_text = workshop.runtime_text(gcc, &objects, &plain)?;
+    // Functions of several files can have the same name.
+    let names: Vec<String> = BTreeSet::from_iter(functions).into_iter().collect();
+    let sets = [("hot", hot.as_slice()), ("all", names.as_slice())];
+    builder.frida(&plain, &sets)?;
+    builder.dyninst(&objects, &plain, &counted, &sets)?;
     let Builder { variants, failures, .. } = builder;
-    Ok(Built { variants, functions, counter_ns, hot, calls, objects, failures })
+    Ok(Built {
+        variants,
+        functions: stubs,
+        counter_ns,
+        hot,
+        calls,
+        objects,
+        runtime_text,
+        failures,
+    })
 }
 
 impl Builder<'_> {
@@ -105,7 +132,7 @@ impl Builder<'_> {
         functions: &'static str,
         base: usize,
         linked: &Linked,
-    ) {
+    ) -> anyhow::Result<&mut Variant> {
         let program = self.workshop.program;
         let simulated = self.workshop.command(linked, program.small);
         self.variants.push(Variant {
@@ -114,86 +141,167 @@ impl Builder<'_> {
             functions,
             base,
             command: self.workshop.command(linked, program.arguments),
+            environment: Vec::new(),
             // Every event written to a file would fill a disk at valgrind's speed, too.
             simulated: (hook != "trace").then_some(simulated),
             is_slow: hook == "trace",
             reports: false,
             left_alone: Vec::new(),
+            events: None,
+            size: Some(linked.size()?),
+            stubs: None,
         });
+        self.variants.last_mut().context("a way was added and is not there")
+    }
+
+    /// How often the hook of another tool is entered; none, and a failure to tell, if it fails.
+    fn entries(&mut self, tool: &str, counting: &Linked) -> Option<u64> {
+        let entries = self.workshop.entries(counting);
+        entries.map_err(|error| self.failures.push(format!("calls of {tool}: {error:#}"))).ok()
     }
 
     /// What the compiler puts into each function, inline and as a call.
     fn source_level(&mut self, gcc: &Compilers, counts: bool) -> anyhow::Result<()> {
         let shop = self.workshop;
-        let hooks: &[(&'static str, &[&str])] = match counts {
-            true => &[("value", &[]), ("count", &["-DCOUNT"])],
-            false => &[("value", &[])],
-        };
         let header = shop.folder.join("hooks.h").display().to_string();
-        for (hook, flags) in hooks {
+        let macros = |hook: &str, flags: &[&str]| -> anyhow::Result<Linked> {
             let mut inline = vec!["-finstrument-functions", "-DINLINE", "-include", &header];
-            inline.extend(*flags);
+            inline.extend(flags);
             let name = format!("macros-{hook}");
             let mut objects = shop.compile(&name, gcc, &inline)?;
-            objects.push(shop.hook(&name, gcc, &["-DINLINE"])?);
-            let linked = shop.link(&name, gcc, &[], &objects)?;
-            self.add("macros", hook, "all", 0, &linked);
+            let mut numbers = vec!["-DINLINE"];
+            numbers.extend(flags);
+            objects.push(shop.hook(&name, gcc, &numbers)?);
+            shop.link(&name, gcc, &[], &objects)
+        };
+        let ways = [macros("value", &[])?, macros("count", &["-DCOUNT"])?];
+        self.source_ways("macros", &ways, counts)?;
 
-            let mut objects = shop.compile("finstrument", gcc, &["-finstrument-functions"])?;
+        let objects = shop.compile("finstrument", gcc, &["-finstrument-functions"])?;
+        let calling = |hook: &str, flags: &[&str]| -> anyhow::Result<Linked> {
             let name = format!("finstrument-{hook}");
+            let mut objects = objects.clone();
             objects.push(shop.hook(&name, gcc, flags)?);
-            let linked = shop.link(&name, gcc, &[], &objects)?;
-            self.add("-finstrument-functions", hook, "all", 0, &linked);
+            shop.link(&name, gcc, &[], &objects)
+        };
+        let ways = [calling("value", &[])?, calling("count", &["-DCOUNT"])?];
+        self.source_ways("-finstrument-functions", &ways, counts)
+    }
+
+    /// Adds a way with the paper's hook and, where that is measured, with one that counts; what that
+    /// counts are the calls of both.
+    fn source_ways(
+        &mut self,
+        tool: &'static str,
+        [value, count]: &[Linked; 2],
+        counts: bool,
+    ) -> anyhow::Result<()> {
+        let events = self.entries(tool, count);
+        self.add(tool, "value", "all", 0, value)?.events = events;
+        if counts {
+            self.add(tool, "count", "all", 0, count)?.events = events;
         }
         Ok(())
     }
 
-    /// clang's XRay, and trimtab with what clang compiles.
+    /// What is measured beside what clang compiles: trimtab, XRay, and the hook inline.
     fn clang(&mut self, clang: &Compilers, hot: &[String], counts: bool) -> anyhow::Result<()> {
         let shop = self.workshop;
         let objects = shop.compile("clang", clang, &[])?;
         let plain = shop.link("plain-clang", clang, &[], &objects)?;
         let base = self.variants.len();
-        self.add("plain", "", "", base, &plain);
+        self.add("plain", "", "", base, &plain)?;
         let hot = source_names(hot);
-        let mut ways = vec![
-            (Hook::Value, "hot", Selection::default().named(hot.iter().cloned())),
-            (Hook::Value, "all", Selection::default()),
-        ];
-        if counts {
-            ways.push((Hook::Count, "all", Selection::default()));
-        }
-        for (hook, functions, selection) in ways {
-            let name = format!("clang-{}-{functions}", hook.name());
-            let (linked, _) = shop.probe(&name, clang, &objects, hook, selection)?;
-            self.add("trimtab (clang)", hook.name(), functions, base, &linked);
-
-            let lines: String = hot.iter().map(|name| format!("fun:{name}\n")).collect();
-            // Named by what is in it: objects of another list are compiled anew.
-            let mut hasher = DefaultHasher::new();
-            lines.hash(&mut hasher);
-            let list = shop.folder.join(format!("xray-hot-{:016x}.txt", hasher.finish()));
-            super::programs::write_if_new(&list, &format!("[always]\n{lines}"))?;
-            let list = format!("-fxray-attr-list={}", list.display());
-            let mut flags = vec!["-fxray-instrument"];
-            match functions {
-                // No other function is so long.
-                "hot" => flags.extend([
-                    &list,
-                    "-fxray-instruction-threshold=1000000",
-                    "-fxray-ignore-loops",
-                ]),
-                _ => flags.push("-fxray-instruction-threshold=1"),
+        let inliner = Inliner::new(shop, clang);
+        for functions in ["hot", "all"] {
+            let selection = || match functions {
+                "hot" => Selection::default().named(hot.iter().cloned()),
+                _ => Selection::default(),
+            };
+            let name = format!("clang-count-{functions}");
+            let (counted, names) = shop.probe(&name, clang, &objects, Hook::Count, selection())?;
+            let events = Some(self.calls(&counted)?.values().sum());
+            let hooks = match counts && functions == "all" {
+                true => [Hook::Value, Hook::Count].as_slice(),
+                false => &[Hook::Value],
+            };
+            for hook in hooks {
+                let name = format!("clang-{}-{functions}", hook.name());
+                let (linked, _) = shop.probe(&name, clang, &objects, *hook, selection())?;
+                self.add("trimtab (clang)", hook.name(), functions, base, &linked)?.events = events;
             }
-            let mut objects = shop.compile(&format!("xray-{functions}"), clang, &flags)?;
+            self.xray(clang, base, (functions, &hot), hooks)?;
+            if let Ok(inliner) = &inliner
+                && let Err(error) = self.inline(inliner, base, (functions, &names), hooks)
+            {
+                self.failures.push(format!("{INLINE}: {error:#}"));
+            }
+        }
+        if let Err(error) = inliner {
+            self.failures.push(format!("{INLINE}: {error:#}"));
+        }
+        Ok(())
+    }
+
+    /// clang's XRay.
+    fn xray(
+        &mut self,
+        clang: &Compilers,
+        base: usize,
+        (functions, hot): (&'static str, &BTreeSet<String>),
+        hooks: &[Hook],
+    ) -> anyhow::Result<()> {
+        let shop = self.workshop;
+        let lines: String = hot.iter().map(|name| format!("fun:{name}\n")).collect();
+        // Named by what is in it: objects of another list are compiled anew.
+        let mut hasher = DefaultHasher::new();
+        lines.hash(&mut hasher);
+        let list = shop.folder.join(format!("xray-hot-{:016x}.txt", hasher.finish()));
+        super::programs::write_if_new(&list, &format!("[always]\n{lines}"))?;
+        let list = format!("-fxray-attr-list={}", list.display());
+        let mut flags = vec!["-fxray-instrument"];
+        match functions {
+            // No other function is so long.
+            "hot" => {
+                flags.extend([&list, "-fxray-instruction-threshold=1000000", "-fxray-ignore-loops"])
+            }
+            _ => flags.push("-fxray-instruction-threshold=1"),
+        }
+        let objects = shop.compile(&format!("xray-{functions}"), clang, &flags)?;
+        let link = |hook: Hook| -> anyhow::Result<Linked> {
             let mut flags = vec!["-DXRAY", "-fxray-instrument"];
             if hook == Hook::Count {
                 flags.push("-DCOUNT");
             }
             let name = format!("xray-{}-{functions}", hook.name());
+            let mut objects = objects.clone();
             objects.push(shop.hook(&name, clang, &flags)?);
-            let linked = shop.link(&name, clang, &["-fxray-instrument"], &objects)?;
-            self.add("clang XRay", hook.name(), functions, base, &linked);
+            shop.link(&name, clang, &["-fxray-instrument"], &objects)
+        };
+        let events = self.entries("clang XRay", &link(Hook::Count)?);
+        for hook in hooks {
+            let linked = link(*hook)?;
+            self.add("clang XRay", hook.name(), functions, base, &linked)?.events = events;
+        }
+        Ok(())
+    }
+
+    /// The hook inline in the functions that trimtab instruments, after the compiler inlined.
+    fn inline(
+        &mut self,
+        inliner: &Inliner<'_>,
+        base: usize,
+        (functions, names): (&'static str, &[String]),
+        hooks: &[Hook],
+    ) -> anyhow::Result<()> {
+        let link = |hook: Hook| {
+            let flags: &[&str] = if hook == Hook::Count { &["-DCOUNT"] } else { &[] };
+            inliner.link(&format!("inline-{}-{functions}", hook.name()), names, flags)
+        };
+        let events = self.entries(INLINE, &link(Hook::Count)?);
+        for hook in hooks {
+            let linked = link(*hook)?;
+            self.add(INLINE, hook.name(), functions, base, &linked)?.events = events;
         }
         Ok(())
     }
@@ -203,13 +311,12 @@ impl Builder<'_> {
         let shop = self.workshop;
         let objects = shop.compile("pg", gcc, &["-pg"])?;
         let traced = shop.link("pg", gcc, &["-pg"], &objects)?;
-        self.add_uftrace("uftrace -pg", "all", &[], &traced);
+        self.add_uftrace("uftrace -pg", "all", &[], &traced)?;
         let objects = shop.compile("patchable", gcc, &["-fpatchable-function-entry=5"])?;
         let patched = shop.link("patchable", gcc, &[], &objects)?;
         let patterns: Vec<String> = source_names(hot).iter().map(|n| format!("-P^{n}$")).collect();
         let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
-        self.add_uftrace("uftrace patchable", "hot", &patterns, &patched);
-        Ok(())
+        self.add_uftrace("uftrace patchable", "hot", &patterns, &patched)
     }
 
     fn add_uftrace(
@@ -218,10 +325,9 @@ impl Builder<'_> {
         functions: &'static str,
         options: &[&str],
         linked: &Linked,
-    ) {
-        let Some(uftrace) = &self.plan.uftrace else { return };
-        self.add(tool, "trace", functions, 0, linked);
-        let Some(variant) = self.variants.last_mut() else { return };
+    ) -> anyhow::Result<()> {
+        let Some(uftrace) = &self.plan.uftrace else { return Ok(()) };
+        let variant = self.add(tool, "trace", functions, 0, linked)?;
         let fixed = [
             "record",
             "--demangle=no",
@@ -235,28 +341,37 @@ impl Builder<'_> {
         command.extend(fixed.iter().chain(options).map(OsString::from));
         command.append(&mut variant.command);
         variant.command = command;
+        Ok(())
     }
 
-    /// frida's Interceptor on the hot functions.
-    fn frida(&mut self, plain: &Linked, hot: &[String]) -> anyhow::Result<()> {
+    /// frida's Interceptor, on each of these sets of functions.
+    fn frida(&mut self, plain: &Linked, sets: &[(&'static str, &[String])]) -> anyhow::Result<()> {
         let Some(python) = &self.plan.frida else { return Ok(()) };
         let folder = self.workshop.folder;
-        let (script, names) = (folder.join("listen.py"), folder.join("hot.txt"));
+        let script = folder.join("listen.py");
         super::programs::write_if_new(&script, LISTEN)?;
-        super::programs::write_if_new(&names, &hot.join("\n"))?;
-        let mut command: Vec<OsString> = vec![python.into(), script.into(), names.into()];
-        command.extend(self.workshop.command(plain, self.workshop.program.arguments));
-        self.variants.push(Variant {
-            tool: "frida",
-            hook: "value",
-            functions: "hot",
-            base: 0,
-            command,
-            simulated: None,
-            is_slow: true,
-            reports: true,
-            left_alone: Vec::new(),
-        });
+        for &(functions, names) in sets {
+            let list = folder.join(format!("{functions}.txt"));
+            super::programs::write_if_new(&list, &names.join("\n"))?;
+            let mut command: Vec<OsString> =
+                vec![python.into(), script.clone().into(), list.into()];
+            command.extend(self.workshop.command(plain, self.workshop.program.arguments));
+            self.variants.push(Variant {
+                tool: "frida",
+                hook: "value",
+                functions,
+                base: 0,
+                command,
+                environment: Vec::new(),
+                simulated: None,
+                is_slow: true,
+                reports: true,
+                left_alone: Vec::new(),
+                events: None,
+                size: None,
+                stubs: None,
+            });
+        }
         Ok(())
     }
 
@@ -272,14 +387,14 @@ impl Builder<'_> {
         })
     }
 
-    /// What Dyninst makes of the program, if that does what it did and calls the hook as often as
-    /// it has to. `counted` is the program that counts its calls.
+    /// What Dyninst makes of the program, for each of these sets of functions, if that does what it
+    /// did and calls the hook as often as it has to. `counted` is the program that counts its calls.
     fn dyninst(
         &mut self,
         objects: &[PathBuf],
         plain: &Linked,
         counted: &Linked,
-        hot: &[String],
+        sets: &[(&'static str, &[String])],
     ) -> anyhow::Result<()> {
         let Some(rewriter) = &self.plan.dyninst else { return Ok(()) };
         let (shop, gcc) = (self.workshop, &self.plan.gcc);
@@ -288,22 +403,41 @@ impl Builder<'_> {
         let target = shop.link("dyninst-target", gcc, &[&rewriter.link_flag()], &objects)?;
         let expected = Expected {
             output: shop.observe(plain, &[])?,
-            calls: [self.calls(counted)?, self.calls(counted)?],
+            calls: [self.both_ways(counted)?, self.both_ways(counted)?],
         };
-        match rewriter.rewrite(shop, &target, hot, &expected) {
-            Ok(rewritten) => {
-                self.add("dyninst", "value", "hot", 0, &rewritten.linked);
-                if let ([_, ..], Some(variant)) =
-                    (rewritten.left_alone.as_slice(), self.variants.last_mut())
-                {
-                    let names = rewritten.left_alone.join(", ");
-                    self.failures.push(format!("dyninst cannot instrument {names}"));
-                    variant.left_alone = rewritten.left_alone;
+        for &(functions, names) in sets {
+            match rewriter.rewrite(shop, &target, (functions, names), &expected) {
+                Ok(rewritten) => {
+                    let left_alone = rewritten.left_alone;
+                    if !left_alone.is_empty() {
+                        let line = format!(
+                            "dyninst cannot instrument {} of {} functions ({functions}): {}",
+                            left_alone.len(),
+                            names.len(),
+                            first(&left_alone)
+                        );
+                        self.failures.push(line);
+                    }
+                    self.add("dyninst", "value", functions, 0, &rewritten.linked)?.left_alone =
+                        left_alone;
                 }
+                Err(error) => self.failures.push(format!("dyninst ({functions}): {error:#}")),
             }
-            Err(error) => self.failures.push(format!("dyninst: {error:#}")),
         }
         Ok(())
+    }
+
+    /// Calls and returns of each function in one run of a program that counts them.
+    fn both_ways(&self, counted: &Linked) -> anyhow::Result<BTreeMap<String, (u64, u64)>> {
+        self.record(counted, |_, recording| {
+            let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+            for function in &recording.functions {
+                let (calls, exits) = both.entry(function.name.clone()).or_default();
+                *calls += function.calls;
+                *exits += function.exits;
+            }
+            both
+        })
     }
 
     /// Runs an instrumented program once, and reads what it recorded.
@@ -323,6 +457,14 @@ impl Builder<'_> {
             .ok_or_else(|| Failure::new(format!("{} is empty", path.display())))?;
         Ok(look(&profile, &recording))
     }
+}
+
+/// Some names, and how many more there are.
+fn first(names: &[String]) -> String {
+    const MOST: usize = 12;
+    let more = names.len().saturating_sub(MOST);
+    let some = names.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more == 0 { some } else { format!("{some} and {more} more") }
 }
 
 /// Names as they are in the source: compilers append what they did to a function.

@@ -14,12 +14,9 @@ use super::dyninst::Rewriter;
 use super::programs::Program;
 use super::suites::{self, Suite};
 use super::summary;
-use super::variants::{Compilers, Variant, Workshop};
+use super::variants::{Compilers, Size, Variant, Workshop};
 use crate::probe::instrument_files;
 use crate::progress::Progress;
-
-/// Bytes of objects that are rewritten to see how fast that is.
-const REWRITTEN: u64 = 100_000_000;
 
 /// What to measure, and how.
 #[derive(Debug)]
@@ -32,6 +29,8 @@ pub struct Plan {
     pub rounds: u32,
     /// Whether valgrind counts instructions and misses as well.
     pub simulate: bool,
+    /// Bytes of objects that are rewritten, at least, to see how fast that is.
+    pub rewritten: u64,
     /// Where to work: an absolute path.
     pub work: PathBuf,
     /// gcc.
@@ -59,7 +58,8 @@ pub fn measure(plan: &Plan, progress: &Progress) -> anyhow::Result<ProbeBench> {
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         stage.note("fetching");
         let sources = program.prepare(&plan.work.join("sources"), &folder)?;
-        let workshop = Workshop { program, sources: &sources, folder: &folder };
+        let workshop =
+            Workshop { program, sources: &sources, folder: &folder, runtime: &plan.gcc.c };
         stage.note("building");
         let built = build(plan, &workshop)?;
         objects.extend(built.objects.iter().cloned());
@@ -78,7 +78,7 @@ pub fn measure(plan: &Plan, progress: &Progress) -> anyhow::Result<ProbeBench> {
         bench.programs.push(result);
     }
     let stage = progress.stage("rewrite objects");
-    bench.rewriting = rewrite(&objects)?;
+    bench.rewriting = rewrite(&objects, plan.rewritten, &plan.work)?;
     stage.done("");
     for suite in plan.suites {
         let stage = progress.stage(&format!("test {}", suite.name));
@@ -88,12 +88,15 @@ pub fn measure(plan: &Plan, progress: &Progress) -> anyhow::Result<ProbeBench> {
     }
     bench.summary = summary::of(&bench.programs);
     bench.targets = summary::targets(&bench);
+    bench.left_out.extend(summary::not_looked_at(&bench));
     Ok(bench)
 }
 
-/// What instrumented programs are told.
-pub fn environment() -> [(String, OsString); 1] {
-    [("TRIMTAB_PROBE_FILE".to_owned(), "run.out".into())]
+/// What an instrumented program is told.
+fn environment(variant: &Variant) -> Vec<(String, OsString)> {
+    let mut all = vec![("TRIMTAB_PROBE_FILE".to_owned(), "run.out".into())];
+    all.extend(variant.environment.iter().cloned());
+    all
 }
 
 /// Runs all variants in turn, round after round; what is slow only in the first rounds. Gives the
@@ -119,7 +122,7 @@ fn time(
                 continue;
             }
             let measure = if variant.reports { reported_seconds } else { processor_seconds };
-            match measure(&variant.command, folder, &environment()) {
+            match measure(&variant.command, folder, &environment(variant)) {
                 Ok(time) => own.push(time),
                 Err(error) if !variant.is_peer() => {
                     return Err(error.into());
@@ -146,7 +149,7 @@ fn simulate_all(
         let Some(command) = variant.simulated.as_ref().filter(|_| plan.simulate) else {
             return Ok(None);
         };
-        match simulate(command, folder, &environment()) {
+        match simulate(command, folder, &environment(variant)) {
             Ok(counts) => Ok(Some(counts)),
             Err(error) if !variant.is_peer() => Err(error.into()),
             Err(error) => {
@@ -174,21 +177,31 @@ fn result(
         }
         let (base, own) = (&times[variant.base], &times[index]);
         let time_ratio = paired_ratio(&base[..own.len().min(base.len())], own)?;
-        // Other compilers inline other functions, and hooks in the source are inlined with them.
-        let inlined = matches!(variant.tool, "macros" | "-finstrument-functions");
-        let same = package.is_empty() || (variant.base == 0 && !inlined);
-        let events = same.then(|| {
+        // Other compilers inline other functions: those of the plain program tell nothing there.
+        let same = || {
             let has_hook = |name: &String| {
                 (variant.functions != "hot" || built.hot.contains(name))
                     && !variant.left_alone.contains(name)
             };
             let calls = built.calls.iter().filter(|(name, _)| has_hook(name));
             calls.map(|(_, calls)| calls).sum::<u64>()
-        });
+        };
+        let in_source = matches!(variant.tool, "macros" | "-finstrument-functions");
+        let events = variant.events.or_else(|| (variant.base == 0 && !in_source).then(same));
         let extra = (least(own) - least(base)) * 1e9;
         let ratio = |count: fn(&Simulated) -> u64| {
             let (base, own) = (counts[variant.base].as_ref()?, counts[index].as_ref()?);
             Some(count(own) as f64 / count(base).max(1) as f64)
+        };
+        let plain = built.variants[variant.base].size;
+        let sizes = plain.zip(variant.size);
+        let share = |of: fn(Size) -> u64| {
+            sizes.map(|(plain, size)| of(size) as f64 / of(plain).max(1) as f64)
+        };
+        let added = |(plain, size): (Size, Size)| {
+            let stubs = variant.stubs.filter(|&stubs| stubs > 0)?;
+            let bytes = size.text as f64 - plain.text as f64 - built.runtime_text as f64;
+            Some(bytes / stubs as f64)
         };
         tools.push(BenchTool {
             tool: variant.tool.to_owned(),
@@ -203,6 +216,12 @@ fn result(
             branch_miss_ratio: ratio(|counts| counts.branch_misses),
             l1i_miss_ratio: ratio(|counts| counts.l1i_misses),
             l1d_miss_ratio: ratio(|counts| counts.l1d_misses),
+            text_bytes: variant.size.map(|size| size.text),
+            text_ratio: share(|size| size.text),
+            loaded_bytes: variant.size.map(|size| size.loaded),
+            loaded_ratio: share(|size| size.loaded),
+            stubs: variant.stubs,
+            bytes_per_stub: sizes.and_then(added),
         });
     }
     Ok(BenchProgram {
@@ -211,13 +230,15 @@ fn result(
         functions: built.functions,
         hot: built.hot.len() as u64,
         seconds: least(&times[0]),
+        text_bytes: built.variants[0].size.map_or(0, |size| size.text),
+        loaded_bytes: built.variants[0].size.map_or(0, |size| size.loaded),
         tools,
     })
 }
 
-/// Rewrites the objects of all programs, as often as it takes to make many bytes; none without
-/// objects.
-fn rewrite(objects: &[PathBuf]) -> anyhow::Result<Option<BenchRewriting>> {
+/// Rewrites the objects of all programs, from files to files, as often as it takes to have read many
+/// bytes; none without objects.
+fn rewrite(objects: &[PathBuf], least: u64, work: &Path) -> anyhow::Result<Option<BenchRewriting>> {
     let sizes = objects.iter().map(|path| {
         let found =
             fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -227,19 +248,28 @@ fn rewrite(objects: &[PathBuf]) -> anyhow::Result<Option<BenchRewriting>> {
     if bytes == 0 {
         return Ok(None);
     }
+    let cannot = || format!("cannot write to {}", work.display());
+    let folder =
+        tempfile::Builder::new().prefix("rewritten-").tempdir_in(work).with_context(cannot)?;
     let options = Options::new(Hook::Time);
-    let times = REWRITTEN.div_ceil(bytes);
-    let mut functions = 0;
+    let times = least.div_ceil(bytes);
+    let (mut functions, mut written) = (0, 0);
     let begin = Instant::now();
-    for _ in 0..times {
-        for one in instrument_files(objects, &options, |_| ())? {
+    for time in 0..times {
+        for (index, one) in instrument_files(objects, &options, |_| ())?.iter().enumerate() {
             functions += one.result.instrumented.len() as u64;
+            written += one.result.bytes.len() as u64;
+            // A file of its own for each: none takes over the pages of another.
+            let to = folder.path().join(format!("{time}-{index}.o"));
+            fs::write(to, &one.result.bytes).with_context(cannot)?;
         }
     }
+    let seconds = begin.elapsed().as_secs_f64();
     Ok(Some(BenchRewriting {
         bytes: bytes * times,
+        written,
         functions,
-        seconds: begin.elapsed().as_secs_f64(),
+        seconds,
         cores: std::thread::available_parallelism().map_or(1, usize::from) as u32,
     }))
 }

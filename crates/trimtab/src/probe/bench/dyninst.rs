@@ -118,8 +118,8 @@ impl Rewriter {
         format!("-Wl,-rpath,{}", self.libraries.display())
     }
 
-    /// Puts the hook into these functions of a program. Before, it puts one there that counts; what
-    /// comes of both has to do what is expected.
+    /// Puts the hook into a set of functions of a program: what it is called, and their names, each
+    /// once. Before, it puts one there that counts; what comes of both has to do what is expected.
     ///
     /// # Errors
     /// That Dyninst cannot do it, or does something else.
@@ -127,13 +127,13 @@ impl Rewriter {
         &self,
         shop: &Workshop<'_>,
         target: &Linked,
-        functions: &[String],
+        (set, functions): (&str, &[String]),
         expected: &Expected,
     ) -> anyhow::Result<Rewritten> {
-        let names = shop.folder.join("hot.txt");
+        let names = shop.folder.join(format!("{set}.txt"));
         write_if_new(&names, &functions.join("\n"))?;
         let rewrite = |hook: &str| -> anyhow::Result<Rewritten> {
-            let linked = Linked(shop.folder.join(format!("dyninst-{hook}.bin")));
+            let linked = Linked(shop.folder.join(format!("dyninst-{hook}-{set}.bin")));
             let told = Job::new("rewriting the program", &self.program)
                 .dir(shop.folder)
                 .env("DYNINSTAPI_RT_LIB", self.libraries.join(RUN_TIME))
@@ -179,8 +179,8 @@ impl Rewritten {
 pub struct Expected {
     /// All that it prints and writes.
     pub output: Vec<u8>,
-    /// Calls of each function, in two runs: not all programs do the same twice.
-    pub calls: [BTreeMap<String, u64>; 2],
+    /// Calls and returns of each function, in two runs: not all programs do the same twice.
+    pub calls: [BTreeMap<String, (u64, u64)>; 2],
 }
 
 impl Expected {
@@ -193,16 +193,20 @@ impl Expected {
 
     /// Checks that the hook ran at each entry and exit of these functions. It may run more often:
     /// for Dyninst, a function that ends with a jump to its own beginning is left and entered anew.
+    /// It runs at no exit of calls that never return, as of what calls `exit`, or is jumped out of.
     fn check_calls(&self, functions: &[(usize, &str)], counts: &Counts) -> Result<(), Failure> {
         for (place, name) in functions {
             let (entered, left) = counts.0.get(place).copied().unwrap_or_default();
             let [one, other] =
                 self.calls.each_ref().map(|run| run.get(*name).copied().unwrap_or_default());
-            let least = if one == other { one } else { one.min(1) };
-            if entered < least || entered != left {
+            let least = if one.0 == other.0 { one.0 } else { one.0.min(1) };
+            let stays = [one, other].map(|(calls, returns)| calls.saturating_sub(returns));
+            let stayed = entered.checked_sub(left);
+            if entered < least || stayed.is_none_or(|stayed| stayed > stays[0].max(stays[1])) {
                 return Err(Failure::new(format!(
                     "in {name} the hook ran {entered} times at entries and {left} times at exits, \
-                     where {one} calls were counted"
+                     where {} calls and {} returns were counted",
+                    one.0, one.1
                 )));
             }
         }
@@ -272,7 +276,7 @@ mod tests {
 
     fn expected(calls: [&[(&str, u64)]; 2]) -> Expected {
         let map = |run: &[(&str, u64)]| {
-            run.iter().map(|&(name, calls)| (name.to_owned(), calls)).collect()
+            run.iter().map(|&(name, calls)| (name.to_owned(), (calls, calls))).collect()
         };
         Expected { output: b"1\n".to_vec(), calls: calls.map(map) }
     }
@@ -290,6 +294,20 @@ mod tests {
         }
         let error = check("0 6 4\n").unwrap_err().to_string();
         assert!(error.contains("in steady the hook ran 6 times at entries and 4"), "{error}");
+    }
+
+    #[test]
+    fn calls_that_never_return_have_no_exit() {
+        let run = || BTreeMap::from([("main".to_owned(), (1, 0)), ("jumps".to_owned(), (9, 6))]);
+        let expected = Expected { output: Vec::new(), calls: [run(), run()] };
+        let check =
+            |text: &str| expected.check_calls(&[(0, "main"), (1, "jumps")], &Counts::parse(text));
+        for right in ["0 1 0\n1 9 6\n", "0 1 1\n1 9 7\n", "0 1 0\n1 12 9\n"] {
+            assert!(check(right).is_ok(), "{right}");
+        }
+        for wrong in ["0 1 0\n1 9 5\n", "0 1 2\n1 9 6\n", "0 0 0\n1 9 6\n"] {
+            assert!(check(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

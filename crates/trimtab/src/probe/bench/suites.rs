@@ -51,6 +51,13 @@ pub const SUITES: &[Suite] = &[
                rm -rf testdb; mkdir testdb; ./$t && ./mdb_stat testdb || exit 1; done",
     },
     Suite {
+        name: "tinyxml2",
+        package: "tinyxml2",
+        folder: ".",
+        build: "g++ -O1 -g -w -o xmltest xmltest.cpp tinyxml2.cpp",
+        test: "./xmltest",
+    },
+    Suite {
         name: "cjson",
         package: "cjson",
         folder: "tests",

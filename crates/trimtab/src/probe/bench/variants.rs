@@ -7,15 +7,22 @@ use trimtab_lab::measure;
 use trimtab_lab::probe;
 use trimtab_lab::process::Job;
 use trimtab_probe::{Hook, Options, Selection};
+use trimtab_program::Program as ElfProgram;
 
 use super::programs::{Program, Sources};
+use crate::failure::Failure;
 use crate::probe::instrument_files;
 use crate::side_by_side;
 
-const HOOKS: [(&str, &str); 2] = [
+const HOOKS: [(&str, &str); 3] = [
     ("hooks.c", include_str!("../../../../../probe/bench/hooks.c")),
     ("hooks.h", include_str!("../../../../../probe/bench/hooks.h")),
+    ("trimtab_probe.h", probe::HEADER),
 ];
+
+/// Where the run time looks for functions, the linker has to find something.
+const NO_FUNCTIONS: &str = "__attribute__((section(\"trimtab_probe_functions\"), used, aligned(8)))\n\
+                            static char none[8];\n";
 
 /// A C and a C++ compiler.
 #[derive(Debug, Clone)]
@@ -39,6 +46,8 @@ pub struct Variant {
     pub base: usize,
     /// How it is run.
     pub command: Vec<OsString>,
+    /// What it finds in its environment besides.
+    pub environment: Vec<(String, OsString)>,
     /// How valgrind runs it, where it can.
     pub simulated: Option<Vec<OsString>>,
     /// Whether a run takes so long that fewer have to do.
@@ -47,6 +56,12 @@ pub struct Variant {
     pub reports: bool,
     /// Those of the functions that the tool cannot instrument.
     pub left_alone: Vec<String>,
+    /// Calls of instrumented functions in one run, where they were counted in this very way.
+    pub events: Option<u64>,
+    /// How large it is; none where a tool changes programs in memory.
+    pub size: Option<Size>,
+    /// Functions with a stub of ours.
+    pub stubs: Option<u64>,
 }
 
 impl Variant {
@@ -56,19 +71,46 @@ impl Variant {
     }
 }
 
+/// Bytes of a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// Of code.
+    pub text: u64,
+    /// That are loaded from the file.
+    pub loaded: u64,
+}
+
 /// A program that was linked.
 #[derive(Debug)]
 pub struct Linked(pub PathBuf);
+
+impl Linked {
+    /// How large it is.
+    ///
+    /// # Errors
+    /// That it cannot be read.
+    pub fn size(&self) -> anyhow::Result<Size> {
+        let cannot = || format!("cannot read {}", self.0.display());
+        let data = fs::read(&self.0).with_context(cannot)?;
+        let program = ElfProgram::parse(&data).with_context(cannot)?;
+        let sections = program.sections().iter().map(|section| section.range.length());
+        let segments = program.segments().iter().map(|segment| segment.file.length());
+        Ok(Size { text: sections.sum(), loaded: segments.sum() })
+    }
+}
 
 /// Where a program's objects and variants are.
 pub struct Workshop<'a> {
     pub program: &'a Program,
     pub sources: &'a Sources,
     pub folder: &'a Path,
+    /// What compiles the run time, for all: it is gcc that it is written for.
+    pub runtime: &'a Path,
 }
 
 impl Workshop<'_> {
-    fn compiler<'a>(&self, compilers: &'a Compilers) -> &'a Path {
+    /// The compiler for the program's language.
+    pub fn compiler<'a>(&self, compilers: &'a Compilers) -> &'a Path {
         if self.program.is_cxx { &compilers.cxx } else { &compilers.c }
     }
 
@@ -87,8 +129,7 @@ impl Workshop<'_> {
         compilers: &Compilers,
         flags: &[&str],
     ) -> anyhow::Result<Vec<PathBuf>> {
-        let place = self.folder.join(name);
-        fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+        let place = self.place(name)?;
         let compiler = self.compiler(compilers);
         let jobs: Vec<(PathBuf, Job)> = self
             .sources
@@ -145,7 +186,7 @@ impl Workshop<'_> {
         Ok(Linked(program))
     }
 
-    /// Instruments objects, and links them with the run time. Says how many functions it were.
+    /// Instruments objects, and links them with the run time. Gives the names of the functions.
     pub fn probe(
         &self,
         name: &str,
@@ -153,21 +194,49 @@ impl Workshop<'_> {
         objects: &[PathBuf],
         hook: Hook,
         selection: Selection,
-    ) -> anyhow::Result<(Linked, u64)> {
+    ) -> anyhow::Result<(Linked, Vec<String>)> {
         let options = Options { selection, ..Options::new(hook) };
         let results = instrument_files(objects, &options, |_| ())?;
-        let place = self.folder.join(name);
-        fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
-        let mut probed = vec![probe::build(&compilers.c, &place)?];
-        let mut count = 0;
+        let place = self.place(name)?;
+        let mut probed = vec![probe::build(self.runtime, &place)?];
+        let mut functions = Vec::new();
         for one in results {
-            count += one.result.instrumented.len() as u64;
+            functions.extend(one.result.instrumented);
             let to = place.join(one.path.file_name().unwrap_or_default());
             fs::write(&to, &one.result.bytes)
                 .with_context(|| format!("cannot write {}", to.display()))?;
             probed.push(to);
         }
-        Ok((self.link(name, compilers, &[], &probed)?, count))
+        Ok((self.link(name, compilers, &[], &probed)?, functions))
+    }
+
+    /// Links objects as they are with the run time. Gives the bytes of code that it has.
+    pub fn runtime_text(
+        &self,
+        compilers: &Compilers,
+        objects: &[PathBuf],
+        plain: &Linked,
+    ) -> anyhow::Result<u64> {
+        let place = self.place("runtime")?;
+        let (source, object) = (place.join("none.c"), place.join("none.o"));
+        super::programs::write_if_new(&source, NO_FUNCTIONS)?;
+        Job::new("compiling a list of no functions", &compilers.c)
+            .arg("-c")
+            .arg(&source)
+            .arg("-o")
+            .arg(&object)
+            .run()?;
+        let mut all = vec![probe::build(self.runtime, &place)?, object];
+        all.extend(objects.iter().cloned());
+        let linked = self.link("runtime", compilers, &[], &all)?;
+        Ok(linked.size()?.text.saturating_sub(plain.size()?.text))
+    }
+
+    /// A folder of this name.
+    pub fn place(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let place = self.folder.join(name);
+        fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+        Ok(place)
     }
 
     /// Runs a program with much to do, and gives all that it prints and writes.
@@ -202,6 +271,25 @@ impl Workshop<'_> {
             .arg(&object)
             .run()?;
         Ok(object)
+    }
+
+    /// Runs a program whose hook counts, and gives how often it was entered.
+    pub fn entries(&self, counting: &Linked) -> anyhow::Result<u64> {
+        let file = self.folder.join("hooks.count");
+        fs::write(&file, "").with_context(|| format!("cannot write {}", file.display()))?;
+        let environment = [("HOOKS_FILE".to_owned(), file.clone().into_os_string())];
+        let command = self.command(counting, self.program.arguments);
+        measure::processor_seconds(&command, self.folder, &environment)?;
+        let text =
+            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let entered = text.split_whitespace().next().and_then(|word| word.parse().ok());
+        entered.ok_or_else(|| {
+            Failure::new(format!(
+                "{} wrote {text:?}, where the number of entries was expected",
+                counting.0.display()
+            ))
+            .into()
+        })
     }
 
     /// Writes the sources of the hook.

@@ -14,9 +14,14 @@ use crate::output;
 use crate::probe::bench::{self, Dyninst, PROGRAMS, Plan, Program, Rewriter, SUITES};
 use crate::progress::Progress;
 
+/// Bytes of objects that are rewritten to see how fast that is.
+const REWRITTEN: u64 = 100_000_000;
+/// The same with `--quick`.
+const QUICKLY_REWRITTEN: u64 = 2_000_000;
+
 /// Builds programs from Debian's sources, instruments them, and measures what that costs: beside
-/// the plain programs, macros, -finstrument-functions, clang's XRay, uftrace, frida and Dyninst, as
-/// far as they are there. Then runs the test suites of some programs with every function instrumented.
+/// the plain programs, hooks inline, -finstrument-functions, clang's XRay, uftrace, frida and Dyninst,
+/// as far as they are there. Then runs the test suites of some programs with every function instrumented.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: the whole comparison, as a page
@@ -96,6 +101,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         },
         suites: if options.no_suites { &[] } else { SUITES },
         rounds: options.rounds,
+        rewritten: if options.quick { QUICKLY_REWRITTEN } else { REWRITTEN },
         simulate: !options.no_simulation && find("valgrind").is_some(),
         work,
         gcc,
