@@ -72,6 +72,7 @@ struct header {
 	uint64_t counter; /* cycles that reading the counter takes */
 	uint64_t inside;  /* cycles of each call's time that are the stub's */
 	char program[3072];
+	uint64_t missed; /* entries and exits in signal handlers that interrupted a probe */
 };
 
 #define CHUNK_FUNCTIONS 1

@@ -150,6 +150,8 @@ HIDDEN void *probe_block(const struct object *object)
 	struct block *block;
 	struct chunk *arena;
 
+	if (!thread && busy)
+		miss();
 	if (!thread)
 		return scratch(object);
 	if (thread->blocks[object->index])

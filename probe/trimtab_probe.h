@@ -3,11 +3,12 @@
  * What an instrumented program can ask of the probes, and what hooks of your own look like.
  *
  * Build with `trimtab probe build --hook user -- make ...` or
- * `trimtab probe instrument --hook user`, and link an object that defines both
+ * `trimtab probe instrument --hook user`, and link an object or an archive that defines both
  * trimtab_probe_user_enter and trimtab_probe_user_leave, in C or in anything that can define a
  * function with C linkage. All registers, those of vectors included, are saved around them: they
  * may call what they like. Functions that are instrumented themselves must not be called from
- * them; objects with hooks are best left out of the instrumentation.
+ * them; objects with hooks are best left out of the instrumentation. Hooks return: after one that
+ * throws or calls longjmp, none is called any more on that thread.
  */
 #ifndef TRIMTAB_PROBE_H
 #define TRIMTAB_PROBE_H

@@ -9,6 +9,8 @@ use crate::layout::RECORDING_VERSION;
 
 const PAGE: usize = 4096;
 const MAGIC: &[u8] = b"TTPROBE1";
+/// Where in the first page it stands, behind the program's name.
+const MISSED: usize = 3176;
 const CHUNK_HEAD: usize = 32;
 const BLOCK_HEAD: usize = 16;
 const FUNCTION_RECORD: usize = 32;
@@ -73,6 +75,8 @@ pub struct Recording<'data> {
     pub inside: u64,
     /// Pieces of the recording that found no room.
     pub lost: u64,
+    /// Entries and exits of functions of signal handlers that interrupted a probe.
+    pub missed: u64,
     /// Whether the program came to its end, and was not killed.
     pub ended: bool,
     /// All instrumented functions that the linker kept, in its order.
@@ -101,7 +105,7 @@ impl<'data> Recording<'data> {
         let cycles = long(head, 40).saturating_sub(long(head, 24));
         let nanoseconds = long(head, 48).saturating_sub(long(head, 32));
         let bias = long(head, 64);
-        let path = &head[104..];
+        let path = &head[104..MISSED];
         let path = &path[..path.iter().position(|&byte| byte == 0).unwrap_or(path.len())];
         let mut recording = Self {
             hook,
@@ -110,6 +114,7 @@ impl<'data> Recording<'data> {
             // Below that the clock's own steps are felt.
             cycles_per_ns: (nanoseconds > 10_000).then(|| cycles as f64 / nanoseconds as f64),
             lost: long(head, 72),
+            missed: long(head, MISSED),
             ended: word(head, 80) != 0,
             counter: long(head, 88),
             inside: long(head, 96),

@@ -240,9 +240,27 @@ impl<'a> Rewriter<'a> {
             distance: M::DISTANCE,
         };
         rewriter.symbols.object = rewriter.section_symbol(record);
+        if hook == Hook::User {
+            rewriter.want_hooks();
+        }
         rewriter.names_symbol = rewriter.section_symbol(names);
         rewriter.common = rewriter.write_common::<M>();
         rewriter
+    }
+
+    /// Has linkers take the user's hooks from archives, and miss them where there are none: the run
+    /// time by itself would do without.
+    fn want_hooks(&mut self) {
+        for name in ["trimtab_probe_user_enter", "trimtab_probe_user_leave"] {
+            self.object.add_symbol(Symbol {
+                name: name.as_bytes().to_vec(),
+                info: elf::STB_GLOBAL << 4 | elf::STT_NOTYPE,
+                other: elf::STV_DEFAULT,
+                section: crate::elf::UNDEFINED,
+                value: 0,
+                size: 0,
+            });
+        }
     }
 
     /// The symbol that stands for a section.

@@ -166,6 +166,11 @@ impl Bench {
     }
 
     pub fn run(&self, program: &str) -> Ran {
+        self.run_with(program, &[])
+    }
+
+    /// Runs a program with more in its environment.
+    pub fn run_with(&self, program: &str, environment: &[(&str, &str)]) -> Ran {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", &LIMIT.to_string()]);
         if self.compiler.machine == Machine::Aarch64 {
@@ -175,6 +180,7 @@ impl Bench {
             .arg(format!("./{program}"))
             .current_dir(self.folder.path())
             .env("TRIMTAB_PROBE_FILE", format!("{program}.out"))
+            .envs(environment.iter().copied())
             .output()
             .unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
@@ -237,7 +243,13 @@ pub fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], hook
         bench.link(program, &objects.iter().map(String::as_str).collect::<Vec<_>>(), more);
     };
     link("plain", &object, &[]);
-    link("probed", &probed, &[compiler.machine.runtime().as_os_str()]);
+    let mut more = vec![compiler.machine.runtime().as_os_str()];
+    let hooks = bench.file("user.c.o");
+    if hook == Hook::User {
+        bench.compile("user.c", &[]);
+        more.push(hooks.as_os_str());
+    }
+    link("probed", &probed, &more);
     let told = format!("{case} by {} {flags:?} with {}", compiler.c, hook.name());
     assert!(done.instrumented.len() >= 8, "{told}: {:?}", done.left);
     let plain = bench.run("plain");

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 #[derive(Debug, Clone, Args)]
 pub struct Choice {
     /// What happens when a function is entered and left: count, cycles, time, order, edges, trace,
-    /// or user for functions of your own (see trimtab_probe.h)
+    /// value, or user for functions of your own (see trimtab_probe.h)
     #[arg(long, value_name = "HOOK", default_value = "time", value_parser = Chosen::from_str)]
     pub hook: Chosen,
     /// Only functions of these names, or whose names match a pattern such as 'parse_*'; may be given

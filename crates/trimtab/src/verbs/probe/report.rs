@@ -100,6 +100,12 @@ fn render(profile: &Profile, top: usize) -> String {
     if profile.lost > 0 {
         text.push_str(&format!("{} pieces of it found no room on the disk.\n", profile.lost));
     }
+    if profile.missed > 0 {
+        text.push_str(&format!(
+            "{} entries and exits are missing: a signal interrupted a probe, or a hook of yours.\n",
+            count(profile.missed)
+        ));
+    }
     text.push('\n');
     let has_own = matches!(profile.hook, Hook::Time | Hook::Trace);
     let has_total = has_own || profile.hook == Hook::Cycles;
