@@ -28,7 +28,10 @@ mod stub;
 mod unwind;
 mod x86_64;
 
-pub use archive::{MAGIC as ARCHIVE_MAGIC, instrument_archive};
+pub use archive::{
+    MAGIC as ARCHIVE_MAGIC, Member, THIN_MAGIC, instrument_archive, instrument_members,
+    thin_members,
+};
 pub use error::ProbeError;
 pub use hook::Hook;
 pub use profile::Profile;

@@ -7,6 +7,7 @@ mod app;
 use std::fs;
 
 use app::Bench;
+use serde_json::Value;
 
 const MANUAL: &str = include_str!("../../../docs/probe.md");
 
@@ -15,6 +16,16 @@ fn sh(bench: &Bench, command: &str) -> (String, String) {
     let (code, output, error) = bench.run("sh", &["-c", command]);
     assert_eq!(code, 0, "{command}\n{output}{error}");
     (output, error)
+}
+
+fn json(bench: &Bench, name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(bench.file(name)).unwrap()).unwrap()
+}
+
+/// Calls of a function, from what `trimtab probe report --json` wrote.
+fn calls(report: &Value, name: &str) -> u64 {
+    let rows = report["functions"].as_array().unwrap();
+    rows.iter().find(|row| row["name"] == name).map_or(0, |row| row["calls"].as_u64().unwrap())
 }
 
 /// The Rust example of the manual.
@@ -62,4 +73,82 @@ fn hooks_are_found_in_archives() {
     // With another hook there are none.
     sh(&bench, "trimtab probe instrument main.o more.o -o other --hook edges");
     sh(&bench, "gcc -o app other/*.o && ./app");
+}
+
+#[test]
+fn thin_archives_become_ordinary_ones() {
+    let bench = Bench::new();
+    sh(
+        &bench,
+        "mkdir -p lib/objects && gcc -O1 -c main.c && gcc -O1 -c more.c -o lib/objects/more.o",
+    );
+    // Members are named relative to the archive.
+    sh(&bench, "ar rcsT lib/libmore.a lib/objects/more.o && head -c 7 lib/libmore.a | grep thin");
+    sh(&bench, "trimtab probe instrument main.o lib/libmore.a -o out --hook count --json out.json");
+    let result = json(&bench, "out.json");
+    assert_eq!(result["files"], 2);
+    let before = fs::metadata(bench.file("lib/objects/more.o")).unwrap().len();
+    assert!(result["bytes"]["before"].as_u64().unwrap() > before, "{result}");
+    let (members, _) = sh(&bench, "ar t out/libmore.a && rm -r lib/objects");
+    assert_eq!(members, "more.o\n");
+    sh(&bench, "gcc -o app out/main.o out/libmore.a out/trimtab-probe.o && ./app");
+    sh(&bench, "trimtab probe report trimtab-probe.out --json report.json");
+    let more = calls(&json(&bench, "report.json"), "rest");
+    assert_eq!(calls(&json(&bench, "report.json"), "main"), 1);
+
+    let (code, _, error) = bench.trimtab(&["probe", "instrument", "lib/libmore.a", "-o", "new"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("cannot read lib/objects/more.o, a member of this thin"), "{error}");
+    assert!(!bench.file("new").exists());
+
+    fs::write(
+        bench.file("Makefile"),
+        "app: main.o lib/libmore.a\n\t$(CC) -o $@ main.o -Llib -lmore\n\
+         lib/libmore.a: lib/more.o\n\trm -f $@ && ar rcsT $@ $^\n\
+         lib/more.o: more.c\n\t$(CC) $(CFLAGS) -c -o $@ $<\n",
+    )
+    .unwrap();
+    sh(&bench, "rm -f app main.o lib/libmore.a");
+    sh(&bench, "trimtab probe build --hook count --json build.json -- make -s CFLAGS=-O1");
+    assert_eq!(json(&bench, "build.json")["files"], 2);
+    sh(&bench, "./app && trimtab probe report trimtab-probe.out --json report.json");
+    assert_eq!(calls(&json(&bench, "report.json"), "rest"), more);
+}
+
+#[test]
+fn members_that_cannot_be_instrumented_are_named() {
+    let bench = Bench::new();
+    sh(
+        &bench,
+        "gcc -O1 -c main.c more.c && strip -s more.o -o bare.o && ar rcs liball.a main.o bare.o",
+    );
+    sh(&bench, "trimtab probe instrument liball.a -o out --json out.json");
+    let functions = &json(&bench, "out.json")["functions"];
+    let left = functions["left"].as_array().unwrap();
+    let bare = left.iter().find(|left| left["name"] == "bare.o").unwrap();
+    assert!(bare["reason"].as_str().unwrap().contains("without symbols"), "{bare}");
+    let instrumented = functions["instrumented"].as_u64().unwrap();
+    assert_eq!(functions["seen"].as_u64().unwrap(), instrumented + left.len() as u64);
+
+    sh(&bench, "trimtab probe instrument more.o -o done && cp done/more.o done.o");
+    sh(&bench, "ar rcs libdone.a main.o done.o");
+    let (code, _, error) = bench.trimtab(&["probe", "instrument", "libdone.a", "-o", "new"]);
+    assert_eq!(code, 1);
+    let expected = "cannot instrument libdone.a: its member done.o: the object is instrumented \
+                    already; give the one that the compiler wrote\n";
+    assert!(error.ends_with(expected), "{error}");
+    sh(&bench, "aarch64-linux-gnu-gcc -c more.c -o other.o && ar rcs libmixed.a main.o other.o");
+    let (code, _, error) = bench.trimtab(&["probe", "instrument", "libmixed.a", "-o", "new"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("its member other.o is for another machine"), "{error}");
+    assert!(!error.contains("cannot be read") && !bench.file("new").exists(), "{error}");
+}
+
+#[test]
+fn a_build_that_links_nothing_is_told_why_that_may_be() {
+    let bench = Bench::new();
+    let (code, _, error) = bench.trimtab(&["probe", "build", "--", "true"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("true linked no program through a known compiler"), "{error}");
+    assert!(error.contains("remove the programs") && error.contains("found in PATH"), "{error}");
 }
