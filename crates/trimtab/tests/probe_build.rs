@@ -5,6 +5,7 @@
 mod app;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use app::Bench;
 use serde_json::Value;
@@ -142,6 +143,126 @@ fn members_that_cannot_be_instrumented_are_named() {
     assert_eq!(code, 1);
     assert!(error.contains("its member other.o is for another machine"), "{error}");
     assert!(!error.contains("cannot be read") && !bench.file("new").exists(), "{error}");
+}
+
+const FIBONACCI: [u64; 10] = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34];
+
+const RUST: &str = r#"
+use std::panic::{catch_unwind, resume_unwind, set_hook};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+struct Guard;
+
+impl Drop for Guard {
+    #[inline(never)]
+    fn drop(&mut self) {
+        DROPPED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn thrower(n: u64) -> u64 {
+    let _guard = Guard;
+    if n % 3 == 0 {
+        panic!("{n}");
+    }
+    n
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn passes(n: u64) -> u64 {
+    let _guard = Guard;
+    thrower(n) + 1
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn again(n: u64) -> u64 {
+    match catch_unwind(|| passes(n)) {
+        Ok(n) => n,
+        Err(caught) => resume_unwind(caught),
+    }
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn fib(n: u64) -> u64 {
+    if n < 2 { n } else { std::hint::black_box(fib(n - 1) + fib(n - 2)) }
+}
+
+fn main() {
+    set_hook(Box::new(|_| {}));
+    let caught = (0..300).filter(|&n| catch_unwind(|| again(n)).is_err()).count();
+    println!("{caught} {}", DROPPED.load(Ordering::Relaxed));
+    let threads: Vec<_> = (1..9).map(|n| std::thread::spawn(move || again(n) + fib(n))).collect();
+    for thread in threads {
+        match thread.join() {
+            Ok(n) => println!("{n}"),
+            Err(panic) => println!("panic: {}", panic.downcast_ref::<String>().unwrap()),
+        }
+    }
+    println!("{} {}", fib(15), DROPPED.load(Ordering::Relaxed));
+}
+"#;
+
+/// Has the path lead to all programs but linkers of LLVM, so that rustc uses its own.
+fn without_lld(bench: &Bench) {
+    let tools = bench.file("tools");
+    fs::remove_file(tools.join("ld.lld")).unwrap();
+    let narrow = bench.file("narrow");
+    fs::create_dir(&narrow).unwrap();
+    for folder in std::env::split_paths(&std::env::var_os("PATH").unwrap()) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if !name.to_string_lossy().contains("lld") {
+                // The first in the path counts.
+                let _ = symlink(entry.path(), narrow.join(name));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_rustc_builds_is_instrumented_and_panics_as_before() {
+    let bench = Bench::new();
+    fs::write(bench.file("panics.rs"), RUST).unwrap();
+    without_lld(&bench);
+    let path = "PATH=$PWD/tools:$PWD/narrow";
+    sh(&bench, &format!("{path} rustc --edition 2021 -O -g panics.rs -o plain"));
+    let plain = sh(&bench, "./plain");
+    assert!(plain.0.starts_with("100 600\n") && plain.0.contains("panic: 3\n"), "{}", plain.0);
+    for hook in ["count", "time", "edges"] {
+        sh(
+            &bench,
+            &format!(
+                "{path} trimtab probe build --hook {hook} --json build.json -- \
+                 rustc --edition 2021 -O -g panics.rs -o app"
+            ),
+        );
+        let build = json(&bench, "build.json");
+        assert!(build["functions"]["instrumented"].as_u64().unwrap() >= 5, "{build}");
+        assert_eq!(sh(&bench, "./app"), plain, "{hook}");
+        sh(&bench, "trimtab probe report trimtab-probe.out --json report.json");
+        let report = json(&bench, "report.json");
+        for name in ["again", "passes", "thrower"] {
+            assert_eq!(calls(&report, name), 308, "{hook} {name}");
+        }
+        // Naive Fibonacci of n makes 2 F(n + 1) - 1 calls; threads that panic make none.
+        let of: u64 = [1, 2, 4, 5, 7, 8].map(|n| 2 * FIBONACCI[n + 1] - 1).iter().sum();
+        assert_eq!(calls(&report, "fib"), 2 * 987 - 1 + of, "{hook}");
+        if hook == "edges" {
+            let edges = report["edges"].as_array().unwrap();
+            let edge = |from: &str, to: &str| {
+                let edge = edges.iter().find(|edge| edge["caller"] == from && edge["callee"] == to);
+                edge.map_or(0, |edge| edge["calls"].as_u64().unwrap())
+            };
+            assert_eq!(edge("passes", "thrower"), 308);
+        }
+    }
 }
 
 #[test]
