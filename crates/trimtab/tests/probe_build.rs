@@ -145,6 +145,33 @@ fn members_that_cannot_be_instrumented_are_named() {
     assert!(!error.contains("cannot be read") && !bench.file("new").exists(), "{error}");
 }
 
+#[test]
+fn a_recording_orders_functions_by_itself() {
+    let bench = Bench::new();
+    sh(&bench, "gcc -O1 -c main.c more.c && gcc -o plain main.o more.o");
+    for hook in ["order", "trace"] {
+        sh(&bench, &format!("trimtab probe instrument main.o more.o -o out --hook {hook}"));
+        sh(&bench, "gcc -o app out/*.o && ./app");
+        sh(&bench, "trimtab probe report trimtab-probe.out --native run.trace");
+        let of = |trace: &str| {
+            sh(&bench, &format!("trimtab order plain --trace {trace} -o - 2>/dev/null")).0
+        };
+        assert_eq!(of("trimtab-probe.out").lines().find(|l| !l.starts_with('#')), Some("main"));
+        let names = |text: &str| -> Vec<String> {
+            text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+        };
+        assert_eq!(names(&of("trimtab-probe.out")), names(&of("run.trace")));
+        sh(&bench, "trimtab pages plain --trace trimtab-probe.out");
+    }
+    sh(&bench, "trimtab probe instrument main.o more.o -o out --hook time");
+    sh(&bench, "gcc -o app out/*.o && ./app");
+    let (code, _, error) =
+        bench.trimtab(&["order", "plain", "--trace", "trimtab-probe.out", "-o", "-"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("--hook time, which does not tell what ran first"), "{error}");
+    assert!(error.contains("--hook order"), "{error}");
+}
+
 const FIBONACCI: [u64; 10] = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34];
 
 const RUST: &str = r#"
