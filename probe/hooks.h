@@ -53,8 +53,12 @@ HIDDEN void probe_enter(const struct function *function, uint64_t cfa, const str
 	struct thread *thread = self;
 	int chained;
 
-	if (!thread || thread == DEAD || busy)
+	if (!thread || thread == DEAD)
 		return;
+	if (busy) {
+		miss();
+		return;
+	}
 	busy = 1;
 	chained = is_chained(function, frame);
 	if (trimtab_probe_hook == HOOK_TRACE)
@@ -70,8 +74,12 @@ HIDDEN void probe_leave(const struct function *function, uint64_t cfa)
 {
 	struct thread *thread = self;
 
-	if (!thread || thread == DEAD || busy)
+	if (!thread || thread == DEAD)
 		return;
+	if (busy) {
+		miss();
+		return;
+	}
 	busy = 1;
 	if (trimtab_probe_hook == HOOK_TRACE)
 		trace(thread, function, cfa, EVENT_EXIT);
@@ -82,36 +90,35 @@ HIDDEN void probe_leave(const struct function *function, uint64_t cfa)
 	busy = 0;
 }
 
-__attribute__((weak)) void trimtab_probe_user_enter(const struct trimtab_probe_function *function,
-						    uint64_t time)
-{
-	(void)function;
-	(void)time;
-}
-
-__attribute__((weak)) void trimtab_probe_user_leave(const struct trimtab_probe_function *function,
-						    uint64_t time)
-{
-	(void)function;
-	(void)time;
-}
+/* The user's, with --hook user: instrumented objects have them undefined, so that linkers take them from
+ * archives, and miss them. With other hooks there are none. */
+#pragma weak trimtab_probe_user_enter
+#pragma weak trimtab_probe_user_leave
 
 HIDDEN void probe_enter_user(const struct function *function)
 {
-	if (described && !busy) {
-		busy = 1;
-		trimtab_probe_user_enter(&described[index_of(function)], cycles());
-		busy = 0;
+	if (!described || !trimtab_probe_user_enter)
+		return;
+	if (busy) {
+		miss();
+		return;
 	}
+	busy = 1;
+	trimtab_probe_user_enter(&described[index_of(function)], cycles());
+	busy = 0;
 }
 
 HIDDEN void probe_leave_user(const struct function *function)
 {
-	if (described && !busy) {
-		busy = 1;
-		trimtab_probe_user_leave(&described[index_of(function)], cycles());
-		busy = 0;
+	if (!described || !trimtab_probe_user_leave)
+		return;
+	if (busy) {
+		miss();
+		return;
 	}
+	busy = 1;
+	trimtab_probe_user_leave(&described[index_of(function)], cycles());
+	busy = 0;
 }
 
 /* Does what the stub would have done, had the function returned. `stack` is the stack pointer that

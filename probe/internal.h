@@ -74,6 +74,7 @@ struct header {
 	uint64_t inside;  /* cycles, or what is counted, of each call that are the stub's */
 	char event[32];   /* name of what HOOK_EVENT counts */
 	char program[3072];
+	uint64_t missed; /* entries and exits in signal handlers that interrupted a probe */
 };
 
 #define CHUNK_FUNCTIONS 1

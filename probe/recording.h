@@ -43,6 +43,12 @@ static void lose(void)
 	__atomic_fetch_add(&head->lost, 1, __ATOMIC_RELAXED);
 }
 
+/* A probe was interrupted by a signal, whose handler has probes, too. */
+static void miss(void)
+{
+	__atomic_fetch_add(&head->missed, 1, __ATOMIC_RELAXED);
+}
+
 /* Maps bytes of the file at an offset, at an address if one is given. */
 static void *map_file(uint64_t offset, uint64_t bytes, void *where)
 {

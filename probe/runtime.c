@@ -94,6 +94,8 @@ static void child_begins(void)
 	uint32_t i, count = kept_count < CHUNKS_KEPT ? kept_count : CHUNKS_KEPT;
 	struct header old;
 
+	/* The thread that held it is not in this process. What it guards is whole at any time. */
+	unlock();
 	if (!head || anonymous)
 		return;
 	trimtab_probe_on = 0;
@@ -107,6 +109,7 @@ static void child_begins(void)
 	*head = old;
 	head->pid = (uint64_t)getpid();
 	head->lost = 0;
+	head->missed = 0;
 	head->ended = 0;
 	head->start_cycles = head->last_cycles = cycles();
 	head->start_ns = head->last_ns = nanoseconds();

@@ -218,6 +218,8 @@ HIDDEN void *probe_block(const struct object *object)
 	struct chunk *arena;
 	uint64_t before;
 
+	if (!thread && busy)
+		miss();
 	if (!thread)
 		return scratch(object);
 	if (thread->blocks[object->index])

@@ -10,7 +10,8 @@
  * handler run another. All else is called, with all registers saved, those of vectors included: it may
  * call what it likes but functions that are instrumented themselves.
  *
- * With `--hook user` alone they are called; link an object that defines them.
+ * With `--hook user` alone both are called; link an object or an archive that defines them. Hooks that are
+ * called return: after one that throws or calls longjmp, none is called any more on that thread.
  */
 #ifndef TRIMTAB_PROBE_H
 #define TRIMTAB_PROBE_H

@@ -119,9 +119,13 @@ const COMPILERS: [&str; 6] = ["cc", "gcc", "clang", "c++", "g++", "clang++"];
 /// Names by which compilers start linkers.
 const LINKERS: [&str; 6] = ["ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "collect-ld"];
 
+/// In the folder of the stand-ins: where that for the linker of Rust's own is.
+const RUST: &str = "rust";
+
 /// Fills `folder` with programs that stand in for the compilers and linkers found in `path`, a list
 /// as `PATH` is: compilers are told to look for the linker here, and linkers are
-/// `trimtab probe link -- REAL ARGUMENTS...`.
+/// `trimtab probe link -- REAL ARGUMENTS...`. rustc brings a linker of its own, which is in no path: it
+/// tells the compiler where to look for it.
 ///
 /// # Errors
 /// That the folder cannot be written.
@@ -158,6 +162,12 @@ pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsString) -> io::Result<()
     for ((_, plain), text) in versions.iter().rev() {
         write_script(&folder.join(plain), text)?;
     }
+    let rust = folder.join(RUST);
+    fs::create_dir_all(&rust)?;
+    let text =
+        format!("#!/bin/sh\nexec {} probe link -- \"${RUST_LINKER}\" \"$@\"\n", quoted(trimtab));
+    write_script(&rust.join("ld.lld"), &text)?;
+    let rust = choose_rusts(&quoted(&rust));
     for (name, machine, real) in compilers {
         let linkers = machine.map(|machine| folder.join(machine)).filter(|folder| folder.is_dir());
         let first = linkers.map(|folder| format!(" -B{}", quoted(&folder))).unwrap_or_default();
@@ -165,10 +175,34 @@ pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsString) -> io::Result<()
             if name.contains("clang") { choose_target(&here, &real) } else { String::new() };
         write_script(
             &folder.join(&name),
-            &format!("#!/bin/sh\n{choice}exec {real}{first} -B{here} \"$@\"\n"),
+            &format!("#!/bin/sh\n{rust}{choice}exec {real} {OF_RUST}{first} -B{here} \"$@\"\n"),
         )?;
     }
     Ok(())
+}
+
+/// Names the linker that rustc brings, for its stand-in.
+const RUST_LINKER: &str = "TRIMTAB_PROBE_RUST_LINKER";
+
+/// Has the compiler look there first then.
+const OF_RUST: &str = "${rust:+-B\"$rust\"}";
+
+/// Finds out whether rustc tells the compiler where its own lld is.
+fn choose_rusts(stand_in: &str) -> String {
+    format!(
+        "rust=
+for word; do
+    case $word in
+    -B*/gcc-ld)
+        if [ -x \"${{word#-B}}/ld.lld\" ]; then
+            rust={stand_in}
+            export {RUST_LINKER}=\"${{word#-B}}/ld.lld\"
+        fi
+        ;;
+    esac
+done
+"
+    )
 }
 
 /// Has clang, which compiles for any machine, take the linker of the one it is told.
@@ -181,7 +215,7 @@ for word; do
     last=$word
 done
 if [ -n \"$machine\" ] && [ -d {here}/\"$machine\" ]; then
-    exec {real} -B{here}/\"$machine\" -B{here} \"$@\"
+    exec {real} {OF_RUST} -B{here}/\"$machine\" -B{here} \"$@\"
 fi
 "
     )
@@ -265,7 +299,7 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(names, ["gcc", "ld", "ld.lld", "x86_64-linux-gnu-g++-12"]);
+        assert_eq!(names, ["gcc", "ld", "ld.lld", "rust", "x86_64-linux-gnu-g++-12"]);
         let text = fs::read_to_string(folder.path().join("ld")).unwrap();
         assert!(text.contains("exec '/opt/it'\\''s/trimtab' probe link -- '"), "{text}");
     }
@@ -285,6 +319,39 @@ mod tests {
         assert!(!read("gcc").contains("aarch64"));
         assert!(read("aarch64-linux-gnu/ld").contains("/aarch64-linux-gnu-ld' \"$@\""));
     }
+
+    #[test]
+    fn what_rustc_starts_finds_the_linker_that_rustc_brings() {
+        let (real, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let own = real.path().join("it's rust/gcc-ld");
+        fs::create_dir_all(&own).unwrap();
+        for name in ["cc", "clang", "ld.lld"] {
+            let text = "#!/bin/sh\nprintf '%s\\n' \"$TRIMTAB_PROBE_RUST_LINKER\" \"$@\"\n";
+            write_script(&real.path().join(name), text).unwrap();
+        }
+        let path = real.path().as_os_str().to_owned();
+        stand_in(folder.path(), Path::new("/bin/echo"), &path).unwrap();
+        let here = folder.path().display();
+        let told = format!("-B{}", own.display());
+        let run = |name: &str| {
+            let output = Command::new(folder.path().join(name)).args([&told, "x"]).output();
+            String::from_utf8(output.unwrap().stdout).unwrap()
+        };
+        for name in ["cc", "clang"] {
+            // There is no linker.
+            assert_eq!(run(name), format!("\n-B{here}\n{told}\nx\n"));
+        }
+        write_script(&own.join("ld.lld"), "").unwrap();
+        let linker = own.join("ld.lld").display().to_string();
+        for name in ["cc", "clang"] {
+            assert_eq!(run(name), format!("{linker}\n-B{here}/rust\n-B{here}\n{told}\nx\n"));
+        }
+        let mut stand_in = Command::new(folder.path().join("rust/ld.lld"));
+        let output = stand_in.env(RUST_LINKER, &linker).arg("x").output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said, format!("probe link -- {linker} x\n"));
+    }
+
     #[test]
     fn clang_finds_the_linker_of_its_target_and_that_of_its_version() {
         let (real, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -88,6 +88,23 @@ pub enum ProbeError {
         /// Why not.
         why: String,
     },
+    /// A member of an archive that cannot be instrumented.
+    #[error("its member {name}: {error}")]
+    Member {
+        /// The member's name.
+        name: String,
+        /// Why not.
+        error: Box<ProbeError>,
+    },
+    /// An archive with objects for several machines.
+    #[error(
+        "its member {name} is for another machine than those before it; \
+         make an archive for each machine"
+    )]
+    Mixed {
+        /// The first member that differs.
+        name: String,
+    },
     /// A pattern of functions that is none.
     #[error(
         "`{pattern}` is no pattern of names: {why}; expected a name, or a glob such as 'parse_*'"

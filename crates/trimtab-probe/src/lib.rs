@@ -29,7 +29,10 @@ mod unwind;
 mod user;
 mod x86_64;
 
-pub use archive::{MAGIC as ARCHIVE_MAGIC, instrument_archive};
+pub use archive::{
+    MAGIC as ARCHIVE_MAGIC, Member, THIN_MAGIC, instrument_archive, instrument_members,
+    thin_members,
+};
 pub use error::ProbeError;
 pub use hook::Hook;
 pub use profile::{Profile, Row};

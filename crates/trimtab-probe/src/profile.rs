@@ -62,6 +62,8 @@ pub struct Profile {
     pub ended: bool,
     /// Pieces of the recordings that found no room.
     pub lost: u64,
+    /// Entries and exits in signal handlers that interrupted a probe, which are not recorded.
+    pub missed: u64,
     /// Functions that ran, by what they cost: own cycles or events, total ones, value, calls.
     pub functions: Vec<Row>,
     /// Functions that never ran.
@@ -129,7 +131,8 @@ impl Profile {
             event: first.event.clone(),
             cycles_per_ns: recordings.iter().find_map(|recording| recording.cycles_per_ns),
             ended: recordings.iter().all(|recording| recording.ended),
-            lost: recordings.iter().map(|recording| recording.lost).sum(),
+            lost: recordings.iter().fold(0, |sum: u64, one| sum.saturating_add(one.lost)),
+            missed: recordings.iter().fold(0, |sum: u64, one| sum.saturating_add(one.missed)),
             functions: ran,
             never: never.into_iter().map(|row| row.name).collect(),
             edges,
@@ -305,6 +308,7 @@ mod tests {
             cycles_per_ns: None,
             ended: true,
             lost: 0,
+            missed: 0,
             functions: rows.iter().map(row).collect(),
             never: Vec::new(),
             edges: Vec::new(),

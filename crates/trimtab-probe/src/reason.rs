@@ -38,6 +38,8 @@ pub enum Reason {
     Traced,
     /// Instructions that LLVM moved out of several functions: they use registers and stack of these.
     Outlined,
+    /// No function but a member of an archive, which has no symbols of functions.
+    Stripped,
 }
 
 impl Reason {
@@ -66,6 +68,7 @@ impl Reason {
             Self::Outlined => {
                 "instructions that several functions have in common (LLVM's outliner)"
             }
+            Self::Stripped => "an object without symbols of functions (stripped)",
         }
     }
 }

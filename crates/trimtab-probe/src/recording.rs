@@ -9,6 +9,8 @@ use crate::layout::RECORDING_VERSION;
 
 const PAGE: usize = 4096;
 const MAGIC: &[u8] = b"TTPROBE1";
+/// Where in the first page it stands, behind the program's name.
+const MISSED: usize = 3208;
 const CHUNK_HEAD: usize = 32;
 const BLOCK_HEAD: usize = 16;
 const FUNCTION_RECORD: usize = 32;
@@ -76,6 +78,8 @@ pub struct Recording<'data> {
     pub event: Option<String>,
     /// Pieces of the recording that found no room.
     pub lost: u64,
+    /// Entries and exits of functions of signal handlers that interrupted a probe.
+    pub missed: u64,
     /// Whether the program came to its end, and was not killed.
     pub ended: bool,
     /// All instrumented functions that the linker kept, in its order.
@@ -106,11 +110,12 @@ impl<'data> Recording<'data> {
         let bias = long(head, 64);
         let mut recording = Self {
             hook,
-            program: text(&head[136..]),
+            program: text(&head[136..MISSED]),
             process: long(head, 16),
             // Below that the clock's own steps are felt.
             cycles_per_ns: (nanoseconds > 10_000).then(|| cycles as f64 / nanoseconds as f64),
             lost: long(head, 72),
+            missed: long(head, MISSED),
             ended: word(head, 80) != 0,
             counter: long(head, 88),
             inside: long(head, 96),

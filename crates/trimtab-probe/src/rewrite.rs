@@ -21,7 +21,7 @@ use crate::reason::Reason;
 use crate::select::Selection;
 use crate::stub::{Copied, Inside, StackUse, Stub, Symbols, Task};
 use crate::unwind::UnwindTable;
-use crate::user::{Hooks, Linked};
+use crate::user::{Hooks, Linked, want_hooks};
 use crate::x86_64::X86_64;
 
 /// Stubs begin at multiples of this.
@@ -256,6 +256,9 @@ impl<'a> Rewriter<'a> {
             distance: M::DISTANCE,
         };
         rewriter.symbols.object = rewriter.section_symbol(record);
+        if hook == Hook::User {
+            want_hooks(rewriter.object, hooks);
+        }
         rewriter.names_symbol = rewriter.section_symbol(names);
         rewriter.common = rewriter.write_common::<M>();
         rewriter

@@ -189,6 +189,18 @@ impl Wanted {
     }
 }
 
+/// Has linkers take the user's hooks from archives, and miss them where there are none: the run time by
+/// itself would do without. Where hooks are known, those that there are.
+pub(crate) fn want_hooks(object: &mut Object, hooks: Option<&Hooks>) {
+    for (index, name) in NAMES.into_iter().enumerate() {
+        let is_there =
+            hooks.is_none_or(|it| !matches!([&it.enter, &it.leave][index], At::Nothing));
+        if is_there {
+            named(object, &Wanted { name: name.as_bytes().to_vec(), is_thread_local: false });
+        }
+    }
+}
+
 /// The number of a symbol that other objects see, or that is elsewhere.
 fn named(object: &mut Object, wanted: &Wanted) -> u32 {
     let is_it = |symbol: &Symbol| symbol.binding() != elf::STB_LOCAL && symbol.name == wanted.name;

@@ -39,7 +39,7 @@ fn children(bench: &Bench) -> Vec<Counted> {
 fn check_faults(compiler: Compiler, flags: &[&str]) {
     let bench = bench(compiler, flags);
     for event in ["page-faults", "minor-faults"] {
-        let ran = bench.run_with("probed", event);
+        let ran = bench.run_with("probed", &[("TRIMTAB_PROBE_EVENT", event)]);
         assert_eq!(ran, bench.run("plain"), "{flags:?}");
         let data = bench.recording("probed");
         assert_eq!(Recording::parse(&data).unwrap().event.as_deref(), Some(event));
@@ -102,7 +102,7 @@ fn page_faults_are_those_of_the_functions_that_take_them() {
 fn the_systems_other_counters_are_read_too() {
     let bench = bench(GCC, &["-O2"]);
     for event in ["major-faults", "context-switches", "task-clock"] {
-        assert_eq!(bench.run_with("probed", event), bench.run("plain"), "{event}");
+        assert_eq!(bench.run_with("probed", &[("TRIMTAB_PROBE_EVENT", event)]), bench.run("plain"), "{event}");
         let functions = counted(&bench.recording("probed"));
         let (_, own, _) = functions["touch"];
         match event {
@@ -120,7 +120,7 @@ fn instructions_are_counted_or_one_line_says_why_not() {
     let bench = bench(GCC, &["-O2"]);
     let plain = bench.run("plain");
     for event in ["instructions", "", "rffff"] {
-        let ran = bench.run_with("probed", event);
+        let ran = bench.run_with("probed", &[("TRIMTAB_PROBE_EVENT", event)]);
         if ran == plain {
             if event != "rffff" {
                 let (calls, own, total) = counted(&bench.recording("probed"))["spin"];
@@ -152,7 +152,7 @@ fn instructions_are_counted_or_one_line_says_why_not() {
 #[test]
 fn an_event_that_is_none_is_refused_with_those_that_are() {
     let bench = bench(GCC, &["-O2"]);
-    let ran = bench.run_with("probed", "page-fault");
+    let ran = bench.run_with("probed", &[("TRIMTAB_PROBE_EVENT", "page-fault")]);
     let error = ran.output.strip_prefix(&bench.run("plain").output).unwrap();
     let names = "instructions, cycles, ref-cycles, branches, branch-misses, cache-references, \
                  cache-misses, L1-dcache-load-misses, L1-icache-load-misses, LLC-load-misses, \
@@ -182,7 +182,7 @@ fn a_counter_of_the_processor_is_read_from_its_page() {
 fn on_aarch64_those_of_the_system_are_counted() {
     let bench = bench(GCC_AARCH64, &["-O2"]);
     let plain = bench.run("plain");
-    assert_eq!(bench.run_with("probed", "minor-faults"), plain);
+    assert_eq!(bench.run_with("probed", &[("TRIMTAB_PROBE_EVENT", "minor-faults")]), plain);
     // The emulator takes faults of its own.
     let faults = counted(&bench.recording("probed"));
     for (name, calls, least) in
@@ -191,7 +191,7 @@ fn on_aarch64_those_of_the_system_are_counted() {
         assert_eq!(faults[name].0, calls, "{faults:?}");
         assert!(faults[name].2 >= least, "{faults:?}");
     }
-    let ran = bench.run_with("probed", "instructions");
+    let ran = bench.run_with("probed", &[("TRIMTAB_PROBE_EVENT", "instructions")]);
     let error = ran.output.strip_prefix(&plain.output).unwrap();
     assert_eq!(
         error,

@@ -8,11 +8,13 @@ use trimtab_probe::{
     Hook, Options, ProbeError, Profile, Recording, Selection, instrument, instrument_archive,
 };
 
-const OBJECTS: [&[u8]; 9] = [
+const OBJECTS: [&[u8]; 11] = [
     include_bytes!("../../../fuzz/seeds/object/gcc-O0"),
     include_bytes!("../../../fuzz/seeds/object/gcc-O2"),
     include_bytes!("../../../fuzz/seeds/object/gcc-sections"),
     include_bytes!("../../../fuzz/seeds/object/gxx-O2"),
+    include_bytes!("../../../fuzz/seeds/object/clang-O2"),
+    include_bytes!("../../../fuzz/seeds/object/rustc-O"),
     include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-O0"),
     include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-O2"),
     include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-signed"),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* After every single instruction the stack is unwound: it must lead to main, in the stubs and the
- * run time as everywhere else. On x86-64 the processor's trap flag stops it at each instruction. On
- * AArch64 a program cannot do that to itself: a breakpoint goes from each instruction to the one that
- * runs next. */
+ * run time as everywhere else. On x86-64 each return must also go where the last call says, as a shadow
+ * stack wants it. There the processor's trap flag stops it at each instruction. On AArch64 a program
+ * cannot do that to itself: a breakpoint goes from each instruction to the one that runs next. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
@@ -15,15 +15,18 @@
 #define KEEP __attribute__((noinline))
 
 #ifdef __x86_64__
-#define PLACE(machine) ((void *)(machine)->uc_mcontext.gregs[REG_RIP])
+#define PLACE(machine) ((void *)(machine)->gregs[REG_RIP])
 #else
-#define PLACE(machine) ((void *)(machine)->uc_mcontext.pc)
+#define PLACE(machine) ((void *)(machine)->pc)
 static int step_arrives(mcontext_t *machine);
 static void step_goes_on(const mcontext_t *machine);
 #endif
 
 static volatile unsigned long steps, lost;
 static void *lost_at;
+/* Returns that a shadow stack would be in the way of. */
+static volatile unsigned long returns, strays;
+static void *stray_at;
 /* Where main's own instructions begin; its symbol may lead to a stub. */
 static const void *main_body;
 
@@ -50,6 +53,31 @@ static _Unwind_Reason_Code step_frame(struct _Unwind_Context *context, void *arg
 	return walk->frames > 100 ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
+#ifdef __x86_64__
+/* What a shadow stack would hold: where calls return to. */
+static uint64_t step_shadow[256];
+static int step_depth, step_was_call;
+
+/* Looks at the instruction that runs next: it must not return but to behind the last call. */
+static void step_check(const mcontext_t *machine)
+{
+	const uint8_t *code = (const uint8_t *)machine->gregs[REG_RIP];
+	const uint64_t *stack = (const uint64_t *)machine->gregs[REG_RSP];
+
+	if (step_was_call && step_depth < 256)
+		step_shadow[step_depth++] = *stack;
+	while ((*code & 0xf0) == 0x40 || *code == 0xf2 || *code == 0xf3 || *code == 0x3e || *code == 0x66)
+		code++;
+	step_was_call = *code == 0xe8 || (*code == 0xff && (code[1] >> 3 & 7) == 2);
+	if (*code != 0xc3 && *code != 0xc2)
+		return;
+	returns++;
+	if ((!step_depth || step_shadow[step_depth - 1] != *stack) && !strays++)
+		stray_at = PLACE(machine);
+	step_depth -= step_depth > 0;
+}
+#endif
+
 static void step_trap(int number, siginfo_t *info, void *context)
 {
 	struct walk walk = { 0, 0 };
@@ -62,18 +90,22 @@ static void step_trap(int number, siginfo_t *info, void *context)
 		return;
 #endif
 	steps++;
+#ifdef __x86_64__
+	step_check(&machine->uc_mcontext);
+#endif
 	_Unwind_Backtrace(step_frame, &walk);
 	if (!walk.found && !lost++)
-		lost_at = PLACE(machine);
+		lost_at = PLACE(&machine->uc_mcontext);
 #ifdef __aarch64__
 	step_goes_on(&machine->uc_mcontext);
 #endif
 }
 
 #ifdef __x86_64__
+/* What runs first is not seen: it must be no call. */
 static inline __attribute__((always_inline)) void step_on(void)
 {
-	__asm__ volatile("pushf; orl $0x100, (%%rsp); popf" ::: "cc", "memory");
+	__asm__ volatile("pushf; orl $0x100, (%%rsp); popf; nop; nop" ::: "cc", "memory");
 }
 
 static inline __attribute__((always_inline)) void step_off(void)
@@ -269,5 +301,14 @@ int main(void)
 	printf("%ld\n", sum);
 	if (lost)
 		printf("%lu of %lu instructions are not unwound, the first at %p\n", lost, steps, lost_at);
-	return lost || steps < 500;
+	if (strays)
+		printf("%lu of %lu returns go elsewhere than their calls say, the first at %p\n", strays,
+		       returns, stray_at);
+#ifdef __x86_64__
+	if (step_depth || returns < 50) {
+		printf("%lu returns, %d calls are open\n", returns, step_depth);
+		return 1;
+	}
+#endif
+	return lost || strays || steps < 500;
 }

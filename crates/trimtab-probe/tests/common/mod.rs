@@ -75,18 +75,23 @@ impl Machine {
         let (_, path) = BUILT[self as usize].get_or_init(|| {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("runtime.o");
-            let mut command = Command::new(self.gcc().c);
-            command.args(match self {
-                Self::X86_64 => &["-fcf-protection"][..],
-                Self::Aarch64 => &["-mbranch-protection=standard", "-mno-outline-atomics"],
-            });
-            command.args(["-std=gnu11", "-O2", "-fPIC", "-mgeneral-regs-only", "-Werror"]);
-            command.args(["-fno-stack-protector", "-Wall", "-Wextra", "-r", "-nostdlib"]);
-            command.args(["runtime.c", "entry.S", "-o"]).arg(&path).current_dir(RUNTIME);
-            succeeds(&mut command);
+            self.compile_runtime(self.gcc().c, &path);
             (folder, path)
         });
         path
+    }
+
+    /// Compiles the run time as `trimtab probe` does.
+    pub fn compile_runtime(self, compiler: &str, path: &Path) {
+        let mut command = Command::new(compiler);
+        command.args(match self {
+            Self::X86_64 => &["-fcf-protection"][..],
+            Self::Aarch64 => &["-mbranch-protection=standard", "-mno-outline-atomics"],
+        });
+        command.args(["-std=gnu11", "-O2", "-fPIC", "-mgeneral-regs-only", "-Werror"]);
+        command.args(["-fno-stack-protector", "-Wall", "-Wextra", "-r", "-nostdlib"]);
+        command.args(["runtime.c", "entry.S", "-o"]).arg(path).current_dir(RUNTIME);
+        succeeds(&mut command);
     }
 }
 
@@ -166,12 +171,11 @@ impl Bench {
     }
 
     pub fn run(&self, program: &str) -> Ran {
-        // Each machine has this one.
-        self.run_with(program, "page-faults")
+        self.run_with(program, &[])
     }
 
-    /// Runs it with an event chosen.
-    pub fn run_with(&self, program: &str, event: &str) -> Ran {
+    /// Runs a program with more in its environment.
+    pub fn run_with(&self, program: &str, environment: &[(&str, &str)]) -> Ran {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", &LIMIT.to_string()]);
         if self.compiler.machine == Machine::Aarch64 {
@@ -181,7 +185,9 @@ impl Bench {
             .arg(format!("./{program}"))
             .current_dir(self.folder.path())
             .env("TRIMTAB_PROBE_FILE", format!("{program}.out"))
-            .env("TRIMTAB_PROBE_EVENT", event)
+            // Each machine has this one.
+            .env("TRIMTAB_PROBE_EVENT", "page-faults")
+            .envs(environment.iter().copied())
             .output()
             .unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
@@ -244,7 +250,13 @@ pub fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], hook
         bench.link(program, &objects.iter().map(String::as_str).collect::<Vec<_>>(), more);
     };
     link("plain", &object, &[]);
-    link("probed", &probed, &[compiler.machine.runtime().as_os_str()]);
+    let mut more = vec![compiler.machine.runtime().as_os_str()];
+    let hooks = bench.file("user.c.o");
+    if hook == Hook::User {
+        bench.compile("user.c", &[]);
+        more.push(hooks.as_os_str());
+    }
+    link("probed", &probed, &more);
     let told = format!("{case} by {} {flags:?} with {}", compiler.c, hook.name());
     assert!(done.instrumented.len() >= 8, "{told}: {:?}", done.left);
     let plain = bench.run("plain");

@@ -1,4 +1,5 @@
-//! A trace on disk: text with first executions, or a binary stream of all of them.
+//! A trace on disk: text with first executions, a binary stream of all of them, or what a program with
+//! probes recorded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use anyhow::Context;
 use trimtab_profile::{Stream, Trace, read, stream};
 
 use super::unreadable;
+use crate::probe::Recordings;
 
 /// A trace file.
 #[derive(Debug, Clone)]
@@ -39,8 +41,11 @@ impl Recording {
         if let Some(stream) = self.stream()? {
             return Ok(stream.trace());
         }
-        // Names of commands in a trace can hold any byte.
-        let text = String::from_utf8_lossy(&self.bytes);
+        let text = match Recordings::trace(&self.path, &self.bytes)? {
+            Some(text) => text.into(),
+            // Names of commands in a trace can hold any byte.
+            None => String::from_utf8_lossy(&self.bytes),
+        };
         read::read(&text).with_context(|| self.path.display().to_string())
     }
 

@@ -1,9 +1,12 @@
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use trimtab_probe::{
-    ARCHIVE_MAGIC, Options, ProbeError, Rewritten, instrument, instrument_archive,
+    ARCHIVE_MAGIC, Member, Options, Rewritten, THIN_MAGIC, instrument, instrument_archive,
+    instrument_members, thin_members,
 };
 
 use crate::failure::Failure;
@@ -14,22 +17,47 @@ use crate::side_by_side;
 pub struct Instrumented {
     /// The file.
     pub path: PathBuf,
-    /// Its size before.
+    /// Its size before; of a thin archive, with its members.
     pub before: u64,
     /// What it is now.
     pub result: Rewritten,
 }
 
-/// Instruments an object or an archive.
+/// Instruments an object or an archive, of which `data` is the content. A thin archive becomes an
+/// ordinary one.
 ///
 /// # Errors
-/// What the rewriter refuses.
-pub fn instrument_file(data: &[u8], options: &Options) -> Result<Rewritten, ProbeError> {
-    if data.starts_with(ARCHIVE_MAGIC) {
+/// What the rewriter refuses, and members of a thin archive that cannot be read.
+pub fn instrument_file(
+    path: &Path,
+    data: &[u8],
+    options: &Options,
+) -> anyhow::Result<Instrumented> {
+    let mut before = data.len() as u64;
+    let result = if data.starts_with(ARCHIVE_MAGIC) {
         instrument_archive(data, options)
+    } else if data.starts_with(THIN_MAGIC) {
+        let members = members(path, data)?;
+        before += members.iter().map(|member| member.bytes.len() as u64).sum::<u64>();
+        instrument_members(&members, options)
     } else {
         instrument(data, options)
-    }
+    };
+    Ok(Instrumented { path: path.to_owned(), before, result: result? })
+}
+
+/// The files that a thin archive stands for.
+fn members(archive: &Path, data: &[u8]) -> anyhow::Result<Vec<Member<'static>>> {
+    let folder = archive.parent().unwrap_or(Path::new(""));
+    let read = |name: Vec<u8>| {
+        let path = folder.join(OsStr::from_bytes(&name));
+        let bytes = fs::read(&path).with_context(|| {
+            format!("cannot read {}, a member of this thin archive", path.display())
+        })?;
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Ok(Member { name, bytes: bytes.into() })
+    };
+    thin_members(data)?.into_iter().map(read).collect()
 }
 
 /// Instruments files on all cores; results are in the order of the files. `done` is told how many are.
@@ -46,9 +74,8 @@ pub fn instrument_files(
 
 fn one(path: &Path, options: &Options) -> anyhow::Result<Instrumented> {
     let data = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let result = instrument_file(&data, options)
-        .with_context(|| format!("cannot instrument {}", path.display()))?;
-    Ok(Instrumented { path: path.to_owned(), before: data.len() as u64, result })
+    instrument_file(path, &data, options)
+        .with_context(|| format!("cannot instrument {}", path.display()))
 }
 
 /// Refuses objects that the run time, an object itself, is not for.

@@ -2,9 +2,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use trimtab_probe::{Profile, Recording};
+use trimtab_probe::{Hook, Profile, Recording};
 
 use crate::failure::Failure;
+
+/// How recordings begin, of whatever version.
+const MAGIC: &[u8] = b"TTPROBE";
 
 /// Files that instrumented programs wrote.
 pub struct Recordings {
@@ -55,6 +58,27 @@ impl Recordings {
         Ok(recordings)
     }
 
+    /// What ran first, as a trace of our own form; none of what no instrumented program wrote.
+    ///
+    /// # Errors
+    /// That it does not tell what ran first, or is damaged.
+    pub fn trace(path: &Path, data: &[u8]) -> anyhow::Result<Option<String>> {
+        if !data.starts_with(MAGIC) {
+            return Ok(None);
+        }
+        let recording = Recording::parse(data).with_context(|| path.display().to_string())?;
+        if !matches!(recording.hook, Hook::Order | Hook::Trace) {
+            return Err(Failure::new(format!(
+                "{} is a recording with --hook {}, which does not tell what ran first",
+                path.display(),
+                recording.hook.name()
+            ))
+            .hint("instrument the program with --hook order, or with trace, and run it again")
+            .into());
+        }
+        Ok(Profile::of(&[recording]).map(|profile| profile.native()))
+    }
+
     /// The names of the functions that make up a share of the cycles of a recording; of a file that
     /// is none, each line is a name.
     ///
@@ -63,7 +87,7 @@ impl Recordings {
     pub fn hottest(path: &Path, share: f64) -> anyhow::Result<Vec<String>> {
         let recordings = Self::open(&[path.to_owned()])?;
         let data = &recordings.files[0].1;
-        if !data.starts_with(b"TTPROBE") {
+        if !data.starts_with(MAGIC) {
             let text = String::from_utf8(data.clone()).map_err(|_| {
                 Failure::new(format!("{} is neither a recording nor text", path.display()))
             })?;

@@ -106,6 +106,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if links.is_empty() {
         return Err(Failure::new(format!("{name} linked no program through a known compiler"))
             .hint("remove the programs that were built before, so that they are linked again")
+            .hint(
+                "compilers and linkers are known by their names (cc, gcc, clang, ld, ld.lld and the \
+                 like), found in PATH; a build that starts one by its whole path goes past them",
+            )
             .into());
     }
     if report.instrumented() == 0 {

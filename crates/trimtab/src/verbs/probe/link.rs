@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use trimtab_lab::probe;
-use trimtab_probe::ARCHIVE_MAGIC;
+use trimtab_probe::{ARCHIVE_MAGIC, THIN_MAGIC};
 
 use super::build::{DONE, FOLDER, PLAN};
 use crate::failure::Failure;
-use crate::probe::{InstrumentReport, Plan, instrument_file, machine_of};
+use crate::probe::{InstrumentReport, Instrumented, Plan, instrument_file, machine_of};
 
 /// Links, with the inputs instrumented.
 #[derive(Debug, Args)]
@@ -72,8 +72,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             command.push(argument);
             continue;
         };
-        match instrument_file(&data, &told) {
-            Ok(result) if result.machine.is_some_and(|machine| machine != own) => {
+        match instrument_file(&path, &data, &told) {
+            Ok(Instrumented { result, .. })
+                if result.machine.is_some_and(|machine| machine != own) =>
+            {
                 eprintln!(
                     "trimtab: {} is linked as it is: it is for another machine than what --cc \
                      compiles for",
@@ -81,19 +83,19 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
                 );
                 command.push(argument);
             }
-            Ok(result) => {
+            Ok(Instrumented { before, result, .. }) => {
                 let name = path.file_name().unwrap_or(OsStr::new("input"));
                 // Linkers name archives in messages, and order files by name.
                 let place = scratch.path().join(command.len().to_string());
                 fs::create_dir_all(&place).context("cannot write an instrumented object")?;
                 let place = place.join(name);
                 fs::write(&place, &result.bytes).context("cannot write an instrumented object")?;
-                report.add(data.len() as u64, &result);
+                report.add(before, &result);
                 command.push(place.into_os_string());
                 last = Some(command.len());
             }
             Err(error) => {
-                eprintln!("trimtab: {} is linked as it is: {error}", path.display());
+                eprintln!("trimtab: {} is linked as it is: {error:#}", path.display());
                 command.push(argument);
             }
         }
@@ -176,9 +178,9 @@ fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Vec<u
     let is_object = data.starts_with(b"\x7fELF") && data.get(16..18) == Some(&[1, 0]);
     let is_ours =
         [probe::OBJECT, probe::HOOKS].map(OsStr::new).map(Some).contains(&whole.file_name());
-    let wanted = (is_object || data.starts_with(ARCHIVE_MAGIC) || data.starts_with(b"BC\xc0\xde"))
-        && !is_ours;
-    wanted.then_some((path, data))
+    let kinds = [ARCHIVE_MAGIC, THIN_MAGIC, b"BC\xc0\xde"];
+    let wanted = is_object || kinds.iter().any(|kind| data.starts_with(kind));
+    (wanted && !is_ours).then_some((path, data))
 }
 
 /// What the system has for programs of another machine: `/usr/aarch64-linux-gnu/lib`.

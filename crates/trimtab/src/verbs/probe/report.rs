@@ -107,6 +107,12 @@ fn render(profile: &Profile, top: usize) -> String {
     if let Some(event) = &profile.event {
         text.push_str(&format!("event: {event}\n"));
     }
+    if profile.missed > 0 {
+        text.push_str(&format!(
+            "{} entries and exits are missing: a signal interrupted a probe, or a hook of yours.\n",
+            count(profile.missed)
+        ));
+    }
     text.push('\n');
     let is_event = profile.hook == Hook::Event;
     let has_own = matches!(profile.hook, Hook::Time | Hook::Trace | Hook::Event);

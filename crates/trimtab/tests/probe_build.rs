@@ -1,0 +1,302 @@
+//! `trimtab probe` with what builds bring: archives of each kind, hooks in archives, Rust.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod app;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use app::Bench;
+use serde_json::Value;
+
+const MANUAL: &str = include_str!("../../../docs/probe.md");
+
+/// Runs a shell command that must succeed; both outputs.
+fn sh(bench: &Bench, command: &str) -> (String, String) {
+    let (code, output, error) = bench.run("sh", &["-c", command]);
+    assert_eq!(code, 0, "{command}\n{output}{error}");
+    (output, error)
+}
+
+fn json(bench: &Bench, name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(bench.file(name)).unwrap()).unwrap()
+}
+
+/// Calls of a function, from what `trimtab probe report --json` wrote.
+fn calls(report: &Value, name: &str) -> u64 {
+    let rows = report["functions"].as_array().unwrap();
+    rows.iter().find(|row| row["name"] == name).map_or(0, |row| row["calls"].as_u64().unwrap())
+}
+
+/// The Rust example of the manual.
+fn example() -> &'static str {
+    MANUAL.split("```rust\n").nth(1).unwrap().split("```").next().unwrap()
+}
+
+const ENTER: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include \"all/trimtab_probe.h\"\n\
+    static int entered;\nstatic void end(void) { printf(\"%d entered\\n\", entered); }\n\
+    void trimtab_probe_user_enter(const struct trimtab_probe_function *f, uint64_t time) {\n\
+    if (!entered++) atexit(end); }\n";
+const LEAVE: &str = "#include \"all/trimtab_probe.h\"\nint left;\n\
+    void trimtab_probe_user_leave(const struct trimtab_probe_function *f, uint64_t time) {\n\
+    left++; }\n";
+
+#[test]
+fn hooks_are_found_in_archives() {
+    let bench = Bench::new();
+    fs::write(bench.file("enter.c"), ENTER).unwrap();
+    fs::write(bench.file("leave.c"), LEAVE).unwrap();
+    fs::write(bench.file("hooks.rs"), example()).unwrap();
+    sh(&bench, "gcc -O1 -c main.c more.c");
+    sh(&bench, "trimtab probe instrument main.o more.o -o all --hook user");
+    sh(&bench, "gcc -O1 -c enter.c leave.c && ar rcs libhooks.a enter.o leave.o");
+    for linker in ["bfd", "lld"] {
+        let link = format!("gcc -fuse-ld={linker} -o app all/*.o");
+        let (output, _) = sh(&bench, &format!("{link} -L. -lhooks && ./app && nm app"));
+        let last = output.lines().find(|line| line.ends_with(" entered")).unwrap();
+        assert!(last.strip_suffix(" entered").unwrap().parse::<u64>().unwrap() > 10, "{output}");
+        assert!(output.contains(" T trimtab_probe_user_leave"), "{output}");
+        for (objects, missing) in [("enter.o", "leave"), ("leave.o", "enter"), ("", "enter")] {
+            let (code, _, error) = bench.run("sh", &["-c", &format!("{link} {objects}")]);
+            assert_ne!(code, 0);
+            let missing = format!("trimtab_probe_user_{missing}");
+            let is_told = |line: &str| line.contains("undefined") && line.contains(&missing);
+            assert!(error.lines().any(is_told), "{error}");
+        }
+    }
+    sh(&bench, "rustc -O -C panic=abort --crate-type staticlib hooks.rs");
+    let (output, _) = sh(&bench, "gcc -o app all/*.o libhooks.a && ./app");
+    assert!(output.lines().any(|line| line.ends_with(" calls")), "{output}");
+    let counted = output.lines().find_map(|line| line.strip_suffix(" calls")).unwrap();
+    assert!(counted.parse::<u64>().unwrap() > 10, "{output}");
+
+    // With another hook there are none.
+    sh(&bench, "trimtab probe instrument main.o more.o -o other --hook edges");
+    sh(&bench, "gcc -o app other/*.o && ./app");
+}
+
+#[test]
+fn thin_archives_become_ordinary_ones() {
+    let bench = Bench::new();
+    sh(
+        &bench,
+        "mkdir -p lib/objects && gcc -O1 -c main.c && gcc -O1 -c more.c -o lib/objects/more.o",
+    );
+    // Members are named relative to the archive.
+    sh(&bench, "ar rcsT lib/libmore.a lib/objects/more.o && head -c 7 lib/libmore.a | grep thin");
+    sh(&bench, "trimtab probe instrument main.o lib/libmore.a -o out --hook count --json out.json");
+    let result = json(&bench, "out.json");
+    assert_eq!(result["files"], 2);
+    let before = fs::metadata(bench.file("lib/objects/more.o")).unwrap().len();
+    assert!(result["bytes"]["before"].as_u64().unwrap() > before, "{result}");
+    let (members, _) = sh(&bench, "ar t out/libmore.a && rm -r lib/objects");
+    assert_eq!(members, "more.o\n");
+    sh(&bench, "gcc -o app out/main.o out/libmore.a out/trimtab-probe.o && ./app");
+    sh(&bench, "trimtab probe report trimtab-probe.out --json report.json");
+    let more = calls(&json(&bench, "report.json"), "rest");
+    assert_eq!(calls(&json(&bench, "report.json"), "main"), 1);
+
+    let (code, _, error) = bench.trimtab(&["probe", "instrument", "lib/libmore.a", "-o", "new"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("cannot read lib/objects/more.o, a member of this thin"), "{error}");
+    assert!(!bench.file("new").exists());
+
+    fs::write(
+        bench.file("Makefile"),
+        "app: main.o lib/libmore.a\n\t$(CC) -o $@ main.o -Llib -lmore\n\
+         lib/libmore.a: lib/more.o\n\trm -f $@ && ar rcsT $@ $^\n\
+         lib/more.o: more.c\n\t$(CC) $(CFLAGS) -c -o $@ $<\n",
+    )
+    .unwrap();
+    sh(&bench, "rm -f app main.o lib/libmore.a");
+    sh(&bench, "trimtab probe build --hook count --json build.json -- make -s CFLAGS=-O1");
+    assert_eq!(json(&bench, "build.json")["files"], 2);
+    sh(&bench, "./app && trimtab probe report trimtab-probe.out --json report.json");
+    assert_eq!(calls(&json(&bench, "report.json"), "rest"), more);
+}
+
+#[test]
+fn members_that_cannot_be_instrumented_are_named() {
+    let bench = Bench::new();
+    sh(
+        &bench,
+        "gcc -O1 -c main.c more.c && strip -s more.o -o bare.o && ar rcs liball.a main.o bare.o",
+    );
+    sh(&bench, "trimtab probe instrument liball.a -o out --json out.json");
+    let functions = &json(&bench, "out.json")["functions"];
+    let left = functions["left"].as_array().unwrap();
+    let bare = left.iter().find(|left| left["name"] == "bare.o").unwrap();
+    assert!(bare["reason"].as_str().unwrap().contains("without symbols"), "{bare}");
+    let instrumented = functions["instrumented"].as_u64().unwrap();
+    assert_eq!(functions["seen"].as_u64().unwrap(), instrumented + left.len() as u64);
+
+    sh(&bench, "trimtab probe instrument more.o -o done && cp done/more.o done.o");
+    sh(&bench, "ar rcs libdone.a main.o done.o");
+    let (code, _, error) = bench.trimtab(&["probe", "instrument", "libdone.a", "-o", "new"]);
+    assert_eq!(code, 1);
+    let expected = "cannot instrument libdone.a: its member done.o: the object is instrumented \
+                    already; give the one that the compiler wrote\n";
+    assert!(error.ends_with(expected), "{error}");
+    sh(&bench, "aarch64-linux-gnu-gcc -c more.c -o other.o && ar rcs libmixed.a main.o other.o");
+    let (code, _, error) = bench.trimtab(&["probe", "instrument", "libmixed.a", "-o", "new"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("its member other.o is for another machine"), "{error}");
+    assert!(!error.contains("cannot be read") && !bench.file("new").exists(), "{error}");
+}
+
+#[test]
+fn a_recording_orders_functions_by_itself() {
+    let bench = Bench::new();
+    sh(&bench, "gcc -O1 -c main.c more.c && gcc -o plain main.o more.o");
+    for hook in ["order", "trace"] {
+        sh(&bench, &format!("trimtab probe instrument main.o more.o -o out --hook {hook}"));
+        sh(&bench, "gcc -o app out/*.o && ./app");
+        sh(&bench, "trimtab probe report trimtab-probe.out --native run.trace");
+        let of = |trace: &str| {
+            sh(&bench, &format!("trimtab order plain --trace {trace} -o - 2>/dev/null")).0
+        };
+        assert_eq!(of("trimtab-probe.out").lines().find(|l| !l.starts_with('#')), Some("main"));
+        let names = |text: &str| -> Vec<String> {
+            text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+        };
+        assert_eq!(names(&of("trimtab-probe.out")), names(&of("run.trace")));
+        sh(&bench, "trimtab pages plain --trace trimtab-probe.out");
+    }
+    sh(&bench, "trimtab probe instrument main.o more.o -o out --hook time");
+    sh(&bench, "gcc -o app out/*.o && ./app");
+    let (code, _, error) =
+        bench.trimtab(&["order", "plain", "--trace", "trimtab-probe.out", "-o", "-"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("--hook time, which does not tell what ran first"), "{error}");
+    assert!(error.contains("--hook order"), "{error}");
+}
+
+const FIBONACCI: [u64; 10] = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34];
+
+const RUST: &str = r#"
+use std::panic::{catch_unwind, resume_unwind, set_hook};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+struct Guard;
+
+impl Drop for Guard {
+    #[inline(never)]
+    fn drop(&mut self) {
+        DROPPED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn thrower(n: u64) -> u64 {
+    let _guard = Guard;
+    if n % 3 == 0 {
+        panic!("{n}");
+    }
+    n
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn passes(n: u64) -> u64 {
+    let _guard = Guard;
+    thrower(n) + 1
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn again(n: u64) -> u64 {
+    match catch_unwind(|| passes(n)) {
+        Ok(n) => n,
+        Err(caught) => resume_unwind(caught),
+    }
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn fib(n: u64) -> u64 {
+    if n < 2 { n } else { std::hint::black_box(fib(n - 1) + fib(n - 2)) }
+}
+
+fn main() {
+    set_hook(Box::new(|_| {}));
+    let caught = (0..300).filter(|&n| catch_unwind(|| again(n)).is_err()).count();
+    println!("{caught} {}", DROPPED.load(Ordering::Relaxed));
+    let threads: Vec<_> = (1..9).map(|n| std::thread::spawn(move || again(n) + fib(n))).collect();
+    for thread in threads {
+        match thread.join() {
+            Ok(n) => println!("{n}"),
+            Err(panic) => println!("panic: {}", panic.downcast_ref::<String>().unwrap()),
+        }
+    }
+    println!("{} {}", fib(15), DROPPED.load(Ordering::Relaxed));
+}
+"#;
+
+/// Has the path lead to all programs but linkers of LLVM, so that rustc uses its own.
+fn without_lld(bench: &Bench) {
+    let tools = bench.file("tools");
+    fs::remove_file(tools.join("ld.lld")).unwrap();
+    let narrow = bench.file("narrow");
+    fs::create_dir(&narrow).unwrap();
+    for folder in std::env::split_paths(&std::env::var_os("PATH").unwrap()) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if !name.to_string_lossy().contains("lld") {
+                // The first in the path counts.
+                let _ = symlink(entry.path(), narrow.join(name));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_rustc_builds_is_instrumented_and_panics_as_before() {
+    let bench = Bench::new();
+    fs::write(bench.file("panics.rs"), RUST).unwrap();
+    without_lld(&bench);
+    let path = "PATH=$PWD/tools:$PWD/narrow";
+    sh(&bench, &format!("{path} rustc --edition 2021 -O -g panics.rs -o plain"));
+    let plain = sh(&bench, "./plain");
+    assert!(plain.0.starts_with("100 600\n") && plain.0.contains("panic: 3\n"), "{}", plain.0);
+    for hook in ["count", "time", "edges"] {
+        sh(
+            &bench,
+            &format!(
+                "{path} trimtab probe build --hook {hook} --json build.json -- \
+                 rustc --edition 2021 -O -g panics.rs -o app"
+            ),
+        );
+        let build = json(&bench, "build.json");
+        assert!(build["functions"]["instrumented"].as_u64().unwrap() >= 5, "{build}");
+        assert_eq!(sh(&bench, "./app"), plain, "{hook}");
+        sh(&bench, "trimtab probe report trimtab-probe.out --json report.json");
+        let report = json(&bench, "report.json");
+        for name in ["again", "passes", "thrower"] {
+            assert_eq!(calls(&report, name), 308, "{hook} {name}");
+        }
+        // Naive Fibonacci of n makes 2 F(n + 1) - 1 calls; threads that panic make none.
+        let of: u64 = [1, 2, 4, 5, 7, 8].map(|n| 2 * FIBONACCI[n + 1] - 1).iter().sum();
+        assert_eq!(calls(&report, "fib"), 2 * 987 - 1 + of, "{hook}");
+        if hook == "edges" {
+            let edges = report["edges"].as_array().unwrap();
+            let edge = |from: &str, to: &str| {
+                let edge = edges.iter().find(|edge| edge["caller"] == from && edge["callee"] == to);
+                edge.map_or(0, |edge| edge["calls"].as_u64().unwrap())
+            };
+            assert_eq!(edge("passes", "thrower"), 308);
+        }
+    }
+}
+
+#[test]
+fn a_build_that_links_nothing_is_told_why_that_may_be() {
+    let bench = Bench::new();
+    let (code, _, error) = bench.trimtab(&["probe", "build", "--", "true"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("true linked no program through a known compiler"), "{error}");
+    assert!(error.contains("remove the programs") && error.contains("found in PATH"), "{error}");
+}
