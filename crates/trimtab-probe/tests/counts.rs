@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::HashMap;
 
-use common::{Bench, GCC, runtime};
+use common::{Bench, GCC, Machine, compilers, runtime};
 use trimtab_probe::{Hook, Profile, Recording, Selection};
 
 /// Runs a case with a hook, and gives what was recorded.
@@ -122,4 +122,28 @@ fn the_first_execution_has_its_order() {
         .collect();
     assert_eq!(&names[..5], ["early", "main", "two_registers", "add", "rotate"]);
     assert!(names.contains(&"compare"));
+}
+
+#[test]
+fn whichever_compiler_made_the_run_time() {
+    let mut all = Vec::new();
+    for compiler in compilers() {
+        let bench = Bench::new(GCC, &["-O1"]);
+        let run_time = bench.file("by-compiler.o");
+        Machine::X86_64.compile_runtime(compiler.c, &run_time);
+        // Each object has cells of its own.
+        let mut objects = Vec::new();
+        for case in ["calls.c", "plain.c"] {
+            let object = bench.compile(case, &["-fexceptions"]);
+            objects.push(bench.instrument(&object, Hook::Count, Selection::default()).0);
+        }
+        let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
+        bench.link("probed", &objects, &[run_time.as_os_str()]);
+        bench.run("probed");
+        let recording = bench.recording("probed");
+        let counted = calls(&Recording::parse(&recording).unwrap());
+        assert_eq!(counted["inner.0"], (2 * 233 - 1, 2 * 233 - 1), "{}", compiler.c);
+        all.push(counted);
+    }
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
 }
