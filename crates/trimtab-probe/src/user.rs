@@ -193,8 +193,7 @@ impl Wanted {
 /// itself would do without. Where hooks are known, those that there are.
 pub(crate) fn want_hooks(object: &mut Object, hooks: Option<&Hooks>) {
     for (index, name) in NAMES.into_iter().enumerate() {
-        let is_there =
-            hooks.is_none_or(|it| !matches!([&it.enter, &it.leave][index], At::Nothing));
+        let is_there = hooks.is_none_or(|it| !matches!([&it.enter, &it.leave][index], At::Nothing));
         if is_there {
             named(object, &Wanted { name: name.as_bytes().to_vec(), is_thread_local: false });
         }

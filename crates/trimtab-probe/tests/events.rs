@@ -102,7 +102,11 @@ fn page_faults_are_those_of_the_functions_that_take_them() {
 fn the_systems_other_counters_are_read_too() {
     let bench = bench(GCC, &["-O2"]);
     for event in ["major-faults", "context-switches", "task-clock"] {
-        assert_eq!(bench.run_with("probed", &[("TRIMTAB_PROBE_EVENT", event)]), bench.run("plain"), "{event}");
+        assert_eq!(
+            bench.run_with("probed", &[("TRIMTAB_PROBE_EVENT", event)]),
+            bench.run("plain"),
+            "{event}"
+        );
         let functions = counted(&bench.recording("probed"));
         let (_, own, _) = functions["touch"];
         match event {

@@ -57,10 +57,7 @@ fn code_of_llvm_for_link_time_optimisation_is_refused() {
     for flags in [["-O2", "-flto"], ["-O2", "-flto=thin"]] {
         let bench = Bench::new(clang, &flags);
         let data = fs::read(bench.file(&bench.compile("plain.c", &[]))).unwrap();
-        let refused = instrument(
-            &data,
-            &Options::new(Hook::Count),
-        );
+        let refused = instrument(&data, &Options::new(Hook::Count));
         assert!(matches!(refused, Err(ProbeError::Bitcode { found: "LLVM" })), "{refused:?}");
     }
 }

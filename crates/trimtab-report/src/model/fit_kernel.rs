@@ -155,6 +155,9 @@ pub struct HeldOut {
     pub ratio: f64,
     /// Boots tried and boots that came up.
     pub booted: Booted,
+    /// Why the first that did not come up did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 impl HeldOut {
@@ -172,6 +175,7 @@ impl HeldOut {
             minimum_function_pages,
             ratio: ratio(touched.after, minimum_function_pages),
             booted,
+            failed: None,
         }
     }
 }
@@ -209,6 +213,9 @@ pub struct Boot {
     pub wall_ratio: Option<Interval>,
     /// Boots of the kernel laid out.
     pub booted: Booted,
+    /// Why the first that did not come up did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// Where the files are.
@@ -438,15 +445,20 @@ impl FitKernel {
         let checks = self.checks.iter().filter(|check| !check.ok);
         let mut failures: Vec<String> =
             checks.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect();
-        let mut boots = |name: &str, booted: Booted| {
+        let mut boots = |name: &str, booted: Booted, why: &Option<String>| {
             if booted.succeeded != booted.attempted {
                 let Booted { attempted, succeeded } = booted;
-                failures.push(format!("{succeeded} of {attempted} boots of {name} came up"));
+                let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+                failures.push(format!("{succeeded} of {attempted} boots of {name} came up{why}"));
             }
         };
-        boots("the kernel laid out", self.boot.booted);
+        boots("the kernel laid out", self.boot.booted, &self.boot.failed);
         for held_out in &self.held_out {
-            boots(&format!("the kernel laid out, {},", held_out.name), held_out.booted);
+            boots(
+                &format!("the kernel laid out, {},", held_out.name),
+                held_out.booted,
+                &held_out.failed,
+            );
         }
         let contradictions = self.contradictions();
         failures.extend(contradictions.iter().map(|text| text.trim_end_matches('.').to_owned()));

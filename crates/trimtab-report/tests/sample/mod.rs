@@ -160,6 +160,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
                 .zip(measured(&wall.after).ok())
                 .map(|(before, after)| BeforeAfter { before, after }),
             booted: Booted { attempted: 30, succeeded: 30 },
+            failed: None,
         },
         order: OrderCounts { placed: 3_702, unknown: 0, duplicate: 41, discarded: 2, pinned: 142 },
         artifacts: Artifacts {

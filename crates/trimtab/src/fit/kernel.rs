@@ -46,7 +46,7 @@ pub(super) struct Measured<'a> {
     pub split: Option<SplitCounts>,
     /// The blocks of the kernel laid out, where functions were split.
     pub block_map: Option<&'a BlockMap>,
-    pub wall: Vec<(Option<f64>, Option<f64>)>,
+    pub wall: Wall,
     pub bench: &'a Bench<'a>,
     pub trace: String,
     pub seconds: Seconds,
@@ -85,6 +85,8 @@ pub(super) struct HeldOut {
     pub after: Profile,
     pub attempted: u32,
     pub succeeded: u32,
+    /// Why the first of the others did not come up.
+    pub failed: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -295,7 +297,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .into_iter()
         .zip(held_out_boots.iter().zip(&booted[1..]))
         .zip(more)
-        .map(|((scene, (before, after)), succeeded)| {
+        .map(|((scene, (before, after)), (succeeded, failed))| {
             Ok(HeldOut {
                 scene,
                 before: in_blocks(before)?,
@@ -303,6 +305,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
                 attempted: options.held_out_boots,
                 // The traced boot is one of them, and it came up.
                 succeeded: succeeded + 1,
+                failed,
             })
         })
         .collect::<Result<Vec<HeldOut>>>()?;
@@ -454,11 +457,11 @@ fn repeat_held_out(
     after: &Linked,
     times: u32,
     progress: &Progress,
-) -> Result<Vec<u32>> {
+) -> Result<Vec<(u32, Option<String>)>> {
     let scenes = plan::held_out();
     let more = times.saturating_sub(1);
     if more == 0 {
-        return Ok(vec![0; scenes.len()]);
+        return Ok(vec![(0, None); scenes.len()]);
     }
     let stage = progress.stage("boot the held-out machines again");
     let jobs: Vec<Job<'_>> = scenes
@@ -477,8 +480,22 @@ fn repeat_held_out(
     stage.ended(all_cached(&booted), &format!("{more} boots of each"));
     Ok(booted
         .chunks(more as usize)
-        .map(|boots| boots.iter().filter(|boot| boot.is_ok()).count() as u32)
+        .map(|boots| (boots.iter().filter(|boot| boot.is_ok()).count() as u32, why(boots.iter())))
         .collect())
+}
+
+/// Why the first boot that did not come up did not.
+fn why<'a>(mut boots: impl Iterator<Item = &'a Booted>) -> Option<String> {
+    boots.find_map(|boot| boot.as_ref().err().map(ToString::to_string))
+}
+
+/// Boots of two kernels in turn.
+#[derive(Default)]
+pub(super) struct Wall {
+    /// Seconds of each pair; none where the guest did not come up.
+    pub pairs: Vec<(Option<f64>, Option<f64>)>,
+    /// Why the kernel laid out did not come up, where that happened first.
+    pub failed: Option<String>,
 }
 
 /// Boots the two kernels in turn, and gives the wall times of each pair, in seconds; `None` where
@@ -489,9 +506,9 @@ fn wall(
     after: &Linked,
     pairs: u32,
     progress: &Progress,
-) -> Result<Vec<(Option<f64>, Option<f64>)>> {
+) -> Result<Wall> {
     if pairs == 0 {
-        return Ok(Vec::new());
+        return Ok(Wall::default());
     }
     let stage = progress.stage("boot the two kernels in turn");
     let jobs: Vec<Job<'_>> = (0..pairs)
@@ -508,15 +525,36 @@ fn wall(
     let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
     let seconds = |boot: &Booted| boot.as_ref().ok().map(|done| done.record.wall);
     stage.ended(all_cached(&booted), &format!("{pairs} boots of each"));
-    Ok(booted.chunks(2).map(|pair| (seconds(&pair[0]), seconds(&pair[1]))).collect())
+    Ok(Wall {
+        pairs: booted.chunks(2).map(|pair| (seconds(&pair[0]), seconds(&pair[1]))).collect(),
+        failed: why(booted.iter().skip(1).step_by(2)),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use trimtab_lab::boot::BootError;
+    use trimtab_lab::process::Tail;
 
     use super::*;
     use crate::failure;
+
+    #[test]
+    fn why_a_repeated_boot_did_not_come_up_is_kept() {
+        let hung = |seconds| {
+            Err(BootError::Hung {
+                limit: Duration::from_secs(seconds),
+                tail: Tail::default(),
+                argument: "earlyprintk",
+            })
+        };
+        let boots: [Booted; 2] = [hung(60), hung(61)];
+        let text = why(boots.iter()).unwrap();
+        assert!(text.contains("had not ended after 60 s"), "{text}");
+        assert_eq!(why(boots[..0].iter()), None);
+    }
 
     #[test]
     fn a_kernel_that_does_not_come_up_is_told_with_its_last_words() {

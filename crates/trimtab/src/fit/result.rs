@@ -44,12 +44,13 @@ pub(super) fn model(measured: Measured<'_>) -> Result<FitKernel> {
         .map(|boot| {
             let before = Footprint::of(&before.program, before.text, &boot.before);
             let after = Footprint::of(&after.program, after.text, &boot.after);
-            HeldOut::new(
+            let held_out = HeldOut::new(
                 &boot.scene.name,
                 BeforeAfter::new(narrow(before.touched), narrow(after.touched)),
                 narrow(before.function_pages),
                 Booted { attempted: boot.attempted, succeeded: boot.succeeded },
-            )
+            );
+            HeldOut { failed: boot.failed.clone(), ..held_out }
         })
         .collect();
     let boot = boot(m)?;
@@ -154,7 +155,7 @@ fn size(path: &Path) -> Result<u64> {
 
 fn boot(m: &Measured<'_>) -> Result<Boot> {
     let pairs: Vec<(f64, f64)> =
-        m.wall.iter().filter_map(|(before, after)| before.zip(*after)).collect();
+        m.wall.pairs.iter().filter_map(|(before, after)| before.zip(*after)).collect();
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
     let timed = before.len() >= 2;
     let measured = |samples: &[f64]| statistics::measured(samples);
@@ -178,9 +179,10 @@ fn boot(m: &Measured<'_>) -> Result<Boot> {
         },
         booted: Booted {
             // The traced boot of the kernel laid out came up, or there would be no report.
-            attempted: m.wall.len() as u32 + 1,
-            succeeded: m.wall.iter().filter(|(_, after)| after.is_some()).count() as u32 + 1,
+            attempted: m.wall.pairs.len() as u32 + 1,
+            succeeded: m.wall.pairs.iter().filter(|(_, after)| after.is_some()).count() as u32 + 1,
         },
+        failed: m.wall.failed.clone(),
     })
 }
 

@@ -174,9 +174,13 @@ mod tests {
         fit.targets.push(Target::at_most("pages", 1.05, 1.5));
         assert!(!fit.ok() && verdict(&fit).is_ok());
         fit.boot.booted = Booted { attempted: 30, succeeded: 29 };
+        fit.boot.failed = Some("the guest hangs".to_owned());
         fit.checks.push(Check::new("the linker honoured the order", false, "1 of 2 lines"));
         let error = verdict(&fit).unwrap_err().to_string();
         assert!(error.contains("not so: the linker honoured the order (1 of 2 lines)"), "{error}");
-        assert!(error.contains("29 of 30 boots of the kernel laid out came up"), "{error}");
+        assert!(
+            error.contains("29 of 30 boots of the kernel laid out came up: the guest hangs"),
+            "{error}"
+        );
     }
 }
