@@ -1,8 +1,5 @@
 //! Instrumented programs do what the plain ones do: compilers, levels of optimisation, ways to link
 //! and with or without frame pointer, with each of the hooks.
-//!
-//! Of threads and signals, which take long, a part runs by itself. `cargo test -p trimtab-probe --test
-//! matrix -- --ignored` runs all of it.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -30,17 +27,6 @@ fn threads_signals_other_stacks_and_fork() {
     // Recording every event of it takes long, and the calls above do that.
     let hooks =
         [Hook::Count, Hook::Time, Hook::Event, Hook::Edges, Hook::Cycles, Hook::User, Hook::Value];
-    for (number, (compiler, flags)) in
-        combinations(Machine::X86_64).into_iter().enumerate().step_by(3)
-    {
-        same("world.c", &[], compiler, &flags, hooks[number / 3 % hooks.len()]);
-    }
-}
-
-#[test]
-#[ignore = "takes minutes: cargo test -p trimtab-probe --test matrix -- --ignored"]
-fn threads_signals_other_stacks_and_fork_in_all_combinations() {
-    let hooks = [Hook::Count, Hook::Time, Hook::Edges, Hook::Cycles, Hook::User, Hook::Value];
     for (number, (compiler, flags)) in combinations(Machine::X86_64).into_iter().enumerate() {
         same("world.c", &[], compiler, &flags, hooks[number % hooks.len()]);
     }
