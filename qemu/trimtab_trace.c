@@ -3,7 +3,7 @@
  * A QEMU plugin that writes down which blocks of code a guest runs, in the order in which each runs
  * for the first time, and how often.
  *
- *     -plugin trimtab_trace.so,out=FILE[,min=ADDRESS][,stream=FILE[,limit=N]]
+ *     -plugin trimtab_trace.so,out=FILE[,min=ADDRESS][,jumps=on][,stream=FILE[,limit=N]]
  *
  * QEMU translates a block just before it runs it for the first time, so the order of translation is
  * the order of first execution. From then on QEMU itself counts: one addition per execution of a
@@ -28,6 +28,15 @@
  *
  * all but the path in hexadecimal. A process that a fork made also has what ran before the fork. A
  * process that becomes another program by exec writes nothing.
+ *
+ * jumps: also counts how often control passed from one block to another, which takes a call per
+ * block. The head of the file then has a line for each pair of them:
+ *
+ *     jump LAST NEXT COUNT
+ *
+ * LAST is the address of the last byte of the block that control left, NEXT the first of the one in
+ * which it went on, both in hexadecimal. Each CPU or thread is followed by itself; a fall-through,
+ * a call and a return are jumps like others.
  *
  * stream: also writes every block that is kept, each time it runs, in order. That takes a call per
  * block, which is slow, and a fraction of a byte. limit: only the first N of them. What several
@@ -58,6 +67,15 @@ struct block {
 	/* Of the stream: one more than its number there, and the block that last followed it. */
 	uint32_t number;
 	struct block *follower;
+	/* Where control went from here, the latest first. */
+	struct jump *jumps;
+};
+
+/* Control went on in a block. */
+struct jump {
+	struct block *to;
+	uint64_t count;
+	struct jump *next;
 };
 
 /* Blocks are allocated in chunks, which never move. */
@@ -108,6 +126,11 @@ static uint64_t stream_length;
 static uint32_t stream_blocks;
 static uint32_t stream_run;
 static struct block *stream_last;
+
+/* Where jumps are counted: the block that each CPU ran last. */
+static bool jumps;
+static struct block **cpu_last;
+static uint32_t cpu_room;
 
 /* Translations may happen on several CPUs at once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -292,13 +315,58 @@ static void put_run(void)
 	stream_run = 0;
 }
 
+/* Counts one more jump between two blocks; whether there was memory for it. */
+static bool count_jump(struct block *from, struct block *to)
+{
+	struct jump **link = &from->jumps;
+	struct jump *jump;
+
+	while (*link && (*link)->to != to)
+		link = &(*link)->next;
+	jump = *link;
+	if (jump) {
+		*link = jump->next;
+	} else {
+		jump = calloc(1, sizeof(*jump));
+		if (!jump)
+			return false;
+		jump->to = to;
+	}
+	/* What came last will likely come again. */
+	jump->next = from->jumps;
+	from->jumps = jump;
+	jump->count++;
+	return true;
+}
+
+/* Counts the jump by which this CPU came to this block; whether there was memory for it. */
+static bool arrived(unsigned int cpu, struct block *block)
+{
+	struct block *before;
+
+	if (cpu >= cpu_room) {
+		uint32_t room = (cpu + 1) * 2;
+		struct block **more = realloc(cpu_last, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		memset(more + cpu_room, 0, (room - cpu_room) * sizeof(*more));
+		cpu_last = more;
+		cpu_room = room;
+	}
+	before = cpu_last[cpu];
+	cpu_last[cpu] = block;
+	return !before || count_jump(before, block);
+}
+
 /* A block starts to run. */
 static void executed(unsigned int vcpu_index, void *userdata)
 {
 	struct block *block = userdata;
 
-	(void)vcpu_index;
 	pthread_mutex_lock(&lock);
+	if (jumps && !arrived(vcpu_index, block))
+		complain("cannot remember a jump");
 	if (!stream || stream_length >= stream_limit)
 		goto out;
 	stream_length++;
@@ -404,7 +472,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	if (block)
 		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64,
 							 &block->count, 1);
-	if (block && stream)
+	if (block && (stream || jumps))
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, executed, QEMU_PLUGIN_CB_NO_REGS, block);
 }
 
@@ -430,6 +498,13 @@ static bool write_trace(FILE *file)
 	for (uint32_t index = 0; index < mapping_count; index++)
 		fprintf(file, "map %" PRIx64 " %" PRIx64 " %" PRIx64 " %s\n", mappings[index].start,
 			mappings[index].end, mappings[index].offset, mappings[index].path);
+	for (uint32_t index = 0; index < block_count; index++) {
+		const struct block *block = block_at(index);
+
+		for (const struct jump *jump = block->jumps; jump; jump = jump->next)
+			fprintf(file, "jump %" PRIx64 " %" PRIx64 " %" PRIu64 "\n",
+				block->start + block->bytes - 1, jump->to->start, jump->count);
+	}
 	fprintf(file, "events\n");
 	for (uint32_t index = 0; index < block_count; index++) {
 		const struct block *block = block_at(index);
@@ -515,6 +590,13 @@ PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *in
 					value);
 				return -1;
 			}
+		} else if ((value = value_of(argv[i], "jumps"))) {
+			if (strcmp(value, "on") != 0) {
+				fprintf(stderr, "trimtab_trace: jumps=%s is not jumps=on\n",
+					value);
+				return -1;
+			}
+			jumps = true;
 		} else if ((value = value_of(argv[i], "stream"))) {
 			free(stream_path);
 			stream_path = strdup(value);
@@ -530,7 +612,7 @@ PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *in
 			}
 		} else {
 			fprintf(stderr,
-				"trimtab_trace: unknown argument %s; expected out=FILE, min=ADDRESS, stream=FILE or limit=N\n",
+				"trimtab_trace: unknown argument %s; expected out=FILE, min=ADDRESS, jumps=on, stream=FILE or limit=N\n",
 				argv[i]);
 			return -1;
 		}

@@ -9,10 +9,11 @@
 //! - [`pages`] counts the pages that a run then touches, and the least that it must; [`curve`]
 //!   says when. [`cost`] holds the models that judge an order.
 //! - [`paged`] packs pieces into pages that are loaded one by one.
-//! - [`ext_tsp`] orders the blocks within a function.
+//! - [`ext_tsp`] orders the blocks within a function, [`BlockFlow`] says how control moved in it.
 
 mod algorithm;
 mod balanced;
+mod block_flow;
 mod c3;
 mod cdsort;
 mod contraction;
@@ -41,6 +42,7 @@ mod temporal;
 
 pub use algorithm::{Algorithm, Needs, algorithm_named, algorithms};
 pub use balanced::BalancedPartitioning;
+pub use block_flow::BlockFlow;
 pub use c3::CallChain;
 pub use cdsort::CacheDirected;
 pub use excess::{Excess, ExcessOverBytes};

@@ -13,7 +13,7 @@ pub mod stream;
 mod trace;
 
 pub use coverage::{Coverage, StaleProfile};
-pub use process::Process;
+pub use process::{Process, Transition};
 pub use profile::{Executed, Precision, Profile};
 pub use read::{Format, TraceError};
 pub use stream::{Stream, StreamBlock, StreamError};

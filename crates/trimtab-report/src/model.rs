@@ -25,8 +25,8 @@ pub use common::{
 pub use compare::{CompareReport, CompareSchema, Compared, ComparedTrace, Cost, Modelled, Paging};
 pub use doctor::{DoctorReport, DoctorSchema, Tool};
 pub use fit_kernel::{
-    Artifacts, Boot, Booted, ByteExcess, Curve, Excess, FitKernel, FitKernelSchema, Ftrace,
-    Granularity, HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,
+    Artifacts, BlockOrder, Boot, Booted, ByteExcess, Curve, Excess, FitKernel, FitKernelSchema,
+    Ftrace, Granularity, HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,
 };
 pub use fit_program::{
     Beside, Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,

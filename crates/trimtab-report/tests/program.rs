@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
-use trimtab_report::model::{Check, ObjectLayout};
+use trimtab_report::model::{BeforeAfter, BlockOrder, Check, Granularity, ObjectLayout};
 use trimtab_report::{FitProgram, html, table};
 
 fn fit() -> FitProgram {
@@ -41,6 +41,21 @@ fn what_does_not_hold_is_seen_everywhere() {
     assert!(table::fit_program(&fit, 80).contains("the moon is round"));
     let page = html::fit_program(&fit);
     assert!(page.contains("Not everything holds.") && !page.contains("<flat>"));
+}
+
+#[test]
+fn jumps_and_the_order_of_blocks_are_shown_where_they_are_known() {
+    let mut fit = fit();
+    fit.granularity = Granularity::Block;
+    assert!(!table::fit_program(&fit, 80).contains("ext-tsp"));
+    fit.split.block_order = BlockOrder::ExtTsp;
+    fit.jumps_taken = Some(BeforeAfter::new(31_824, 19_885));
+    let text = table::fit_program(&fit, 80);
+    assert!(text.contains("jumps taken") && text.contains("19,885"), "{text}");
+    assert!(text.contains("(ext-tsp)"), "{text}");
+    assert!(html::fit_program(&fit).contains("jumps taken"));
+    let json = fit.to_json();
+    assert!(json.contains("\"block_order\": \"ext-tsp\""), "{json}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn the_keys_that_are_promised_are_there() {
         artifacts.image_after artifacts.guest artifacts.order_file artifacts.trace \
         artifacts.html excess.alignment excess.pinned_sections excess.sharing excess.other \
         seconds.total seconds.build seconds.trace seconds.layout seconds.relink \
-        granularity split.functions split.cold_bytes \
+        granularity split.functions split.cold_bytes split.block_order \
         tracer seed page_size text.bytes.before boot.wall_seconds.after.samples \
         boot.wall_ratio.low boot.virtual_seconds.before boot.booted.attempted \
         held_out.0.ratio held_out.0.booted.succeeded page_map.before curve.step curve.after \

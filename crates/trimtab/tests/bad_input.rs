@@ -413,7 +413,11 @@ fn patches_and_algorithms_are_printed() {
     let (code, output, _) = folder.run("order --list-algorithms");
     assert_eq!(code, 0);
     assert!(output.starts_with("packed           first execution, "), "{output}");
-    assert_eq!(output.lines().count(), 11);
+    let (functions, parts) = output.split_once("\n\n").unwrap();
+    assert_eq!(functions.lines().count(), 11);
+    for name in ["in-place  ", "source  ", "ext-tsp  "] {
+        assert!(parts.lines().any(|line| line.starts_with(name)), "{name}: {parts}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::fs;
 use app::Bench;
 use serde_json::Value;
 use trimtab_lab::script;
+use trimtab_program::{BlockMap, Program};
 
 const COMPILE: &str = "gcc -O1 -c main.c more.c";
 
@@ -187,6 +188,71 @@ fn functions_are_split_by_clang_and_come_back_whole() {
             let _ = fs::remove_file(bench.file(name));
         }
     }
+}
+
+#[test]
+fn blocks_that_run_follow_each_other_as_they_ran() {
+    let bench = Bench::new();
+    // The compiler is told that the rare side of the branch is the common one.
+    let source = "#include <stdio.h>\n#include <stdlib.h>\n\
+         static volatile unsigned sink, broken;\n\
+         __attribute__((noinline)) int walk(int n) {\n\
+           int sum = 0;\n\
+           for (int i = 0; i < n; i++) {\n\
+             if (__builtin_expect(i % 64 == 0, 1)) { sink = i; sum += sink * 5; }\n\
+             else { sink = sum; sum ^= sink >> 3; }\n\
+             if (broken) { printf(\"never %d\\n\", sum); abort(); }\n\
+           }\n\
+           return sum; }\n\
+         int main(void) { printf(\"walked: %d\\n\", walk(5000)); return 0; }\n";
+    fs::write(bench.file("walk.c"), source).unwrap();
+    let build = "clang -O1 -o walk walk.c";
+    bench.good("sh", &["-c", build]);
+    let said = bench.good("./walk", &[]);
+    fs::remove_file(bench.file("walk")).unwrap();
+    let (mut orders, mut taken) = (Vec::new(), Vec::new());
+    for order in ["source", "ext-tsp"] {
+        let (code, result, error) = fit(
+            &bench,
+            &[
+                "--build",
+                build,
+                "--run",
+                "./walk",
+                "--runs",
+                "1",
+                "--granularity",
+                "block",
+                "--block-order",
+                order,
+            ],
+        );
+        assert_eq!(code, 0, "{order}: {error}");
+        assert_eq!(result["split"]["block_order"], order);
+        assert!(result["checks"].as_array().unwrap().iter().all(|check| check["ok"] == true));
+        assert_eq!(bench.good("./walk", &[]), said);
+        // What clang was told, and what it made of it.
+        let lists = result["artifacts"]["block_lists"].as_object().unwrap();
+        let list = fs::read_to_string(lists.values().next().unwrap().as_str().unwrap()).unwrap();
+        let lines: Vec<&str> = list.lines().collect();
+        let at = lines.iter().position(|line| *line == "f walk").expect(&list);
+        let told: Vec<u32> =
+            lines[at + 1].split(' ').skip(1).map(|id| id.parse().unwrap()).collect();
+        let elf = fs::read(bench.file("walk")).unwrap();
+        let program = Program::parse(&elf).unwrap();
+        let start = program.function(program.lookup("walk")[0]).range.start;
+        let map = BlockMap::parse(&elf).unwrap();
+        let made: Vec<u32> = map.function(start).unwrap().iter().map(|block| block.id).collect();
+        assert_eq!(made[..told.len()], told, "{order}");
+        assert_eq!(told[0], 0);
+        orders.push(told);
+        taken.push(number(&result, "/jumps_taken/after"));
+        assert!(number(&result, "/jumps_taken/before") > 5000.0, "{result}");
+    }
+    assert!(taken[1] + 4000.0 < taken[0], "{taken:?}");
+    assert_ne!(orders[0], orders[1]);
+    orders.iter_mut().for_each(|order| order.sort_unstable());
+    assert_eq!(orders[0], orders[1]);
 }
 
 #[test]
@@ -387,6 +453,8 @@ fn wrong_usage_is_told_before_anything_is_built() {
     };
     usage(&["--run", "./app"]);
     usage(&["--build", "touch built"]);
+    let error = usage(&["--build", "touch built", "--run", "x", "--block-order", "ext-tsp"]);
+    assert!(error.contains("add --granularity block"), "{error}");
     let error = usage(&["--build", "touch built", "--run", "x", "--algorithm", "best"]);
     assert!(error.contains("there is no algorithm best, expected "), "{error}");
 }

@@ -85,13 +85,37 @@ fn a_limit_cuts_the_stream_and_not_the_trace() {
 }
 
 #[test]
+fn jumps_are_counted_where_that_is_asked_for() {
+    let host = Host::new();
+    let jumps = |arguments: &[String]| -> Vec<String> {
+        assert_eq!(host.run(arguments), (true, String::new()));
+        let text = fs::read_to_string(host.path("trace")).unwrap();
+        assert!(read::read(&text).is_ok());
+        text.lines().filter(|line| line.starts_with("jump")).map(str::to_owned).collect()
+    };
+    let mut arguments = host.arguments();
+    assert_eq!(jumps(&arguments), [""; 0]);
+    arguments.push("jumps=on".to_owned());
+    let expected =
+        ["jump 100f 1010 300", "jump 1014 900 300", "jump 901 1010 1", "jump 901 1000 299"];
+    assert_eq!(jumps(&arguments), expected);
+    // The stream is there as well.
+    let bytes = fs::read(host.path("stream")).unwrap();
+    assert_eq!(Stream::parse(&bytes).unwrap().len(), 901);
+    // And without it.
+    arguments.retain(|argument| !argument.starts_with("stream="));
+    assert_eq!(jumps(&arguments), expected);
+}
+
+#[test]
 fn arguments_that_make_no_sense_are_refused() {
     let host = Host::new();
     for (argument, said) in [
         ("limit=0", "limit=0 is not a number above 0"),
+        ("jumps=some", "jumps=some is not jumps=on"),
         ("limit=many", "limit=many is not a number above 0"),
         ("stream=/no/such/folder/file", "cannot write /no/such/folder/file"),
-        ("streams=x", "expected out=FILE, min=ADDRESS, stream=FILE or limit=N"),
+        ("streams=x", "expected out=FILE, min=ADDRESS, jumps=on, stream=FILE or limit=N"),
     ] {
         let mut arguments = host.arguments();
         arguments.push(argument.to_owned());

@@ -20,6 +20,9 @@ pub enum Tracer {
         qemu: PathBuf,
         /// The plugin.
         plugin: PathBuf,
+        /// Whether it also counts how often control passes from one block to another, which takes
+        /// longer.
+        transitions: bool,
     },
     /// Breakpoints, on the machine itself: functions, not blocks.
     Native,
@@ -53,6 +56,15 @@ impl Tracer {
         }
     }
 
+    /// The same, with transitions between blocks counted, where it can.
+    pub fn with_transitions(&self) -> Tracer {
+        let mut tracer = self.clone();
+        if let Tracer::Qemu { transitions, .. } = &mut tracer {
+            *transitions = true;
+        }
+        tracer
+    }
+
     /// Runs `command` and records what the program at `place` executes, in the version `version`,
     /// and its `libraries`, which are in place. What is written goes to `folder`.
     ///
@@ -83,7 +95,7 @@ impl Tracer {
                 }
                 Ok(Recording::Functions(objects))
             }
-            Tracer::Qemu { qemu, plugin } => {
+            Tracer::Qemu { qemu, plugin, transitions } => {
                 // The program's place holds a script that starts the emulator with the program,
                 // which lies beside it: so it is traced however the command comes to start it, and
                 // finds its libraries and data from where it lies.
@@ -93,10 +105,11 @@ impl Tracer {
                 fs::hard_link(version, &beside).map_err(io("link", version))?;
                 let out = folder.join("trace");
                 place.put_script(&format!(
-                    "#!/bin/sh\nexec {} -0 \"$0\" -plugin {},out={} {} \"$@\"\n",
+                    "#!/bin/sh\nexec {} -0 \"$0\" -plugin {},out={}{} {} \"$@\"\n",
                     quoted(qemu),
                     quoted(plugin),
                     quoted(&out),
+                    if *transitions { ",jumps=on" } else { "" },
                     quoted(&beside)
                 ))?;
                 let log = folder.join("run.log");

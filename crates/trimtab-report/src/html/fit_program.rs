@@ -279,6 +279,14 @@ fn cost(fit: &FitProgram) -> Markup {
             shown::change("instructions", instructions.map(|count| *count as f64)),
         ]);
     }
+    if let Some(jumps) = fit.jumps_taken {
+        rows.push(vec![
+            html! { "jumps taken" },
+            shown::count("jumps_taken.before", jumps.before),
+            shown::count("jumps_taken.after", jumps.after),
+            shown::change("jumps_taken", jumps.map(|count| *count as f64)),
+        ]);
+    }
     let columns = [text("cost of a start"), number("before"), number("after"), number("change")];
     let timed = |name: &str, key: &str, sides: &BeforeAfter<Measured>, ratio: &Interval| {
         html! {

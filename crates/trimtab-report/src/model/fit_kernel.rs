@@ -109,6 +109,20 @@ pub struct Split {
     /// Objects that were compiled again for it.
     #[serde(default)]
     pub objects: u64,
+    /// How the blocks that stayed in a function follow each other.
+    #[serde(default)]
+    pub block_order: BlockOrder,
+}
+
+/// How the blocks of a function that ran follow each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockOrder {
+    /// As the compiler has them.
+    #[default]
+    Source,
+    /// By Ext-TSP, from how often control passed between them.
+    ExtTsp,
 }
 
 /// Which kernel.

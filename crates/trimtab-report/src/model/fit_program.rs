@@ -70,6 +70,10 @@ pub struct FitProgram {
     /// Instructions of the run, exactly, where the tracer counts them.
     #[serde(default)]
     pub instructions: Option<BeforeAfter<u64>>,
+    /// Jumps, calls and returns of the run that went on elsewhere than at the next byte, within the
+    /// program's own file, where the tracer counts them.
+    #[serde(default)]
+    pub jumps_taken: Option<BeforeAfter<u64>>,
     /// Time of a start with none of these files in memory, after over before; `null` with fewer
     /// than two runs.
     #[serde(default)]

@@ -1,7 +1,9 @@
 //! `trimtab fit program` on a terminal.
 
 use super::{Lean, grid, report, some, titled, wrap, yes};
-use crate::model::{BeforeAfter, FitProgram, Granularity, Interval, Measured, ObjectLayout};
+use crate::model::{
+    BeforeAfter, BlockOrder, FitProgram, Granularity, Interval, Measured, ObjectLayout,
+};
 use crate::number::{
     bytes, change, count, plain, ratio, rough, seconds, share, times, times_fewer,
 };
@@ -103,6 +105,9 @@ fn cost(fit: &FitProgram, width: u16) -> String {
     }
     if let Some(instructions) = fit.instructions {
         rows.push(sides("instructions", instructions.map(|count| *count as f64), whole));
+    }
+    if let Some(jumps) = fit.jumps_taken {
+        rows.push(sides("jumps taken", jumps.map(|count| *count as f64), whole));
     }
     if let Some(time) = &fit.time {
         let mut add = |name: &str, of: &BeforeAfter<Measured>| {
@@ -261,6 +266,9 @@ fn accounts(fit: &FitProgram, width: u16) -> String {
             bytes(fit.split.cold_bytes),
             count(fit.split.objects)
         ));
+        if fit.split.block_order == BlockOrder::ExtTsp {
+            lines.push("What stays in a function is ordered by how it ran (ext-tsp).".to_owned());
+        }
     }
     if fit.together {
         lines.push(

@@ -250,7 +250,7 @@ pub fn fit_kernel_by_blocks(spanned: u32) -> FitKernel {
     let mut fit = fit_kernel(spanned);
     let over = i64::from(fit.touched.after) - i64::from(fit.minimum.executed_pages);
     fit.granularity = Granularity::Block;
-    fit.split = Split { functions: 2_930, cold_bytes: 536_821, objects: 561 };
+    fit.split = Split { functions: 2_930, cold_bytes: 536_821, objects: 561, ..Split::default() };
     fit.seconds.split = 214.0;
     fit.byte_excess = Some(ByteExcess {
         alignment: 3,

@@ -21,11 +21,11 @@ use trimtab_layout::Movable;
 use trimtab_link::{Check, OrderFile, check, emit};
 use trimtab_profile::{Profile, read};
 use trimtab_program::BlockMap;
-use trimtab_report::model::{FitProgram, Split};
+use trimtab_report::model::{self, FitProgram, Split};
 
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::verbs::fit::program::{self as verb, Granularity, Options};
+use crate::verbs::fit::program::{self as verb, BlockOrder, Granularity, Options};
 use blocks::Target;
 use builder::Builder;
 use object::{Built, Files, Object};
@@ -50,6 +50,8 @@ struct Measured<'a> {
     own_disk: bool,
     /// Of the measured run, before and after.
     instructions: Option<(u64, u64)>,
+    /// Of the measured run in the program itself, before and after.
+    jumps_taken: Option<(u64, u64)>,
     trace: PathBuf,
     seconds: Seconds,
 }
@@ -114,6 +116,11 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
     }
     let maps = block_maps(options, &files, &before)?;
 
+    // What orders blocks, and what comes of it.
+    let of_blocks = |tracer: &Tracer| match &maps {
+        Some(_) => tracer.with_transitions(),
+        None => tracer.clone(),
+    };
     let record = |side: &str, objects: &[Object<'_>], built: &[Built], tracer: &Tracer| {
         let stage = progress.stage(match side {
             "before" => "trace the program",
@@ -126,7 +133,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
         Ok::<_, anyhow::Error>(ran)
     };
     let clock = Instant::now();
-    let mut ran = record("before", &before, &built, &tracer);
+    let mut ran = record("before", &before, &built, &of_blocks(&tracer));
     if let (Err(error), None) = (&ran, &maps)
         && may_go_on_with_breakpoints(options, &tracer, error)
         && let Ok(found) = record("before", &before, &built, &Tracer::Native)
@@ -153,7 +160,8 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
     let mut split = None;
     if let Some(maps) = &maps {
         let stage = progress.stage("build the program with functions split");
-        split = split_functions(&builder, &mut built, &before, maps, &ran[..trained.len()])?;
+        split =
+            split_functions(options, &builder, &mut built, &before, maps, &ran[..trained.len()])?;
         stage.done(&split.as_ref().map_or_else(
             || "nothing to split".to_owned(),
             |(split, _)| format!("{} functions in {} objects", split.functions, split.objects),
@@ -189,7 +197,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
     let relink_time = stage.done("");
     let files_after = open(&built, "after")?;
     let after: Vec<Object<'_>> = files_after.iter().map(Files::object).collect::<Result<_>>()?;
-    let ran_after = record("after", &after, &built, &tracer)?;
+    let ran_after = record("after", &after, &built, &of_blocks(&tracer))?;
 
     for (name, file) in &options.beside {
         built[0].keep_other(name, file)?;
@@ -213,6 +221,8 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
     let text = read::write_native(&ran[0].traces[0], &before[0].program);
     write_whole(&trace, text.as_bytes())?;
     let instructions = ran[0].instructions.zip(ran_after[0].instructions);
+    let jumps_taken = |ran: &[Ran]| ran[0].flows[0].jumps_taken();
+    let jumps_taken = jumps_taken(&ran).zip(jumps_taken(&ran_after));
     let mut objects = Vec::new();
     for (at, (object, laid_out)) in built.iter().zip(laid_out).enumerate() {
         let (before, after) = (&before[at], &after[at]);
@@ -239,6 +249,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
         rounds,
         own_disk: own_disk.get(),
         instructions,
+        jumps_taken,
         trace,
         seconds: Seconds {
             start,
@@ -282,6 +293,7 @@ fn may_go_on_with_breakpoints(options: &Options, tracer: &Tracer, error: &anyhow
 
 /// Builds the program with the functions split that `ran`; `None` where there is none to split.
 fn split_functions(
+    options: &Options,
     builder: &Builder,
     built: &mut [Built],
     objects: &[Object<'_>],
@@ -297,6 +309,8 @@ fn split_functions(
                 map: &maps[at],
                 link: &built[at].link,
                 profiles: ran.iter().map(|run| &run.profiles[at]).collect(),
+                flows: (options.block_order == BlockOrder::ExtTsp)
+                    .then(|| ran.iter().map(|run| &run.flows[at]).collect()),
             })
             .collect();
         blocks::splitting(&targets, &builder.compiles()?)?
@@ -311,6 +325,10 @@ fn split_functions(
         functions: splitting.functions,
         cold_bytes: splitting.cold_bytes,
         objects: splitting.lists.len() as u64,
+        block_order: match options.block_order {
+            BlockOrder::Source => model::BlockOrder::Source,
+            BlockOrder::ExtTsp => model::BlockOrder::ExtTsp,
+        },
     };
     Ok(Some((split, lists)))
 }

@@ -11,9 +11,9 @@ use trimtab_link::{Outcome, boundaries, kernel};
 use trimtab_profile::Profile;
 use trimtab_program::{FunctionId, Origin, PAGE_SIZE, Program, Range, RangeSet};
 use trimtab_report::model::{
-    Artifacts, BeforeAfter, Boot, Booted, ByteExcess, Check, Coverage, Curve, FitKernel, Ftrace,
-    Functions, Granularity, HeldOut, Image, Invisible, Kernel as KernelName, Minimum, OrderCounts,
-    Repeat, Seconds, Section, Split, Target, Text, Touched,
+    Artifacts, BeforeAfter, BlockOrder, Boot, Booted, ByteExcess, Check, Coverage, Curve,
+    FitKernel, Ftrace, Functions, Granularity, HeldOut, Image, Invisible, Kernel as KernelName,
+    Minimum, OrderCounts, Repeat, Seconds, Section, Split, Target, Text, Touched,
 };
 use trimtab_report::statistics;
 
@@ -121,6 +121,7 @@ pub(super) fn model(measured: Measured<'_>) -> Result<FitKernel> {
             functions: split.functions,
             cold_bytes: split.cold_bytes,
             objects: split.objects as u64,
+            block_order: BlockOrder::Source,
         }),
         byte_excess: match m.split {
             None => None,

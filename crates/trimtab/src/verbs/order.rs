@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use trimtab_layout::{Algorithm, Movable, Placement, Shuffled, algorithm_named, algorithms};
+use trimtab_layout::{
+    Algorithm, InPlace, Movable, Placement, Shuffled, algorithm_named, algorithms,
+};
 use trimtab_program::FragmentId;
 
 use crate::cli;
@@ -218,12 +220,20 @@ fn algorithm(options: &Options, kernel: bool) -> Result<Box<dyn Algorithm>, Fail
     })
 }
 
-/// The algorithms with what they do, one a line.
+/// The algorithms with what they do, one a line; then those that are no orders of functions, with
+/// what uses them.
 fn list() -> String {
     let mut all = algorithms();
     all.push(Box::new(Shuffled { seed: 0 }));
-    let line = |algorithm: &dyn Algorithm| {
-        format!("{:<16} {}\n", algorithm.name(), algorithm.description())
-    };
-    all.iter().map(|algorithm| line(algorithm.as_ref())).collect()
+    let line = |name: &str, description: &str| format!("{name:<16} {description}\n");
+    let mut text: String =
+        all.iter().map(|algorithm| line(algorithm.name(), algorithm.description())).collect();
+    let in_place = InPlace::default();
+    text += "\nParts of functions, in trimtab fit kernel --granularity block:\n";
+    text += &line(in_place.name(), in_place.description());
+    text +=
+        "\nBlocks within a function, in trimtab fit program --granularity block --block-order:\n";
+    text += &line("source", "as the compiler has them");
+    text += &line("ext-tsp", "jumps often taken are short or fall through (IEEE TC 2020)");
+    text
 }

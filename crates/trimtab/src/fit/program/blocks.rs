@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use trimtab_lab::program::wrap::{Compile, Link};
-use trimtab_layout::{Split, split};
+use trimtab_layout::{BlockFlow, Split, split};
 use trimtab_link::ClusterList;
 use trimtab_profile::Profile;
-use trimtab_program::{BlockMap, BlockMapError, Origin, RangeSet, objects};
+use trimtab_program::{Block, BlockMap, BlockMapError, Origin, RangeSet, objects};
 
 use super::object::Object;
 use crate::failure::Failure;
@@ -32,6 +32,8 @@ pub(super) struct Target<'a> {
     pub link: &'a Link,
     /// The run to make better comes first.
     pub profiles: Vec<&'a Profile>,
+    /// How control moved in each of these runs, where the blocks that stay are to be ordered by it.
+    pub flows: Option<Vec<&'a BlockFlow>>,
 }
 
 /// Where the linker had a function from, as far as its map says.
@@ -54,7 +56,8 @@ struct Candidate<'a> {
 }
 
 /// Splits the functions that ran: what the first profile executed stays in a function's own section,
-/// and in a function that it did not execute what any other did.
+/// and in a function that it did not execute what any other did. It stays in the compiler's order
+/// where a target has no flows.
 ///
 /// # Errors
 /// If an object cannot be read.
@@ -82,6 +85,7 @@ pub(super) fn splitting(targets: &[Target<'_>], compiles: &[Compile]) -> Result<
             for candidate in found {
                 list.add(&candidate.names, &candidate.split.hot);
                 splitting.cold_bytes += candidate.split.cold_bytes;
+                splitting.functions += u64::from(candidate.split.cold_bytes > 0);
             }
             if list.functions() > 0 {
                 lists.insert(&compile.output, list);
@@ -89,7 +93,6 @@ pub(super) fn splitting(targets: &[Target<'_>], compiles: &[Compile]) -> Result<
         }
     }
     for (output, list) in lists {
-        splitting.functions += list.functions() as u64;
         splitting.lists.push((output.to_owned(), list.text().to_owned()));
     }
     Ok(splitting)
@@ -125,6 +128,8 @@ fn candidates<'a>(target: &Target<'a>) -> Vec<Candidate<'a>> {
     let object = target.object;
     let all = target.profiles.iter().fold(RangeSet::default(), |all, p| all.union(p.executed()));
     let first = target.profiles.first().map(|profile| profile.executed());
+    let first_flow = target.flows.as_ref().and_then(|flows| flows.first());
+    let all_flows = target.flows.as_ref().map(|flows| BlockFlow::sum(flows.iter().copied()));
     let mut froms: HashMap<&str, Home> = HashMap::new();
     let mut candidates: Vec<Candidate<'a>> = Vec::new();
     for fragment in object.fragments.as_slice() {
@@ -141,7 +146,14 @@ fn candidates<'a>(target: &Target<'a>) -> Vec<Candidate<'a>> {
             let Some(blocks) = target.map.function(start) else { continue };
             let in_first =
                 first.filter(|first| blocks.iter().any(|b| first.within(b.range).next().is_some()));
-            let Some(split) = split(blocks, in_first.unwrap_or(&all)) else { continue };
+            let parted = split(blocks, in_first.unwrap_or(&all));
+            let parted = match (first_flow, &all_flows) {
+                (Some(first), Some(all)) => {
+                    in_order(parted, blocks, if in_first.is_some() { first } else { all })
+                }
+                _ => parted,
+            };
+            let Some(split) = parted else { continue };
             let from = froms.entry(file.as_ref()).or_insert_with(|| from(file, target.link));
             last = Some((start, candidates.len()));
             candidates.push(Candidate {
@@ -153,6 +165,19 @@ fn candidates<'a>(target: &Target<'a>) -> Vec<Candidate<'a>> {
         }
     }
     candidates
+}
+
+/// A split with its blocks in the order that follows from `flow`; also of a function that stays whole,
+/// where its blocks come into another order than the compiler's.
+fn in_order(parted: Option<Split>, blocks: &[Block], flow: &BlockFlow) -> Option<Split> {
+    match parted {
+        Some(split) => Some(Split { hot: flow.order(blocks, &split.hot), ..split }),
+        None => {
+            let whole: Vec<u32> = blocks.iter().map(|block| block.id).collect();
+            let hot = flow.order(blocks, &whole);
+            (hot != whole).then_some(Split { hot, cold_bytes: 0 })
+        }
+    }
 }
 
 fn from(file: &str, link: &Link) -> Home {

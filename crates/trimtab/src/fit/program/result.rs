@@ -19,7 +19,7 @@ use trimtab_report::statistics::{self, StatisticsError};
 use super::start::Start;
 use super::{Measured, Sides};
 use crate::inputs::sha256;
-use crate::verbs::fit::program::Sections;
+use crate::verbs::fit::program::{BlockOrder, Sections};
 
 /// The most points of a curve that a report holds.
 const CURVE_POINTS: usize = 600;
@@ -54,6 +54,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
         resident_file_kib: means(m, |start| start.resident as f64 / 1024.0),
         resident_text_kib: means(m, |start| start.resident_text as f64 / 1024.0),
         instructions: m.instructions.map(|(before, after)| BeforeAfter::new(before, after)),
+        jumps_taken: m.jumps_taken.map(|(before, after)| BeforeAfter::new(before, after)),
         held_out: held_out(m, main),
         beside: beside(m)?,
         seconds: Seconds {
@@ -288,6 +289,9 @@ fn command(m: &Measured<'_>) -> String {
     }
     if m.split.is_some() {
         add("--granularity", "block".to_owned());
+        if options.block_order == BlockOrder::ExtTsp {
+            add("--block-order", "ext-tsp".to_owned());
+        }
     }
     if options.sections == Sections::Kept {
         add("--sections", "kept".to_owned());

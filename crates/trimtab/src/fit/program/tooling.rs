@@ -121,7 +121,7 @@ impl Tooling {
             }
         };
         let plugin = folder.join("trimtab_trace.so");
-        Ok(trace::Tracer::Qemu { qemu: qemu.path.clone(), plugin })
+        Ok(trace::Tracer::Qemu { qemu: qemu.path.clone(), plugin, transitions: false })
     }
 
     /// Their versions.

@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use trimtab_lab::native;
 use trimtab_lab::program::trace::{Recording, Tracer};
 use trimtab_lab::program::{Command, Limits};
-use trimtab_profile::{Place, Process, Profile, Source, Trace};
+use trimtab_layout::BlockFlow;
+use trimtab_profile::{Place, Process, Profile, Source, Trace, Transition};
 
 use super::object::{Built, Object};
 use crate::inputs::Text;
@@ -17,6 +18,8 @@ use crate::progress::Stage;
 pub(super) struct Ran {
     pub traces: Vec<Trace>,
     pub profiles: Vec<Profile>,
+    /// How control moved between blocks, as far as the tracer counted it.
+    pub flows: Vec<BlockFlow>,
     /// Where the tracer counts.
     pub instructions: Option<u64>,
 }
@@ -77,6 +80,7 @@ impl Traces<'_> {
 
     fn blocks(&self, objects: &[Object<'_>], processes: &[PathBuf], program: &Path) -> Result<Ran> {
         let mut traces: Vec<Vec<Trace>> = objects.iter().map(|_| Vec::new()).collect();
+        let mut transitions: Vec<Vec<Transition>> = vec![Vec::new(); objects.len()];
         let mut instructions = None;
         for path in processes {
             let text = Text::of_trace(path)?;
@@ -86,10 +90,14 @@ impl Traces<'_> {
             instructions = instructions.max(process.instructions());
             for (at, object) in objects.iter().enumerate() {
                 let file = if at == 0 { program } else { self.built[at].place.path() };
-                traces[at].push(process.trace_of(&file.to_string_lossy(), &object.program));
+                let file = file.to_string_lossy();
+                traces[at].push(process.trace_of(&file, &object.program));
+                transitions[at].extend(process.transitions_of(&file, &object.program));
             }
         }
-        Ok(Ran { instructions, ..found(objects, traces)? })
+        let flows = traces.iter().zip(transitions).map(|(all, passed)| BlockFlow::new(all, passed));
+        let flows = flows.collect();
+        Ok(Ran { instructions, flows, ..found(objects, traces)? })
     }
 
     fn functions(&self, objects: &[Object<'_>], recorded: &[native::Object]) -> Result<Ran> {
@@ -117,7 +125,8 @@ fn found(objects: &[Object<'_>], traces: Vec<Vec<Trace>>) -> Result<Ran> {
         })
         .collect::<Result<_>>()?;
     let traces = traces.into_iter().filter_map(|all| all.into_iter().next()).collect();
-    Ok(Ran { traces, profiles, instructions: None })
+    let flows = vec![BlockFlow::default(); objects.len()];
+    Ok(Ran { traces, profiles, flows, instructions: None })
 }
 
 /// Functions that were entered, each taken to have run from its first to its last byte: no more is

@@ -49,6 +49,9 @@ pub struct Options {
     /// What is moved: whole functions, or the parts of them that run
     #[arg(long, value_name = "NAME", default_value = "function")]
     pub granularity: Granularity,
+    /// With --granularity block: how the blocks of a function that run follow each other
+    #[arg(long, value_name = "NAME", default_value = "source")]
+    pub block_order: BlockOrder,
     /// What records the runs
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub tracer: Tracer,
@@ -104,6 +107,15 @@ pub enum Granularity {
     Block,
 }
 
+/// How the blocks of a function that run follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BlockOrder {
+    /// As the compiler has them
+    Source,
+    /// So that jumps that are often taken are short or fall through (Newell and Pupyrev 2020)
+    ExtTsp,
+}
+
 /// Where the sections of a program lie in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Sections {
@@ -147,6 +159,13 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             "breakpoints see which functions run, and not which of their blocks; see --help",
         )
         .hint("use --tracer qemu with --granularity block")
+        .into());
+    }
+    if options.granularity == Granularity::Function && options.block_order != BlockOrder::Source {
+        return Err(Failure::usage(
+            "--block-order orders blocks, and functions are moved whole; see --help",
+        )
+        .hint("add --granularity block")
         .into());
     }
     let progress = Progress::new();
