@@ -114,6 +114,24 @@ fn options_that_name_nothing() {
     assert!(said.contains("with a space: its build does not work where a path has a"), "{said}");
 }
 
+#[test]
+fn blocks_that_nothing_splits_or_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work");
+    let ended = run(&mut fit(&work, &["--compiler", "gcc", "--granularity", "block"]));
+    assert_eq!(ended.code, Some(1), "{}", ended.error);
+    let expected = "trimtab: gcc cannot split functions: the kernel's configuration does not accept \
+                    CONFIG_BLOCK_ORDER, which needs clang";
+    assert_eq!(message(&ended), expected);
+    let hint = "\n  hint: use --compiler clang, or --granularity function\n";
+    assert!(ended.error.ends_with(hint), "{}", ended.error);
+
+    let ended = run(&mut fit(&work, &["--tracer", "ftrace", "--granularity", "block"]));
+    assert_eq!(ended.code, Some(2), "{}", ended.error);
+    assert!(message(&ended).contains("ftrace sees which functions run"), "{}", ended.error);
+    assert!(!work.exists(), "it is said before anything is done");
+}
+
 /// The names under which commands are looked for.
 fn commands() -> BTreeSet<&'static str> {
     let candidates = tools::ALL.iter().filter_map(|tool| match tool.probe {

@@ -15,12 +15,22 @@ const COMPILE: &str = "gcc -O1 -c main.c more.c";
 
 /// Fits the program of `testdata/app`; exit code, result and standard error.
 fn fit(bench: &Bench, arguments: &[&str]) -> (i32, Value, String) {
-    let mut all = vec!["fit", "program", "--work", "work", "--json", "fit.json"];
-    all.extend(arguments);
+    fit_with(bench, &[], arguments)
+}
+
+/// The same with these variables set.
+fn fit_with(bench: &Bench, variables: &[(&str, &str)], arguments: &[&str]) -> (i32, Value, String) {
     let _ = fs::remove_file(bench.file("fit.json"));
-    let (code, _, error) = bench.trimtab(&all);
+    let output = bench
+        .command("trimtab")
+        .args(["fit", "program", "--work", "work", "--json", "fit.json"])
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
     let text = fs::read_to_string(bench.file("fit.json")).unwrap_or_else(|_| "null".to_owned());
-    (code, serde_json::from_str(&text).unwrap(), error)
+    let error = String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), serde_json::from_str(&text).unwrap(), error)
 }
 
 /// Fits, which must fail; its message and hints.
@@ -63,6 +73,81 @@ fn a_program_is_fitted_with_each_linker() {
         assert_fitted(&bench, &result, "app");
         assert_eq!(result["linker"], linker);
     }
+}
+
+#[test]
+fn a_project_of_cmake_is_fitted_in_a_fresh_folder() {
+    let bench = Bench::new();
+    let project = "cmake_minimum_required(VERSION 3.13)\n\
+                   project(app C)\n\
+                   set(CMAKE_BUILD_TYPE Release)\n\
+                   add_compile_options(-O1)\n\
+                   add_executable(app main.c more.c)\n";
+    fs::write(bench.file("CMakeLists.txt"), project).unwrap();
+    let build = "cmake -B b && cmake --build b";
+    let (code, result, error) = fit(&bench, &["--build", build, "--run", "b/app", "--runs", "0"]);
+    assert_eq!(code, 0, "{error}");
+    assert_fitted(&bench, &result, "b/app");
+    assert!(bench.file("b/CMakeCache.txt").exists());
+}
+
+#[test]
+fn a_crate_of_cargo_is_fitted() {
+    let bench = Bench::new();
+    let manifest = "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\
+                    [profile.release]\nstrip = false\n[workspace]\n";
+    fs::write(bench.file("Cargo.toml"), manifest).unwrap();
+    fs::create_dir(bench.file("src")).unwrap();
+    let code = "#[inline(never)]\nfn late(n: usize) -> usize { println!(\"late\"); n + 1 }\n\
+                #[inline(never)]\nfn first() -> usize { println!(\"first\"); 1 }\n\
+                fn main() {\n    let n = first();\n\
+                if std::env::args().count() > 5 { println!(\"{}\", late(n)); }\n}\n";
+    fs::write(bench.file("src/main.rs"), code).unwrap();
+    // Cargo itself runs this test, and tells what it starts where to build.
+    let build = "cargo build --release --offline --target-dir target";
+    let run = "target/release/small";
+    let (code, result, error) = fit(&bench, &["--build", build, "--run", run, "--runs", "0"]);
+    assert_eq!(code, 0, "{error}");
+    let at = |pointer: &str| number(&result, pointer);
+    assert!(at("/touched/after") < at("/touched/before"), "{result}");
+    assert!(at("/order/placed") >= 20.0 && at("/misplaced") == 0.0, "{result}");
+    assert!(at("/separate") > 0.5 && at("/coverage/bytes") > 0.99, "{result}");
+    assert_eq!(bench.good(run, &[]), "first\n");
+    let order = fs::read_to_string(bench.file("work/small.order")).unwrap();
+    assert!(order.contains("first") && !order.contains("late"), "{order}");
+}
+
+#[test]
+fn variables_of_a_build_are_extended_and_compilers_given_by_path_wrapped() {
+    let bench = Bench::new();
+    // It says what it was given, each time that it links.
+    let makefile = "app: main.o more.o\n\
+                    \t$(CC) $(LDFLAGS) -o $@ $^\n\
+                    \t@printf '%s\\n' 'CC=$(CC)' 'CFLAGS=$(CFLAGS)' 'LDFLAGS=$(LDFLAGS)' \
+                    'CXXFLAGS=$(CXXFLAGS)' > said\n\
+                    %.o: %.c\n\
+                    \t$(CC) $(CFLAGS) -c -o $@ $<\n";
+    fs::write(bench.file("Makefile"), makefile).unwrap();
+    let variables = [("CC", "/usr/bin/gcc"), ("CFLAGS", "-O1"), ("LDFLAGS", "-Wl,-z,now")];
+    let arguments = ["--build", "make", "--run", "./app", "--runs", "0"];
+    let (code, result, error) = fit_with(&bench, &variables, &arguments);
+    assert_eq!(code, 0, "{error}");
+    assert_fitted(&bench, &result, "app");
+    let said = fs::read_to_string(bench.file("said")).unwrap();
+    let said: Vec<&str> = said.lines().collect();
+    let bin = fs::canonicalize(bench.file("work/tools/bin")).unwrap().display().to_string();
+    assert_eq!(
+        said,
+        [
+            &format!("CC={bin}/gcc"),
+            "CFLAGS=-O1 -ffunction-sections",
+            &format!("LDFLAGS=-Wl,-z,now -B{bin}"),
+            // What is not set stays so: the build may have flags of its own.
+            "CXXFLAGS=",
+        ]
+    );
+    // Their own flags were taken: with them all symbols are bound when the program starts.
+    assert!(bench.good("readelf", &["-dW", "app"]).contains("NOW"));
 }
 
 #[test]

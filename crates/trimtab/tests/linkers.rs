@@ -202,3 +202,35 @@ fn gcc_keeps_cold_code_in_sections_of_another_name() {
         assert!(text.contains(expected), "{text}");
     }
 }
+
+#[test]
+fn what_perf_saw_of_a_program_is_found_in_any_build_of_it() {
+    let bench = Bench::new();
+    for kind in ["no-pie", "pie"] {
+        bench.good("gcc", &["-O2", &format!("-{kind}"), "-o", kind, "main.c", "more.c"]);
+    }
+    // Samples of the program at a fixed address, and of one that the system moved.
+    for recorded in ["no-pie", "pie"] {
+        let samples = format!("{}/../perf/{recorded}.txt", app::SOURCES);
+        let samples = fs::read_to_string(samples).unwrap();
+        fs::write(bench.file("perf.txt"), &samples).unwrap();
+        for program in ["no-pie", "pie"] {
+            let arguments = ["order", program, "--trace", "perf.txt", "-o", "perf.order"];
+            let (code, output, error) = bench.trimtab(&arguments);
+            assert_eq!(code, 0, "{recorded} in {program}: {error}");
+            assert!(
+                output.contains("perf.txt: 100.0 % of names, "),
+                "{recorded} in {program}: {output}"
+            );
+            let order = fs::read_to_string(bench.file("perf.order")).unwrap();
+            let names: Vec<&str> = order.lines().filter(|line| !line.starts_with('#')).collect();
+            let mut seen: Vec<&str> = samples
+                .lines()
+                .filter_map(|line| line.split_whitespace().nth(6)?.split('+').next())
+                .collect();
+            seen.dedup();
+            assert!(seen.len() >= 10);
+            assert_eq!(names, seen, "{recorded} in {program}");
+        }
+    }
+}

@@ -108,7 +108,7 @@ fn pages_is_true() {
 
 #[test]
 fn fit_program_is_true() {
-    assert_eq!(run("fit-program.md"), (3, 0));
+    assert_eq!(run("fit-program.md"), (4, 0));
 }
 
 #[test]

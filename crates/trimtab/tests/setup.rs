@@ -75,7 +75,7 @@ impl Machine {
 const ALL: &str = "gcc libc6-dev binutils make flex bison bc cpio xz-utils lz4 zstd libelf-dev \
     libssl-dev kmod rsync patch perl python3 git qemu-system-x86 busybox-static linux-source-6.12 \
     qemu-user qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross chromium g++ linux-source-6.1 \
-    g++-aarch64-linux-gnu libjpeg-turbo-progs libopenjp2-tools flac ffmpeg rt-tests postmark fio dbench \
+    g++-aarch64-linux-gnu cmake libjpeg-turbo-progs libopenjp2-tools flac ffmpeg rt-tests postmark fio dbench \
     stress-ng valgrind uftrace clang-22 lld-22 llvm-22";
 
 #[test]
@@ -131,7 +131,7 @@ fn what_dyninst_is_built_with_is_not_for_all() {
     let machine = Machine::debian(1000, ALL, 22);
     let (code, said, _) = machine.setup(&["--for", "dyninst"]);
     assert_eq!(code, 2, "{said}");
-    let packages = "cmake libdw-dev libiberty-dev libtbb-dev libboost-atomic-dev \
+    let packages = "libdw-dev libiberty-dev libtbb-dev libboost-atomic-dev \
                     libboost-chrono-dev libboost-date-time-dev libboost-filesystem-dev \
                     libboost-thread-dev libboost-timer-dev\n";
     assert!(said.contains(&format!("--no-install-recommends {packages}")), "{said}");

@@ -107,6 +107,7 @@ pub(super) struct Seconds {
 pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let mut seconds = Seconds { start: Some(Instant::now()), ..Seconds::default() };
     let arch = options.arch.kind();
+    can_be_split(options)?;
     let configuration = Configuration::named(&options.config, arch)?;
     let source = Source::find(options.source.as_deref())?;
     let toolchain = toolchain(options.compiler, arch)?;
@@ -124,8 +125,8 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         refused => format!("not available in this kernel: {}", refused.join(" ")),
     };
     stage.ended(build.cached(), &refused);
-    if options.granularity == Granularity::Block {
-        can_split(options, &build)?;
+    if options.granularity == Granularity::Block && !build.can_split() {
+        return Err(cannot_split(build.compiler()).into());
     }
 
     let stage = progress.stage("prepare the guest");
@@ -361,8 +362,11 @@ fn toolchain(compiler: Compiler, arch: Arch) -> Result<Toolchain> {
     })
 }
 
-/// Fails at once where functions cannot be split.
-fn can_split(options: &Options, build: &Build<'_>) -> Result<()> {
+/// Fails at once where what was asked for is not to be had with functions split.
+fn can_be_split(options: &Options) -> Result<()> {
+    if options.granularity == Granularity::Function {
+        return Ok(());
+    }
     if options.tracer == Tracer::Ftrace {
         return Err(Failure::usage(
             "ftrace sees which functions run, and not which of their blocks; see --help",
@@ -370,16 +374,18 @@ fn can_split(options: &Options, build: &Build<'_>) -> Result<()> {
         .hint("use --tracer plugin with --granularity block")
         .into());
     }
-    if !build.can_split() {
-        return Err(Failure::new(format!(
-            "{} cannot split functions: the kernel's configuration did not accept \
-             CONFIG_BLOCK_ORDER, which needs clang",
-            build.compiler()
-        ))
-        .hint("use --compiler clang, or --granularity function")
-        .into());
+    match options.compiler {
+        Compiler::Clang => Ok(()),
+        Compiler::Gcc => Err(cannot_split("gcc").into()),
     }
-    Ok(())
+}
+
+fn cannot_split(compiler: &str) -> Failure {
+    Failure::new(format!(
+        "{compiler} cannot split functions: the kernel's configuration does not accept \
+         CONFIG_BLOCK_ORDER, which needs clang"
+    ))
+    .hint("use --compiler clang, or --granularity function")
 }
 
 /// Compiles what is to be split, links it, and does the traced boots once more: then it is known

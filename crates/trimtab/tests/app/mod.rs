@@ -11,7 +11,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/app");
+/// Where its sources are.
+pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/app");
 
 /// Where the program is compiled and linked.
 pub struct Bench {
