@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context;
 use trimtab_lab::measure::processor_seconds;
-use trimtab_probe::{Hook, Profile, Recording, Selection};
+use trimtab_probe::{Hook, Hooks, Options, Profile, Recording, Selection};
 
 use super::compare::Plan;
 use super::dyninst::Expected;
@@ -96,6 +97,7 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
             }
         }
     }
+    builder.user(gcc, &objects, &hot)?;
     builder.source_level(gcc, counts)?;
     if let Some(clang) = &plan.clang {
         builder.clang(clang, &hot, counts)?;
@@ -125,6 +127,28 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
 }
 
 impl Builder<'_> {
+    /// The hook that all are compared with, as a user would write it.
+    fn user(&mut self, gcc: &Compilers, objects: &[PathBuf], hot: &[String]) -> anyhow::Result<()> {
+        let shop = self.workshop;
+        let flags = ["-DUSER", "-fno-tree-vectorize", "-fno-stack-protector"];
+        let object = shop.hook("user", gcc, &flags)?;
+        let data =
+            fs::read(&object).with_context(|| format!("cannot read {}", object.display()))?;
+        let hooks = Arc::new(Hooks::read(&data)?);
+        for functions in ["hot", "all"] {
+            let selection = match functions {
+                "hot" => Selection::default().named(hot.iter().cloned()),
+                _ => Selection::default(),
+            };
+            let hooks = Some(Arc::clone(&hooks));
+            let options = Options { selection, hooks, ..Options::new(Hook::User) };
+            let (linked, names) =
+                shop.probe_as(&format!("user-{functions}"), gcc, objects, &options)?;
+            self.add("trimtab", "user", functions, 0, &linked)?.stubs = Some(names.len() as u64);
+        }
+        Ok(())
+    }
+
     fn add(
         &mut self,
         tool: &'static str,

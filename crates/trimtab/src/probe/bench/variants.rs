@@ -195,10 +195,26 @@ impl Workshop<'_> {
         hook: Hook,
         selection: Selection,
     ) -> anyhow::Result<(Linked, Vec<String>)> {
-        let options = Options { selection, ..Options::new(hook) };
-        let results = instrument_files(objects, &options, |_| ())?;
+        self.probe_as(name, compilers, objects, &Options { selection, ..Options::new(hook) })
+    }
+
+    /// The same, with more that can be chosen. Hooks of the user's are linked, too.
+    pub fn probe_as(
+        &self,
+        name: &str,
+        compilers: &Compilers,
+        objects: &[PathBuf],
+        options: &Options,
+    ) -> anyhow::Result<(Linked, Vec<String>)> {
+        let results = instrument_files(objects, options, |_| ())?;
         let place = self.place(name)?;
         let mut probed = vec![probe::build(self.runtime, &place)?];
+        if let Some(hooks) = &options.hooks {
+            let to = place.join(probe::HOOKS);
+            fs::write(&to, &hooks.bytes)
+                .with_context(|| format!("cannot write {}", to.display()))?;
+            probed.push(to);
+        }
         let mut functions = Vec::new();
         for one in results {
             functions.extend(one.result.instrumented);
