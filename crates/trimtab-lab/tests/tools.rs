@@ -142,6 +142,7 @@ fn another_llvm_than_the_newest_can_be_chosen_as_for_the_kernels_own_build() {
     {
         assert_eq!(chosen(value).unwrap().version.to_string(), version, "LLVM={value}");
     }
+    assert!(chosen("-19").unwrap().maps_blocks() && !chosen("1").unwrap().maps_blocks());
     assert_eq!(chosen("-19").unwrap().kbuild_value(), "-19");
     assert_eq!(chosen("1").unwrap().kbuild_value(), "1");
 

@@ -13,7 +13,12 @@
 //! way.
 //!
 //! Two times are printed: of the clock, and of all processors together. On a machine that does
-//! other things as well only the second one says anything.
+//! other things as well only the second one says anything. Everything runs on one processor, as it
+//! does in the commands.
+//!
+//! The sums are of what commands do between reading and writing: `trimtab order` and `trimtab fit
+//! program` by functions; `trimtab fit kernel --granularity block` by blocks, where it lays out the
+//! parts of the functions that it has split.
 #![allow(missing_docs, clippy::expect_used, clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -77,7 +82,7 @@ fn make(functions: usize) -> Made {
         first_block.push(blocks as u32);
         // Log-normal: median 6, mean 10.
         let spread: f64 = (0..12).map(|_| chance.unit()).sum::<f64>() - 6.0;
-        blocks += (6.0 * spread.exp()).clamp(1.0, 600.0) as usize;
+        blocks += (6.09 * spread.exp()).round().clamp(1.0, 600.0) as usize;
     }
     first_block.push(blocks as u32);
     let events = (0..RUNS)
@@ -194,8 +199,8 @@ fn input(made: &Made, function_of: &[u32]) -> Input {
     Input { pieces, runs, flow }
 }
 
-/// Orders the blocks of each function that ran, on two threads. Returns functions, blocks, and the
-/// score before and after.
+/// Orders the blocks of each function that ran. Returns functions, blocks, and the score before and
+/// after.
 fn blocks(made: &Made, function_of: &[u32]) -> (usize, usize, f64, f64) {
     let blocks = *made.first_block.last().unwrap() as usize;
     let mut counts = vec![0u64; blocks];
@@ -235,35 +240,21 @@ fn blocks(made: &Made, function_of: &[u32]) -> (usize, usize, f64, f64) {
         let given: Vec<u32> = (0..nodes.len() as u32).collect();
         (nodes.len(), ext_tsp_score(&nodes, &edges, &given), ext_tsp_score(&nodes, &edges, &order))
     };
-    let [left, right] = halves(by_function.len(), |part| {
-        by_function[part]
-            .iter()
-            .map(one)
-            .fold((0, 0.0, 0.0), |sum, found| (sum.0 + found.0, sum.1 + found.1, sum.2 + found.2))
-    });
-    (by_function.len(), left.0 + right.0, left.1 + right.1, left.2 + right.2)
-}
-
-/// Does the work on two halves of so many things at once.
-fn halves<T: Send>(count: usize, work: impl Fn(std::ops::Range<usize>) -> T + Sync) -> [T; 2] {
-    let middle = count / 2;
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| work(middle..count));
-        let left = work(0..middle);
-        [left, other.join().unwrap()]
+    by_function.iter().map(one).fold((by_function.len(), 0, 0.0, 0.0), |sum, found| {
+        (sum.0, sum.1 + found.0, sum.2 + found.1, sum.3 + found.2)
     })
 }
 
-/// Splits each function that ran at the lowest price, on two threads. Each block has a jump, mostly
-/// over a few others. Returns how many functions are split, and bytes that leave them.
-fn split_all(made: &Made, problem: &Problem<'_>) -> (usize, u64) {
+/// Splits each function that ran at the lowest price. Each block has a jump, mostly over a few
+/// others. Returns how many bytes leave each function.
+fn split_all(made: &Made, problem: &Problem<'_>) -> Vec<u64> {
     let mut ran = vec![false; *made.first_block.last().unwrap() as usize];
     made.events.iter().flatten().for_each(|block| ran[*block as usize] = true);
     let prices = Prices { idle_byte: 16, branch: 20, longer: 4, jump: 5, part: 120 };
-    let one = |function: usize| -> (usize, u64) {
+    let one = |function: usize| -> u64 {
         let own = made.first_block[function]..made.first_block[function + 1];
         if problem.pieces[function].executed.is_empty() {
-            return (0, 0);
+            return 0;
         }
         let at = |block: u32| Range::with_length(u64::from(block) * BLOCK_BYTES, BLOCK_BYTES);
         let blocks: Vec<Block> = own
@@ -283,12 +274,30 @@ fn split_all(made: &Made, problem: &Problem<'_>) -> (usize, u64) {
             })
             .collect();
         let split = split_by_price(&blocks, &jumps, &executed, prices);
-        split.map_or((0, 0), |split| (1, split.cold_bytes))
+        split.map_or(0, |split| split.cold_bytes)
     };
-    let sums = halves(problem.pieces.len(), |part| {
-        part.map(one).fold((0, 0), |sum, found| (sum.0 + found.0, sum.1 + found.1))
-    });
-    (sums[0].0 + sums[1].0, sums[0].1 + sums[1].1)
+    (0..problem.pieces.len()).map(one).collect()
+}
+
+/// The parts of functions of which so many bytes are cold: the hot part where the function was, the
+/// cold one right behind it.
+fn parts(problem: &Problem<'_>, cold: &[u64]) -> (Vec<Piece>, Vec<Vec<u32>>) {
+    let mut pieces = Vec::new();
+    let mut hot = Vec::with_capacity(cold.len());
+    for (piece, cold) in problem.pieces.iter().zip(cold) {
+        hot.push(pieces.len() as u32);
+        if *cold == 0 {
+            pieces.push(piece.clone());
+            continue;
+        }
+        let size = piece.size - cold;
+        let executed = vec![Span { start: 0, end: size }];
+        pieces.push(Piece { size, alignment: 2, executed });
+        pieces.push(Piece { size: *cold, alignment: 1, executed: Vec::new() });
+    }
+    let runs = problem.runs.iter().map(|run| run.iter().map(|f| hot[*f as usize]).collect());
+    let runs = runs.collect();
+    (pieces, runs)
 }
 
 /// The most memory that this process has had so far, in MiB.
@@ -318,6 +327,10 @@ impl Times {
         let (start, before) = (Instant::now(), used());
         let found = work();
         (found, Times(start.elapsed().as_secs_f64(), used() - before))
+    }
+
+    fn and(self, other: Times) -> Times {
+        Times(self.0 + other.0, self.1 + other.1)
     }
 
     fn print(self, what: &str, remark: &str) {
@@ -354,11 +367,18 @@ fn measure(functions: usize, known: &mut Known) {
     );
     let problem =
         Problem { pieces: &input.pieces, runs: &input.runs, start: 0, flow: Some(&input.flow) };
-    let mut whole = Times(flow_times.0 + block_times.0, flow_times.1 + block_times.1);
-    let ((split, cold), times) = Times::of(|| split_all(&made, &problem));
-    times.print("split by price", &format!("{split} functions, {} KiB leave them", cold / 1024));
-    let (listed, times) = Times::of(|| InPlace::default().order(&problem).listed().len());
-    times.print("in-place", &format!("{listed} listed"));
+    let (cold, split_times) = Times::of(|| split_all(&made, &problem));
+    let split = cold.iter().filter(|bytes| **bytes > 0).count();
+    let bytes: u64 = cold.iter().sum();
+    split_times
+        .print("split by price", &format!("{split} functions, {} KiB leave them", bytes / 1024));
+    let (parts, parts_times) = Times::of(|| parts(&problem, &cold));
+    let in_parts = Problem { pieces: &parts.0, runs: &parts.1, start: 0, flow: None };
+    let (listed, times) = Times::of(|| InPlace::default().order(&in_parts).listed().len());
+    times.print("in-place", &format!("{listed} of {} parts listed", parts.0.len()));
+    let by_blocks = flow_times.and(split_times).and(parts_times).and(times);
+    drop(parts);
+    let mut by_functions = flow_times;
     for algorithm in algorithms() {
         if let Some((smaller, seconds)) = known.get(algorithm.name()) {
             let expected = seconds * functions as f64 / *smaller as f64;
@@ -370,12 +390,13 @@ fn measure(functions: usize, known: &mut Known) {
         let (listed, times) = Times::of(|| algorithm.order(&problem).listed().len());
         known.insert(algorithm.name(), (functions, times.1));
         if algorithm.name() == "fault-curve" {
-            whole = Times(whole.0 + times.0, whole.1 + times.1);
+            by_functions = flow_times.and(times);
         }
         times.print(algorithm.name(), &format!("{listed} listed"));
     }
     let memory = peak();
-    whole.print("a whole layout", "flow, ext-tsp and fault-curve");
+    by_functions.print("by functions", "flow and fault-curve");
+    by_blocks.print("by blocks", "flow, split by price and in-place");
     println!("  at most {memory} MiB of memory so far");
 }
 

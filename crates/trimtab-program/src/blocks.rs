@@ -26,7 +26,7 @@ pub enum BlockMapError {
     NotElf,
     /// Made by a compiler that is too old or too new.
     #[error(
-        "the map of basic blocks has version {found}, expected 2 to 5 (clang 17 to 23): \
+        "the map of basic blocks has version {found}, expected 2 to 5 (clang 19 to 23): \
          compile all objects again with one such clang"
     )]
     Version {

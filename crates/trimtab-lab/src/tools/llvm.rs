@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Found, ToolError, Toolbox, Version};
 
-/// The oldest major version with all that the layout of functions and blocks needs.
+/// The oldest major version with all that the layout of functions needs; blocks need
+/// [`Llvm::OLDEST_THAT_MAPS_BLOCKS`].
 pub(super) const OLDEST: u32 = 15;
 /// The newest that was tried, and the one that is looked for first.
 const NEWEST: u32 = 22;
@@ -43,6 +44,14 @@ enum Naming {
 }
 
 impl Llvm {
+    /// The oldest major version whose clang has `-fbasic-block-address-map`, for x86-64 and arm64.
+    pub const OLDEST_THAT_MAPS_BLOCKS: u32 = 19;
+
+    /// Whether its clang writes down the basic blocks of what it compiles.
+    pub fn maps_blocks(&self) -> bool {
+        self.version.major() >= Self::OLDEST_THAT_MAPS_BLOCKS
+    }
+
     /// What to give kbuild as `LLVM=`: `-22`, `/usr/lib/llvm-22/bin/` or `1`.
     pub fn kbuild_value(&self) -> String {
         match &self.naming {

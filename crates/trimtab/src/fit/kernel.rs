@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
+use trimtab_lab::tools::Llvm;
 use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_lab::{Arch, tools};
 use trimtab_layout::{Algorithm, InPlace, Movable, Packed, Placement, Projection};
@@ -110,7 +111,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     can_be_split(options)?;
     let configuration = Configuration::named(&options.config, arch)?;
     let source = Source::find(options.source.as_deref())?;
-    let toolchain = toolchain(options.compiler, arch)?;
+    let toolchain = toolchain(options, arch)?;
     bench::require_tools(arch, options.busybox.as_deref())?;
     let work = WorkDir::open(&options.work)?;
     crate::interrupt::now_resumable();
@@ -353,10 +354,21 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     })
 }
 
-/// The compilers asked for.
-fn toolchain(compiler: Compiler, arch: Arch) -> Result<Toolchain> {
+/// The compilers asked for. Fails at once where they cannot do what they are asked for.
+fn toolchain(options: &Options, arch: Arch) -> Result<Toolchain> {
     let llvm = tools::llvm()?;
-    Ok(match compiler {
+    let splits = options.granularity == Granularity::Block && options.compiler == Compiler::Clang;
+    if splits && !llvm.maps_blocks() {
+        return Err(Failure::new(format!(
+            "clang {} cannot split functions: it writes no map of their basic blocks, expected {} \
+             or newer",
+            llvm.version,
+            Llvm::OLDEST_THAT_MAPS_BLOCKS
+        ))
+        .hint("install a newer LLVM, or use --granularity function; trimtab doctor says what is there")
+        .into());
+    }
+    Ok(match options.compiler {
         Compiler::Clang => Toolchain::Clang(llvm),
         Compiler::Gcc => Toolchain::Gcc { gcc: tools::find(arch.gcc())?, llvm },
     })
