@@ -56,6 +56,20 @@ fn a_good_boot_reports_its_times() {
 }
 
 #[test]
+fn linux_does_not_test_the_timer_of_a_machine_in_real_time() {
+    for (arch, clock, expected) in [
+        (Arch::X86_64, Clock::Real, true),
+        (Arch::X86_64, Clock::INSTRUCTIONS, false),
+        (Arch::Arm64, Clock::Real, false),
+    ] {
+        let mut lab = lab_of(arch, GOOD);
+        lab.request.machine.clock = clock;
+        let line = boot(&lab.request).unwrap().command_line;
+        assert_eq!(line.contains(" no_timer_check"), expected, "{line}");
+    }
+}
+
+#[test]
 fn an_arm_machine_has_its_own_devices() {
     let mut lab = lab_of(Arch::Arm64, GOOD);
     let boot = boot(&lab.request).unwrap();
