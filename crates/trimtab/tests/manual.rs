@@ -138,7 +138,7 @@ fn check_is_true() {
 
 #[test]
 fn probe_is_true() {
-    assert_eq!(run("probe.md"), (4, 0));
+    assert_eq!(run("probe.md"), (5, 0));
 }
 
 #[test]
