@@ -37,6 +37,9 @@ fn children(bench: &Bench) -> Vec<Counted> {
 }
 
 fn check_faults(compiler: Compiler, flags: &[&str]) {
+    // Beyond what they touch, functions are the first to use some pages: of the C library, of the stack,
+    // and in a child of what it had in common with its parent, which is copied when it is written to.
+    let near = |found: u64, expected| (expected..expected + 40).contains(&found);
     let bench = bench(compiler, flags);
     for event in ["page-faults", "minor-faults"] {
         let ran = bench.run_with("probed", &[("TRIMTAB_PROBE_EVENT", event)]);
@@ -45,8 +48,6 @@ fn check_faults(compiler: Compiler, flags: &[&str]) {
         assert_eq!(Recording::parse(&data).unwrap().event.as_deref(), Some(event));
         let faults = counted(&data);
         let told = format!("{} {flags:?} {event}: {faults:?}", compiler.c);
-        // What is left are the first uses of functions of the C library and of a page of the stack.
-        let near = |found: u64, expected| (expected..expected + 40).contains(&found);
         for (name, calls, own, total) in [
             ("outer", 1, 0, 1500),
             ("recursive", 10, 0, 1000),
@@ -83,8 +84,9 @@ fn check_faults(compiler: Compiler, flags: &[&str]) {
     // Of two runs.
     assert_eq!(all.len(), 2, "{flags:?}");
     for child in all {
-        assert_eq!(child["touch"], (1, 400, 400), "{flags:?}");
-        assert_eq!(child["in_child"].2, 400, "{flags:?}");
+        let (calls, own, total) = child["touch"];
+        assert!(calls == 1 && near(own, 400) && total == own, "{flags:?}: {child:?}");
+        assert!(near(child["in_child"].2, 400), "{flags:?}: {child:?}");
         assert_eq!((child["outer"].0, child["forks"].0, child["main"].0), (0, 1, 1), "{child:?}");
         assert!(child["main"].2 < 600, "{child:?}");
     }
