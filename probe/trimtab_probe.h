@@ -4,11 +4,10 @@
  *
  * Build with `trimtab probe build --hooks FILE -- make ...` or `trimtab probe instrument --hooks FILE`,
  * where FILE defines trimtab_probe_user_enter, trimtab_probe_user_leave or both, in C or as an object
- * of anything that can define a function with C linkage. On x86-64, one that calls nothing, needs no
- * stack, and no vectors or floating point is put into the probes themselves; those that no longer
- * interrupt each other then are for you to tell apart: a signal may come in the midst of one, and its
- * handler run another. All else is called, with all registers saved, those of vectors included: it may
- * call what it likes but functions that are instrumented themselves.
+ * of anything that can define a function with C linkage. On x86-64, one that calls nothing and needs no
+ * stack, no vectors and no floating point is put into the probes themselves. A signal may come in the
+ * midst of it, and the signal's handler may run it, too. All else is called, with all registers saved,
+ * those of vectors included: it may call what it likes but functions that are instrumented themselves.
  *
  * With `--hook user` alone both are called; link an object or an archive that defines them. Hooks that are
  * called return: after one that throws or calls longjmp, none is called any more on that thread.

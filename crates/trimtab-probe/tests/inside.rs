@@ -122,24 +122,6 @@ fn exceptions_threads_and_signals() {
 }
 
 #[test]
-fn entries_and_exits_come_out_even_where_threads_count_atomically() {
-    for compiler in compilers() {
-        let bench = Bench::new(compiler, &["-O2"]);
-        let object = bench.compile("torture.cc", &[]);
-        let plain = bench.compile("plain.c", &["-fexceptions"]);
-        let hooks = hooks(&bench, 3, &[]);
-        fs::write(bench.file("linked-hooks.o"), &hooks.bytes).unwrap();
-        let data = fs::read(bench.file(&object)).unwrap();
-        let options = Options { hooks: Some(Arc::new(hooks)), ..Options::new(Hook::User) };
-        let done = instrument(&data, &options).unwrap();
-        fs::write(bench.file("user.cc.o"), &done.bytes).unwrap();
-        bench.link("probed", &["user.cc.o", &plain, "linked-hooks.o"], &[runtime().as_os_str()]);
-        bench.run("probed");
-        assert!(done.copied > 0 && done.copied < done.instrumented.len());
-    }
-}
-
-#[test]
 fn the_stack_is_unwound_at_every_instruction() {
     for compiler in compilers() {
         for (level, kind) in [("-O0", 2), ("-O2", 0), ("-O2", 4), ("-O2", 9)] {

@@ -94,8 +94,6 @@ void trimtab_probe_user_leave(const struct trimtab_probe_function *f, uint64_t t
 	(void)time;
 	LEAVE;
 }
-#else
-/* Until hooks may be missing. */
 #endif
 
 __attribute__((destructor)) static void end(void)
