@@ -57,6 +57,7 @@ impl Machine for Aarch64 {
     type Plan = Plan;
 
     const DISTANCE: u32 = elf::R_AARCH64_PREL32;
+    const POINTER: u32 = elf::R_AARCH64_ABS64;
     const DISTANCES: &[u32] = &[elf::R_AARCH64_PREL32, elf::R_AARCH64_PREL64];
     const ENTRY_CFA: (u16, i64) = (SP, 0);
     const ENTRY_SAVED: &[(u16, i64)] = &[];

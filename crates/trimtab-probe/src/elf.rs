@@ -22,6 +22,21 @@ pub const UNDEFINED: u16 = elf::SHN_UNDEF;
 /// From here on section numbers have other meanings.
 const RESERVED: u16 = elf::SHN_LORESERVE;
 
+/// Sections with variables and constants, and with functions that run before and behind `main`, by
+/// how their names begin.
+const POINTERS: [&[u8]; 10] = [
+    b".data",
+    b".rodata",
+    b".tdata",
+    b".ldata",
+    b".lrodata",
+    b".preinit_array",
+    b".init_array",
+    b".fini_array",
+    b".ctors",
+    b".dtors",
+];
+
 /// A section.
 #[derive(Debug, Clone)]
 pub struct Section {
@@ -78,6 +93,15 @@ impl Section {
     /// Whether it holds code.
     pub fn is_text(&self) -> bool {
         self.kind == elf::SHT_PROGBITS && self.has(elf::SHF_ALLOC | elf::SHF_EXECINSTR)
+    }
+
+    /// Whether the addresses in it are there for the program to use, not for what works on its code.
+    pub fn has_pointers(&self) -> bool {
+        let is_one = |known: &&[u8]| {
+            let rest = self.name.strip_prefix(*known);
+            rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'.')))
+        };
+        POINTERS.iter().any(is_one)
     }
 
     /// Bytes in memory.

@@ -113,18 +113,35 @@ pub struct Branch {
     pub is_call: bool,
 }
 
+/// The address of a place, taken without its name: it can be that of another place.
+#[derive(Debug, Clone, Copy)]
+pub struct Pointer {
+    /// Where it is.
+    pub at: Place,
+    /// Kind of the relocation that it has, or would have.
+    pub kind: u32,
+    /// What such a relocation adds to the address.
+    pub addend: i64,
+}
+
 /// What the instructions of an object lead to.
 #[derive(Debug, Default)]
 pub struct References {
     /// Everything that something branches to, or whose address is taken.
     pub targets: HashSet<Place>,
-    /// Functions that jump to their own first instruction.
+    /// Functions that jump to their own first instruction, or may do so.
     pub loops: HashSet<Place>,
     /// Data whose address is taken, by section: a table of distances may begin there.
     pub tables: HashMap<usize, BTreeSet<u64>>,
     /// Branches that do not name what they lead to, by that.
     pub branches: HashMap<Place, Vec<Branch>>,
-    /// What is reached, or has its address taken, without a name and not by such a branch.
+    /// Addresses that are taken without a name, by what they are of.
+    pub pointers: HashMap<Place, Vec<Pointer>>,
+    /// Functions that jump to an address which is not one of a table of distances.
+    pub computed: HashSet<Place>,
+    /// Functions whose first instruction may be the first of a loop.
+    pub open: HashSet<Place>,
+    /// What is reached, or has its address taken, without a name and in no such way.
     pub fixed: HashSet<Place>,
     /// Whether there is code that could not be read.
     pub incomplete: bool,
@@ -142,6 +159,11 @@ impl References {
             self.fixed.extend(place);
         }
         place == Some(target)
+    }
+
+    /// The address of a place is taken without a name.
+    pub fn point(&mut self, target: Place, pointer: Pointer) {
+        self.pointers.entry(target).or_default().push(pointer);
     }
 
     /// The address of a place is taken.
@@ -196,8 +218,9 @@ impl Map {
                 M::sweep(object, section, from..data.data.len() as u64, &mut map.found);
             }
         }
-        map.look_at_data(object, M::DISTANCES);
+        map.look_at_data(object, M::POINTER, M::DISTANCES);
         map.leave_loops(functions);
+        map.leave_labels(functions);
         map
     }
 
@@ -219,8 +242,36 @@ impl Map {
         }
     }
 
-    /// Tables of jumps, and addresses of labels.
-    fn look_at_data(&mut self, object: &Object, distances: &[u32]) {
+    /// What has its address taken without a name is a function where one begins, else a label, which
+    /// stays. It can be both where a function jumps to labels, and its first one may be of a loop.
+    fn leave_labels(&mut self, functions: &[Function]) {
+        let place = |function: &Function| (function.section, function.start);
+        let found = &self.found;
+        let jumping: HashSet<&str> = functions
+            .iter()
+            .filter(|function| found.computed.contains(&place(function)))
+            .map(|function| function.part_of().unwrap_or(&function.name))
+            .collect();
+        let is_label = |place| found.pointers.contains_key(&place) || found.fixed.contains(&place);
+        let loops = |function: &&Function| {
+            let mut inside = function.start + 1..function.end();
+            found.pointers.contains_key(&place(function))
+                && found.open.contains(&place(function))
+                && jumping.contains(function.name.as_str())
+                && inside.any(|offset| is_label((function.section, offset)))
+        };
+        let loops: Vec<Place> = functions.iter().filter(loops).map(place).collect();
+        self.found.loops.extend(&loops);
+        let mut starts: HashSet<Place> = functions.iter().map(place).collect();
+        for place in &loops {
+            starts.remove(place);
+        }
+        let labels = self.found.pointers.extract_if(|place, _| !starts.contains(place));
+        self.found.fixed.extend(labels.map(|(place, _)| place));
+    }
+
+    /// Tables of jumps, and addresses of labels and functions.
+    fn look_at_data(&mut self, object: &Object, pointer: u32, distances: &[u32]) {
         for (section, relocations) in object.relocations.iter().enumerate() {
             let data = &object.sections[section];
             let is_data = data.has(elf::SHF_ALLOC) && !data.is_text() || data.name == TRACEPOINTS;
@@ -257,11 +308,15 @@ impl Map {
                     symbol.kind() == elf::STT_FUNC && *place == (target, symbol.value)
                 };
                 if !places.iter().any(names) {
+                    let from = (section, relocation.offset);
+                    let is_pointer = relocation.kind == pointer && data.has_pointers();
                     let is_distance = distances.contains(&relocation.kind);
                     for place in places {
                         self.found.follow(object, relocation, place);
-                        if is_distance {
-                            let from = (section, relocation.offset);
+                        if is_pointer {
+                            let kind = pointer;
+                            self.found.point(place, Pointer { at: from, kind, addend: 0 });
+                        } else if is_distance {
                             self.distances.entry(place).or_default().push(from);
                         } else {
                             self.found.fixed.insert(place);
@@ -273,11 +328,23 @@ impl Map {
     }
 
     /// Whether all that leads to a function can lead to another place: what names it, by its
-    /// symbols, and [`Map::branches`].
-    pub fn can_lead_elsewhere(&self, function: &Function) -> bool {
+    /// symbols, [`Map::branches`] and [`Map::pointers`]. Distances in data do not count where they are
+    /// the function's `own`: what they lead to is in its body.
+    pub fn can_lead_elsewhere(
+        &self,
+        function: &Function,
+        mut own: impl FnMut(Place) -> bool,
+    ) -> bool {
         let place = (function.section, function.start);
-        let fixed = self.found.fixed.contains(&place) || self.distances.contains_key(&place);
+        let mut distances = self.distances.get(&place).into_iter().flatten();
+        let fixed = self.found.fixed.contains(&place) || distances.any(|&from| !own(from));
         !self.found.incomplete && !fixed
+    }
+
+    /// Whether a distance in data may lead to a function's first instruction, and be of a loop there.
+    pub fn may_loop_by_distance(&self, function: &Function) -> bool {
+        let place = (function.section, function.start);
+        self.found.open.contains(&place) && self.distances.contains_key(&place)
     }
 
     /// Whether something that is no branch knows a place inside a function: a table of jumps, or one
@@ -309,13 +376,19 @@ impl Map {
         self.found.branches.get(&place).map_or(&[], Vec::as_slice)
     }
 
+    /// The addresses of a function that are taken without naming it.
+    pub fn pointers(&self, function: &Function) -> &[Pointer] {
+        let place = (function.section, function.start);
+        self.found.pointers.get(&place).map_or(&[], Vec::as_slice)
+    }
+
     /// Whether something leads into these bytes of a section.
     pub fn leads_into(&self, section: usize, range: std::ops::Range<u64>) -> bool {
         range.clone().any(|offset| self.found.targets.contains(&(section, offset)))
             || self.labels.get(&section).is_some_and(|labels| labels.range(range).next().is_some())
     }
 
-    /// Whether a function jumps to its own first instruction.
+    /// Whether a function jumps to its own first instruction, or may do so.
     pub fn loops_to_start(&self, function: &Function) -> bool {
         self.found.loops.contains(&(function.section, function.start))
     }

@@ -18,6 +18,8 @@ pub trait Machine: Sized {
 
     /// Kind of the relocations of 4 bytes that hold the distance to a place.
     const DISTANCE: u32;
+    /// Kind of the relocations of data that hold the address of a place.
+    const POINTER: u32;
     /// Kinds of relocations that hold distances, as tables of jumps do.
     const DISTANCES: &[u32];
     /// Where the frame address is when a function is entered: register and offset.

@@ -10,7 +10,7 @@ use object::elf;
 use crate::ProbeError;
 use crate::aarch64::Aarch64;
 use crate::elf::{Object, Relocation, Section, Symbol};
-use crate::function::{Branch, Function, Map, Place, functions};
+use crate::function::{Branch, Function, Map, Place, Pointer, functions};
 use crate::hook::Hook;
 use crate::layout;
 use crate::machine::{Entrance, Known, Machine};
@@ -128,8 +128,8 @@ fn rewrite<M: Machine>(
         let mut rewriter = Rewriter::new::<M>(&mut object, options, plans.len(), frames);
         rewriter.find_led(&plans);
         let prepared = plans.iter().enumerate().map(|(cell, plan)| {
-            let branches = map.branches(plan.function);
-            rewriter.prepare(plan, branches, cell as u32)
+            let nameless = (map.branches(plan.function), map.pointers(plan.function));
+            rewriter.prepare(plan, nameless, cell as u32)
         });
         let prepared: Vec<Prepared> = prepared.collect::<Result<_, _>>()?;
         copied = prepared.iter().filter(|prepared| prepared.stub.copy.is_some()).count();
@@ -333,12 +333,12 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Writes a function's stub and its entry in the table, and has `branches` lead to the stub that
-    /// do not name the function, if it will be led to.
+    /// Writes a function's stub and its entry in the table, and has branches and pointers lead to the
+    /// stub that do not name the function, if it will be led to.
     fn prepare<M: Machine>(
         &mut self,
         plan: &Plan<'_, M>,
-        branches: &[Branch],
+        (branches, pointers): (&[Branch], &[Pointer]),
         cell: u32,
     ) -> Result<Prepared, ProbeError> {
         let section = plan.function.section;
@@ -354,6 +354,11 @@ impl<'a> Rewriter<'a> {
             for &Branch { at: (section, offset), .. } in branches {
                 let addend = stub.entry as i64 - 4;
                 let relocation = Relocation { offset, symbol, kind: self.distance, addend };
+                self.changes.put(self.object, section, relocation);
+            }
+            for &Pointer { at: (section, offset), kind, addend } in pointers {
+                let addend = stub.entry as i64 + addend;
+                let relocation = Relocation { offset, symbol, kind, addend };
                 self.changes.put(self.object, section, relocation);
             }
         }

@@ -21,6 +21,7 @@ use self::head::Head;
 pub use self::inline::Inline;
 use self::registers::{Free, Registers};
 use self::stub::Body;
+use self::tables::Tables;
 use crate::ProbeError;
 use crate::cfi::StubFrame;
 use crate::elf::{Object, Symbol};
@@ -77,6 +78,7 @@ impl Machine for X86_64 {
     type Plan = Plan;
 
     const DISTANCE: u32 = elf::R_X86_64_PC32;
+    const POINTER: u32 = elf::R_X86_64_64;
     const DISTANCES: &[u32] = &[elf::R_X86_64_PC32, elf::R_X86_64_PC64];
     const ENTRY_CFA: (u16, i64) = (RSP, 8);
     const ENTRY_SAVED: &[(u16, i64)] = &[(RETURN, -8)];
@@ -110,20 +112,27 @@ impl Machine for X86_64 {
         }
         let landing = code.first().is_some_and(|(first, _)| first.mnemonic() == Mnemonic::Endbr64);
         let body = function.start + if landing { LANDING } else { 0 };
-        let led = self.registers.compiled() && known.map.can_lead_elsewhere(function);
+        let tables = Tables::of(known, function, &code);
+        let is_own = |from| tables.as_ref().is_some_and(|tables| tables.has(from));
+        let led = self.registers.compiled() && known.map.can_lead_elsewhere(function, is_own);
         if led && head::is_traced(object, function.section, body..body + head::JUMP) {
             return Err(Reason::Traced);
         }
+        let loops = match &tables {
+            Some(tables) => tables.lead_to(function.start),
+            None => known.map.may_loop_by_distance(function),
+        };
         let head = match led {
             true => None,
+            false if loops => return Err(Reason::Loop),
             false => Some(Head::of(object, known.map, function, &code, unwind)?),
         };
         let place = stack::look(known, function, &code, unwind)?;
         let free = self.registers.free(known, function, &code, unwind);
-        let can_be_copied = self.registers.compiled();
-        let copy = can_be_copied
-            .then(|| Copy::of(known, function, (body, &code), unwind, place))
-            .flatten();
+        let copy = tables
+            .as_ref()
+            .filter(|_| self.registers.compiled())
+            .and_then(|tables| Copy::of(known, function, (body, &code, tables), unwind, place));
         Ok(Plan { head, body, landing, place, free, copy })
     }
 

@@ -83,6 +83,8 @@ fn what_would_not_work_elsewhere_is_not_copied() {
             ("copies_switch", 1),
             ("copies_before", 1),
             ("copies_behind", 1),
+            ("copies_near", 1),
+            ("copies_compares", 1),
             ("copies_labels", 0),
             ("copies_marked", 0),
             ("copies_noted", 0),

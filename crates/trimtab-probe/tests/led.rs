@@ -10,7 +10,7 @@ use std::fs;
 use common::{Bench, Compiler, compilers, runtime};
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
-use trimtab_probe::{Hook, Recording, Selection};
+use trimtab_probe::{Hook, Reason, Recording, Selection};
 
 /// The code behind each local symbol of an object, or each that other objects see, too.
 fn code(bench: &Bench, object: &str, local: bool) -> HashMap<String, Vec<u8>> {
@@ -64,11 +64,12 @@ fn check(compiler: Compiler, flags: &[&str], hook: Hook) {
     // At some levels a part of the recursion is unrolled.
     assert!(calls["led_static"] > 1, "{told}");
 
-    // The whole body of what all of the object calls by name or by a branch is as it was.
-    let plain = code(&bench, &object, false);
+    // The whole body of what all of the object calls by name, by a branch or by an address is as it
+    // was.
+    let plain = [false, true].map(|local| code(&bench, &object, local));
     let kept = code(&bench, &probed, true);
-    for name in ["led_nothing", "led_loop", "led_ends", "led_hands_on"] {
-        let (plain, kept) = (&plain[name], &kept[name]);
+    for name in ["led_nothing", "led_loop", "led_ends", "led_hands_on", "led_taken"] {
+        let (plain, kept) = (plain[0].get(name).unwrap_or_else(|| &plain[1][name]), &kept[name]);
         let same = plain.iter().zip(kept).filter(|(a, b)| a == b).count();
         assert_eq!((plain.len(), same), (kept.len(), kept.len()), "{told}: {name}");
     }
@@ -91,6 +92,50 @@ fn only_what_may_have_arguments_on_the_stack_needs_a_frame() {
         let selection = Selection::default().only(&[name]).unwrap();
         let (_, done) = bench.instrument(&object, Hook::Value, selection);
         assert_eq!((done.instrumented.len(), done.with_frame), (1, frames), "{name}");
+    }
+}
+
+/// What leads to a function by its address is told from what leads to a label at its beginning.
+#[test]
+fn functions_are_told_from_labels() {
+    for compiler in compilers() {
+        for flags in [["-O1", "-fpie"], ["-O2", "-fpie"], ["-O2", "-fcf-protection"]] {
+            for hook in [Hook::Count, Hook::Value, Hook::Time] {
+                let told = format!("{} {flags:?} {}", compiler.c, hook.name());
+                let bench = Bench::new(compiler, &flags);
+                let object = bench.compile("labels.c", &[]);
+                let selection = Selection::default().only(&["labels_*"]).unwrap();
+                let (probed, done) = bench.instrument(&object, hook, selection);
+                let left: Vec<_> = done
+                    .left
+                    .iter()
+                    .filter(|(name, _)| name.starts_with("labels_"))
+                    .map(|(name, reason)| (name.as_str(), *reason))
+                    .collect();
+                // What knows these by their addresses may mean their loops.
+                let loops = [("labels_scan_known", Reason::Loop), ("labels_goto", Reason::Loop)];
+                assert_eq!(left, loops, "{told}");
+                bench.link("plain", &[&object], &[]);
+                bench.link("probed", &[&probed], &[runtime().as_os_str()]);
+                let plain = bench.run("plain");
+                assert!(plain.output.starts_with("begin\n"), "{told}: {plain:?}");
+                assert_eq!(bench.run("probed"), plain, "{told}");
+                let data = bench.recording("probed");
+                let recording = Recording::parse(&data).unwrap();
+                let mut calls: Vec<_> =
+                    recording.functions.iter().map(|f| (f.name.as_str(), f.calls)).collect();
+                calls.sort_unstable();
+                let expected = [
+                    ("labels_begin", 1),
+                    ("labels_changed", 2000),
+                    ("labels_handed_on", 1000),
+                    ("labels_is_changed", 1000),
+                    ("labels_patched", 2000),
+                    ("labels_scan", 1),
+                ];
+                assert_eq!(calls, expected, "{told}");
+            }
+        }
     }
 }
 

@@ -80,9 +80,20 @@ enum Kind {
     Switch,
     /// It takes the address of the table with this number.
     Table(usize),
+    /// It refers to a place of the section whose distance the assembler knew.
+    Place(Distance),
     /// A jump to a part of the function that is elsewhere, on a condition or always.
     Away(Option<u8>, End),
     Return,
+}
+
+/// A distance of 4 bytes in an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Distance {
+    /// Where it is in the section: it may have a relocation by now.
+    field: u64,
+    /// From its end to which offset of the section it is without.
+    to: u64,
 }
 
 /// Where a jump to another function leads.
@@ -123,7 +134,7 @@ impl Copy {
     pub fn of(
         known: &Known<'_>,
         function: &Function,
-        (body, code): (u64, &[Decoded]),
+        (body, code, tables): (u64, &[Decoded], &Tables),
         unwind: &Unwind,
         place: StackUse,
     ) -> Option<Self> {
@@ -133,7 +144,6 @@ impl Copy {
         if !is_fit || head::is_traced(object, function.section, function.start..function.end()) {
             return None;
         }
-        let tables = Tables::of(known, function, code)?;
         // What knows a place in the original would not know it in a copy.
         let mut others = Others::default();
         let is_fine = |from| tables.has(from) || others.have(known, function, from);
@@ -185,6 +195,7 @@ impl Copy {
                 it.kind,
                 Kind::Plain
                     | Kind::Table(_)
+                    | Kind::Place(_)
                     | Kind::Branch(Some(_), _)
                     | Kind::Tail(Some(_), _)
                     | Kind::Away(Some(_), _)
@@ -291,6 +302,11 @@ impl Copy {
                             let from = it.at.end - 4;
                             written.inside.leads.push(Lead { from: Some(from), field, to });
                         }
+                        Kind::Place(Distance { field, to }) => {
+                            let at = asm_.code.len() + (field - it.at.start) as usize;
+                            asm_.code.extend(&it.bytes);
+                            written.inside.leads.push(Lead { from: Some(field), field: at, to });
+                        }
                         _ => {
                             let to = asm_.code.len();
                             asm_.code.extend(&it.bytes);
@@ -380,7 +396,11 @@ fn kind(
     if instruction.is_ip_rel_memory_operand()
         && object.relocation_at(section, displacement).is_none()
     {
-        return None;
+        // What follows the distance counts as well.
+        let behind = instruction.next_ip().wrapping_sub(displacement + 4);
+        let to = instruction.ip_rel_memory_address().wrapping_sub(behind);
+        let is_plain = instruction.flow_control() == FlowControl::Next;
+        return is_plain.then_some(Kind::Place(Distance { field: displacement, to }));
     }
     match instruction.flow_control() {
         FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt => Some(Kind::Plain),

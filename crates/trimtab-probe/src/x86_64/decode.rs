@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
-use iced_x86::{ConstantOffsets, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+use iced_x86::{
+    ConstantOffsets, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
+};
 use object::elf;
 
+use super::tables::is_switch;
 use crate::elf::{Object, Relocation};
-use crate::function::{Branch, Place, References};
+use crate::function::{Branch, Place, Pointer, References};
 
 /// An instruction and where its constants are.
 pub type Decoded = (Instruction, ConstantOffsets);
@@ -87,34 +90,73 @@ pub fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut Ref
             }
             continue;
         }
-        let displacement = instruction.ip() + constants.displacement_offset() as u64;
-        if instruction.is_ip_rel_memory_operand()
-            && object.relocation_at(section, displacement).is_none()
-        {
-            found.fixed.insert((section, instruction.ip_rel_memory_address()));
-        }
-        for field in [constants.displacement_offset(), constants.immediate_offset()] {
-            if field == 0 {
+        for (at, is_displacement) in fields(instruction, constants) {
+            let relocation = object.relocation_at(section, at);
+            let behind = instruction.next_ip().wrapping_sub(at) as i64;
+            // A displacement of `lea` is all of an address or relative to it, not so others.
+            let is_relative = is_displacement && instruction.is_ip_rel_memory_operand();
+            let is_address = match is_displacement {
+                true => is_relative && instruction.mnemonic() == Mnemonic::Lea,
+                false => true,
+            };
+            let (target, kind, addend) = match relocation.map(|relocation| relocation.kind) {
+                // The assembler knew where it is.
+                None if is_relative => {
+                    let target = (section, instruction.ip_rel_memory_address());
+                    (Some(target), elf::R_X86_64_PC32, -behind)
+                }
+                Some(kind @ (elf::R_X86_64_PC32 | elf::R_X86_64_PLT32)) => {
+                    let target = relocation
+                        .and_then(|it| relative_target(object, it, instruction.next_ip()));
+                    (target, kind, -behind)
+                }
+                Some(kind @ (elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_64)) => {
+                    let target = relocation.and_then(|it| object.target(it));
+                    (target.and_then(|(to, at)| Some((to, u64::try_from(at).ok()?))), kind, 0)
+                }
+                // By way of the table of addresses: it has those of symbols.
+                _ => continue,
+            };
+            let Some(target) = target else { continue };
+            found.take_address(object, target);
+            if relocation.is_some_and(|relocation| found.follow(object, relocation, target)) {
                 continue;
             }
-            let at = instruction.ip() + field as u64;
-            let Some(relocation) = object.relocation_at(section, at) else { continue };
-            let target = match relocation.kind {
-                elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => {
-                    relative_target(object, relocation, instruction.next_ip())
-                }
-                elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_64 => object
-                    .target(relocation)
-                    .and_then(|(section, offset)| Some((section, u64::try_from(offset).ok()?))),
-                // By way of the table of addresses: it has those of symbols.
-                _ => None,
-            };
-            if let Some(target) = target {
-                found.take_address(object, target);
-                if !found.follow(object, relocation, target) {
-                    found.fixed.insert(target);
-                }
+            if is_address {
+                found.point(target, Pointer { at: (section, at), kind, addend });
+            } else {
+                found.fixed.insert(target);
             }
         }
     }
+    if (0..code.len()).any(|index| is_by_address(&code, index)) {
+        found.computed.insert((section, range.start));
+    }
+    if code.first().is_none_or(|(first, _)| can_begin_loop(first)) {
+        found.open.insert((section, range.start));
+    }
+}
+
+/// Where an instruction has constants, and whether they are displacements.
+fn fields(
+    instruction: &Instruction,
+    constants: &ConstantOffsets,
+) -> impl Iterator<Item = (u64, bool)> + use<> {
+    let start = instruction.ip();
+    let fields = [(constants.displacement_offset(), true), (constants.immediate_offset(), false)];
+    let present = fields.into_iter().filter(|&(field, _)| field != 0);
+    present.map(move |(field, is_displacement)| (start + field as u64, is_displacement))
+}
+
+/// Whether the instruction with an index jumps by an address that no table of distances has.
+fn is_by_address(code: &[Decoded], index: usize) -> bool {
+    code[index].0.flow_control() == FlowControl::IndirectBranch && !is_switch(code, index)
+}
+
+/// Whether a loop can begin with the first instruction of a function: not with one that takes room on
+/// the stack or is for those who call by address.
+fn can_begin_loop(first: &Instruction) -> bool {
+    let mnemonic = first.mnemonic();
+    let makes_room = mnemonic == Mnemonic::Sub && first.op0_register() == Register::RSP;
+    !makes_room && !matches!(mnemonic, Mnemonic::Push | Mnemonic::Endbr64)
 }

@@ -70,6 +70,11 @@ impl Tables {
         &self.all
     }
 
+    /// Whether one of them leads to this offset.
+    pub fn lead_to(&self, offset: u64) -> bool {
+        self.all.iter().any(|table| table.targets.contains(&offset))
+    }
+
     /// The number of the table whose address the instruction at an offset takes.
     pub fn taken_at(&self, offset: u64) -> Option<usize> {
         self.by_instruction.get(&offset).copied()
@@ -148,7 +153,7 @@ fn targets(known: &Known<'_>, function: &Function, (section, start): Place) -> O
         // The distance is from the table, and the relocation's from the entry.
         let target = known.object.target(relocation).and_then(|(target, value)| {
             let value = u64::try_from(value.checked_sub((offset - start) as i64)?).ok()?;
-            let is_inside = function.contains((target, value)) && value > function.start;
+            let is_inside = function.contains((target, value));
             (relocation.kind == elf::R_X86_64_PC32 && is_inside).then_some(value)
         });
         match target {

@@ -222,6 +222,19 @@ KEEP __attribute__((noreturn)) void copies_never(int n)
 	longjmp(place, 2);
 }
 
+/* Its callee's address needs no relocation. */
+KEEP int copies_near(int n)
+{
+	return copies_anywhere(n, n & 1 ? copies_hidden : copies_leaf);
+}
+
+/* Neither does its constant, in front of another. */
+__asm__(".text\n.p2align 2\n.Lconstant: .long 0x90909090\n"
+	".globl copies_compares\n.type copies_compares,@function\ncopies_compares:\n.cfi_startproc\n"
+	"xorl %eax, %eax\ncmpl $0x90909090, .Lconstant(%rip)\nsete %al\nleal 7(%rax,%rdi), %eax\nret\n"
+	".cfi_endproc\n.size copies_compares,.-copies_compares");
+int copies_compares(int n);
+
 int main(void)
 {
 	long sum = 0;
@@ -231,6 +244,7 @@ int main(void)
 		sum = sum * 3 + copies_returns(i % 40) + copies_ends(i);
 		copies_nothing();
 		sum += copies_marked(i) + copies_noted(i);
+		sum ^= copies_near(i) - copies_compares(i);
 		sum ^= copies_anywhere(i, copies_leaf);
 		sum += copies_switch(i) - copies_labels(i);
 		sum ^= copies_before(i % 40) + copies_behind(i % 7);
