@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use common::{Bench, Compiler, compilers, runtime};
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection};
 use trimtab_probe::{Hook, Options, Recording, Selection, instrument};
 
 /// Calls by function, as the probes count them, with by how much a number grew, or how many were
@@ -93,6 +95,34 @@ fn what_would_not_work_elsewhere_is_not_copied() {
             let selection = Selection::default().only(&[name]).unwrap();
             let (_, done) = bench.instrument("copies.c.o", Hook::Value, selection);
             assert_eq!((done.instrumented.len(), done.copied), (1, copies), "{name}");
+        }
+    }
+}
+
+/// Where the instruction `imull $number, %eax, %eax` is in the section of code, in order.
+fn places_of(object: &[u8], number: u32) -> Vec<usize> {
+    let file = ElfFile64::<LittleEndian>::parse(object).unwrap();
+    let code = file.section_by_name(".text").unwrap().data().unwrap();
+    let wanted = [&[0x69, 0xc0][..], &number.to_le_bytes()].concat();
+    let found = code.windows(wanted.len()).enumerate().filter(|(_, bytes)| *bytes == wanted);
+    found.map(|(at, _)| at).collect()
+}
+
+#[test]
+fn loops_of_copies_begin_where_the_compiler_wished() {
+    for compiler in compilers() {
+        let include = format!("-I{}", common::RUNTIME);
+        let bench = Bench::new(compiler, &["-O2", &include]);
+        bench.compile("copies.c", &[]);
+        let selection = Selection::default().only(&["copies_round"]).unwrap();
+        let (object, done) = bench.instrument("copies.c.o", Hook::Value, selection);
+        assert_eq!((done.instrumented.len(), done.copied), (1, 1));
+        let object = fs::read(bench.file(&object)).unwrap();
+        for number in [0x12345, 0x12347] {
+            let [first, second] = places_of(&object, number)[..] else {
+                panic!("the function or its copy is not there");
+            };
+            assert_eq!((first % 16, second % 16), (0, 0), "{} {number:x}", compiler.c);
         }
     }
 }

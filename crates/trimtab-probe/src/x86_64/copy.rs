@@ -37,6 +37,12 @@ const FRAMES: Range<i64> = 8..1 << SITE_REGISTER_SHIFT;
 /// Bytes between the return address and the function's own part of the stack: a word of the stub's,
 /// and one in the place of the return address.
 const BETWEEN: i64 = 16;
+/// Where compilers wish loops to begin: at multiples of this, or else of less, down to
+/// `LEAST_ALIGNMENT`. Stubs begin at multiples of it.
+const ALIGNMENT: usize = 16;
+const LEAST_ALIGNMENT: usize = 8;
+/// As many bytes are filled in front of one at most, to come to a rounder place.
+const PADDING: usize = 10;
 /// What holds where the function returns.
 const AT_RETURN: State = State { depth: 8 + BETWEEN, place: Return::Stack };
 /// Where what [`Assembler::return_to`] writes is returned to: behind a call.
@@ -60,12 +66,16 @@ struct Copyable {
     bytes: Vec<u8>,
     kind: Kind,
     row: Row,
+    /// Of which number its place is a multiple, as the compiler wished; 1 if it had no wish.
+    alignment: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// As it is.
     Plain,
+    /// It fills the room in front of one that the compiler wished at a round place.
+    Padding,
     /// A call, of anything, as it is.
     Call,
     /// A call of 4 bytes' distance without relocation, to this offset of the section.
@@ -115,6 +125,8 @@ pub struct Written {
     pub tables: Vec<(Label, Vec<Label>)>,
     /// Jumps within the function: the number of the instruction, where it ends, and where it leads.
     jumps: Vec<(usize, usize, Label)>,
+    /// Where there may be padding.
+    padded: Vec<usize>,
 }
 
 impl Written {
@@ -122,8 +134,11 @@ impl Written {
     pub fn short(&self, asm: &Assembler) -> HashSet<usize> {
         let reaches = |&&(_, end, label): &&(usize, usize, Label)| {
             let target = asm.offset(label).unwrap_or(usize::MAX);
+            let between = end.min(target)..=end.max(target);
+            // Padding is longer where what is in front of it is shorter.
+            let padded = self.padded.iter().filter(|at| between.contains(at)).count();
             // One that leads back is shorter itself, and where it ends is nearer.
-            target.abs_diff(end) <= i8::MAX as usize
+            target.abs_diff(end) + padded * PADDING <= i8::MAX as usize
         };
         self.jumps.iter().filter(reaches).map(|(index, ..)| *index).collect()
     }
@@ -187,13 +202,15 @@ impl Copy {
             };
             let bytes = &object.sections[function.section].data;
             let bytes = bytes.get(at.start as usize..at.end as usize)?.to_vec();
-            instructions.push(Copyable { at, bytes, kind, row });
+            instructions.push(Copyable { at, bytes, kind, row, alignment: 1 });
         }
+        find_alignment(code, &mut instructions);
         // Behind a call that never returns there may be nothing.
         let does_not_go_on = |it: &Copyable| {
             !matches!(
                 it.kind,
                 Kind::Plain
+                    | Kind::Padding
                     | Kind::Table(_)
                     | Kind::Place(_)
                     | Kind::Branch(Some(_), _)
@@ -228,7 +245,8 @@ impl Copy {
             (asm(writer).label(), targets.iter().map(|&target| labels[target]).collect())
         };
         let tables = self.tables.iter().map(table).collect();
-        let mut written = Written { inside, sites: Vec::new(), tables, jumps: Vec::new() };
+        let mut written =
+            Written { inside, sites: Vec::new(), tables, jumps: Vec::new(), padded: Vec::new() };
         let (returned, left) = (asm(writer).label(), asm(writer).label());
         let mut tails = Vec::new();
         let mut aways = Vec::new();
@@ -236,8 +254,13 @@ impl Copy {
         let mut told: Option<&Row> = None;
         for (index, it) in self.instructions.iter().enumerate() {
             let asm_ = asm(writer);
+            if it.alignment > 1 {
+                asm_.align(it.alignment, PADDING);
+                written.padded.push(asm_.code.len());
+            }
             asm_.bind(labels[index]);
             match it.kind {
+                Kind::Padding => {}
                 Kind::Return => {
                     told = None;
                     asm_.resume(AT_RETURN);
@@ -334,6 +357,33 @@ impl Copy {
             leave(writer)?;
         }
         Ok(written)
+    }
+}
+
+/// Finds what the compiler wished at round places: what follows padding, and where loops begin.
+fn find_alignment(code: &[Decoded], instructions: &mut [Copyable]) {
+    let loops: HashSet<usize> = instructions
+        .iter()
+        .enumerate()
+        .filter_map(|(index, it)| match it.kind {
+            Kind::Branch(_, to) if to <= index => Some(to),
+            _ => None,
+        })
+        .collect();
+    let mut padding = 0;
+    for (index, (instruction, _)) in code.iter().enumerate() {
+        if instruction.mnemonic() == Mnemonic::Nop && instructions[index].kind == Kind::Plain {
+            padding += 1;
+            continue;
+        }
+        let alignment = 1 << instruction.ip().trailing_zeros().min(ALIGNMENT.trailing_zeros());
+        if alignment >= LEAST_ALIGNMENT && (padding > 0 || loops.contains(&index)) {
+            instructions[index].alignment = alignment;
+            for before in &mut instructions[index - padding..index] {
+                before.kind = Kind::Padding;
+            }
+        }
+        padding = 0;
     }
 }
 

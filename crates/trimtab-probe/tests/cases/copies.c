@@ -235,6 +235,14 @@ __asm__(".text\n.p2align 2\n.Lconstant: .long 0x90909090\n"
 	".cfi_endproc\n.size copies_compares,.-copies_compares");
 int copies_compares(int n);
 
+/* A loop at a round place, behind padding, and one that needs none. Both can be told by their numbers. */
+__asm__(".text\n.p2align 4\n.globl copies_round\n.type copies_round,@function\ncopies_round:\n"
+	".cfi_startproc\nmovl %edi, %eax\nmovl $5, %ecx\n.p2align 4\n"
+	"1: imull $0x12345, %eax, %eax\nsubl $1, %ecx\njne 1b\nmovl $0x3, %ecx\n"
+	"2: imull $0x12347, %eax, %eax\nsubl $1, %ecx\njne 2b\nret\n"
+	".cfi_endproc\n.size copies_round,.-copies_round");
+int copies_round(int n);
+
 int main(void)
 {
 	long sum = 0;
@@ -244,7 +252,7 @@ int main(void)
 		sum = sum * 3 + copies_returns(i % 40) + copies_ends(i);
 		copies_nothing();
 		sum += copies_marked(i) + copies_noted(i);
-		sum ^= copies_near(i) - copies_compares(i);
+		sum ^= copies_near(i) - copies_compares(i) + copies_round(i);
 		sum ^= copies_anywhere(i, copies_leaf);
 		sum += copies_switch(i) - copies_labels(i);
 		sum ^= copies_before(i % 40) + copies_behind(i % 7);
