@@ -99,8 +99,15 @@ fn environment(variant: &Variant) -> Vec<(String, OsString)> {
     all
 }
 
-/// Runs all variants in turn, round after round; what is slow only in the first rounds. Gives the
-/// seconds of each, by variant: none of another tool's that fails, and why it did.
+/// Seconds that the plain program is to run in all, for each round: where it takes less, what is held
+/// against others runs in more rounds.
+const SECONDS: f64 = 1.0;
+/// So many times as many rounds at most.
+const MORE: u32 = 10;
+
+/// Runs all variants in turn, round after round; what is slow only in the first rounds, and what is held
+/// against others in more rounds where programs run shortly. Gives the seconds of each, by variant: none
+/// of another tool's that fails, and why it did.
 fn time(
     plan: &Plan,
     folder: &Path,
@@ -110,11 +117,19 @@ fn time(
     let mut times: Vec<Option<Vec<f64>>> = vec![Some(Vec::new()); variants.len()];
     let mut failures = Vec::new();
     let mut done = 0;
-    for round in 0..plan.rounds {
+    for round in 0..plan.rounds.saturating_mul(MORE) {
+        let plain = times.first().and_then(Option::as_deref).unwrap_or_default();
+        let is_more = round >= plan.rounds;
+        if is_more && plain.iter().sum::<f64>() >= SECONDS * f64::from(plan.rounds) {
+            break;
+        }
         let shortest = |times: &[f64]| times.iter().copied().reduce(f64::min).unwrap_or(0.0);
-        let plain = times.first().and_then(Option::as_deref).map_or(0.0, shortest);
-        for (variant, seconds) in variants.iter().zip(&mut times) {
-            done += 1;
+        let plain = shortest(plain);
+        for (index, (variant, seconds)) in variants.iter().zip(&mut times).enumerate() {
+            if is_more && index > 0 && !summary::is_compared(variant) {
+                continue;
+            }
+            done += u64::from(!is_more);
             progress(done);
             let Some(own) = seconds else { continue };
             let takes_long = variant.is_slow && shortest(own) > 2.0 * plain;

@@ -4,8 +4,16 @@ use std::collections::BTreeMap;
 
 use trimtab_report::model::{BenchProgram, BenchSummary, BenchTool, ProbeBench, Target};
 
+use super::variants::Variant;
+
 /// Who works on the linked program, as trimtab does on objects.
 const BINARY_LEVEL: [&str; 3] = ["uftrace patchable", "frida", "dyninst"];
+
+/// Whether a way is held against others, in whose place noise must not decide.
+pub fn is_compared(variant: &Variant) -> bool {
+    let is_ours = (variant.tool, variant.hook) == ("trimtab", "value");
+    variant.functions == "hot" && (is_ours || BINARY_LEVEL.contains(&variant.tool))
+}
 
 /// Geometric means over the real programs, of each way that any of them was instrumented in: over
 /// those that were.
