@@ -101,6 +101,10 @@ pub fn functions(object: &Object) -> Vec<Function> {
     found.into_values().collect()
 }
 
+/// How the names of what clang puts in front of functions begin (`-fsanitize=kcfi`): a number for their
+/// type.
+const SIGNATURE: &str = "__cfi_";
+
 /// The section where SystemTap's tracepoints of a program are, which no program reads.
 const TRACEPOINTS: &[u8] = b".note.stapsdt";
 
@@ -203,6 +207,9 @@ impl Map {
                 }
             }
         }
+        // Those who call by address look at what is in front of the function.
+        let signed = functions.iter().filter(|function| function.name.starts_with(SIGNATURE));
+        map.found.fixed.extend(signed.map(|function| (function.section, function.end())));
         let mut rest: HashMap<usize, u64> = HashMap::new();
         for function in functions {
             let from = rest.entry(function.section).or_default();

@@ -63,7 +63,7 @@ impl WhyCalled {
             Self::Stack => "it needs the stack: more registers than calls may change, or no -O2",
             Self::Vectors => "it uses vector registers or floating point",
             Self::Unnamed => "it uses a constant, such as a string, that only its object knows",
-            Self::Long => "it is longer than 512 bytes",
+            Self::Long => "it is too long to be in every probe",
             Self::Other => "it has instructions that are not copied",
         }
     }

@@ -6,6 +6,7 @@ mod common;
 
 use std::collections::HashMap;
 use std::fs;
+use std::process::Command;
 
 use common::{Bench, Compiler, compilers, runtime};
 use object::read::elf::ElfFile64;
@@ -93,6 +94,30 @@ fn only_what_may_have_arguments_on_the_stack_needs_a_frame() {
         let (_, done) = bench.instrument(&object, Hook::Value, selection);
         assert_eq!((done.instrumented.len(), done.with_frame), (1, frames), "{name}");
     }
+}
+
+#[test]
+fn types_in_front_of_functions_are_still_found_there() {
+    let flag = "-fsanitize=kcfi";
+    let knows_it = |compiler: &Compiler| {
+        let mut command = Command::new(compiler.c);
+        command.args([flag, "-fsyntax-only", "-x", "c", "/dev/null"]);
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    let Some(compiler) = compilers().into_iter().find(knows_it) else {
+        println!("no compiler knows {flag}: it is not tested");
+        return;
+    };
+    let bench = Bench::new(compiler, &["-O2", flag]);
+    let object = bench.compile("led.c", &[]);
+    let other = bench.compile("led_other.c", &[]);
+    let (probed, done) = bench.instrument(&object, Hook::Value, Selection::default());
+    assert!(done.instrumented.len() > 10, "{:?}", done.left);
+    bench.link("plain", &[&object, &other], &[]);
+    bench.link("probed", &[&probed, &other], &[runtime().as_os_str()]);
+    let plain = bench.run("plain");
+    assert!(plain.output.ends_with(" 1 1 1\n"), "{plain:?}");
+    assert_eq!(bench.run("probed"), plain);
 }
 
 /// What leads to a function by its address is told from what leads to a label at its beginning.

@@ -8,25 +8,13 @@ use std::fs;
 use std::process::Command;
 
 use app::Bench;
-use serde_json::Value;
-
-/// Runs a shell command that must succeed; both outputs.
-fn sh(bench: &Bench, command: &str) -> (String, String) {
-    let (code, output, error) = bench.run("sh", &["-c", command]);
-    assert_eq!(code, 0, "{command}\n{output}{error}");
-    (output, error)
-}
-
-fn json(bench: &Bench, name: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(bench.file(name)).unwrap()).unwrap()
-}
 
 #[test]
 fn objects_are_instrumented_linked_and_run() {
     let bench = Bench::new();
-    sh(&bench, "gcc -O1 -c main.c more.c && gcc -o plain main.o more.o");
-    sh(&bench, "trimtab probe instrument main.o more.o -o out --hook order --json out.json");
-    let result = json(&bench, "out.json");
+    bench.sh("gcc -O1 -c main.c more.c && gcc -o plain main.o more.o");
+    bench.sh("trimtab probe instrument main.o more.o -o out --hook order --json out.json");
+    let result = bench.json("out.json");
     assert_eq!(result["schema"], "trimtab.probe.instrument/1");
     let functions = &result["functions"];
     let seen = functions["seen"].as_u64().unwrap();
@@ -35,16 +23,16 @@ fn objects_are_instrumented_linked_and_run() {
     assert!(left.iter().all(|left| left["reason"].is_string()), "{left:?}");
     assert!(result["bytes"]["after"].as_u64() > result["bytes"]["before"].as_u64());
 
-    sh(&bench, "gcc -o app out/*.o");
-    assert_eq!(sh(&bench, "./app"), sh(&bench, "./plain"));
-    sh(&bench, "trimtab probe report trimtab-probe.out --native run.trace --json report.json");
-    let report = json(&bench, "report.json");
+    bench.sh("gcc -o app out/*.o");
+    assert_eq!(bench.sh("./app"), bench.sh("./plain"));
+    bench.sh("trimtab probe report trimtab-probe.out --native run.trace --json report.json");
+    let report = bench.json("report.json");
     assert_eq!(report["schema"], "trimtab.probe.report/1");
     let main = report["functions"].as_array().unwrap().iter().find(|row| row["name"] == "main");
     assert_eq!(main.unwrap()["calls"], 1);
     assert_eq!(main.unwrap()["first"], 1);
     // What was recorded orders the program that is not instrumented.
-    let (order, _) = sh(&bench, "trimtab order plain --trace run.trace -o - 2>/dev/null");
+    let (order, _) = bench.sh("trimtab order plain --trace run.trace -o - 2>/dev/null");
     assert_eq!(order.lines().find(|line| !line.starts_with('#')), Some("main"), "{order}");
 }
 
@@ -56,31 +44,30 @@ fn a_build_is_instrumented_on_its_way_to_the_linker() {
         "app: main.o libmore.a\n\t$(CC) -o $@ main.o -L. -lmore\nlibmore.a: more.o\n\tar rcs $@ $^\n",
     )
     .unwrap();
-    sh(&bench, "trimtab probe build --hook trace --json build.json -- make -s CFLAGS=-O1");
-    let result = json(&bench, "build.json");
+    bench.sh("trimtab probe build --hook trace --json build.json -- make -s CFLAGS=-O1");
+    let result = bench.json("build.json");
     assert_eq!(result["files"], 2, "{result}");
-    sh(&bench, "./app && trimtab probe report trimtab-probe.out --chrome c.json --folded stacks");
-    let events = json(&bench, "c.json");
+    bench.sh("./app && trimtab probe report trimtab-probe.out --chrome c.json --folded stacks");
+    let events = bench.json("c.json");
     let events = events["traceEvents"].as_array().unwrap();
     assert!(events.iter().any(|event| event["name"] == "main" && event["ph"] == "X"));
     let stacks = fs::read_to_string(bench.file("stacks")).unwrap();
     assert!(stacks.lines().all(|line| line.starts_with("main")), "{stacks}");
     assert!(stacks.lines().any(|line| line.contains(';')), "{stacks}");
     // The objects of the build stay as they were.
-    sh(&bench, "gcc -o plain main.o libmore.a && ! nm plain | grep trimtab");
+    bench.sh("gcc -o plain main.o libmore.a && ! nm plain | grep trimtab");
 }
 
 #[test]
 fn a_recording_chooses_what_the_next_build_instruments() {
     let bench = Bench::new();
-    sh(&bench, "gcc -O1 -c main.c more.c && trimtab probe instrument main.o more.o -o all");
-    sh(&bench, "gcc -o app all/*.o && ./app");
-    sh(
-        &bench,
+    bench.sh("gcc -O1 -c main.c more.c && trimtab probe instrument main.o more.o -o all");
+    bench.sh("gcc -o app all/*.o && ./app");
+    bench.sh(
         "trimtab probe instrument main.o more.o -o hot --profile trimtab-probe.out --share 0.5 \
          --json hot.json",
     );
-    let hot = json(&bench, "hot.json");
+    let hot = bench.json("hot.json");
     let count = hot["functions"]["instrumented"].as_u64().unwrap();
     assert!(count >= 1 && count < hot["functions"]["seen"].as_u64().unwrap() / 2, "{count}");
     let left = hot["functions"]["left"].as_array().unwrap();
@@ -90,40 +77,37 @@ fn a_recording_chooses_what_the_next_build_instruments() {
 #[test]
 fn probes_are_turned_off_and_on() {
     let bench = Bench::new();
-    sh(&bench, "gcc -O1 -c main.c more.c && trimtab probe instrument main.o more.o -o all");
-    sh(&bench, "gcc -o app all/*.o && TRIMTAB_PROBE=off ./app");
-    let (text, _) = sh(&bench, "trimtab probe report trimtab-probe.out");
+    bench.sh("gcc -O1 -c main.c more.c && trimtab probe instrument main.o more.o -o all");
+    bench.sh("gcc -o app all/*.o && TRIMTAB_PROBE=off ./app");
+    let (text, _) = bench.sh("trimtab probe report trimtab-probe.out");
     assert!(text.contains(": 0 calls of 0 functions"), "{text}");
-    sh(&bench, "TRIMTAB_PROBE_FILE=r.%p ./app && ls r.*");
+    bench.sh("TRIMTAB_PROBE_FILE=r.%p ./app && ls r.*");
 }
 
 #[test]
 fn what_the_system_counted_is_shown_and_chooses_functions() {
     let bench = Bench::new();
-    sh(&bench, "gcc -O1 -c main.c more.c");
-    sh(&bench, "trimtab probe instrument main.o more.o -o all --hook event");
-    sh(&bench, "gcc -o app all/*.o && TRIMTAB_PROBE_EVENT=page-faults ./app");
-    let (text, _) = sh(&bench, "trimtab probe report trimtab-probe.out --json report.json");
+    bench.sh("gcc -O1 -c main.c more.c");
+    bench.sh("trimtab probe instrument main.o more.o -o all --hook event");
+    bench.sh("gcc -o app all/*.o && TRIMTAB_PROBE_EVENT=page-faults ./app");
+    let (text, _) = bench.sh("trimtab probe report trimtab-probe.out --json report.json");
     assert!(text.contains("\nevent: page-faults\n"), "{text}");
     let header = text.lines().find(|line| line.trim_start().starts_with("calls")).unwrap();
     let columns: Vec<&str> = header.split_whitespace().collect();
     assert_eq!(columns, ["calls", "self", "share", "total", "function"]);
-    let report = json(&bench, "report.json");
+    let report = bench.json("report.json");
     assert_eq!((&report["hook"], &report["event"]), (&"event".into(), &"page-faults".into()));
     let main = report["functions"].as_array().unwrap().iter().find(|row| row["name"] == "main");
     let (own, total) = (&main.unwrap()["event_self"], &main.unwrap()["event_total"]);
     assert!(total.as_u64() >= own.as_u64() && total.as_u64() > Some(0), "{own} {total}");
     assert_eq!(main.unwrap()["total_cycles"], 0);
 
-    sh(
-        &bench,
-        "trimtab probe instrument main.o -o hot --profile trimtab-probe.out --json hot.json",
-    );
-    assert!(json(&bench, "hot.json")["functions"]["instrumented"].as_u64().unwrap() < 10);
+    bench.sh("trimtab probe instrument main.o -o hot --profile trimtab-probe.out --json hot.json");
+    assert!(bench.json("hot.json")["functions"]["instrumented"].as_u64().unwrap() < 10);
 
     // Events of two kinds cannot be added up.
-    sh(&bench, "TRIMTAB_PROBE_EVENT=task-clock TRIMTAB_PROBE_FILE=time.out ./app");
-    let (text, _) = sh(&bench, "trimtab probe report time.out");
+    bench.sh("TRIMTAB_PROBE_EVENT=task-clock TRIMTAB_PROBE_FILE=time.out ./app");
+    let (text, _) = bench.sh("trimtab probe report time.out");
     assert!(text.contains("event: task-clock") && text.contains(" ns "), "{text}");
     let (code, _, error) = bench.trimtab(&["probe", "report", "trimtab-probe.out", "time.out"]);
     assert_eq!(code, 1);
@@ -132,7 +116,7 @@ fn what_the_system_counted_is_shown_and_chooses_functions() {
         "{error}"
     );
 
-    let (output, error) = sh(&bench, "TRIMTAB_PROBE_EVENT=nothing TRIMTAB_PROBE_FILE=no.out ./app");
+    let (output, error) = bench.sh("TRIMTAB_PROBE_EVENT=nothing TRIMTAB_PROBE_FILE=no.out ./app");
     assert!(
         output.starts_with("started: ") && error.contains("expected instructions, "),
         "{error}"
@@ -155,9 +139,9 @@ fn hooks_of_the_users_are_called() {
          printf(\"%s %d\\n\", entered == left ? \"same\" : \"other\", entered > 10); }\n",
     )
     .unwrap();
-    sh(&bench, "gcc -O1 -c main.c more.c");
-    sh(&bench, "trimtab probe instrument main.o more.o -o all --hook user");
-    let (output, _) = sh(&bench, "gcc -O2 -o app all/*.o hooks.c && ./app");
+    bench.sh("gcc -O1 -c main.c more.c");
+    bench.sh("trimtab probe instrument main.o more.o -o all --hook user");
+    let (output, _) = bench.sh("gcc -O2 -o app all/*.o hooks.c && ./app");
     assert!(output.ends_with("same 1\n"), "{output}");
 }
 
@@ -174,25 +158,22 @@ fn hooks_of_the_users_are_inside_where_they_are_simple() {
          printf(\"%s %d\\n\", entered == left ? \"same\" : \"other\", entered > 10); }\n";
     fs::write(bench.file("simple.c"), simple.replace("LEAVE", "left++")).unwrap();
     fs::write(bench.file("calls.c"), simple.replace("LEAVE", "left += puts(\"\") > 0")).unwrap();
-    sh(&bench, "gcc -O1 -c main.c more.c");
-    let (text, _) = sh(
-        &bench,
-        "trimtab probe instrument main.o more.o -o all --hooks simple.c --json all.json",
-    );
+    bench.sh("gcc -O1 -c main.c more.c");
+    let (text, _) =
+        bench.sh("trimtab probe instrument main.o more.o -o all --hooks simple.c --json all.json");
     assert!(text.contains("Inside the probes: trimtab_probe_user_enter, "), "{text}");
-    let hooks = &json(&bench, "all.json")["hooks"];
+    let hooks = &bench.json("all.json")["hooks"];
     assert_eq!(hooks["inside"].as_array().unwrap().len(), 2);
-    let (output, _) = sh(&bench, "gcc -O2 -o app all/*.o && ./app");
+    let (output, _) = bench.sh("gcc -O2 -o app all/*.o && ./app");
     assert!(output.ends_with("same 1\n"), "{output}");
 
-    let (text, _) = sh(
-        &bench,
+    let (text, _) = bench.sh(
         "trimtab probe build --hooks calls.c --json built.json -- gcc -O1 -o built main.c more.c",
     );
     assert!(text.contains("Called by the probes: trimtab_probe_user_leave (it calls"), "{text}");
-    let hooks = &json(&bench, "built.json")["hooks"];
+    let hooks = &bench.json("built.json")["hooks"];
     assert_eq!(hooks["called"][0]["name"], "trimtab_probe_user_leave");
-    let (output, _) = sh(&bench, "./built");
+    let (output, _) = bench.sh("./built");
     assert!(output.ends_with("same 1\n"), "{output}");
 
     let refused = |arguments: &str, code: i32, message: &str| {
@@ -214,11 +195,11 @@ fn hooks_of_the_users_are_inside_where_they_are_simple() {
 #[test]
 fn what_is_no_object_is_refused_in_one_line_and_nothing_is_written() {
     let bench = Bench::new();
-    sh(&bench, "gcc -O1 -c main.c && mkdir out && echo old > out/main.o");
-    sh(&bench, "trimtab probe instrument main.o -o done && cp done/main.o already.o");
-    sh(&bench, "strip -s main.o -o stripped.o && gcc -o linked main.c more.c");
-    sh(&bench, "head -c 700 main.o > cut.o && echo text > text.o && : > empty.o");
-    sh(&bench, "gcc -flto -c main.c -o slim.o");
+    bench.sh("gcc -O1 -c main.c && mkdir out && echo old > out/main.o");
+    bench.sh("trimtab probe instrument main.o -o done && cp done/main.o already.o");
+    bench.sh("strip -s main.o -o stripped.o && gcc -o linked main.c more.c");
+    bench.sh("head -c 700 main.o > cut.o && echo text > text.o && : > empty.o");
+    bench.sh("gcc -flto -c main.c -o slim.o");
     let mut other = fs::read(bench.file("main.o")).unwrap();
     other[18] = 243;
     fs::write(bench.file("other.o"), &other).unwrap();
@@ -253,7 +234,7 @@ fn what_is_no_object_is_refused_in_one_line_and_nothing_is_written() {
 #[test]
 fn bad_usage_is_told_from_failure() {
     let bench = Bench::new();
-    sh(&bench, "gcc -O1 -c main.c && mkdir other && cp main.o other");
+    bench.sh("gcc -O1 -c main.c && mkdir other && cp main.o other");
     for arguments in [
         &["probe", "instrument", "main.o", "other/main.o", "-o", "out"][..],
         &["probe", "instrument", "main.o", "-o", "."],
@@ -283,8 +264,8 @@ fn assembly_by_hand_is_left_alone() {
          .section .note.GNU-stack,\"\",@progbits\n",
     )
     .unwrap();
-    sh(&bench, "gcc -c hand.s && trimtab probe instrument hand.o -o out --json out.json");
-    let result = json(&bench, "out.json");
+    bench.sh("gcc -c hand.s && trimtab probe instrument hand.o -o out --json out.json");
+    let result = bench.json("out.json");
     assert_eq!(result["functions"]["instrumented"], 0);
     let reason = result["functions"]["left"][0]["reason"].as_str().unwrap().to_owned();
     assert!(reason.starts_with("no unwind information"), "{reason}");
@@ -297,23 +278,22 @@ fn assembly_by_hand_is_left_alone() {
 #[test]
 fn objects_for_aarch64_are_instrumented_with_its_compiler() {
     let bench = Bench::new();
-    sh(&bench, "aarch64-linux-gnu-gcc -O1 -c main.c more.c");
+    bench.sh("aarch64-linux-gnu-gcc -O1 -c main.c more.c");
     let (code, _, error) = bench.trimtab(&["probe", "instrument", "main.o", "-o", "out"]);
     assert_eq!(code, 1);
     assert!(error.contains("main.o is for AArch64") && error.contains("--cc aarch64"), "{error}");
     assert!(!bench.file("out").exists());
-    sh(
-        &bench,
+    bench.sh(
         "trimtab probe instrument main.o more.o -o out --cc aarch64-linux-gnu-gcc --hook count",
     );
-    sh(&bench, "aarch64-linux-gnu-gcc -static -o app out/*.o && qemu-aarch64 ./app");
-    let (text, _) = sh(&bench, "trimtab probe report trimtab-probe.out");
+    bench.sh("aarch64-linux-gnu-gcc -static -o app out/*.o && qemu-aarch64 ./app");
+    let (text, _) = bench.sh("trimtab probe report trimtab-probe.out");
     assert!(text.contains("main"), "{text}");
 
-    sh(&bench, "head -c 700 main.o > cut.o && cp out/main.o already.o");
-    sh(&bench, "aarch64-linux-gnu-gcc -flto -c main.c -o slim.o");
-    sh(&bench, "aarch64-linux-gnu-strip -s main.o -o stripped.o");
-    sh(&bench, "aarch64-linux-gnu-gcc -o linked main.c more.c");
+    bench.sh("head -c 700 main.o > cut.o && cp out/main.o already.o");
+    bench.sh("aarch64-linux-gnu-gcc -flto -c main.c -o slim.o");
+    bench.sh("aarch64-linux-gnu-strip -s main.o -o stripped.o");
+    bench.sh("aarch64-linux-gnu-gcc -o linked main.c more.c");
     for (file, message) in [
         ("cut.o", "the object is truncated or damaged"),
         ("already.o", "the object is instrumented already"),
@@ -340,16 +320,13 @@ fn a_build_for_aarch64_is_instrumented() {
     }
     for compiler in compilers {
         let bench = Bench::new();
-        sh(
-            &bench,
-            &format!(
-                "trimtab probe build --cc aarch64-linux-gnu-gcc --hook count --json build.json -- \
+        bench.sh(&format!(
+            "trimtab probe build --cc aarch64-linux-gnu-gcc --hook count --json build.json -- \
                  {compiler} -O1 -o app main.c more.c"
-            ),
-        );
+        ));
         // The C library is not the build's.
-        assert_eq!(json(&bench, "build.json")["files"], 2, "{compiler}");
-        sh(&bench, "qemu-aarch64 -L /usr/aarch64-linux-gnu ./app");
-        sh(&bench, "trimtab probe report trimtab-probe.out | grep main");
+        assert_eq!(bench.json("build.json")["files"], 2, "{compiler}");
+        bench.sh("qemu-aarch64 -L /usr/aarch64-linux-gnu ./app");
+        bench.sh("trimtab probe report trimtab-probe.out | grep main");
     }
 }

@@ -12,17 +12,6 @@ use serde_json::Value;
 
 const MANUAL: &str = include_str!("../../../docs/probe.md");
 
-/// Runs a shell command that must succeed; both outputs.
-fn sh(bench: &Bench, command: &str) -> (String, String) {
-    let (code, output, error) = bench.run("sh", &["-c", command]);
-    assert_eq!(code, 0, "{command}\n{output}{error}");
-    (output, error)
-}
-
-fn json(bench: &Bench, name: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(bench.file(name)).unwrap()).unwrap()
-}
-
 /// Calls of a function, from what `trimtab probe report --json` wrote.
 fn calls(report: &Value, name: &str) -> u64 {
     let rows = report["functions"].as_array().unwrap();
@@ -48,12 +37,12 @@ fn hooks_are_found_in_archives() {
     fs::write(bench.file("enter.c"), ENTER).unwrap();
     fs::write(bench.file("leave.c"), LEAVE).unwrap();
     fs::write(bench.file("hooks.rs"), example()).unwrap();
-    sh(&bench, "gcc -O1 -c main.c more.c");
-    sh(&bench, "trimtab probe instrument main.o more.o -o all --hook user");
-    sh(&bench, "gcc -O1 -c enter.c leave.c && ar rcs libhooks.a enter.o leave.o");
+    bench.sh("gcc -O1 -c main.c more.c");
+    bench.sh("trimtab probe instrument main.o more.o -o all --hook user");
+    bench.sh("gcc -O1 -c enter.c leave.c && ar rcs libhooks.a enter.o leave.o");
     for linker in ["bfd", "lld"] {
         let link = format!("gcc -fuse-ld={linker} -o app all/*.o");
-        let (output, _) = sh(&bench, &format!("{link} -L. -lhooks && ./app && nm app"));
+        let (output, _) = bench.sh(&format!("{link} -L. -lhooks && ./app && nm app"));
         let last = output.lines().find(|line| line.ends_with(" entered")).unwrap();
         assert!(last.strip_suffix(" entered").unwrap().parse::<u64>().unwrap() > 10, "{output}");
         assert!(output.contains(" T trimtab_probe_user_leave"), "{output}");
@@ -65,37 +54,35 @@ fn hooks_are_found_in_archives() {
             assert!(error.lines().any(is_told), "{error}");
         }
     }
-    sh(&bench, "rustc -O -C panic=abort --crate-type staticlib hooks.rs");
-    let (output, _) = sh(&bench, "gcc -o app all/*.o libhooks.a && ./app");
+    bench.sh("rustc -O -C panic=abort --crate-type staticlib hooks.rs");
+    let (output, _) = bench.sh("gcc -o app all/*.o libhooks.a && ./app");
     assert!(output.lines().any(|line| line.ends_with(" calls")), "{output}");
     let counted = output.lines().find_map(|line| line.strip_suffix(" calls")).unwrap();
     assert!(counted.parse::<u64>().unwrap() > 10, "{output}");
 
     // With another hook there are none.
-    sh(&bench, "trimtab probe instrument main.o more.o -o other --hook edges");
-    sh(&bench, "gcc -o app other/*.o && ./app");
+    bench.sh("trimtab probe instrument main.o more.o -o other --hook edges");
+    bench.sh("gcc -o app other/*.o && ./app");
 }
 
 #[test]
 fn thin_archives_become_ordinary_ones() {
     let bench = Bench::new();
-    sh(
-        &bench,
-        "mkdir -p lib/objects && gcc -O1 -c main.c && gcc -O1 -c more.c -o lib/objects/more.o",
-    );
+    bench
+        .sh("mkdir -p lib/objects && gcc -O1 -c main.c && gcc -O1 -c more.c -o lib/objects/more.o");
     // Members are named relative to the archive.
-    sh(&bench, "ar rcsT lib/libmore.a lib/objects/more.o && head -c 7 lib/libmore.a | grep thin");
-    sh(&bench, "trimtab probe instrument main.o lib/libmore.a -o out --hook count --json out.json");
-    let result = json(&bench, "out.json");
+    bench.sh("ar rcsT lib/libmore.a lib/objects/more.o && head -c 7 lib/libmore.a | grep thin");
+    bench.sh("trimtab probe instrument main.o lib/libmore.a -o out --hook count --json out.json");
+    let result = bench.json("out.json");
     assert_eq!(result["files"], 2);
     let before = fs::metadata(bench.file("lib/objects/more.o")).unwrap().len();
     assert!(result["bytes"]["before"].as_u64().unwrap() > before, "{result}");
-    let (members, _) = sh(&bench, "ar t out/libmore.a && rm -r lib/objects");
+    let (members, _) = bench.sh("ar t out/libmore.a && rm -r lib/objects");
     assert_eq!(members, "more.o\n");
-    sh(&bench, "gcc -o app out/main.o out/libmore.a out/trimtab-probe.o && ./app");
-    sh(&bench, "trimtab probe report trimtab-probe.out --json report.json");
-    let more = calls(&json(&bench, "report.json"), "rest");
-    assert_eq!(calls(&json(&bench, "report.json"), "main"), 1);
+    bench.sh("gcc -o app out/main.o out/libmore.a out/trimtab-probe.o && ./app");
+    bench.sh("trimtab probe report trimtab-probe.out --json report.json");
+    let more = calls(&bench.json("report.json"), "rest");
+    assert_eq!(calls(&bench.json("report.json"), "main"), 1);
 
     let (code, _, error) = bench.trimtab(&["probe", "instrument", "lib/libmore.a", "-o", "new"]);
     assert_eq!(code, 1);
@@ -109,36 +96,35 @@ fn thin_archives_become_ordinary_ones() {
          lib/more.o: more.c\n\t$(CC) $(CFLAGS) -c -o $@ $<\n",
     )
     .unwrap();
-    sh(&bench, "rm -f app main.o lib/libmore.a");
-    sh(&bench, "trimtab probe build --hook count --json build.json -- make -s CFLAGS=-O1");
-    assert_eq!(json(&bench, "build.json")["files"], 2);
-    sh(&bench, "./app && trimtab probe report trimtab-probe.out --json report.json");
-    assert_eq!(calls(&json(&bench, "report.json"), "rest"), more);
+    bench.sh("rm -f app main.o lib/libmore.a");
+    bench.sh("trimtab probe build --hook count --json build.json -- make -s CFLAGS=-O1");
+    assert_eq!(bench.json("build.json")["files"], 2);
+    bench.sh("./app && trimtab probe report trimtab-probe.out --json report.json");
+    assert_eq!(calls(&bench.json("report.json"), "rest"), more);
 }
 
 #[test]
 fn members_that_cannot_be_instrumented_are_named() {
     let bench = Bench::new();
-    sh(
-        &bench,
+    bench.sh(
         "gcc -O1 -c main.c more.c && strip -s more.o -o bare.o && ar rcs liball.a main.o bare.o",
     );
-    sh(&bench, "trimtab probe instrument liball.a -o out --json out.json");
-    let functions = &json(&bench, "out.json")["functions"];
+    bench.sh("trimtab probe instrument liball.a -o out --json out.json");
+    let functions = &bench.json("out.json")["functions"];
     let left = functions["left"].as_array().unwrap();
     let bare = left.iter().find(|left| left["name"] == "bare.o").unwrap();
     assert!(bare["reason"].as_str().unwrap().contains("without symbols"), "{bare}");
     let instrumented = functions["instrumented"].as_u64().unwrap();
     assert_eq!(functions["seen"].as_u64().unwrap(), instrumented + left.len() as u64);
 
-    sh(&bench, "trimtab probe instrument more.o -o done && cp done/more.o done.o");
-    sh(&bench, "ar rcs libdone.a main.o done.o");
+    bench.sh("trimtab probe instrument more.o -o done && cp done/more.o done.o");
+    bench.sh("ar rcs libdone.a main.o done.o");
     let (code, _, error) = bench.trimtab(&["probe", "instrument", "libdone.a", "-o", "new"]);
     assert_eq!(code, 1);
     let expected = "cannot instrument libdone.a: its member done.o: the object is instrumented \
                     already; give the one that the compiler wrote\n";
     assert!(error.ends_with(expected), "{error}");
-    sh(&bench, "aarch64-linux-gnu-gcc -c more.c -o other.o && ar rcs libmixed.a main.o other.o");
+    bench.sh("aarch64-linux-gnu-gcc -c more.c -o other.o && ar rcs libmixed.a main.o other.o");
     let (code, _, error) = bench.trimtab(&["probe", "instrument", "libmixed.a", "-o", "new"]);
     assert_eq!(code, 1);
     assert!(error.contains("its member other.o is for another machine"), "{error}");
@@ -148,23 +134,23 @@ fn members_that_cannot_be_instrumented_are_named() {
 #[test]
 fn a_recording_orders_functions_by_itself() {
     let bench = Bench::new();
-    sh(&bench, "gcc -O1 -c main.c more.c && gcc -o plain main.o more.o");
+    bench.sh("gcc -O1 -c main.c more.c && gcc -o plain main.o more.o");
     for hook in ["order", "trace"] {
-        sh(&bench, &format!("trimtab probe instrument main.o more.o -o out --hook {hook}"));
-        sh(&bench, "gcc -o app out/*.o && ./app");
-        sh(&bench, "trimtab probe report trimtab-probe.out --native run.trace");
+        bench.sh(&format!("trimtab probe instrument main.o more.o -o out --hook {hook}"));
+        bench.sh("gcc -o app out/*.o && ./app");
+        bench.sh("trimtab probe report trimtab-probe.out --native run.trace");
         let of = |trace: &str| {
-            sh(&bench, &format!("trimtab order plain --trace {trace} -o - 2>/dev/null")).0
+            bench.sh(&format!("trimtab order plain --trace {trace} -o - 2>/dev/null")).0
         };
         assert_eq!(of("trimtab-probe.out").lines().find(|l| !l.starts_with('#')), Some("main"));
         let names = |text: &str| -> Vec<String> {
             text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
         };
         assert_eq!(names(&of("trimtab-probe.out")), names(&of("run.trace")));
-        sh(&bench, "trimtab pages plain --trace trimtab-probe.out");
+        bench.sh("trimtab pages plain --trace trimtab-probe.out");
     }
-    sh(&bench, "trimtab probe instrument main.o more.o -o out --hook time");
-    sh(&bench, "gcc -o app out/*.o && ./app");
+    bench.sh("trimtab probe instrument main.o more.o -o out --hook time");
+    bench.sh("gcc -o app out/*.o && ./app");
     let (code, _, error) =
         bench.trimtab(&["order", "plain", "--trace", "trimtab-probe.out", "-o", "-"]);
     assert_eq!(code, 1);
@@ -259,22 +245,19 @@ fn what_rustc_builds_is_instrumented_and_panics_as_before() {
     fs::write(bench.file("panics.rs"), RUST).unwrap();
     without_lld(&bench);
     let path = "PATH=$PWD/tools:$PWD/narrow";
-    sh(&bench, &format!("{path} rustc --edition 2021 -O -g panics.rs -o plain"));
-    let plain = sh(&bench, "./plain");
+    bench.sh(&format!("{path} rustc --edition 2021 -O -g panics.rs -o plain"));
+    let plain = bench.sh("./plain");
     assert!(plain.0.starts_with("100 600\n") && plain.0.contains("panic: 3\n"), "{}", plain.0);
     for hook in ["count", "time", "edges"] {
-        sh(
-            &bench,
-            &format!(
-                "{path} trimtab probe build --hook {hook} --json build.json -- \
+        bench.sh(&format!(
+            "{path} trimtab probe build --hook {hook} --json build.json -- \
                  rustc --edition 2021 -O -g panics.rs -o app"
-            ),
-        );
-        let build = json(&bench, "build.json");
+        ));
+        let build = bench.json("build.json");
         assert!(build["functions"]["instrumented"].as_u64().unwrap() >= 5, "{build}");
-        assert_eq!(sh(&bench, "./app"), plain, "{hook}");
-        sh(&bench, "trimtab probe report trimtab-probe.out --json report.json");
-        let report = json(&bench, "report.json");
+        assert_eq!(bench.sh("./app"), plain, "{hook}");
+        bench.sh("trimtab probe report trimtab-probe.out --json report.json");
+        let report = bench.json("report.json");
         for name in ["again", "passes", "thrower"] {
             assert_eq!(calls(&report, name), 308, "{hook} {name}");
         }

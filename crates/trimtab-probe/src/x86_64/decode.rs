@@ -11,6 +11,9 @@ use super::tables::is_switch;
 use crate::elf::{Object, Relocation};
 use crate::function::{Branch, Place, Pointer, References};
 
+/// How the names of such functions of gcc and clang begin that jump to an address in a register.
+const THUNKS: [&[u8]; 2] = [b"__x86_indirect_thunk", b"__llvm_retpoline"];
+
 /// An instruction and where its constants are.
 pub type Decoded = (Instruction, ConstantOffsets);
 
@@ -77,6 +80,9 @@ pub fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut Ref
             found.targets.insert(target);
             let field = instruction.ip() + constants.immediate_offset() as u64;
             let relocation = object.relocation_at(section, field);
+            if !is_call && relocation.is_some_and(|relocation| is_thunk(object, relocation)) {
+                found.computed.insert((section, range.start));
+            }
             let named = relocation.is_some_and(|r| found.follow(object, r, target));
             match relocation {
                 // It would begin the function anew.
@@ -146,6 +152,13 @@ fn fields(
     let fields = [(constants.displacement_offset(), true), (constants.immediate_offset(), false)];
     let present = fields.into_iter().filter(|&(field, _)| field != 0);
     present.map(move |(field, is_displacement)| (start + field as u64, is_displacement))
+}
+
+/// Whether what is jumped to jumps to the address in a register in turn: compilers use it in place of
+/// such jumps against wrong speculation.
+fn is_thunk(object: &Object, relocation: &Relocation) -> bool {
+    let name = &object.symbols[relocation.symbol as usize].name;
+    THUNKS.iter().any(|thunk| name.starts_with(thunk))
 }
 
 /// Whether the instruction with an index jumps by an address that no table of distances has.

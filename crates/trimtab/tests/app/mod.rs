@@ -9,6 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Where its sources are.
@@ -68,6 +69,18 @@ impl Bench {
         let (code, output, error) = self.run(program, arguments);
         assert_eq!(code, 0, "{program} {arguments:?}: {output}{error}");
         output
+    }
+
+    /// Runs a shell command that must succeed; both outputs.
+    pub fn sh(&self, command: &str) -> (String, String) {
+        let (code, output, error) = self.run("sh", &["-c", command]);
+        assert_eq!(code, 0, "{command}\n{output}{error}");
+        (output, error)
+    }
+
+    /// What is in a file of JSON in the folder.
+    pub fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&fs::read_to_string(self.file(name)).unwrap()).unwrap()
     }
 
     /// Runs trimtab: exit code and both outputs.
