@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -250,6 +251,7 @@ static void begin(void)
 	objects++;
 	trimtab_probe_hook = first->hook;
 	find_vectors();
+	find_first_stack();
 	if (first->hook == HOOK_EVENT && !choose_event(text, sizeof(text))) {
 		complain(text);
 		return;
@@ -278,7 +280,7 @@ static void begin(void)
 	if (first->hook == HOOK_EVENT) {
 		snprintf(head->event, sizeof(head->event), "%s", event_chosen.name);
 		measure_event();
-	} else {
+	} else if (first->hook == HOOK_CYCLES || first->hook == HOOK_TIME) {
 		measure_overhead();
 	}
 	head->start_cycles = cycles();

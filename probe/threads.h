@@ -119,15 +119,40 @@ static void touch(void *from, uint64_t bytes)
 
 static void end_calls(struct thread *thread);
 
+/* The stack that the process began on; 0 where it is not known. */
+static uint64_t first_low, first_high;
+
+/*
+ * Linux puts the bytes that AT_RANDOM points to above all frames of the first stack, and maps nothing into
+ * as much room below as the stack may have then. The C library would look for both in /proc/self/maps, which
+ * takes longer than all else when a process begins.
+ */
+static void find_first_stack(void)
+{
+	uint64_t high = getauxval(AT_RANDOM);
+	struct rlimit limit;
+
+	if (!high || getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= high)
+		return;
+	first_low = high - limit.rlim_cur;
+	first_high = high;
+}
+
 /* Only the thread itself knows where its stack is. */
 static void find_stack(struct thread *thread)
 {
+	uint64_t here = (uint64_t)__builtin_frame_address(0);
 	pthread_attr_t attributes;
 	void *low;
 	size_t size;
 
 	thread->low = thread->high = 0;
 	thread->outermost = outermost();
+	if (here >= first_low && here < first_high) {
+		thread->low = first_low;
+		thread->high = first_high;
+		return;
+	}
 	if (pthread_getattr_np(pthread_self(), &attributes))
 		return;
 	if (!pthread_attr_getstack(&attributes, &low, &size)) {

@@ -69,7 +69,7 @@ pub struct Recording<'data> {
     pub process: u64,
     /// Cycles in a nanosecond; none where the process ended too soon to tell.
     pub cycles_per_ns: Option<f64>,
-    /// Cycles that reading the counter takes.
+    /// Cycles that reading the counter takes; 0 where the hook tells no cycles.
     pub counter: u64,
     /// Cycles of each call that its stub took within the time it told: the times of functions are
     /// without them. For [`Hook::Event`], what was counted; it was taken off at once.
