@@ -125,10 +125,16 @@ fn time(
         }
         let shortest = |times: &[f64]| times.iter().copied().reduce(f64::min).unwrap_or(0.0);
         let plain = shortest(plain);
-        for (index, (variant, seconds)) in variants.iter().zip(&mut times).enumerate() {
-            if is_more && index > 0 && !summary::is_compared(variant) {
-                continue;
-            }
+        let all = 0..variants.len();
+        let is_in = |&index: &usize| index == 0 || summary::is_compared(&variants[index]);
+        // There and back: what ran before may matter.
+        let now: Vec<usize> = match (is_more, round % 2) {
+            (false, _) => all.collect(),
+            (true, 0) => all.filter(is_in).collect(),
+            (true, _) => all.rev().filter(is_in).collect(),
+        };
+        for index in now {
+            let (variant, seconds) = (&variants[index], &mut times[index]);
             done += u64::from(!is_more);
             progress(done);
             let Some(own) = seconds else { continue };

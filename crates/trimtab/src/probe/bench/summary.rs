@@ -107,20 +107,21 @@ pub fn targets(bench: &ProbeBench) -> Vec<Target> {
 }
 
 /// How trimtab does beside the best of the tools that work on binaries, where it does worst. The name
-/// says on how many programs each of them was compared: they fail on some.
+/// says where that is, and on how many programs each of them was compared: they fail on some.
 fn beside_binary_level(bench: &ProbeBench) -> Option<Target> {
     let real = || bench.programs.iter().filter(|program| !program.package.is_empty());
     let theirs = |program: &'_ BenchProgram, peer: &str| {
         let same = |tool: &&BenchTool| tool.tool == peer && tool.functions == "hot";
         Some(program.tools.iter().find(same)?.time_ratio.mean)
     };
-    let beside = |program: &BenchProgram| {
+    let beside = |program: &'_ BenchProgram| {
         let ours = find(program, "trimtab", "value", "hot")?.time_ratio.mean;
-        let best = BINARY_LEVEL.iter().filter_map(|peer| theirs(program, peer));
-        Some(ours / best.reduce(f64::min)?)
+        let peers = BINARY_LEVEL.iter().filter_map(|peer| Some((theirs(program, peer)?, *peer)));
+        let (best, peer) = peers.min_by(|one, other| one.0.total_cmp(&other.0))?;
+        Some((ours / best, format!("{} beside {peer}", program.name)))
     };
-    let ratios: Vec<f64> = real().filter_map(beside).collect();
-    let worst = ratios.iter().copied().reduce(f64::max)?;
+    let ratios: Vec<(f64, String)> = real().filter_map(beside).collect();
+    let (worst, place) = ratios.iter().max_by(|one, other| one.0.total_cmp(&other.0))?.clone();
     let each = BINARY_LEVEL.map(|peer| {
         match real().filter(|program| theirs(program, peer).is_some()).count() {
             0 => format!("not with {peer}"),
@@ -128,8 +129,8 @@ fn beside_binary_level(bench: &ProbeBench) -> Option<Target> {
         }
     });
     let name = format!(
-        "value, hot functions: time in times of the best binary-level tool's, at worst; compared on \
-         {} of {} programs: {}",
+        "value, hot functions: time in times of the best binary-level tool's, at worst ({place}); \
+         compared on {} of {} programs: {}",
         ratios.len(),
         real().count(),
         each.join(", ")
