@@ -99,15 +99,12 @@ fn environment(variant: &Variant) -> Vec<(String, OsString)> {
     all
 }
 
-/// Seconds that the plain program is to run in all, for each round: where it takes less, what is held
-/// against others runs in more rounds.
-const SECONDS: f64 = 1.0;
-/// So many times as many rounds at most.
+/// So many times as many rounds are run of what is held against others.
 const MORE: u32 = 10;
 
 /// Runs all variants in turn, round after round; what is slow only in the first rounds, and what is held
-/// against others in more rounds where programs run shortly. Gives the seconds of each, by variant: none
-/// of another tool's that fails, and why it did.
+/// against others side by side and in more rounds. Gives the seconds of each, by variant: none of
+/// another tool's that fails, and why it did.
 fn time(
     plan: &Plan,
     folder: &Path,
@@ -117,23 +114,14 @@ fn time(
     let mut times: Vec<Option<Vec<f64>>> = vec![Some(Vec::new()); variants.len()];
     let mut failures = Vec::new();
     let mut done = 0;
+    let is_held = |index: &usize| *index == 0 || summary::is_compared(&variants[*index]);
+    let (mut held, others): (Vec<usize>, Vec<usize>) = (0..variants.len()).partition(is_held);
     for round in 0..plan.rounds.saturating_mul(MORE) {
-        let plain = times.first().and_then(Option::as_deref).unwrap_or_default();
         let is_more = round >= plan.rounds;
-        if is_more && plain.iter().sum::<f64>() >= SECONDS * f64::from(plan.rounds) {
-            break;
-        }
         let shortest = |times: &[f64]| times.iter().copied().reduce(f64::min).unwrap_or(0.0);
-        let plain = shortest(plain);
-        let all = 0..variants.len();
-        let is_in = |&index: &usize| index == 0 || summary::is_compared(&variants[index]);
-        // There and back: what ran before may matter.
-        let now: Vec<usize> = match (is_more, round % 2) {
-            (false, _) => all.collect(),
-            (true, 0) => all.filter(is_in).collect(),
-            (true, _) => all.rev().filter(is_in).collect(),
-        };
-        for index in now {
+        let plain = times.first().and_then(Option::as_deref).map_or(0.0, shortest);
+        let rest = if is_more { &[][..] } else { &others };
+        for &index in held.iter().chain(rest) {
             let (variant, seconds) = (&variants[index], &mut times[index]);
             done += u64::from(!is_more);
             progress(done);
@@ -154,6 +142,8 @@ fn time(
                 }
             }
         }
+        // There and back: what ran before may matter.
+        held.reverse();
     }
     Ok((times.into_iter().map(Option::unwrap_or_default).collect(), failures))
 }
