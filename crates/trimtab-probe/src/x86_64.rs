@@ -5,6 +5,7 @@ mod copy;
 mod decode;
 mod head;
 mod inline;
+mod padding;
 mod registers;
 mod stack;
 mod stub;

@@ -51,19 +51,6 @@ pub struct State {
 /// What holds at the entry of a function.
 pub const ENTRY: State = State { depth: 8, place: Return::Stack };
 
-/// Instructions of 1 to 9 bytes that do nothing, as processors' manuals advise.
-const NOPS: [&[u8]; 9] = [
-    &[0x90],
-    &[0x66, 0x90],
-    &[0x0f, 0x1f, 0x00],
-    &[0x0f, 0x1f, 0x40, 0x00],
-    &[0x0f, 0x1f, 0x44, 0x00, 0x00],
-    &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00],
-    &[0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00],
-    &[0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
-    &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
-];
-
 /// Code in the making. It begins at some offset of a section, which is given at the end.
 pub struct Assembler {
     encoder: Encoder,
@@ -329,19 +316,6 @@ impl Assembler {
     /// The label is here.
     pub fn bind(&mut self, label: Label) {
         self.labels[label.0] = Some(self.code.len());
-    }
-
-    /// Fills up to a multiple of a power of two, or of the half of it where that would take more than
-    /// `most` bytes.
-    pub fn align(&mut self, alignment: usize, most: usize) {
-        let wanted = self.code.len().next_multiple_of(alignment) - self.code.len();
-        let half = self.code.len().next_multiple_of(alignment / 2) - self.code.len();
-        let fill = if wanted <= most { wanted } else { half };
-        for length in [fill.min(NOPS.len()), fill.saturating_sub(NOPS.len())] {
-            if let Some(nop) = length.checked_sub(1).and_then(|index| NOPS.get(index)) {
-                self.code.extend(*nop);
-            }
-        }
     }
 
     /// Where a label was bound.

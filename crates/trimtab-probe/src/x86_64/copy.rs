@@ -21,7 +21,7 @@ use object::elf;
 use super::asm::{Assembler, Label, Return, State};
 use super::decode::{Decoded, branch_target, is_near_branch};
 use super::tables::{Others, Table, Tables, is_switch};
-use super::{RBP, RSP, head};
+use super::{RBP, RSP, head, padding};
 use crate::ProbeError;
 use crate::elf::Object;
 use crate::function::Function;
@@ -37,12 +37,6 @@ const FRAMES: Range<i64> = 8..1 << SITE_REGISTER_SHIFT;
 /// Bytes between the return address and the function's own part of the stack: a word of the stub's,
 /// and one in the place of the return address.
 const BETWEEN: i64 = 16;
-/// Where compilers wish loops to begin: at multiples of this, or else of less, down to
-/// `LEAST_ALIGNMENT`. Stubs begin at multiples of it.
-const ALIGNMENT: usize = 16;
-const LEAST_ALIGNMENT: usize = 8;
-/// As many bytes are filled in front of one at most, to come to a rounder place.
-const PADDING: usize = 10;
 /// What holds where the function returns.
 const AT_RETURN: State = State { depth: 8 + BETWEEN, place: Return::Stack };
 /// Where what [`Assembler::return_to`] writes is returned to: behind a call.
@@ -66,8 +60,8 @@ struct Copyable {
     bytes: Vec<u8>,
     kind: Kind,
     row: Row,
-    /// Of which number its place is a multiple, as the compiler wished; 1 if it had no wish.
-    alignment: usize,
+    /// Of which number its place is a multiple, where the compiler wished it.
+    alignment: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +132,7 @@ impl Written {
             // Padding is longer where what is in front of it is shorter.
             let padded = self.padded.iter().filter(|at| between.contains(at)).count();
             // One that leads back is shorter itself, and where it ends is nearer.
-            target.abs_diff(end) + padded * PADDING <= i8::MAX as usize
+            target.abs_diff(end) + padded * padding::LONGEST <= i8::MAX as usize
         };
         self.jumps.iter().filter(reaches).map(|(index, ..)| *index).collect()
     }
@@ -202,7 +196,7 @@ impl Copy {
             };
             let bytes = &object.sections[function.section].data;
             let bytes = bytes.get(at.start as usize..at.end as usize)?.to_vec();
-            instructions.push(Copyable { at, bytes, kind, row, alignment: 1 });
+            instructions.push(Copyable { at, bytes, kind, row, alignment: None });
         }
         find_alignment(code, &mut instructions);
         // Behind a call that never returns there may be nothing.
@@ -254,8 +248,8 @@ impl Copy {
         let mut told: Option<&Row> = None;
         for (index, it) in self.instructions.iter().enumerate() {
             let asm_ = asm(writer);
-            if it.alignment > 1 {
-                asm_.align(it.alignment, PADDING);
+            if let Some(alignment) = it.alignment {
+                padding::fill(&mut asm_.code, alignment);
                 written.padded.push(asm_.code.len());
             }
             asm_.bind(labels[index]);
@@ -370,20 +364,20 @@ fn find_alignment(code: &[Decoded], instructions: &mut [Copyable]) {
             _ => None,
         })
         .collect();
-    let mut padding = 0;
+    let mut nops = 0;
     for (index, (instruction, _)) in code.iter().enumerate() {
         if instruction.mnemonic() == Mnemonic::Nop && instructions[index].kind == Kind::Plain {
-            padding += 1;
+            nops += 1;
             continue;
         }
-        let alignment = 1 << instruction.ip().trailing_zeros().min(ALIGNMENT.trailing_zeros());
-        if alignment >= LEAST_ALIGNMENT && (padding > 0 || loops.contains(&index)) {
+        let alignment = padding::alignment_of(instruction.ip());
+        if alignment.is_some() && (nops > 0 || loops.contains(&index)) {
             instructions[index].alignment = alignment;
-            for before in &mut instructions[index - padding..index] {
+            for before in &mut instructions[index - nops..index] {
                 before.kind = Kind::Padding;
             }
         }
-        padding = 0;
+        nops = 0;
     }
 }
 

@@ -96,44 +96,7 @@ pub fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut Ref
             }
             continue;
         }
-        for (at, is_displacement) in fields(instruction, constants) {
-            let relocation = object.relocation_at(section, at);
-            let behind = instruction.next_ip().wrapping_sub(at) as i64;
-            // A displacement of `lea` is all of an address or relative to it, not so others.
-            let is_relative = is_displacement && instruction.is_ip_rel_memory_operand();
-            let is_address = match is_displacement {
-                true => is_relative && instruction.mnemonic() == Mnemonic::Lea,
-                false => true,
-            };
-            let (target, kind, addend) = match relocation.map(|relocation| relocation.kind) {
-                // The assembler knew where it is.
-                None if is_relative => {
-                    let target = (section, instruction.ip_rel_memory_address());
-                    (Some(target), elf::R_X86_64_PC32, -behind)
-                }
-                Some(kind @ (elf::R_X86_64_PC32 | elf::R_X86_64_PLT32)) => {
-                    let target = relocation
-                        .and_then(|it| relative_target(object, it, instruction.next_ip()));
-                    (target, kind, -behind)
-                }
-                Some(kind @ (elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_64)) => {
-                    let target = relocation.and_then(|it| object.target(it));
-                    (target.and_then(|(to, at)| Some((to, u64::try_from(at).ok()?))), kind, 0)
-                }
-                // By way of the table of addresses: it has those of symbols.
-                _ => continue,
-            };
-            let Some(target) = target else { continue };
-            found.take_address(object, target);
-            if relocation.is_some_and(|relocation| found.follow(object, relocation, target)) {
-                continue;
-            }
-            if is_address {
-                found.point(target, Pointer { at: (section, at), kind, addend });
-            } else {
-                found.fixed.insert(target);
-            }
-        }
+        take_addresses(object, section, decoded, found);
     }
     if (0..code.len()).any(|index| is_by_address(&code, index)) {
         found.computed.insert((section, range.start));
@@ -143,15 +106,46 @@ pub fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut Ref
     }
 }
 
-/// Where an instruction has constants, and whether they are displacements.
-fn fields(
-    instruction: &Instruction,
-    constants: &ConstantOffsets,
-) -> impl Iterator<Item = (u64, bool)> + use<> {
-    let start = instruction.ip();
+/// Finds the addresses in an instruction that is no branch.
+fn take_addresses(object: &Object, section: usize, decoded: &Decoded, found: &mut References) {
+    let (instruction, constants) = decoded;
     let fields = [(constants.displacement_offset(), true), (constants.immediate_offset(), false)];
-    let present = fields.into_iter().filter(|&(field, _)| field != 0);
-    present.map(move |(field, is_displacement)| (start + field as u64, is_displacement))
+    for (field, is_displacement) in fields.into_iter().filter(|&(field, _)| field != 0) {
+        let at = instruction.ip() + field as u64;
+        let relocation = object.relocation_at(section, at);
+        let behind = instruction.next_ip().wrapping_sub(at) as i64;
+        let is_relative = is_displacement && instruction.is_ip_rel_memory_operand();
+        let (target, kind, addend) = match relocation.map(|relocation| relocation.kind) {
+            // The assembler knew where it is.
+            None if is_relative => {
+                let target = (section, instruction.ip_rel_memory_address());
+                (Some(target), elf::R_X86_64_PC32, -behind)
+            }
+            Some(kind @ (elf::R_X86_64_PC32 | elf::R_X86_64_PLT32)) => {
+                let target =
+                    relocation.and_then(|it| relative_target(object, it, instruction.next_ip()));
+                (target, kind, -behind)
+            }
+            Some(kind @ (elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_64)) => {
+                let target = relocation.and_then(|it| object.target(it));
+                (target.and_then(|(to, at)| Some((to, u64::try_from(at).ok()?))), kind, 0)
+            }
+            // By way of the table of addresses: it has those of symbols.
+            _ => continue,
+        };
+        let Some(target) = target else { continue };
+        found.take_address(object, target);
+        if relocation.is_some_and(|relocation| found.follow(object, relocation, target)) {
+            continue;
+        }
+        // Other instructions read or write what is at the place, or there and behind it.
+        let is_pointer = !is_displacement || is_relative && instruction.mnemonic() == Mnemonic::Lea;
+        if is_pointer {
+            found.point(target, Pointer { at: (section, at), kind, addend });
+        } else {
+            found.fixed.insert(target);
+        }
+    }
 }
 
 /// Whether what is jumped to jumps to the address in a register in turn: compilers use it in place of
