@@ -1,5 +1,6 @@
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -92,9 +93,12 @@ pub fn measure(plan: &Plan, progress: &Progress) -> anyhow::Result<ProbeBench> {
     Ok(bench)
 }
 
+/// What instrumented programs write, in the folder that they run in.
+const RECORDING: &str = "run.out";
+
 /// What an instrumented program is told.
 fn environment(variant: &Variant) -> Vec<(String, OsString)> {
-    let mut all = vec![("TRIMTAB_PROBE_FILE".to_owned(), "run.out".into())];
+    let mut all = vec![("TRIMTAB_PROBE_FILE".to_owned(), RECORDING.into())];
     all.extend(variant.environment.iter().cloned());
     all
 }
@@ -130,6 +134,8 @@ fn time(
             if takes_long && round >= (plan.rounds / 3).max(2) {
                 continue;
             }
+            // Else a run is charged with giving back the memory of a trace before it, which is long.
+            remove_if_there(&folder.join(RECORDING))?;
             let measure = if variant.reports { reported_seconds } else { processor_seconds };
             match measure(&variant.command, folder, &environment(variant)) {
                 Ok(time) => own.push(time),
@@ -146,6 +152,15 @@ fn time(
         held.reverse();
     }
     Ok((times.into_iter().map(Option::unwrap_or_default).collect(), failures))
+}
+
+fn remove_if_there(path: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Simulates all variants that can be. Gives the counts of each, by variant: none of another tool's

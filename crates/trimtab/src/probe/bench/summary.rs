@@ -9,7 +9,7 @@ use super::variants::Variant;
 /// Who works on the linked program, as trimtab does on objects.
 const BINARY_LEVEL: [&str; 3] = ["uftrace patchable", "frida", "dyninst"];
 
-/// Whether a way is held against others, in whose place noise must not decide.
+/// Whether a way is one that a target holds against another's, so that noise must not decide.
 pub fn is_compared(variant: &Variant) -> bool {
     let is_ours = (variant.tool, variant.hook) == ("trimtab", "value");
     variant.functions == "hot" && (is_ours || BINARY_LEVEL.contains(&variant.tool))
@@ -114,7 +114,7 @@ fn beside_binary_level(bench: &ProbeBench) -> Option<Target> {
         let same = |tool: &&BenchTool| tool.tool == peer && tool.functions == "hot";
         Some(program.tools.iter().find(same)?.time_ratio.mean)
     };
-    let beside = |program: &'_ BenchProgram| {
+    let beside = |program: &BenchProgram| {
         let ours = find(program, "trimtab", "value", "hot")?.time_ratio.mean;
         let peers = BINARY_LEVEL.iter().filter_map(|peer| Some((theirs(program, peer)?, *peer)));
         let (best, peer) = peers.min_by(|one, other| one.0.total_cmp(&other.0))?;
