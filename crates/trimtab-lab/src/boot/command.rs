@@ -31,7 +31,7 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
     line.add("-display").add("none").add("-nic").add("none");
     line.add("-machine").add(board(arch));
     match machine.accelerator {
-        Accelerator::Tcg => line.add("-accel").add("tcg").add("-cpu").add(processor(arch)),
+        Accelerator::Tcg => line.add("-accel").add(tcg(request)).add("-cpu").add(processor(arch)),
         Accelerator::Kvm => line.add("-accel").add("kvm").add("-cpu").add("host"),
     };
     let buffers = match request.tracers.ftrace {
@@ -79,6 +79,14 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
         line.add("-plugin").add(plugin);
     }
     line.0
+}
+
+/// How QEMU translates the guest's instructions. Linux changes its own code for the function tracer, while
+/// other CPUs run it. QEMU's CPUs that run at the same time may still run what stood there before, a
+/// breakpoint, when Linux no longer expects it, and then it panics: "Oops: int3". So one runs at a time.
+fn tcg(request: &BootRequest) -> &'static str {
+    let is_patched = request.tracers.ftrace.is_some() && request.machine.cpus > 1;
+    if is_patched { "tcg,thread=single" } else { "tcg" }
 }
 
 fn kernel_arguments(request: &BootRequest) -> String {

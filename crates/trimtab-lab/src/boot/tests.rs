@@ -232,16 +232,29 @@ fn a_stream_is_asked_of_the_plugin_and_counters_of_the_guest_come_back() {
 }
 
 fn traced(words: &str, trace: &str) -> Result<Boot, BootError> {
-    traced_on(Arch::X86_64, words, trace)
+    traced_on(Arch::X86_64, 1, words, trace)
 }
 
-fn traced_on(arch: Arch, words: &str, trace: &str) -> Result<Boot, BootError> {
+fn traced_on(arch: Arch, cpus: u32, words: &str, trace: &str) -> Result<Boot, BootError> {
     let script = format!("trimtab: finished 1'; echo 'trimtab: {words}");
     let good = GOOD.replace("trimtab: finished 1", &script);
     let body = format!("printf '{trace}' > \"$(dirname \"$0\")/boot/ftrace.txt\"; {good}");
     let mut lab = lab_of(arch, &body);
+    lab.request.machine.cpus = cpus;
     lab.request.tracers.ftrace = Some(Ftrace { buffer_mib: 64 });
     boot(&lab.request)
+}
+
+#[test]
+fn while_linux_changes_its_own_code_one_cpu_runs_at_a_time() {
+    let mut lab = lab(GOOD);
+    lab.request.machine.cpus = 2;
+    let plain = boot(&lab.request).unwrap().command_line;
+    assert!(plain.contains(" -accel tcg -cpu"), "{plain}");
+    for (cpus, expected) in [(1, " -accel tcg -cpu"), (2, " -accel tcg,thread=single -cpu")] {
+        let traced = traced_on(Arch::X86_64, cpus, "ftrace 10 2 0", "a\\nb\\n").unwrap();
+        assert!(traced.command_line.contains(expected), "{}", traced.command_line);
+    }
 }
 
 #[test]
@@ -251,7 +264,7 @@ fn an_ftrace_must_be_whole() {
     assert_eq!((calls.calls, calls.functions), (10, 2));
     let line = boot.command_line;
     assert!(line.contains("trimtab.ftrace=ttyS1' ") && line.contains("-serial chardev:out"));
-    let line = traced_on(Arch::Arm64, "ftrace 10 2 0", "a\\nb\\n").unwrap().command_line;
+    let line = traced_on(Arch::Arm64, 1, "ftrace 10 2 0", "a\\nb\\n").unwrap().command_line;
     assert!(line.contains("trimtab.ftrace=hvc0' ") && line.contains("virtconsole,chardev=out"));
     let text = traced("ftrace 10 3 0", "# tracer\\na\\nb\\n").unwrap_err().to_string();
     assert!(text.contains("it has 2 events, and the guest sent 3"), "{text}");
