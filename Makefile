@@ -68,7 +68,7 @@ bench:
 	$(CARGO) bench --workspace
 
 bench-tracer:
-	$(CARGO) bench --package trimtab-lab --bench native
+	$(CARGO) bench --package trimtab-native --bench native
 
 bench-probe:
 	@./setup --for bench

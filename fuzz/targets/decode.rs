@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trimtab_program::{Machine, decode};
+use trimtab_program::{Isa, decode};
 
 fuzz_target!(|data: &[u8]| {
     let start = 0x1000;
-    for machine in [Machine::X86_64, Machine::Aarch64] {
-        let blocks = decode::blocks_of(machine, start, data);
+    for isa in [Isa::X86_64, Isa::Aarch64] {
+        let blocks = decode::blocks_of(isa, start, data);
         assert_eq!(blocks.is_empty(), data.is_empty());
         assert!(blocks.iter().all(|block| !block.is_empty()));
         assert!(blocks.windows(2).all(|pair| pair[0].end == pair[1].start));

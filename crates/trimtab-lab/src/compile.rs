@@ -33,7 +33,7 @@ pub enum CompileError {
 
 /// Compiles `sources` (file name, text) with the compiler `cc` and `flags` to the file `output`,
 /// which is either complete or not there. The result does not depend on where that is.
-pub(crate) fn compile(
+pub fn compile(
     purpose: &str,
     cc: &Path,
     sources: &[(&str, &str)],

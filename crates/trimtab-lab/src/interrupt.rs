@@ -42,6 +42,7 @@ pub fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-pub(crate) fn flag() -> Arc<AtomicBool> {
+/// Raised when the program is asked to end.
+pub fn flag() -> Arc<AtomicBool> {
     Arc::clone(&REQUESTED)
 }

@@ -20,7 +20,7 @@ mod tests;
 
 pub use error::{ProcessError, Tail};
 pub use output::Line;
-pub(crate) use running::Counted;
+pub use running::Counted;
 pub use running::{Running, wait_until_idle};
 
 use crate::interrupt;
@@ -186,7 +186,7 @@ impl Job {
 
     /// Listens to this flag instead of to the signals that trimtab gets.
     #[cfg(test)]
-    pub(crate) fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
+    pub fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
         self.interrupt = flag;
         self
     }

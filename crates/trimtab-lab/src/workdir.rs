@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use error::WorkError;
-pub(crate) use error::no_space_hint;
+pub use error::no_space_hint;
 pub use files::{copy_whole, write_whole};
 pub use space::{available, require};
 pub use step::{Building, Step};

@@ -1,7 +1,7 @@
 //! Code that a kernel runs at physical addresses, before paging is on.
 
 use crate::trace::{Place, Trace};
-use trimtab_program::{Machine, Program, Range};
+use trimtab_program::{Isa, Program, Range};
 
 /// Where an arm64 kernel is loaded: at a multiple of this
 /// (`Documentation/arch/arm64/booting.rst` of Linux).
@@ -26,9 +26,9 @@ impl Early {
             let loaded = segments.iter().map(|s| (s.physical, s.range)).collect();
             return Some(Early { entry: program.entry(), entered: false, loaded });
         }
-        let entry = match program.machine() {
-            Machine::X86_64 => None,
-            Machine::Aarch64 => arm64_entry(program, trace),
+        let entry = match program.isa() {
+            Isa::X86_64 => None,
+            Isa::Aarch64 => arm64_entry(program, trace),
         }?;
         let offset = entry.wrapping_sub(program.entry());
         let loaded = segments.iter().map(|s| (s.range.start.wrapping_add(offset), s.range));

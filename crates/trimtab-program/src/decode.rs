@@ -13,7 +13,8 @@ mod aarch64;
 mod x86_64;
 
 use crate::blocks::Block;
-use crate::program::{FunctionId, Machine, Program};
+use crate::isa::Isa;
+use crate::program::{FunctionId, Program};
 use crate::ranges::Range;
 
 /// How the program goes on behind an instruction.
@@ -47,15 +48,15 @@ struct Instruction {
 pub fn blocks(program: &Program<'_>, function: FunctionId) -> Vec<Range> {
     let range = program.function(function).range;
     match program.bytes(range) {
-        Some(code) => blocks_of(program.machine(), range.start, code),
+        Some(code) => blocks_of(program.isa(), range.start, code),
         // Its bytes are not in the file.
         None => vec![range],
     }
 }
 
 /// As [`blocks`], for a function of these bytes that lies at `start`.
-pub fn blocks_of(machine: Machine, start: u64, code: &[u8]) -> Vec<Range> {
-    let mut decoding = Decoding::new(machine, start, code);
+pub fn blocks_of(isa: Isa, start: u64, code: &[u8]) -> Vec<Range> {
+    let mut decoding = Decoding::new(isa, start, code);
     decoding.follow(vec![0]);
     decoding.sweep();
     decoding.blocks()
@@ -86,7 +87,7 @@ pub fn jumps(program: &Program<'_>, blocks: &[Block]) -> Vec<Jump> {
         let mut at = 0;
         while at < code.len() {
             let address = block.range.start.wrapping_add(at as u64);
-            let Some(instruction) = decode(program.machine(), address, &code[at..]) else { break };
+            let Some(instruction) = decode(program.isa(), address, &code[at..]) else { break };
             at += instruction.length;
             if let Flow::Conditional(target) | Flow::Jump(target) = instruction.flow
                 && let Ok(found) = starts.binary_search_by_key(&target, |(start, _)| *start)
@@ -99,10 +100,10 @@ pub fn jumps(program: &Program<'_>, blocks: &[Block]) -> Vec<Jump> {
 }
 
 /// The instruction at `address`, with which `code` begins.
-fn decode(machine: Machine, address: u64, code: &[u8]) -> Option<Instruction> {
-    match machine {
-        Machine::X86_64 => x86_64::decode(address, code),
-        Machine::Aarch64 => aarch64::decode(address, code),
+fn decode(isa: Isa, address: u64, code: &[u8]) -> Option<Instruction> {
+    match isa {
+        Isa::X86_64 => x86_64::decode(address, code),
+        Isa::Aarch64 => aarch64::decode(address, code),
     }
 }
 
@@ -120,7 +121,7 @@ struct Byte {
 }
 
 struct Decoding<'a> {
-    machine: Machine,
+    isa: Isa,
     start: u64,
     code: &'a [u8],
     bytes: Vec<Byte>,
@@ -129,8 +130,8 @@ struct Decoding<'a> {
 }
 
 impl<'a> Decoding<'a> {
-    fn new(machine: Machine, start: u64, code: &'a [u8]) -> Self {
-        Decoding { machine, start, code, bytes: vec![Byte::default(); code.len()], targets: vec![] }
+    fn new(isa: Isa, start: u64, code: &'a [u8]) -> Self {
+        Decoding { isa, start, code, bytes: vec![Byte::default(); code.len()], targets: vec![] }
     }
 
     /// Follows the instructions from these offsets on.
@@ -184,7 +185,7 @@ impl<'a> Decoding<'a> {
     /// Decodes the instruction at an offset. Says where the next one is, and how it goes on.
     fn instruction(&mut self, at: usize) -> Option<(usize, Flow)> {
         let address = self.start.wrapping_add(at as u64);
-        let instruction = decode(self.machine, address, &self.code[at..])?;
+        let instruction = decode(self.isa, address, &self.code[at..])?;
         let next = at + instruction.length;
         self.bytes[at].followed = true;
         self.bytes[at].begins |= !self.bytes[at].decoded;
@@ -230,7 +231,7 @@ mod tests {
 
     /// The offsets at which blocks of this x86-64 code begin.
     fn x86(code: &[u8]) -> Vec<u64> {
-        let blocks = blocks_of(Machine::X86_64, 0x1000, code);
+        let blocks = blocks_of(Isa::X86_64, 0x1000, code);
         blocks.iter().map(|block| block.start - 0x1000).collect()
     }
 
@@ -315,7 +316,7 @@ mod tests {
             0xd65f_03c0,     // 28: ret
         ];
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let blocks = blocks_of(Machine::Aarch64, 0, &code);
+        let blocks = blocks_of(Isa::Aarch64, 0, &code);
         let starts: Vec<u64> = blocks.iter().map(|block| block.start).collect();
         assert_eq!(starts, [0, 4, 12, 16, 20, 24, 28]);
     }
@@ -363,8 +364,8 @@ mod tests {
             code in prop::collection::vec(any::<u8>(), 0..200),
             start in 0..u64::MAX / 2,
         ) {
-            for machine in [Machine::X86_64, Machine::Aarch64] {
-                let blocks = blocks_of(machine, start, &code);
+            for isa in [Isa::X86_64, Isa::Aarch64] {
+                let blocks = blocks_of(isa, start, &code);
                 prop_assert!(is_partition(start, code.len(), &blocks), "{:?}", blocks);
             }
         }
@@ -392,7 +393,7 @@ mod tests {
                 }
             }
             let starts = x86(&code);
-            let blocks = blocks_of(Machine::X86_64, 0x1000, &code);
+            let blocks = blocks_of(Isa::X86_64, 0x1000, &code);
             prop_assert!(is_partition(0x1000, code.len(), &blocks));
             let aligned = jumps.iter().all(|to| {
                 !(0..code.len() as i64).contains(to) || begins.contains(&(*to as usize))

@@ -1,9 +1,8 @@
 //! Reading a linked 64-bit little-endian ELF file.
 
 use crate::error::ReadError;
-use crate::program::{
-    Function, FunctionId, Kind, Machine, Marker, Program, Section, SectionId, Segment,
-};
+use crate::isa::Isa;
+use crate::program::{Function, FunctionId, Kind, Marker, Program, Section, SectionId, Segment};
 use crate::ranges::Range;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
@@ -21,7 +20,7 @@ impl<'data> Program<'data> {
     /// Whatever [`ReadError`] lists. Never panics, whatever the bytes are.
     pub fn parse(data: &'data [u8]) -> Result<Self, ReadError> {
         let header = check_header(data)?;
-        let machine = machine(header)?;
+        let isa = isa(header)?;
         let damaged = |what: &str| ReadError::Damaged { what: what.to_owned(), size: data.len() };
         let endian = LittleEndian;
 
@@ -77,7 +76,7 @@ impl<'data> Program<'data> {
             let name =
                 symbol.name(endian, table.strings()).map_err(|_| damaged("a symbol's name"))?;
             let Ok(name) = std::str::from_utf8(name) else { continue };
-            if name.is_empty() || (machine == Machine::Aarch64 && is_mapping(name)) {
+            if name.is_empty() || (isa == Isa::Aarch64 && is_mapping(name)) {
                 continue;
             }
             // Absolute symbols have no section, and files with very many sections keep the index
@@ -105,7 +104,7 @@ impl<'data> Program<'data> {
 
         Ok(Program {
             data,
-            machine,
+            isa,
             kind: kind(header)?,
             entry: header.e_entry(endian),
             build_id,
@@ -137,15 +136,15 @@ fn check_header(data: &[u8]) -> Result<&Header, ReadError> {
     }
     let header = Header::parse(data)
         .map_err(|_| ReadError::Damaged { what: "the ELF header".to_owned(), size: data.len() })?;
-    machine(header)?;
+    isa(header)?;
     kind(header)?;
     Ok(header)
 }
 
-fn machine(header: &Header) -> Result<Machine, ReadError> {
+fn isa(header: &Header) -> Result<Isa, ReadError> {
     match header.e_machine(LittleEndian) {
-        elf::EM_X86_64 => Ok(Machine::X86_64),
-        elf::EM_AARCH64 => Ok(Machine::Aarch64),
+        elf::EM_X86_64 => Ok(Isa::X86_64),
+        elf::EM_AARCH64 => Ok(Isa::Aarch64),
         found => Err(ReadError::Machine { found }),
     }
 }

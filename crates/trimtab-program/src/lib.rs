@@ -15,6 +15,7 @@ pub mod decode;
 mod elf;
 mod error;
 mod fragment;
+mod isa;
 mod link_map;
 pub mod objects;
 mod program;
@@ -24,10 +25,9 @@ pub mod references;
 pub use blocks::{Block, BlockMap, BlockMapError};
 pub use error::ReadError;
 pub use fragment::{Fragment, FragmentId, Fragments, Origin};
+pub use isa::Isa;
 pub use link_map::{InputSection, LinkMap, LinkMapError};
-pub use program::{
-    Function, FunctionId, Kind, Machine, Marker, Program, Section, SectionId, Segment,
-};
+pub use program::{Function, FunctionId, Kind, Marker, Program, Section, SectionId, Segment};
 pub use ranges::{Range, RangeSet};
 
 /// Bytes in a page, the unit in which all results are counted.

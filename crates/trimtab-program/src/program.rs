@@ -1,23 +1,5 @@
+use crate::isa::Isa;
 use crate::ranges::Range;
-
-/// The processor that the code is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Machine {
-    /// x86-64.
-    X86_64,
-    /// 64-bit Arm.
-    Aarch64,
-}
-
-impl Machine {
-    /// The kernel's name of the architecture, as in `uname -m`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Machine::X86_64 => "x86_64",
-            Machine::Aarch64 => "aarch64",
-        }
-    }
-}
 
 /// What sort of linked file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +70,7 @@ pub struct Marker<'data> {
 #[derive(Debug, Clone)]
 pub struct Program<'data> {
     pub(crate) data: &'data [u8],
-    pub(crate) machine: Machine,
+    pub(crate) isa: Isa,
     pub(crate) kind: Kind,
     pub(crate) entry: u64,
     pub(crate) build_id: Option<&'data [u8]>,
@@ -103,8 +85,8 @@ pub struct Program<'data> {
 
 impl<'data> Program<'data> {
     /// The processor the program is for.
-    pub fn machine(&self) -> Machine {
-        self.machine
+    pub fn isa(&self) -> Isa {
+        self.isa
     }
 
     /// What sort of file it is.

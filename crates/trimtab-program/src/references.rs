@@ -4,7 +4,8 @@
 //! Instructions are decoded one behind the other from the function's first byte; bytes that are no
 //! instruction are passed over one by one.
 
-use crate::program::{Machine, Program};
+use crate::isa::Isa;
+use crate::program::Program;
 use crate::ranges::Range;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 
@@ -40,15 +41,15 @@ pub fn instructions<'a>(
     program: &'a Program<'_>,
     range: Range,
 ) -> impl Iterator<Item = Referring> + 'a {
-    let machine = program.machine();
+    let isa = program.isa();
     let code = program.bytes(range).unwrap_or_default();
     let mut at = 0;
     std::iter::from_fn(move || {
         while at < code.len() {
             let address = range.start.wrapping_add(at as u64);
-            let found = match machine {
-                Machine::X86_64 => x86_64(address, &code[at..]),
-                Machine::Aarch64 => aarch64(address, &code[at..]),
+            let found = match isa {
+                Isa::X86_64 => x86_64(address, &code[at..]),
+                Isa::Aarch64 => aarch64(address, &code[at..]),
             };
             match found {
                 Some(found) => {

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use std::path::Path;
-use trimtab_program::{Fragments, InputSection, LinkMap, Machine, Origin, Program};
+use trimtab_program::{Fragments, InputSection, Isa, LinkMap, Origin, Program};
 
 const LINKERS: [&str; 4] = ["lld-x86_64", "lld-aarch64", "gnu-x86_64", "gold-x86_64"];
 
@@ -22,7 +22,7 @@ fn programs_of_all_linkers_have_the_same_functions() {
         let file = bytes(linker, "elf");
         let program = Program::parse(&file).unwrap();
         let arm = linker.ends_with("aarch64");
-        assert_eq!(program.machine(), if arm { Machine::Aarch64 } else { Machine::X86_64 });
+        assert_eq!(program.isa(), if arm { Isa::Aarch64 } else { Isa::X86_64 });
         let mut names: Vec<&str> = program.functions().iter().map(|f| f.name).collect();
         names.sort_unstable();
         assert_eq!(names, ["_start", "alpha", "beta", "helper", "helper"], "{linker}");

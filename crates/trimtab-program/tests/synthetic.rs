@@ -4,7 +4,7 @@
 use object::elf;
 use proptest::prelude::*;
 use trimtab_fixture::Elf;
-use trimtab_program::{Kind, Machine, Program, Range, ReadError};
+use trimtab_program::{Isa, Kind, Program, Range, ReadError};
 
 const BASE: u64 = 0x40_1000;
 
@@ -37,7 +37,7 @@ fn expect(elf: &Elf, expected: &[(&str, u64, u64)]) {
 fn facts_of_the_file_are_read() {
     let bytes = small().build();
     let program = Program::parse(&bytes).unwrap();
-    assert_eq!(program.machine(), Machine::X86_64);
+    assert_eq!(program.isa(), Isa::X86_64);
     assert_eq!(program.kind(), Kind::Executable);
     assert_eq!(program.entry(), BASE);
     assert_eq!(program.build_id(), Some(&[0xab; 20][..]));
@@ -51,7 +51,7 @@ fn facts_of_the_file_are_read() {
     assert!(program.lookup("variable").is_empty());
     let arm = small().machine(elf::EM_AARCH64).kind(elf::ET_DYN).build();
     let program = Program::parse(&arm).unwrap();
-    assert_eq!((program.machine(), program.kind()), (Machine::Aarch64, Kind::Shared));
+    assert_eq!((program.isa(), program.kind()), (Isa::Aarch64, Kind::Shared));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::SwapError;
 use trimtab_program::references::{self, Target};
-use trimtab_program::{BlockMap, FunctionId, Machine, Program, Range, decode};
+use trimtab_program::{BlockMap, FunctionId, Isa, Program, Range, decode};
 
 /// A basic block of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,8 @@ impl<'a> Code<'a> {
     /// # Errors
     /// [`SwapError::Machine`] for another machine than x86-64.
     pub fn read(program: &'a Program<'a>, map: Option<&BlockMap>) -> Result<Self, SwapError> {
-        if program.machine() != Machine::X86_64 {
-            return Err(SwapError::Machine { found: program.machine().name() });
+        if program.isa() != Isa::X86_64 {
+            return Err(SwapError::Machine { found: program.isa().name() });
         }
         let mapped = mapped(map);
         let mut code = Code {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
-use trimtab_lab::boot::{Accelerator, BootRequest, accelerator_that_works};
 use trimtab_lab::cache::Key;
-use trimtab_lab::kernel::Linked;
-use trimtab_lab::qemu::Qemu;
 use trimtab_lab::tools::{self, Found};
 use trimtab_lab::workdir::{Step, WorkDir};
-use trimtab_lab::{Arch, guest, plugin};
+use trimtab_machine::boot::{Accelerator, BootRequest, accelerator_that_works};
+use trimtab_machine::kernel::Linked;
+use trimtab_machine::qemu::Qemu;
+use trimtab_machine::{Isa, Platform, guest, plugin};
 
 /// Kept where it was tried what runs a guest: its name.
 const ACCELERATOR: &str = "accelerator";
@@ -40,8 +40,8 @@ impl<'work> Bench<'work> {
     ///
     /// # Errors
     /// Missing tools, a compiler that fails, a busybox that cannot be had.
-    pub fn prepare(work: &'work WorkDir, arch: Arch, busybox: Option<&Path>) -> Result<Self> {
-        Self::prepare_with(work, arch, busybox, guest::Workload::all(), &[])
+    pub fn prepare(work: &'work WorkDir, isa: Isa, busybox: Option<&Path>) -> Result<Self> {
+        Self::prepare_with(work, isa, busybox, guest::Workload::all(), &[])
     }
 
     /// The same with other workloads than the guest's own, and the tools that they need.
@@ -50,22 +50,22 @@ impl<'work> Bench<'work> {
     /// As [`Bench::prepare`].
     pub fn prepare_with(
         work: &'work WorkDir,
-        arch: Arch,
+        isa: Isa,
         busybox: Option<&Path>,
         workloads: Vec<guest::Workload>,
         programs: &[&str],
     ) -> Result<Self> {
-        let qemu_tool = tools::find(arch.qemu())?;
-        let qemu = Qemu::probe(&qemu_tool.path, arch)?;
+        let qemu_tool = tools::find(isa.qemu())?;
+        let qemu = Qemu::probe(&qemu_tool.path, isa)?;
         let gcc = tools::find("gcc")?;
-        let guest_gcc = tools::find(arch.gcc())?;
+        let guest_gcc = tools::find(isa.gcc())?;
         let busybox = match busybox {
             Some(path) => Busybox { path: path.to_owned(), version: "given".to_owned() },
-            None => Busybox::find(work, arch)?,
+            None => Busybox::find(work, isa)?,
         };
 
         let mut guest_key = Key::new("guest/3")
-            .field("arch", arch.name())
+            .field("arch", isa.kbuild())
             .file("busybox", &busybox.path, work.hashes())?
             .field("gcc", version(&guest_gcc));
         for (name, text) in guest::init_sources() {
@@ -86,7 +86,7 @@ impl<'work> Bench<'work> {
             Step::Todo(building) => {
                 cached = false;
                 let folder = building.path();
-                guest::build(arch, &guest_gcc.path, &busybox.path, &workloads, &files, folder)?;
+                guest::build(isa, &guest_gcc.path, &busybox.path, &workloads, &files, folder)?;
                 building.finish()?
             }
         };
@@ -107,7 +107,7 @@ impl<'work> Bench<'work> {
             .after(&plugin_key)
             .field("qemu", version(&qemu_tool));
         let mut versions: BTreeMap<String, String> =
-            [(arch.qemu(), &qemu_tool), ("gcc", &gcc), (arch.gcc(), &guest_gcc)]
+            [(isa.qemu(), &qemu_tool), ("gcc", &gcc), (isa.gcc(), &guest_gcc)]
                 .map(|(name, tool)| (name.to_owned(), version(tool)))
                 .into();
         versions.insert("busybox".to_owned(), busybox.version);
@@ -204,17 +204,17 @@ impl<'work> Bench<'work> {
 ///
 /// # Errors
 /// The first tool that is missing.
-pub fn require_tools(arch: Arch, busybox: Option<&Path>) -> Result<()> {
+pub fn require_tools(isa: Isa, busybox: Option<&Path>) -> Result<()> {
     for tool in tools::ALL {
         let can_be_missing = tool.name.starts_with("linux-source")
-            || (tool.name == "busybox" && (busybox.is_some() || !arch.is_here()))
-            || (tool.name == Arch::X86_64.qemu() && arch != Arch::X86_64);
+            || (tool.name == "busybox" && (busybox.is_some() || !isa.is_here()))
+            || (tool.name == Isa::X86_64.qemu() && isa != Isa::X86_64);
         if tool.needed_by.contains(&"fit kernel") && !can_be_missing {
             tools::find(tool.name)?;
         }
     }
-    tools::find(arch.qemu())?;
-    tools::find(arch.gcc())?;
+    tools::find(isa.qemu())?;
+    tools::find(isa.gcc())?;
     Ok(())
 }
 
@@ -227,15 +227,15 @@ struct Busybox {
 impl Busybox {
     /// The one that is installed, or where that is for another architecture the one in Debian's
     /// package, which is kept.
-    fn find(work: &WorkDir, arch: Arch) -> Result<Self> {
-        if let Some(found) = guest::busybox::installed(arch)? {
+    fn find(work: &WorkDir, isa: Isa) -> Result<Self> {
+        if let Some(found) = guest::busybox::installed(isa)? {
             return Ok(Busybox { version: version(&found), path: found.path });
         }
-        let key = Key::new("busybox/1").field("arch", arch.name());
+        let key = Key::new("busybox/1").field("arch", isa.kbuild());
         let folder = match work.step("busybox", &key)? {
             Step::Done(folder) => folder,
             Step::Todo(building) => {
-                let (_, version) = guest::busybox::fetch(arch, building.path())?;
+                let (_, version) = guest::busybox::fetch(isa, building.path())?;
                 let path = building.path().join(VERSION);
                 fs::write(&path, version)
                     .with_context(|| format!("cannot write {}", path.display()))?;

@@ -6,11 +6,11 @@
 use std::process::ExitCode;
 
 use thiserror::Error;
-use trimtab_lab::kernel::KernelError;
-use trimtab_lab::program::ProgramError;
 use trimtab_lab::store::StoreError;
 use trimtab_lab::tools::ToolError;
 use trimtab_lab::workdir::WorkError;
+use trimtab_machine::kernel::KernelError;
+use trimtab_native::program::ProgramError;
 
 /// A failure that the command itself found.
 #[derive(Debug, Clone, Error)]

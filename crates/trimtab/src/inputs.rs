@@ -112,7 +112,7 @@ impl Mobility {
 /// What a program is, for people.
 pub fn kind(program: &Program<'_>) -> String {
     let what = if Mobility::of(program).is_kernel() { "Linux kernel" } else { "program" };
-    format!("{what}, ELF {}", program.machine().name())
+    format!("{what}, ELF {}", program.isa().name())
 }
 
 /// SHA-256 in hexadecimal.

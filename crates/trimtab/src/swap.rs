@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use trimtab_lab::kernel::{BlockList, Splits};
 use trimtab_layout::paged::{PageProblem, PagedPiece, Pages, Places, packings};
 use trimtab_layout::{Edge, paged};
 use trimtab_link::SPLIT_FLAGS;
+use trimtab_machine::kernel::{BlockList, Splits};
 use trimtab_program::{BlockMap, BlockMapError, Fragments, PAGE_SIZE, Program};
 use trimtab_swap::{
     Bytes, Class, Code, Granularity, Heat, Hot, ObjectList, Patched, Plan, Planned, PlannedData,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use trimtab_lab::plugin;
+use trimtab_machine::plugin;
 use trimtab_profile::{Stream, read};
 
 const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../qemu/test_host.c");

@@ -125,7 +125,7 @@ impl Tail {
 
     /// Reads the end of `file`. Whatever cannot be read is left out: this is for a message about
     /// something else.
-    pub(crate) fn read(file: &mut File, log: Option<PathBuf>) -> Self {
+    pub fn read(file: &mut File, log: Option<PathBuf>) -> Self {
         let mut bytes = Vec::new();
         let size = file.seek(SeekFrom::End(0)).unwrap_or(0);
         let start = size.saturating_sub(Self::BYTES);
@@ -136,7 +136,7 @@ impl Tail {
     }
 
     /// The last lines of `text`.
-    pub(crate) fn new(text: &str, log: Option<PathBuf>) -> Self {
+    pub fn new(text: &str, log: Option<PathBuf>) -> Self {
         let mut lines: Vec<String> = text
             .lines()
             .map(|line| line.chars().filter(|c| !c.is_control()).take(400).collect::<String>())
@@ -146,7 +146,8 @@ impl Tail {
         Tail { lines, log }
     }
 
-    pub(crate) fn says_no_space(&self) -> bool {
+    /// Whether it says that the disk is full.
+    pub fn says_no_space(&self) -> bool {
         self.lines.iter().any(|line| {
             line.contains("No space left on device") || line.contains("Disk quota exceeded")
         })

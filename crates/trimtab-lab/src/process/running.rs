@@ -24,12 +24,13 @@ static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a job from before it looks whether it may start until all of it has ended.
 #[derive(Debug)]
-pub(crate) struct Counted;
+pub struct Counted(());
 
 impl Counted {
-    pub(crate) fn new() -> Self {
+    /// Counts one more.
+    pub fn begin() -> Self {
         UNDER_WAY.fetch_add(1, Ordering::SeqCst);
-        Counted
+        Counted(())
     }
 }
 
@@ -84,7 +85,7 @@ enum Cause {
 
 impl Running {
     pub(super) fn start(job: Job, stdout: Stdout) -> Result<Self, ProcessError> {
-        let counted = Counted::new();
+        let counted = Counted::begin();
         if job.interrupt.load(Ordering::SeqCst) {
             return Err(ProcessError::Interrupted { purpose: job.purpose });
         }

@@ -78,7 +78,7 @@ impl WorkError {
 }
 
 /// What to do where there was no space for a file.
-pub(crate) fn no_space_hint(error: &io::Error) -> Option<String> {
+pub fn no_space_hint(error: &io::Error) -> Option<String> {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use anyhow::{Context, Result};
-use trimtab_lab::kernel::{BlockList, Build};
 use trimtab_layout::{Prices, Split, split, split_by_price};
 use trimtab_link::ClusterList;
+use trimtab_machine::kernel::{BlockList, Build};
 use trimtab_profile::Profile;
 use trimtab_program::decode::jumps;
-use trimtab_program::{BlockMap, Fragment, FunctionId, Machine, Origin, RangeSet, objects};
+use trimtab_program::{BlockMap, Fragment, FunctionId, Isa, Origin, RangeSet, objects};
 
 use super::linked::Kernel;
 
@@ -33,11 +33,11 @@ const HOT_LAST: &str = ".ref.text";
 /// What splitting costs in a kernel, in tenths of a byte of its image as gzip compresses it: a branch
 /// two bytes, a part twelve, as measured with Linux 6.12. A page's byte that did not run is held to be
 /// worth 1.6 bytes of the image: with that both targets of `trimtab fit kernel` are met.
-fn prices(machine: Machine) -> Prices {
+fn prices(isa: Isa) -> Prices {
     // A branch between neighbours is shorter than others only where instructions differ in length.
-    let (longer, jump) = match machine {
-        Machine::X86_64 => (4, 5),
-        Machine::Aarch64 => (0, 4),
+    let (longer, jump) = match isa {
+        Isa::X86_64 => (4, 5),
+        Isa::Aarch64 => (0, 4),
     };
     Prices { idle_byte: 16, branch: 20, longer, jump, part: 120 }
 }
@@ -180,7 +180,7 @@ fn candidates<'a>(
 ) -> HashMap<&'a str, Vec<Candidate<'a>>> {
     let all = profiles.iter().fold(RangeSet::default(), |all, p| all.union(p.executed()));
     let first = profiles.first().map(Profile::executed);
-    let prices = prices(kernel.program.machine());
+    let prices = prices(kernel.program.isa());
     let mut candidates: HashMap<&str, Vec<Candidate<'_>>> = HashMap::new();
     for fragment in kernel.fragments.as_slice() {
         let in_its_place = can_be_split_in_its_place(fragment);

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use trimtab_lab::boot::{BootError, Clock, Ftrace, Tracers, boot};
 use trimtab_lab::cache::Key;
-use trimtab_lab::kernel::Linked;
 use trimtab_lab::workdir::Step;
+use trimtab_machine::boot::{BootError, Clock, Ftrace, Tracers, boot};
+use trimtab_machine::kernel::Linked;
 
 use super::plan::Scene;
 use crate::bench::Bench;

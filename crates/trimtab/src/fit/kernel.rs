@@ -4,12 +4,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use trimtab_lab::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
+use trimtab_lab::tools;
 use trimtab_lab::tools::Llvm;
 use trimtab_lab::workdir::{WorkDir, write_whole};
-use trimtab_lab::{Arch, tools};
 use trimtab_layout::{Algorithm, InPlace, Movable, Packed, Placement, Projection};
 use trimtab_link::{Check, FILE_ORDER, Linker, OrderFile, SPLIT_FLAGS, check, emit, emit_whole};
+use trimtab_machine::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
+use trimtab_machine::{Isa, Platform};
 use trimtab_profile::{Profile, Trace, read};
 use trimtab_program::{BlockMap, Fragment, PAGE_SIZE, Range};
 use trimtab_report::model::FitKernel;
@@ -107,12 +108,12 @@ pub(super) struct Seconds {
 /// that does not fit.
 pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let mut seconds = Seconds { start: Some(Instant::now()), ..Seconds::default() };
-    let arch = options.arch.kind();
+    let isa = options.arch.kind();
     can_be_split(options)?;
-    let configuration = Configuration::named(&options.config, arch)?;
+    let configuration = Configuration::named(&options.config, isa)?;
     let source = Source::find(options.source.as_deref())?;
-    let toolchain = toolchain(options, arch)?;
-    bench::require_tools(arch, options.busybox.as_deref())?;
+    let toolchain = toolchain(options, isa)?;
+    bench::require_tools(isa, options.busybox.as_deref())?;
     let work = WorkDir::open(&options.work)?;
     crate::interrupt::now_resumable();
 
@@ -131,7 +132,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     }
 
     let stage = progress.stage("prepare the guest");
-    let bench = Bench::prepare(&work, arch, options.busybox.as_deref())?;
+    let bench = Bench::prepare(&work, isa, options.busybox.as_deref())?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", &stage)?;
@@ -355,7 +356,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
 }
 
 /// The compilers asked for. Fails at once where they cannot do what they are asked for.
-fn toolchain(options: &Options, arch: Arch) -> Result<Toolchain> {
+fn toolchain(options: &Options, isa: Isa) -> Result<Toolchain> {
     let llvm = tools::llvm()?;
     let splits = options.granularity == Granularity::Block && options.compiler == Compiler::Clang;
     if splits && !llvm.maps_blocks() {
@@ -370,7 +371,7 @@ fn toolchain(options: &Options, arch: Arch) -> Result<Toolchain> {
     }
     Ok(match options.compiler {
         Compiler::Clang => Toolchain::Clang(llvm),
-        Compiler::Gcc => Toolchain::Gcc { gcc: tools::find(arch.gcc())?, llvm },
+        Compiler::Gcc => Toolchain::Gcc { gcc: tools::find(isa.gcc())?, llvm },
     })
 }
 
@@ -553,8 +554,8 @@ fn wall(
 mod tests {
     use std::time::Duration;
 
-    use trimtab_lab::boot::BootError;
     use trimtab_lab::process::Tail;
+    use trimtab_machine::boot::BootError;
 
     use super::*;
     use crate::failure;

@@ -3,7 +3,7 @@
 //! Traced boots count time in instructions, so that the same kernel and guest give the same traces
 //! again, and with them the same order.
 
-use trimtab_lab::boot::{Clock, Machine};
+use trimtab_machine::boot::{Clock, Machine};
 
 /// One machine with one workload to boot on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn every_workload_is_one_that_the_guest_has() {
-        let known = trimtab_lab::guest::Workload::all();
+        let known = trimtab_machine::guest::Workload::all();
         for scene in traced(MOST as usize).into_iter().chain(held_out()) {
             assert!(known.iter().any(|workload| workload.name == scene.workload), "{scene:?}");
         }

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use trimtab_lab::program::trace::Tracer;
-use trimtab_lab::program::wrap::Link;
-use trimtab_lab::program::{Command, Limits, ProgramError};
 use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_layout::Movable;
 use trimtab_link::{Check, OrderFile, check, emit};
+use trimtab_native::program::trace::Tracer;
+use trimtab_native::program::wrap::Link;
+use trimtab_native::program::{Command, Limits, ProgramError};
 use trimtab_profile::{Profile, read};
 use trimtab_program::BlockMap;
 use trimtab_report::model::{self, FitProgram, Split};

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use trimtab_lab::boot::Accelerator;
 use trimtab_layout::{Excess, ExcessOverBytes, Footprint, functions_run, pages};
 use trimtab_link::{Outcome, boundaries, kernel};
+use trimtab_machine::boot::Accelerator;
 use trimtab_profile::Profile;
 use trimtab_program::{FunctionId, Origin, PAGE_SIZE, Program, Range, RangeSet};
 use trimtab_report::model::{
@@ -76,7 +76,7 @@ pub(super) fn model(measured: Measured<'_>) -> Result<FitKernel> {
         schema: Default::default(),
         kernel: KernelName {
             version: m.release.version.clone(),
-            arch: before.program.machine().name().to_owned(),
+            arch: before.program.isa().name().to_owned(),
         },
         config: m.options.config.clone(),
         granularity: match m.split {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use trimtab_lab::probe;
+use trimtab_native::probe;
 use trimtab_probe::{Hook, Hooks, Options, Selection};
 
 use super::Recordings;

@@ -7,10 +7,11 @@ mod planned;
 mod result;
 
 use anyhow::{Context, Result};
-use trimtab_lab::guest::PROGRAMS;
-use trimtab_lab::kernel::{Build, Cold, Configuration, Linked, Source, Toolchain};
+use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
-use trimtab_lab::{Arch, tools};
+use trimtab_machine::Isa;
+use trimtab_machine::guest::PROGRAMS;
+use trimtab_machine::kernel::{Build, Cold, Configuration, Linked, Source, Toolchain};
 use trimtab_report::model::{SwapRun, SwapSweep};
 use trimtab_swap::check::{Checked, check};
 
@@ -86,11 +87,11 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
         ))
         .into());
     }
-    let arch = Arch::X86_64;
-    let configuration = Configuration::named(&options.config, arch)?.swapping(options.cpus);
+    let isa = Isa::X86_64;
+    let configuration = Configuration::named(&options.config, isa)?.swapping(options.cpus);
     let source = Source::find(options.source.as_deref())?;
     let toolchain = Toolchain::Clang(tools::llvm()?);
-    bench::require_tools(arch, options.busybox.as_deref())?;
+    bench::require_tools(isa, options.busybox.as_deref())?;
     let work = WorkDir::open(&options.work)?;
     crate::interrupt::now_resumable();
 
@@ -110,13 +111,8 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
         .into());
     }
     let stage = progress.stage("prepare the guest");
-    let bench = Bench::prepare_with(
-        &work,
-        arch,
-        options.busybox.as_deref(),
-        guest::workloads(),
-        &PROGRAMS,
-    )?;
+    let bench =
+        Bench::prepare_with(&work, isa, options.busybox.as_deref(), guest::workloads(), &PROGRAMS)?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", Cold::default(), &stage)?;

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
 use clap::Args;
-use trimtab_lab::program::{measure, wrap};
+use trimtab_native::program::{measure, wrap};
 
 /// In the place of a linker.
 #[derive(Debug, Args)]

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use trimtab_lab::program::wrap::{Compile, Link};
 use trimtab_layout::{BlockFlow, Split, split};
 use trimtab_link::ClusterList;
+use trimtab_native::program::wrap::{Compile, Link};
 use trimtab_profile::Profile;
 use trimtab_program::{Block, BlockMap, BlockMapError, Origin, RangeSet, objects};
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use trimtab_lab::program::wrap::{Compile, Link, Wrappers};
-use trimtab_lab::program::{Command, build};
+use trimtab_native::program::wrap::{Compile, Link, Wrappers};
+use trimtab_native::program::{Command, build};
 
 use super::object::Built;
 use crate::failure::Failure;

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use trimtab_lab::program::build::link_of;
-use trimtab_lab::program::place::{Place, folder_for};
-use trimtab_lab::program::wrap::{COMPILER_FLAGS, Link};
 use trimtab_lab::workdir::write_whole;
+use trimtab_native::program::build::link_of;
+use trimtab_native::program::place::{Place, folder_for};
+use trimtab_native::program::wrap::{COMPILER_FLAGS, Link};
 use trimtab_program::{Fragments, LinkMap, Origin, Program, Range, SectionId};
 use trimtab_report::number::share;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result};
-use trimtab_lab::program::disk;
 use trimtab_layout::{Footprint, pages};
 use trimtab_link::Outcome;
 use trimtab_link::SPLIT_FLAGS;
+use trimtab_native::program::disk;
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::model::{
     BeforeAfter, Beside, Check, Coverage, Curve, Faults, FitProgram, Functions, Granularity,
@@ -31,7 +31,7 @@ pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
     let mut fit = FitProgram {
         schema: Default::default(),
         program: main.before.path.display().to_string(),
-        arch: main.before.program.machine().name().to_owned(),
+        arch: main.before.program.isa().name().to_owned(),
         tracer: m.tracer.name().to_owned(),
         granularity: m.split.map_or(Granularity::Function, |_| Granularity::Block),
         split: m.split.unwrap_or_default(),

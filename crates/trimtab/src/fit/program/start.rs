@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use trimtab_lab::program::measure::{self, Outcome, Sample, Setting};
-use trimtab_lab::program::{Command, Limits, cold};
+use trimtab_native::program::measure::{self, Outcome, Sample, Setting};
+use trimtab_native::program::{Command, Limits, cold};
 
 use super::object::{Built, Object};
 use crate::failure::Failure;

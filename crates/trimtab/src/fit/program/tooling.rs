@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
-use trimtab_lab::plugin;
-use trimtab_lab::program::trace;
-use trimtab_lab::program::wrap::{Wrappers, Wrapping};
 use trimtab_lab::tools::{self, Found};
 use trimtab_lab::workdir::{Step, WorkDir};
 use trimtab_layout::{Algorithm, algorithm_named, algorithms};
 use trimtab_link::Linker;
+use trimtab_machine::plugin;
+use trimtab_native::program::trace;
+use trimtab_native::program::wrap::{Wrappers, Wrapping};
 
 use crate::failure::Failure;
 use crate::verbs::fit::program::{self as verb, Options};

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use trimtab_lab::native;
-use trimtab_lab::program::trace::{Recording, Tracer};
-use trimtab_lab::program::{Command, Limits};
 use trimtab_layout::BlockFlow;
+use trimtab_native::native;
+use trimtab_native::program::trace::{Recording, Tracer};
+use trimtab_native::program::{Command, Limits};
 use trimtab_profile::{Place, Process, Profile, Source, Trace, Transition};
 
 use super::object::{Built, Object};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use trimtab_lab::measure::processor_seconds;
+use trimtab_native::measure::processor_seconds;
 use trimtab_probe::{Hook, Hooks, Options, Profile, Recording, Selection};
 
 use super::compare::Plan;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
-use trimtab_lab::measure::{Simulated, processor_seconds, reported_seconds, simulate};
+use trimtab_native::measure::{Simulated, processor_seconds, reported_seconds, simulate};
 use trimtab_probe::{Hook, Options};
 use trimtab_report::model::{BenchProgram, BenchRewriting, BenchTool, ProbeBench};
 use trimtab_report::statistics::paired_ratio;

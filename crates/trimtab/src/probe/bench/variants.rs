@@ -3,9 +3,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use trimtab_lab::measure;
-use trimtab_lab::probe;
 use trimtab_lab::process::Job;
+use trimtab_native::measure;
+use trimtab_native::probe;
 use trimtab_probe::{Hook, Options, Selection};
 use trimtab_program::Program as ElfProgram;
 

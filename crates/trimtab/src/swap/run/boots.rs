@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use trimtab_lab::boot::{Clock, Machine, Tracers, boot};
 use trimtab_lab::cache::Key;
-use trimtab_lab::kernel::Linked;
 use trimtab_lab::workdir::{Step, WorkDir};
+use trimtab_machine::boot::{Clock, Machine, Tracers, boot};
+use trimtab_machine::kernel::Linked;
 use trimtab_swap::{Counted, counted};
 
 use super::{INIT, guest};

@@ -1,6 +1,6 @@
 //! What runs in the guest: each workload, and then what the kernel counted.
 
-use trimtab_lab::guest::Workload;
+use trimtab_machine::guest::Workload;
 
 use crate::failure::Failure;
 

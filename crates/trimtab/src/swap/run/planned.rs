@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
-use trimtab_lab::kernel::Linked;
 use trimtab_lab::workdir::{Step, WorkDir, write_whole};
+use trimtab_machine::kernel::Linked;
 use trimtab_program::Program;
 use trimtab_report::model::SwapSweep;
 use trimtab_swap::{Code, LinkerScript, Plan};

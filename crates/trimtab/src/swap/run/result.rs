@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use trimtab_lab::boot::Clock;
+use trimtab_machine::boot::Clock;
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::model::{
     BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun,

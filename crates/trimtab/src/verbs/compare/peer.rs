@@ -1,6 +1,7 @@
 //! LLVM's own orderer, where it is there.
 
-use trimtab_lab::{profdata, tools};
+use trimtab_lab::tools;
+use trimtab_native::profdata;
 
 /// What its row is called.
 pub(super) const NAME: &str = "llvm-profdata";

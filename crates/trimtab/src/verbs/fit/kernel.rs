@@ -10,6 +10,7 @@ use crate::cli::{self, Outputs};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{destination, fit, output};
+use trimtab_program::Isa;
 
 /// Builds a kernel, traces its boot, orders its functions by it, relinks, boots again, and
 /// compares; also on machines whose boots did not make the order, and with random orders.
@@ -80,10 +81,10 @@ pub enum Arch {
 
 impl Arch {
     /// The kind of machine that it stands for.
-    pub fn kind(self) -> trimtab_lab::Arch {
+    pub fn kind(self) -> Isa {
         match self {
-            Arch::X86_64 => trimtab_lab::Arch::X86_64,
-            Arch::Arm64 => trimtab_lab::Arch::Arm64,
+            Arch::X86_64 => Isa::X86_64,
+            Arch::Arm64 => Isa::Aarch64,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use trimtab_lab::probe;
+use trimtab_native::probe;
 
 use crate::failure::Failure;
 use crate::probe::{Choice, InstrumentReport};

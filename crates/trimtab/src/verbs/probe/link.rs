@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use trimtab_lab::probe;
+use trimtab_native::probe;
 use trimtab_probe::{ARCHIVE_MAGIC, THIN_MAGIC};
 
 use super::build::{DONE, FOLDER, PLAN};

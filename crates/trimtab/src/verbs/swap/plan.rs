@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use trimtab_lab::kernel::write_block_lists;
+use trimtab_machine::kernel::write_block_lists;
 use trimtab_swap::{Class, Code, Plan};
 
 use crate::progress::Progress;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
-use trimtab_lab::native::{self, End, Object, Objects, Recorded, Request};
+use trimtab_native::native::{self, End, Object, Objects, Recorded, Request};
 use trimtab_report::number::count;
 
 use crate::failure::Failure;

@@ -10,9 +10,10 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 use tempfile::TempDir;
-use trimtab_lab::boot::{self, BootError, BootRequest};
-use trimtab_lab::qemu::Qemu;
-use trimtab_lab::{Arch, guest, plugin, tools};
+use trimtab_lab::tools;
+use trimtab_machine::boot::{self, BootError, BootRequest};
+use trimtab_machine::qemu::Qemu;
+use trimtab_machine::{Isa, Platform, guest, isa_of_image, plugin};
 
 use super::Options;
 use crate::failure::Failure;
@@ -125,17 +126,17 @@ fn kept(error: BootError, folder: TempDir) -> BootError {
 }
 
 /// The kind of machine that a kernel image is for.
-fn arch_of(image: &Path) -> anyhow::Result<Arch> {
+fn arch_of(image: &Path) -> anyhow::Result<Isa> {
     let mut start = Vec::new();
     fs::File::open(image)
         .and_then(|file| file.take(64).read_to_end(&mut start))
         .with_context(|| format!("cannot read {}", image.display()))?;
-    Ok(Arch::of_image(&start))
+    Ok(isa_of_image(&start))
 }
 
 fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
-    let arch = arch_of(&options.kernel)?;
-    let qemu = Qemu::probe(&tools::find(arch.qemu())?.path, arch)?;
+    let isa = arch_of(&options.kernel)?;
+    let qemu = Qemu::probe(&tools::find(isa.qemu())?.path, isa)?;
     let compiler = tools::find("gcc")?.path;
     let initramfs = match &options.initramfs {
         Some(path) => path.clone(),
@@ -152,13 +153,13 @@ fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
             }
             let busybox = match &options.busybox {
                 Some(path) => path.clone(),
-                None => match guest::busybox::installed(arch)? {
+                None => match guest::busybox::installed(isa)? {
                     Some(found) => found.path,
-                    None => guest::busybox::fetch(arch, folder)?.0,
+                    None => guest::busybox::fetch(isa, folder)?.0,
                 },
             };
-            let guest_compiler = tools::find(arch.gcc())?.path;
-            guest::build(arch, &guest_compiler, &busybox, &workloads, &BTreeMap::new(), folder)?
+            let guest_compiler = tools::find(isa.gcc())?.path;
+            guest::build(isa, &guest_compiler, &busybox, &workloads, &BTreeMap::new(), folder)?
         }
     };
     let mut request = BootRequest::new(qemu, &options.kernel, initramfs, folder.join("boot"));

@@ -1,0 +1,186 @@
+//! The kinds of machine that kernels are built for and booted on, and all that differs between them.
+
+use object::elf;
+
+use trimtab_program::Isa;
+
+/// What kernels, guests and QEMU call and need on each instruction set.
+pub trait Platform: Copy {
+    /// Its name for kbuild, `ARCH=`.
+    fn kbuild(self) -> &'static str;
+
+    /// Its folder below `arch` in a kernel's source.
+    fn kernel_folder(self) -> &'static str;
+
+    /// Name of its emulator in the [table of tools](trimtab_lab::tools::ALL).
+    fn qemu(self) -> &'static str;
+
+    /// Name in the [table of tools](trimtab_lab::tools::ALL) of the compiler that makes programs for it.
+    fn gcc(self) -> &'static str;
+
+    /// Debian's name of it.
+    fn debian(self) -> &'static str;
+
+    /// The Debian package that holds its emulator.
+    fn qemu_package(self) -> &'static str;
+
+    /// `e_machine` of its programs.
+    fn elf_machine(self) -> u16;
+
+    /// Make's target for the compressed bootable image, which is also the image's name.
+    fn image(self) -> &'static str;
+
+    /// The folder of a build directory in which make puts the image.
+    fn image_folder(self) -> &'static str;
+
+    /// Addresses from here on are the kernel's half of the address space.
+    fn kernel_half(self) -> u64;
+
+    /// The device of the guest's first serial port, its console.
+    fn console(self) -> &'static str;
+
+    /// The guest's device through which it sends its own trace out.
+    fn outlet(self) -> &'static str;
+
+    /// The kernel argument that shows messages from before the console works.
+    fn early_messages(self) -> &'static str;
+}
+
+impl Platform for Isa {
+    fn kbuild(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "x86_64",
+            Isa::Aarch64 => "arm64",
+        }
+    }
+
+    fn kernel_folder(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "x86",
+            Isa::Aarch64 => "arm64",
+        }
+    }
+
+    fn qemu(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "qemu",
+            Isa::Aarch64 => "qemu-arm64",
+        }
+    }
+
+    fn gcc(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "gcc",
+            Isa::Aarch64 => "gcc-arm64",
+        }
+    }
+
+    fn debian(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "amd64",
+            Isa::Aarch64 => "arm64",
+        }
+    }
+
+    fn qemu_package(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "qemu-system-x86",
+            Isa::Aarch64 => "qemu-system-arm",
+        }
+    }
+
+    fn elf_machine(self) -> u16 {
+        match self {
+            Isa::X86_64 => elf::EM_X86_64,
+            Isa::Aarch64 => elf::EM_AARCH64,
+        }
+    }
+
+    fn image(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "bzImage",
+            // QEMU unpacks it, as boot loaders do.
+            Isa::Aarch64 => "Image.gz",
+        }
+    }
+
+    fn image_folder(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "arch/x86/boot",
+            Isa::Aarch64 => "arch/arm64/boot",
+        }
+    }
+
+    fn kernel_half(self) -> u64 {
+        match self {
+            Isa::X86_64 => 0xffff_8000_0000_0000,
+            // What TTBR1 translates, with 48-bit addresses. The kernel's own code lies in there with
+            // any size of addresses.
+            Isa::Aarch64 => 0xffff_0000_0000_0000,
+        }
+    }
+
+    fn console(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "ttyS0",
+            Isa::Aarch64 => "ttyAMA0",
+        }
+    }
+
+    fn outlet(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "ttyS1",
+            // QEMU's machine has one serial port; the other is a virtio console.
+            Isa::Aarch64 => "hvc0",
+        }
+    }
+
+    fn early_messages(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "earlyprintk=serial",
+            Isa::Aarch64 => "earlycon",
+        }
+    }
+}
+
+/// The kind of machine that a bootable image is for, told by the image's first bytes; at least
+/// 64 are needed. A compressed image is taken for arm64's: a PC's unpacks itself.
+pub fn isa_of_image(start: &[u8]) -> Isa {
+    // Documentation/arch/arm64/booting.rst of Linux: the magic number is at offset 56.
+    let raw = start.get(56..60) == Some(b"ARM\x64".as_slice());
+    let compressed = start.starts_with(&[0x1f, 0x8b]);
+    let machine = elf::EM_AARCH64.to_le_bytes();
+    let linked = start.starts_with(&elf::ELFMAG) && start.get(18..20) == Some(&machine);
+    if raw || compressed || linked { Isa::Aarch64 } else { Isa::X86_64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimtab_lab::tools;
+
+    #[test]
+    fn an_image_says_what_it_is_for() {
+        let mut arm = [0u8; 64];
+        arm[56..60].copy_from_slice(b"ARM\x64");
+        let mut linked = [0u8; 64];
+        linked[..4].copy_from_slice(&elf::ELFMAG);
+        assert_eq!(isa_of_image(&linked), Isa::X86_64);
+        linked[18..20].copy_from_slice(&elf::EM_AARCH64.to_le_bytes());
+        for image in [&arm[..], &linked, &[0x1f, 0x8b, 8]] {
+            assert_eq!(isa_of_image(image), Isa::Aarch64);
+        }
+        for image in [&b"MZ\xea\x07"[..], b""] {
+            assert_eq!(isa_of_image(image), Isa::X86_64);
+        }
+    }
+
+    #[test]
+    fn the_table_of_tools_has_what_each_needs() {
+        for arch in Isa::ALL {
+            let qemu = tools::tool(arch.qemu()).map(|tool| tool.packages);
+            assert_eq!(qemu, Some(&[arch.qemu_package()][..]));
+            assert!(tools::tool(arch.gcc()).is_some());
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Boots a kernel under QEMU with our guest, and collects what it reports.
+
+mod command;
+mod console;
+mod error;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod turns;
+
+pub use error::BootError;
+
+use crate::arch::Platform;
+use crate::qemu::Qemu;
+use console::Console;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use trimtab_lab::process::{Job, ProcessError, Running, Tail};
+
+/// What runs the guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Accelerator {
+    /// QEMU translates them. Works everywhere; plugins need it.
+    #[default]
+    Tcg,
+    /// The processor does. Ask [`accelerator_that_works`] first.
+    Kvm,
+}
+
+/// What time is to a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The time of the machine below. No two boots are quite the same.
+    #[default]
+    Real,
+    /// What the guest has executed; waiting is skipped. Slower, and each boot is exactly like the one
+    /// before. TCG only.
+    Instructions {
+        /// An instruction takes 2 to the power of this many nanoseconds; at most 10. Another speed
+        /// lets interrupts come at other points.
+        shift: u8,
+    },
+}
+
+impl Clock {
+    /// 2 ns an instruction.
+    pub const INSTRUCTIONS: Clock = Clock::Instructions { shift: 1 };
+}
+
+/// The machine that a guest gets. Its kind is that of the emulator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Memory in MiB; at least 64.
+    pub memory_mib: u32,
+    /// Number of CPUs; at least 1.
+    pub cpus: u32,
+    /// What runs it.
+    pub accelerator: Accelerator,
+    /// What its time is.
+    pub clock: Clock,
+}
+
+impl Default for Machine {
+    /// 256 MiB, one CPU, TCG.
+    fn default() -> Self {
+        Machine { memory_mib: 256, cpus: 1, accelerator: Accelerator::Tcg, clock: Clock::Real }
+    }
+}
+
+/// Who watches a boot. Both can, and then see the same boot.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tracers {
+    /// Our QEMU plugin, at this path; see [`plugin::build`](crate::plugin::build). It also counts
+    /// instructions.
+    pub plugin: Option<PathBuf>,
+    /// Whether the plugin also writes a stream of every block that runs.
+    pub stream: bool,
+    /// The kernel's function tracer.
+    pub ftrace: Option<Ftrace>,
+}
+
+/// The kernel's function tracer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ftrace {
+    /// Size of the buffer of each CPU in MiB. The guest gets that much memory more.
+    pub buffer_mib: u32,
+}
+
+impl Default for Ftrace {
+    /// Room for about nine million calls on each CPU.
+    fn default() -> Self {
+        Ftrace { buffer_mib: 256 }
+    }
+}
+
+/// What to boot, and how.
+#[derive(Debug, Clone)]
+pub struct BootRequest {
+    /// The emulator.
+    pub qemu: Qemu,
+    /// The kernel image: a bzImage, or a vmlinux with PVH entry; for arm64 an Image or Image.gz.
+    pub kernel: PathBuf,
+    /// The guest's root; see [`guest::build`](crate::guest::build).
+    pub initramfs: PathBuf,
+    /// The machine.
+    pub machine: Machine,
+    /// Name of the workload to run; none: the machine ends once it is up.
+    pub workload: Option<String>,
+    /// Kernel arguments to add; they come last, so they win.
+    pub arguments: Vec<String>,
+    /// Who watches.
+    pub tracers: Tracers,
+    /// Folder for `console.log` and the traces; made if it is not there. One for each boot.
+    pub folder: PathBuf,
+    /// How long it may take. [`BootRequest::LIMIT`] is plenty for anything but a full ftrace.
+    pub limit: Duration,
+}
+
+impl BootRequest {
+    /// Where the plugin writes its trace: there even if the guest does not end as ours does.
+    pub fn plugin_trace(&self) -> PathBuf {
+        self.folder.join("plugin.trace")
+    }
+
+    /// Where the plugin writes its stream, if it does.
+    pub fn plugin_stream(&self) -> PathBuf {
+        self.folder.join("plugin.stream")
+    }
+
+    /// A limit that a small guest on a busy machine keeps.
+    pub const LIMIT: Duration = Duration::from_secs(120);
+
+    /// A boot of `kernel` with `initramfs` on the default machine, without a workload and untraced.
+    pub fn new(
+        qemu: Qemu,
+        kernel: impl Into<PathBuf>,
+        initramfs: impl Into<PathBuf>,
+        folder: impl Into<PathBuf>,
+    ) -> Self {
+        BootRequest {
+            qemu,
+            kernel: kernel.into(),
+            initramfs: initramfs.into(),
+            machine: Machine::default(),
+            workload: None,
+            arguments: Vec::new(),
+            tracers: Tracers::default(),
+            folder: folder.into(),
+            limit: Self::LIMIT,
+        }
+    }
+}
+
+/// Numbers of instructions that ran in a boot. They repeat exactly with [`Clock::Instructions`].
+///
+/// A block that an exception cut short counts as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Instructions {
+    /// All.
+    pub total: u64,
+    /// Before the kernel ran at its own addresses: firmware, decompressor, the kernel's first steps.
+    pub early: u64,
+    /// The kernel's.
+    pub kernel: u64,
+    /// User programs'.
+    pub user: u64,
+}
+
+/// What our plugin recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocks {
+    /// The trace, in trimtab's format.
+    pub path: PathBuf,
+    /// Instructions that ran.
+    pub instructions: Instructions,
+}
+
+/// What the function tracer recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Calls {
+    /// The trace: the text of the kernel, reduced to the first call of each function.
+    pub path: PathBuf,
+    /// Function calls recorded.
+    pub calls: u64,
+    /// Different functions among them: the events in the trace.
+    pub functions: u64,
+}
+
+/// A boot that went well.
+#[derive(Debug, Clone)]
+pub struct Boot {
+    /// Everything that the guest wrote on its console.
+    pub console: PathBuf,
+    /// Wall time from the start of QEMU until the guest said that it is up.
+    pub wall_ready: Duration,
+    /// Wall time from the start of QEMU until the guest had nothing more to say.
+    pub wall: Duration,
+    /// The guest's own clock when it was up. With [`Clock::Instructions`] this repeats exactly.
+    pub uptime_ready: Duration,
+    /// The guest's own clock when the workload had ended.
+    pub uptime_finished: Duration,
+    /// What the plugin recorded, if it was there.
+    pub blocks: Option<Blocks>,
+    /// What the function tracer recorded, if it ran.
+    pub calls: Option<Calls>,
+    /// What the guest said of cold code swapping, by name; empty where it said nothing.
+    pub swap: BTreeMap<String, String>,
+    /// QEMU's command line, to repeat the boot by hand.
+    pub command_line: String,
+}
+
+/// Boots a kernel and waits until its guest has ended.
+///
+/// # Errors
+/// If a file is missing, QEMU cannot do what is asked, or the guest does anything but run its
+/// workload to a good end in time; each of these is its own [`BootError`].
+pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
+    check(request)?;
+    let console = request.folder.join("console.log");
+    let traces = Traces {
+        plugin: request.plugin_trace(),
+        stream: request.tracers.stream.then(|| request.plugin_stream()),
+        ftrace: request.folder.join("ftrace.txt"),
+    };
+    prepare(&request.folder, &traces)
+        .map_err(|source| BootError::File { path: request.folder.clone(), source })?;
+
+    let job = Job::new("booting the guest", request.qemu.program())
+        .package(request.qemu.isa().qemu_package())
+        .args(command::arguments(request, &traces))
+        .log(&console)
+        .limit(request.limit)
+        // Ending QEMU writes the trace.
+        .grace(Duration::from_secs(10));
+    let command_line = job.command_line();
+    let report = watch(job.spawn_lines()?, request, &console)?;
+
+    let blocks = match request.tracers.plugin {
+        Some(_) => Some(trace::blocks(traces.plugin, &console)?),
+        None => None,
+    };
+    let calls = match request.tracers.ftrace {
+        Some(ftrace) => Some(trace::calls(traces.ftrace, &report, ftrace, &console)?),
+        None => None,
+    };
+    Ok(Boot {
+        console,
+        wall_ready: report.wall_ready,
+        wall: report.wall_end,
+        uptime_ready: report.uptime,
+        uptime_finished: report.finished,
+        blocks,
+        calls,
+        swap: report.swap,
+        command_line,
+    })
+}
+
+/// Where tracers write.
+struct Traces {
+    plugin: PathBuf,
+    stream: Option<PathBuf>,
+    ftrace: PathBuf,
+}
+
+fn prepare(folder: &Path, traces: &Traces) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for path in [&traces.plugin, &traces.ftrace].into_iter().chain(&traces.stream) {
+        match fs::remove_file(path) {
+            // An old trace must not pass for this boot's.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The fastest accelerator that really runs this guest: KVM if a boot under it ends well within
+/// 10 s, else TCG. A machine may have `/dev/kvm` and still not run a guest.
+///
+/// # Errors
+/// If trimtab is asked to end, or the kernel or the guest is missing.
+pub fn accelerator_that_works(request: &BootRequest) -> Result<Accelerator, BootError> {
+    check(request)?;
+    let foreign = !request.qemu.isa().is_here();
+    if foreign || File::options().read(true).write(true).open("/dev/kvm").is_err() {
+        return Ok(Accelerator::Tcg);
+    }
+    let mut probe = request.clone();
+    probe.machine.accelerator = Accelerator::Kvm;
+    probe.machine.clock = Clock::Real;
+    probe.tracers = Tracers::default();
+    probe.workload = None;
+    probe.folder = request.folder.join("kvm-probe");
+    probe.limit = Duration::from_secs(10);
+    match boot(&probe) {
+        Ok(_) => Ok(Accelerator::Kvm),
+        Err(BootError::Process(error @ ProcessError::Interrupted { .. })) => Err(error.into()),
+        Err(_) => Ok(Accelerator::Tcg),
+    }
+}
+
+fn check(request: &BootRequest) -> Result<(), BootError> {
+    for (what, path) in [("kernel image", &request.kernel), ("guest's root", &request.initramfs)] {
+        if !path.is_file() {
+            return Err(BootError::Missing { what, path: path.clone() });
+        }
+    }
+    let machine = &request.machine;
+    let kvm = machine.accelerator == Accelerator::Kvm;
+    let wrong = if machine.memory_mib < 64 {
+        Some("less than 64 MiB of memory")
+    } else if machine.cpus == 0 {
+        Some("no CPU")
+    } else if kvm && !request.qemu.isa().is_here() {
+        Some("KVM and another architecture than this machine's, which only TCG can do")
+    } else if kvm && machine.clock != Clock::Real {
+        Some("KVM and icount, which only TCG can do")
+    } else if kvm && request.tracers.plugin.is_some() {
+        Some("KVM and the tracing plugin, which only TCG can load")
+    } else {
+        None
+    };
+    if let Some(asked) = wrong {
+        return Err(BootError::Machine { asked });
+    }
+    if let Some(library) = &request.tracers.plugin {
+        if !library.is_file() {
+            return Err(BootError::Missing { what: "tracing plugin", path: library.clone() });
+        }
+        request.qemu.require_plugins()?;
+    }
+    Ok(())
+}
+
+/// What a guest that went well has said.
+struct Report {
+    wall_ready: Duration,
+    wall_end: Duration,
+    uptime: Duration,
+    finished: Duration,
+    ftrace: Option<console::FtraceEnd>,
+    errors: Vec<String>,
+    swap: BTreeMap<String, String>,
+}
+
+/// What QEMU says when it is ended is no word of the guest.
+fn without_qemu(mut tail: Tail) -> Tail {
+    tail.lines.retain(|line| !line.contains(": terminating on signal "));
+    tail
+}
+
+fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report, BootError> {
+    let mut console = Console::default();
+    loop {
+        match qemu.next_line() {
+            Ok(Some(line)) => {
+                console.line(&line);
+                if console.end.is_some() && !console.ending {
+                    console.ending = true;
+                    // A guest that has said everything has little time left to reboot.
+                    qemu.limit_from_now(Duration::from_secs(10));
+                }
+            }
+            Ok(None) => break,
+            Err(ProcessError::TimeLimit { .. }) if console.ending => break,
+            Err(ProcessError::TimeLimit { limit, tail, .. }) if !console.panicked => {
+                let argument = request.qemu.isa().early_messages();
+                return Err(BootError::Hung { limit, tail: without_qemu(tail), argument });
+            }
+            // A kernel that panics and then hangs has panicked.
+            Err(ProcessError::TimeLimit { .. }) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let tail = qemu.tail();
+    if console.panicked {
+        return Err(BootError::Panicked { lines: console.panic, log: log.to_owned() });
+    }
+    if !console.ending {
+        // If QEMU itself failed, its own words say why.
+        qemu.wait()?;
+        return Err(BootError::Rebooted { was_ready: console.ready.is_some(), tail });
+    }
+    // With `end` said, QEMU's status does not matter. Its trace is whole only once it has ended.
+    if let Err(error @ (ProcessError::Interrupted { .. } | ProcessError::NoSpace { .. })) =
+        qemu.wait()
+    {
+        return Err(error.into());
+    }
+    if let Some(workload) = &request.workload {
+        match console.workload {
+            Some((name, 0)) if name == *workload => {}
+            Some((name, code)) => {
+                return Err(BootError::Workload { name, code, tail });
+            }
+            None => return Err(BootError::Silent { missing: "how its workload ended", tail }),
+        }
+    }
+    let silent = |missing| BootError::Silent { missing, tail: tail.clone() };
+    Ok(Report {
+        wall_ready: console.ready.ok_or_else(|| silent("when it was up"))?,
+        wall_end: console.end.ok_or_else(|| silent("that it has ended"))?,
+        uptime: console.uptime.ok_or_else(|| silent("its uptime"))?,
+        finished: console.finished.ok_or_else(|| silent("its uptime at the end"))?,
+        ftrace: console.ftrace,
+        errors: console.errors,
+        swap: console.swap,
+    })
+}

@@ -1,0 +1,145 @@
+//! QEMU's command line for a boot.
+
+use super::{Accelerator, BootRequest, Clock, Traces, turns};
+use crate::arch::Platform;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use trimtab_program::Isa;
+
+/// QEMU's name of the machine.
+fn board(isa: Isa) -> &'static str {
+    match isa {
+        Isa::X86_64 => "pc",
+        Isa::Aarch64 => "virt",
+    }
+}
+
+/// QEMU's name of the processor that it imitates.
+fn processor(isa: Isa) -> &'static str {
+    match isa {
+        Isa::X86_64 => "qemu64",
+        Isa::Aarch64 => "cortex-a57",
+    }
+}
+
+/// The arguments of a boot whose tracers write to `traces`.
+pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString> {
+    let machine = &request.machine;
+    let isa = request.qemu.isa();
+    let mut line = Line(Vec::new());
+    // Nothing but what is asked for: each device costs boot time and changes what is traced.
+    line.add("-no-user-config").add("-nodefaults").add("-no-reboot");
+    line.add("-display").add("none").add("-nic").add("none");
+    line.add("-machine").add(board(isa));
+    match machine.accelerator {
+        Accelerator::Tcg => line.add("-accel").add(tcg(request)).add("-cpu").add(processor(isa)),
+        Accelerator::Kvm => line.add("-accel").add("kvm").add("-cpu").add("host"),
+    };
+    let buffers = match request.tracers.ftrace {
+        Some(ftrace) => ftrace.buffer_mib.saturating_mul(machine.cpus),
+        None => 0,
+    };
+    line.add("-m").add(format!("{}M", machine.memory_mib.saturating_add(buffers)));
+    let cpus = machine.cpus.saturating_add(request.has_halted_cpu().into());
+    line.add("-smp").add(match isa {
+        // The firmware's MP table, all that a kernel without ACPI has, names one CPU a socket.
+        Isa::X86_64 => format!("{cpus},sockets={cpus}"),
+        Isa::Aarch64 => cpus.to_string(),
+    });
+    if let Clock::Instructions { shift } = machine.clock {
+        // Random numbers, too, are the same each time.
+        line.add("-seed").add("1");
+        line.add("-icount").add(format!("shift={shift},sleep=off"));
+        line.add("-rtc").add("clock=vm,base=2026-01-01");
+    }
+    line.add("-kernel").add(&request.kernel).add("-initrd").add(&request.initramfs);
+    line.add("-append").add(kernel_arguments(request));
+    line.add("-chardev").add("stdio,id=console,signal=off").add("-serial").add("chardev:console");
+    if request.tracers.ftrace.is_some() {
+        let device = joined([OsStr::new("file,id=out,path="), &escaped(&traces.ftrace)]);
+        line.add("-chardev").add(device);
+        match isa {
+            Isa::X86_64 => line.add("-serial").add("chardev:out"),
+            Isa::Aarch64 => {
+                line.add("-device").add("virtio-serial-device");
+                line.add("-device").add("virtconsole,chardev=out")
+            }
+        };
+    }
+    if let Some(library) = &request.tracers.plugin {
+        let mut plugin = joined([
+            OsStr::new("file="),
+            &escaped(library),
+            OsStr::new(",out="),
+            &escaped(&traces.plugin),
+            OsStr::new(&format!(",min={:x}", isa.kernel_half())),
+        ]);
+        if let Some(stream) = &traces.stream {
+            plugin.push(joined([OsStr::new(",stream="), &escaped(stream)]));
+        }
+        line.add("-plugin").add(plugin);
+    }
+    line.0
+}
+
+/// How QEMU translates the guest's instructions. Linux changes its own code for the function tracer, while
+/// other CPUs run it. QEMU's CPUs that run at the same time may still run what stood there before, a
+/// breakpoint, when Linux no longer expects it, and then it panics: "Oops: int3". So one runs at a time.
+fn tcg(request: &BootRequest) -> &'static str {
+    let is_patched = request.tracers.ftrace.is_some() && request.machine.cpus > 1;
+    if is_patched { "tcg,thread=single" } else { "tcg" }
+}
+
+fn kernel_arguments(request: &BootRequest) -> String {
+    let isa = request.qemu.isa();
+    let mut words = vec![format!("console={}", isa.console())];
+    // A panic or an oops ends the machine at once. Without nokaslr, addresses would mean nothing.
+    words.extend(["panic=-1", "oops=panic", "nokaslr", "rdinit=/init"].map(String::from));
+    if isa == Isa::X86_64 && request.machine.clock == Clock::Real {
+        // On a busy machine QEMU's timer may not tick in the time that Linux waits for it, and then it
+        // panics: "IO-APIC + timer doesn't work!"
+        words.push("no_timer_check".into());
+    }
+    if let Some(workload) = &request.workload {
+        words.push(format!("trimtab.workload={workload}"));
+    }
+    if let Some(ftrace) = request.tracers.ftrace {
+        words.extend(["ftrace=function".into(), format!("trace_buf_size={}M", ftrace.buffer_mib)]);
+        if request.machine.cpus > 1 {
+            // The clocks of two CPUs may differ, and their events are merged by time.
+            words.push("trace_clock=global".into());
+        }
+        words.push(format!("trimtab.ftrace={}", isa.outlet()));
+    }
+    if request.has_halted_cpu() {
+        words.extend(turns::arguments(request.machine.cpus));
+    }
+    words.extend(request.arguments.iter().cloned());
+    words.join(" ")
+}
+
+struct Line(Vec<OsString>);
+
+impl Line {
+    fn add(&mut self, word: impl AsRef<OsStr>) -> &mut Self {
+        self.0.push(word.as_ref().to_owned());
+        self
+    }
+}
+
+fn joined<'a>(parts: impl IntoIterator<Item = &'a OsStr>) -> OsString {
+    parts.into_iter().collect()
+}
+
+/// A path inside an option: a comma would end it, so QEMU wants two.
+fn escaped(path: &Path) -> OsString {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let mut bytes = Vec::new();
+    for &byte in path.as_os_str().as_bytes() {
+        bytes.push(byte);
+        if byte == b',' {
+            bytes.push(byte);
+        }
+    }
+    OsString::from_vec(bytes)
+}

@@ -1,0 +1,82 @@
+//! Programs of this machine that a guest gets as well, each with the libraries that it needs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::GuestError;
+use trimtab_lab::process::Job;
+
+/// Says what a program is linked with.
+const LDD: &str = "ldd";
+/// It only maps files.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Where each file of `programs` lies in the guest, without the leading slash, and where it is here. A
+/// program goes to `usr/bin`, a library where the program looks for it.
+///
+/// # Errors
+/// If `ldd` fails, or does not find a library.
+pub fn files(programs: &[PathBuf]) -> Result<BTreeMap<String, PathBuf>, GuestError> {
+    let mut files = BTreeMap::new();
+    for program in programs {
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.insert(format!("usr/bin/{name}"), program.clone());
+        let said = Job::new("asking for a program's libraries", LDD)
+            .arg(program)
+            .limit(LIMIT)
+            .run_captured()
+            .map_err(|source| GuestError::Libraries {
+                program: program.clone(),
+                source: source.into(),
+            })?;
+        let libraries = libraries(&said).map_err(|library| GuestError::NoLibrary {
+            program: program.clone(),
+            library: library.to_owned(),
+        })?;
+        for library in libraries {
+            files.insert(library.trim_start_matches('/').to_owned(), PathBuf::from(library));
+        }
+    }
+    Ok(files)
+}
+
+/// The paths in what `ldd` wrote; or the name of a library that it did not find.
+fn libraries(said: &str) -> Result<Vec<&str>, &str> {
+    let mut paths = Vec::new();
+    for line in said.lines().map(str::trim) {
+        let (name, found) = line.split_once(" => ").unwrap_or((line, line));
+        if found == "not found" {
+            return Err(name);
+        }
+        let path = found.split_once(" (").map_or(found, |(path, _)| path);
+        // What the kernel brings along has no file.
+        if Path::new(path).is_absolute() {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_is_linked_with_is_read() {
+        let said = "\tlinux-vdso.so.1 (0x00007ffc)\n\tlibc.so.6 => /lib/x/libc.so.6 (0x00007f1)\n\
+                    \t/lib64/ld-linux-x86-64.so.2 (0x00007f2)\n";
+        let expected = vec!["/lib/x/libc.so.6", "/lib64/ld-linux-x86-64.so.2"];
+        assert_eq!(libraries(said), Ok(expected));
+        assert_eq!(libraries("\tnot a dynamic executable\n"), Ok(vec![]));
+        assert_eq!(libraries("\tlibjpeg.so.62 => not found\n"), Err("libjpeg.so.62"));
+    }
+
+    #[test]
+    fn a_program_comes_with_its_loader() {
+        let found = files(&[std::env::current_exe().unwrap()]).unwrap();
+        assert!(found.keys().any(|path| path.contains("libc.so")), "{found:?}");
+        assert!(found.keys().any(|path| path.starts_with("usr/bin/")), "{found:?}");
+    }
+}

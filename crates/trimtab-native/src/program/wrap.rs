@@ -1,0 +1,399 @@
+//! Tools that stand in front of compilers and linkers, so that any build compiles each function
+//! into a section of its own, writes the linker's map, and follows an order.
+//!
+//! A build need not know of it: the folder is first in `PATH`, and compilers look for their linker
+//! in `COMPILER_PATH`. Variables such as `CFLAGS` are extended where they are set and left alone
+//! where not: a build without them has flags of its own, which setting them would replace.
+
+mod arguments;
+mod compile;
+mod link;
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use trimtab_link::{Linker, TOGETHER_SCRIPT};
+
+use super::ProgramError;
+use super::error::io;
+use trimtab_lab::process::Job;
+use trimtab_lab::script;
+
+pub use compile::{Compile, compile};
+pub use link::{Link, link};
+
+/// What compilers are told.
+pub const COMPILER_FLAGS: &str = "-ffunction-sections";
+
+/// Name of the settings in the folder.
+const SETTINGS: &str = "settings.json";
+/// Name of the linker script in the folder that puts together what a start needs.
+const TOGETHER: &str = "together.lds";
+/// Names under which compilers look for a linker.
+const LINKERS: [&str; 6] = ["ld", "ld.lld", "ld.gold", "ld.bfd", "ld.mold", "ld.wild"];
+
+/// What the wrapped linker has to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Settings {
+    /// Name of the form in which it takes an order.
+    linker: String,
+    /// The linker itself.
+    path: PathBuf,
+    /// Whether GNU ld takes an order as an option, or only within its script.
+    takes_order: bool,
+    /// Whether lld also puts together what a start needs.
+    together: bool,
+    /// Whether clang writes down blocks.
+    blocks: bool,
+}
+
+impl Settings {
+    fn read(folder: &Path) -> Result<Self, String> {
+        let path = folder.join(SETTINGS);
+        let said =
+            |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
+        let text = fs::read(&path).map_err(|error| said(&error))?;
+        serde_json::from_slice(&text).map_err(|error| said(&error))
+    }
+}
+
+/// How a build is to be wrapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrapping {
+    /// The program that wrapped tools start: `wrapped-link FOLDER --` and the linker's arguments,
+    /// `wrapped-compile FOLDER COMPILER --` and the compiler's.
+    pub trimtab: PathBuf,
+    /// The form of an order.
+    pub linker: Linker,
+    /// The linker itself.
+    pub linker_path: PathBuf,
+    /// Whether it, being GNU ld, takes an order as an option.
+    pub takes_order: bool,
+    /// Whether it, being lld, is also to put together in the file what a start needs.
+    pub together: bool,
+    /// Whether clang is to write down blocks, and to split functions by them.
+    pub blocks: bool,
+}
+
+/// The folder of wrapped tools.
+#[derive(Debug, Clone)]
+pub struct Wrappers {
+    folder: PathBuf,
+    wrapping: Wrapping,
+}
+
+impl Wrappers {
+    /// Makes the folder anew. The compilers of `PATH` are wrapped, and what `CC` and `CXX` name.
+    ///
+    /// # Errors
+    /// [`ProgramError::File`].
+    pub fn make(folder: &Path, wrapping: Wrapping) -> Result<Self, ProgramError> {
+        for name in ["bin", "links", "orders", "compiles", "lists"] {
+            let path = folder.join(name);
+            fs::create_dir_all(&path).map_err(io("make", &path))?;
+        }
+        let bin = folder.join("bin");
+        empty(&bin)?;
+        let wrappers = Wrappers { folder: folder.to_owned(), wrapping };
+        let wrapping = &wrappers.wrapping;
+        for (name, path) in compilers(std::env::var_os("PATH").unwrap_or_default().as_os_str()) {
+            wrappers.wrap_compiler(&name, &path)?;
+        }
+        for name in LINKERS {
+            let text = format!(
+                "#!/bin/sh\nexec {} wrapped-link {} -- \"$@\"\n",
+                quoted(&wrapping.trimtab),
+                quoted(folder)
+            );
+            wrappers.script(OsStr::new(name), &text)?;
+        }
+        let settings = Settings {
+            linker: wrapping.linker.name().to_owned(),
+            path: wrapping.linker_path.clone(),
+            takes_order: wrapping.takes_order,
+            together: wrapping.together,
+            blocks: wrapping.blocks,
+        };
+        let path = folder.join(SETTINGS);
+        let text =
+            serde_json::to_vec_pretty(&settings).map_err(|e| io("write", &path)(e.into()))?;
+        fs::write(&path, text).map_err(io("write", &path))?;
+        let path = wrappers.together();
+        fs::write(&path, TOGETHER_SCRIPT).map_err(io("write", &path))?;
+        Ok(wrappers)
+    }
+
+    /// The linker that follows the orders.
+    pub fn linker(&self) -> Linker {
+        self.wrapping.linker
+    }
+
+    /// The script for lld that puts together what a start needs.
+    pub fn together(&self) -> PathBuf {
+        self.folder.join(TOGETHER)
+    }
+
+    /// Prepares a job that builds.
+    pub(super) fn apply(&self, job: Job) -> Result<Job, ProgramError> {
+        let bin = self.folder.join("bin");
+        let before = |name: &str| {
+            let mut value = bin.clone().into_os_string();
+            if let Some(old) = std::env::var_os(name).filter(|old| !old.is_empty()) {
+                value.push(":");
+                value.push(old);
+            }
+            value
+        };
+        let link = format!("-B{}", bin.display());
+        let mut job = job
+            .env("PATH", before("PATH"))
+            .env("COMPILER_PATH", before("COMPILER_PATH"))
+            .env("TRIMTAB_CFLAGS", COMPILER_FLAGS)
+            .env("TRIMTAB_LDFLAGS", &link);
+        for (name, flags) in
+            [("CFLAGS", COMPILER_FLAGS), ("CXXFLAGS", COMPILER_FLAGS), ("LDFLAGS", link.as_str())]
+        {
+            if let Some(mut value) = std::env::var_os(name) {
+                value.push(" ");
+                value.push(flags);
+                job = job.env(name, value);
+            }
+        }
+        for name in ["CC", "CXX"] {
+            let Some(value) = std::env::var_os(name) else { continue };
+            let path = PathBuf::from(&value);
+            // A name is found in PATH, where the wrapped one comes first.
+            if path.is_absolute()
+                && let Some(file) = path.file_name()
+            {
+                self.wrap_compiler(file, &path)?;
+                job = job.env(name, bin.join(file));
+            }
+        }
+        Ok(job)
+    }
+
+    /// What was linked since [`Wrappers::forget`], by output.
+    ///
+    /// # Errors
+    /// [`ProgramError::File`].
+    pub fn links(&self) -> Result<Vec<Link>, ProgramError> {
+        let mut links: Vec<Link> = records(&self.folder.join("links"))?;
+        links.sort_by(|a, b| a.output.cmp(&b.output));
+        Ok(links)
+    }
+
+    /// What clang ever compiled with these tools, by output.
+    ///
+    /// # Errors
+    /// [`ProgramError::File`].
+    pub fn compiles(&self) -> Result<Vec<Compile>, ProgramError> {
+        let mut compiles: Vec<Compile> = records(&self.folder.join("compiles"))?;
+        compiles.sort_by(|a, b| a.output.cmp(&b.output));
+        Ok(compiles)
+    }
+
+    /// Forgets what was linked, and all orders and lists. What was compiled is remembered: builds
+    /// compile only what changed.
+    ///
+    /// # Errors
+    /// [`ProgramError::File`].
+    pub fn forget(&self) -> Result<(), ProgramError> {
+        ["links", "orders", "lists"].iter().try_for_each(|name| empty(&self.folder.join(name)))
+    }
+
+    /// From now on, functions of what is compiled to `output` are split by this list, in the form of
+    /// clang's `-fbasic-block-sections=list=`.
+    ///
+    /// # Errors
+    /// [`ProgramError::File`].
+    pub fn set_list(&self, output: &Path, list: &str) -> Result<(), ProgramError> {
+        let path = self.list(output);
+        fs::write(&path, list).map_err(io("write", &path))
+    }
+
+    /// From now on, whatever is linked to `output` follows this order. Returns where the order is.
+    ///
+    /// # Errors
+    /// [`ProgramError::File`].
+    pub fn set_order(&self, output: &Path, order: &str) -> Result<PathBuf, ProgramError> {
+        let path = order_of(&self.folder, output);
+        fs::write(&path, order).map_err(io("write", &path))?;
+        Ok(path)
+    }
+
+    /// Where the list for what is compiled to `output` is, if it has one.
+    pub fn list(&self, output: &Path) -> PathBuf {
+        list_of(&self.folder, output)
+    }
+
+    fn wrap_compiler(&self, name: &OsStr, path: &Path) -> Result<(), ProgramError> {
+        let bin = self.folder.join("bin");
+        // What clang compiles is written down in any case: a later build may split it.
+        if compile::is_clang(path) {
+            let text = format!(
+                "#!/bin/sh\nexec {} wrapped-compile {} {} -- \"$@\"\n",
+                quoted(&self.wrapping.trimtab),
+                quoted(&self.folder),
+                quoted(path)
+            );
+            return self.script(name, &text);
+        }
+        // In front, so that a build can still say otherwise.
+        let text = format!(
+            "#!/bin/sh\nexec {} -B{} {COMPILER_FLAGS} \"$@\"\n",
+            quoted(path),
+            quoted(&bin)
+        );
+        self.script(name, &text)
+    }
+
+    fn script(&self, name: &OsStr, text: &str) -> Result<(), ProgramError> {
+        let path = self.folder.join("bin").join(name);
+        script::write(&path, text).map_err(io("write", &path))
+    }
+}
+
+/// The compilers of C and C++ in `path`, each name once.
+fn compilers(path: &OsStr) -> Vec<(OsString, PathBuf)> {
+    let mut found: Vec<(OsString, PathBuf)> = Vec::new();
+    for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let known = found.iter().any(|(other, _)| *other == name);
+            if !known && name.to_str().is_some_and(is_compiler) {
+                found.push((name, entry.path()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether a program of this name compiles C or C++: `cc`, `g++-12`, `x86_64-linux-gnu-gcc`.
+fn is_compiler(name: &str) -> bool {
+    let name = name.strip_prefix("x86_64-linux-gnu-").unwrap_or(name);
+    let name = name.strip_prefix("aarch64-linux-gnu-").unwrap_or(name);
+    let plain = match name.rsplit_once('-') {
+        Some((plain, version))
+            if !version.is_empty() && version.chars().all(|c| c.is_ascii_digit() || c == '.') =>
+        {
+            plain
+        }
+        _ => name,
+    };
+    ["cc", "c++", "gcc", "g++", "clang", "clang++"].contains(&plain)
+}
+
+fn key(output: &Path) -> String {
+    let digest = Sha256::digest(output.as_os_str().as_bytes());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn order_of(folder: &Path, output: &Path) -> PathBuf {
+    folder.join("orders").join(format!("{}.order", key(output)))
+}
+
+fn list_of(folder: &Path, output: &Path) -> PathBuf {
+    folder.join("lists").join(format!("{}.list", key(output)))
+}
+
+/// Removes all files of a folder.
+fn empty(folder: &Path) -> Result<(), ProgramError> {
+    for entry in fs::read_dir(folder).map_err(io("read", folder))? {
+        let path = entry.map_err(io("read", folder))?.path();
+        fs::remove_file(&path).map_err(io("remove", &path))?;
+    }
+    Ok(())
+}
+
+/// The records in a folder. One that was cut off by a kill is none.
+fn records<R: serde::de::DeserializeOwned>(folder: &Path) -> Result<Vec<R>, ProgramError> {
+    let mut records = Vec::new();
+    for entry in fs::read_dir(folder).map_err(io("read", folder))? {
+        let path = entry.map_err(io("read", folder))?.path();
+        if path.extension() == Some(OsStr::new("json")) {
+            let text = fs::read(&path).map_err(io("read", &path))?;
+            records.extend(serde_json::from_slice::<R>(&text));
+        }
+    }
+    Ok(records)
+}
+
+/// A path as one word of a shell.
+pub(super) fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn os(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn compilers_are_known_by_their_names() {
+        for name in ["cc", "c++", "gcc-12", "x86_64-linux-gnu-g++-12", "clang++-22", "clang"] {
+            assert!(is_compiler(name), "{name}");
+        }
+        for name in ["gcc-ar", "gcc-ar-12", "c99-gcc", "clang-format", "ccache", "cc1", "g++filt"] {
+            assert!(!is_compiler(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn outputs_have_orders_of_their_own() {
+        let folder = Path::new("w");
+        let [a, b] = ["/b/a", "/b/b"].map(|output| order_of(folder, Path::new(output)));
+        assert_ne!(a, b);
+        assert_eq!(a, order_of(folder, Path::new("/b/a")));
+    }
+
+    #[test]
+    fn the_folder_wraps_compilers_and_linkers_and_keeps_records() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("it's");
+        // A linker that touches what it is told to make.
+        let linker = root.path().join("linker");
+        script::write(&linker, "#!/bin/sh\nfor last; do :; done\necho \"$@\" > \"$2\"\n").unwrap();
+        let wrapping = Wrapping {
+            trimtab: "/bin/trimtab".into(),
+            linker: Linker::Lld,
+            linker_path: linker,
+            takes_order: true,
+            together: true,
+            blocks: true,
+        };
+        let wrappers = Wrappers::make(&folder, wrapping).unwrap();
+        let script = fs::read_to_string(folder.join("bin/ld")).unwrap();
+        assert!(script.contains("exec '/bin/trimtab' wrapped-link '"), "{script}");
+        let output = root.path().join("app");
+        let arguments = os(&["-o", output.to_str().unwrap(), "main.o"]);
+        assert_eq!(link(&folder, &arguments), Ok(0));
+        let links = wrappers.links().unwrap();
+        assert_eq!(links.len(), 1);
+        assert_eq!((&links[0].output, &links[0].order), (&output, &None));
+        assert!(!fs::read_to_string(&output).unwrap().contains("ordering"));
+        let order = wrappers.set_order(&output, "main\n").unwrap();
+        assert_eq!(link(&folder, &arguments), Ok(0));
+        let said = fs::read_to_string(&output).unwrap();
+        assert!(said.contains(&format!("--symbol-ordering-file={}", order.display())), "{said}");
+        assert!(said.contains(&format!("-T {}", wrappers.together().display())), "{said}");
+        let link_made = &wrappers.links().unwrap()[0];
+        assert!(link_made.order.is_some() && link_made.together);
+        // A script of the build's own says where everything goes.
+        let own = os(&["-o", output.to_str().unwrap(), "main.o", "-T", "own.lds"]);
+        assert_eq!(link(&folder, &own), Ok(0));
+        assert!(!wrappers.links().unwrap()[0].together);
+        wrappers.forget().unwrap();
+        assert_eq!(wrappers.links().unwrap(), []);
+    }
+}
