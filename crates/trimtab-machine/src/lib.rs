@@ -7,6 +7,7 @@ pub mod guest;
 pub mod kernel;
 pub mod plugin;
 pub mod qemu;
+pub mod testbed;
 #[cfg(test)]
 mod testing;
 

@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::Step;
-use trimtab_machine::boot::{BootError, Clock, Ftrace, Tracers, boot};
+use trimtab_machine::boot::{self, BootError, Clock, Ftrace, Tracers};
 use trimtab_machine::kernel::Linked;
+use trimtab_machine::testbed::Testbed;
 
 use super::plan::Scene;
-use crate::bench::Bench;
 use crate::side_by_side;
 
 /// Kept in a boot's step.
@@ -92,81 +92,79 @@ impl Done {
     }
 }
 
-impl Bench<'_> {
-    /// Does a boot, or finds it done. `Ok(Err(_))` is a guest that did not come up.
-    ///
-    /// # Errors
-    /// What keeps a boot from being tried: files, space, Ctrl-C.
-    pub fn boot(&self, job: &Job<'_>) -> Result<Booted> {
-        let mut machine = job.scene.machine.clone();
-        if job.watch == Watch::Nothing && machine.clock == Clock::Real {
-            machine.accelerator = self.accelerator();
-        }
-        let mut request = self.request(job.kernel, Path::new(""));
-        request.machine = machine;
-        let mut key = Key::new("boot/1")
-            .after(&job.kernel.key)
-            .after(self.key())
-            .field("machine", format_args!("{:?}", request.machine))
-            .field("workload", job.scene.workload)
-            .field("watch", format_args!("{:?}", job.watch))
-            .field("repetition", job.repetition);
-        if request.has_halted_cpu() {
-            key = key.field("halted", 1);
-        }
-        if request.machine.clock == Clock::Real {
-            key = key.field("timer", "not tested");
-        }
-        // Built in its place: a message about a guest that did not come up names its console, which
-        // must then still be there. Each try begins anew.
-        let building = match self.work().resumable("boot", &key)? {
-            Step::Done(folder) => return Ok(Ok(read(folder, true)?)),
-            Step::Todo(building) => building,
-        };
-        request.folder = building.path().to_owned();
-        request.workload = Some(job.scene.workload.to_owned());
-        request.tracers = Tracers {
-            plugin: (job.watch != Watch::Nothing).then(|| self.plugin().to_owned()),
-            stream: false,
-            ftrace: (job.watch == Watch::Both).then(Ftrace::default),
-        };
-        if job.watch == Watch::Both {
-            request.limit = Duration::from_secs(300);
-        }
-        let booted = match boot(&request) {
-            Ok(booted) => booted,
-            Err(error @ (BootError::Process(_) | BootError::File { .. } | BootError::Qemu(_))) => {
-                return Err(error.into());
-            }
-            Err(error) => return Ok(Err(error)),
-        };
-        let relative = |path: &Path| path.file_name().map(PathBuf::from);
-        let record = Record {
-            wall: booted.wall.as_secs_f64(),
-            uptime: booted.uptime_finished.as_secs_f64(),
-            kernel_instructions: booted.blocks.as_ref().map(|b| b.instructions.kernel),
-            command_line: booted.command_line,
-            blocks: booted.blocks.as_ref().and_then(|blocks| relative(&blocks.path)),
-            calls: booted.calls.as_ref().and_then(|calls| relative(&calls.path)),
-        };
-        let path = building.path().join(RECORD);
-        fs::write(&path, serde_json::to_vec_pretty(&record)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Ok(read(building.finish()?, false)?))
+/// Does a boot, or finds it done. `Ok(Err(_))` is a guest that did not come up.
+///
+/// # Errors
+/// What keeps a boot from being tried: files, space, Ctrl-C.
+pub fn boot(bench: &Testbed<'_>, job: &Job<'_>) -> Result<Booted> {
+    let mut machine = job.scene.machine.clone();
+    if job.watch == Watch::Nothing && machine.clock == Clock::Real {
+        machine.accelerator = bench.accelerator();
     }
+    let mut request = bench.request(job.kernel, Path::new(""));
+    request.machine = machine;
+    let mut key = Key::new("boot/1")
+        .after(&job.kernel.key)
+        .after(bench.key())
+        .field("machine", format_args!("{:?}", request.machine))
+        .field("workload", job.scene.workload)
+        .field("watch", format_args!("{:?}", job.watch))
+        .field("repetition", job.repetition);
+    if request.has_halted_cpu() {
+        key = key.field("halted", 1);
+    }
+    if request.machine.clock == Clock::Real {
+        key = key.field("timer", "not tested");
+    }
+    // Built in its place: a message about a guest that did not come up names its console, which
+    // must then still be there. Each try begins anew.
+    let building = match bench.work().resumable("boot", &key)? {
+        Step::Done(folder) => return Ok(Ok(read(folder, true)?)),
+        Step::Todo(building) => building,
+    };
+    request.folder = building.path().to_owned();
+    request.workload = Some(job.scene.workload.to_owned());
+    request.tracers = Tracers {
+        plugin: (job.watch != Watch::Nothing).then(|| bench.plugin().to_owned()),
+        stream: false,
+        ftrace: (job.watch == Watch::Both).then(Ftrace::default),
+    };
+    if job.watch == Watch::Both {
+        request.limit = Duration::from_secs(300);
+    }
+    let booted = match boot::boot(&request) {
+        Ok(booted) => booted,
+        Err(error @ (BootError::Process(_) | BootError::File { .. } | BootError::Qemu(_))) => {
+            return Err(error.into());
+        }
+        Err(error) => return Ok(Err(error)),
+    };
+    let relative = |path: &Path| path.file_name().map(PathBuf::from);
+    let record = Record {
+        wall: booted.wall.as_secs_f64(),
+        uptime: booted.uptime_finished.as_secs_f64(),
+        kernel_instructions: booted.blocks.as_ref().map(|b| b.instructions.kernel),
+        command_line: booted.command_line,
+        blocks: booted.blocks.as_ref().and_then(|blocks| relative(&blocks.path)),
+        calls: booted.calls.as_ref().and_then(|calls| relative(&calls.path)),
+    };
+    let path = building.path().join(RECORD);
+    fs::write(&path, serde_json::to_vec_pretty(&record)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(Ok(read(building.finish()?, false)?))
+}
 
-    /// Does boots, as many side by side as there are CPUs, in any order; the results are in the
-    /// order of the jobs. `progress` is told how many are done.
-    ///
-    /// # Errors
-    /// The first error of any; no further boots are begun then.
-    pub fn boot_all(
-        &self,
-        jobs: &[Job<'_>],
-        progress: impl Fn(usize) + Sync,
-    ) -> Result<Vec<Booted>> {
-        side_by_side::each(jobs, |_, job| self.boot(job), progress)
-    }
+/// Does boots, as many side by side as there are CPUs, in any order; the results are in the
+/// order of the jobs. `progress` is told how many are done.
+///
+/// # Errors
+/// The first error of any; no further boots are begun then.
+pub fn boot_all(
+    bench: &Testbed<'_>,
+    jobs: &[Job<'_>],
+    progress: impl Fn(usize) + Sync,
+) -> Result<Vec<Booted>> {
+    side_by_side::each(jobs, |_, job| boot(bench, job), progress)
 }
 
 fn read(folder: PathBuf, cached: bool) -> Result<Done> {

@@ -10,17 +10,17 @@ use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_layout::{Algorithm, InPlace, Movable, Packed, Placement, Projection};
 use trimtab_link::{Check, FILE_ORDER, Linker, OrderFile, SPLIT_FLAGS, check, emit, emit_whole};
 use trimtab_machine::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
+use trimtab_machine::testbed::{self, Testbed};
 use trimtab_machine::{Isa, Platform};
 use trimtab_profile::{Profile, Trace, read};
 use trimtab_program::{BlockMap, Fragment, PAGE_SIZE, Range};
 use trimtab_report::model::FitKernel;
 
 use super::blocks::{self, Splitting};
-use super::boots::{Booted, Done, Job, Watch};
+use super::boots::{self, Booted, Done, Job, Watch};
 use super::linked::{Files, Kernel};
 use super::plan::{self, Scene};
 use super::result;
-use crate::bench::{self, Bench};
 use crate::failure::Failure;
 use crate::inputs::Text;
 use crate::progress::{Progress, Stage};
@@ -49,7 +49,7 @@ pub(super) struct Measured<'a> {
     /// The blocks of the kernel laid out, where functions were split.
     pub block_map: Option<&'a BlockMap>,
     pub wall: Wall,
-    pub bench: &'a Bench<'a>,
+    pub bench: &'a Testbed<'a>,
     pub trace: String,
     pub seconds: Seconds,
 }
@@ -113,7 +113,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let configuration = Configuration::named(&options.config, isa)?;
     let source = Source::find(options.source.as_deref())?;
     let toolchain = toolchain(options, isa)?;
-    bench::require_tools(isa, options.busybox.as_deref())?;
+    testbed::require_tools(isa, options.busybox.as_deref())?;
     let work = WorkDir::open(&options.work)?;
     crate::interrupt::now_resumable();
 
@@ -132,7 +132,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     }
 
     let stage = progress.stage("prepare the guest");
-    let bench = Bench::prepare(&work, isa, options.busybox.as_deref())?;
+    let bench = Testbed::prepare(&work, isa, options.busybox.as_deref())?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", &stage)?;
@@ -170,7 +170,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let stage = progress.stage("trace boots");
     let clock = Instant::now();
     stage.parts(jobs.len() as u64);
-    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
+    let booted = boots::boot_all(&bench, &jobs, |done| stage.at(done as u64))?;
     let cached = all_cached(&booted);
     let mut booted = jobs
         .iter()
@@ -284,7 +284,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
         .collect();
     let stage = progress.stage("boot the kernel laid out");
     stage.parts(jobs.len() as u64);
-    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
+    let booted = boots::boot_all(&bench, &jobs, |done| stage.at(done as u64))?;
     let cached = all_cached(&booted);
     let booted = jobs
         .iter()
@@ -406,7 +406,7 @@ fn cannot_split(compiler: &str) -> Failure {
 fn split_kernel<'work>(
     build: &Build<'work>,
     splitting: Splitting,
-    bench: &Bench<'_>,
+    bench: &Testbed<'_>,
     scenes: &[Scene],
     progress: &Progress,
 ) -> Result<SplitKernel<'work>> {
@@ -434,7 +434,7 @@ fn split_kernel<'work>(
         repetition: 0,
     };
     let jobs: Vec<Job<'_>> = scenes.iter().map(job).collect();
-    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
+    let booted = boots::boot_all(bench, &jobs, |done| stage.at(done as u64))?;
     let cached = all_cached(&booted);
     let boots = scenes
         .iter()
@@ -472,7 +472,7 @@ fn profile(kernel: &Kernel<'_>, path: &Path) -> Result<Profile> {
 /// Boots the kernel laid out on each held-out machine until it was booted there `times` times, and
 /// counts those that came up.
 fn repeat_held_out(
-    bench: &Bench<'_>,
+    bench: &Testbed<'_>,
     after: &Linked,
     times: u32,
     progress: &Progress,
@@ -495,7 +495,7 @@ fn repeat_held_out(
         })
         .collect();
     stage.parts(jobs.len() as u64);
-    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
+    let booted = boots::boot_all(bench, &jobs, |done| stage.at(done as u64))?;
     stage.ended(all_cached(&booted), &format!("{more} boots of each"));
     Ok(booted
         .chunks(more as usize)
@@ -520,7 +520,7 @@ pub(super) struct Wall {
 /// Boots the two kernels in turn, and gives the wall times of each pair, in seconds; `None` where
 /// the guest did not come up.
 fn wall(
-    bench: &Bench<'_>,
+    bench: &Testbed<'_>,
     before: &Linked,
     after: &Linked,
     pairs: u32,
@@ -541,7 +541,7 @@ fn wall(
         })
         .collect();
     stage.parts(jobs.len() as u64);
-    let booted = bench.boot_all(&jobs, |done| stage.at(done as u64))?;
+    let booted = boots::boot_all(bench, &jobs, |done| stage.at(done as u64))?;
     let seconds = |boot: &Booted| boot.as_ref().ok().map(|done| done.record.wall);
     stage.ended(all_cached(&booted), &format!("{pairs} boots of each"));
     Ok(Wall {

@@ -12,10 +12,10 @@ use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
 use trimtab_machine::guest::PROGRAMS;
 use trimtab_machine::kernel::{Build, Cold, Configuration, Linked, Source, Toolchain};
+use trimtab_machine::testbed::{self, Testbed};
 use trimtab_report::model::{SwapRun, SwapSweep};
 use trimtab_swap::check::{Checked, check};
 
-use crate::bench::{self, Bench};
 use crate::failure::Failure;
 use crate::inputs::Elf;
 use crate::progress::{Progress, Stage};
@@ -49,7 +49,7 @@ struct Measured<'a> {
     late: Vec<Done>,
     selftest: Option<Done>,
     sweep: Option<SwapSweep>,
-    bench: &'a Bench<'a>,
+    bench: &'a Testbed<'a>,
 }
 
 /// A workload that was run.
@@ -91,7 +91,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     let configuration = Configuration::named(&options.config, isa)?.swapping(options.cpus);
     let source = Source::find(options.source.as_deref())?;
     let toolchain = Toolchain::Clang(tools::llvm()?);
-    bench::require_tools(isa, options.busybox.as_deref())?;
+    testbed::require_tools(isa, options.busybox.as_deref())?;
     let work = WorkDir::open(&options.work)?;
     crate::interrupt::now_resumable();
 
@@ -111,8 +111,13 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
         .into());
     }
     let stage = progress.stage("prepare the guest");
-    let bench =
-        Bench::prepare_with(&work, isa, options.busybox.as_deref(), guest::workloads(), &PROGRAMS)?;
+    let bench = Testbed::prepare_with(
+        &work,
+        isa,
+        options.busybox.as_deref(),
+        guest::workloads(),
+        &PROGRAMS,
+    )?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", Cold::default(), &stage)?;

@@ -11,10 +11,10 @@ use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{Step, WorkDir};
 use trimtab_machine::boot::{Clock, Machine, Tracers, boot};
 use trimtab_machine::kernel::Linked;
+use trimtab_machine::testbed::Testbed;
 use trimtab_swap::{Counted, counted};
 
 use super::{INIT, guest};
-use crate::bench::Bench;
 use crate::inputs::{Elf, Recording};
 use crate::verbs::swap::run::{Options, Store};
 
@@ -38,7 +38,7 @@ const LIMIT: Duration = Duration::from_secs(1800);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Boots<'a> {
     pub work: &'a WorkDir,
-    pub bench: &'a Bench<'a>,
+    pub bench: &'a Testbed<'a>,
     pub options: &'a Options,
 }
 

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::boot::{Accelerator, BootRequest, accelerator_that_works};
+use crate::kernel::Linked;
+use crate::qemu::Qemu;
+use crate::{Isa, Platform, guest, plugin};
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
 use trimtab_lab::tools::{self, Found};
 use trimtab_lab::workdir::{Step, WorkDir};
-use trimtab_machine::boot::{Accelerator, BootRequest, accelerator_that_works};
-use trimtab_machine::kernel::Linked;
-use trimtab_machine::qemu::Qemu;
-use trimtab_machine::{Isa, Platform, guest, plugin};
 
 /// Kept where it was tried what runs a guest: its name.
 const ACCELERATOR: &str = "accelerator";
@@ -22,7 +22,7 @@ const VERSION: &str = "version";
 
 /// What boots kernels: the emulator, the guest and the tracing plugin.
 #[derive(Debug)]
-pub struct Bench<'work> {
+pub struct Testbed<'work> {
     work: &'work WorkDir,
     qemu: Qemu,
     guest: PathBuf,
@@ -34,7 +34,7 @@ pub struct Bench<'work> {
     accelerator: OnceLock<Accelerator>,
 }
 
-impl<'work> Bench<'work> {
+impl<'work> Testbed<'work> {
     /// Finds the emulator, and builds guest and plugin if they have not been built. The guest's
     /// busybox is `busybox`, or one is found or downloaded.
     ///
@@ -47,7 +47,7 @@ impl<'work> Bench<'work> {
     /// The same with other workloads than the guest's own, and the tools that they need.
     ///
     /// # Errors
-    /// As [`Bench::prepare`].
+    /// As [`Testbed::prepare`].
     pub fn prepare_with(
         work: &'work WorkDir,
         isa: Isa,
@@ -111,7 +111,7 @@ impl<'work> Bench<'work> {
                 .map(|(name, tool)| (name.to_owned(), version(tool)))
                 .into();
         versions.insert("busybox".to_owned(), busybox.version);
-        Ok(Bench {
+        Ok(Testbed {
             work,
             qemu,
             guest: guest.join("guest.cpio.gz"),
