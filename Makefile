@@ -13,6 +13,8 @@ SWAP_CONFIG  ?= lab
 SWAP_OPTIONS ?= --seconds 2 --sweep
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
+# Where `make install` installs; DESTDIR stands before it in a package that is being made.
+PREFIX  ?= /usr/local
 
 CARGO   ?= cargo
 TRIMTAB  = target/release/trimtab
@@ -25,13 +27,16 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo demo-swap test lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-swap test nightly install deb lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
 	@echo "make demo            fit a kernel to its boot: build, trace, lay out, relink, compare"
 	@echo "make demo-swap       run a kernel with its cold code swapped out, and say what it saves and costs"
 	@echo "make test            all tests, with a small kernel built and booted"
+	@echo "make nightly         what make test has no time for: other kernels, swapping end to end, long fuzzing"
+	@echo "make install         install command, manual pages and completions; PREFIX=/usr/local"
+	@echo "make deb             the same as a Debian package, in work/"
 	@echo "make lint            formatting and clippy"
 	@echo "make fuzz SECONDS=20 fuzz the readers of foreign files"
 	@echo "make bench           benchmarks"
@@ -56,6 +61,25 @@ demo-swap:
 test:
 	@$(SIDE_BY_SIDE) setup-test build-test
 	$(CARGO) test --workspace --no-fail-fast
+
+nightly:
+	@.ci/nightly
+
+install:
+	$(CARGO) build --release --package trimtab
+	install -D $(TRIMTAB) $(DESTDIR)$(PREFIX)/bin/trimtab
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(TRIMTAB) man-pages $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(TRIMTAB) completions bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/trimtab
+	$(TRIMTAB) completions zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_trimtab
+	$(TRIMTAB) completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/trimtab.fish
+
+deb:
+	@rm -rf work/deb
+	@$(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/work/deb PREFIX=/usr
+	@packaging/deb work/deb work
 
 lint:
 	$(CARGO) fmt --all -- --check

@@ -61,6 +61,8 @@ pub const ALL: &[Tool] = &[
         packages: &["clang-22", "lld-22", "llvm-22"],
         needed_by: FIT_ANY,
     },
+    // What `-fuse-ld=lld` means to a compiler that does not know of versions.
+    command("ld.lld", &["ld.lld"], &[11], &["lld"], &["order", "tests"]),
     command("gcc", &["gcc"], &[5, 1], &["gcc", "libc6-dev"], FIT_ALL_PROBE),
     command("make", &["make", "gmake"], &[3, 82], &["make"], FIT),
     command("flex", &["flex"], &[2, 5, 35], &["flex"], FIT),
