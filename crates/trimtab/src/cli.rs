@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::verbs::{
-    check, compare, doctor, fit, order, pages, probe, report, swap, trace, wrapped,
+    check, compare, completions, doctor, fit, man_pages, order, pages, probe, report, swap, trace,
+    wrapped,
 };
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
 /// go, builds it that way, and proves the effect by running it again.
 #[derive(Debug, Parser)]
 #[command(
-    version,
+    version = env!("TRIMTAB_VERSION"),
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "Exit codes: 0 done, 1 failed, 2 bad usage, 130 stopped by Ctrl-C."
@@ -58,6 +59,11 @@ pub enum Verb {
     },
     /// Show an experiment again
     Report(report::Options),
+    /// Print completions for a shell
+    Completions(completions::Options),
+    /// Write manual pages for man
+    #[command(hide = true)]
+    ManPages(man_pages::Options),
     /// Link in the place of a linker
     #[command(hide = true)]
     WrappedLink(wrapped::Link),
@@ -98,6 +104,8 @@ impl Verb {
             Self::Probe { what } => what.run(),
             Self::Swap { what } => what.run(),
             Self::Report(options) => report::run(&options),
+            Self::Completions(options) => completions::run(&options),
+            Self::ManPages(options) => man_pages::run(&options),
             Self::WrappedLink(_) | Self::WrappedCompile(_) | Self::WrappedRun(_) => Ok(()),
         }
     }

@@ -2,8 +2,10 @@
 
 pub mod check;
 pub mod compare;
+pub mod completions;
 pub mod doctor;
 pub mod fit;
+pub mod man_pages;
 pub mod order;
 pub mod pages;
 pub mod probe;

@@ -52,6 +52,49 @@ fn bad_usage_exits_2() {
 }
 
 #[test]
+fn the_version_names_the_commit() {
+    let (code, output, _) = run(&["--version"]);
+    assert_eq!(code, 0);
+    let head = Process::new("git").args(["rev-parse", "--short=12", "HEAD"]).output().unwrap();
+    let head = String::from_utf8(head.stdout).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(output, format!("trimtab {version} ({})\n", head.trim()));
+}
+
+#[test]
+fn shells_complete_every_verb_that_is_shown() {
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, output, error) = run(&["completions", shell]);
+        assert_eq!((code, error.as_str()), (0, ""));
+        for verb in ["doctor", "fit", "kernel", "held-out-boots"] {
+            assert!(output.contains(verb), "{shell}: {verb}");
+        }
+    }
+    // What bash reads, it understands.
+    let (_, script, _) = run(&["completions", "bash"]);
+    let asked = format!(
+        "{script}\nCOMP_WORDS=(trimtab do); COMP_CWORD=1; _trimtab trimtab do trimtab; echo \"${{COMPREPLY[*]}}\""
+    );
+    let output = Process::new("bash").args(["-c", &asked]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "doctor\n");
+}
+
+#[test]
+fn each_verb_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    assert_eq!(run(&["man-pages", path]).0, 0);
+    for verb in ["", "-doctor", "-fit-kernel", "-fit-program", "-swap-run", "-probe-build"] {
+        let page = fs::read_to_string(folder.path().join(format!("trimtab{verb}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{verb}: {page}");
+    }
+    assert!(!folder.path().join("trimtab-wrapped-link.1").exists(), "it is hidden");
+    let (code, _, error) = run(&["man-pages", "/nowhere/at/all"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("cannot write manual pages to /nowhere/at/all"), "{error}");
+}
+
+#[test]
 fn every_verb_helps_with_an_example() {
     for verb in [
         &["doctor"][..],
