@@ -1,8 +1,30 @@
-use crate::{
-    BalancedPartitioning, CacheDirected, CallChain, CriticalWorkingSet, FaultCurve, FirstExecution,
-    Nearness, Order, Packed, PettisHansen, Problem, TemporalOrdering,
-};
+//! The algorithms that order pieces, and the registry of them.
 
+mod balanced;
+mod c3;
+mod cdsort;
+mod fault_curve;
+mod first_execution;
+mod in_place;
+mod nearness;
+mod packed;
+mod pettis_hansen;
+mod shuffled;
+mod temporal;
+
+pub use balanced::BalancedPartitioning;
+pub use c3::CallChain;
+pub use cdsort::CacheDirected;
+pub use fault_curve::FaultCurve;
+pub use first_execution::FirstExecution;
+pub use in_place::InPlace;
+pub use nearness::{CriticalWorkingSet, Nearness};
+pub use packed::Packed;
+pub use pettis_hansen::PettisHansen;
+pub use shuffled::Shuffled;
+pub use temporal::TemporalOrdering;
+
+use crate::{Order, Problem};
 /// What an algorithm has to know of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Needs {

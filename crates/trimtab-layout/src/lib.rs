@@ -12,54 +12,30 @@
 //! - [`ext_tsp`] orders the blocks within a function, [`BlockFlow`] says how control moved in it.
 
 mod algorithm;
-mod balanced;
-mod block_flow;
-mod c3;
-mod cdsort;
-mod contraction;
+mod blocks;
 pub mod cost;
-pub mod curve;
-mod excess;
-mod ext_tsp;
-mod fault_curve;
-mod first_execution;
 mod flow;
-mod footprint;
-mod gain;
-mod in_place;
+mod measure;
+mod merging;
 mod movable;
-mod nearness;
 mod order;
-mod packed;
-pub mod pages;
-mod pettis_hansen;
+pub mod paged;
 mod placement;
 mod problem;
-mod project;
-mod shuffled;
-mod split;
-mod temporal;
+mod projection;
 
-pub use algorithm::{Algorithm, Needs, algorithm_named, algorithms};
-pub use balanced::BalancedPartitioning;
-pub use block_flow::BlockFlow;
-pub use c3::CallChain;
-pub use cdsort::CacheDirected;
-pub use excess::{Excess, ExcessOverBytes};
-pub use ext_tsp::{BlockNode, ext_tsp, ext_tsp_score};
-pub use fault_curve::FaultCurve;
-pub use first_execution::FirstExecution;
+pub use algorithm::{
+    Algorithm, BalancedPartitioning, CacheDirected, CallChain, CriticalWorkingSet, FaultCurve,
+    FirstExecution, InPlace, Nearness, Needs, Packed, PettisHansen, Shuffled, TemporalOrdering,
+    algorithm_named, algorithms,
+};
+pub use blocks::{
+    BlockFlow, BlockNode, Prices, Split, ext_tsp, ext_tsp_score, split, split_by_price,
+};
 pub use flow::{Edge, Flow};
-pub use footprint::{Footprint, functions_run};
-pub use in_place::InPlace;
+pub use measure::{Excess, ExcessOverBytes, Footprint, curve, functions_run, pages};
 pub use movable::Movable;
-pub use nearness::{CriticalWorkingSet, Nearness};
 pub use order::Order;
-pub use packed::Packed;
-pub use pettis_hansen::PettisHansen;
-pub use placement::{Placement, paged};
+pub use placement::Placement;
 pub use problem::{Piece, Problem, Span};
-pub use project::Projection;
-pub use shuffled::Shuffled;
-pub use split::{Prices, Split, split, split_by_price};
-pub use temporal::TemporalOrdering;
+pub use projection::Projection;

@@ -1,6 +1,4 @@
-//! Where pieces come to lie: one behind the other, or packed into pages.
-
-pub mod paged;
+//! Where pieces come to lie when a linker places them one behind the other.
 
 use crate::{Order, Piece, Problem};
 use trimtab_program::Range;

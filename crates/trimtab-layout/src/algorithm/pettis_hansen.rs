@@ -1,6 +1,6 @@
 //! Pettis and Hansen's placement of procedures.
 
-use crate::contraction::Contraction;
+use crate::merging::Contraction;
 use crate::{Algorithm, Needs, Order, Problem};
 use rustc_hash::FxHashMap;
 

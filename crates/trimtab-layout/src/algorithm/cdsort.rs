@@ -1,6 +1,6 @@
 //! Cache-directed sort.
 
-use crate::gain::Gain;
+use crate::merging::Gain;
 use crate::{Algorithm, Needs, Order, Problem};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;

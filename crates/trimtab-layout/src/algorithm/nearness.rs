@@ -1,6 +1,6 @@
 //! Clustering by how near pieces are to each other in time: the algorithms for paged memory.
 
-use crate::contraction::Contraction;
+use crate::merging::Contraction;
 use crate::{Algorithm, Needs, Order, Problem};
 use rustc_hash::FxHashMap;
 use trimtab_program::PAGE_SIZE;

@@ -1,4 +1,4 @@
-use crate::pages;
+use super::pages;
 use trimtab_program::{BlockMap, Fragment, Fragments, PAGE_SIZE, Program, Range, RangeSet};
 
 /// Where the pages come from that a run touches above the function-level minimum.

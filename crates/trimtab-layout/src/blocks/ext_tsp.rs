@@ -1,7 +1,7 @@
 //! Ext-TSP: the order of blocks that makes most jumps short, fall-through most of all.
 
 use crate::Edge;
-use crate::gain::Gain;
+use crate::merging::Gain;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 

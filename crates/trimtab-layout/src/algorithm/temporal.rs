@@ -1,6 +1,6 @@
 //! Procedure placement by temporal ordering.
 
-use crate::contraction::Contraction;
+use crate::merging::Contraction;
 use crate::{Algorithm, Needs, Order, Problem};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};

@@ -1,5 +1,5 @@
-use crate::curve::{area, curve};
-use crate::pages;
+use super::curve::{area, curve};
+use super::pages;
 use trimtab_profile::Profile;
 use trimtab_program::{Program, RangeSet, SectionId};
 
