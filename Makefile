@@ -67,7 +67,7 @@ nightly:
 
 install:
 	$(CARGO) build --release --package trimtab
-	install -D $(TRIMTAB) $(DESTDIR)$(PREFIX)/bin/trimtab
+	install -D --strip $(TRIMTAB) $(DESTDIR)$(PREFIX)/bin/trimtab
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	$(TRIMTAB) man-pages $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions \

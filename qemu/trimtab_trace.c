@@ -46,6 +46,8 @@
  * Each file is complete or not there: it is written under another name first.
  */
 #include "qemu_plugin_api.h"
+#include "blocks.h"
+#include "mappings.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -58,55 +60,8 @@
 
 PLUGIN_EXPORT int qemu_plugin_version = PLUGIN_API_VERSION;
 
-/* One block of code. QEMU holds the address of its counter for as long as the guest runs. */
-struct block {
-	uint64_t start;
-	uint32_t bytes;
-	uint32_t instructions;
-	uint64_t count;
-	/* Of the stream: one more than its number there, and the block that last followed it. */
-	uint32_t number;
-	struct block *follower;
-	/* Where control went from here, the latest first. */
-	struct jump *jumps;
-};
-
-/* Control went on in a block. */
-struct jump {
-	struct block *to;
-	uint64_t count;
-	struct jump *next;
-};
-
-/* Blocks are allocated in chunks, which never move. */
-#define CHUNK 4096
-
-static struct block **chunks;
-static uint32_t chunk_room;
-static uint32_t block_count;
-
-/* An open-addressing table: index of a block plus one, or zero. Its size is a power of two. */
-static uint32_t *slots;
-static uint32_t slot_room;
-
 /* Instructions of blocks that are not kept: user programs'. */
 static uint64_t user_instructions;
-
-/* A file in the program's memory: what /proc/self/maps said of it, at the program's addresses. */
-struct mapping {
-	uint64_t start;
-	uint64_t end;
-	uint64_t offset;
-	char *path;
-};
-
-static struct mapping *mappings;
-static uint32_t mapping_count;
-static uint32_t mapping_room;
-
-/* Pages of code that no file backs (just-in-time compilers): not to be looked up for each block. */
-#define ANONYMOUS 1024
-static uint64_t anonymous[ANONYMOUS];
 
 /* Whether QEMU runs a single program rather than a machine. */
 static bool single_program;
@@ -142,161 +97,6 @@ static void complain(const char *what)
 		fprintf(stderr, "trimtab_trace: %s: %s; no trace is written\n", what,
 			strerror(errno));
 	failed = true;
-}
-
-static struct block *block_at(uint32_t index)
-{
-	return &chunks[index / CHUNK][index % CHUNK];
-}
-
-static uint32_t hash(uint64_t start, uint32_t bytes)
-{
-	return (uint32_t)(((start ^ ((uint64_t)bytes << 48)) * 0x9e3779b97f4a7c15ull) >> 32);
-}
-
-/* The slot that holds this block, or the empty one where it belongs. */
-static uint32_t *slot_for(uint64_t start, uint32_t bytes)
-{
-	uint32_t slot = hash(start, bytes) & (slot_room - 1);
-
-	while (slots[slot] != 0) {
-		const struct block *block = block_at(slots[slot] - 1);
-
-		if (block->start == start && block->bytes == bytes)
-			break;
-		slot = (slot + 1) & (slot_room - 1);
-	}
-	return &slots[slot];
-}
-
-static bool grow_slots(void)
-{
-	uint32_t room = slot_room ? slot_room * 2 : 1u << 16;
-	uint32_t *more = calloc(room, sizeof(*more));
-
-	if (!more)
-		return false;
-	free(slots);
-	slots = more;
-	slot_room = room;
-	for (uint32_t index = 0; index < block_count; index++) {
-		const struct block *block = block_at(index);
-
-		*slot_for(block->start, block->bytes) = index + 1;
-	}
-	return true;
-}
-
-static struct block *add_block(uint64_t start, uint32_t bytes, uint32_t instructions)
-{
-	struct block *block;
-
-	if (block_count % CHUNK == 0) {
-		uint32_t chunk = block_count / CHUNK;
-
-		if (chunk == chunk_room) {
-			uint32_t room = chunk_room ? chunk_room * 2 : 64;
-			struct block **more = realloc(chunks, room * sizeof(*chunks));
-
-			if (!more)
-				return NULL;
-			chunks = more;
-			chunk_room = room;
-		}
-		chunks[chunk] = calloc(CHUNK, sizeof(**chunks));
-		if (!chunks[chunk])
-			return NULL;
-	}
-	block = block_at(block_count++);
-	block->start = start;
-	block->bytes = bytes;
-	block->instructions = instructions;
-	return block;
-}
-
-/* The entry of a block, the same one each time it is translated again; NULL without memory. */
-static struct block *entry(uint64_t start, uint32_t bytes, uint32_t instructions)
-{
-	uint32_t *slot;
-	struct block *block;
-
-	/* A table that is three quarters full gets slow. */
-	if ((uint64_t)block_count * 4 >= (uint64_t)slot_room * 3 && !grow_slots())
-		return NULL;
-	slot = slot_for(start, bytes);
-	if (*slot != 0)
-		return block_at(*slot - 1);
-	block = add_block(start, bytes, instructions);
-	if (block)
-		*slot = block_count;
-	return block;
-}
-
-static bool add_mapping(uint64_t start, uint64_t end, uint64_t offset, const char *path)
-{
-	if (mapping_count == mapping_room) {
-		uint32_t room = mapping_room ? mapping_room * 2 : 64;
-		struct mapping *more = realloc(mappings, room * sizeof(*mappings));
-
-		if (!more)
-			return false;
-		mappings = more;
-		mapping_room = room;
-	}
-	mappings[mapping_count].path = strdup(path);
-	if (!mappings[mapping_count].path)
-		return false;
-	mappings[mapping_count].start = start;
-	mappings[mapping_count].end = end;
-	mappings[mapping_count].offset = offset;
-	mapping_count++;
-	return true;
-}
-
-static bool is_mapped(uint64_t address)
-{
-	for (uint32_t index = mapping_count; index-- > 0;)
-		if (mappings[index].start <= address && address < mappings[index].end)
-			return true;
-	return false;
-}
-
-/*
- * Remembers the file that holds the code at this address, unless it is known. QEMU maps the
- * program's files into its own memory, "base" above the program's addresses, so the system knows
- * them; QEMU's own files are among those lines and do no harm.
- */
-static void find_file(uint64_t address, uint64_t base)
-{
-	uint64_t page = address >> 12;
-	uint64_t *none = &anonymous[page % ANONYMOUS];
-	char *line = NULL;
-	size_t room = 0;
-	FILE *maps;
-
-	if (*none == page || is_mapped(address))
-		return;
-	maps = fopen("/proc/self/maps", "r");
-	if (!maps) {
-		complain("/proc/self/maps");
-		return;
-	}
-	while (getline(&line, &room, maps) > 0) {
-		uint64_t start, end, offset;
-		int path = 0;
-
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &start, &end,
-			   &offset, &path) != 3 || path == 0 || line[path] != '/')
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		if (start - base <= address && address < end - base &&
-		    !add_mapping(start - base, end - base, offset, line + path))
-			complain("cannot remember a file");
-	}
-	free(line);
-	fclose(maps);
-	if (!is_mapped(address))
-		*none = page;
 }
 
 static void put(uint64_t value)

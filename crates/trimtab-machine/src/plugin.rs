@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use trimtab_lab::compile::{CompileError, compile};
 
-const SOURCES: [(&str, &str); 2] = [
+const SOURCES: [(&str, &str); 4] = [
     ("trimtab_trace.c", include_str!("../../../qemu/trimtab_trace.c")),
+    ("blocks.h", include_str!("../../../qemu/blocks.h")),
+    ("mappings.h", include_str!("../../../qemu/mappings.h")),
     ("qemu_plugin_api.h", include_str!("../../../qemu/qemu_plugin_api.h")),
 ];
 
