@@ -11,6 +11,8 @@ OPTIONS ?= --wall-boots 10
 # Two seconds of each workload are enough for a demonstration; alone, the verb does seven.
 SWAP_CONFIG  ?= lab
 SWAP_OPTIONS ?= --seconds 2 --sweep
+# Crates that changed since this commit are those that `make test-changed` tests.
+BASE    ?= HEAD~1
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
 # Where `make install` installs; DESTDIR stands before it in a package that is being made.
@@ -27,13 +29,14 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo demo-swap test nightly install deb lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-swap test test-changed nightly install deb lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
 	@echo "make demo            fit a kernel to its boot: build, trace, lay out, relink, compare"
 	@echo "make demo-swap       run a kernel with its cold code swapped out, and say what it saves and costs"
 	@echo "make test            all tests, with a small kernel built and booted"
+	@echo "make test-changed    the tests of crates that changed since BASE=HEAD~1"
 	@echo "make nightly         what make test has no time for: other kernels, swapping end to end, long fuzzing"
 	@echo "make install         install command, manual pages and completions; PREFIX=/usr/local"
 	@echo "make deb             the same as a Debian package, in work/"
@@ -61,6 +64,11 @@ demo-swap:
 test:
 	@$(SIDE_BY_SIDE) setup-test build-test
 	$(CARGO) test --workspace --no-fail-fast
+
+test-changed:
+	@crates=$$(.ci/changed $(BASE)); \
+	if [ -z "$$crates" ]; then echo "no crate changed since $(BASE)"; exit; fi; \
+	$(CARGO) test --no-fail-fast $$(printf -- '--package %s ' $$crates)
 
 nightly:
 	@.ci/nightly
