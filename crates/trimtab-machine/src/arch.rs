@@ -4,7 +4,8 @@ use object::elf;
 
 use trimtab_program::Isa;
 
-/// What kernels, guests and QEMU call and need on each instruction set.
+/// What kernels, guests and QEMU call and need on each instruction set. Of one that is not among
+/// [`Isa::KERNELS`], these are names only: nothing has been built or booted on it.
 pub trait Platform: Copy {
     /// Its name for kbuild, `ARCH=`.
     fn kbuild(self) -> &'static str;
@@ -51,6 +52,7 @@ impl Platform for Isa {
         match self {
             Isa::X86_64 => "x86_64",
             Isa::Aarch64 => "arm64",
+            Isa::Mips32 => "mips",
         }
     }
 
@@ -58,6 +60,7 @@ impl Platform for Isa {
         match self {
             Isa::X86_64 => "x86",
             Isa::Aarch64 => "arm64",
+            Isa::Mips32 => "mips",
         }
     }
 
@@ -65,6 +68,7 @@ impl Platform for Isa {
         match self {
             Isa::X86_64 => "qemu",
             Isa::Aarch64 => "qemu-arm64",
+            Isa::Mips32 => "qemu-mipsel",
         }
     }
 
@@ -72,6 +76,7 @@ impl Platform for Isa {
         match self {
             Isa::X86_64 => "gcc",
             Isa::Aarch64 => "gcc-arm64",
+            Isa::Mips32 => "gcc-mipsel",
         }
     }
 
@@ -79,6 +84,7 @@ impl Platform for Isa {
         match self {
             Isa::X86_64 => "amd64",
             Isa::Aarch64 => "arm64",
+            Isa::Mips32 => "mipsel",
         }
     }
 
@@ -86,6 +92,7 @@ impl Platform for Isa {
         match self {
             Isa::X86_64 => "qemu-system-x86",
             Isa::Aarch64 => "qemu-system-arm",
+            Isa::Mips32 => "qemu-system-mips",
         }
     }
 
@@ -93,6 +100,7 @@ impl Platform for Isa {
         match self {
             Isa::X86_64 => elf::EM_X86_64,
             Isa::Aarch64 => elf::EM_AARCH64,
+            Isa::Mips32 => elf::EM_MIPS,
         }
     }
 
@@ -101,6 +109,7 @@ impl Platform for Isa {
             Isa::X86_64 => "bzImage",
             // QEMU unpacks it, as boot loaders do.
             Isa::Aarch64 => "Image.gz",
+            Isa::Mips32 => "vmlinuz",
         }
     }
 
@@ -108,6 +117,7 @@ impl Platform for Isa {
         match self {
             Isa::X86_64 => "arch/x86/boot",
             Isa::Aarch64 => "arch/arm64/boot",
+            Isa::Mips32 => "",
         }
     }
 
@@ -117,19 +127,21 @@ impl Platform for Isa {
             // What TTBR1 translates, with 48-bit addresses. The kernel's own code lies in there with
             // any size of addresses.
             Isa::Aarch64 => 0xffff_0000_0000_0000,
+            // kseg0.
+            Isa::Mips32 => 0x8000_0000,
         }
     }
 
     fn console(self) -> &'static str {
         match self {
-            Isa::X86_64 => "ttyS0",
+            Isa::X86_64 | Isa::Mips32 => "ttyS0",
             Isa::Aarch64 => "ttyAMA0",
         }
     }
 
     fn outlet(self) -> &'static str {
         match self {
-            Isa::X86_64 => "ttyS1",
+            Isa::X86_64 | Isa::Mips32 => "ttyS1",
             // QEMU's machine has one serial port; the other is a virtio console.
             Isa::Aarch64 => "hvc0",
         }
@@ -138,6 +150,7 @@ impl Platform for Isa {
     fn early_messages(self) -> &'static str {
         match self {
             Isa::X86_64 => "earlyprintk=serial",
+            Isa::Mips32 => "earlyprintk",
             Isa::Aarch64 => "earlycon",
         }
     }
@@ -177,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_table_of_tools_has_what_each_needs() {
-        for arch in Isa::ALL {
+        for arch in Isa::KERNELS {
             let qemu = tools::tool(arch.qemu()).map(|tool| tool.packages);
             assert_eq!(qemu, Some(&[arch.qemu_package()][..]));
             assert!(tools::tool(arch.gcc()).is_some());

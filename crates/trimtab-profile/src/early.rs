@@ -27,7 +27,7 @@ impl Early {
             return Some(Early { entry: program.entry(), entered: false, loaded });
         }
         let entry = match program.isa() {
-            Isa::X86_64 => None,
+            Isa::X86_64 | Isa::Mips32 => None,
             Isa::Aarch64 => arm64_entry(program, trace),
         }?;
         let offset = entry.wrapping_sub(program.entry());

@@ -10,6 +10,7 @@
 //! errs on the safe side: what is moved or kept as a whole may well be more than it has to be.
 
 mod aarch64;
+mod mips32;
 mod x86_64;
 
 use crate::blocks::Block;
@@ -104,6 +105,7 @@ fn decode(isa: Isa, address: u64, code: &[u8]) -> Option<Instruction> {
     match isa {
         Isa::X86_64 => x86_64::decode(address, code),
         Isa::Aarch64 => aarch64::decode(address, code),
+        Isa::Mips32 => mips32::decode(address, code),
     }
 }
 

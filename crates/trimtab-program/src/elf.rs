@@ -1,15 +1,18 @@
-//! Reading a linked 64-bit little-endian ELF file.
+//! Reading a linked little-endian ELF file, of 64 bits or (MIPS) 32.
 
 use crate::error::ReadError;
 use crate::isa::Isa;
 use crate::program::{Function, FunctionId, Kind, Marker, Program, Section, SectionId, Segment};
 use crate::ranges::Range;
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
 
-type Header = FileHeader64<LittleEndian>;
-type Symbol = elf::Sym64<LittleEndian>;
+/// What both sizes of header are to the reader.
+trait Header: FileHeader<Endian = LittleEndian> {}
+
+impl Header for FileHeader32<LittleEndian> {}
+impl Header for FileHeader64<LittleEndian> {}
 
 impl<'data> Program<'data> {
     /// Reads the program from the bytes of a linked ELF file.
@@ -19,8 +22,16 @@ impl<'data> Program<'data> {
     /// # Errors
     /// Whatever [`ReadError`] lists. Never panics, whatever the bytes are.
     pub fn parse(data: &'data [u8]) -> Result<Self, ReadError> {
-        let header = check_header(data)?;
+        match class(data)? {
+            Class::Narrow => Self::parse_as::<FileHeader32<LittleEndian>>(data),
+            Class::Wide => Self::parse_as::<FileHeader64<LittleEndian>>(data),
+        }
+    }
+
+    fn parse_as<H: Header>(data: &'data [u8]) -> Result<Self, ReadError> {
+        let header = H::parse(data).map_err(|_| bad_header(data))?;
         let isa = isa(header)?;
+        kind(header)?;
         let damaged = |what: &str| ReadError::Damaged { what: what.to_owned(), size: data.len() };
         let endian = LittleEndian;
 
@@ -31,17 +42,20 @@ impl<'data> Program<'data> {
         for (index, section) in headers.iter().enumerate() {
             let name =
                 headers.section_name(endian, section).map_err(|_| damaged("a section's name"))?;
-            let flags = section.sh_flags(endian);
+            let flags: u64 = section.sh_flags(endian).into();
             if flags & u64::from(elf::SHF_ALLOC) != 0
                 && flags & u64::from(elf::SHF_EXECINSTR) != 0
-                && section.sh_size(endian) > 0
+                && section.sh_size(endian).into() > 0
             {
                 let name = std::str::from_utf8(name).map_err(|_| damaged("a section's name"))?;
-                let range = Range::with_length(section.sh_addr(endian), section.sh_size(endian));
+                let range = Range::with_length(
+                    section.sh_addr(endian).into(),
+                    section.sh_size(endian).into(),
+                );
                 sections.push((index, Section { name, range }));
             }
             if build_id.is_none() && section.sh_type(endian) == elf::SHT_NOTE {
-                build_id = find_build_id(section, data);
+                build_id = find_build_id::<H>(section, data);
             }
         }
         sections.sort_by_key(|(_, section)| section.range);
@@ -56,9 +70,15 @@ impl<'data> Program<'data> {
             .iter()
             .filter(|segment| segment.p_type(endian) == elf::PT_LOAD)
             .map(|segment| Segment {
-                range: Range::with_length(segment.p_vaddr(endian), segment.p_memsz(endian)),
-                physical: segment.p_paddr(endian),
-                file: Range::with_length(segment.p_offset(endian), segment.p_filesz(endian)),
+                range: Range::with_length(
+                    segment.p_vaddr(endian).into(),
+                    segment.p_memsz(endian).into(),
+                ),
+                physical: segment.p_paddr(endian).into(),
+                file: Range::with_length(
+                    segment.p_offset(endian).into(),
+                    segment.p_filesz(endian).into(),
+                ),
             })
             .collect();
 
@@ -87,10 +107,10 @@ impl<'data> Program<'data> {
                 .flatten()
                 .and_then(|SectionIndex(index)| section_of_index.get(index).copied().flatten());
             match section {
-                Some(section) if is_function(symbol) => {
-                    candidates.push(Candidate::new(name, symbol, section));
+                Some(section) if is_function::<H>(symbol) => {
+                    candidates.push(Candidate::new::<H>(name, symbol, section));
                 }
-                _ => markers.push(Marker { name, address: symbol.st_value(endian) }),
+                _ => markers.push(Marker { name, address: symbol.st_value(endian).into() }),
             }
         }
         let functions = disjoint(candidates, &sections, &mut markers);
@@ -106,7 +126,7 @@ impl<'data> Program<'data> {
             data,
             isa,
             kind: kind(header)?,
-            entry: header.e_entry(endian),
+            entry: header.e_entry(endian).into(),
             build_id,
             sections,
             segments,
@@ -117,7 +137,15 @@ impl<'data> Program<'data> {
     }
 }
 
-fn check_header(data: &[u8]) -> Result<&Header, ReadError> {
+/// The size of a file's addresses.
+enum Class {
+    /// 32 bits.
+    Narrow,
+    /// 64 bits.
+    Wide,
+}
+
+fn class(data: &[u8]) -> Result<Class, ReadError> {
     let start = data.get(..4.min(data.len())).unwrap_or_default();
     if start != elf::ELFMAG {
         let found: Vec<String> = start.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -125,31 +153,34 @@ fn check_header(data: &[u8]) -> Result<&Header, ReadError> {
         return Err(ReadError::NotElf { found });
     }
     match data.get(4..6) {
-        Some([elf::ELFCLASS64, elf::ELFDATA2LSB]) => {}
-        Some([elf::ELFCLASS32, _]) => return Err(ReadError::Format { found: "a 32-bit ELF file" }),
-        Some([_, elf::ELFDATA2MSB]) => {
-            return Err(ReadError::Format { found: "a big-endian ELF file" });
+        Some([elf::ELFCLASS64, elf::ELFDATA2LSB]) => Ok(Class::Wide),
+        Some([elf::ELFCLASS32, elf::ELFDATA2LSB]) => Ok(Class::Narrow),
+        Some([elf::ELFCLASS32, elf::ELFDATA2MSB]) => {
+            Err(ReadError::Format { found: "a big-endian 32-bit ELF file" })
         }
-        _ => {
-            return Err(ReadError::Damaged { what: "the ELF header".to_owned(), size: data.len() });
-        }
+        Some([_, elf::ELFDATA2MSB]) => Err(ReadError::Format { found: "a big-endian ELF file" }),
+        _ => Err(bad_header(data)),
     }
-    let header = Header::parse(data)
-        .map_err(|_| ReadError::Damaged { what: "the ELF header".to_owned(), size: data.len() })?;
-    isa(header)?;
-    kind(header)?;
-    Ok(header)
 }
 
-fn isa(header: &Header) -> Result<Isa, ReadError> {
+fn bad_header(data: &[u8]) -> ReadError {
+    ReadError::Damaged { what: "the ELF header".to_owned(), size: data.len() }
+}
+
+fn isa<H: Header>(header: &H) -> Result<Isa, ReadError> {
     match header.e_machine(LittleEndian) {
-        elf::EM_X86_64 => Ok(Isa::X86_64),
-        elf::EM_AARCH64 => Ok(Isa::Aarch64),
+        elf::EM_X86_64 if header.is_class_64() => Ok(Isa::X86_64),
+        elf::EM_AARCH64 if header.is_class_64() => Ok(Isa::Aarch64),
+        elf::EM_MIPS if header.is_class_32() => Ok(Isa::Mips32),
+        elf::EM_MIPS => Err(ReadError::Format { found: "a 64-bit ELF file for MIPS" }),
+        elf::EM_X86_64 | elf::EM_AARCH64 | elf::EM_386 | elf::EM_ARM if header.is_class_32() => {
+            Err(ReadError::Format { found: "a 32-bit ELF file" })
+        }
         found => Err(ReadError::Machine { found }),
     }
 }
 
-fn kind(header: &Header) -> Result<Kind, ReadError> {
+fn kind<H: Header>(header: &H) -> Result<Kind, ReadError> {
     match header.e_type(LittleEndian) {
         elf::ET_EXEC => Ok(Kind::Executable),
         elf::ET_DYN => Ok(Kind::Shared),
@@ -157,8 +188,8 @@ fn kind(header: &Header) -> Result<Kind, ReadError> {
     }
 }
 
-fn find_build_id<'data>(
-    section: &elf::SectionHeader64<LittleEndian>,
+fn find_build_id<'data, H: Header>(
+    section: &H::SectionHeader,
     data: &'data [u8],
 ) -> Option<&'data [u8]> {
     let mut notes = section.notes(LittleEndian, data).ok()??;
@@ -178,10 +209,10 @@ fn is_mapping(name: &str) -> bool {
 
 /// Functions are `STT_FUNC`; the kernel's assembly marks code that is not called as a function
 /// (`SYM_CODE_START`) by an untyped symbol with a size.
-fn is_function(symbol: &Symbol) -> bool {
+fn is_function<H: Header>(symbol: &H::Sym) -> bool {
     match symbol.st_type() {
         elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
-        elf::STT_NOTYPE => symbol.st_size(LittleEndian) > 0,
+        elf::STT_NOTYPE => symbol.st_size(LittleEndian).into() > 0,
         _ => false,
     }
 }
@@ -196,7 +227,7 @@ struct Candidate<'data> {
 }
 
 impl<'data> Candidate<'data> {
-    fn new(name: &'data str, symbol: &Symbol, section: SectionId) -> Self {
+    fn new<H: Header>(name: &'data str, symbol: &H::Sym, section: SectionId) -> Self {
         let untyped = symbol.st_type() == elf::STT_NOTYPE;
         let bind = match symbol.st_bind() {
             elf::STB_GLOBAL => 0,
@@ -205,8 +236,8 @@ impl<'data> Candidate<'data> {
         };
         Candidate {
             name,
-            start: symbol.st_value(LittleEndian),
-            size: symbol.st_size(LittleEndian),
+            start: symbol.st_value(LittleEndian).into(),
+            size: symbol.st_size(LittleEndian).into(),
             section,
             rank: u8::from(untyped) * 4 + bind,
         }

@@ -26,8 +26,8 @@ pub enum ReadError {
         /// Length of the input in bytes.
         size: usize,
     },
-    /// A 32-bit or big-endian file.
-    #[error("this is {found}; expected a 64-bit little-endian ELF file")]
+    /// A big-endian file, or a 32-bit file of a machine whose programs are read in 64 bits only.
+    #[error("this is {found}; expected a little-endian ELF file of 64 bits, or of 32 for MIPS")]
     Format {
         /// The format found.
         found: &'static str,
@@ -35,7 +35,7 @@ pub enum ReadError {
     /// An architecture that trimtab does not know.
     #[error(
         "the ELF file is for another machine: e_machine is {found}, \
-         expected 62 (x86-64) or 183 (AArch64)"
+         expected 62 (x86-64), 183 (AArch64) or, of 32 bits, 8 (MIPS)"
     )]
     Machine {
         /// Value of `e_machine`.

@@ -50,6 +50,7 @@ pub fn instructions<'a>(
             let found = match isa {
                 Isa::X86_64 => x86_64(address, &code[at..]),
                 Isa::Aarch64 => aarch64(address, &code[at..]),
+                Isa::Mips32 => mips32(address, &code[at..]),
             };
             match found {
                 Some(found) => {
@@ -138,6 +139,27 @@ fn aarch64(address: u64, code: &[u8]) -> Option<Referring> {
     Some(Referring { range: Range::with_length(address, 4), transfer, addresses: [None; 2] })
 }
 
+/// Calls through the table of global offsets, most of a position-independent program's, are indirect.
+fn mips32(address: u64, code: &[u8]) -> Option<Referring> {
+    let word = u32::from_le_bytes(*code.first_chunk()?);
+    let near = i64::from(word.cast_signed() << 16 >> 14);
+    let branch = address.wrapping_add(4).wrapping_add_signed(near);
+    let jump = (address.wrapping_add(4) & !0x0fff_ffff) | u64::from((word & 0x03ff_ffff) << 2);
+    let transfer = match (word >> 26, word & 63) {
+        (0, 8) if (word >> 21) & 31 == 31 => None,
+        (0, 8) => Some(Target::IndirectJump),
+        (0, 9) => Some(Target::IndirectCall),
+        (1, _) if (word >> 16) & 31 < 4 => Some(Target::Jump(branch)),
+        (1, _) if matches!((word >> 16) & 31, 16..=19) => Some(Target::Call(branch)),
+        (2, _) => Some(Target::Jump(jump)),
+        (3, _) => Some(Target::Call(jump)),
+        (4..=7 | 20..=23, _) => Some(Target::Jump(branch)),
+        (17, _) if (word >> 21) & 31 == 8 => Some(Target::Jump(branch)),
+        _ => None,
+    };
+    Some(Referring { range: Range::with_length(address, 4), transfer, addresses: [None; 2] })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +191,22 @@ mod tests {
         assert_eq!(x86(&[0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0x81]), (None, [None; 2]));
         assert_eq!(x86(&[0x48, 0x8b, 0x40, 8]), (None, [None; 2]));
         assert_eq!(x86(&[0xc3]), (None, [None; 2]));
+    }
+
+    #[test]
+    fn calls_of_mips_are_known() {
+        let found = |word: u32| mips32(0x40_1000, &word.to_le_bytes()).unwrap().transfer;
+        assert_eq!(found(0x0c10_0000), Some(Target::Call(0x40_0000)), "jal");
+        assert_eq!(found(0x0810_0000), Some(Target::Jump(0x40_0000)), "j");
+        assert_eq!(found(0x0411_0001), Some(Target::Call(0x40_1008)), "bal");
+        assert_eq!(found(0x0441_fffe), Some(Target::Jump(0x40_0ffc)), "bgez");
+        assert_eq!(found(0x1040_0003), Some(Target::Jump(0x40_1010)), "beqz");
+        assert_eq!(found(0x4501_0001), Some(Target::Jump(0x40_1008)), "bc1t");
+        assert_eq!(found(0x0320_f809), Some(Target::IndirectCall), "jalr t9");
+        assert_eq!(found(0x0320_0008), Some(Target::IndirectJump), "jr t9");
+        assert_eq!(found(0x03e0_0008), None, "jr ra");
+        assert_eq!(found(0x2402_0001), None, "li v0, 1");
+        assert_eq!(mips32(0, &[0; 3]), None, "half an instruction");
     }
 
     #[test]

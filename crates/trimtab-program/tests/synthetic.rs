@@ -81,8 +81,9 @@ fn other_files_are_refused_with_what_was_found() {
     let refused = |elf: Elf| message(&elf.build());
     assert!(refused(small().class_32()).contains("a 32-bit ELF file"));
     assert!(refused(small().big_endian()).contains("a big-endian ELF file"));
-    assert!(refused(small().class_32().big_endian()).contains("a 32-bit ELF file"));
+    assert!(refused(small().class_32().big_endian()).contains("a big-endian 32-bit ELF file"));
     assert!(refused(small().machine(elf::EM_RISCV)).contains("e_machine is 243"));
+    assert!(refused(small().machine(elf::EM_MIPS)).contains("a 64-bit ELF file for MIPS"));
     assert!(refused(small().kind(elf::ET_REL)).contains("e_type is 1,"));
     assert!(refused(small().kind(elf::ET_CORE)).contains("e_type is 4,"));
     let stripped = small().stripped().build();

@@ -87,13 +87,15 @@ fn programs_that_cannot_be_read() {
         ),
         (
             "arm",
-            "arm: the ELF file is for another machine: e_machine is 40, expected 62 (x86-64) or \
-             183 (AArch64)\n"
+            "arm: the ELF file is for another machine: e_machine is 40, expected 62 (x86-64), \
+             183 (AArch64) or, of 32 bits, 8 (MIPS)\n"
                 .to_owned(),
         ),
         (
             "small",
-            "small: this is a 32-bit ELF file; expected a 64-bit little-endian ELF file\n".to_owned(),
+            "small: this is a 32-bit ELF file; expected a little-endian ELF file of 64 bits, or of 32 \
+             for MIPS\n"
+                .to_owned(),
         ),
         (
             "object",

@@ -11,6 +11,7 @@ fn board(isa: Isa) -> &'static str {
     match isa {
         Isa::X86_64 => "pc",
         Isa::Aarch64 => "virt",
+        Isa::Mips32 => "malta",
     }
 }
 
@@ -19,6 +20,7 @@ fn processor(isa: Isa) -> &'static str {
     match isa {
         Isa::X86_64 => "qemu64",
         Isa::Aarch64 => "cortex-a57",
+        Isa::Mips32 => "24Kf",
     }
 }
 
@@ -44,7 +46,7 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
     line.add("-smp").add(match isa {
         // The firmware's MP table, all that a kernel without ACPI has, names one CPU a socket.
         Isa::X86_64 => format!("{cpus},sockets={cpus}"),
-        Isa::Aarch64 => cpus.to_string(),
+        Isa::Aarch64 | Isa::Mips32 => cpus.to_string(),
     });
     if let Clock::Instructions { shift } = machine.clock {
         // Random numbers, too, are the same each time.
@@ -59,7 +61,7 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
         let device = joined([OsStr::new("file,id=out,path="), &escaped(&traces.ftrace)]);
         line.add("-chardev").add(device);
         match isa {
-            Isa::X86_64 => line.add("-serial").add("chardev:out"),
+            Isa::X86_64 | Isa::Mips32 => line.add("-serial").add("chardev:out"),
             Isa::Aarch64 => {
                 line.add("-device").add("virtio-serial-device");
                 line.add("-device").add("virtconsole,chardev=out")

@@ -37,7 +37,7 @@ fn prices(isa: Isa) -> Prices {
     // A branch between neighbours is shorter than others only where instructions differ in length.
     let (longer, jump) = match isa {
         Isa::X86_64 => (4, 5),
-        Isa::Aarch64 => (0, 4),
+        Isa::Aarch64 | Isa::Mips32 => (0, 4),
     };
     Prices { idle_byte: 16, branch: 20, longer, jump, part: 120 }
 }
