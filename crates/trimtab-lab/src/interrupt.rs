@@ -1,5 +1,9 @@
 //! Ctrl-C and SIGTERM: a flag that whatever runs looks at, so that it ends in order.
 
+mod leave;
+
+pub use leave::{leave_if_stopping, leave_on_signals, now_resumable, on_stop};
+
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io;

@@ -1,10 +1,13 @@
-//! The ground of every experiment: processes, tools, work directories and the store. Knows neither
-//! kernels nor capabilities.
+//! The ground of every experiment: processes, tools, work directories, the store, what observes
+//! jobs, what executes them and how they fail. Knows neither kernels nor capabilities.
 
 pub mod cache;
 pub mod compile;
 pub mod debian;
+pub mod executor;
+pub mod failure;
 pub mod interrupt;
+pub mod observe;
 pub mod process;
 pub mod script;
 pub mod store;

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::json;
+use trimtab_lab::failure::Hint;
 use trimtab_lab::store::{Experiment, Store, StoreError, Which};
 
 fn experiment(verb: &str) -> Experiment {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
+use trimtab_lab::failure::Hint;
 use trimtab_lab::script;
 use trimtab_lab::tools::{self, ToolError, Toolbox};
 

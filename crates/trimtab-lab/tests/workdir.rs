@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use trimtab_lab::cache::Key;
+use trimtab_lab::failure::Hint;
 use trimtab_lab::workdir::{Building, Step, WorkDir, WorkError};
 
 fn key() -> Key {

@@ -122,6 +122,36 @@ pub fn is_kernel(program: &Program<'_>) -> bool {
     ["_stext", "_etext", "__sched_text_start"].iter().all(|name| program.address_of(name).is_some())
 }
 
+/// What a layout may move: in a kernel only what its linker script does not pin, in any other
+/// program everything.
+#[derive(Debug, Clone)]
+pub struct Mobility {
+    /// The ranges between boundary symbols; `None` where the program is no kernel.
+    bounded: Option<Vec<Range>>,
+}
+
+impl Mobility {
+    /// Finds out whether `program` is a kernel, and what it pins.
+    pub fn of(program: &Program<'_>) -> Self {
+        Self { bounded: is_kernel(program).then(|| bounded_ranges(program)) }
+    }
+
+    /// Whether the program is a kernel.
+    pub fn is_kernel(&self) -> bool {
+        self.bounded.is_some()
+    }
+
+    /// The ranges that do not follow an order.
+    pub fn pinned(&self) -> &[Range] {
+        self.bounded.as_deref().unwrap_or_default()
+    }
+
+    /// Whether an order may move this fragment.
+    pub fn allows(&self, fragment: &Fragment<'_>) -> bool {
+        self.bounded.as_ref().is_none_or(|bounded| pinned(fragment, bounded).is_none())
+    }
+}
+
 /// Addresses that the kernel's function tracer can patch, ascending: its own table of the places of
 /// its calls. See [`is_traceable`]. Empty for kernels without that tracer, and where the table is
 /// filled only as the kernel relocates itself.

@@ -1,7 +1,11 @@
 //! Our tracing plugin for QEMU: its source, and how it is built on the machine that uses it.
 
 use std::path::{Path, PathBuf};
+
+use trimtab_lab::cache::Key;
 use trimtab_lab::compile::{CompileError, compile};
+use trimtab_lab::tools::Found;
+use trimtab_lab::workdir::{Step, WorkDir};
 
 const SOURCES: [(&str, &str); 4] = [
     ("trimtab_trace.c", include_str!("../../../qemu/trimtab_trace.c")),
@@ -10,13 +14,16 @@ const SOURCES: [(&str, &str); 4] = [
     ("qemu_plugin_api.h", include_str!("../../../qemu/qemu_plugin_api.h")),
 ];
 
+/// What it is called where it was built.
+const FILE: &str = "trimtab_trace.so";
+
 /// Builds the plugin with the compiler `cc` (a path or name) as `trimtab_trace.so` in `folder`, and
 /// returns its path.
 ///
 /// # Errors
 /// If there is no such compiler, it fails, or the folder cannot be written.
 pub fn build(cc: &Path, folder: &Path) -> Result<PathBuf, CompileError> {
-    let library = folder.join("trimtab_trace.so");
+    let library = folder.join(FILE);
     let flags = [
         "-std=c11",
         "-D_POSIX_C_SOURCE=200809L",
@@ -33,9 +40,34 @@ pub fn build(cc: &Path, folder: &Path) -> Result<PathBuf, CompileError> {
     Ok(library)
 }
 
-/// Its sources (file name, text): what a cached build of it depends on.
-pub fn sources() -> &'static [(&'static str, &'static str)] {
-    &SOURCES
+/// The plugin that a work directory keeps.
+#[derive(Debug)]
+pub struct KeptPlugin {
+    /// The library.
+    pub path: PathBuf,
+    /// All that it depends on.
+    pub key: Key,
+    /// Whether an earlier run had built it.
+    pub cached: bool,
+}
+
+/// The plugin that `work` keeps; built with `gcc` where it does not have it yet.
+///
+/// # Errors
+/// As [`build`], and those of the work directory.
+pub fn kept(work: &WorkDir, gcc: &Found) -> anyhow::Result<KeptPlugin> {
+    let mut key = Key::new("plugin/1").field("gcc", gcc.version_text());
+    for (name, text) in &SOURCES {
+        key = key.bytes(name, text.as_bytes());
+    }
+    let (folder, cached) = match work.step("plugin", &key)? {
+        Step::Done(folder) => (folder, true),
+        Step::Todo(building) => {
+            build(&gcc.path, building.path())?;
+            (building.finish()?, false)
+        }
+    };
+    Ok(KeptPlugin { path: folder.join(FILE), key, cached })
 }
 
 #[cfg(test)]

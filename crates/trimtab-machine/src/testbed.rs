@@ -11,7 +11,7 @@ use crate::qemu::Qemu;
 use crate::{Isa, Platform, guest, plugin};
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
-use trimtab_lab::tools::{self, Found};
+use trimtab_lab::tools;
 use trimtab_lab::workdir::{Step, WorkDir};
 
 /// Kept where it was tried what runs a guest: its name.
@@ -67,7 +67,7 @@ impl<'work> Testbed<'work> {
         let mut guest_key = Key::new("guest/3")
             .field("arch", isa.kbuild())
             .file("busybox", &busybox.path, work.hashes())?
-            .field("gcc", version(&guest_gcc));
+            .field("gcc", guest_gcc.version_text());
         for (name, text) in guest::init_sources() {
             guest_key = guest_key.bytes(name, text.as_bytes());
         }
@@ -90,32 +90,22 @@ impl<'work> Testbed<'work> {
                 building.finish()?
             }
         };
-        let mut plugin_key = Key::new("plugin/1").field("gcc", version(&gcc));
-        for (name, text) in plugin::sources() {
-            plugin_key = plugin_key.bytes(name, text.as_bytes());
-        }
-        let plugin = match work.step("plugin", &plugin_key)? {
-            Step::Done(path) => path,
-            Step::Todo(building) => {
-                cached = false;
-                plugin::build(&gcc.path, building.path())?;
-                building.finish()?
-            }
-        };
+        let plugin = plugin::kept(work, &gcc)?;
+        cached &= plugin.cached;
         let key = Key::new("bench/1")
             .after(&guest_key)
-            .after(&plugin_key)
-            .field("qemu", version(&qemu_tool));
+            .after(&plugin.key)
+            .field("qemu", qemu_tool.version_text());
         let mut versions: BTreeMap<String, String> =
             [(isa.qemu(), &qemu_tool), ("gcc", &gcc), (isa.gcc(), &guest_gcc)]
-                .map(|(name, tool)| (name.to_owned(), version(tool)))
+                .map(|(name, tool)| (name.to_owned(), tool.version_text()))
                 .into();
         versions.insert("busybox".to_owned(), busybox.version);
         Ok(Testbed {
             work,
             qemu,
             guest: guest.join("guest.cpio.gz"),
-            plugin: plugin.join("trimtab_trace.so"),
+            plugin: plugin.path,
             versions,
             key,
             cached,
@@ -198,22 +188,31 @@ impl<'work> Testbed<'work> {
     }
 }
 
+/// The tools, as [`tools::ALL`] names them, that building, booting and tracing a kernel need on any
+/// machine, in the order in which they are looked for. The kernel source can also be given, and is
+/// looked for by itself.
+const TOOLS: [&str; 14] = [
+    "llvm", "gcc", "make", "flex", "bison", "bc", "perl", "python3", "patch", "cpio", "xz", "tar",
+    "libelf", "libssl",
+];
+
+/// The guest's shell.
+const BUSYBOX: &str = "busybox";
+
 /// Fails at once where a tool is missing that building, booting and tracing a kernel would need only
-/// after minutes. The kernel source can also be given. Another architecture has an emulator of its
-/// own, and a busybox that is no tool of this machine.
+/// after minutes. Another architecture has an emulator of its own, and a busybox that is no tool of
+/// this machine.
 ///
 /// # Errors
 /// The first tool that is missing.
 pub fn require_tools(isa: Isa, busybox: Option<&Path>) -> Result<()> {
-    for tool in tools::ALL {
-        let can_be_missing = tool.name.starts_with("linux-source")
-            || (tool.name == "busybox" && (busybox.is_some() || !isa.is_here()))
-            || (tool.name == Isa::X86_64.qemu() && isa != Isa::X86_64);
-        if tool.needed_by.contains(&"fit kernel") && !can_be_missing {
-            tools::find(tool.name)?;
-        }
+    for tool in TOOLS {
+        tools::find(tool)?;
     }
     tools::find(isa.qemu())?;
+    if busybox.is_none() && isa.is_here() {
+        tools::find(BUSYBOX)?;
+    }
     tools::find(isa.gcc())?;
     Ok(())
 }
@@ -229,7 +228,7 @@ impl Busybox {
     /// package, which is kept.
     fn find(work: &WorkDir, isa: Isa) -> Result<Self> {
         if let Some(found) = guest::busybox::installed(isa)? {
-            return Ok(Busybox { version: version(&found), path: found.path });
+            return Ok(Busybox { version: found.version_text(), path: found.path });
         }
         let key = Key::new("busybox/1").field("arch", isa.kbuild());
         let folder = match work.step("busybox", &key)? {
@@ -249,6 +248,18 @@ impl Busybox {
     }
 }
 
-fn version(found: &Found) -> String {
-    found.version.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_tools_says_that_fit_kernel_needs_these() {
+        let needed: Vec<&str> = tools::ALL
+            .iter()
+            .filter(|tool| tool.needed_by.contains(&"fit kernel"))
+            .map(|tool| tool.name)
+            .filter(|name| !name.starts_with("linux-source"))
+            .collect();
+        assert_eq!(needed, [&TOOLS[..], &[Isa::X86_64.qemu(), BUSYBOX]].concat());
+    }
 }

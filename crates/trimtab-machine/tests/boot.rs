@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+use trimtab_lab::failure::Hint;
 use trimtab_lab::tools::{self, ToolError};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::boot::{Accelerator, Boot, BootError, BootRequest, Clock, Ftrace, boot};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::failure::Failure;
 use crate::output::is_standard_output;
+use trimtab_lab::failure::Failure;
 
 /// Fails where a file could not be written because its folder is not there, or it is a folder
 /// itself.

@@ -1,44 +1,19 @@
 //! How failures are told: one line that says what is wrong, then what to do about it.
 //!
-//! Verbs return [`anyhow::Error`]. The causes become one line; hints come from the errors of the
-//! lab, which know what to install or to free, and from [`Failure`].
+//! Verbs return [`anyhow::Error`]. The causes become one line; hints come from errors that know what
+//! to install or to free, and from [`Failure`].
 
+use std::error::Error;
 use std::process::ExitCode;
 
-use thiserror::Error;
-use trimtab_lab::store::StoreError;
-use trimtab_lab::tools::ToolError;
-use trimtab_lab::workdir::WorkError;
-use trimtab_machine::kernel::KernelError;
-use trimtab_native::program::ProgramError;
+use trimtab_lab::failure::Failure;
 
-/// A failure that the command itself found.
-#[derive(Debug, Clone, Error)]
-#[error("{message}")]
-pub struct Failure {
-    message: String,
-    hints: Vec<String>,
-    usage: bool,
-}
+/// Asks an error for what the user can do about it.
+type Hinter = fn(&(dyn Error + 'static)) -> Option<String>;
 
-impl Failure {
-    /// The job failed.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hints: Vec::new(), usage: false }
-    }
-
-    /// The command was given something that it cannot work with.
-    pub fn usage(message: impl Into<String>) -> Self {
-        Self { usage: true, ..Self::new(message) }
-    }
-
-    /// Adds what the user can do about it.
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
-        self
-    }
-}
+/// The crates whose errors may know a remedy.
+const HINTERS: [Hinter; 3] =
+    [trimtab_lab::failure::hint, trimtab_machine::hint, trimtab_native::hint];
 
 /// How lines begin that an error quotes: the last ones of a log, say. They are shown as they are.
 const QUOTED: &str = "    ";
@@ -71,16 +46,12 @@ pub(crate) fn render(error: &anyhow::Error) -> (String, u8) {
             message = format!("{message}: {text}");
         }
         if let Some(failure) = cause.downcast_ref::<Failure>() {
-            hints.extend(failure.hints.iter().cloned());
-            if failure.usage {
+            hints.extend(failure.hints().iter().cloned());
+            if failure.is_usage() {
                 code = 2;
             }
         }
-        hints.extend(cause.downcast_ref::<ToolError>().and_then(ToolError::hint));
-        hints.extend(cause.downcast_ref::<KernelError>().and_then(KernelError::hint));
-        hints.extend(cause.downcast_ref::<ProgramError>().and_then(ProgramError::hint));
-        hints.extend(cause.downcast_ref::<WorkError>().and_then(WorkError::hint));
-        hints.extend(cause.downcast_ref::<StoreError>().and_then(StoreError::hint));
+        hints.extend(HINTERS.iter().filter_map(|hint| hint(cause)));
     }
     let mut text = format!("trimtab: {message}\n{details}");
     for hint in hints {
@@ -97,6 +68,8 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
+    use trimtab_lab::workdir::WorkError;
+    use trimtab_machine::kernel::KernelError;
 
     use super::*;
 

@@ -5,18 +5,18 @@ pub mod cli;
 pub mod destination;
 pub mod failure;
 pub mod fit;
-pub mod inputs;
-pub mod interrupt;
+pub mod formats;
 pub mod output;
 pub mod probe;
 pub mod progress;
-pub mod side_by_side;
 pub mod swap;
 pub mod verbs;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Parser;
+use trimtab_lab::interrupt;
 
 /// Parses the command line, does what it says, and reports how that went: 0 done, 1 failed, 2 bad
 /// usage, 130 stopped by Ctrl-C.
@@ -25,7 +25,9 @@ pub fn run() -> ExitCode {
     if let Some(code) = cli.verb.run_wrapped() {
         return code.into();
     }
-    let done = interrupt::install().and_then(|()| cli.verb.run());
+    let done = interrupt::leave_on_signals()
+        .context("cannot prepare for Ctrl-C")
+        .and_then(|()| cli.verb.run());
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -19,9 +19,10 @@ use trimtab_swap::{
 };
 
 use crate::cli;
-use crate::failure::Failure;
-use crate::inputs::{self, Elf, Mobility, Runs, Text};
-use crate::progress::Progress;
+use trimtab_inputs::{self as inputs, Elf, Runs, Text};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::Observe;
+use trimtab_link::kernel::Mobility;
 
 /// Names each function's sections after its parts, so that each can be placed alone.
 const SECTIONS: &str = "-funique-basic-block-section-names";
@@ -180,7 +181,7 @@ pub fn block_map(files: &Files, grain: Grain) -> anyhow::Result<Option<BlockMap>
 /// # Errors
 /// Files that cannot be read, and traces of first executions only.
 pub fn runs(paths: &[PathBuf], program: &Program<'_>, min_coverage: f64) -> anyhow::Result<Runs> {
-    let runs = Runs::read(paths, program, min_coverage)?;
+    let runs = Runs::read(paths, program, min_coverage, crate::formats::ALL)?;
     if let Some(run) = runs.runs.iter().find(|run| !run.complete) {
         return Err(Failure::new(format!(
             "{} says only what ran first; expected a stream of every execution, from which it is \
@@ -216,7 +217,7 @@ impl<'a> Kernel<'a> {
         inputs: &Inputs,
         code: &'a Code<'a>,
         training: &'a Runs,
-        progress: &Progress,
+        progress: &dyn Observe,
     ) -> anyhow::Result<Self> {
         let program = code.program();
         if !Mobility::of(program).is_kernel() {

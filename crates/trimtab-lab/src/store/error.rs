@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::failure::Hint;
 use thiserror::Error;
 
 /// Why the store cannot be used.
@@ -76,9 +77,10 @@ impl StoreError {
     pub(super) fn database(path: &Path, action: &'static str, source: rusqlite::Error) -> Self {
         Self::Database { path: path.to_owned(), action, source }
     }
+}
 
-    /// What the user can do about it, as a sentence.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for StoreError {
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Absent { .. } => {
                 "run trimtab fit kernel first, or name the directory that it worked in with --work"

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::Version;
+use crate::failure::Hint;
 
 /// Why a tool cannot be used. What to install is not part of the message: see
 /// [`ToolError::install`].
@@ -82,9 +83,10 @@ impl ToolError {
             Self::Unknown { .. } => None,
         }
     }
+}
 
-    /// What the user can do about it, as a sentence.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for ToolError {
+    fn hint(&self) -> Option<String> {
         self.install().map(|command| format!("as root, run: {command}"))
     }
 }

@@ -15,6 +15,13 @@ pub struct Found {
     pub version: Option<Version>,
 }
 
+impl Found {
+    /// Its version as text, `unknown` where it does not say.
+    pub fn version_text(&self) -> String {
+        self.version.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string)
+    }
+}
+
 /// The directories in which tools are looked for.
 #[derive(Debug, Clone)]
 pub struct Toolbox {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::failure::Hint;
 use thiserror::Error;
 
 /// Why a work directory cannot be used.
@@ -58,9 +59,8 @@ pub enum WorkError {
     },
 }
 
-impl WorkError {
-    /// What the user can do about it, as a sentence.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for WorkError {
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Busy { .. } => "wait for it to end, or give another directory with --work",
             Self::Foreign { .. } => "give an empty or a new directory with --work",

@@ -34,6 +34,7 @@ pub fn require(path: &Path, needed: u64, what: &str) -> Result<(), WorkError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Hint;
 
     #[test]
     fn says_how_much_is_there_and_how_much_is_needed() {

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use trimtab_lab::failure::Hint;
 use trimtab_lab::process::ProcessError;
 use trimtab_lab::workdir::{WorkError, no_space_hint};
 
@@ -114,9 +115,8 @@ pub enum KernelError {
     Work(#[from] WorkError),
 }
 
-impl KernelError {
-    /// What the user can do about it, as a sentence, where the message does not say it.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for KernelError {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::Work(error) => error.hint(),
             Self::File { source, .. } => no_space_hint(source),

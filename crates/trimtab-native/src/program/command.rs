@@ -148,6 +148,7 @@ fn processes_of(group: i32) -> usize {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use trimtab_lab::failure::Hint;
 
     fn command(text: &str) -> Command {
         Command { text: text.to_owned(), directory: "/".into() }

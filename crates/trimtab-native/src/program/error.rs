@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::native::NativeError;
 use trimtab_lab::compile::CompileError;
+use trimtab_lab::failure::Hint;
 use trimtab_lab::process::ProcessError;
 
 /// Why a program could not be built, run, traced or measured.
@@ -111,9 +112,8 @@ pub enum ProgramError {
     },
 }
 
-impl ProgramError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for ProgramError {
+    fn hint(&self) -> Option<String> {
         Some(match self {
             ProgramError::Ended { .. } => {
                 "run it by itself first; where its exit code means no error, add `|| true`".into()

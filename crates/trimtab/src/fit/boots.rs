@@ -13,7 +13,7 @@ use trimtab_machine::kernel::Linked;
 use trimtab_machine::testbed::Testbed;
 
 use super::plan::Scene;
-use crate::side_by_side;
+use trimtab_lab::executor::{self, Local};
 
 /// Kept in a boot's step.
 const RECORD: &str = "boot.json";
@@ -164,7 +164,7 @@ pub fn boot_all(
     jobs: &[Job<'_>],
     progress: impl Fn(usize) + Sync,
 ) -> Result<Vec<Booted>> {
-    side_by_side::each(jobs, |_, job| boot(bench, job), progress)
+    executor::each(&Local, jobs, |_, job| boot(bench, job), progress)
 }
 
 fn read(folder: PathBuf, cached: bool) -> Result<Done> {

@@ -21,10 +21,10 @@ use super::boots::{self, Booted, Done, Job, Watch};
 use super::linked::{Files, Kernel};
 use super::plan::{self, Scene};
 use super::result;
-use crate::failure::Failure;
-use crate::inputs::Text;
-use crate::progress::{Progress, Stage};
 use crate::verbs::fit::kernel::{Compiler, Granularity, Options, Tracer};
+use trimtab_inputs::Text;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::{Observe, Stage};
 
 /// All that was measured; [`result::model`] makes the report of it.
 pub(super) struct Measured<'a> {
@@ -106,7 +106,7 @@ pub(super) struct Seconds {
 /// # Errors
 /// Missing tools or sources, no space, a build that fails, a guest that does not come up, a trace
 /// that does not fit.
-pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
+pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
     let mut seconds = Seconds { start: Some(Instant::now()), ..Seconds::default() };
     let isa = options.arch.kind();
     can_be_split(options)?;
@@ -115,7 +115,7 @@ pub fn fit(options: &Options, progress: &Progress) -> Result<FitKernel> {
     let toolchain = toolchain(options, isa)?;
     testbed::require_tools(isa, options.busybox.as_deref())?;
     let work = WorkDir::open(&options.work)?;
-    crate::interrupt::now_resumable();
+    trimtab_lab::interrupt::now_resumable();
 
     let stage = progress.stage("unpack and patch the kernel source");
     let unpacked = source.unpack(&work)?;
@@ -408,7 +408,7 @@ fn split_kernel<'work>(
     splitting: Splitting,
     bench: &Testbed<'_>,
     scenes: &[Scene],
-    progress: &Progress,
+    progress: &dyn Observe,
 ) -> Result<SplitKernel<'work>> {
     let stage = progress.stage("compile with functions split");
     let counts = SplitCounts {
@@ -475,7 +475,7 @@ fn repeat_held_out(
     bench: &Testbed<'_>,
     after: &Linked,
     times: u32,
-    progress: &Progress,
+    progress: &dyn Observe,
 ) -> Result<Vec<(u32, Option<String>)>> {
     let scenes = plan::held_out();
     let more = times.saturating_sub(1);
@@ -524,7 +524,7 @@ fn wall(
     before: &Linked,
     after: &Linked,
     pairs: u32,
-    progress: &Progress,
+    progress: &dyn Observe,
 ) -> Result<Wall> {
     if pairs == 0 {
         return Ok(Wall::default());

@@ -9,7 +9,8 @@ use trimtab_link::kernel::{self, Pin};
 use trimtab_profile::{Profile, Trace};
 use trimtab_program::{BlockMap, Fragment, Fragments, Program, Range, RangeSet, SectionId};
 
-use crate::inputs::{self, Elf, Mobility, Text};
+use trimtab_inputs::{self as inputs, Elf, Text};
+use trimtab_link::kernel::Mobility;
 
 /// The files of a linked kernel.
 #[derive(Debug)]

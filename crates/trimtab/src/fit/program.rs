@@ -23,8 +23,6 @@ use trimtab_profile::{Profile, read};
 use trimtab_program::BlockMap;
 use trimtab_report::model::{self, FitProgram, Split};
 
-use crate::failure::Failure;
-use crate::progress::Progress;
 use crate::verbs::fit::program::{self as verb, BlockOrder, Granularity, Options};
 use blocks::Target;
 use builder::Builder;
@@ -32,6 +30,8 @@ use object::{Built, Files, Object};
 use start::{Round, Starts};
 use tooling::Tooling;
 use traces::{Ran, Traces};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::Observe;
 
 /// For each object that clang compiled by blocks, the list of them that it was given.
 type Lists = Vec<(PathBuf, PathBuf)>;
@@ -85,7 +85,7 @@ struct Seconds {
 /// # Errors
 /// Missing tools, a build that fails, takes no part or compiles without function sections, a
 /// program that cannot be traced or does not end well.
-pub fn fit(options: &Options, progress: &Progress) -> Result<FitProgram> {
+pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
     let start = Instant::now();
     let directory = std::env::current_dir().context("cannot find the current folder")?;
     let command = |text: &String| Command { text: text.clone(), directory: directory.clone() };

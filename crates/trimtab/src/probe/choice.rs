@@ -10,7 +10,7 @@ use trimtab_probe::{Hook, Hooks, Options, Selection};
 
 use super::Recordings;
 use crate::cli;
-use crate::failure::Failure;
+use trimtab_lab::failure::Failure;
 
 /// Which functions, and what happens at their entries and exits.
 #[derive(Debug, Clone, Args)]

@@ -9,8 +9,8 @@ use trimtab_probe::{
     instrument_members, thin_members,
 };
 
-use crate::failure::Failure;
-use crate::side_by_side;
+use trimtab_lab::executor::{self, Local};
+use trimtab_lab::failure::Failure;
 
 /// What became of a file.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub fn instrument_files(
     options: &Options,
     done: impl Fn(usize) + Sync,
 ) -> anyhow::Result<Vec<Instrumented>> {
-    side_by_side::each(paths, |_, path| one(path, options), done)
+    executor::each(&Local, paths, |_, path| one(path, options), done)
 }
 
 fn one(path: &Path, options: &Options) -> anyhow::Result<Instrumented> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_probe::{Hook, Profile, Recording};
 
-use crate::failure::Failure;
+use trimtab_lab::failure::Failure;
 
 /// How recordings begin, of whatever version.
 const MAGIC: &[u8] = b"TTPROBE";

@@ -16,15 +16,15 @@ use trimtab_machine::testbed::{self, Testbed};
 use trimtab_report::model::{SwapRun, SwapSweep};
 use trimtab_swap::check::{Checked, check};
 
-use crate::failure::Failure;
-use crate::inputs::Elf;
-use crate::progress::{Progress, Stage};
-use crate::side_by_side;
 use crate::swap::Grain;
 use crate::verbs::swap::run::Options;
 use boots::{Boots, Done, Keep, Side};
 use planned::Made;
 use result::NANOSECONDS;
+use trimtab_inputs::Elf;
+use trimtab_lab::executor::{self, Local};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::{Observe, Stage};
 
 /// The function with which init begins: what runs from there on is the workload's.
 const INIT: &str = "kernel_execve";
@@ -68,7 +68,7 @@ struct Ran {
 /// # Errors
 /// Missing tools or sources, no space, a build that fails, a plan that cannot be, a guest that does
 /// not come up.
-pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
+pub fn run(options: &Options, progress: &dyn Observe) -> Result<SwapRun> {
     let workloads = guest::chosen(&options.workload)?;
     let held_out = guest::held_out(&workloads, &options.held_out)?;
     if options.threshold <= 0.0 {
@@ -93,7 +93,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     let toolchain = Toolchain::Clang(tools::llvm()?);
     testbed::require_tools(isa, options.busybox.as_deref())?;
     let work = WorkDir::open(&options.work)?;
-    crate::interrupt::now_resumable();
+    trimtab_lab::interrupt::now_resumable();
 
     let stage = progress.stage("unpack and patch the kernel source");
     let plain = source.unpack(&work)?;
@@ -170,7 +170,8 @@ pub fn run(options: &Options, progress: &Progress) -> Result<SwapRun> {
     let swapped = count(&after, Side::After(&made.id), "run the workloads with code swapped out")?;
     let late = [(&before, Side::Before), (&after, Side::After(&made.id))];
     let stage = progress.stage("wake a thread in time");
-    let late = side_by_side::each(&late, |_, (kernel, side)| boots.latency(kernel, *side), |_| {})?;
+    let late =
+        executor::each(&Local, &late, |_, (kernel, side)| boots.latency(kernel, *side), |_| {})?;
     stage.ended(late.iter().all(|done| done.cached), "");
     let selftest = match options.selftest {
         0 => None,
@@ -226,7 +227,7 @@ fn all(
         stage.note(name);
         boot(place, name)
     };
-    side_by_side::each(workloads, work, |done| stage.at(done as u64))
+    executor::each(&Local, workloads, work, |done| stage.at(done as u64))
 }
 
 fn link(build: &Build<'_>, order: &str, cold: Cold<'_>, stage: &Stage) -> Result<Linked> {

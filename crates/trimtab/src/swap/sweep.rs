@@ -13,10 +13,10 @@ use trimtab_report::model::{
 };
 use trimtab_swap::{Bytes, Class, Code, Replay, Store, page_images};
 
-use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::side_by_side;
 use crate::swap::{self, Divided, Files, Inputs, Kernel};
+use trimtab_lab::executor::{self, Local};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::Observe;
 
 /// The thresholds of the paper's figures, and some above them.
 pub const THRESHOLDS: [f64; 11] =
@@ -55,7 +55,7 @@ pub fn sweep(
     inputs: &Inputs,
     held_out_traces: &[PathBuf],
     range: Range<'_>,
-    progress: &Progress,
+    progress: &dyn Observe,
 ) -> anyhow::Result<SwapSweep> {
     let files = Files::open(inputs)?;
     let program = files.program()?;
@@ -79,8 +79,8 @@ pub fn sweep(
         schema: SwapSweepSchema::V1,
         kernel: Input {
             path: files.path().display().to_string(),
-            kind: crate::inputs::kind(&program),
-            sha256: crate::inputs::sha256([files.bytes()]),
+            kind: trimtab_inputs::kind(&program),
+            sha256: trimtab_inputs::sha256([files.bytes()]),
         },
         granularity: match kernel.granularity {
             trimtab_swap::Granularity::Function => "function".to_owned(),
@@ -120,7 +120,8 @@ pub fn sweep(
         });
         anyhow::Ok((swept, compared))
     };
-    for (swept, compared) in side_by_side::each(&thresholds, at, |done| stage.at(done as u64))? {
+    for (swept, compared) in executor::each(&Local, &thresholds, at, |done| stage.at(done as u64))?
+    {
         found.thresholds.push(swept);
         if let Some(Compared { policies, latencies, traces }) = compared {
             found.policies = policies;

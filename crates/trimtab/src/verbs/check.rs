@@ -10,9 +10,10 @@ use trimtab_report::number::{bytes, count, share};
 use trimtab_report::{CheckReport, table};
 
 use crate::cli::{self, Outputs};
-use crate::failure::Failure;
-use crate::inputs::{self, Elf, Mobility, Text};
 use crate::{destination, output};
+use trimtab_inputs::{self as inputs, Elf, Text};
+use trimtab_lab::failure::Failure;
+use trimtab_link::kernel::Mobility;
 
 /// Accounts for every line of an order: placed, misplaced, unknown, duplicate name, discarded, or
 /// pinned by the kernel; and checks the boundary symbols of a kernel.

@@ -20,10 +20,12 @@ use trimtab_report::model::{
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
-use crate::failure::Failure;
-use crate::inputs::{self, Elf, Mobility, Run, Runs, Text};
-use crate::progress::{Progress, Stage};
+use crate::progress::Progress;
 use crate::{destination, output};
+use trimtab_inputs::{self as inputs, Elf, Run, Runs, Text};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::{Observe, Stage};
+use trimtab_link::kernel::Mobility;
 
 /// Points of each page-fault curve that are kept.
 const CURVE_POINTS: usize = 500;
@@ -119,8 +121,9 @@ fn compare(options: &Options) -> anyhow::Result<CompareReport> {
     let map = map_file.as_ref().map(|text| text.link_map()).transpose()?;
     let with_map = map.as_ref().zip(options.map.as_deref());
     let fragments = inputs::fragments(&program, with_map, section)?;
-    let training = Runs::read(&options.trace, &program, options.min_coverage)?;
-    let held_out = Runs::read(&options.held_out, &program, options.min_coverage)?;
+    let training = Runs::read(&options.trace, &program, options.min_coverage, crate::formats::ALL)?;
+    let held_out =
+        Runs::read(&options.held_out, &program, options.min_coverage, crate::formats::ALL)?;
     let traces = Traces {
         profiles: training.profiles.iter().chain(&held_out.profiles).collect(),
         streams: [training.streams()?, held_out.streams()?].concat(),

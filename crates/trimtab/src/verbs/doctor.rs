@@ -10,9 +10,9 @@ use comfy_table::{Table, presets};
 use serde::Serialize;
 use trimtab_lab::tools::{self, Found, Tool, ToolError, Toolbox, Version};
 
-use crate::failure::Failure;
 use crate::{cli, output};
 use machine::Machine;
+use trimtab_lab::failure::Failure;
 
 /// The verb that decides whether a machine is fit: all else is less than it.
 const MAIN: &str = "fit kernel";

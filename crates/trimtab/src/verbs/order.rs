@@ -13,11 +13,12 @@ use trimtab_layout::{
 use trimtab_program::FragmentId;
 
 use crate::cli;
-use crate::failure::Failure;
-use crate::inputs::{self, Elf, Mobility, Runs, Text};
 use crate::{destination, output};
 use patch::KernelVersion;
 use summary::Summary;
+use trimtab_inputs::{self as inputs, Elf, Runs, Text};
+use trimtab_lab::failure::Failure;
+use trimtab_link::kernel::Mobility;
 
 /// Name of the order that is random, which no trace makes.
 const SHUFFLED: &str = "shuffled";
@@ -156,7 +157,7 @@ fn find(options: &Options) -> anyhow::Result<(String, Summary)> {
     let map = map_file.as_ref().map(|text| text.link_map()).transpose()?;
     let with_map = map.as_ref().zip(options.map.as_deref());
     let fragments = inputs::fragments(&program, with_map, section)?;
-    let runs = Runs::read(&options.trace, &program, options.min_coverage)?;
+    let runs = Runs::read(&options.trace, &program, options.min_coverage, crate::formats::ALL)?;
 
     let mut movable =
         Movable::new(&fragments, &runs.profiles, |fragment| mobility.allows(fragment));

@@ -13,9 +13,10 @@ use trimtab_report::model::{
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
-use crate::failure::Failure;
-use crate::inputs::{self, Elf, Mobility, Runs, Text};
 use crate::{destination, output};
+use trimtab_inputs::{self as inputs, Elf, Runs, Text};
+use trimtab_lab::failure::Failure;
+use trimtab_link::kernel::Mobility;
 
 /// Points of the page-fault curve that are kept: more than a screen has columns.
 const CURVE_POINTS: usize = 2000;
@@ -80,7 +81,7 @@ pub fn measure(options: &Options) -> anyhow::Result<PagesReport> {
         }
         _ => None,
     };
-    let runs = Runs::read(&options.trace, &program, options.min_coverage)?;
+    let runs = Runs::read(&options.trace, &program, options.min_coverage, crate::formats::ALL)?;
     let profile = Profile::merge(&runs.profiles)
         .ok_or_else(|| Failure::usage("there is no trace: give one with --trace FILE"))?;
 

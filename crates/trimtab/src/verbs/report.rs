@@ -10,8 +10,8 @@ use trimtab_report::model::{FitKernel, FitProgram};
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
-use crate::failure::Failure;
 use crate::output;
+use trimtab_lab::failure::Failure;
 
 /// Shows an experiment of the store: what was measured, and what it takes to repeat it.
 #[derive(Debug, Args)]

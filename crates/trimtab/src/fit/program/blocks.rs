@@ -12,7 +12,7 @@ use trimtab_profile::Profile;
 use trimtab_program::{Block, BlockMap, BlockMapError, Origin, RangeSet, objects};
 
 use super::object::Object;
-use crate::failure::Failure;
+use trimtab_lab::failure::Failure;
 
 /// What a program with split functions is made from.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use trimtab_native::program::wrap::{Compile, Link, Wrappers};
 use trimtab_native::program::{Command, build};
 
 use super::object::Built;
-use crate::failure::Failure;
+use trimtab_lab::failure::Failure;
 
 /// The user's build.
 pub(super) struct Builder {

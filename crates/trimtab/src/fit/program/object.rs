@@ -13,8 +13,8 @@ use trimtab_native::program::wrap::{COMPILER_FLAGS, Link};
 use trimtab_program::{Fragments, LinkMap, Origin, Program, Range, SectionId};
 use trimtab_report::number::share;
 
-use crate::failure::Failure;
-use crate::inputs::{self, Elf, Text};
+use trimtab_inputs::{self as inputs, Elf, Text};
+use trimtab_lab::failure::Failure;
 
 /// The least share of the text that has to be in sections of single functions. Assembly is not, and
 /// templates of C++ are even where a build ignores the flag.

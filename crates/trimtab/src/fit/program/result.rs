@@ -18,8 +18,8 @@ use trimtab_report::statistics::{self, StatisticsError};
 
 use super::start::Start;
 use super::{Measured, Sides};
-use crate::inputs::sha256;
 use crate::verbs::fit::program::{BlockOrder, Sections};
+use trimtab_inputs::sha256;
 
 /// The most points of a curve that a report holds.
 const CURVE_POINTS: usize = 600;

@@ -9,8 +9,8 @@ use trimtab_native::program::measure::{self, Outcome, Sample, Setting};
 use trimtab_native::program::{Command, Limits, cold};
 
 use super::object::{Built, Object};
-use crate::failure::Failure;
-use crate::progress::Progress;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::Observe;
 
 /// What a start costs.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ pub(super) struct Starts<'a> {
 
 impl Starts<'_> {
     /// Does `rounds` rounds.
-    pub fn measure(&self, rounds: u32, progress: &Progress) -> Result<Vec<Round>> {
+    pub fn measure(&self, rounds: u32, progress: &dyn Observe) -> Result<Vec<Round>> {
         let stage = progress.stage("start the programs in turn");
         stage.parts(rounds.into());
         let mut sides = vec![("before", self.before), ("after", self.after)];

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use trimtab_lab::cache::Key;
 use trimtab_lab::tools::{self, Found};
-use trimtab_lab::workdir::{Step, WorkDir};
+use trimtab_lab::workdir::WorkDir;
 use trimtab_layout::{Algorithm, algorithm_named, algorithms};
 use trimtab_link::Linker;
 use trimtab_machine::plugin;
 use trimtab_native::program::trace;
 use trimtab_native::program::wrap::{Wrappers, Wrapping};
 
-use crate::failure::Failure;
 use crate::verbs::fit::program::{self as verb, Options};
+use trimtab_lab::failure::Failure;
 
 /// QEMU, and the compiler for its plugin.
 struct Emulator {
@@ -70,10 +69,10 @@ impl Tooling {
             }
             verb::Tracer::Auto => Emulator::find().ok(),
         };
-        let mut versions = BTreeMap::from([(linker.name().to_owned(), version(&found))]);
+        let mut versions = BTreeMap::from([(linker.name().to_owned(), found.version_text())]);
         if let Some(Emulator { qemu, gcc }) = &emulator {
-            versions.insert("gcc".to_owned(), version(gcc));
-            versions.insert("qemu-user".to_owned(), version(qemu));
+            versions.insert("gcc".to_owned(), gcc.version_text());
+            versions.insert("qemu-user".to_owned(), qemu.version_text());
         }
         // From this release on, as its manual says.
         let takes_order =
@@ -109,18 +108,7 @@ impl Tooling {
         let Some(Emulator { qemu, gcc }) = &self.emulator else {
             return Ok(trace::Tracer::Native);
         };
-        let mut key = Key::new("plugin/1").field("gcc", version(gcc));
-        for (name, text) in plugin::sources() {
-            key = key.bytes(name, text.as_bytes());
-        }
-        let folder = match work.step("plugin", &key)? {
-            Step::Done(path) => path,
-            Step::Todo(building) => {
-                plugin::build(&gcc.path, building.path())?;
-                building.finish()?
-            }
-        };
-        let plugin = folder.join("trimtab_trace.so");
+        let plugin = plugin::kept(work, gcc)?.path;
         Ok(trace::Tracer::Qemu { qemu: qemu.path.clone(), plugin, transitions: false })
     }
 
@@ -134,8 +122,4 @@ impl Emulator {
     fn find() -> Result<Self> {
         Ok(Emulator { qemu: tools::find("qemu-user")?, gcc: tools::find("gcc")? })
     }
-}
-
-fn version(found: &Found) -> String {
-    found.version.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string)
 }

@@ -11,8 +11,8 @@ use trimtab_native::program::{Command, Limits};
 use trimtab_profile::{Place, Process, Profile, Source, Trace, Transition};
 
 use super::object::{Built, Object};
-use crate::inputs::Text;
-use crate::progress::Stage;
+use trimtab_inputs::Text;
+use trimtab_lab::observe::Stage;
 
 /// What a run executed of each object, in the order of the objects.
 pub(super) struct Ran {

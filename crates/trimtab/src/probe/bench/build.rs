@@ -15,7 +15,7 @@ use super::compare::Plan;
 use super::dyninst::Expected;
 use super::inline::Inliner;
 use super::variants::{Compilers, Linked, Variant, Workshop};
-use crate::failure::Failure;
+use trimtab_lab::failure::Failure;
 
 /// What makes up the hot functions: this share of a program's cycles.
 const HOT: f64 = 0.8;

@@ -17,7 +17,7 @@ use super::suites::{self, Suite};
 use super::summary;
 use super::variants::{Compilers, Size, Variant, Workshop};
 use crate::probe::instrument_files;
-use crate::progress::Progress;
+use trimtab_lab::observe::Observe;
 
 /// What to measure, and how.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// What cannot be fetched, built or run.
-pub fn measure(plan: &Plan, progress: &Progress) -> anyhow::Result<ProbeBench> {
+pub fn measure(plan: &Plan, progress: &dyn Observe) -> anyhow::Result<ProbeBench> {
     let mut bench = ProbeBench { rounds: plan.rounds, ..ProbeBench::default() };
     let mut objects = Vec::new();
     for program in &plan.programs {

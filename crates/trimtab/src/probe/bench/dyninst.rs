@@ -10,7 +10,7 @@ use trimtab_lab::process::Job;
 
 use super::programs::write_if_new;
 use super::variants::{Linked, Workshop};
-use crate::failure::Failure;
+use trimtab_lab::failure::Failure;
 
 /// What instruments: Dyninst is a library.
 const REWRITER: &str = include_str!("../../../../../probe/bench/dyninst.cpp");

@@ -8,7 +8,7 @@ use trimtab_lab::process::Job;
 
 use super::programs::write_if_new;
 use super::variants::{Compilers, Linked, Workshop};
-use crate::side_by_side;
+use trimtab_lab::executor::{self, Local};
 
 /// What LLVM puts calls to into functions that have these attributes.
 const HOOKS: [(&str, &str); 2] = [
@@ -96,7 +96,7 @@ impl<'a> Inliner<'a> {
                 .run()?;
             Ok(object)
         };
-        let mut objects = side_by_side::each(&self.bitcode, one, |_| ())?;
+        let mut objects = executor::each(&Local, &self.bitcode, one, |_| ())?;
         let mut numbers = vec!["-DINLINE"];
         numbers.extend(flags);
         objects.push(shop.hook(name, clang, &numbers)?);

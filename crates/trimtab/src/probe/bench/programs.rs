@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_lab::debian;
 
-use crate::failure::Failure;
+use trimtab_lab::failure::Failure;
 
 /// A file that is made: its name, and what makes its text.
 type Input = (&'static str, fn() -> String);

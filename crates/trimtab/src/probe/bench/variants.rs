@@ -10,9 +10,9 @@ use trimtab_probe::{Hook, Options, Selection};
 use trimtab_program::Program as ElfProgram;
 
 use super::programs::{Program, Sources};
-use crate::failure::Failure;
 use crate::probe::instrument_files;
-use crate::side_by_side;
+use trimtab_lab::executor::{self, Local};
+use trimtab_lab::failure::Failure;
 
 const HOOKS: [(&str, &str); 3] = [
     ("hooks.c", include_str!("../../../../../probe/bench/hooks.c")),
@@ -160,7 +160,7 @@ impl Workshop<'_> {
         if is_there {
             return Ok(objects);
         }
-        side_by_side::each(&jobs, |_, (_, job)| Ok(job.clone().run()?), |_| ())?;
+        executor::each(&Local, &jobs, |_, (_, job)| Ok(job.clone().run()?), |_| ())?;
         fs::write(&record, told).with_context(|| format!("cannot write {}", record.display()))?;
         Ok(objects)
     }

@@ -15,8 +15,8 @@ use trimtab_machine::testbed::Testbed;
 use trimtab_swap::{Counted, counted};
 
 use super::{INIT, guest};
-use crate::inputs::{Elf, Recording};
 use crate::verbs::swap::run::{Options, Store};
+use trimtab_inputs::{Elf, Recording};
 
 /// Kept in a boot's step.
 const RECORD: &str = "swap.json";

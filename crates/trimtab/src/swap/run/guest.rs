@@ -2,7 +2,7 @@
 
 use trimtab_machine::guest::Workload;
 
-use crate::failure::Failure;
+use trimtab_lab::failure::Failure;
 
 /// Begins the names of the scripts that also say what was counted.
 const COUNTED: &str = "swap-";

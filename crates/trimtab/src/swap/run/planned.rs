@@ -12,10 +12,10 @@ use trimtab_report::model::SwapSweep;
 use trimtab_swap::{Code, LinkerScript, Plan};
 
 use super::boots::Done;
-use crate::progress::Progress;
 use crate::swap::sweep::{self, FRAMES, Range};
 use crate::swap::{self, Files, Inputs, Kernel, Lists, Patcher, Room};
 use crate::verbs::swap::run::Options;
+use trimtab_lab::observe::Observe;
 
 /// The placement that is best in `trimtab swap sweep`.
 const PLACEMENT: &str = "recency";
@@ -58,7 +58,7 @@ pub(super) fn plan(
     options: &Options,
     kernel: &Linked,
     traced: &[&Done],
-    progress: &Progress,
+    progress: &dyn Observe,
 ) -> Result<Made> {
     let inputs = inputs(options, kernel, traced);
     let frames = options.frames as usize;
@@ -93,7 +93,7 @@ pub(super) fn sweep(
     kernel: &Linked,
     traced: &[&Done],
     held_out: &[&Done],
-    progress: &Progress,
+    progress: &dyn Observe,
 ) -> Result<SwapSweep> {
     let inputs = inputs(options, kernel, traced);
     let held_out: Vec<PathBuf> = held_out.iter().map(|done| done.stream.clone()).collect();

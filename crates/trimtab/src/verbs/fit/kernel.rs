@@ -7,9 +7,9 @@ use trimtab_report::model::{FitKernel, TargetSense};
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
-use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{destination, fit, output};
+use trimtab_lab::failure::Failure;
 use trimtab_program::Isa;
 
 /// Builds a kernel, traces its boot, orders its functions by it, relinks, boots again, and

@@ -7,9 +7,9 @@ use trimtab_report::model::FitProgram;
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
-use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{destination, fit, output};
+use trimtab_lab::failure::Failure;
 
 /// Builds a program with your own build command, traces how it starts, orders its functions by
 /// that, builds it again, and compares starts of the two: page faults, memory, time.

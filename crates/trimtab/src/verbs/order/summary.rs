@@ -9,7 +9,7 @@ use trimtab_profile::Profile;
 use trimtab_program::{Fragments, Program, RangeSet};
 use trimtab_report::number::count;
 
-use crate::inputs::{Run, Runs};
+use trimtab_inputs::{Run, Runs};
 
 /// What was ordered, for whom, and how.
 #[derive(Debug, Clone, Copy)]

@@ -9,9 +9,9 @@ use anyhow::Context;
 use clap::Args;
 use trimtab_native::probe;
 
-use crate::failure::Failure;
 use crate::probe::{Choice, InstrumentReport};
 use crate::{destination, output};
+use trimtab_lab::failure::Failure;
 
 /// Names the folder of a build to its linkers.
 pub const FOLDER: &str = "TRIMTAB_PROBE_BUILD";

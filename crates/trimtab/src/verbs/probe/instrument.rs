@@ -9,12 +9,13 @@ use anyhow::Context;
 use clap::Args;
 use trimtab_native::probe;
 
-use crate::failure::Failure;
 use crate::probe::{
     Choice, InstrumentReport, Instrumented, Plan, check_machines, instrument_files,
 };
 use crate::progress::Progress;
 use crate::{destination, output};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::Observe;
 
 /// Instruments objects and archives. The new ones get the same names in another folder; there, too,
 /// is what the program is to be linked with: trimtab-probe.o, and trimtab-hooks.o with --hooks.

@@ -12,8 +12,8 @@ use trimtab_native::probe;
 use trimtab_probe::{ARCHIVE_MAGIC, THIN_MAGIC};
 
 use super::build::{DONE, FOLDER, PLAN};
-use crate::failure::Failure;
 use crate::probe::{InstrumentReport, Instrumented, Plan, instrument_file, machine_of};
+use trimtab_lab::failure::Failure;
 
 /// Links, with the inputs instrumented.
 #[derive(Debug, Args)]

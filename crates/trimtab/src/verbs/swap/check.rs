@@ -9,8 +9,8 @@ use trimtab_report::number::{bytes, count};
 use trimtab_swap::Plan;
 use trimtab_swap::check::{END, START, check};
 
-use crate::inputs::{Elf, Text};
 use crate::{destination, output};
+use trimtab_inputs::{Elf, Text};
 
 /// Holds a kernel that was linked by a plan against it: no code that must stay in memory may lie
 /// between __coldswap_start and __coldswap_end.

@@ -14,6 +14,7 @@ use trimtab_swap::{Class, Code, Plan};
 use crate::progress::Progress;
 use crate::swap::{self, Files, Inputs, Kernel, Room};
 use crate::{cli, destination, output};
+use trimtab_lab::observe::Observe;
 
 /// Decides which code of a kernel must stay in memory, which stays there because it runs often, and
 /// on which pages all other code lies, to be loaded when it is called for.

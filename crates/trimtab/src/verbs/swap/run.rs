@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum};
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
-use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::swap::Grain;
 use crate::{destination, output, swap};
+use trimtab_lab::failure::Failure;
 
 /// What reading a page of the flash of the paper takes, in microseconds.
 const FLASH_US: u32 = 442;

@@ -11,11 +11,11 @@ use trimtab_profile::{Profile, read};
 use trimtab_report::number::{count, share};
 
 use self::recording::{End, Recording};
-use crate::inputs::Elf;
 use crate::output;
 use crate::progress::Progress;
 use crate::verbs::fit::kernel::Tracer;
 use crate::{cli, destination};
+use trimtab_inputs::Elf;
 
 /// How a kernel is booted and recorded.
 #[derive(Debug, Args)]

@@ -16,10 +16,10 @@ use trimtab_machine::qemu::Qemu;
 use trimtab_machine::{Isa, Platform, guest, isa_of_image, plugin};
 
 use super::Options;
-use crate::failure::Failure;
-use crate::interrupt;
-use crate::progress::Progress;
 use crate::verbs::fit::kernel::Tracer;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::interrupt;
+use trimtab_lab::observe::Observe;
 
 /// What was recorded.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl fmt::Display for End {
 ///
 /// # Errors
 /// Missing tools or files, a guest that does not come up.
-pub(super) fn record(options: &Options, progress: &Progress) -> anyhow::Result<Recording> {
+pub(super) fn record(options: &Options, progress: &dyn Observe) -> anyhow::Result<Recording> {
     if options.stream.is_some() && options.tracer == Tracer::Ftrace {
         return Err(Failure::usage(
             "--stream needs --tracer plugin: ftrace sees no blocks; see --help",

@@ -1,5 +1,5 @@
-//! A trace on disk: text with first executions, a binary stream of all of them, or what a program with
-//! probes recorded.
+//! A trace on disk: text with first executions, a binary stream of all of them, or another format that
+//! whoever opens it can read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_profile::{Stream, Trace, read, stream};
 
-use super::unreadable;
-use crate::probe::Recordings;
+use crate::unreadable;
+
+/// Reads one more format of traces, which `trimtab-profile` does not know: gives a trace in our own
+/// form of a file's path and content, or none where it is no such file.
+pub type Format = fn(&Path, &[u8]) -> anyhow::Result<Option<String>>;
 
 /// A trace file.
 #[derive(Debug, Clone)]
@@ -33,15 +36,22 @@ impl Recording {
         &self.bytes
     }
 
-    /// First executions.
+    /// First executions. `formats` are tried before those that `trimtab-profile` reads.
     ///
     /// # Errors
     /// That it is in none of the formats, with the file's name.
-    pub fn trace(&self) -> anyhow::Result<Trace> {
+    pub fn trace(&self, formats: &[Format]) -> anyhow::Result<Trace> {
         if let Some(stream) = self.stream()? {
             return Ok(stream.trace());
         }
-        let text = match Recordings::trace(&self.path, &self.bytes)? {
+        let mut converted = None;
+        for format in formats {
+            converted = format(&self.path, &self.bytes)?;
+            if converted.is_some() {
+                break;
+            }
+        }
+        let text = match converted {
             Some(text) => text.into(),
             // Names of commands in a trace can hold any byte.
             None => String::from_utf8_lossy(&self.bytes),

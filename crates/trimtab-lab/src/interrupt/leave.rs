@@ -1,13 +1,14 @@
-//! Ctrl-C: clean up, say that nothing is lost, exit with 130.
+//! Leaving the program on Ctrl-C: clean up, say that nothing is lost, exit with 130.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use trimtab_lab::process;
+
+use super::{request, requested};
+use crate::process;
 
 /// How long jobs may take to end in order; none of them takes more than a few seconds.
 const GRACE: Duration = Duration::from_secs(20);
@@ -17,16 +18,13 @@ type Cleanup = Box<dyn FnOnce() + Send>;
 static CLEANUPS: Mutex<Vec<Cleanup>> = Mutex::new(Vec::new());
 static RESUMABLE: AtomicBool = AtomicBool::new(false);
 
-/// Handles Ctrl-C and SIGTERM from now on. Call once. A second Ctrl-C, while cleaning up takes
-/// its time, ends the process at once.
+/// Ends the program in order on Ctrl-C and SIGTERM from now on. Call once, in a program that has
+/// not called [`install`](super::install). A second Ctrl-C, while cleaning up takes its time, ends
+/// the process at once.
 ///
 /// # Errors
 /// That the system refuses to have its signals handled.
-pub fn install() -> anyhow::Result<()> {
-    handle().context("cannot prepare for Ctrl-C")
-}
-
-fn handle() -> std::io::Result<()> {
+pub fn leave_on_signals() -> std::io::Result<()> {
     let again = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the first signal finds the flag down and raises it.
@@ -45,7 +43,7 @@ fn handle() -> std::io::Result<()> {
 
 fn stop(signal: i32) {
     // Jobs are ended in order, so that make and the like can remove what they have half made.
-    trimtab_lab::interrupt::request();
+    request();
     process::wait_until_idle(GRACE);
     let cleanups = std::mem::take(&mut *CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner));
     for cleanup in cleanups.into_iter().rev() {
@@ -64,7 +62,7 @@ fn stop(signal: i32) {
 /// Where the program has been asked to end, waits for that end: whatever fails from then on does so
 /// because of it, and is not worth a message. Returns at once otherwise.
 pub fn leave_if_stopping() {
-    while trimtab_lab::interrupt::requested() {
+    while requested() {
         std::thread::park();
     }
 }

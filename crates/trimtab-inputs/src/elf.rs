@@ -8,7 +8,7 @@ use anyhow::Context;
 use memmap2::Mmap;
 use trimtab_program::Program;
 
-use super::unreadable;
+use crate::unreadable;
 
 /// Where a program comes from.
 const HINT: &str = "give the linked file with its symbols; for a kernel: vmlinux from the build \

@@ -8,7 +8,7 @@ use trimtab_link::OrderFile;
 use trimtab_profile::{Trace, read};
 use trimtab_program::LinkMap;
 
-use super::unreadable;
+use crate::unreadable;
 
 /// A text file.
 #[derive(Debug)]

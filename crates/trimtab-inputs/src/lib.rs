@@ -1,4 +1,4 @@
-//! What verbs read: linked programs, linker maps, traces and orders. Each error names the file and
+//! What experiments are made from: linked programs, linker maps, traces and orders. Each error names the file and
 //! says what to do.
 
 mod elf;
@@ -7,7 +7,7 @@ mod runs;
 mod text;
 
 pub use elf::Elf;
-pub use recording::Recording;
+pub use recording::{Format, Recording};
 pub use runs::{Run, Runs};
 pub use text::Text;
 
@@ -15,10 +15,10 @@ use std::io;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use trimtab_link::kernel;
-use trimtab_program::{Fragment, Fragments, LinkMap, Program, Range, SectionId};
+use trimtab_link::kernel::Mobility;
+use trimtab_program::{Fragments, LinkMap, Program, SectionId};
 
-use crate::failure::Failure;
+use trimtab_lab::failure::Failure;
 
 /// The largest share of functions that may lie outside of all input sections of a map before it is
 /// taken for the map of another build.
@@ -77,36 +77,6 @@ pub fn fragments<'data>(
         .hint("give the map that the linker wrote (-Map=FILE) when it wrote this very program"));
     }
     Ok(fragments)
-}
-
-/// What a layout may move: in a kernel only what its linker script does not pin, in any other
-/// program everything.
-#[derive(Debug, Clone)]
-pub struct Mobility {
-    /// The ranges between boundary symbols; `None` where the program is no kernel.
-    bounded: Option<Vec<Range>>,
-}
-
-impl Mobility {
-    /// Finds out whether `program` is a kernel, and what it pins.
-    pub fn of(program: &Program<'_>) -> Self {
-        Self { bounded: kernel::is_kernel(program).then(|| kernel::bounded_ranges(program)) }
-    }
-
-    /// Whether the program is a kernel.
-    pub fn is_kernel(&self) -> bool {
-        self.bounded.is_some()
-    }
-
-    /// The ranges that do not follow an order.
-    pub fn pinned(&self) -> &[Range] {
-        self.bounded.as_deref().unwrap_or_default()
-    }
-
-    /// Whether an order may move this fragment.
-    pub fn allows(&self, fragment: &Fragment<'_>) -> bool {
-        self.bounded.as_ref().is_none_or(|bounded| kernel::pinned(fragment, bounded).is_none())
-    }
 }
 
 /// What a program is, for people.

@@ -7,7 +7,7 @@ use trimtab_profile::{Coverage, Profile, Source, Stream, stream};
 use trimtab_program::Program;
 use trimtab_report::number::{count, share};
 
-use super::{Recording, sha256};
+use crate::{Format, Recording, sha256};
 
 /// One trace.
 #[derive(Debug, Clone)]
@@ -66,19 +66,24 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Reads traces and finds them in `program`.
+    /// Reads traces, also of the further `formats`, and finds them in `program`.
     ///
     /// # Errors
     /// Files that cannot be read or are no traces, and the trace of another build: one of which less
     /// than `minimum` (0 to 1) of the names or of the bytes was found.
-    pub fn read(paths: &[PathBuf], program: &Program<'_>, minimum: f64) -> anyhow::Result<Self> {
+    pub fn read(
+        paths: &[PathBuf],
+        program: &Program<'_>,
+        minimum: f64,
+        formats: &[Format],
+    ) -> anyhow::Result<Self> {
         let mut runs = Vec::with_capacity(paths.len());
         let mut profiles = Vec::with_capacity(paths.len());
         let mut recordings = Vec::with_capacity(paths.len());
         for path in paths {
             let recording = Recording::open(path)?;
             let named = || path.display().to_string();
-            let trace = recording.trace()?;
+            let trace = recording.trace(formats)?;
             let profile = Profile::resolve(&trace, program);
             profile.coverage().check(minimum).with_context(named)?;
             runs.push(Run {

@@ -1,0 +1,8 @@
+//! Formats of traces that capabilities bring along: whatever reads traces reads these, too.
+
+use trimtab_inputs::Format;
+
+use crate::probe::Recordings;
+
+/// All of them.
+pub const ALL: &[Format] = &[Recordings::trace];
