@@ -69,6 +69,7 @@ fn one_line(text: &str) -> String {
 mod tests {
     use anyhow::Context;
     use trimtab_lab::workdir::WorkError;
+    use trimtab_machine::boot::BootError;
     use trimtab_machine::kernel::KernelError;
 
     use super::*;
@@ -105,6 +106,23 @@ mod tests {
             assert_eq!(text.matches("\n  hint: free some space").count(), 1, "{text}");
             assert_eq!(code, 1);
         }
+    }
+
+    #[test]
+    fn a_kernel_that_panicked_is_told_with_its_last_words() {
+        let error = BootError::Panicked {
+            lines: vec!["BUG: unable to handle page fault".to_owned(), "RIP: 0010:foo".to_owned()],
+            log: "work/steps/boot-1/console.log".into(),
+        };
+        let error = Err::<(), _>(error).context("the kernel did not come up").unwrap_err();
+        let (text, code) = render(&error);
+        assert_eq!(
+            text,
+            "trimtab: the kernel did not come up: the guest's kernel panicked; the whole console is \
+             in work/steps/boot-1/console.log:\n    BUG: unable to handle page fault\n    \
+             RIP: 0010:foo\n"
+        );
+        assert_eq!(code, 1);
     }
 
     #[test]

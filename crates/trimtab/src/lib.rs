@@ -4,7 +4,6 @@
 pub mod cli;
 pub mod destination;
 pub mod failure;
-pub mod fit;
 pub mod formats;
 pub mod output;
 pub mod probe;

@@ -8,7 +8,9 @@ use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::progress::Progress;
-use crate::{destination, fit, output};
+use crate::{destination, output};
+use trimtab_fit::KernelRequest;
+use trimtab_fit::kernel as fit;
 use trimtab_lab::failure::Failure;
 use trimtab_program::Isa;
 
@@ -80,8 +82,8 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// The kind of machine that it stands for.
-    pub fn kind(self) -> Isa {
+    /// The instruction set that it stands for.
+    pub fn isa(self) -> Isa {
         match self {
             Arch::X86_64 => Isa::X86_64,
             Arch::Arm64 => Isa::Aarch64,
@@ -117,6 +119,36 @@ pub enum Compiler {
     Gcc,
 }
 
+impl Options {
+    fn request(&self) -> KernelRequest {
+        KernelRequest {
+            source: self.source.clone(),
+            config: self.config.clone(),
+            isa: self.arch.isa(),
+            busybox: self.busybox.clone(),
+            work: self.work.clone(),
+            boots: self.boots,
+            wall_boots: self.wall_boots,
+            held_out_boots: self.held_out_boots,
+            granularity: match self.granularity {
+                Granularity::Function => fit::Granularity::Function,
+                Granularity::Block => fit::Granularity::Block,
+            },
+            tracer: match self.tracer {
+                Tracer::Plugin => fit::Tracer::Plugin,
+                Tracer::Ftrace => fit::Tracer::Ftrace,
+            },
+            compiler: match self.compiler {
+                Compiler::Clang => fit::Compiler::Clang,
+                Compiler::Gcc => fit::Compiler::Gcc,
+            },
+            min_coverage: self.min_coverage,
+            seed: self.seed,
+            html: self.outputs.html.clone(),
+        }
+    }
+}
+
 /// Fits.
 ///
 /// # Errors
@@ -124,7 +156,7 @@ pub enum Compiler {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let progress = Progress::new();
-    let fit = fit::kernel::fit(options, &progress)?;
+    let fit = fit::fit(&options.request(), &progress)?;
     super::keep(&options.work, "fit kernel", &fit.repeat, &fit.to_json())?;
     if let Some(path) = &options.outputs.html {
         output::whole(path, &html::fit_kernel(&fit))?;

@@ -8,7 +8,10 @@ use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::progress::Progress;
-use crate::{destination, fit, output};
+use crate::{destination, output};
+use anyhow::Context;
+use trimtab_fit::ProgramRequest;
+use trimtab_fit::program as fit;
 use trimtab_lab::failure::Failure;
 
 /// Builds a program with your own build command, traces how it starts, orders its functions by
@@ -148,6 +151,50 @@ pub enum Linker {
     Gnu,
 }
 
+impl Options {
+    fn request(&self) -> anyhow::Result<ProgramRequest> {
+        Ok(ProgramRequest {
+            trimtab: std::env::current_exe().context("cannot find trimtab itself")?,
+            build: self.build.clone(),
+            run: self.run.clone(),
+            held_out: self.held_out.clone(),
+            program: self.program.clone(),
+            library: self.library.clone(),
+            beside: self.beside.clone(),
+            granularity: match self.granularity {
+                Granularity::Function => fit::Granularity::Function,
+                Granularity::Block => fit::Granularity::Block,
+            },
+            block_order: match self.block_order {
+                BlockOrder::Source => fit::BlockOrder::Source,
+                BlockOrder::ExtTsp => fit::BlockOrder::ExtTsp,
+            },
+            tracer: match self.tracer {
+                Tracer::Auto => fit::TracerChoice::Auto,
+                Tracer::Qemu => fit::TracerChoice::Qemu,
+                Tracer::Native => fit::TracerChoice::Native,
+            },
+            linker: match self.linker {
+                Linker::Lld => fit::Linker::Lld,
+                Linker::Gold => fit::Linker::Gold,
+                Linker::Gnu => fit::Linker::Gnu,
+            },
+            sections: match self.sections {
+                Sections::Together => fit::Sections::Together,
+                Sections::Kept => fit::Sections::Kept,
+            },
+            algorithm: self.algorithm.clone(),
+            runs: self.runs,
+            limit: self.limit,
+            build_limit: self.build_limit,
+            min_coverage: self.min_coverage,
+            seed: self.seed,
+            work: self.work.clone(),
+            html: self.outputs.html.clone(),
+        })
+    }
+}
+
 /// Fits.
 ///
 /// # Errors
@@ -169,7 +216,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         .into());
     }
     let progress = Progress::new();
-    let fit = fit::program::fit(options, &progress)?;
+    let fit = fit::fit(&options.request()?, &progress)?;
     super::keep(&options.work, "fit program", &fit.repeat, &fit.to_json())?;
     if let Some(path) = &options.outputs.html {
         output::whole(path, &html::fit_program(&fit))?;

@@ -17,8 +17,8 @@ use trimtab_report::model::{
 use trimtab_report::statistics::{self, StatisticsError};
 
 use super::start::Start;
+use super::{BlockOrder, Sections};
 use super::{Measured, Sides};
-use crate::verbs::fit::program::{BlockOrder, Sections};
 use trimtab_inputs::sha256;
 
 /// The most points of a curve that a report holds.
@@ -27,7 +27,7 @@ const CURVE_POINTS: usize = 600;
 /// Makes the report's model.
 pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
     let main = m.objects.first().context("there is no program")?;
-    let options = m.options;
+    let request = m.request;
     let mut fit = FitProgram {
         schema: Default::default(),
         program: main.before.path.display().to_string(),
@@ -38,9 +38,9 @@ pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
         together: m.objects.iter().all(|sides| sides.together.is_some()),
         linker: m.tooling.linker.name().to_owned(),
         algorithm: m.tooling.algorithm.name().to_owned(),
-        build: options.build.clone(),
-        runs: options.run.clone(),
-        seed: options.seed,
+        build: request.build.clone(),
+        runs: request.run.clone(),
+        seed: request.seed,
         page_size: PAGE_SIZE as u32,
         layout: layout(main),
         libraries: m.objects[1..].iter().map(layout).collect(),
@@ -125,9 +125,9 @@ fn layout(sides: &Sides<'_>) -> ObjectLayout {
 }
 
 fn held_out(m: &Measured<'_>, main: &Sides<'_>) -> Vec<HeldOutRun> {
-    let first = m.options.run.len();
+    let first = m.request.run.len();
     let profiles = main.profiles.iter().zip(&main.profiles_after).skip(first);
-    m.options
+    m.request
         .held_out
         .iter()
         .zip(profiles)
@@ -216,7 +216,7 @@ fn beside(m: &Measured<'_>) -> Result<Vec<Beside>> {
             },
         })
     };
-    m.options.beside.iter().enumerate().map(measured).collect()
+    m.request.beside.iter().enumerate().map(measured).collect()
 }
 
 fn artifacts(m: &Measured<'_>, main: &Sides<'_>) -> ProgramArtifacts {
@@ -228,7 +228,7 @@ fn artifacts(m: &Measured<'_>, main: &Sides<'_>) -> ProgramArtifacts {
         trace: path(&m.trace),
         block_lists: m.lists.iter().map(|(object, list)| (path(object), path(list))).collect(),
         use_it: use_it(m, main),
-        html: m.options.outputs.html.as_deref().map(path),
+        html: m.request.html.as_deref().map(path),
     }
 }
 
@@ -263,45 +263,45 @@ fn repeat(m: &Measured<'_>) -> Result<Repeat> {
         command: command(m),
         tool_versions: m.tooling.versions().clone(),
         inputs,
-        seed: m.options.seed,
+        seed: m.request.seed,
     })
 }
 
 /// The command that repeats this.
 fn command(m: &Measured<'_>) -> String {
-    let options = m.options;
-    let mut words = vec!["--build".to_owned(), options.build.clone()];
+    let request = m.request;
+    let mut words = vec!["--build".to_owned(), request.build.clone()];
     let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
-    for run in &options.run {
+    for run in &request.run {
         add("--run", run.clone());
     }
-    for run in &options.held_out {
+    for run in &request.held_out {
         add("--held-out", run.clone());
     }
-    if let Some(program) = &options.program {
+    if let Some(program) = &request.program {
         add("--program", program.display().to_string());
     }
-    for library in &options.library {
+    for library in &request.library {
         add("--library", library.display().to_string());
     }
-    for (name, file) in &options.beside {
+    for (name, file) in &request.beside {
         add("--beside", format!("{name}={}", file.display()));
     }
     if m.split.is_some() {
         add("--granularity", "block".to_owned());
-        if options.block_order == BlockOrder::ExtTsp {
+        if request.block_order == BlockOrder::ExtTsp {
             add("--block-order", "ext-tsp".to_owned());
         }
     }
-    if options.sections == Sections::Kept {
+    if request.sections == Sections::Kept {
         add("--sections", "kept".to_owned());
     }
     add("--tracer", m.tracer.name().to_owned());
     add("--linker", m.tooling.linker.name().to_owned());
-    add("--algorithm", options.algorithm.clone());
-    add("--runs", options.runs.to_string());
-    add("--min-coverage", options.min_coverage.to_string());
-    add("--seed", options.seed.to_string());
+    add("--algorithm", request.algorithm.clone());
+    add("--runs", request.runs.to_string());
+    add("--min-coverage", request.min_coverage.to_string());
+    add("--seed", request.seed.to_string());
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
     let quote = |word: &String| match !word.is_empty() && word.chars().all(plain) {
         true => word.clone(),

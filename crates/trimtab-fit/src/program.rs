@@ -1,12 +1,17 @@
-//! The stages of `trimtab fit program`.
+//! The stages of a fit of a program.
 
 mod blocks;
 mod builder;
 mod object;
+mod request;
 mod result;
 mod start;
 mod tooling;
 mod traces;
+
+pub use request::{
+    BlockOrder, Granularity, Linker, ProgramRequest, Sections, Tracer as TracerChoice,
+};
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -23,7 +28,6 @@ use trimtab_profile::{Profile, read};
 use trimtab_program::BlockMap;
 use trimtab_report::model::{self, FitProgram, Split};
 
-use crate::verbs::fit::program::{self as verb, BlockOrder, Granularity, Options};
 use blocks::Target;
 use builder::Builder;
 use object::{Built, Files, Object};
@@ -38,7 +42,7 @@ type Lists = Vec<(PathBuf, PathBuf)>;
 
 /// All that was measured; [`result::model`] makes the report of it.
 struct Measured<'a> {
-    options: &'a Options,
+    request: &'a ProgramRequest,
     tooling: &'a Tooling,
     tracer: &'a Tracer,
     /// What was split, at the granularity of blocks.
@@ -85,26 +89,26 @@ struct Seconds {
 /// # Errors
 /// Missing tools, a build that fails, takes no part or compiles without function sections, a
 /// program that cannot be traced or does not end well.
-pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
+pub fn fit(request: &ProgramRequest, progress: &dyn Observe) -> Result<FitProgram> {
     let start = Instant::now();
     let directory = std::env::current_dir().context("cannot find the current folder")?;
     let command = |text: &String| Command { text: text.clone(), directory: directory.clone() };
-    let trained: Vec<Command> = options.run.iter().map(command).collect();
-    let commands: Vec<Command> = options.run.iter().chain(&options.held_out).map(command).collect();
-    let limits = Limits { time: Duration::from_secs(options.limit), ..Limits::default() };
-    let tooling = Tooling::find(options)?;
-    let work = WorkDir::open(&options.work)?;
+    let trained: Vec<Command> = request.run.iter().map(command).collect();
+    let commands: Vec<Command> = request.run.iter().chain(&request.held_out).map(command).collect();
+    let limits = Limits { time: Duration::from_secs(request.limit), ..Limits::default() };
+    let tooling = Tooling::find(request)?;
+    let work = WorkDir::open(&request.work)?;
     let mut tracer = tooling.tracer(&work)?;
     let builder = Builder {
-        command: command(&options.build),
+        command: command(&request.build),
         wrappers: tooling.wrappers(&work)?,
-        limit: Duration::from_secs(options.build_limit),
+        limit: Duration::from_secs(request.build_limit),
         log: work.path().join("build.log"),
     };
 
     let stage = progress.stage("build the program");
     let links = builder.first()?;
-    let mut built = find_objects(options, &trained[0], &links, work.path())?;
+    let mut built = find_objects(request, &trained[0], &links, work.path())?;
     for object in &mut built {
         object.keep("before")?;
     }
@@ -114,7 +118,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
     for object in &before {
         object.require_function_sections()?;
     }
-    let maps = block_maps(options, &files, &before)?;
+    let maps = block_maps(request, &files, &before)?;
 
     // What orders blocks, and what comes of it.
     let of_blocks = |tracer: &Tracer| match &maps {
@@ -135,7 +139,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
     let clock = Instant::now();
     let mut ran = record("before", &before, &built, &of_blocks(&tracer));
     if let (Err(error), None) = (&ran, &maps)
-        && may_go_on_with_breakpoints(options, &tracer, error)
+        && may_go_on_with_breakpoints(request, &tracer, error)
         && let Ok(found) = record("before", &before, &built, &Tracer::Native)
     {
         eprintln!(
@@ -149,7 +153,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
         for (object, profile) in before.iter().zip(&run.profiles) {
             profile
                 .coverage()
-                .check(options.min_coverage)
+                .check(request.min_coverage)
                 .with_context(|| object.path.display().to_string())?;
         }
     }
@@ -161,7 +165,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
     if let Some(maps) = &maps {
         let stage = progress.stage("build the program with functions split");
         split =
-            split_functions(options, &builder, &mut built, &before, maps, &ran[..trained.len()])?;
+            split_functions(request, &builder, &mut built, &before, maps, &ran[..trained.len()])?;
         stage.done(&split.as_ref().map_or_else(
             || "nothing to split".to_owned(),
             |(split, _)| format!("{} functions in {} objects", split.functions, split.objects),
@@ -187,7 +191,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
             ran_base[..trained.len()].iter().map(|run| run.profiles[at].clone()).collect();
         laid_out.push(LaidOut {
             order: lay_out(&tooling, object, &profiles)?,
-            shuffled: shuffled(&before[at], &ran[0].profiles[at], options.seed),
+            shuffled: shuffled(&before[at], &ran[0].profiles[at], request.seed),
         });
     }
     let layout_time = stage.done("");
@@ -199,7 +203,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
     let after: Vec<Object<'_>> = files_after.iter().map(Files::object).collect::<Result<_>>()?;
     let ran_after = record("after", &after, &built, &of_blocks(&tracer))?;
 
-    for (name, file) in &options.beside {
+    for (name, file) in &request.beside {
         built[0].keep_other(name, file)?;
     }
     let own_disk = Cell::new(true);
@@ -208,13 +212,13 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
         objects: &built,
         before: &before,
         after: &after,
-        beside: &options.beside,
-        trimtab: &tooling.trimtab,
+        beside: &request.beside,
+        trimtab: &request.trimtab,
         limits,
         work: work.path(),
         own_disk: &own_disk,
     };
-    let rounds = starts.measure(options.runs, progress)?;
+    let rounds = starts.measure(request.runs, progress)?;
 
     // With symbols, so that it also fits another link of the same program.
     let trace = built[0].beside("trace");
@@ -240,7 +244,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
         });
     }
     result::model(&Measured {
-        options,
+        request,
         tooling: &tooling,
         tracer: &tracer,
         split: split.as_ref().map(|(split, _)| *split),
@@ -264,11 +268,11 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitProgram> {
 
 /// The blocks of all linked files, where functions are to be split and can be.
 fn block_maps(
-    options: &Options,
+    request: &ProgramRequest,
     files: &[Files],
     objects: &[Object<'_>],
 ) -> Result<Option<Vec<BlockMap>>> {
-    if options.granularity == Granularity::Function {
+    if request.granularity == Granularity::Function {
         return Ok(None);
     }
     let mut maps = Vec::new();
@@ -286,14 +290,18 @@ fn block_maps(
 }
 
 /// Whether a failed trace may be due to the emulator, and breakpoints may do.
-fn may_go_on_with_breakpoints(options: &Options, tracer: &Tracer, error: &anyhow::Error) -> bool {
+fn may_go_on_with_breakpoints(
+    request: &ProgramRequest,
+    tracer: &Tracer,
+    error: &anyhow::Error,
+) -> bool {
     let ended = || matches!(error.downcast_ref(), Some(ProgramError::Ended { .. }));
-    options.tracer == verb::Tracer::Auto && *tracer != Tracer::Native && ended()
+    request.tracer == TracerChoice::Auto && *tracer != Tracer::Native && ended()
 }
 
 /// Builds the program with the functions split that `ran`; `None` where there is none to split.
 fn split_functions(
-    options: &Options,
+    request: &ProgramRequest,
     builder: &Builder,
     built: &mut [Built],
     objects: &[Object<'_>],
@@ -309,7 +317,7 @@ fn split_functions(
                 map: &maps[at],
                 link: &built[at].link,
                 profiles: ran.iter().map(|run| &run.profiles[at]).collect(),
-                flows: (options.block_order == BlockOrder::ExtTsp)
+                flows: (request.block_order == BlockOrder::ExtTsp)
                     .then(|| ran.iter().map(|run| &run.flows[at]).collect()),
             })
             .collect();
@@ -325,7 +333,7 @@ fn split_functions(
         functions: splitting.functions,
         cold_bytes: splitting.cold_bytes,
         objects: splitting.lists.len() as u64,
-        block_order: match options.block_order {
+        block_order: match request.block_order {
             BlockOrder::Source => model::BlockOrder::Source,
             BlockOrder::ExtTsp => model::BlockOrder::ExtTsp,
         },
@@ -339,16 +347,16 @@ fn open(built: &[Built], side: &str) -> Result<Vec<Files>> {
 
 /// The program and the libraries that are to be laid out, the program first.
 fn find_objects(
-    options: &Options,
+    request: &ProgramRequest,
     run: &Command,
     links: &[Link],
     work: &Path,
 ) -> Result<Vec<Built>> {
-    let program = match &options.program {
+    let program = match &request.program {
         Some(path) => path.clone(),
         None => guess_program(run, links)?,
     };
-    let files = std::iter::once(&program).chain(&options.library);
+    let files = std::iter::once(&program).chain(&request.library);
     files.map(|path| Built::new(path, links, work)).collect()
 }
 
@@ -390,5 +398,5 @@ fn lay_out(tooling: &Tooling, object: &Object<'_>, profiles: &[Profile]) -> Resu
 
 /// Pages that `profile` would touch with all functions of the object shuffled.
 fn shuffled(object: &Object<'_>, profile: &Profile, seed: u64) -> Vec<u32> {
-    super::shuffled(&object.fragments, profile, object.range(), |_| true, seed)
+    crate::shuffled(&object.fragments, profile, object.range(), |_| true, seed)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use trimtab_lab::tools::{self, Found};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_layout::{Algorithm, algorithm_named, algorithms};
@@ -12,7 +12,7 @@ use trimtab_machine::plugin;
 use trimtab_native::program::trace;
 use trimtab_native::program::wrap::{Wrappers, Wrapping};
 
-use crate::verbs::fit::program::{self as verb, Options};
+use super::request::{self, ProgramRequest};
 use trimtab_lab::failure::Failure;
 
 /// QEMU, and the compiler for its plugin.
@@ -23,8 +23,7 @@ struct Emulator {
 
 /// What was found of them.
 pub(super) struct Tooling {
-    /// This very program, which wrapped tools start.
-    pub trimtab: PathBuf,
+    trimtab: PathBuf,
     /// The form of an order.
     pub linker: Linker,
     /// How it is found.
@@ -41,33 +40,33 @@ pub(super) struct Tooling {
 
 impl Tooling {
     /// Finds them, before anything is built.
-    pub fn find(options: &Options) -> Result<Self> {
-        let algorithm = algorithm_named(&options.algorithm).ok_or_else(|| {
+    pub fn find(asked: &ProgramRequest) -> Result<Self> {
+        let algorithm = algorithm_named(&asked.algorithm).ok_or_else(|| {
             let all = algorithms();
             let names: Vec<&str> = all.iter().map(|algorithm| algorithm.name()).collect();
             Failure::usage(format!(
                 "there is no algorithm {}, expected {}; see --help",
-                options.algorithm,
+                asked.algorithm,
                 names.join(" or ")
             ))
             .hint("trimtab order --list-algorithms says what each does")
         })?;
-        let (linker, found) = match options.linker {
-            verb::Linker::Lld => {
+        let (linker, found) = match asked.linker {
+            request::Linker::Lld => {
                 let llvm = tools::llvm()?;
                 (Linker::Lld, Found { path: llvm.lld(), version: Some(llvm.version) })
             }
-            verb::Linker::Gold => (Linker::Gold, tools::find("gold")?),
-            verb::Linker::Gnu => (Linker::Gnu, tools::find("gnu-ld")?),
+            request::Linker::Gold => (Linker::Gold, tools::find("gold")?),
+            request::Linker::Gnu => (Linker::Gnu, tools::find("gnu-ld")?),
         };
-        let emulator = match options.tracer {
-            verb::Tracer::Native => None,
-            verb::Tracer::Qemu => Some(Emulator::find()?),
+        let emulator = match asked.tracer {
+            request::Tracer::Native => None,
+            request::Tracer::Qemu => Some(Emulator::find()?),
             // Blocks need QEMU.
-            verb::Tracer::Auto if options.granularity == verb::Granularity::Block => {
+            request::Tracer::Auto if asked.granularity == request::Granularity::Block => {
                 Some(Emulator::find()?)
             }
-            verb::Tracer::Auto => Emulator::find().ok(),
+            request::Tracer::Auto => Emulator::find().ok(),
         };
         let mut versions = BTreeMap::from([(linker.name().to_owned(), found.version_text())]);
         if let Some(Emulator { qemu, gcc }) = &emulator {
@@ -78,13 +77,13 @@ impl Tooling {
         let takes_order =
             found.version.as_ref().is_some_and(|v| *v >= tools::Version::new(&[2, 43]));
         Ok(Tooling {
-            trimtab: std::env::current_exe().context("cannot find trimtab itself")?,
+            trimtab: asked.trimtab.clone(),
             linker,
             algorithm,
             linker_path: found.path,
             takes_order,
-            together: options.sections == verb::Sections::Together,
-            blocks: options.granularity == verb::Granularity::Block,
+            together: asked.sections == request::Sections::Together,
+            blocks: asked.granularity == request::Granularity::Block,
             emulator,
             versions,
         })

@@ -1,20 +1,11 @@
-//! Fitting: build, trace, lay out, relink, check, run again, compare.
-//!
-//! [`program`] goes through the stages for a user program, [`kernel`] for a kernel; the parts that
-//! the latter is made of:
-//! - [`plan`]: which boots are traced, and which are held out;
-//! - [`boots`]: boots whose results are kept;
-//! - [`blocks`]: which blocks of functions run, where functions are split;
-//! - [`linked`]: a linked kernel as the layout sees it;
-//! - [`result`]: what was measured, as the report's model.
+//! Fitting: build, trace, lay out, relink, check, run again, compare. [`kernel`] does it for a kernel
+//! and its boot, [`program`] for a user program and its start.
 
-pub mod blocks;
-pub mod boots;
 pub mod kernel;
-pub mod linked;
-pub mod plan;
 pub mod program;
-mod result;
+
+pub use kernel::KernelRequest;
+pub use program::ProgramRequest;
 
 use trimtab_layout::{Algorithm, Movable, Placement, Shuffled, pages};
 use trimtab_profile::Profile;

@@ -1,4 +1,13 @@
-//! The stages of `trimtab fit kernel`.
+//! The stages of a fit of a kernel.
+
+mod blocks;
+mod boots;
+mod linked;
+pub mod plan;
+mod request;
+mod result;
+
+pub use request::{Compiler, Granularity, KernelRequest, Tracer};
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,19 +25,17 @@ use trimtab_profile::{Profile, Trace, read};
 use trimtab_program::{BlockMap, Fragment, PAGE_SIZE, Range};
 use trimtab_report::model::FitKernel;
 
-use super::blocks::{self, Splitting};
-use super::boots::{self, Booted, Done, Job, Watch};
-use super::linked::{Files, Kernel};
-use super::plan::{self, Scene};
-use super::result;
-use crate::verbs::fit::kernel::{Compiler, Granularity, Options, Tracer};
+use blocks::Splitting;
+use boots::{Booted, Done, Job, Watch};
+use linked::{Files, Kernel};
+use plan::Scene;
 use trimtab_inputs::Text;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::{Observe, Stage};
 
 /// All that was measured; [`result::model`] makes the report of it.
-pub(super) struct Measured<'a> {
-    pub options: &'a Options,
+struct Measured<'a> {
+    pub request: &'a KernelRequest,
     pub release: Release,
     pub toolchain: Toolchain,
     pub source_hash: String,
@@ -56,7 +63,7 @@ pub(super) struct Measured<'a> {
 
 /// How much of the functions was moved away.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SplitCounts {
+struct SplitCounts {
     pub functions: u64,
     pub cold_bytes: u64,
     /// Objects that were compiled again.
@@ -74,14 +81,14 @@ struct SplitKernel<'work> {
 }
 
 /// One of the two kernels.
-pub(super) struct Side<'a> {
+struct Side<'a> {
     pub linked: &'a Linked,
     pub kernel: &'a Kernel<'a>,
     pub counted: Done,
 }
 
 /// A boot that made no order.
-pub(super) struct HeldOut {
+struct HeldOut {
     pub scene: Scene,
     pub before: Profile,
     pub after: Profile,
@@ -92,7 +99,7 @@ pub(super) struct HeldOut {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seconds {
+struct Seconds {
     pub start: Option<Instant>,
     pub build: Duration,
     pub trace: Duration,
@@ -106,15 +113,15 @@ pub(super) struct Seconds {
 /// # Errors
 /// Missing tools or sources, no space, a build that fails, a guest that does not come up, a trace
 /// that does not fit.
-pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
+pub fn fit(request: &KernelRequest, progress: &dyn Observe) -> Result<FitKernel> {
     let mut seconds = Seconds { start: Some(Instant::now()), ..Seconds::default() };
-    let isa = options.arch.kind();
-    can_be_split(options)?;
-    let configuration = Configuration::named(&options.config, isa)?;
-    let source = Source::find(options.source.as_deref())?;
-    let toolchain = toolchain(options, isa)?;
-    testbed::require_tools(isa, options.busybox.as_deref())?;
-    let work = WorkDir::open(&options.work)?;
+    let isa = request.isa;
+    can_be_split(request)?;
+    let configuration = Configuration::named(&request.config, isa)?;
+    let source = Source::find(request.source.as_deref())?;
+    let toolchain = toolchain(request, isa)?;
+    testbed::require_tools(isa, request.busybox.as_deref())?;
+    let work = WorkDir::open(&request.work)?;
     trimtab_lab::interrupt::now_resumable();
 
     let stage = progress.stage("unpack and patch the kernel source");
@@ -127,12 +134,12 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
         refused => format!("not available in this kernel: {}", refused.join(" ")),
     };
     stage.ended(build.cached(), &refused);
-    if options.granularity == Granularity::Block && !build.can_split() {
+    if request.granularity == Granularity::Block && !build.can_split() {
         return Err(cannot_split(build.compiler()).into());
     }
 
     let stage = progress.stage("prepare the guest");
-    let bench = Testbed::prepare(&work, isa, options.busybox.as_deref())?;
+    let bench = Testbed::prepare(&work, isa, request.busybox.as_deref())?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
     let before = link(&build, "", &stage)?;
@@ -142,23 +149,23 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
     let before_kernel = before_files.kernel()?;
 
     // Every boot of the kernel as it was built.
-    let traced = plan::traced(options.boots as usize);
-    let watch = if options.tracer == Tracer::Ftrace { Watch::Both } else { Watch::Plugin };
+    let traced = plan::traced(request.boots as usize);
+    let watch = if request.tracer == Tracer::Ftrace { Watch::Both } else { Watch::Plugin };
     let mut scenes: Vec<(Scene, Watch, u32)> =
         traced.iter().zip(0..).map(|(scene, i)| (scene.clone(), watch, i)).collect();
     scenes.extend(plan::held_out().into_iter().map(|scene| (scene, Watch::Plugin, 0)));
     let has_ftrace = !trimtab_link::kernel::traceable(&before_kernel.program).is_empty();
-    if options.tracer == Tracer::Ftrace && !has_ftrace {
+    if request.tracer == Tracer::Ftrace && !has_ftrace {
         return Err(Failure::new(format!(
             "the configuration {} has no function tracer, which --tracer ftrace needs",
-            options.config
+            request.config
         ))
         .hint("use --tracer plugin, or set CONFIG_FUNCTION_TRACER=y")
         .into());
     }
     // The measure of all is a boot without the function tracer, which executes code of its own.
     // Where the order is not made by it, one boot shows what it would have seen.
-    match options.tracer {
+    match request.tracer {
         Tracer::Ftrace => scenes.push((plan::reference(), Watch::Plugin, 0)),
         Tracer::Plugin if has_ftrace => scenes.push((plan::reference(), Watch::Both, 0)),
         Tracer::Plugin => {}
@@ -179,7 +186,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
     let mut take = |count: usize| booted.by_ref().take(count).collect::<Result<Vec<Done>>>();
     let (traced_boots, held_out_boots) = (take(traced.len())?, take(plan::held_out().len())?);
     let last = take(1)?.pop();
-    let (measured, both) = match options.tracer {
+    let (measured, both) = match request.tracer {
         Tracer::Plugin => (traced_boots[0].clone(), last),
         Tracer::Ftrace => (last.context("a boot is missing")?, Some(traced_boots[0].clone())),
     };
@@ -194,17 +201,17 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
         .as_ref()
         .map(|done| Ok::<_, anyhow::Error>((in_blocks(done)?, calls(done)?)))
         .transpose()?;
-    let profiles = match options.tracer {
+    let profiles = match request.tracer {
         Tracer::Plugin => traced_boots.iter().map(in_blocks).collect::<Result<Vec<Profile>>>()?,
         Tracer::Ftrace => traced_boots.iter().map(calls).collect::<Result<Vec<Profile>>>()?,
     };
     for profile in &profiles {
-        profile.coverage().check(options.min_coverage)?;
+        profile.coverage().check(request.min_coverage)?;
     }
     stage.done(&format!("{} functions ran", reference.functions().len()));
 
     // Where functions are split, the kernel with split functions is what is laid out.
-    let split = match options.granularity {
+    let split = match request.granularity {
         Granularity::Function => None,
         Granularity::Block => {
             let map = before_files.block_map()?;
@@ -227,7 +234,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
     let clock = Instant::now();
     let movable = Movable::new(&kernel.fragments, &profiles, |f| kernel.movable(f));
     let problem = movable.problem();
-    let order = match options.granularity {
+    let order = match request.granularity {
         Granularity::Function => Packed::default().order(&problem),
         Granularity::Block => {
             let page = problem.start / PAGE_SIZE * PAGE_SIZE;
@@ -238,7 +245,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
     };
     let listed: Vec<&Fragment<'_>> =
         order.listed().iter().map(|piece| kernel.fragments.get(movable.fragment(*piece))).collect();
-    let text = match options.granularity {
+    let text = match request.granularity {
         Granularity::Function => emit(Linker::Kernel, listed)?,
         Granularity::Block => emit_whole(&listed)?.text,
     };
@@ -248,7 +255,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
     let stage = progress.stage("link the kernel in this order");
     // Linking keeps one processor busy; the other finds out what timed boots can use.
     let after = std::thread::scope(|scope| -> Result<Linked> {
-        let kvm = scope.spawn(|| match options.wall_boots {
+        let kvm = scope.spawn(|| match request.wall_boots {
             0 => Ok(()),
             _ => bench.try_kvm(&before),
         });
@@ -295,7 +302,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
     let in_after = |done: &Done| profile(&after_kernel, &done.blocks()?);
     let reference_after = in_after(&booted[0])?;
 
-    let more = repeat_held_out(&bench, &after, options.held_out_boots, progress)?;
+    let more = repeat_held_out(&bench, &after, request.held_out_boots, progress)?;
     let held_out = plan::held_out()
         .into_iter()
         .zip(held_out_boots.iter().zip(&booted[1..]))
@@ -305,7 +312,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
                 scene,
                 before: in_blocks(before)?,
                 after: in_after(after)?,
-                attempted: options.held_out_boots,
+                attempted: request.held_out_boots,
                 // The traced boot is one of them, and it came up.
                 succeeded: succeeded + 1,
                 failed,
@@ -313,18 +320,18 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
         })
         .collect::<Result<Vec<HeldOut>>>()?;
 
-    let shuffled = super::shuffled(
+    let shuffled = crate::shuffled(
         &before_kernel.fragments,
         &reference,
         before_kernel.range(),
         |fragment| before_kernel.movable(fragment),
-        options.seed,
+        request.seed,
     );
-    let wall = wall(&bench, &before, &after, options.wall_boots, progress)?;
+    let wall = wall(&bench, &before, &after, request.wall_boots, progress)?;
 
     // The trace with symbols, so that it also fits another link of the same kernel.
     let trace_path = work.path().join("boot.trace");
-    let annotated = match options.tracer {
+    let annotated = match request.tracer {
         Tracer::Plugin => {
             read::write_native(&trace(&traced_boots[0].blocks()?)?, &before_kernel.program)
         }
@@ -333,7 +340,7 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
     };
     write_whole(&trace_path, annotated.as_bytes())?;
     result::model(Measured {
-        options,
+        request,
         release: unpacked.release.clone(),
         toolchain,
         source_hash: unpacked.key.hash(),
@@ -356,9 +363,9 @@ pub fn fit(options: &Options, progress: &dyn Observe) -> Result<FitKernel> {
 }
 
 /// The compilers asked for. Fails at once where they cannot do what they are asked for.
-fn toolchain(options: &Options, isa: Isa) -> Result<Toolchain> {
+fn toolchain(request: &KernelRequest, isa: Isa) -> Result<Toolchain> {
     let llvm = tools::llvm()?;
-    let splits = options.granularity == Granularity::Block && options.compiler == Compiler::Clang;
+    let splits = request.granularity == Granularity::Block && request.compiler == Compiler::Clang;
     if splits && !llvm.maps_blocks() {
         return Err(Failure::new(format!(
             "clang {} cannot split functions: it writes no map of their basic blocks, expected {} \
@@ -369,25 +376,25 @@ fn toolchain(options: &Options, isa: Isa) -> Result<Toolchain> {
         .hint("install a newer LLVM, or use --granularity function; trimtab doctor says what is there")
         .into());
     }
-    Ok(match options.compiler {
+    Ok(match request.compiler {
         Compiler::Clang => Toolchain::Clang(llvm),
         Compiler::Gcc => Toolchain::Gcc { gcc: tools::find(isa.gcc())?, llvm },
     })
 }
 
 /// Fails at once where what was asked for is not to be had with functions split.
-fn can_be_split(options: &Options) -> Result<()> {
-    if options.granularity == Granularity::Function {
+fn can_be_split(request: &KernelRequest) -> Result<()> {
+    if request.granularity == Granularity::Function {
         return Ok(());
     }
-    if options.tracer == Tracer::Ftrace {
+    if request.tracer == Tracer::Ftrace {
         return Err(Failure::usage(
             "ftrace sees which functions run, and not which of their blocks; see --help",
         )
         .hint("use --tracer plugin with --granularity block")
         .into());
     }
-    match options.compiler {
+    match request.compiler {
         Compiler::Clang => Ok(()),
         Compiler::Gcc => Err(cannot_split("gcc").into()),
     }
@@ -510,7 +517,7 @@ fn why<'a>(mut boots: impl Iterator<Item = &'a Booted>) -> Option<String> {
 
 /// Boots of two kernels in turn.
 #[derive(Default)]
-pub(super) struct Wall {
+struct Wall {
     /// Seconds of each pair; none where the guest did not come up.
     pub pairs: Vec<(Option<f64>, Option<f64>)>,
     /// Why the kernel laid out did not come up, where that happened first.
@@ -558,7 +565,6 @@ mod tests {
     use trimtab_machine::boot::BootError;
 
     use super::*;
-    use crate::failure;
 
     #[test]
     fn why_a_repeated_boot_did_not_come_up_is_kept() {
@@ -584,13 +590,11 @@ mod tests {
         });
         assert!(!all_cached(std::slice::from_ref(&boot)));
         let error = boot.with_context(|| came_up("the kernel laid out", scene)).unwrap_err();
-        let (text, code) = failure::render(&error);
         assert_eq!(
-            text,
-            "trimtab: the kernel laid out did not come up (2 CPUs): the guest's kernel panicked; \
+            format!("{error:#}"),
+            "the kernel laid out did not come up (2 CPUs): the guest's kernel panicked; \
              the whole console is in work/steps/boot-1/console.log:\n    \
-             BUG: unable to handle page fault\n    RIP: 0010:foo\n"
+             BUG: unable to handle page fault\n    RIP: 0010:foo"
         );
-        assert_eq!(code, 1);
     }
 }

@@ -17,9 +17,8 @@ use trimtab_report::model::{
 };
 use trimtab_report::statistics;
 
-use super::kernel::Measured;
 use super::linked::Kernel;
-use crate::verbs::fit::kernel::Tracer;
+use super::{Measured, Tracer};
 
 /// The most points of a curve that a report holds.
 const CURVE_POINTS: usize = 600;
@@ -78,13 +77,13 @@ pub(super) fn model(measured: Measured<'_>) -> Result<FitKernel> {
             version: m.release.version.clone(),
             arch: before.program.isa().name().to_owned(),
         },
-        config: m.options.config.clone(),
+        config: m.request.config.clone(),
         granularity: match m.split {
             None => Granularity::Function,
             Some(_) => Granularity::Block,
         },
         tracer: tracer(m).to_owned(),
-        seed: m.options.seed,
+        seed: m.request.seed,
         page_size: PAGE_SIZE as u32,
         text: Text {
             pages_spanned: BeforeAfter::new(
@@ -197,7 +196,7 @@ fn artifacts(m: &Measured<'_>) -> Artifacts {
         guest: path(m.bench.guest()),
         order_file: path(&m.after.linked.order),
         trace: m.trace.clone(),
-        html: m.options.outputs.html.as_deref().map(path),
+        html: m.request.html.as_deref().map(path),
     }
 }
 
@@ -382,12 +381,12 @@ fn repeat(m: &Measured<'_>) -> Repeat {
         Accelerator::Tcg => "TCG",
     };
     tool_versions.insert("accelerator of wall times".to_owned(), accelerator.to_owned());
-    Repeat { command: command(m), tool_versions, inputs, seed: m.options.seed }
+    Repeat { command: command(m), tool_versions, inputs, seed: m.request.seed }
 }
 
 /// The command that repeats this.
 fn command(m: &Measured<'_>) -> String {
-    let options = m.options;
+    let request = m.request;
     let quoted = |value: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
         match !value.is_empty() && value.chars().all(plain) {
@@ -403,29 +402,29 @@ fn command(m: &Measured<'_>) -> String {
     let mut add = |option: &str, value: &dyn std::fmt::Display| {
         command.push_str(&format!(" {option} {}", quoted(value.to_string())));
     };
-    if let Some(source) = &options.source {
+    if let Some(source) = &request.source {
         add("--source", &source.display());
     }
-    add("--config", &options.config);
-    add("--arch", &options.arch.kind().name());
-    if let Some(busybox) = &options.busybox {
+    add("--config", &request.config);
+    add("--arch", &request.isa.name());
+    if let Some(busybox) = &request.busybox {
         add("--busybox", &busybox.display());
     }
-    add("--boots", &options.boots);
-    add("--wall-boots", &options.wall_boots);
-    add("--held-out-boots", &options.held_out_boots);
+    add("--boots", &request.boots);
+    add("--wall-boots", &request.wall_boots);
+    add("--held-out-boots", &request.held_out_boots);
     if m.split.is_some() {
         add("--granularity", &"block");
     }
     add("--tracer", &tracer(m));
     add("--compiler", &m.toolchain.name());
-    add("--min-coverage", &options.min_coverage);
-    add("--seed", &options.seed);
+    add("--min-coverage", &request.min_coverage);
+    add("--seed", &request.seed);
     command
 }
 
 fn tracer(m: &Measured<'_>) -> &'static str {
-    match m.options.tracer {
+    match m.request.tracer {
         Tracer::Plugin => "plugin",
         Tracer::Ftrace => "ftrace",
     }

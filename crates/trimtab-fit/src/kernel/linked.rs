@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use trimtab_layout::pages;
 use trimtab_link::kernel::{self, Pin};
 use trimtab_profile::{Profile, Trace};
-use trimtab_program::{BlockMap, Fragment, Fragments, Program, Range, RangeSet, SectionId};
+use trimtab_program::{BlockMap, Fragment, Fragments, Program, Range, SectionId};
 
 use trimtab_inputs::{self as inputs, Elf, Text};
 use trimtab_link::kernel::Mobility;
@@ -113,11 +112,5 @@ impl Kernel<'_> {
     /// Finds a trace in it.
     pub fn profile(&self, trace: &Trace) -> Profile {
         Profile::resolve(trace, &self.program)
-    }
-
-    /// How many pages of the text a set of executed bytes touches.
-    pub fn touched(&self, executed: &RangeSet) -> u32 {
-        let executed: RangeSet = executed.within(self.range()).collect();
-        u32::try_from(pages::touched(&executed).len()).unwrap_or(u32::MAX)
     }
 }
