@@ -1,7 +1,8 @@
 //! Cold code swapping: which code of a kernel has to stay in memory, which may be loaded when it is
 //! called for, and what that costs.
 //!
-//! Sans-I/O: a linked kernel and streams of what it executed in, a plan and simulations out.
+//! Sans-I/O but for [`run`]: a linked kernel and streams of what it executed in, a plan and
+//! simulations out.
 //!
 //! 1. [`Code`] is all code of the kernel as basic blocks, with what they call.
 //! 2. [`Heat`] says how often each block ran, and which are hot for a threshold.
@@ -33,6 +34,7 @@ mod replay;
 mod residence;
 mod returns;
 mod roots;
+pub mod run;
 mod seen;
 mod store;
 #[cfg(test)]

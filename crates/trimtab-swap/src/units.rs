@@ -34,6 +34,16 @@ pub enum Granularity {
     Block,
 }
 
+impl Granularity {
+    /// As it is written in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Granularity::Function => "function",
+            Granularity::Block => "block",
+        }
+    }
+}
+
 /// Which blocks of a function a unit has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

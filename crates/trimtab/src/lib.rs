@@ -8,7 +8,6 @@ pub mod formats;
 pub mod output;
 pub mod probe;
 pub mod progress;
-pub mod swap;
 pub mod verbs;
 
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! `trimtab swap`: code that is only in memory while it is needed.
 
+mod arguments;
 pub mod check;
 pub mod plan;
 pub mod run;

@@ -11,10 +11,11 @@ use clap::Args;
 use trimtab_machine::kernel::write_block_lists;
 use trimtab_swap::{Class, Code, Plan};
 
+use super::arguments::InputArguments;
 use crate::progress::Progress;
-use crate::swap::{self, Files, Inputs, Kernel, Room};
 use crate::{cli, destination, output};
 use trimtab_lab::observe::Observe;
+use trimtab_swap::run::{self as swap, Files, Kernel, Room};
 
 /// Decides which code of a kernel must stay in memory, which stays there because it runs often, and
 /// on which pages all other code lies, to be loaded when it is called for.
@@ -27,7 +28,7 @@ Example: plan a kernel without a function tracer by two boots, for a cache of 16
 pub struct Options {
     /// The kernel and what ran.
     #[command(flatten)]
-    pub inputs: Inputs,
+    pub inputs: InputArguments,
     /// Share of all executed instructions that stays in memory, above 0, at most 1
     #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = cli::share)]
     pub threshold: f64,
@@ -66,16 +67,17 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.json.as_deref()])?;
     let frames = options.frames as usize;
+    let inputs = options.inputs.inputs();
     let packing = swap::packing(&options.placement, frames)?;
     let progress = Progress::new();
-    let files = Files::open(&options.inputs)?;
+    let files = Files::open(&inputs)?;
     let program = files.program()?;
     let stage = progress.stage("read the kernel");
-    let map = swap::block_map(&files, options.inputs.granularity)?;
+    let map = swap::block_map(&files, inputs.granularity)?;
     let code = Code::read(&program, map.as_ref())?;
-    let training = swap::runs(&options.inputs.trace, &program, options.inputs.min_coverage)?;
+    let training = swap::runs(&inputs.trace, &program, inputs.min_coverage, inputs.formats)?;
     stage.done("");
-    let kernel = Kernel::read(&files, &options.inputs, &code, &training, &progress)?;
+    let kernel = Kernel::read(&files, &inputs, &code, &training, &progress)?;
     let stage = progress.stage("divide the code");
     let room = options.room.map(|share| Room { share, frames });
     let divided = kernel.at(options.threshold, room)?;
@@ -87,7 +89,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         return output::print(&explain::core(&divided));
     }
     let stage = progress.stage("place what can be swapped");
-    let (plan, places) = divided.plan(&files, &options.inputs, packing.as_ref(), frames)?;
+    let (plan, places) = divided.plan(&files, &inputs, packing.as_ref(), frames)?;
     stage.done("");
     if let Some(folder) = &options.lists {
         write_lists(folder, &plan)?;

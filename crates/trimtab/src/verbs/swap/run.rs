@@ -5,14 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use trimtab_report::{html, table};
 
+use super::arguments::Grain;
 use crate::cli::{self, Outputs};
 use crate::progress::Progress;
-use crate::swap::Grain;
-use crate::{destination, output, swap};
+use crate::{destination, output};
 use trimtab_lab::failure::Failure;
-
-/// What reading a page of the flash of the paper takes, in microseconds.
-const FLASH_US: u32 = 442;
+use trimtab_swap::run::{self as swap, Backing, Request};
 
 /// Builds a kernel that swaps its cold code out, plans by what the workloads run, links it by the
 /// plan, runs the workloads with and without swapping, and compares.
@@ -107,17 +105,6 @@ pub enum Policy {
     Nru,
 }
 
-impl Policy {
-    /// As the kernel calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Policy::Rr => "rr",
-            Policy::Random => "random",
-            Policy::Nru => "nru",
-        }
-    }
-}
-
 /// Where swapped code is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Store {
@@ -127,28 +114,35 @@ pub enum Store {
     Lz4,
 }
 
-impl Store {
-    /// As the kernel calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Store::Flash => "flash",
-            Store::Lz4 => "lz4",
-        }
-    }
-
-    /// Whether it takes memory.
-    pub fn is_memory(self) -> bool {
-        self == Store::Lz4
-    }
-}
-
 impl Options {
-    /// Microseconds that reading a page takes at least.
-    pub fn latency(&self) -> u32 {
-        self.latency.unwrap_or(match self.store {
-            Store::Flash => FLASH_US,
-            Store::Lz4 => 0,
-        })
+    fn request(&self) -> Request {
+        Request {
+            source: self.source.clone(),
+            config: self.config.clone(),
+            busybox: self.busybox.clone(),
+            work: self.work.clone(),
+            granularity: self.granularity.into(),
+            threshold: self.threshold,
+            room: self.room,
+            frames: self.frames,
+            policy: match self.policy {
+                Policy::Rr => swap::Policy::RoundRobin,
+                Policy::Random => swap::Policy::Random,
+                Policy::Nru => swap::Policy::NotRecentlyUsed,
+            },
+            store: match self.store {
+                Store::Flash => Backing::Flash,
+                Store::Lz4 => Backing::Lz4,
+            },
+            latency: self.latency,
+            cpus: self.cpus,
+            workload: self.workload.clone(),
+            held_out: self.held_out.clone(),
+            seconds: self.seconds,
+            selftest: self.selftest,
+            sweep: self.sweep,
+            min_coverage: self.min_coverage,
+        }
     }
 }
 
@@ -159,7 +153,7 @@ impl Options {
 /// must hold and does not.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
-    let found = swap::run::run(options, &Progress::new())?;
+    let found = swap::run(&options.request(), &Progress::new())?;
     if let Some(file) = &options.outputs.html {
         output::whole(file, &html::swap_run(&found))?;
     }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use trimtab_report::{html, table};
 
+use super::arguments::InputArguments;
 use crate::cli::Outputs;
 use crate::progress::Progress;
-use crate::swap::Inputs;
-use crate::swap::sweep::{FRAMES, Range, THRESHOLDS, sweep};
 use crate::{cli, destination, output};
+use trimtab_swap::run::sweep::{FRAMES, Range, THRESHOLDS, sweep};
 
 /// Counts the page faults that traces would cause, for each threshold, placement, cache size and
 /// policy of replacement, and the memory that each threshold takes: the figures 4 to 8 of the paper
@@ -23,7 +23,7 @@ Example: which threshold pays, on a boot that made the plan and on one that did 
 pub struct Options {
     /// The kernel and what ran.
     #[command(flatten)]
-    pub inputs: Inputs,
+    pub inputs: InputArguments,
     /// A stream of this very build by which plans are only judged
     #[arg(long, value_name = "FILE", num_args = 1)]
     pub held_out: Vec<PathBuf>,
@@ -62,7 +62,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         policy_threshold: options.policy_threshold,
         seed: options.seed,
     };
-    let found = sweep(&options.inputs, &options.held_out, range, &Progress::new())?;
+    let found = sweep(&options.inputs.inputs(), &options.held_out, range, &Progress::new())?;
     if let Some(file) = &options.outputs.html {
         output::whole(file, &html::swap_sweep(&found))?;
     }

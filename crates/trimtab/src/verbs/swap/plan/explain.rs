@@ -3,8 +3,8 @@
 use trimtab_report::number::count;
 use trimtab_swap::{Class, Part, Unit, Why};
 
-use crate::swap::Divided;
 use trimtab_lab::failure::Failure;
+use trimtab_swap::run::Divided;
 
 /// Says what becomes of the functions of this name, and why.
 ///

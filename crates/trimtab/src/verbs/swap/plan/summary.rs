@@ -5,7 +5,7 @@ use trimtab_layout::paged::Places;
 use trimtab_report::number::{bytes, count, share};
 use trimtab_swap::{Plan, Replay};
 
-use crate::swap::Divided;
+use trimtab_swap::run::Divided;
 
 /// What there is to say of a plan.
 pub fn render(plan: &Plan, divided: &Divided<'_>, places: &Places, frames: usize) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::{CORES, Core, Counted, Waits};
 use anyhow::{Context, Result};
 use trimtab_machine::boot::Clock;
 use trimtab_program::PAGE_SIZE;
@@ -9,7 +10,6 @@ use trimtab_report::model::{
     BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun,
     SwapRunSchema, SwapSelftest, SwapWorkload,
 };
-use trimtab_swap::{CORES, Core, Counted, Waits};
 
 use super::boots::{Done, Record};
 use super::{Measured, Ran};
@@ -25,15 +25,15 @@ pub(super) const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
 /// # Errors
 /// That a guest did not say what its kernel counted.
 pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
-    let options = m.options;
+    let request = m.request;
     let bytes = m.made.plan.code_bytes;
     let kib = |bytes: u64| bytes as f64 / 1024.0;
     let one = m.workloads.first().map(|ran| &ran.after.record);
     let counter = |name| one.map_or(Ok(0), |record| record.counter(name));
     let store = counter("store_bytes")?;
     let tables = bytes.tables + counter("table_bytes")?;
-    let net = bytes.core + bytes.base + options.frames as u64 * PAGE_SIZE + tables;
-    let in_memory = if options.store.is_memory() { store } else { 0 };
+    let net = bytes.core + bytes.base + request.frames as u64 * PAGE_SIZE + tables;
+    let in_memory = if request.store.is_memory() { store } else { 0 };
     let before = bytes.original + m.data;
     let data = m.data.saturating_sub(bytes.data);
     let reduction = |after: u64| 1.0 - (after + data) as f64 / before.max(1) as f64;
@@ -43,22 +43,22 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
     Ok(SwapRun {
         schema: SwapRunSchema::V1,
         kernel: m.version.clone(),
-        config: options.config.clone(),
-        granularity: options.granularity.name().to_owned(),
-        threshold: options.threshold,
-        room: options.room,
-        frames: options.frames.into(),
-        policy: options.policy.name().to_owned(),
-        store: options.store.name().to_owned(),
-        latency_us: options.latency().into(),
-        cpus: options.cpus.into(),
+        config: request.config.clone(),
+        granularity: request.granularity.name().to_owned(),
+        threshold: request.threshold,
+        room: request.room,
+        frames: request.frames.into(),
+        policy: request.policy.name().to_owned(),
+        store: request.store.name().to_owned(),
+        latency_us: request.latency().into(),
+        cpus: request.cpus.into(),
         plan: m.made.id.clone(),
         pages: m.made.plan.pages,
         code_kib: SwapCode {
             original: kib(bytes.original),
             core: kib(bytes.core),
             base: kib(bytes.base),
-            cache: kib(u64::from(options.frames) * PAGE_SIZE),
+            cache: kib(u64::from(request.frames) * PAGE_SIZE),
             swappable: kib(bytes.swappable),
             tables: kib(tables),
             net_resident: kib(net),
@@ -89,14 +89,14 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
 }
 
 fn overflow(m: &Measured<'_>, record: &Record) -> Result<u64> {
-    Ok(record.counter("resident_peak")?.saturating_sub(m.options.frames.into()))
+    Ok(record.counter("resident_peak")?.saturating_sub(m.request.frames.into()))
 }
 
 fn workload(m: &Measured<'_>, ran: &Ran) -> Result<SwapWorkload> {
     let Ran { name, held_out, before, after, .. } = ran;
     let record = &after.record;
     let faults = record.counter("faults")?;
-    let delay = faults as f64 * f64::from(m.options.latency()) * 1000.0 / NANOSECONDS;
+    let delay = faults as f64 * f64::from(m.request.latency()) * 1000.0 / NANOSECONDS;
     let without = before.record.counted.as_ref().context("a boot was not counted")?;
     let with = record.counted.as_ref().context("a boot was not counted")?;
     let cores: Vec<SwapCore> = CORES
@@ -166,7 +166,7 @@ fn handler(m: &Measured<'_>) -> Result<SwapHandler> {
         faults += after.record.counter("faults")?;
         time += after.record.counter("total_ns")?;
     }
-    let waiting = faults * u64::from(m.options.latency()) * 1000;
+    let waiting = faults * u64::from(m.request.latency()) * 1000;
     let each = |time: f64, faults: u64| (faults > 0 && time > 0.0).then(|| time / faults as f64);
     let tested = |done: &Done| {
         let record = &done.record;
@@ -187,7 +187,7 @@ fn largest(workloads: &[SwapWorkload], share: impl Fn(&SwapCore) -> f64) -> Opti
 fn tested(m: &Measured<'_>, done: &Done) -> Result<SwapSelftest> {
     let record = &done.record;
     Ok(SwapSelftest {
-        interval_ms: m.options.selftest.into(),
+        interval_ms: m.request.selftest.into(),
         faults: record.counter("faults")?,
         data_faults: record.counter("data_faults")?,
         evictions: record.counter("evictions")?,
@@ -217,7 +217,7 @@ fn checks(
     let checked = &m.checked;
     let all = checked.swappable + checked.outside;
     let mut active = true;
-    let mut cpus = u64::from(m.options.cpus);
+    let mut cpus = u64::from(m.request.cpus);
     for Ran { before, after, .. } in &m.workloads {
         let plan = after.record.swap.get("plan").is_some_and(|plan| *plan == m.made.id);
         active &= plan && after.record.counter("active")? == 1;
@@ -243,8 +243,8 @@ fn checks(
         ),
         Check::new(
             "the guest had as many CPUs as it was given",
-            cpus == u64::from(m.options.cpus),
-            format!("{cpus} of {}", m.options.cpus),
+            cpus == u64::from(m.request.cpus),
+            format!("{cpus} of {}", m.request.cpus),
         ),
         Check::new(
             "no workload took more frames than there are",
@@ -270,29 +270,29 @@ fn checks(
 }
 
 fn repeat(m: &Measured<'_>) -> Repeat {
-    let options = m.options;
+    let request = m.request;
     let mut command = format!(
         "trimtab swap run --config {} --granularity {} --threshold {} --frames {} --policy {} --store {} \
          --latency {} --cpus {} --selftest {} --room {} --seconds {}",
-        options.config,
-        options.granularity.name(),
-        options.threshold,
-        options.frames,
-        options.policy.name(),
-        options.store.name(),
-        options.latency(),
-        options.cpus,
-        options.selftest,
-        options.room,
-        options.seconds,
+        request.config,
+        request.granularity.name(),
+        request.threshold,
+        request.frames,
+        request.policy.name(),
+        request.store.name(),
+        request.latency(),
+        request.cpus,
+        request.selftest,
+        request.room,
+        request.seconds,
     );
-    for name in &options.workload {
+    for name in &request.workload {
         command.push_str(&format!(" --workload {name}"));
     }
-    for name in &options.held_out {
+    for name in &request.held_out {
         command.push_str(&format!(" --held-out {name}"));
     }
-    if options.sweep {
+    if request.sweep {
         command.push_str(" --sweep");
     }
     let mut tool_versions = m.bench.versions().clone();

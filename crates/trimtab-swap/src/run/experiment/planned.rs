@@ -3,18 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::{Code, LinkerScript, Patched, Plan};
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{Step, WorkDir, write_whole};
 use trimtab_machine::kernel::Linked;
 use trimtab_program::Program;
 use trimtab_report::model::SwapSweep;
-use trimtab_swap::{Code, LinkerScript, Plan};
 
 use super::boots::Done;
-use crate::swap::sweep::{self, FRAMES, Range};
-use crate::swap::{self, Files, Inputs, Kernel, Lists, Patcher, Room};
-use crate::verbs::swap::run::Options;
+use crate::run::sweep::{self, FRAMES, Range};
+use crate::run::{self, Files, Inputs, Kernel, Lists, Request, Room};
 use trimtab_lab::observe::Observe;
 
 /// The placement that is best in `trimtab swap sweep`.
@@ -40,44 +39,45 @@ pub(super) struct Made {
 }
 
 /// What a plan is made from.
-fn inputs(options: &Options, kernel: &Linked, traced: &[&Done]) -> Inputs {
+fn inputs(request: &Request, kernel: &Linked, traced: &[&Done]) -> Inputs {
     Inputs {
         kernel: kernel.vmlinux.clone(),
         trace: traced.iter().map(|done| done.stream.clone()).collect(),
         map: Some(kernel.map.clone()),
-        granularity: options.granularity,
+        granularity: request.granularity,
         // The boots have noreplace-smp, and the driver keeps what is patched in swapped code.
-        never_patched: vec![Patcher::SmpLocks, Patcher::JumpLabels, Patcher::StaticCalls],
+        never_patched: vec![Patched::SmpLocks, Patched::JumpLabels, Patched::StaticCalls],
         from: None,
-        min_coverage: options.min_coverage,
+        min_coverage: request.min_coverage,
+        formats: &[],
     }
 }
 
 /// Plans by what the workloads ran.
 pub(super) fn plan(
-    options: &Options,
+    request: &Request,
     kernel: &Linked,
     traced: &[&Done],
     progress: &dyn Observe,
 ) -> Result<Made> {
-    let inputs = inputs(options, kernel, traced);
-    let frames = options.frames as usize;
-    let packing = swap::packing(PLACEMENT, frames)?;
+    let inputs = inputs(request, kernel, traced);
+    let frames = request.frames as usize;
+    let packing = run::packing(PLACEMENT, frames)?;
     let files = Files::open(&inputs)?;
     let program = files.program()?;
     let stage = progress.stage("read what ran");
-    let map = swap::block_map(&files, inputs.granularity)?;
+    let map = run::block_map(&files, inputs.granularity)?;
     let code = Code::read(&program, map.as_ref())?;
-    let training = swap::runs(&inputs.trace, &program, inputs.min_coverage)?;
+    let training = run::runs(&inputs.trace, &program, inputs.min_coverage, inputs.formats)?;
     stage.done("");
     let kernel = Kernel::read(&files, &inputs, &code, &training, progress)?;
     let stage = progress.stage("place what can be swapped");
-    let room = (options.room > 0.0).then_some(Room { share: options.room, frames });
-    let divided = kernel.at(options.threshold, room)?;
+    let room = (request.room > 0.0).then_some(Room { share: request.room, frames });
+    let divided = kernel.at(request.threshold, room)?;
     let (plan, _) = divided.plan(&files, &inputs, packing.as_ref(), frames)?;
     stage.done(&format!("{} pages", plan.pages));
     let script = plan.linker_script()?;
-    let path = options.work.join("plan.json");
+    let path = request.work.join("plan.json");
     let mut text = serde_json::to_string_pretty(&plan).context("cannot write JSON")?;
     text.push('\n');
     write_whole(&path, text.as_bytes())?;
@@ -89,22 +89,22 @@ pub(super) fn plan(
 /// counted before.
 pub(super) fn sweep(
     work: &WorkDir,
-    options: &Options,
+    request: &Request,
     kernel: &Linked,
     traced: &[&Done],
     held_out: &[&Done],
     progress: &dyn Observe,
 ) -> Result<SwapSweep> {
-    let inputs = inputs(options, kernel, traced);
+    let inputs = inputs(request, kernel, traced);
     let held_out: Vec<PathBuf> = held_out.iter().map(|done| done.stream.clone()).collect();
     let mut frames = FRAMES.to_vec();
-    frames.push(options.frames);
+    frames.push(request.frames);
     frames.sort_unstable();
     frames.dedup();
     let range = Range {
         thresholds: &THRESHOLDS,
         frames: &frames,
-        policy_threshold: options.threshold,
+        policy_threshold: request.threshold,
         seed: 0,
     };
     // The folder of a stream has the hash of all that it depends on.

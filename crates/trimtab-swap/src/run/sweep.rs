@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::{Bytes, Class, Code, Replay, Store, page_images};
 use trimtab_layout::cost::{Policy, faults};
 use trimtab_layout::paged::{Places, packings};
 use trimtab_program::{PAGE_SIZE, Program};
@@ -11,9 +12,8 @@ use trimtab_report::model::{
     Input, Latency, SwapSweep, SwapSweepSchema, SweptPlacement, SweptPolicy, SweptThreshold,
     SweptTrace,
 };
-use trimtab_swap::{Bytes, Class, Code, Replay, Store, page_images};
 
-use crate::swap::{self, Divided, Files, Inputs, Kernel};
+use super::{Divided, Files, Inputs, Kernel};
 use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
@@ -60,13 +60,13 @@ pub fn sweep(
     let files = Files::open(inputs)?;
     let program = files.program()?;
     let stage = progress.stage("read the kernel");
-    let map = swap::block_map(&files, inputs.granularity)?;
+    let map = super::block_map(&files, inputs.granularity)?;
     let code = Code::read(&program, map.as_ref())?;
-    let training = swap::runs(&inputs.trace, &program, inputs.min_coverage)?;
-    let held_out = swap::runs(held_out_traces, &program, inputs.min_coverage)?;
+    let training = super::runs(&inputs.trace, &program, inputs.min_coverage, inputs.formats)?;
+    let held_out = super::runs(held_out_traces, &program, inputs.min_coverage, inputs.formats)?;
     stage.done("");
     let kernel = Kernel::read(&files, inputs, &code, &training, progress)?;
-    let (held_out_runs, _) = swap::counted(&held_out, &code, inputs.from.as_deref())?;
+    let (held_out_runs, _) = super::counted(&held_out, &code, inputs.from.as_deref())?;
 
     let mut thresholds = range.thresholds.to_vec();
     thresholds.push(range.policy_threshold);
@@ -82,10 +82,7 @@ pub fn sweep(
             kind: trimtab_inputs::kind(&program),
             sha256: trimtab_inputs::sha256([files.bytes()]),
         },
-        granularity: match kernel.granularity {
-            trimtab_swap::Granularity::Function => "function".to_owned(),
-            trimtab_swap::Granularity::Block => "block".to_owned(),
-        },
+        granularity: kernel.granularity.name().to_owned(),
         from: kernel.from.clone(),
         frames: frames.iter().map(|frames| *frames as u64).collect(),
         policy: "NRU".to_owned(),

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::{Counted, counted};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
@@ -12,10 +13,9 @@ use trimtab_lab::workdir::{Step, WorkDir};
 use trimtab_machine::boot::{Clock, Machine, Tracers, boot};
 use trimtab_machine::kernel::Linked;
 use trimtab_machine::testbed::Testbed;
-use trimtab_swap::{Counted, counted};
 
 use super::{INIT, guest};
-use crate::verbs::swap::run::{Options, Store};
+use crate::run::{Backing, Request};
 use trimtab_inputs::{Elf, Recording};
 
 /// Kept in a boot's step.
@@ -39,7 +39,7 @@ const LIMIT: Duration = Duration::from_secs(1800);
 pub(super) struct Boots<'a> {
     pub work: &'a WorkDir,
     pub bench: &'a Testbed<'a>,
-    pub options: &'a Options,
+    pub request: &'a Request,
 }
 
 /// Which kernel boots.
@@ -128,16 +128,16 @@ impl Boots<'_> {
     pub fn selftest(&self, kernel: &Linked, plan: &str) -> Result<Done> {
         let mut arguments = vec![ARGUMENTS.to_owned(), self.flash()];
         arguments.extend(self.swapping(plan));
-        arguments.push(format!("coldswap.selftest={}", self.options.selftest));
+        arguments.push(format!("coldswap.selftest={}", self.request.selftest));
         arguments.push(format!("coldswap.touch={TOUCH}"));
         let side = Side::After(plan);
         self.boot(kernel, &guest::all(), Clock::Real, &arguments, side, Keep::Words)
     }
 
     fn flash(&self) -> String {
-        match self.options.store {
-            Store::Flash => format!("memmap={FLASH_SIZE}${FLASH}"),
-            Store::Lz4 => String::new(),
+        match self.request.store {
+            Backing::Flash => format!("memmap={FLASH_SIZE}${FLASH}"),
+            Backing::Lz4 => String::new(),
         }
     }
 
@@ -145,18 +145,18 @@ impl Boots<'_> {
     fn planned(&self, side: Side<'_>) -> Vec<String> {
         let Side::After(plan) = side else { return Vec::new() };
         let mut arguments = self.swapping(plan);
-        arguments.push(format!("coldswap.latency_us={}", self.options.latency()));
+        arguments.push(format!("coldswap.latency_us={}", self.request.latency()));
         arguments
     }
 
     fn swapping(&self, plan: &str) -> Vec<String> {
-        let store = match self.options.store {
-            Store::Flash => format!("flash@{FLASH}"),
-            Store::Lz4 => "lz4".to_owned(),
+        let store = match self.request.store {
+            Backing::Flash => format!("flash@{FLASH}"),
+            Backing::Lz4 => "lz4".to_owned(),
         };
         vec![
-            format!("coldswap.frames={}", self.options.frames),
-            format!("coldswap.policy={}", self.options.policy.name()),
+            format!("coldswap.frames={}", self.request.frames),
+            format!("coldswap.policy={}", self.request.policy.name()),
             format!("coldswap.store={store}"),
             format!("coldswap.plan={plan}"),
         ]
@@ -172,7 +172,7 @@ impl Boots<'_> {
         keep: Keep,
     ) -> Result<Done> {
         let machine =
-            Machine { cpus: self.options.cpus, memory_mib: MEMORY, clock, ..Machine::default() };
+            Machine { cpus: self.request.cpus, memory_mib: MEMORY, clock, ..Machine::default() };
         let traced = keep != Keep::Words;
         let arguments: Vec<String> =
             arguments.iter().filter(|argument| !argument.is_empty()).cloned().collect();
@@ -187,21 +187,21 @@ impl Boots<'_> {
             Step::Done(folder) => return read(folder, true),
             Step::Todo(building) => building,
         };
-        let mut request = self.bench.request(kernel, building.path());
-        request.machine = machine;
-        request.workload = Some(workload.to_owned());
-        request.arguments = arguments;
-        request.limit = LIMIT;
-        request.tracers = Tracers {
+        let mut boot_request = self.bench.request(kernel, building.path());
+        boot_request.machine = machine;
+        boot_request.workload = Some(workload.to_owned());
+        boot_request.arguments = arguments;
+        boot_request.limit = LIMIT;
+        boot_request.tracers = Tracers {
             plugin: traced.then(|| self.bench.plugin().to_owned()),
             stream: traced,
             ftrace: None,
         };
-        let booted = boot(&request).with_context(|| match side {
+        let booted = boot(&boot_request).with_context(|| match side {
             Side::Before => format!("the kernel with all code in memory did not run {workload}"),
             Side::After(_) => format!("the kernel with code swapped out did not run {workload}"),
         })?;
-        let stream = request.plugin_stream();
+        let stream = boot_request.plugin_stream();
         let counted = match traced {
             true => {
                 let elf = Elf::open(&kernel.vmlinux)?;

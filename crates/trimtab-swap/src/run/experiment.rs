@@ -1,4 +1,4 @@
-//! The stages of `trimtab swap run`: a kernel that swaps its cold code is built, planned by what its
+//! A run with code swapped out: a kernel that swaps its cold code is built, planned by what its
 //! workloads run, linked again, and run beside the same kernel with all code in memory.
 
 mod boots;
@@ -6,6 +6,7 @@ mod guest;
 mod planned;
 mod result;
 
+use crate::check::{Checked, check};
 use anyhow::{Context, Result};
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
@@ -14,10 +15,9 @@ use trimtab_machine::guest::PROGRAMS;
 use trimtab_machine::kernel::{Build, Cold, Configuration, Linked, Source, Toolchain};
 use trimtab_machine::testbed::{self, Testbed};
 use trimtab_report::model::{SwapRun, SwapSweep};
-use trimtab_swap::check::{Checked, check};
 
-use crate::swap::Grain;
-use crate::verbs::swap::run::Options;
+use super::Request;
+use crate::Granularity;
 use boots::{Boots, Done, Keep, Side};
 use planned::Made;
 use result::NANOSECONDS;
@@ -36,7 +36,7 @@ const MOST_ROUNDS: u32 = 10_000;
 
 /// What was measured; [`result::model`] makes the report of it.
 struct Measured<'a> {
-    options: &'a Options,
+    request: &'a Request,
     version: String,
     toolchain: Toolchain,
     before: &'a Linked,
@@ -68,31 +68,31 @@ struct Ran {
 /// # Errors
 /// Missing tools or sources, no space, a build that fails, a plan that cannot be, a guest that does
 /// not come up.
-pub fn run(options: &Options, progress: &dyn Observe) -> Result<SwapRun> {
-    let workloads = guest::chosen(&options.workload)?;
-    let held_out = guest::held_out(&workloads, &options.held_out)?;
-    if options.threshold <= 0.0 {
+pub fn run(request: &Request, progress: &dyn Observe) -> Result<SwapRun> {
+    let workloads = guest::chosen(&request.workload)?;
+    let held_out = guest::held_out(&workloads, &request.held_out)?;
+    if request.threshold <= 0.0 {
         return Err(Failure::usage(
             "a threshold of 0 keeps nothing in memory for speed, expected more, and at most 1; see \
              --help",
         )
         .into());
     }
-    let least = 4 * options.cpus;
-    if options.frames < least {
+    let least = 4 * request.cpus;
+    if request.frames < least {
         return Err(Failure::usage(format!(
             "{} frames are too few for {} CPUs, expected at least {least}: each may need four pages \
              at once for a single instruction; see --help",
-            options.frames, options.cpus
+            request.frames, request.cpus
         ))
         .into());
     }
     let isa = Isa::X86_64;
-    let configuration = Configuration::named(&options.config, isa)?.swapping(options.cpus);
-    let source = Source::find(options.source.as_deref())?;
+    let configuration = Configuration::named(&request.config, isa)?.swapping(request.cpus);
+    let source = Source::find(request.source.as_deref())?;
     let toolchain = Toolchain::Clang(tools::llvm()?);
-    testbed::require_tools(isa, options.busybox.as_deref())?;
-    let work = WorkDir::open(&options.work)?;
+    testbed::require_tools(isa, request.busybox.as_deref())?;
+    let work = WorkDir::open(&request.work)?;
     trimtab_lab::interrupt::now_resumable();
 
     let stage = progress.stage("unpack and patch the kernel source");
@@ -102,7 +102,7 @@ pub fn run(options: &Options, progress: &dyn Observe) -> Result<SwapRun> {
     let stage = progress.stage("configure the kernel");
     let build = Build::configure(&work, &unpacked, &configuration, &toolchain)?;
     stage.ended(build.cached(), "");
-    if options.granularity == Grain::Block && !build.can_split() {
+    if request.granularity == Granularity::Block && !build.can_split() {
         return Err(Failure::new(
             "this kernel's configuration did not accept CONFIG_BLOCK_ORDER, without which functions \
              are not taken apart",
@@ -114,7 +114,7 @@ pub fn run(options: &Options, progress: &dyn Observe) -> Result<SwapRun> {
     let bench = Testbed::prepare_with(
         &work,
         isa,
-        options.busybox.as_deref(),
+        request.busybox.as_deref(),
         guest::workloads(),
         &PROGRAMS,
     )?;
@@ -123,24 +123,24 @@ pub fn run(options: &Options, progress: &dyn Observe) -> Result<SwapRun> {
     let before = link(&build, "", Cold::default(), &stage)?;
     stage.ended(before.cached, "");
 
-    let boots = Boots { work: &work, bench: &bench, options };
+    let boots = Boots { work: &work, bench: &bench, request };
     let stage = progress.stage("trace the workloads");
     stage.parts(workloads.len() as u64);
     let traced = all(&workloads, &stage, |_, name| {
         boots.counted(&before, name, TRACED_ROUNDS, Side::Before, Keep::Stream)
     })?;
     stage.ended(traced.iter().all(|done| done.cached), &format!("{} boots", traced.len()));
-    let rounds = traced.iter().map(|done| rounds(options, done)).collect::<Result<Vec<u32>>>()?;
+    let rounds = traced.iter().map(|done| rounds(request, done)).collect::<Result<Vec<u32>>>()?;
 
     let traced_where = |held: bool| -> Vec<&Done> {
         let chosen = traced.iter().zip(&held_out).filter(|(_, out)| **out == held);
         chosen.map(|(done, _)| done).collect()
     };
     let known = traced_where(false);
-    let made = planned::plan(options, &before, &known, progress)?;
-    let sweep = match options.sweep {
+    let made = planned::plan(request, &before, &known, progress)?;
+    let sweep = match request.sweep {
         true => {
-            Some(planned::sweep(&work, options, &before, &known, &traced_where(true), progress)?)
+            Some(planned::sweep(&work, request, &before, &known, &traced_where(true), progress)?)
         }
         false => None,
     };
@@ -173,7 +173,7 @@ pub fn run(options: &Options, progress: &dyn Observe) -> Result<SwapRun> {
     let late =
         executor::each(&Local, &late, |_, (kernel, side)| boots.latency(kernel, *side), |_| {})?;
     stage.ended(late.iter().all(|done| done.cached), "");
-    let selftest = match options.selftest {
+    let selftest = match request.selftest {
         0 => None,
         _ => {
             let stage = progress.stage("test it with all workloads");
@@ -185,7 +185,7 @@ pub fn run(options: &Options, progress: &dyn Observe) -> Result<SwapRun> {
     let chosen = workloads.iter().cloned().zip(held_out);
     let rows = chosen.zip(rounds).zip(whole.into_iter().zip(swapped));
     result::model(&Measured {
-        options,
+        request,
         version: unpacked.release.version.clone(),
         toolchain,
         before: &before,
@@ -210,10 +210,10 @@ pub fn run(options: &Options, progress: &dyn Observe) -> Result<SwapRun> {
 }
 
 /// How often a workload runs to take the system time that was asked for.
-fn rounds(options: &Options, traced: &Done) -> Result<u32> {
+fn rounds(request: &Request, traced: &Done) -> Result<u32> {
     let counted = traced.record.counted.as_ref().context("a boot was not counted")?;
     let round = counted.instructions as f64 * NANOSECONDS / f64::from(TRACED_ROUNDS);
-    let rounds = (options.seconds * 1e9 / round.max(1.0)).ceil();
+    let rounds = (request.seconds * 1e9 / round.max(1.0)).ceil();
     Ok((rounds as u32).clamp(1, MOST_ROUNDS))
 }
 

@@ -1,0 +1,107 @@
+//! What is asked of a run with code swapped out.
+
+use std::path::PathBuf;
+
+use crate::Granularity;
+
+/// What reading a page of the flash of the paper takes, in microseconds.
+const FLASH_US: u32 = 442;
+
+/// A kernel to run with its cold code swapped out, and how.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Kernel source: a tarball, or a directory, which is copied; none for the newest supported one
+    /// that is installed.
+    pub source: Option<PathBuf>,
+    /// Name of a configuration of the lab, or path of a file that holds one.
+    pub config: String,
+    /// A static busybox for the guest; none for the one that is found.
+    pub busybox: Option<PathBuf>,
+    /// The work directory.
+    pub work: PathBuf,
+    /// How finely code is taken apart.
+    pub granularity: Granularity,
+    /// Share of all executed instructions that stays in memory, above 0, at most 1.
+    pub threshold: f64,
+    /// Share of all code that may stay in memory with the cache, 0 to 1; 0: only what the threshold
+    /// says.
+    pub room: f64,
+    /// Page frames of the cache, at least 4 for each CPU.
+    pub frames: u32,
+    /// Which page goes when another is called for.
+    pub policy: Policy,
+    /// Where swapped code is kept.
+    pub store: Backing,
+    /// Microseconds that reading a page of the store takes at least; none for what the store takes.
+    pub latency: Option<u32>,
+    /// CPUs of the guest, 1 to 4.
+    pub cpus: u32,
+    /// Workloads to run; all where none is named.
+    pub workload: Vec<String>,
+    /// Workloads that are run and that the plan knows nothing of.
+    pub held_out: Vec<String>,
+    /// Seconds of system time that each workload is run for; 0: once.
+    pub seconds: f64,
+    /// Milliseconds after which the self-test swaps everything out; 0: no self-test.
+    pub selftest: u32,
+    /// Whether page faults are counted for other plans, too.
+    pub sweep: bool,
+    /// The least share of each trace that has to be found in the kernel, 0 to 1.
+    pub min_coverage: f64,
+}
+
+/// Which page goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// Round robin.
+    RoundRobin,
+    /// Any.
+    Random,
+    /// One that was not used recently.
+    NotRecentlyUsed,
+}
+
+impl Policy {
+    /// As the kernel calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::RoundRobin => "rr",
+            Policy::Random => "random",
+            Policy::NotRecentlyUsed => "nru",
+        }
+    }
+}
+
+/// Where swapped code is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backing {
+    /// Memory-mapped flash: takes no memory, and its time.
+    Flash,
+    /// In memory, compressed.
+    Lz4,
+}
+
+impl Backing {
+    /// As the kernel calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backing::Flash => "flash",
+            Backing::Lz4 => "lz4",
+        }
+    }
+
+    /// Whether it takes memory.
+    pub fn is_memory(self) -> bool {
+        self == Backing::Lz4
+    }
+}
+
+impl Request {
+    /// Microseconds that reading a page takes at least.
+    pub fn latency(&self) -> u32 {
+        self.latency.unwrap_or(match self.store {
+            Backing::Flash => FLASH_US,
+            Backing::Lz4 => 0,
+        })
+    }
+}
