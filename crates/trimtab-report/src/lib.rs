@@ -13,7 +13,6 @@ mod json;
 pub mod model;
 pub mod number;
 mod paper;
-pub mod statistics;
 mod svg;
 pub mod table;
 

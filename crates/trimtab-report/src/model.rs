@@ -19,8 +19,8 @@ mod swap_sweep;
 
 pub use check::{Boundary, CheckCounts, CheckReport, CheckSchema, OrderNames};
 pub use common::{
-    Address, BeforeAfter, Check, Coverage, Functions, Interval, Measured, Minimum, OrderCounts,
-    Repeat, Target, TargetSense, ratio, sample_curve,
+    Address, BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, Target,
+    TargetSense, ratio, sample_curve,
 };
 pub use compare::{CompareReport, CompareSchema, Compared, ComparedTrace, Cost, Modelled, Paging};
 pub use doctor::{DoctorReport, DoctorSchema, Tool};
@@ -42,3 +42,4 @@ pub use swap_run::{
 pub use swap_sweep::{
     Latency, SwapSweep, SwapSweepSchema, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace,
 };
+pub use trimtab_stats::{Interval, Measured};

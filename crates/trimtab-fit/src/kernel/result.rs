@@ -15,7 +15,7 @@ use trimtab_report::model::{
     FitKernel, Ftrace, Functions, Granularity, HeldOut, Image, Invisible, Kernel as KernelName,
     Minimum, OrderCounts, Repeat, Seconds, Section, Split, Target, Text, Touched,
 };
-use trimtab_report::statistics;
+use trimtab_stats as statistics;
 
 use super::linked::Kernel;
 use super::{Measured, Tracer};

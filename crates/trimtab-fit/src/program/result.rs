@@ -14,7 +14,7 @@ use trimtab_report::model::{
     HeldOutRun, Interval, Measured as Mean, Minimum, ObjectLayout, OrderCounts, ProgramArtifacts,
     Repeat, Seconds, Text, Times, Touched,
 };
-use trimtab_report::statistics::{self, StatisticsError};
+use trimtab_stats::{self as statistics, StatisticsError};
 
 use super::start::Start;
 use super::{BlockOrder, Sections};

@@ -25,40 +25,6 @@ impl<T> BeforeAfter<T> {
     }
 }
 
-/// An estimate with its 95 % confidence interval, `low <= mean <= high`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    /// The estimate.
-    pub mean: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Interval {
-    /// Whether `value` lies in the interval: whether the runs cannot tell the truth from it.
-    pub fn contains(&self, value: f64) -> bool {
-        self.low <= value && value <= self.high
-    }
-}
-
-/// A mean with its 95 % confidence interval and the runs that it is the mean of; made by
-/// [`crate::statistics::measured`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
-    /// Number of runs.
-    pub runs: u32,
-    /// Each run, in the order in which they ran.
-    pub samples: Vec<f64>,
-}
-
 /// The fewest pages that what ran fits into.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minimum {

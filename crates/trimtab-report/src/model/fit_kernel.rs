@@ -3,6 +3,7 @@
 use super::common::*;
 use crate::{ReportError, json};
 use serde::{Deserialize, Serialize};
+use trimtab_stats::{Interval, Measured};
 
 /// The schema's name; it has no other value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

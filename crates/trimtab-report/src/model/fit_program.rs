@@ -4,6 +4,7 @@ use super::common::*;
 use super::fit_kernel::{Curve, Granularity, Seconds, Split, Text, Touched};
 use crate::{ReportError, json};
 use serde::{Deserialize, Serialize};
+use trimtab_stats::{Interval, Measured};
 
 /// The schema's name; it has no other value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
 //! What `trimtab probe bench` measured: `trimtab.probe.bench/1`.
 
-use super::common::{Interval, Repeat, Target};
+use super::common::{Repeat, Target};
 use crate::{ReportError, json};
 use serde::{Deserialize, Serialize};
+use trimtab_stats::Interval;
 
 /// The schema's name; it has no other value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

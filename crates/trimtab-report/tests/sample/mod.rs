@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use trimtab_report::model::*;
-use trimtab_report::statistics::{measured, paired_ratio};
+use trimtab_stats::{measured, paired_ratio};
 
 const PAGE: u32 = 4096;
 

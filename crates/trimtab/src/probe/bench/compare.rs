@@ -8,7 +8,7 @@ use anyhow::Context;
 use trimtab_native::measure::{Simulated, processor_seconds, reported_seconds, simulate};
 use trimtab_probe::{Hook, Options};
 use trimtab_report::model::{BenchProgram, BenchRewriting, BenchTool, ProbeBench};
-use trimtab_report::statistics::paired_ratio;
+use trimtab_stats::paired_ratio;
 
 use super::build::{Built, build};
 use super::dyninst::Rewriter;

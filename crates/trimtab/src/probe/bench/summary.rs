@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use trimtab_report::model::{BenchProgram, BenchSummary, BenchTool, ProbeBench, Target};
+use trimtab_stats::geometric_mean;
 
 use super::variants::Variant;
 
@@ -32,7 +33,7 @@ pub fn of(programs: &[BenchProgram]) -> Vec<BenchSummary> {
     all.map(|((tool, hook, functions), tools)| {
         let mean = |of: fn(&BenchTool) -> Option<f64>| {
             let values: Option<Vec<f64>> = tools.iter().map(|tool| of(tool)).collect();
-            values.as_deref().map(geometric_mean)
+            values.as_deref().and_then(geometric_mean)
         };
         BenchSummary {
             tool: (*tool).to_owned(),
@@ -55,11 +56,6 @@ fn bytes_per_stub(tools: &[&BenchTool]) -> Option<f64> {
     let stubs: u64 = each.iter().map(|(stubs, _)| stubs).sum();
     let bytes: f64 = each.iter().map(|(stubs, bytes)| *stubs as f64 * bytes).sum();
     (stubs > 0).then(|| bytes / stubs as f64)
-}
-
-fn geometric_mean(values: &[f64]) -> f64 {
-    let sum: f64 = values.iter().map(|value| value.ln()).sum();
-    (sum / values.len().max(1) as f64).exp()
 }
 
 fn find<'a>(

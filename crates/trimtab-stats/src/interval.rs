@@ -1,69 +1,86 @@
-//! Means, and how far they can be trusted.
+//! Means with how far they can be trusted.
 //!
-//! Timings on a shared machine are noisy; a mean without an interval says nothing. Both intervals
-//! here are two-sided, cover 95 %, and rest on Student's t distribution.
+//! Timings on a shared machine are noisy; a mean without an interval says nothing. The intervals
+//! here are two-sided and rest on Student's t distribution.
 
-use crate::model::{Interval, Measured};
-use statrs::distribution::{ContinuousCDF, StudentsT};
-use thiserror::Error;
+use crate::distribution::t_quantile;
+use crate::error::{finite, paired, probability};
+use crate::{StatisticsError, deviation, mean};
+use serde::{Deserialize, Serialize};
 
-/// Confidence that every interval of this module covers the true value, 0 to 1.
+/// Confidence that the intervals of [`measured`] and [`paired_ratio`] cover the true value, 0 to 1.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Why samples have no interval.
-#[derive(Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum StatisticsError {
-    /// One sample has no spread.
-    #[error("{found} runs were given, a confidence interval needs 2 or more; measure more boots")]
-    TooFew {
-        /// Samples given.
-        found: usize,
-    },
-    /// The two sides of a comparison do not pair up.
-    #[error(
-        "{before} runs before and {after} after cannot be compared in pairs; \
-         run the two sides in turn, equally often"
-    )]
-    Unpaired {
-        /// Samples before.
-        before: usize,
-        /// Samples after.
-        after: usize,
-    },
-    /// A sample that is no duration.
-    #[error("a run took {value}, expected a finite number above zero; measure it again")]
-    NotPositive {
-        /// The sample.
-        value: f64,
-    },
+/// An estimate with its confidence interval, `low <= mean <= high`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The estimate.
+    pub mean: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
-/// Arithmetic mean; `None` of nothing.
-pub fn mean(samples: &[f64]) -> Option<f64> {
-    (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
+impl Interval {
+    /// Whether `value` lies in the interval: whether the runs cannot tell the truth from it.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// The interval with `f`, which must not fall, applied to its three numbers.
+    fn map(self, f: fn(f64) -> f64) -> Self {
+        Self { mean: f(self.mean), low: f(self.low), high: f(self.high) }
+    }
 }
 
-/// Mean of `samples` with its 95 % confidence interval, `mean ± t · s / √n` with n − 1 degrees of
-/// freedom.
+/// A mean with its 95 % confidence interval and the runs that it is the mean of; made by
+/// [`measured`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+    /// Number of runs.
+    pub runs: u32,
+    /// Each run, in the order in which they ran.
+    pub samples: Vec<f64>,
+}
+
+/// Mean of `samples` with its interval of `confidence` (0 to 1, both excluded), `mean ± t · s / √n`
+/// with n − 1 degrees of freedom.
 ///
 /// Source: Student, "The Probable Error of a Mean", Biometrika 6 (1908), 1-25; as in the
 /// NIST/SEMATECH e-Handbook of Statistical Methods, section 1.3.5.2. It takes the mean to be close
 /// to normally distributed, which the 30 runs that trimtab takes by default make good.
 ///
 /// # Errors
+/// [`StatisticsError`] below two samples, for a sample or a confidence out of range.
+pub fn t_interval(samples: &[f64], confidence: f64) -> Result<Interval, StatisticsError> {
+    probability("confidence", confidence)?;
+    finite(samples)?;
+    let too_few = StatisticsError::TooFew { found: samples.len() };
+    let (Some(mean), Some(deviation)) = (mean(samples), deviation(samples)) else {
+        return Err(too_few);
+    };
+    let count = samples.len() as f64;
+    let quantile = t_quantile(count - 1.0, 1.0 - (1.0 - confidence) / 2.0).ok_or(too_few)?;
+    let half = quantile * deviation / count.sqrt();
+    Ok(Interval { mean, low: mean - half, high: mean + half })
+}
+
+/// Mean of durations with its 95 % confidence interval, as [`t_interval`] makes it, and the samples.
+///
+/// # Errors
 /// [`StatisticsError::TooFew`] below two samples, [`StatisticsError::NotPositive`] for a sample
 /// that is no duration.
 pub fn measured(samples: &[f64]) -> Result<Measured, StatisticsError> {
-    check(samples)?;
-    let (mean, half) = student(samples)?;
-    Ok(Measured {
-        mean,
-        low: mean - half,
-        high: mean + half,
-        runs: samples.len() as u32,
-        samples: samples.to_vec(),
-    })
+    positive(samples)?;
+    let Interval { mean, low, high } = t_interval(samples, CONFIDENCE)?;
+    Ok(Measured { mean, low, high, runs: samples.len() as u32, samples: samples.to_vec() })
 }
 
 /// How many times as long `after` takes as `before`: the geometric mean of the ratios of pairs,
@@ -79,55 +96,25 @@ pub fn measured(samples: &[f64]) -> Result<Measured, StatisticsError> {
 /// # Errors
 /// [`StatisticsError`] where the samples do not pair up, are fewer than two, or not positive.
 pub fn paired_ratio(before: &[f64], after: &[f64]) -> Result<Interval, StatisticsError> {
-    if before.len() != after.len() {
-        return Err(StatisticsError::Unpaired { before: before.len(), after: after.len() });
-    }
-    check(before)?;
-    check(after)?;
+    paired(before, after)?;
+    positive(before)?;
+    positive(after)?;
     let logarithms: Vec<f64> =
         before.iter().zip(after).map(|(before, after)| (after / before).ln()).collect();
-    let (mean, half) = student(&logarithms)?;
-    Ok(Interval { mean: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp() })
+    Ok(t_interval(&logarithms, CONFIDENCE)?.map(f64::exp))
 }
 
-fn check(samples: &[f64]) -> Result<(), StatisticsError> {
+fn positive(samples: &[f64]) -> Result<(), StatisticsError> {
     match samples.iter().find(|value| !value.is_finite() || **value <= 0.0) {
         Some(value) => Err(StatisticsError::NotPositive { value: *value }),
         None => Ok(()),
     }
 }
 
-/// Mean and half of the interval's width.
-fn student(samples: &[f64]) -> Result<(f64, f64), StatisticsError> {
-    let too_few = StatisticsError::TooFew { found: samples.len() };
-    let (Some(mean), true) = (mean(samples), samples.len() >= 2) else {
-        return Err(too_few);
-    };
-    let count = samples.len() as f64;
-    let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
-    let deviation = (squares / (count - 1.0)).sqrt();
-    let quantile = quantile(count - 1.0).ok_or(too_few)?;
-    Ok((mean, quantile * deviation / count.sqrt()))
-}
-
-/// Two-sided quantile of Student's t at [`CONFIDENCE`].
-fn quantile(freedom: f64) -> Option<f64> {
-    let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    Some(distribution.inverse_cdf(1.0 - (1.0 - CONFIDENCE) / 2.0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn quantiles_are_those_of_the_printed_tables() {
-        for (freedom, expected) in [(1.0, 12.706), (9.0, 2.262), (29.0, 2.045), (120.0, 1.980)] {
-            let found = quantile(freedom).unwrap();
-            assert!((found - expected).abs() < 5e-4, "{freedom}: {found}, expected {expected}");
-        }
-    }
 
     #[test]
     fn interval_of_known_samples() {
@@ -159,6 +146,9 @@ mod tests {
             Err(StatisticsError::Unpaired { before: 2, after: 1 })
         );
         assert!(measured(&[1.0, f64::NAN]).is_err());
+        assert!(t_interval(&[-1.0, 1.0], 0.9).is_ok());
+        assert!(t_interval(&[-1.0, 1.0], 1.0).is_err());
+        assert!(t_interval(&[f64::INFINITY, 1.0], 0.9).is_err());
     }
 
     proptest! {
@@ -172,6 +162,15 @@ mod tests {
             prop_assert!((there.mean * back.mean - 1.0).abs() < 1e-9);
             prop_assert!((there.low * back.high - 1.0).abs() < 1e-9);
             prop_assert!(there.low <= there.mean && there.mean <= there.high);
+        }
+
+        #[test]
+        fn more_confidence_is_a_wider_interval(
+            samples in prop::collection::vec(-100.0f64..100.0, 2..40),
+        ) {
+            let narrow = t_interval(&samples, 0.5).unwrap();
+            let wide = t_interval(&samples, 0.99).unwrap();
+            prop_assert!(wide.low <= narrow.low && narrow.high <= wide.high);
         }
     }
 }
