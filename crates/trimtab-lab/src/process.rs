@@ -27,7 +27,7 @@ use crate::interrupt;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A program to run once.
@@ -200,6 +200,27 @@ impl Job {
         } else {
             Path::new(name).display().to_string()
         }
+    }
+}
+
+/// Whether commands are shown.
+static SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// From now on each command that is started is shown on standard error, as a shell would take it, with
+/// its directory where that is another than this process's.
+pub fn show_commands() {
+    SHOWN.store(true, Ordering::Relaxed);
+}
+
+fn show(job: &Job) {
+    if !SHOWN.load(Ordering::Relaxed) {
+        return;
+    }
+    match &job.directory {
+        Some(directory) => {
+            eprintln!("trimtab: + cd {} && {}", quoted(directory.as_os_str()), job.command_line());
+        }
+        None => eprintln!("trimtab: + {}", job.command_line()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::progress::Detail;
 use crate::verbs::{
     check, compare, completions, doctor, fit, man_pages, order, pages, probe, report, swap, trace,
     wrapped,
@@ -22,6 +23,23 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
+    /// Show no progress, only results and failures
+    #[arg(long, short, global = true, display_order = 1000)]
+    pub quiet: bool,
+    /// Show each command that is started
+    #[arg(long, short, global = true, conflicts_with = "quiet", display_order = 1000)]
+    pub verbose: bool,
+}
+
+impl Cli {
+    /// How much is to be shown while it is done.
+    pub fn detail(&self) -> Detail {
+        match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Commands,
+            _ => Detail::Stages,
+        }
+    }
 }
 
 /// What a person wants done.

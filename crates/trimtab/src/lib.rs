@@ -23,6 +23,7 @@ pub fn run() -> ExitCode {
     if let Some(code) = cli.verb.run_wrapped() {
         return code.into();
     }
+    progress::show(cli.detail());
     let done = interrupt::leave_on_signals()
         .context("cannot prepare for Ctrl-C")
         .and_then(|()| cli.verb.run());

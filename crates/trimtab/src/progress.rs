@@ -2,33 +2,58 @@
 //! stage on a terminal, one plain line at its start and one at its end elsewhere.
 
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use trimtab_lab::interrupt;
-use trimtab_lab::observe::{Lines, Observe, View};
+use trimtab_lab::observe::{Lines, Observe, Silent, View};
+use trimtab_lab::process;
 
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(120);
 
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Results and failures only.
+    Quiet,
+    /// Stages.
+    #[default]
+    Stages,
+    /// Stages, and each command that is started. No bars: they would be torn.
+    Commands,
+}
+
+static DETAIL: OnceLock<Detail> = OnceLock::new();
+
+/// Says for the whole process how much is shown; the first call counts.
+pub fn show(detail: Detail) {
+    if *DETAIL.get_or_init(|| detail) == Detail::Commands {
+        process::show_commands();
+    }
+}
+
 /// The stages of one job.
 #[derive(Debug, Clone)]
 pub struct Progress {
-    /// None where standard error is not a terminal.
+    /// None where standard error is not a terminal, or where commands are shown.
     bars: Option<MultiProgress>,
+    quiet: bool,
 }
 
 impl Progress {
-    /// Bars if standard error is a terminal, lines otherwise.
+    /// Bars if standard error is a terminal, lines otherwise; what [`show`] said comes first.
     pub fn new() -> Self {
-        if !std::io::stderr().is_terminal() {
-            return Self { bars: None };
+        let detail = DETAIL.get().copied().unwrap_or_default();
+        if detail != Detail::Stages || !std::io::stderr().is_terminal() {
+            return Self { bars: None, quiet: detail == Detail::Quiet };
         }
         let bars = MultiProgress::new();
         let shown = bars.clone();
         // A bar that is cut off would leave the cursor in the middle of a line.
         interrupt::on_stop(move || _ = shown.clear());
-        Self { bars: Some(bars) }
+        Self { bars: Some(bars), quiet: false }
     }
 }
 
@@ -40,6 +65,9 @@ impl Default for Progress {
 
 impl Observe for Progress {
     fn begin(&self, name: &str) -> Box<dyn View> {
+        if self.quiet {
+            return Silent.begin(name);
+        }
         let Some(bars) = &self.bars else { return Lines.begin(name) };
         let bar = bars.add(ProgressBar::new_spinner());
         bar.set_style(style(SPINNER));

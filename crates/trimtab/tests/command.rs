@@ -95,6 +95,50 @@ fn each_verb_has_a_manual_page() {
 }
 
 #[test]
+fn quiet_shows_no_progress_and_verbose_shows_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.c"), "int main(void) { return 0; }").unwrap();
+    let object = folder.path().join("a.o");
+    let compiled =
+        Process::new("gcc").args(["-c", "a.c"]).current_dir(folder.path()).status().unwrap();
+    assert!(compiled.success());
+    let out = folder.path().join("out");
+    let said = |option: &[&str]| {
+        let paths = [object.to_str().unwrap(), "-o", out.to_str().unwrap()];
+        let mut arguments = vec!["probe", "instrument"];
+        arguments.extend(paths);
+        arguments.extend(option);
+        let (code, _, error) = run(&arguments);
+        assert_eq!(code, 0, "{error}");
+        error
+    };
+    assert!(said(&[]).contains("trimtab: instrument the objects"));
+    assert_eq!(said(&["--quiet"]), "");
+    assert_eq!(said(&["-q"]), "");
+    assert!(said(&["-v"]).contains("trimtab: + "), "{}", said(&["-v"]));
+    assert_eq!(run(&["doctor", "-q", "-v"]).0, 2);
+}
+
+#[test]
+fn terminals_get_colours_unless_no_color_is_set() {
+    // `script` gives the command a terminal.
+    let coloured = |setting: &str| {
+        let command = format!("{setting} {PROGRAM} --help");
+        let output = Process::new("script")
+            .args(["-qec", &command, "/dev/null"])
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm-256color")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("Usage:"));
+        output.stdout.contains(&0x1b)
+    };
+    assert!(coloured(""));
+    assert!(!coloured("NO_COLOR=1"));
+}
+
+#[test]
 fn every_verb_helps_with_an_example() {
     for verb in [
         &["doctor"][..],

@@ -123,6 +123,7 @@ impl Running {
             });
         }
 
+        super::show(&job);
         let started = Instant::now();
         let mut child = command.spawn().map_err(start_error)?;
         let group = Pid::from_raw(child.id().cast_signed());
