@@ -17,8 +17,13 @@ use trimtab_lab::tools;
 use trimtab_lab::tools::Llvm;
 use trimtab_lab::workdir::{WorkDir, write_whole};
 use trimtab_layout::{Algorithm, InPlace, Movable, Packed, Placement, Projection};
-use trimtab_link::{Check, FILE_ORDER, Linker, OrderFile, SPLIT_FLAGS, check, emit, emit_whole};
-use trimtab_machine::kernel::{Build, Configuration, Linked, Release, Source, Splits, Toolchain};
+use trimtab_link::{
+    CAN_SPLIT, Check, FILE_ORDER, KERNEL_ORDER, LAYOUT, Linker, OrderFile, SPLIT_FLAGS, Splits,
+    check, emit, emit_whole,
+};
+use trimtab_machine::kernel::{
+    Build, Configuration, Generated, KernelImage, Release, Source, Toolchain,
+};
 use trimtab_machine::testbed::{self, Testbed};
 use trimtab_machine::{Isa, Platform};
 use trimtab_profile::{Profile, Trace, read};
@@ -82,7 +87,7 @@ struct SplitKernel<'work> {
 
 /// One of the two kernels.
 struct Side<'a> {
-    pub linked: &'a Linked,
+    pub linked: &'a KernelImage,
     pub kernel: &'a Kernel<'a>,
     pub counted: Done,
 }
@@ -117,15 +122,15 @@ pub fn fit(request: &KernelRequest, progress: &dyn Observe) -> Result<FitKernel>
     let mut seconds = Seconds { start: Some(Instant::now()), ..Seconds::default() };
     let isa = request.isa;
     can_be_split(request)?;
-    let configuration = Configuration::named(&request.config, isa)?;
-    let source = Source::find(request.source.as_deref())?;
+    let configuration = Configuration::named(&request.config, isa)?.with(&LAYOUT, 1);
+    let source = Source::find(request.source.as_deref(), &[&LAYOUT])?;
     let toolchain = toolchain(request, isa)?;
     testbed::require_tools(isa, request.busybox.as_deref())?;
     let work = WorkDir::open(&request.work)?;
     trimtab_lab::interrupt::now_resumable();
 
     let stage = progress.stage("unpack and patch the kernel source");
-    let unpacked = source.unpack(&work)?;
+    let unpacked = source.unpack(&work, &[&LAYOUT])?;
     stage.ended(unpacked.cached, &format!("Linux {}", unpacked.release.version));
     let stage = progress.stage("configure the kernel");
     let build = Build::configure(&work, &unpacked, &configuration, &toolchain)?;
@@ -134,7 +139,7 @@ pub fn fit(request: &KernelRequest, progress: &dyn Observe) -> Result<FitKernel>
         refused => format!("not available in this kernel: {}", refused.join(" ")),
     };
     stage.ended(build.cached(), &refused);
-    if request.granularity == Granularity::Block && !build.can_split() {
+    if request.granularity == Granularity::Block && !build.has(CAN_SPLIT)? {
         return Err(cannot_split(build.compiler()).into());
     }
 
@@ -145,7 +150,7 @@ pub fn fit(request: &KernelRequest, progress: &dyn Observe) -> Result<FitKernel>
     let before = link(&build, "", &stage)?;
     seconds.build = before.took;
     stage.ended(before.cached, "");
-    let before_files = Files::open(&before.vmlinux, &before.map)?;
+    let before_files = Files::open(&before.vmlinux, &before.map()?)?;
     let before_kernel = before_files.kernel()?;
 
     // Every boot of the kernel as it was built.
@@ -254,7 +259,7 @@ pub fn fit(request: &KernelRequest, progress: &dyn Observe) -> Result<FitKernel>
 
     let stage = progress.stage("link the kernel in this order");
     // Linking keeps one processor busy; the other finds out what timed boots can use.
-    let after = std::thread::scope(|scope| -> Result<Linked> {
+    let after = std::thread::scope(|scope| -> Result<KernelImage> {
         let kvm = scope.spawn(|| match request.wall_boots {
             0 => Ok(()),
             _ => bench.try_kvm(&before),
@@ -265,7 +270,7 @@ pub fn fit(request: &KernelRequest, progress: &dyn Observe) -> Result<FitKernel>
     })?;
     seconds.relink = after.took;
     stage.ended(after.cached, "");
-    let after_files = Files::open(&after.vmlinux, &after.map)?;
+    let after_files = Files::open(&after.vmlinux, &after.map()?)?;
     let after_kernel = after_files.kernel()?;
     let after_blocks = split.as_ref().map(|_| after_files.block_map()).transpose()?;
     let checked = check(
@@ -425,9 +430,10 @@ fn split_kernel<'work>(
     };
     let flags = SPLIT_FLAGS.join(" ");
     let first: Vec<&str> = splitting.first.iter().map(String::as_str).collect();
-    let build = build.split(&Splits { lists: &splitting.lists, flags: &flags, first: &first })?;
+    let splits = Splits { lists: &splitting.lists, flags: &flags, first: &first };
+    let build = build.apart(&splits.generated())?;
     let linked = link(&build, FILE_ORDER, &stage)?;
-    let files = Files::open(&linked.vmlinux, &linked.map)?;
+    let files = Files::open(&linked.vmlinux, &linked.map()?)?;
     stage.ended(
         linked.cached,
         &format!("{} functions in {} objects", counts.functions, counts.objects),
@@ -463,8 +469,9 @@ fn came_up(kernel: &str, scene: &Scene) -> String {
     format!("{kernel} did not come up ({})", scene.name)
 }
 
-fn link(build: &Build<'_>, order: &str, stage: &Stage) -> Result<Linked> {
-    Ok(build.link(order, |line| stage.note_make(line))?)
+fn link(build: &Build<'_>, order: &str, stage: &Stage) -> Result<KernelImage> {
+    let order = Generated::new().with(KERNEL_ORDER, order);
+    Ok(build.link(&order, |line| stage.note_make(line))?)
 }
 
 fn trace(path: &Path) -> Result<Trace> {
@@ -480,7 +487,7 @@ fn profile(kernel: &Kernel<'_>, path: &Path) -> Result<Profile> {
 /// counts those that came up.
 fn repeat_held_out(
     bench: &Testbed<'_>,
-    after: &Linked,
+    after: &KernelImage,
     times: u32,
     progress: &dyn Observe,
 ) -> Result<Vec<(u32, Option<String>)>> {
@@ -528,8 +535,8 @@ struct Wall {
 /// the guest did not come up.
 fn wall(
     bench: &Testbed<'_>,
-    before: &Linked,
-    after: &Linked,
+    before: &KernelImage,
+    after: &KernelImage,
     pairs: u32,
     progress: &dyn Observe,
 ) -> Result<Wall> {

@@ -1,3 +1,4 @@
+use crate::layout::KERNEL_ORDER;
 use std::collections::HashSet;
 use thiserror::Error;
 use trimtab_program::{Fragment, Origin};
@@ -51,9 +52,6 @@ impl Linker {
         }
     }
 }
-
-/// Where a kernel with trimtab's patch looks for its order, from its build directory.
-pub const KERNEL_ORDER: &str = "include/generated/function-order.lds";
 
 /// Why an order cannot be written.
 #[derive(Debug, Error, PartialEq, Eq)]

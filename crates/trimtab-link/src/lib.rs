@@ -3,13 +3,16 @@
 //! Sans-I/O: [`emit`] turns fragments into the text that a linker reads, [`OrderFile`] reads such a
 //! text again, and [`check`] holds it against the linked program. [`kernel`] knows what a Linux
 //! kernel pins and where its boundaries are; [`boundaries`] checks that they were kept. A
-//! [`ClusterList`] tells clang which blocks of a function belong together.
+//! [`ClusterList`] tells clang which blocks of a function belong together. A [`Feature`] is what a kernel
+//! can be given; [`LAYOUT`] is the one that lets it take an order.
 
 mod boundaries;
 mod check;
 mod clusters;
 mod emit;
+pub mod feature;
 pub mod kernel;
+mod layout;
 mod order_file;
 mod together;
 mod whole;
@@ -17,7 +20,9 @@ mod whole;
 pub use boundaries::{Boundary, boundaries};
 pub use check::{Check, Line, Outcome, check};
 pub use clusters::{ClusterList, SPLIT_FLAGS};
-pub use emit::{EmitError, Emitted, KERNEL_ORDER, Linker, emit, write};
+pub use emit::{EmitError, Emitted, Linker, emit, write};
+pub use feature::{Feature, Generated};
+pub use layout::{BlockList, CAN_SPLIT, KERNEL_ORDER, LAYOUT, Splits};
 pub use order_file::{Entry, OrderFile, OrderFileError, Target};
 pub use together::TOGETHER_SCRIPT;
 pub use whole::{FILE_ORDER, emit_whole};

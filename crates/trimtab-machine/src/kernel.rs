@@ -1,24 +1,23 @@
-//! Kernels: a source package is unpacked, our patch applied to the copy, and the copy configured,
-//! built and linked, out of tree.
+//! Kernels: a source is unpacked, features are put into the copy, and the copy is configured, built and
+//! linked, out of tree.
 //!
-//! - [`Source`] finds the package and its version, and unpacks it.
+//! - [`Source`] is a kernel's source as it was given; unpacked with some [`Feature`]s it is a [`Tree`].
 //! - [`Configuration`] is what to build of it, [`Toolchain`] what builds it.
-//! - [`Build`] is a configured build directory. [`Build::link`] gives a [`Linked`] kernel for an
-//!   order of functions: the first one compiles everything, each further one only links.
-//!   [`Build::split`] is the same build with functions split by blocks, as [`BlockList`]s say.
+//! - [`Build`] is a configured build directory. [`Build::link`] gives a [`KernelImage`] for some
+//!   [`Generated`] files: the first one compiles everything, each further one only what they change.
 
-mod blocks;
+mod apart;
 mod build;
 mod configuration;
 mod error;
-mod patch;
 mod source;
 mod toolchain;
+mod tree;
 
-pub use blocks::{BlockList, Splits, write_block_lists};
-pub use build::{Build, Cold, Linked};
+pub use build::{Build, KernelImage};
 pub use configuration::Configuration;
 pub use error::KernelError;
-pub use patch::{PATCHES, Patch, SWAP, SwapPatch};
-pub use source::{Release, Source, Unpacked};
+pub use source::Source;
 pub use toolchain::Toolchain;
+pub use tree::{Release, Tree};
+pub use trimtab_link::feature::{Feature, Generated};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::boot::{Accelerator, BootRequest, accelerator_that_works};
-use crate::kernel::Linked;
+use crate::kernel::KernelImage;
 use crate::qemu::Qemu;
 use crate::{Isa, Platform, guest, plugin};
 use anyhow::{Context, Result};
@@ -128,7 +128,7 @@ impl<'work> Testbed<'work> {
     ///
     /// # Errors
     /// What keeps a boot from being tried.
-    pub fn try_kvm(&self, kernel: &Linked) -> Result<()> {
+    pub fn try_kvm(&self, kernel: &KernelImage) -> Result<()> {
         let key = Key::new("accelerator/1").after(&kernel.key).after(&self.key);
         let folder = match self.work.step("accelerator", &key)? {
             Step::Done(folder) => folder,
@@ -178,7 +178,7 @@ impl<'work> Testbed<'work> {
     }
 
     /// A boot of `kernel`, of which all else is still to be said.
-    pub fn request(&self, kernel: &Linked, folder: &Path) -> BootRequest {
+    pub fn request(&self, kernel: &KernelImage, folder: &Path) -> BootRequest {
         BootRequest::new(self.qemu.clone(), &kernel.image, &self.guest, folder)
     }
 

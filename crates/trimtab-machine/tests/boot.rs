@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use trimtab_lab::failure::Hint;
 use trimtab_lab::tools::{self, ToolError};
 use trimtab_lab::workdir::WorkDir;
+use trimtab_link::LAYOUT;
 use trimtab_machine::boot::{Accelerator, Boot, BootError, BootRequest, Clock, Ftrace, boot};
 use trimtab_machine::guest::{self, Workload};
-use trimtab_machine::kernel::{Build, Configuration, Source, Toolchain};
+use trimtab_machine::kernel::{Build, Configuration, Generated, Source, Toolchain};
 use trimtab_machine::qemu::Qemu;
 use trimtab_machine::{Isa, plugin};
 use trimtab_profile::Place;
@@ -31,11 +32,11 @@ fn kernel() -> PathBuf {
     let fallback = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
     let path = std::env::var_os("TRIMTAB_TEST_WORK").map_or_else(fallback, PathBuf::from);
     let work = WorkDir::open(&path).unwrap();
-    let source = Source::find(None).unwrap().unpack(&work).unwrap();
-    let configuration = Configuration::named("tiny", Isa::X86_64).unwrap();
+    let source = Source::find(None, &[&LAYOUT]).unwrap().unpack(&work, &[&LAYOUT]).unwrap();
+    let configuration = Configuration::named("tiny", Isa::X86_64).unwrap().with(&LAYOUT, 1);
     let toolchain = Toolchain::Clang(tool(tools::llvm()));
     let build = Build::configure(&work, &source, &configuration, &toolchain).unwrap();
-    build.link("", |_| ()).unwrap().image
+    build.link(&Generated::new(), |_| ()).unwrap().image
 }
 
 /// Fails with what to install.

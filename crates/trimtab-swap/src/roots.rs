@@ -37,7 +37,7 @@ impl Group {
 ///
 /// What needs not to be here, though it looks like it:
 /// - Code that runs with interrupts off, or under any lock but the handler's: the handler sleeps for
-///   nothing and waits for no interrupt, see `linux/coldswap/coldswap.c`.
+///   nothing and waits for no interrupt, see `linux/coldswap/files/mm/coldswap.c`.
 /// - The start of a processor: all have started when swapping begins, and from then on the handler
 ///   forbids to start another (`cpu_hotplug_disable`).
 /// - What flushes address translations for others: the handler asks for that by NMI, and by nothing

@@ -5,8 +5,8 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use trimtab_layout::{Prices, Split, split, split_by_price};
-use trimtab_link::ClusterList;
-use trimtab_machine::kernel::{BlockList, Build};
+use trimtab_link::{BlockList, ClusterList};
+use trimtab_machine::kernel::Build;
 use trimtab_profile::Profile;
 use trimtab_program::decode::jumps;
 use trimtab_program::{BlockMap, Fragment, FunctionId, Isa, Origin, RangeSet, objects};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::Step;
 use trimtab_machine::boot::{self, BootError, Clock, Ftrace, Tracers};
-use trimtab_machine::kernel::Linked;
+use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
 use super::plan::Scene;
@@ -32,7 +32,7 @@ pub enum Watch {
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
     /// The kernel.
-    pub kernel: &'a Linked,
+    pub kernel: &'a KernelImage,
     /// Machine and workload.
     pub scene: Scene,
     /// Who watches.

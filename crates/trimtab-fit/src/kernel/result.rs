@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use trimtab_layout::{Excess, ExcessOverBytes, Footprint, functions_run, pages};
-use trimtab_link::{Outcome, boundaries, kernel};
+use trimtab_link::{KERNEL_ORDER, Outcome, boundaries, kernel};
 use trimtab_machine::boot::Accelerator;
 use trimtab_profile::Profile;
 use trimtab_program::{FunctionId, Origin, PAGE_SIZE, Program, Range, RangeSet};
@@ -194,7 +194,7 @@ fn artifacts(m: &Measured<'_>) -> Artifacts {
         image_before: path(&m.before.linked.image),
         image_after: path(&m.after.linked.image),
         guest: path(m.bench.guest()),
-        order_file: path(&m.after.linked.order),
+        order_file: path(&m.after.linked.generated(KERNEL_ORDER)),
         trace: m.trace.clone(),
         html: m.request.html.as_deref().map(path),
     }

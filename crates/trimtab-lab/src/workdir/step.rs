@@ -77,6 +77,11 @@ impl Drop for Building {
     }
 }
 
+pub(super) fn find(root: &Path, name: &str, key: &Key) -> Result<Option<PathBuf>, WorkError> {
+    let done = root.join(STEPS).join(directory_name(name, key)?);
+    Ok(done.join(DONE).exists().then_some(done))
+}
+
 pub(super) fn whole(root: &Path, name: &str, key: &Key) -> Result<Step, WorkError> {
     let name = directory_name(name, key)?;
     let done = root.join(STEPS).join(&name);

@@ -1,25 +1,27 @@
+//! A configured build directory, and the kernels that are linked in it.
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::blocks::Lists;
 use super::error::file;
-use super::{Configuration, KernelError, Toolchain, Unpacked};
+use super::{Configuration, KernelError, Toolchain, Tree};
 use crate::arch::Platform;
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::{Job, Running};
-use trimtab_lab::workdir::{Step, WorkDir};
+use trimtab_lab::workdir::{Building, Step, WorkDir, write_whole};
+use trimtab_link::feature::Generated;
 use trimtab_program::Isa;
 
-/// The order that the kernel's linker script includes, in the build directory.
-const ORDER: &str = "include/generated/function-order.lds";
-/// The swappable code that the kernel's linker script includes, in the build directory.
-const COLD_ORDER: &str = "include/generated/cold-order";
-/// The same of read-only data.
-const COLD_RODATA: &str = "include/generated/cold-rodata";
+/// Where a build's generated files are.
+const GENERATED: &str = "include/generated/";
+/// Where a step keeps them.
+const KEPT_GENERATED: &str = "generated";
 /// There while make makes what comes after compiling. See [`Build::begin_link`].
 const LINKING: &str = "trimtab-linking";
+/// The linker's map, where the configuration asks for one.
+const MAP: &str = "vmlinux.map";
 /// Kept in a step: how long it took, in milliseconds.
 const TOOK: &str = "milliseconds";
 
@@ -35,55 +37,62 @@ pub struct Build<'work> {
     isa: Isa,
     toolchain: Toolchain,
     pub(super) key: Key,
-    /// Which blocks belong together, where functions are split.
-    lists: Option<Lists>,
-    /// Whether it has cold code to swap.
-    swaps: bool,
+    /// Files that its build includes; empty ones where nobody gives them.
+    included: Vec<&'static str>,
+    /// What each kernel of it is given.
+    pub(super) given: Generated,
     refused: Vec<String>,
     cached: bool,
 }
 
-/// The linker script's parts with the swappable pages; empty ones swap nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Cold<'a> {
-    /// Of code.
-    pub code: &'a str,
-    /// Of read-only data.
-    pub data: &'a str,
-}
-
-/// A kernel that was linked with some order.
+/// A kernel that was linked.
 #[derive(Debug, Clone)]
-pub struct Linked {
+pub struct KernelImage {
     /// The ELF file with symbols.
     pub vmlinux: PathBuf,
-    /// The linker's map of it.
-    pub map: PathBuf,
     /// The bootable image, compressed: a bzImage; an Image.gz for arm64.
     pub image: PathBuf,
-    /// The order as the linker got it.
-    pub order: PathBuf,
     /// How long it took, when it was made.
     pub took: Duration,
     /// Whether an earlier run had made it.
     pub cached: bool,
     /// What it depends on.
     pub key: Key,
+    folder: PathBuf,
+}
+
+impl KernelImage {
+    /// The linker's map of it.
+    ///
+    /// # Errors
+    /// [`KernelError::NoMap`] if the kernel was configured without one.
+    pub fn map(&self) -> Result<PathBuf, KernelError> {
+        let map = self.folder.join(MAP);
+        match map.is_file() {
+            true => Ok(map),
+            false => Err(KernelError::NoMap { vmlinux: self.vmlinux.clone() }),
+        }
+    }
+
+    /// Where a file that was [generated](Generated) for it is kept as its build got it.
+    pub fn generated(&self, path: &str) -> PathBuf {
+        self.folder.join(KEPT_GENERATED).join(path.strip_prefix(GENERATED).unwrap_or(path))
+    }
 }
 
 impl<'work> Build<'work> {
     /// Configures a build of `source`, or finds it configured.
     ///
     /// # Errors
-    /// If an option that a layout needs is refused, or make fails.
+    /// If an option that a feature needs is refused, or make fails.
     pub fn configure(
         work: &'work WorkDir,
-        source: &Unpacked,
+        source: &Tree,
         configuration: &Configuration,
         toolchain: &Toolchain,
     ) -> Result<Self, KernelError> {
         let text = configuration.text();
-        let mut key = Key::new("kernel-build/2")
+        let mut key = Key::new("kernel-build/3")
             .after(&source.key)
             .field("arch", configuration.isa().kbuild())
             .field("whole configuration", configuration.is_whole())
@@ -98,8 +107,8 @@ impl<'work> Build<'work> {
             isa: configuration.isa(),
             toolchain: toolchain.clone(),
             key,
-            lists: None,
-            swaps: configuration.swaps(),
+            included: configuration.generated().to_vec(),
+            given: Generated::new(),
             refused: Vec::new(),
             cached: true,
         };
@@ -110,24 +119,20 @@ impl<'work> Build<'work> {
             Step::Todo(building) => {
                 build.directory = building.path().to_owned();
                 build.cached = false;
-                build.write_configuration(configuration, &text)?;
+                build.write_configuration(configuration)?;
                 building.finish()?
             }
         };
         let path = Configuration::file(&build.directory);
         let result = fs::read_to_string(&path).map_err(file("read", &path))?;
         build.refused = configuration.refused(&result);
-        if let Some(option) = build.refused.iter().find(|option| Configuration::is_needed(option)) {
+        if let Some(option) = build.refused.iter().find(|option| configuration.is_needed(option)) {
             return Err(KernelError::OptionRefused { option: option.clone(), path });
         }
         Ok(build)
     }
 
-    fn write_configuration(
-        &self,
-        configuration: &Configuration,
-        text: &str,
-    ) -> Result<(), KernelError> {
+    fn write_configuration(&self, configuration: &Configuration) -> Result<(), KernelError> {
         let path = Configuration::file(&self.directory);
         let mut all = String::new();
         if !configuration.is_whole() {
@@ -146,7 +151,10 @@ impl<'work> Build<'work> {
                 }
             }
         }
-        all.push_str(text);
+        all.push_str(configuration.text());
+        if !all.ends_with('\n') {
+            all.push('\n');
+        }
         fs::write(&path, all).map_err(file("write", &path))?;
         self.make("configuring the kernel", "configure.log").arg("olddefconfig").run()?;
         Ok(())
@@ -163,9 +171,19 @@ impl<'work> Build<'work> {
         self.cached
     }
 
-    /// The same in another directory, where functions are split.
-    pub(super) fn with_lists(&self, directory: PathBuf, key: Key, lists: Lists) -> Self {
-        Build { directory, key, lists: Some(lists), ..self.clone() }
+    /// Whether its configuration has a line such as `CONFIG_X=y`.
+    ///
+    /// # Errors
+    /// If the configuration cannot be read.
+    pub fn has(&self, option: &str) -> Result<bool, KernelError> {
+        let path = Configuration::file(&self.directory);
+        let text = fs::read_to_string(&path).map_err(file("read", &path))?;
+        Ok(text.lines().any(|line| line == option))
+    }
+
+    /// The same in another directory.
+    pub(super) fn moved_to(&self, directory: PathBuf, key: Key, given: Generated) -> Self {
+        Build { directory, key, given, ..self.clone() }
     }
 
     /// What compiles it.
@@ -178,68 +196,34 @@ impl<'work> Build<'work> {
         &self.directory
     }
 
-    /// Builds the kernel and links it with `order`, the text of an order for
-    /// [the kernel](trimtab_link::Linker::Kernel); empty for the objects' own order. What is
-    /// compiled stays for the next call. `progress` is told each line that make prints.
+    /// Builds the kernel with `generated` files, beside those that the build [was given](Build::apart).
+    /// What is compiled stays for the next call. `progress` is told each line that make prints.
     ///
     /// # Errors
     /// If make fails or takes too long, or its results are not there.
-    pub fn link(&self, order: &str, progress: impl FnMut(&str)) -> Result<Linked, KernelError> {
-        self.link_cold(order, Cold::default(), progress)
-    }
-
-    /// As [`Build::link`], for a kernel that swaps what is `cold`.
-    ///
-    /// # Errors
-    /// As [`Build::link`], and if `cold` has code that swapping itself needs.
-    pub fn link_cold(
+    pub fn link(
         &self,
-        order: &str,
-        cold: Cold<'_>,
+        generated: &Generated,
         mut progress: impl FnMut(&str),
-    ) -> Result<Linked, KernelError> {
-        let mut key = Key::new("kernel/2").after(&self.key).bytes("order", order.as_bytes());
-        for (name, list) in [("cold", cold.code), ("cold data", cold.data)] {
-            if !list.is_empty() {
-                key = key.bytes(name, list.as_bytes());
-            }
+    ) -> Result<KernelImage, KernelError> {
+        let generated = self.given.clone().and(generated);
+        let mut key = Key::new("kernel/3").after(&self.key);
+        for (path, text) in generated.files().filter(|(_, text)| !text.is_empty()) {
+            key = key.bytes(path, text.as_bytes());
         }
-        let image = self.isa.image();
         let (path, cached) = match self.work.step("kernel", &key)? {
             Step::Done(path) => (path, true),
             Step::Todo(building) => {
                 let start = Instant::now();
                 self.begin_link()?;
-                if let Some(lists) = &self.lists {
-                    lists.write(&self.directory)?;
-                }
-                self.write_order(order)?;
-                if self.swaps {
-                    self.write_list(COLD_ORDER, cold.code)?;
-                    self.write_list(COLD_RODATA, cold.data)?;
-                }
-                let log = self.directory.join("build.log");
+                self.write_generated(&generated)?;
                 let job = self
                     .make("building the kernel", "build.log")
                     .arg(format!("-j{}", jobs()))
-                    .arg(image)
+                    .arg(self.isa.image())
                     .limit(BUILD_LIMIT);
                 follow(job.spawn_lines()?, &mut progress)?;
-                for (from, to) in [
-                    ("vmlinux", "vmlinux"),
-                    ("vmlinux.map", "vmlinux.map"),
-                    (&format!("{}/{image}", self.isa.image_folder()), image),
-                    (ORDER, "order.lds"),
-                ] {
-                    let from = self.directory.join(from);
-                    if !from.is_file() {
-                        return Err(KernelError::Incomplete {
-                            what: format!("did not make {}", from.display()),
-                            log,
-                        });
-                    }
-                    fs::copy(&from, building.path().join(to)).map_err(file("copy", from))?;
-                }
+                self.keep(&generated, &building)?;
                 let took = building.path().join(TOOK);
                 fs::write(&took, start.elapsed().as_millis().to_string())
                     .map_err(file("write", took))?;
@@ -249,15 +233,44 @@ impl<'work> Build<'work> {
             }
         };
         let took = fs::read_to_string(path.join(TOOK)).ok().and_then(|text| text.parse().ok());
-        Ok(Linked {
+        Ok(KernelImage {
             vmlinux: path.join("vmlinux"),
-            map: path.join("vmlinux.map"),
-            image: path.join(image),
-            order: path.join("order.lds"),
+            image: path.join(self.isa.image()),
             took: Duration::from_millis(took.unwrap_or(0)),
             cached,
             key,
+            folder: path,
         })
+    }
+
+    /// Copies what a link made into its step.
+    fn keep(&self, generated: &Generated, building: &Building) -> Result<(), KernelError> {
+        let image = self.isa.image();
+        let mut files = vec![
+            ("vmlinux".to_owned(), "vmlinux".into()),
+            (format!("{}/{image}", self.isa.image_folder()), image.into()),
+        ];
+        if self.directory.join(MAP).is_file() {
+            files.push((MAP.to_owned(), MAP.into()));
+        }
+        for (path, _) in generated.files() {
+            let name = path.strip_prefix(GENERATED).unwrap_or(path);
+            files.push((path.to_owned(), Path::new(KEPT_GENERATED).join(name)));
+        }
+        for (from, to) in files {
+            let (from, to) = (self.directory.join(from), building.path().join(to));
+            if !from.is_file() {
+                return Err(KernelError::Incomplete {
+                    what: format!("did not make {}", from.display()),
+                    log: self.directory.join("build.log"),
+                });
+            }
+            if let Some(folder) = to.parent() {
+                fs::create_dir_all(folder).map_err(file("make", folder))?;
+            }
+            fs::copy(&from, to).map_err(file("copy", from))?;
+        }
+        Ok(())
     }
 
     /// Marks that make is at work on what it makes after compiling, and removes what was made before
@@ -270,7 +283,7 @@ impl<'work> Build<'work> {
         let mark = self.directory.join(LINKING);
         if mark.exists() {
             // What make makes after compiling.
-            for name in ["vmlinux", "vmlinux.map", self.isa.image_folder()] {
+            for name in ["vmlinux", MAP, self.isa.image_folder()] {
                 let path = self.directory.join(name);
                 let removed = match path.is_dir() {
                     true => fs::remove_dir_all(&path),
@@ -293,20 +306,20 @@ impl<'work> Build<'work> {
         fs::remove_file(&mark).map_err(file("remove", mark))
     }
 
-    /// Writes the order if it is not the one that is there: make goes by its time of change.
-    fn write_order(&self, order: &str) -> Result<(), KernelError> {
-        self.write_list(ORDER, order)
-    }
-
-    fn write_list(&self, name: &str, order: &str) -> Result<(), KernelError> {
-        let path = self.directory.join(name);
-        if fs::read_to_string(&path).is_ok_and(|present| present == order) {
-            return Ok(());
+    /// Writes the files that the build includes, and empty ones for those that nobody gave.
+    fn write_generated(&self, generated: &Generated) -> Result<(), KernelError> {
+        let absent = self.included.iter().filter(|path| generated.get(path).is_none());
+        for (path, text) in absent.map(|path| (*path, "")).chain(generated.files()) {
+            let name = Path::new(path.strip_prefix(GENERATED).unwrap_or_default());
+            let mut parts = name.components();
+            let is_below = name.file_name().is_some()
+                && parts.all(|part| matches!(part, std::path::Component::Normal(_)));
+            if !is_below {
+                return Err(KernelError::Generated { path: path.to_owned() });
+            }
+            write_changed(&self.directory.join(path), text)?;
         }
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(file("make", folder))?;
-        }
-        fs::write(&path, order).map_err(file("write", path))
+        Ok(())
     }
 
     fn make(&self, purpose: &str, log: &str) -> Job {
@@ -350,6 +363,17 @@ impl<'work> Build<'work> {
             // save a fifteenth of their time. What they make is the same.
             .env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=134217728")
     }
+}
+
+/// Writes a file unless it is as it should be: make goes by its time of change.
+fn write_changed(path: &Path, text: &str) -> Result<(), KernelError> {
+    if fs::read_to_string(path).is_ok_and(|present| present == text) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(file("make", folder))?;
+    }
+    Ok(write_whole(path, text.as_bytes())?)
 }
 
 /// How many compilers run side by side.

@@ -1,8 +1,11 @@
+//! What to build of a kernel: lines of a `.config`.
+
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::KernelError;
+use trimtab_link::feature::{Feature, with_all_below};
 use trimtab_program::Isa;
 
 const TINY: &str = include_str!("../../../../linux/config/tiny.config");
@@ -11,27 +14,21 @@ const TINY_ARM64: &str = include_str!("../../../../linux/config/tiny-arm64.confi
 const LAB: &str = include_str!("../../../../linux/config/lab.config");
 const LAB_X86_64: &str = include_str!("../../../../linux/config/lab-x86_64.config");
 const LAB_ARM64: &str = include_str!("../../../../linux/config/lab-arm64.config");
-/// What a layout needs of any configuration.
-const LAYOUT: &str = include_str!("../../../../linux/config/layout.config");
-/// What swapping cold code needs of any configuration, and what it does not work with.
-const SWAP: &str = include_str!("../../../../linux/config/coldswap.config");
-/// Before it, what programs of the guest need of the configurations that trimtab carries.
-const SWAP_GUEST: &str = include_str!("../../../../linux/config/coldswap-guest.config");
-/// Behind it, for several CPUs.
-const SWAP_SMP: &str = include_str!("../../../../linux/config/coldswap-smp.config");
-/// What a kernel must take that is to swap cold code.
-const SWAPS: &str = "CONFIG_COLDSWAP=y";
-/// What lets functions be split. A kernel takes it where its compiler can do that.
-const BLOCKS: &str = "CONFIG_BLOCK_ORDER=y";
 
 /// Which kernel to build of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
     name: String,
     isa: Isa,
+    /// All lines, those that win last.
     text: String,
     whole: bool,
-    swaps: bool,
+    /// Lines that no build may refuse.
+    needed: String,
+    /// Lines that are asked for, and whose absence nobody is told.
+    wanted: String,
+    /// Files that the build includes.
+    generated: Vec<&'static str>,
 }
 
 impl Configuration {
@@ -58,22 +55,54 @@ impl Configuration {
                 (text, true)
             }
         };
-        Ok(Configuration { name: name.to_owned(), isa, text, whole, swaps: false })
+        Ok(Self::of(name, isa, text, whole))
     }
 
-    /// The same, less what cold code swapping does not work with, for a machine with so many CPUs.
+    fn of(name: &str, isa: Isa, text: String, whole: bool) -> Self {
+        Configuration {
+            name: name.to_owned(),
+            isa,
+            text,
+            whole,
+            needed: String::new(),
+            wanted: String::new(),
+            generated: Vec::new(),
+        }
+    }
+
+    /// The same with a feature and all that it stands on, for a machine with so many CPUs. What a feature
+    /// says of an option wins over what was said before.
     #[must_use]
-    pub fn swapping(mut self, cpus: u32) -> Self {
-        self.text.push('\n');
-        if !self.whole {
-            self.text.push_str(SWAP_GUEST);
+    pub fn with(mut self, feature: &Feature, cpus: u32) -> Self {
+        for feature in with_all_below(&[feature]) {
+            let fragment = |name| feature.fragment(name).unwrap_or_default();
+            if !self.whole {
+                self.add(fragment("guest"));
+            }
+            self.add(fragment("needs"));
+            self.needed.push_str(fragment("needs"));
+            self.add(fragment("wants"));
+            self.wanted.push_str(fragment("wants"));
+            if cpus > 1 {
+                self.add(fragment("smp"));
+            }
+            self.generated.extend(feature.generated);
         }
-        self.text.push_str(SWAP);
-        if cpus > 1 {
-            self.text.push_str(SWAP_SMP);
-        }
-        self.swaps = true;
         self
+    }
+
+    /// The same with more lines, which win over what was said before.
+    #[must_use]
+    pub fn with_lines(mut self, lines: &str) -> Self {
+        self.add(lines);
+        self
+    }
+
+    fn add(&mut self, lines: &str) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.text.push_str(lines);
     }
 
     /// Its name, or the path of its file.
@@ -91,40 +120,35 @@ impl Configuration {
         self.whole
     }
 
-    /// Whether it is for a kernel that swaps cold code.
-    pub(super) fn swaps(&self) -> bool {
-        self.swaps
+    /// Its lines; of several on an option, the last wins.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
-    /// Its lines, with those that a layout needs at the end, where they win.
-    pub(super) fn text(&self) -> String {
-        format!("{}\n{LAYOUT}{BLOCKS}\n", self.text)
+    /// Files that the kernel's build includes, in the build directory.
+    pub(super) fn generated(&self) -> &[&'static str] {
+        &self.generated
     }
 
-    /// Options asked for with `=y` that are not in `result`, a whole `.config`; first those without
-    /// which there is no layout. A whole configuration may ask for what only another release has,
-    /// so of such a one only the former are looked for.
+    /// Options asked for with `=y` that are not in `result`, a whole `.config`; first those that are
+    /// needed. A whole configuration may ask for what only another release has, so of such a one only
+    /// the former are looked for.
     pub(super) fn refused(&self, result: &str) -> Vec<String> {
         let accepted: HashSet<&str> = result.lines().collect();
         let missing = |text| yes(text).into_iter().filter(|line| !accepted.contains(line.as_str()));
-        let mut refused: Vec<String> = missing(LAYOUT).collect();
-        if self.swaps {
-            refused.extend(missing(SWAPS));
-        }
+        let mut refused: Vec<String> = missing(&self.needed).collect();
         if !self.whole {
-            refused.extend(missing(&self.text));
+            let wanted = yes(&self.wanted);
+            refused.extend(
+                missing(&self.text).filter(|line| !self.is_needed(line) && !wanted.contains(line)),
+            );
         }
         refused
     }
 
-    /// Whether `option` is one without which there is no layout.
-    pub(super) fn is_needed(option: &str) -> bool {
-        LAYOUT.lines().any(|line| line == option) || option == SWAPS
-    }
-
-    /// Whether functions can be split by blocks in a build with this whole `.config`.
-    pub(super) fn can_split(result: &str) -> bool {
-        result.lines().any(|line| line == BLOCKS)
+    /// Whether `option` is one that no build may refuse.
+    pub(super) fn is_needed(&self, option: &str) -> bool {
+        self.needed.lines().any(|line| line == option)
     }
 
     /// Where the resulting configuration of a build directory is.
@@ -153,51 +177,91 @@ fn yes(text: &str) -> Vec<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use include_dir::{Dir, DirEntry, File};
+
     use super::*;
 
+    static FIRST: Feature = Feature {
+        name: "first",
+        over: &[],
+        folder: Dir::new(
+            "",
+            &[
+                DirEntry::File(File::new("needs.config", b"CONFIG_ORDER=y\n")),
+                DirEntry::File(File::new("wants.config", b"CONFIG_EXTRA=y\n")),
+            ],
+        ),
+        generated: &["include/generated/order"],
+    };
+    static SECOND: Feature = Feature {
+        name: "second",
+        over: &[&FIRST],
+        folder: Dir::new(
+            "",
+            &[
+                DirEntry::File(File::new("guest.config", b"CONFIG_PROGRAMS=y\n")),
+                DirEntry::File(File::new("needs.config", b"CONFIG_SWAPS=y\n")),
+                DirEntry::File(File::new("wants.config", b"# CONFIG_SMP is not set\n")),
+                DirEntry::File(File::new("smp.config", b"CONFIG_SMP=y\n")),
+            ],
+        ),
+        generated: &["include/generated/cold"],
+    };
+
     fn of(text: &str, whole: bool) -> Configuration {
-        let (name, text) = ("test".to_owned(), text.to_owned());
-        Configuration { name, isa: Isa::X86_64, text, whole, swaps: false }
+        Configuration::of("test", Isa::X86_64, text.to_owned(), whole)
+    }
+
+    fn has(configuration: &Configuration, option: &str) -> bool {
+        yes(configuration.text()).contains(&option.to_owned())
     }
 
     #[test]
     fn what_the_kernel_did_not_take_is_refused_and_what_was_taken_back_is_not() {
         let asked = "CONFIG_A=y\nCONFIG_B=y\n# CONFIG_B is not set\nCONFIG_C=y\nCONFIG_D=7\n\
                      # a remark = y\n  CONFIG_E=y\nCONFIG_F=m\n";
-        let result = "CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_FUNCTION_ORDER=y\n";
-        assert_eq!(of(asked, false).refused(result), ["CONFIG_C=y", "CONFIG_E=y"]);
-        assert_eq!(of(asked, true).refused(result), [""; 0]);
-        let refused = of(asked, true).refused("CONFIG_A=y\n");
-        assert_eq!(refused, ["CONFIG_FUNCTION_ORDER=y"]);
-        assert!(Configuration::is_needed(&refused[0]));
-        assert!(!Configuration::is_needed("CONFIG_A=y"));
+        let result = "CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_ORDER=y\n";
+        let with = |whole| of(asked, whole).with(&FIRST, 1);
+        assert_eq!(with(false).refused(result), ["CONFIG_C=y", "CONFIG_E=y"]);
+        assert_eq!(with(true).refused(result), [""; 0]);
+        let refused = with(true).refused("CONFIG_A=y\n");
+        assert_eq!(refused, ["CONFIG_ORDER=y"]);
+        assert!(with(true).is_needed(&refused[0]));
+        assert!(!with(true).is_needed("CONFIG_A=y"));
+        assert_eq!(
+            of(asked, true).refused("CONFIG_A=y\n"),
+            [""; 0],
+            "a stock kernel needs nothing"
+        );
     }
 
     #[test]
-    fn what_a_layout_needs_comes_last_so_that_it_wins() {
-        let text = of("# CONFIG_FUNCTION_ORDER is not set", true).text();
-        assert_eq!(yes(&text), ["CONFIG_BLOCK_ORDER=y", "CONFIG_FUNCTION_ORDER=y"]);
+    fn what_a_feature_needs_comes_last_so_that_it_wins() {
+        let configuration = of("# CONFIG_ORDER is not set", true).with(&FIRST, 1);
+        assert_eq!(yes(configuration.text()), ["CONFIG_EXTRA=y", "CONFIG_ORDER=y"]);
+        let configuration = configuration.with_lines("# CONFIG_EXTRA is not set\n");
+        assert_eq!(yes(configuration.text()), ["CONFIG_ORDER=y"]);
     }
 
     #[test]
-    fn a_kernel_that_is_to_swap_must_take_that_and_has_no_function_tracer() {
-        let swapping = Configuration::named("tiny", Isa::X86_64).unwrap().swapping(1);
-        let options = yes(&swapping.text());
-        for off in ["CONFIG_FUNCTION_TRACER=y", "CONFIG_SMP=y"] {
-            assert!(!options.contains(&off.to_owned()), "{off}");
-        }
-        let several = Configuration::named("tiny", Isa::X86_64).unwrap().swapping(2);
-        assert!(yes(&several.text()).contains(&"CONFIG_SMP=y".to_owned()));
-        let refused = swapping.refused("CONFIG_FUNCTION_ORDER=y\n");
-        assert_eq!(refused[0], "CONFIG_COLDSWAP=y");
-        assert!(Configuration::is_needed(&refused[0]));
+    fn a_feature_brings_what_it_stands_on_and_what_several_cpus_and_its_guest_need() {
+        let tiny = || Configuration::named("tiny", Isa::X86_64).unwrap();
+        let one = tiny().with(&SECOND, 1);
+        assert!(!has(&one, "CONFIG_SMP=y") && has(&one, "CONFIG_PROGRAMS=y"));
+        assert!(has(&tiny().with(&SECOND, 2), "CONFIG_SMP=y"));
+        assert!(!has(&of("", true).with(&SECOND, 2), "CONFIG_PROGRAMS=y"));
+        assert_eq!(one.generated(), ["include/generated/order", "include/generated/cold"]);
+        let refused = one.refused("CONFIG_ORDER=y\nCONFIG_PROGRAMS=y\n");
+        assert_eq!(refused[0], "CONFIG_SWAPS=y");
+        assert!(one.is_needed(&refused[0]) && one.is_needed("CONFIG_ORDER=y"));
+        assert!(!refused.contains(&"CONFIG_ORDER=y".to_owned()));
     }
 
     #[test]
     fn a_name_is_one_of_ours_or_a_file() {
         for (name, isa) in ["tiny", "lab"].into_iter().flat_map(|n| Isa::KERNELS.map(|a| (n, a))) {
             let configuration = Configuration::named(name, isa).unwrap();
-            let options = yes(&configuration.text());
+            let options = yes(configuration.text());
             assert!(!configuration.is_whole() && options.contains(&"CONFIG_64BIT=y".to_owned()));
             let serial = "CONFIG_SERIAL_AMBA_PL011_CONSOLE=y".to_owned();
             assert_eq!(options.contains(&serial), isa == Isa::Aarch64, "{name} {isa:?}");

@@ -1,3 +1,5 @@
+//! Why there is no kernel.
+
 use std::io;
 use std::path::PathBuf;
 
@@ -14,45 +16,50 @@ pub enum KernelError {
     /// No source package was given, and none is installed.
     #[error(
         "there is no kernel source: looked for {looked_for}; install it with \
-         `apt-get install linux-source-6.12`, or give a tarball or directory with --source"
+         `apt-get install {package}`, or give a tarball or directory with --source"
     )]
     NoSource {
         /// What was looked for.
         looked_for: String,
+        /// The package that has it.
+        package: String,
     },
     /// The file or directory given is not there.
     #[error(
-        "the kernel source {} is not there; install the package `linux-source-6.12`, or give \
-         another tarball or directory with --source",
+        "the kernel source {} is not there; install the package `{package}`, or give another tarball, \
+         a directory, or REPOSITORY@REVISION of git with --source",
         path.display()
     )]
     SourceMissing {
         /// What was given.
         path: PathBuf,
+        /// The package that has one.
+        package: String,
     },
     /// What was given is no kernel source.
     #[error(
-        "{} is not a kernel source: {found}; expected a Makefile at its top that begins with \
-         VERSION and PATCHLEVEL",
-        path.display()
+        "{source_given} is not a kernel source: {found}; expected a Makefile at its top that begins with \
+         VERSION and PATCHLEVEL"
     )]
     NotASource {
         /// What was given.
-        path: PathBuf,
+        source_given: String,
         /// What is wrong with it.
         found: String,
     },
-    /// A release that we have no patch for.
+    /// A release that a feature has no patch for.
     #[error(
-        "the kernel source {} is release {found}; trimtab has patches for {supported}",
-        path.display()
+        "the kernel source {source_given} is release {found}; trimtab has patches for {supported} of \
+         what it needs here ({feature})"
     )]
     Release {
         /// What was given.
-        path: PathBuf,
+        source_given: String,
         /// Its release.
         found: String,
-        /// Those that we can patch.
+        /// The feature.
+        feature: &'static str,
+        /// The series that it has patches for.
         supported: String,
     },
     /// The configuration file cannot be read.
@@ -88,6 +95,24 @@ pub enum KernelError {
         option: String,
         /// The resulting configuration.
         path: PathBuf,
+    },
+    /// A file to generate is nothing that the build includes.
+    #[error(
+        "the kernel build cannot be given {path}: expected a relative path below include/generated"
+    )]
+    Generated {
+        /// The path given.
+        path: String,
+    },
+    /// The kernel was linked without a map.
+    #[error(
+        "the kernel {} has no linker's map: its build has neither CONFIG_FUNCTION_ORDER nor \
+         CONFIG_VMLINUX_MAP",
+        vmlinux.display()
+    )]
+    NoMap {
+        /// The kernel.
+        vmlinux: PathBuf,
     },
     /// The build says that it went well, but something is missing.
     #[error("the kernel build ended well but {what}; see {}", log.display())]

@@ -1,13 +1,18 @@
+//! Kernel sources as they are given, and how they are unpacked.
+
+use std::fmt;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::file;
-use super::{KernelError, PATCHES, Patch, SWAP, SwapPatch};
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
-use trimtab_lab::workdir::{Step, WorkDir};
+use trimtab_lab::workdir::{Building, Step, WorkDir};
+use trimtab_link::feature::{Feature, common_series, newest_first, with_all_below};
+
+use super::KernelError;
+use super::error::file;
+use super::tree::{Release, Tree, depend, put_in};
 
 /// Where Debian's source packages install their tarballs.
 const PACKAGES: &str = "/usr/src";
@@ -16,279 +21,269 @@ const PACKAGES: &str = "/usr/src";
 const SPACE: u64 = 4 << 30;
 /// The same as a multiple of what its archive takes: 22 was seen.
 const SPACE_OF_ARCHIVE: u64 = 28;
+/// Limit of a copy of a source.
+const COPY_LIMIT: Duration = Duration::from_secs(900);
+/// Limit of a question to git.
+const GIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where a patch is put in a source before it is applied.
-const PATCH_FILE: &str = "trimtab-layout.patch";
-
-/// A kernel's release.
+/// A kernel's source as it was given. It is never changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Release {
-    /// Version, patch level and sublevel: `6.12.48`.
-    pub version: String,
-    /// Version and patch level: `6.12`.
-    pub series: String,
+pub enum Source {
+    /// A tarball, such as Debian's source packages install.
+    Archive(PathBuf),
+    /// A directory.
+    Folder(PathBuf),
+    /// What a local git repository has at a revision.
+    Revision {
+        /// The repository, with or without a work tree.
+        repository: PathBuf,
+        /// A tag, a branch or a commit.
+        revision: String,
+    },
 }
 
-impl Release {
-    /// Reads the head of a kernel's top Makefile.
-    fn of_makefile(text: &str) -> Option<Release> {
-        let value = |name: &str| {
-            text.lines()
-                .take(20)
-                .filter_map(|line| line.split_once('='))
-                .find(|(key, _)| key.trim() == name)
-                .map(|(_, value)| value.trim().to_owned())
-        };
-        let series = format!("{}.{}", value("VERSION")?, value("PATCHLEVEL")?);
-        let sublevel = value("SUBLEVEL").unwrap_or_default();
-        let extra = value("EXTRAVERSION").unwrap_or_default();
-        Some(Release { version: format!("{series}.{sublevel}{extra}"), series })
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Archive(path) | Source::Folder(path) => path.display().fmt(f),
+            Source::Revision { repository, revision } => {
+                write!(f, "{}@{revision}", repository.display())
+            }
+        }
     }
-}
-
-/// A kernel source as it was given: a tarball, or a directory. It is never changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    path: PathBuf,
-}
-
-/// A private copy of a kernel source with our patch applied.
-#[derive(Debug, Clone)]
-pub struct Unpacked {
-    /// Its directory.
-    pub path: PathBuf,
-    /// Its release.
-    pub release: Release,
-    /// What it depends on.
-    pub key: Key,
-    /// What it was unpacked from.
-    pub origin: PathBuf,
-    /// Whether an earlier run had unpacked it.
-    pub cached: bool,
 }
 
 impl Source {
-    /// The source at `path`, or the newest installed package that we have a patch for.
+    /// The source at `path`: a tarball, a directory, or `REPOSITORY@REVISION`. Without a path, the newest
+    /// installed source package of a series that all of `features` work with.
     ///
     /// # Errors
     /// [`KernelError::SourceMissing`], [`KernelError::NoSource`].
-    pub fn find(path: Option<&Path>) -> Result<Source, KernelError> {
-        Self::find_in(path, Path::new(PACKAGES))
-    }
-
-    fn find_in(path: Option<&Path>, packages: &Path) -> Result<Source, KernelError> {
-        if let Some(path) = path {
-            if !path.exists() {
-                return Err(KernelError::SourceMissing { path: path.to_owned() });
-            }
-            return Ok(Source { path: path.to_owned() });
-        }
-        let places: Vec<PathBuf> = PATCHES
-            .iter()
-            .map(|patch| packages.join(format!("linux-source-{}.tar.xz", patch.series)))
-            .collect();
-        match places.iter().find(|place| place.is_file()) {
-            Some(path) => Ok(Source { path: path.clone() }),
-            None => Err(KernelError::NoSource {
-                looked_for: places
-                    .iter()
-                    .map(|place| place.display().to_string())
-                    .collect::<Vec<_>>()
-                    .join(", "),
+    pub fn find(path: Option<&Path>, features: &[&Feature]) -> Result<Source, KernelError> {
+        match path {
+            Some(path) => Self::at(path).ok_or_else(|| KernelError::SourceMissing {
+                path: path.to_owned(),
+                package: package(&common_series(&with_all_below(features)).unwrap_or_default()),
             }),
+            None => Self::installed(features, Path::new(PACKAGES)),
         }
     }
 
-    /// Its path.
-    pub fn path(&self) -> &Path {
-        &self.path
+    fn at(path: &Path) -> Option<Source> {
+        if path.is_dir() {
+            return Some(Source::Folder(path.to_owned()));
+        }
+        if path.exists() {
+            return Some(Source::Archive(path.to_owned()));
+        }
+        let (repository, revision) = path.to_str()?.rsplit_once('@')?;
+        let is_there = Path::new(repository).is_dir();
+        let revision = revision.to_owned();
+        is_there.then(|| Source::Revision { repository: repository.into(), revision })
     }
 
-    /// Unpacks or copies it into the work directory and applies our patch.
+    fn installed(features: &[&Feature], packages: &Path) -> Result<Source, KernelError> {
+        let series: Vec<String> = match common_series(&with_all_below(features)) {
+            Some(series) => series.into_iter().map(str::to_owned).collect(),
+            None => installed_series(packages),
+        };
+        let place = |series: &String| packages.join(format!("linux-source-{series}.tar.xz"));
+        if let Some(found) = series.iter().map(place).find(|place| place.is_file()) {
+            return Ok(Source::Archive(found));
+        }
+        let looked_for: Vec<String> = match series.as_slice() {
+            [] => vec![packages.join("linux-source-*.tar.xz").display().to_string()],
+            series => series.iter().map(|series| place(series).display().to_string()).collect(),
+        };
+        Err(KernelError::NoSource { looked_for: looked_for.join(", "), package: package(&series) })
+    }
+
+    /// Unpacks or copies it into the work directory and puts `features` into the copy, and all that they
+    /// stand on. Without features it is the source as it was given.
     ///
     /// # Errors
-    /// If it is no kernel source, or of a release that we have no patch for; if there is no space,
-    /// or kbuild cannot work at this path; if `tar`, `cp` or `patch` fail.
-    pub fn unpack(&self, work: &WorkDir) -> Result<Unpacked, KernelError> {
+    /// If it is no kernel source, or of a release that a feature has no patch for; if there is no space,
+    /// or kbuild cannot work at this path; if `tar`, `cp`, `git` or `patch` fail.
+    pub fn unpack(&self, work: &WorkDir, features: &[&Feature]) -> Result<Tree, KernelError> {
         if work.path().to_string_lossy().contains(|c: char| c == ':' || c.is_whitespace()) {
             return Err(KernelError::Path { path: work.path().to_owned() });
         }
-        let mut key = Key::new("kernel-source/1");
-        for patch in PATCHES {
-            key = key.bytes(&format!("patch {}", patch.series), patch.text.as_bytes());
-        }
-        let key = match self.path.is_dir() {
-            true => key.tree("source", &self.path)?,
-            false => key.file("source", &self.path, work.hashes())?,
-        };
+        let features = with_all_below(features);
+        let source = self.key(work)?;
+        let key = features.iter().fold(source.clone(), |key, feature| depend(key, feature));
         let (path, cached) = match work.step("kernel-source", &key)? {
             Step::Done(path) => (path, true),
-            Step::Todo(building) => {
-                if self.path.is_dir() {
-                    // Before it is copied, which takes its time.
-                    self.patch_for(&self.release_of(&self.path)?)?;
-                }
-                work.require_space(self.space()?, "unpack and build a kernel")?;
-                self.copy_to(building.path())?;
-                let release = self.release_of(building.path())?;
-                self.patch_for(&release)?.apply(building.path())?;
-                (building.finish()?, false)
-            }
+            Step::Todo(building) => (self.make(work, &source, &features, building)?, false),
         };
         let release = self.release_of(&path)?;
-        Ok(Unpacked { path, release, key, origin: self.path.clone(), cached })
+        Ok(Tree { path, release, key, origin: self.to_string(), cached })
+    }
+
+    fn key(&self, work: &WorkDir) -> Result<Key, KernelError> {
+        let key = Key::new("kernel-source/2");
+        Ok(match self {
+            Source::Archive(path) => key.file("source", path, work.hashes())?,
+            Source::Folder(path) => key.tree("source", path)?,
+            Source::Revision { .. } => key.field("commit", self.commit()?),
+        })
+    }
+
+    /// Makes the tree of these features. Where a tree of the first of them is there, what does not change
+    /// is shared with it, so that it takes little space.
+    fn make(
+        &self,
+        work: &WorkDir,
+        source: &Key,
+        features: &[&Feature],
+        building: Building,
+    ) -> Result<PathBuf, KernelError> {
+        let folder = building.path();
+        if let Source::Folder(path) = self {
+            // Before it is copied, which takes its time.
+            self.require(&self.release_of(path)?, features)?;
+        }
+        let mut key = source.clone();
+        let mut below = (work.find("kernel-source", &key)?, 0);
+        for (number, feature) in (1..).zip(features) {
+            key = depend(key, feature);
+            if let Some(path) = work.find("kernel-source", &key)? {
+                below = (Some(path), number);
+            }
+        }
+        let (below, present) = below;
+        match below {
+            Some(below) => {
+                // Hard links: whoever changes a file writes it anew, and builds are out of tree.
+                copy(&below, folder, "--link")?;
+            }
+            None => {
+                work.require_space(self.space()?, "unpack and build a kernel")?;
+                self.copy_to(folder)?;
+            }
+        }
+        let release = self.release_of(folder)?;
+        self.require(&release, features)?;
+        for feature in features.iter().skip(present) {
+            put_in(feature, &release, folder)?;
+        }
+        Ok(building.finish()?)
     }
 
     /// Bytes that it takes when it is unpacked and built.
     fn space(&self) -> Result<u64, KernelError> {
-        if self.path.is_dir() {
-            return Ok(SPACE);
-        }
-        let archive = fs::metadata(&self.path).map_err(file("read", &self.path))?;
+        let Source::Archive(path) = self else { return Ok(SPACE) };
+        let archive = fs::metadata(path).map_err(file("read", path))?;
         Ok(archive.len().saturating_mul(SPACE_OF_ARCHIVE).min(SPACE))
     }
 
     fn copy_to(&self, folder: &Path) -> Result<(), KernelError> {
-        let job = if self.path.is_dir() {
-            Job::new("copying the kernel source", "cp")
-                .args(["-a", "--reflink=auto", "--no-target-directory"])
-                .arg(&self.path)
-                .arg(folder)
-        } else {
-            Job::new("unpacking the kernel source", "tar")
-                .package("tar")
-                // An archive that was packed in blocks is unpacked by all processors.
-                .env("XZ_DEFAULTS", "--threads=0")
-                .args(["--extract", "--strip-components=1", "--no-same-owner", "--file"])
-                .arg(&self.path)
-                .arg("--directory")
-                .arg(folder)
-        };
-        job.limit(Duration::from_secs(900)).run()?;
-        Ok(())
+        match self {
+            Source::Folder(path) => copy(path, folder, "--reflink=auto"),
+            Source::Archive(path) => extract(path, folder, 1),
+            Source::Revision { repository, .. } => {
+                let archive = tempfile::Builder::new()
+                    .suffix(".tar")
+                    .tempfile_in(folder)
+                    .map_err(file("write to", folder))?;
+                Job::new("exporting the kernel source", "git")
+                    .package("git")
+                    .arg("-C")
+                    .arg(repository)
+                    .args(["archive", "--format=tar", "--output"])
+                    .arg(archive.path())
+                    .arg(self.commit()?)
+                    .limit(COPY_LIMIT)
+                    .run()?;
+                extract(archive.path(), folder, 0)
+            }
+        }
+    }
+
+    /// The commit of a revision.
+    fn commit(&self) -> Result<String, KernelError> {
+        let Source::Revision { repository, revision } = self else { return Ok(String::new()) };
+        let said = Job::new("asking git for the kernel's revision", "git")
+            .package("git")
+            .arg("-C")
+            .arg(repository)
+            .args(["rev-parse", "--verify", "--end-of-options"])
+            .arg(format!("{revision}^{{commit}}"))
+            .limit(GIT_LIMIT)
+            .run_captured()?;
+        Ok(said.trim().to_owned())
     }
 
     fn release_of(&self, folder: &Path) -> Result<Release, KernelError> {
         let not_a_source =
-            |found: String| KernelError::NotASource { path: self.path.clone(), found };
+            |found: String| KernelError::NotASource { source_given: self.to_string(), found };
         let text = fs::read_to_string(folder.join("Makefile"))
             .map_err(|error| not_a_source(format!("it has no readable Makefile ({error})")))?;
         Release::of_makefile(&text)
             .ok_or_else(|| not_a_source("its Makefile gives no version".to_owned()))
     }
 
-    fn patch_for(&self, release: &Release) -> Result<Patch, KernelError> {
-        Patch::for_series(&release.series).ok_or_else(|| KernelError::Release {
-            path: self.path.clone(),
-            found: release.version.clone(),
-            supported: PATCHES.map(|patch| patch.series).join(" and "),
+    fn require(&self, release: &Release, features: &[&Feature]) -> Result<(), KernelError> {
+        match features.iter().find(|feature| !feature.supports(&release.series)) {
+            None => Ok(()),
+            Some(feature) => Err(KernelError::Release {
+                source_given: self.to_string(),
+                found: release.version.clone(),
+                feature: feature.name,
+                supported: feature.series().join(" and "),
+            }),
+        }
+    }
+}
+
+/// The Debian package with the source of the first of these series.
+fn package<T: std::fmt::Display>(series: &[T]) -> String {
+    series
+        .first()
+        .map_or_else(|| "linux-source".to_owned(), |series| format!("linux-source-{series}"))
+}
+
+/// The series whose source packages are installed, newest first.
+fn installed_series(packages: &Path) -> Vec<String> {
+    let mut series: Vec<String> = fs::read_dir(packages)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            Some(name.strip_prefix("linux-source-")?.strip_suffix(".tar.xz")?.to_owned())
         })
-    }
+        .collect();
+    newest_first(&mut series);
+    series
 }
 
-impl Unpacked {
-    /// The same source with [cold code swapping](super::SWAP) beside our order of functions. What
-    /// does not change is shared with this one, so that it takes little space.
-    ///
-    /// # Errors
-    /// If it is of another release than cold code swapping is for; if `cp` or `patch` fail.
-    pub fn with_swapping(&self, work: &WorkDir) -> Result<Unpacked, KernelError> {
-        let SwapPatch { patch, files } = SWAP;
-        if self.release.series != patch.series {
-            return Err(KernelError::Release {
-                path: self.origin.clone(),
-                found: self.release.version.clone(),
-                supported: format!("{} where it is to swap cold code", patch.series),
-            });
-        }
-        let mut key =
-            Key::new("kernel-source-swap/1").after(&self.key).bytes("patch", patch.text.as_bytes());
-        for (name, text, _) in files {
-            key = key.bytes(name, text.as_bytes());
-        }
-        let (path, cached) = match work.step("kernel-source-swap", &key)? {
-            Step::Done(path) => (path, true),
-            Step::Todo(building) => {
-                let folder = building.path();
-                // Hard links: patch writes a changed file anew, and builds are out of tree.
-                Job::new("copying the kernel source", "cp")
-                    .args(["-a", "--link", "--no-target-directory"])
-                    .arg(&self.path)
-                    .arg(folder)
-                    .limit(Duration::from_secs(900))
-                    .run()?;
-                // What would be written in place, and so in the other source as well.
-                let written = folder.join(PATCH_FILE);
-                fs::remove_file(&written).map_err(file("remove", &written))?;
-                patch.apply(folder)?;
-                for (name, text, program) in files {
-                    let path = folder.join(name);
-                    fs::write(&path, text).map_err(file("write", &path))?;
-                    if program {
-                        let mode = fs::Permissions::from_mode(0o755);
-                        fs::set_permissions(&path, mode).map_err(file("write", &path))?;
-                    }
-                }
-                (building.finish()?, false)
-            }
-        };
-        Ok(Unpacked { path, key, cached, ..self.clone() })
-    }
+fn copy(from: &Path, to: &Path, how: &str) -> Result<(), KernelError> {
+    Job::new("copying the kernel source", "cp")
+        .args(["-a", how, "--no-target-directory"])
+        .arg(from)
+        .arg(to)
+        .limit(COPY_LIMIT)
+        .run()?;
+    Ok(())
 }
 
-impl Patch {
-    /// Applies the patch to the kernel source in `folder`.
-    fn apply(self, folder: &Path) -> Result<(), KernelError> {
-        let path = folder.join(PATCH_FILE);
-        fs::write(&path, self.text).map_err(file("write", &path))?;
-        Job::new("applying trimtab's patch to the kernel source", "patch")
-            .package("patch")
-            .args(["--strip=1", "--forward", "--batch", "--input"])
-            .arg(&path)
-            .dir(folder)
-            .limit(Duration::from_secs(60))
-            .run()?;
-        Ok(())
-    }
+/// Unpacks an archive, less so many folders of its paths.
+fn extract(archive: &Path, folder: &Path, strip: u32) -> Result<(), KernelError> {
+    Job::new("unpacking the kernel source", "tar")
+        .package("tar")
+        // An archive that was packed in blocks is unpacked by all processors.
+        .env("XZ_DEFAULTS", "--threads=0")
+        .args(["--extract", "--no-same-owner"])
+        .arg(format!("--strip-components={strip}"))
+        .arg("--file")
+        .arg(archive)
+        .arg("--directory")
+        .arg(folder)
+        .limit(COPY_LIMIT)
+        .run()?;
+    Ok(())
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_release_is_read_from_the_makefile() {
-        let text = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 7\nEXTRAVERSION =\nNAME = X\n";
-        let release = Release::of_makefile(text).unwrap();
-        assert_eq!((release.version.as_str(), release.series.as_str()), ("6.12.7", "6.12"));
-        assert_eq!(Release::of_makefile("all:\n"), None);
-    }
-
-    #[test]
-    fn a_missing_source_is_named_with_its_package() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = Source::find_in(None, folder.path()).unwrap_err().to_string();
-        assert!(error.contains("linux-source-6.12.tar.xz"), "{error}");
-        assert!(error.contains("apt-get install linux-source-6.12"), "{error}");
-        let error = Source::find(Some(&folder.path().join("none"))).unwrap_err().to_string();
-        assert!(error.contains("is not there"), "{error}");
-    }
-
-    #[test]
-    fn what_is_no_kernel_is_refused_and_nothing_is_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let work = WorkDir::open(&folder.path().join("work")).unwrap();
-        let fake = folder.path().join("fake");
-        fs::create_dir(&fake).unwrap();
-        let unpack = || Source::find(Some(&fake)).unwrap().unpack(&work).unwrap_err().to_string();
-        assert!(unpack().contains("is not a kernel source: it has no readable Makefile"));
-        fs::write(fake.join("Makefile"), "VERSION = 5\nPATCHLEVEL = 4\nSUBLEVEL = 1\n").unwrap();
-        assert!(unpack().contains("is release 5.4.1; trimtab has patches for 6.12 and 6.1"));
-        let broken = folder.path().join("broken.tar.xz");
-        fs::write(&broken, "not a tarball").unwrap();
-        let error = Source::find(Some(&broken)).unwrap().unpack(&work).unwrap_err().to_string();
-        assert!(error.contains("unpacking the kernel source failed"), "{error}");
-        assert_eq!(fs::read_dir(work.path().join("steps")).unwrap().count(), 0);
-    }
-}
+mod tests;

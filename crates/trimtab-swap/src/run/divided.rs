@@ -3,8 +3,7 @@
 use trimtab_lab::failure::Failure;
 use trimtab_layout::paged::{PageProblem, PagedPiece, Pages, Places, packings};
 use trimtab_layout::{Edge, paged};
-use trimtab_link::SPLIT_FLAGS;
-use trimtab_machine::kernel::{BlockList, Splits};
+use trimtab_link::{BlockList, SPLIT_FLAGS, Splits};
 use trimtab_program::PAGE_SIZE;
 
 use super::inputs::{Files, Inputs};

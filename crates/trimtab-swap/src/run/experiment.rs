@@ -10,14 +10,15 @@ use crate::check::{Checked, check};
 use anyhow::{Context, Result};
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
+use trimtab_link::{CAN_SPLIT, KERNEL_ORDER};
 use trimtab_machine::Isa;
 use trimtab_machine::guest::PROGRAMS;
-use trimtab_machine::kernel::{Build, Cold, Configuration, Linked, Source, Toolchain};
+use trimtab_machine::kernel::{Build, Configuration, Generated, KernelImage, Source, Toolchain};
 use trimtab_machine::testbed::{self, Testbed};
 use trimtab_report::model::{SwapRun, SwapSweep};
 
 use super::Request;
-use crate::Granularity;
+use crate::{COLDSWAP, Granularity};
 use boots::{Boots, Done, Keep, Side};
 use planned::Made;
 use result::NANOSECONDS;
@@ -39,8 +40,8 @@ struct Measured<'a> {
     request: &'a Request,
     version: String,
     toolchain: Toolchain,
-    before: &'a Linked,
-    after: &'a Linked,
+    before: &'a KernelImage,
+    after: &'a KernelImage,
     made: &'a Made,
     checked: Checked,
     data: u64,
@@ -88,21 +89,20 @@ pub fn run(request: &Request, progress: &dyn Observe) -> Result<SwapRun> {
         .into());
     }
     let isa = Isa::X86_64;
-    let configuration = Configuration::named(&request.config, isa)?.swapping(request.cpus);
-    let source = Source::find(request.source.as_deref())?;
+    let configuration = Configuration::named(&request.config, isa)?.with(&COLDSWAP, request.cpus);
+    let source = Source::find(request.source.as_deref(), &[&COLDSWAP])?;
     let toolchain = Toolchain::Clang(tools::llvm()?);
     testbed::require_tools(isa, request.busybox.as_deref())?;
     let work = WorkDir::open(&request.work)?;
     trimtab_lab::interrupt::now_resumable();
 
     let stage = progress.stage("unpack and patch the kernel source");
-    let plain = source.unpack(&work)?;
-    let unpacked = plain.with_swapping(&work)?;
+    let unpacked = source.unpack(&work, &[&COLDSWAP])?;
     stage.ended(unpacked.cached, &format!("Linux {}", unpacked.release.version));
     let stage = progress.stage("configure the kernel");
     let build = Build::configure(&work, &unpacked, &configuration, &toolchain)?;
     stage.ended(build.cached(), "");
-    if request.granularity == Granularity::Block && !build.can_split() {
+    if request.granularity == Granularity::Block && !build.has(CAN_SPLIT)? {
         return Err(Failure::new(
             "this kernel's configuration did not accept CONFIG_BLOCK_ORDER, without which functions \
              are not taken apart",
@@ -120,7 +120,7 @@ pub fn run(request: &Request, progress: &dyn Observe) -> Result<SwapRun> {
     )?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");
-    let before = link(&build, "", Cold::default(), &stage)?;
+    let before = link(&build, &Generated::new(), &stage)?;
     stage.ended(before.cached, "");
 
     let boots = Boots { work: &work, bench: &bench, request };
@@ -146,11 +146,11 @@ pub fn run(request: &Request, progress: &dyn Observe) -> Result<SwapRun> {
     };
     let stage = progress.stage("make the kernel with its code swapped out");
     let build = match made.lists.splits() {
-        Some(splits) => build.split(&splits)?,
+        Some(splits) => build.apart(&splits.generated())?,
         None => build,
     };
-    let cold = Cold { code: &made.script.code, data: &made.script.data };
-    let after = link(&build, &made.order, cold, &stage)?;
+    let planned = made.script.generated().with(KERNEL_ORDER, made.order.as_str());
+    let after = link(&build, &planned, &stage)?;
     stage.ended(after.cached, "");
     let elf = Elf::open(&after.vmlinux)?;
     let program = elf.program()?;
@@ -230,6 +230,6 @@ fn all(
     executor::each(&Local, workloads, work, |done| stage.at(done as u64))
 }
 
-fn link(build: &Build<'_>, order: &str, cold: Cold<'_>, stage: &Stage) -> Result<Linked> {
-    Ok(build.link_cold(order, cold, |line| stage.note_make(line))?)
+fn link(build: &Build<'_>, generated: &Generated, stage: &Stage) -> Result<KernelImage> {
+    Ok(build.link(generated, |line| stage.note_make(line))?)
 }

@@ -1,20 +1,20 @@
 //! `trimtab order`: where code should go, as a linker takes it.
 
-mod patch;
 mod summary;
 
 use std::path::PathBuf;
 
 use anyhow::Context;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use trimtab_layout::{
     Algorithm, InPlace, Movable, Placement, Shuffled, algorithm_named, algorithms,
 };
+use trimtab_link::LAYOUT;
 use trimtab_program::FragmentId;
 
 use crate::cli;
 use crate::{destination, output};
-use patch::KernelVersion;
 use summary::Summary;
 use trimtab_inputs::{self as inputs, Elf, Runs, Text};
 use trimtab_lab::failure::Failure;
@@ -57,8 +57,11 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["program", "trace", "print_patch"])]
     pub list_algorithms: bool,
     /// Only print the patch that lets a kernel of this version take an order
-    #[arg(long, value_name = "VERSION", conflicts_with_all = ["program", "trace"])]
-    pub print_patch: Option<KernelVersion>,
+    #[arg(
+        long, value_name = "VERSION", conflicts_with_all = ["program", "trace"],
+        value_parser = PossibleValuesParser::new(LAYOUT.series())
+    )]
+    pub print_patch: Option<String>,
     /// The least share of each trace that has to be found in the program, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
     pub min_coverage: f64,
@@ -102,8 +105,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if options.list_algorithms {
         return output::print(&list());
     }
-    if let Some(version) = options.print_patch {
-        return output::print(version.patch());
+    if let Some(series) = &options.print_patch {
+        return output::print(LAYOUT.patch(series).unwrap_or_default());
     }
     let to_file = options.output.as_deref().filter(|file| !output::is_standard_output(file));
     let json_alone = options.json.as_deref().is_some_and(output::is_standard_output);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{Step, WorkDir};
 use trimtab_machine::boot::{Clock, Machine, Tracers, boot};
-use trimtab_machine::kernel::Linked;
+use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
 use super::{INIT, guest};
@@ -102,7 +102,7 @@ impl Boots<'_> {
     /// the kernel.
     pub fn counted(
         &self,
-        kernel: &Linked,
+        kernel: &KernelImage,
         workload: &str,
         rounds: u32,
         side: Side<'_>,
@@ -117,7 +117,7 @@ impl Boots<'_> {
 
     /// Boots with instructions for a clock, and runs all workloads beside a thread that wants to be
     /// woken in time.
-    pub fn latency(&self, kernel: &Linked, side: Side<'_>) -> Result<Done> {
+    pub fn latency(&self, kernel: &KernelImage, side: Side<'_>) -> Result<Done> {
         let mut arguments = vec![ARGUMENTS.to_owned(), TIME.to_owned(), self.flash()];
         arguments.extend(self.planned(side));
         let keep = Keep::Words;
@@ -125,7 +125,7 @@ impl Boots<'_> {
     }
 
     /// Boots in real time, runs all workloads, and has everything swapped out again and again.
-    pub fn selftest(&self, kernel: &Linked, plan: &str) -> Result<Done> {
+    pub fn selftest(&self, kernel: &KernelImage, plan: &str) -> Result<Done> {
         let mut arguments = vec![ARGUMENTS.to_owned(), self.flash()];
         arguments.extend(self.swapping(plan));
         arguments.push(format!("coldswap.selftest={}", self.request.selftest));
@@ -164,7 +164,7 @@ impl Boots<'_> {
 
     fn boot(
         &self,
-        kernel: &Linked,
+        kernel: &KernelImage,
         workload: &str,
         clock: Clock,
         arguments: &[String],

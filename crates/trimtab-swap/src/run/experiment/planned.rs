@@ -7,7 +7,7 @@ use crate::{Code, LinkerScript, Patched, Plan};
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{Step, WorkDir, write_whole};
-use trimtab_machine::kernel::Linked;
+use trimtab_machine::kernel::KernelImage;
 use trimtab_program::Program;
 use trimtab_report::model::SwapSweep;
 
@@ -39,28 +39,28 @@ pub(super) struct Made {
 }
 
 /// What a plan is made from.
-fn inputs(request: &Request, kernel: &Linked, traced: &[&Done]) -> Inputs {
-    Inputs {
+fn inputs(request: &Request, kernel: &KernelImage, traced: &[&Done]) -> Result<Inputs> {
+    Ok(Inputs {
         kernel: kernel.vmlinux.clone(),
         trace: traced.iter().map(|done| done.stream.clone()).collect(),
-        map: Some(kernel.map.clone()),
+        map: Some(kernel.map()?),
         granularity: request.granularity,
         // The boots have noreplace-smp, and the driver keeps what is patched in swapped code.
         never_patched: vec![Patched::SmpLocks, Patched::JumpLabels, Patched::StaticCalls],
         from: None,
         min_coverage: request.min_coverage,
         formats: &[],
-    }
+    })
 }
 
 /// Plans by what the workloads ran.
 pub(super) fn plan(
     request: &Request,
-    kernel: &Linked,
+    kernel: &KernelImage,
     traced: &[&Done],
     progress: &dyn Observe,
 ) -> Result<Made> {
-    let inputs = inputs(request, kernel, traced);
+    let inputs = inputs(request, kernel, traced)?;
     let frames = request.frames as usize;
     let packing = run::packing(PLACEMENT, frames)?;
     let files = Files::open(&inputs)?;
@@ -90,12 +90,12 @@ pub(super) fn plan(
 pub(super) fn sweep(
     work: &WorkDir,
     request: &Request,
-    kernel: &Linked,
+    kernel: &KernelImage,
     traced: &[&Done],
     held_out: &[&Done],
     progress: &dyn Observe,
 ) -> Result<SwapSweep> {
-    let inputs = inputs(request, kernel, traced);
+    let inputs = inputs(request, kernel, traced)?;
     let held_out: Vec<PathBuf> = held_out.iter().map(|done| done.stream.clone()).collect();
     let mut frames = FRAMES.to_vec();
     frames.push(request.frames);

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use trimtab_machine::kernel::write_block_lists;
 use trimtab_swap::{Class, Code, Plan};
 
 use super::arguments::InputArguments;
@@ -94,7 +93,14 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if let Some(folder) = &options.lists {
         write_lists(folder, &plan)?;
         if let Some(splits) = divided.lists()?.splits() {
-            write_block_lists(&splits, folder)?;
+            for (name, text) in splits.files() {
+                let path = folder.join(name);
+                if let Some(above) = path.parent() {
+                    fs::create_dir_all(above)
+                        .with_context(|| format!("cannot make the folder {}", above.display()))?;
+                }
+                output::whole(&path, &text)?;
+            }
         }
     }
     if let Some(file) = &options.json {
