@@ -1,7 +1,7 @@
 //! Instruments programs: rewrites relocatable objects so that functions call a hook when they are
 //! entered and left, and reads what the programs then recorded.
 //!
-//! Bytes in, bytes out: nothing here reads files or starts processes. [`instrument`] takes an object
+//! Bytes in, bytes out: nothing but [`run`] reads files or starts processes. [`instrument`] takes an object
 //! as `cc -c` wrote it; the run time in `probe/` does the rest.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
@@ -23,6 +23,7 @@ mod reason;
 pub mod recording;
 mod replay;
 mod rewrite;
+pub mod run;
 mod select;
 mod stub;
 mod unwind;

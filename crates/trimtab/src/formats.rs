@@ -2,7 +2,7 @@
 
 use trimtab_inputs::Format;
 
-use crate::probe::Recordings;
+use trimtab_probe::run::Recordings;
 
 /// All of them.
 pub const ALL: &[Format] = &[Recordings::trace];

@@ -6,7 +6,6 @@ pub mod destination;
 pub mod failure;
 pub mod formats;
 pub mod output;
-pub mod probe;
 pub mod progress;
 pub mod verbs;
 

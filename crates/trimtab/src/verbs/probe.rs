@@ -1,10 +1,12 @@
 //! `trimtab probe`: entry and exit of functions, in programs that are built from objects.
 
+mod arguments;
 pub mod bench;
 pub mod build;
 pub mod instrument;
 pub mod link;
 pub mod report;
+mod summary;
 
 use clap::Subcommand;
 

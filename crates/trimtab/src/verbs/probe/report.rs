@@ -7,9 +7,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use trimtab_probe::{Hook, Profile, Row, profile};
 use trimtab_report::number::count;
 
-use crate::probe::Recordings;
 use crate::{destination, output};
 use trimtab_lab::failure::Failure;
+use trimtab_probe::run::Recordings;
 
 /// Shows which functions ran, how often, and what they cost. Several recordings of one program are
 /// added up.

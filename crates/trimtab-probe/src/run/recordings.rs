@@ -1,8 +1,10 @@
+//! Files that instrumented programs wrote.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::{Hook, Profile, Recording};
 use anyhow::Context;
-use trimtab_probe::{Hook, Profile, Recording};
 
 use trimtab_lab::failure::Failure;
 

@@ -11,10 +11,10 @@ use anyhow::Context;
 use trimtab_native::measure::processor_seconds;
 use trimtab_probe::{Hook, Hooks, Options, Profile, Recording, Selection};
 
-use super::compare::Plan;
-use super::dyninst::Expected;
-use super::inline::Inliner;
-use super::variants::{Compilers, Linked, Variant, Workshop};
+use crate::compare::Plan;
+use crate::dyninst::Expected;
+use crate::inline::Inliner;
+use crate::variants::{Compilers, Linked, Variant, Workshop};
 use trimtab_lab::failure::Failure;
 
 /// What makes up the hot functions: this share of a program's cycles.
@@ -22,7 +22,7 @@ const HOT: f64 = 0.8;
 /// The hook inline, after clang inlined.
 const INLINE: &str = "inline (clang)";
 /// What frida runs.
-const LISTEN: &str = include_str!("../../../../../probe/bench/listen.py");
+const LISTEN: &str = include_str!("../../../probe/bench/listen.py");
 
 /// A program in all ways.
 pub struct Built {

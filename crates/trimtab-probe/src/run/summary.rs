@@ -1,47 +1,58 @@
-use std::collections::BTreeMap;
+//! What became of the functions of a build, as it is kept: `trimtab.probe.instrument/1`.
 
-use comfy_table::{Table, presets};
 use serde::{Deserialize, Serialize};
-use trimtab_probe::{Hook, Options, Rewritten};
-use trimtab_report::number::{bytes, count};
+
+use crate::{Hook, Options, Rewritten};
 
 /// What `--json` writes: `trimtab.probe.instrument/1`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct InstrumentReport {
     schema: String,
-    hook: Hook,
-    files: u64,
-    functions: Functions,
-    bytes: Sizes,
+    /// What happens at entries and exits.
+    pub hook: Hook,
+    /// Files that were instrumented.
+    pub files: u64,
+    /// What became of their functions.
+    pub functions: FunctionCounts,
+    /// Their sizes.
+    pub bytes: Sizes,
     /// Functions of the user's that are hooks: none where they are not known.
     #[serde(default)]
-    hooks: Option<UserHooks>,
+    pub hooks: Option<UserHooks>,
 }
 
+/// Functions of the user's that are hooks.
 #[derive(Debug, Serialize, Deserialize)]
-struct UserHooks {
+pub struct UserHooks {
     /// Those that probes have inside.
-    inside: Vec<String>,
+    pub inside: Vec<String>,
     /// Those that probes call, and why.
-    called: Vec<Left>,
+    pub called: Vec<Left>,
 }
 
+/// How many functions there were, and what became of them.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Functions {
-    seen: u64,
-    instrumented: u64,
+pub struct FunctionCounts {
+    /// Functions that were looked at.
+    pub seen: u64,
+    /// Those that call a hook.
+    pub instrumented: u64,
     /// Those of the instrumented that keep their return address in a frame of the run time.
-    with_frame: u64,
+    pub with_frame: u64,
     /// Those that run as copies inside their stubs.
     #[serde(default)]
-    copied: u64,
-    left: Vec<Left>,
+    pub copied: u64,
+    /// Those that were left as they are.
+    pub left: Vec<Left>,
 }
 
+/// Bytes of all files.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Sizes {
-    before: u64,
-    after: u64,
+pub struct Sizes {
+    /// As they were.
+    pub before: u64,
+    /// As they are now.
+    pub after: u64,
 }
 
 /// A function that was left as it is.
@@ -71,7 +82,7 @@ impl InstrumentReport {
             schema: "trimtab.probe.instrument/1".to_owned(),
             hook: options.hook,
             files: 0,
-            functions: Functions::default(),
+            functions: FunctionCounts::default(),
             bytes: Sizes::default(),
         }
     }
@@ -107,45 +118,5 @@ impl InstrumentReport {
     /// Functions that are instrumented.
     pub fn instrumented(&self) -> u64 {
         self.functions.instrumented
-    }
-
-    /// In words: a line, and the reasons.
-    pub fn render(&self) -> String {
-        let functions = &self.functions;
-        let mut text = format!(
-            "{} of {} functions in {} files are instrumented ({}), {} before and {} after.\n",
-            count(functions.instrumented),
-            count(functions.seen),
-            count(self.files),
-            self.hook.name(),
-            bytes(self.bytes.before),
-            bytes(self.bytes.after),
-        );
-        if let Some(UserHooks { inside, called }) = &self.hooks {
-            if !inside.is_empty() {
-                text += &format!("Inside the probes: {}.\n", inside.join(", "));
-            }
-            for Left { name, reason } in called {
-                text += &format!("Called by the probes: {name} ({reason}).\n");
-            }
-        }
-        let mut reasons: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
-        for left in &functions.left {
-            reasons.entry(&left.reason).or_insert((0, &left.name)).0 += 1;
-        }
-        if reasons.is_empty() {
-            return text;
-        }
-        let mut rows: Vec<_> = reasons.into_iter().collect();
-        rows.sort_by_key(|(reason, (count, _))| (std::cmp::Reverse(*count), *reason));
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_header(["left as they are", "", "such as"]);
-        for (reason, (number, name)) in rows {
-            table.add_row([count(number), reason.to_owned(), name.to_owned()]);
-        }
-        text.push('\n');
-        text.push_str(&table.trim_fmt());
-        text.push('\n');
-        text
     }
 }

@@ -10,14 +10,14 @@ use trimtab_probe::{Hook, Options};
 use trimtab_report::model::{BenchProgram, BenchRewriting, BenchTool, ProbeBench};
 use trimtab_stats::paired_ratio;
 
-use super::build::{Built, build};
-use super::dyninst::Rewriter;
-use super::programs::Program;
-use super::suites::{self, Suite};
-use super::summary;
-use super::variants::{Compilers, Size, Variant, Workshop};
-use crate::probe::instrument_files;
+use crate::build::{Built, build};
+use crate::dyninst::Rewriter;
+use crate::programs::Program;
+use crate::suites::{self, Suite};
+use crate::summary;
+use crate::variants::{Compilers, Size, Variant, Workshop};
 use trimtab_lab::observe::Observe;
+use trimtab_probe::run::instrument_files;
 
 /// What to measure, and how.
 #[derive(Debug)]

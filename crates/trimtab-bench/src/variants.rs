@@ -9,14 +9,14 @@ use trimtab_native::probe;
 use trimtab_probe::{Hook, Options, Selection};
 use trimtab_program::Program as ElfProgram;
 
-use super::programs::{Program, Sources};
-use crate::probe::instrument_files;
+use crate::programs::{Program, Sources};
 use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
+use trimtab_probe::run::instrument_files;
 
 const HOOKS: [(&str, &str); 3] = [
-    ("hooks.c", include_str!("../../../../../probe/bench/hooks.c")),
-    ("hooks.h", include_str!("../../../../../probe/bench/hooks.h")),
+    ("hooks.c", include_str!("../../../probe/bench/hooks.c")),
+    ("hooks.h", include_str!("../../../probe/bench/hooks.h")),
     ("trimtab_probe.h", probe::HEADER),
 ];
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_lab::process::Job;
 
-use super::programs::write_if_new;
-use super::variants::{Compilers, Linked, Workshop};
+use crate::programs::write_if_new;
+use crate::variants::{Compilers, Linked, Workshop};
 use trimtab_lab::executor::{self, Local};
 
 /// What LLVM puts calls to into functions that have these attributes.

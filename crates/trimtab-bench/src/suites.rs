@@ -12,7 +12,7 @@ use trimtab_lab::debian;
 use trimtab_lab::process::Job;
 use trimtab_report::model::BenchSuite;
 
-use super::compare::Plan;
+use crate::compare::Plan;
 
 /// A package with tests.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_lab::process::Job;
 
-use super::programs::write_if_new;
-use super::variants::{Linked, Workshop};
+use crate::programs::write_if_new;
+use crate::variants::{Linked, Workshop};
 use trimtab_lab::failure::Failure;
 
 /// What instruments: Dyninst is a library.
-const REWRITER: &str = include_str!("../../../../../probe/bench/dyninst.cpp");
+const REWRITER: &str = include_str!("../../../probe/bench/dyninst.cpp");
 /// The variable of the environment that names the folder where Dyninst is installed.
 const VARIABLE: &str = "DYNINST";
 /// Where headers and libraries are below such a folder.

@@ -1,14 +1,16 @@
+//! Objects and archives in files, instrumented.
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use trimtab_probe::{
+
+use crate::{
     ARCHIVE_MAGIC, Member, Options, Rewritten, THIN_MAGIC, instrument, instrument_archive,
     instrument_members, thin_members,
 };
-
 use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
 

@@ -1,66 +1,39 @@
+//! The choice of functions, and of what happens at their entries and exits.
+
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::Args;
 use serde::{Deserialize, Serialize};
 use trimtab_native::probe;
-use trimtab_probe::{Hook, Hooks, Options, Selection};
 
 use super::Recordings;
-use crate::cli;
+use crate::{Hook, Hooks, Options, ProbeError, Selection};
 use trimtab_lab::failure::Failure;
 
 /// Which functions, and what happens at their entries and exits.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// What happens when a function is entered and left: count, cycles, time, order, edges, trace,
-    /// value (see trimtab_probe.h), event (TRIMTAB_PROBE_EVENT names it when the program runs), or
-    /// user for functions of your own [default: time, with --hooks user]
-    #[arg(long, value_name = "HOOK", value_parser = Chosen::from_str)]
-    pub hook: Option<Chosen>,
-    /// Your own functions for --hook user: an object, or a source that --cc compiles. They are linked
-    /// with the program, are never instrumented, and where they are simple probes have them inside
-    /// in place of a call
-    #[arg(long, value_name = "FILE")]
+    /// What happens when a function is entered and left; none for [`Hook::Time`], or, with `hooks`,
+    /// for [`Hook::User`].
+    pub hook: Option<Hook>,
+    /// The user's own functions for [`Hook::User`]: an object, or a source that is compiled. They
+    /// are linked with the program and never instrumented; simple ones are inside the probes.
     pub hooks: Option<PathBuf>,
-    /// Only functions of these names, or whose names match a pattern such as 'parse_*'; may be given
-    /// several times
-    #[arg(long, value_name = "GLOB")]
+    /// Only functions of these names, or whose names match a pattern such as `parse_*`.
     pub only: Vec<String>,
-    /// No functions of these names or patterns; may be given several times
-    #[arg(long, value_name = "GLOB")]
+    /// No functions of these names or patterns.
     pub not: Vec<String>,
     /// Only the functions that cost most in this recording of an earlier run, or those that this
-    /// file lists, one name a line; may be given several times
-    #[arg(long, value_name = "FILE")]
+    /// file lists, one name a line.
     pub profile: Vec<PathBuf>,
-    /// Which share of the recorded cycles the functions of --profile make up, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = cli::share)]
+    /// Which share of the recorded cycles the functions of `profile` make up, 0 to 1.
     pub share: f64,
-    /// Only functions of at least so many bytes
-    #[arg(long, value_name = "BYTES", default_value = "0")]
+    /// Only functions of at least so many bytes.
     pub min_size: u64,
     /// Call functions from their probes, never copy them into these: slower, but breakpoints and line
-    /// numbers stay where they were
-    #[arg(long)]
+    /// numbers stay where they were.
     pub no_copies: bool,
-}
-
-/// A hook, by its name on the command line.
-#[derive(Debug, Clone, Copy)]
-pub struct Chosen(pub Hook);
-
-impl FromStr for Chosen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Hook::from_name(text).map(Self).ok_or_else(|| {
-            let names: Vec<&str> = Hook::ALL.into_iter().map(Hook::name).collect();
-            format!("expected one of {}", names.join(", "))
-        })
-    }
 }
 
 /// A choice whose files have been read.
@@ -86,9 +59,9 @@ impl Choice {
     pub fn plan(&self, cc: &Path) -> anyhow::Result<Plan> {
         let hook = match (self.hook, &self.hooks) {
             (None, None) => Hook::Time,
-            (None | Some(Chosen(Hook::User)), Some(_)) => Hook::User,
-            (Some(Chosen(hook)), None) => hook,
-            (Some(Chosen(hook)), Some(_)) => {
+            (None | Some(Hook::User), Some(_)) => Hook::User,
+            (Some(hook), None) => hook,
+            (Some(hook), Some(_)) => {
                 let what = format!("--hooks is for --hook user, not for --hook {}", hook.name());
                 return Err(Failure::usage(what).into());
             }
@@ -129,7 +102,7 @@ impl Plan {
     ///
     /// # Errors
     /// Patterns that are none.
-    pub fn options(&self) -> Result<Options, trimtab_probe::ProbeError> {
+    pub fn options(&self) -> Result<Options, ProbeError> {
         let mut selection =
             Selection::default().only(&self.only)?.not(&self.not)?.min_size(self.min_size);
         if let Some(names) = &self.names {

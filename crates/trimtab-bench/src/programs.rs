@@ -54,7 +54,7 @@ pub struct Sources {
 
 macro_rules! own {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../../../../probe/bench/", $name)))
+        ($name, include_str!(concat!("../../../probe/bench/", $name)))
     };
 }
 

@@ -5,12 +5,10 @@ mod compare;
 mod dyninst;
 mod inline;
 mod programs;
+mod request;
 mod suites;
 mod summary;
 mod variants;
 
-pub use compare::{Plan, measure};
-pub use dyninst::{Dyninst, Rewriter};
 pub use programs::{PROGRAMS, Program};
-pub use suites::{SUITES, Suite};
-pub use variants::Compilers;
+pub use request::{Request, bench};

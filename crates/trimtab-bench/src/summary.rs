@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trimtab_report::model::{BenchProgram, BenchSummary, BenchTool, ProbeBench, Target};
 use trimtab_stats::geometric_mean;
 
-use super::variants::Variant;
+use crate::variants::Variant;
 
 /// Who works on the linked program, as trimtab does on objects.
 const BINARY_LEVEL: [&str; 3] = ["uftrace patchable", "frida", "dyninst"];

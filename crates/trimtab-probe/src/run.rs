@@ -1,0 +1,18 @@
+//! The engine of instrumented programs: objects in files, builds whose programs are instrumented as
+//! they are linked, and files that were recorded. All else of this crate reads and starts nothing.
+
+mod build;
+mod choice;
+mod files;
+mod instrument;
+mod link;
+mod recordings;
+mod summary;
+
+pub use build::{BuildRequest, BuildSummary, build};
+pub use choice::{Choice, Plan};
+pub use files::{Instrumented, instrument_files};
+pub use instrument::{InstrumentRequest, instrument};
+pub use link::link;
+pub use recordings::Recordings;
+pub use summary::{FunctionCounts, InstrumentReport, Left, Sizes, UserHooks};

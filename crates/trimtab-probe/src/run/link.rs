@@ -1,0 +1,257 @@
+//! Stands in for the linker while a build runs.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use trimtab_native::probe;
+
+use super::build::{DONE, FOLDER, PLAN};
+use super::files::{Instrumented, instrument_file, machine_of};
+use super::{InstrumentReport, Plan};
+use crate::{ARCHIVE_MAGIC, THIN_MAGIC};
+use trimtab_lab::failure::Failure;
+
+/// Runs a linker, `linker`, with the objects and archives of the build instrumented that
+/// [`build`](super::build) runs.
+///
+/// # Errors
+/// That the linker cannot be started, or no build is running.
+pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
+    let mut command = vec![linker[0].clone()];
+    let arguments = expand(&linker[1..]);
+    let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {
+        return Err(
+            Failure::usage("this is for trimtab probe build, which starts it itself").into()
+        );
+    };
+    let makes_no_program = |argument: &OsString| {
+        let known: [&[u8]; 8] = [
+            b"-shared",
+            b"--shared",
+            b"-Bshareable",
+            b"-r",
+            b"--relocatable",
+            b"-Ur",
+            b"-v",
+            b"--version",
+        ];
+        known.contains(&argument.as_bytes())
+    };
+    if arguments.iter().any(makes_no_program) {
+        return Err(become_linker(linker));
+    }
+    let plan =
+        fs::read_to_string(folder.join(PLAN)).context("cannot read the plan of the build")?;
+    let plan: Plan = serde_json::from_str(&plan).context("cannot read the plan of the build")?;
+    let told = plan.options()?;
+    let scratch = tempfile::Builder::new()
+        .prefix("link-")
+        .tempdir_in(&folder)
+        .context("cannot make a folder for instrumented objects")?;
+
+    let own = machine_of(&folder.join(probe::OBJECT))?;
+    let mut report = InstrumentReport::new(&told);
+    let mut last = None;
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut takes_value = false;
+    for argument in arguments {
+        let is_value = std::mem::replace(&mut takes_value, takes_a_value(&argument));
+        let input = if is_value { None } else { input(&argument, &mut folders) };
+        let Some((path, data)) = input else {
+            command.push(argument);
+            continue;
+        };
+        match instrument_file(&path, &data, &told) {
+            Ok(Instrumented { result, .. })
+                if result.machine.is_some_and(|machine| machine != own) =>
+            {
+                eprintln!(
+                    "trimtab: {} is linked as it is: it is for another machine than what --cc \
+                     compiles for",
+                    path.display()
+                );
+                command.push(argument);
+            }
+            Ok(Instrumented { before, result, .. }) => {
+                let name = path.file_name().unwrap_or(OsStr::new("input"));
+                // Linkers name archives in messages, and order files by name.
+                let place = scratch.path().join(command.len().to_string());
+                fs::create_dir_all(&place).context("cannot write an instrumented object")?;
+                let place = place.join(name);
+                fs::write(&place, &result.bytes).context("cannot write an instrumented object")?;
+                report.add(before, &result);
+                command.push(place.into_os_string());
+                last = Some(command.len());
+            }
+            Err(error) => {
+                eprintln!("trimtab: {} is linked as it is: {error:#}", path.display());
+                command.push(argument);
+            }
+        }
+    }
+    if let Some(last) = last.filter(|_| report.instrumented() > 0) {
+        command.insert(last, folder.join(probe::OBJECT).into_os_string());
+        if plan.hooks().is_some() {
+            command.insert(last, folder.join(probe::HOOKS).into_os_string());
+        }
+    }
+    let code = probe::run(&command, &[])
+        .with_context(|| format!("cannot start the linker {}", command[0].display()))?;
+    if code == 0 {
+        let text = serde_json::to_string(&report).context("cannot write what was instrumented")?;
+        let name = format!("{}.json", std::process::id());
+        fs::write(folder.join(DONE).join(name), text)
+            .context("cannot write what was instrumented")?;
+        return Ok(());
+    }
+    drop(scratch);
+    // What the linker said stands above; its exit code is what make waits for.
+    std::process::exit(code)
+}
+
+fn become_linker(command: &[OsString]) -> anyhow::Error {
+    let error = probe::become_program(command);
+    anyhow::Error::from(error).context(format!("cannot start the linker {}", command[0].display()))
+}
+
+/// Whether the next argument belongs to this one.
+fn takes_a_value(argument: &OsStr) -> bool {
+    let options: [&[u8]; 22] = [
+        b"-o",
+        b"-T",
+        b"-m",
+        b"-z",
+        b"-e",
+        b"-u",
+        b"-h",
+        b"-soname",
+        b"-rpath",
+        b"-rpath-link",
+        b"-dynamic-linker",
+        b"--dynamic-linker",
+        b"-plugin",
+        b"-Map",
+        b"--version-script",
+        b"--dynamic-list",
+        b"-R",
+        b"--just-symbols",
+        b"-b",
+        b"--format",
+        b"--retain-symbols-file",
+        b"-c",
+    ];
+    options.contains(&argument.as_bytes())
+}
+
+/// An object or archive of the build that an argument names, and what is in it. Those of the system
+/// are not the program's.
+fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Vec<u8>)> {
+    let bytes = argument.as_bytes();
+    let path = if let Some(folder) = bytes.strip_prefix(b"-L") {
+        folders.push(PathBuf::from(OsStr::from_bytes(folder)));
+        return None;
+    } else if let Some(name) = bytes.strip_prefix(b"-l") {
+        library(name, folders)?
+    } else if bytes.starts_with(b"-") {
+        return None;
+    } else {
+        PathBuf::from(argument)
+    };
+    let whole = fs::canonicalize(&path).ok()?;
+    let system = ["/usr/lib", "/usr/local/lib", "/lib", "/lib64", "/usr/libexec"];
+    let is_system = system.iter().any(|folder| whole.starts_with(folder)) || is_cross(&whole);
+    if is_system || is_rusts(&whole) {
+        return None;
+    }
+    let data = fs::read(&whole).ok()?;
+    let is_object = data.starts_with(b"\x7fELF") && data.get(16..18) == Some(&[1, 0]);
+    let is_ours =
+        [probe::OBJECT, probe::HOOKS].map(OsStr::new).map(Some).contains(&whole.file_name());
+    let kinds = [ARCHIVE_MAGIC, THIN_MAGIC, b"BC\xc0\xde"];
+    let wanted = is_object || kinds.iter().any(|kind| data.starts_with(kind));
+    (wanted && !is_ours).then_some((path, data))
+}
+
+/// What the system has for programs of another machine: `/usr/aarch64-linux-gnu/lib`.
+fn is_cross(path: &Path) -> bool {
+    let machine = path.strip_prefix("/usr").ok().and_then(|rest| rest.iter().next());
+    machine.and_then(OsStr::to_str).is_some_and(|machine| machine.contains("-linux-"))
+}
+
+/// Rust's own library.
+fn is_rusts(path: &Path) -> bool {
+    path.components().any(|component| component.as_os_str() == "rustlib")
+}
+
+/// Where `-lname` leads, if to an archive.
+fn library(name: &[u8], folders: &[PathBuf]) -> Option<PathBuf> {
+    let name = OsStr::from_bytes(name).to_str()?;
+    for folder in folders {
+        if folder.join(format!("lib{name}.so")).exists() {
+            return None;
+        }
+        let archive = folder.join(format!("lib{name}.a"));
+        if archive.exists() {
+            return Some(archive);
+        }
+    }
+    None
+}
+
+/// Arguments in place of `@FILE`: words, with quotes and backslashes as the linkers have them.
+fn expand(arguments: &[OsString]) -> Vec<OsString> {
+    let mut all = Vec::new();
+    for argument in arguments {
+        let file = argument.as_bytes().strip_prefix(b"@").map(OsStr::from_bytes);
+        match file.and_then(|file| fs::read(file).ok()) {
+            Some(text) => all.extend(words(&text)),
+            None => all.push(argument.clone()),
+        }
+    }
+    all
+}
+
+fn words(text: &[u8]) -> Vec<OsString> {
+    let mut words = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut quote = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
+            (byte, Some(open)) if byte == open => quote = None,
+            (b'"' | b'\'', None) => {
+                word.get_or_insert_default();
+                quote = Some(byte);
+            }
+            (byte, None) if byte.is_ascii_whitespace() => {
+                words.extend(word.take().map(OsString::from_vec));
+            }
+            (byte, _) => word.get_or_insert_default().push(byte),
+        }
+    }
+    words.extend(word.map(OsString::from_vec));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_of_the_system_for_other_machines_are_known() {
+        assert!(is_cross(Path::new("/usr/aarch64-linux-gnu/lib/libc.a")));
+        assert!(!is_cross(Path::new("/usr/src/app-linux-x/main.o")));
+        assert!(!is_cross(Path::new("/home/aarch64-linux-gnu/main.o")));
+    }
+
+    #[test]
+    fn response_files_are_read_as_linkers_do() {
+        let found = words(b"-o app  'a b.o' c\\ d.o \"e\\\"f\"\n''");
+        assert_eq!(found, ["-o", "app", "a b.o", "c d.o", "e\"f", ""]);
+    }
+}
