@@ -10,8 +10,8 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Instant;
-use trimtab_layout::Edge;
 use trimtab_layout::paged::{PageProblem, PagedPiece, packings};
+use trimtab_layout::{Edge, PieceId};
 
 /// Sizes, where the command line gives none.
 const SIZES: [usize; 4] = [12_500, 25_000, 50_000, 100_000];
@@ -42,13 +42,13 @@ fn edges(count: usize, chance: &mut ChaCha8Rng) -> Vec<Edge> {
                 _ => (from + chance.random_range(1..40)) % count,
             };
             let taken = if from.is_multiple_of(8) { chance.random_range(0..100) } else { 0 };
-            edges.push(Edge { from: from as u32, to: to as u32, count: taken });
+            edges.push(Edge { from: PieceId::at(from), to: PieceId::at(to), count: taken });
         }
     }
     edges
 }
 
-fn references(count: usize, chance: &mut ChaCha8Rng) -> Vec<u32> {
+fn references(count: usize, chance: &mut ChaCha8Rng) -> Vec<PieceId> {
     let mut all = Vec::with_capacity(count * 10);
     while all.len() < count * 10 {
         let first = chance.random_range(0..count);
@@ -56,7 +56,7 @@ fn references(count: usize, chance: &mut ChaCha8Rng) -> Vec<u32> {
             for step in 0..60 {
                 let piece = (first + (step * 8) + round) % count;
                 if !piece.is_multiple_of(20) {
-                    all.push(piece as u32);
+                    all.push(PieceId::at(piece));
                 }
             }
         }

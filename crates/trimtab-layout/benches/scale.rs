@@ -24,8 +24,8 @@
 use std::collections::HashMap;
 use std::time::Instant;
 use trimtab_layout::{
-    Algorithm, BlockNode, Edge, Flow, InPlace, Piece, Prices, Problem, Span, algorithms, ext_tsp,
-    ext_tsp_score, split_by_price,
+    Algorithm, BlockIndex, BlockNode, Edge, Flow, InPlace, Piece, PieceId, Prices, Problem, Span,
+    algorithms, ext_tsp, ext_tsp_score, split_by_price,
 };
 use trimtab_program::decode::Jump;
 use trimtab_program::{Block, Range, RangeSet};
@@ -163,11 +163,11 @@ fn events(run: usize, functions: usize, count: usize, first_block: &[u32]) -> Ve
 /// What a layout of functions starts from.
 struct Input {
     pieces: Vec<Piece>,
-    runs: Vec<Vec<u32>>,
+    runs: Vec<Vec<PieceId>>,
     flow: Flow,
 }
 
-fn input(made: &Made, function_of: &[u32]) -> Input {
+fn input(made: &Made, function_of: &[PieceId]) -> Input {
     let functions = made.first_block.len() - 1;
     let mut pieces: Vec<Piece> = (0..functions)
         .map(|function| {
@@ -180,15 +180,15 @@ fn input(made: &Made, function_of: &[u32]) -> Input {
     for events in &made.events {
         let mut seen = vec![false; functions];
         let mut run = Vec::new();
-        let mut sequence: Vec<u32> = Vec::new();
+        let mut sequence: Vec<PieceId> = Vec::new();
         for &block in events {
             let function = function_of[block as usize];
             if sequence.last() != Some(&function) {
                 sequence.push(function);
             }
-            if !std::mem::replace(&mut seen[function as usize], true) {
+            if !std::mem::replace(&mut seen[function.index()], true) {
                 run.push(function);
-                let piece = &mut pieces[function as usize];
+                let piece = &mut pieces[function.index()];
                 piece.executed = vec![Span { start: 0, end: piece.size.div_ceil(2) }];
             }
         }
@@ -201,7 +201,7 @@ fn input(made: &Made, function_of: &[u32]) -> Input {
 
 /// Orders the blocks of each function that ran. Returns functions, blocks, and the score before and
 /// after.
-fn blocks(made: &Made, function_of: &[u32]) -> (usize, usize, f64, f64) {
+fn blocks(made: &Made, function_of: &[PieceId]) -> (usize, usize, f64, f64) {
     let blocks = *made.first_block.last().unwrap() as usize;
     let mut counts = vec![0u64; blocks];
     // A jump as one number: most are counted by sorting once.
@@ -223,21 +223,21 @@ fn blocks(made: &Made, function_of: &[u32]) -> (usize, usize, f64, f64) {
     let of = |edge: &(u64, u64)| function_of[(edge.0 >> 32) as usize];
     let by_function: Vec<&[(u64, u64)]> = edges.chunk_by(|a, b| of(a) == of(b)).collect();
     let one = |edges: &&[(u64, u64)]| -> (usize, f64, f64) {
-        let function = of(&edges[0]) as usize;
+        let function = of(&edges[0]).index();
         let (first, end) = (made.first_block[function], made.first_block[function + 1]);
         let nodes: Vec<BlockNode> = (first..end)
             .map(|block| BlockNode { size: BLOCK_BYTES, count: counts[block as usize] })
             .collect();
-        let edges: Vec<Edge> = edges
+        let edges: Vec<Edge<BlockIndex>> = edges
             .iter()
             .map(|(jump, count)| Edge {
-                from: (jump >> 32) as u32 - first,
-                to: *jump as u32 - first,
+                from: BlockIndex((jump >> 32) as u32 - first),
+                to: BlockIndex(*jump as u32 - first),
                 count: *count,
             })
             .collect();
         let order = ext_tsp(&nodes, &edges);
-        let given: Vec<u32> = (0..nodes.len() as u32).collect();
+        let given: Vec<BlockIndex> = BlockIndex::all(nodes.len()).collect();
         (nodes.len(), ext_tsp_score(&nodes, &edges, &given), ext_tsp_score(&nodes, &edges, &order))
     };
     by_function.iter().map(one).fold((by_function.len(), 0, 0.0, 0.0), |sum, found| {
@@ -281,11 +281,11 @@ fn split_all(made: &Made, problem: &Problem<'_>) -> Vec<u64> {
 
 /// The parts of functions of which so many bytes are cold: the hot part where the function was, the
 /// cold one right behind it.
-fn parts(problem: &Problem<'_>, cold: &[u64]) -> (Vec<Piece>, Vec<Vec<u32>>) {
+fn parts(problem: &Problem<'_>, cold: &[u64]) -> (Vec<Piece>, Vec<Vec<PieceId>>) {
     let mut pieces = Vec::new();
     let mut hot = Vec::with_capacity(cold.len());
     for (piece, cold) in problem.pieces.iter().zip(cold) {
-        hot.push(pieces.len() as u32);
+        hot.push(PieceId::at(pieces.len()));
         if *cold == 0 {
             pieces.push(piece.clone());
             continue;
@@ -295,7 +295,7 @@ fn parts(problem: &Problem<'_>, cold: &[u64]) -> (Vec<Piece>, Vec<Vec<u32>>) {
         pieces.push(Piece { size, alignment: 2, executed });
         pieces.push(Piece { size: *cold, alignment: 1, executed: Vec::new() });
     }
-    let runs = problem.runs.iter().map(|run| run.iter().map(|f| hot[*f as usize]).collect());
+    let runs = problem.runs.iter().map(|run| run.iter().map(|f| hot[f.index()]).collect());
     let runs = runs.collect();
     (pieces, runs)
 }
@@ -348,10 +348,10 @@ type Known = HashMap<&'static str, (usize, f64)>;
 fn measure(functions: usize, known: &mut Known) {
     let made = make(functions);
     let count = *made.first_block.last().unwrap() as usize;
-    let mut function_of = vec![0u32; count];
+    let mut function_of = vec![PieceId(0); count];
     for function in 0..functions {
         let own = made.first_block[function] as usize..made.first_block[function + 1] as usize;
-        function_of[own].fill(function as u32);
+        function_of[own].fill(PieceId::at(function));
     }
     let events: usize = made.events.iter().map(Vec::len).sum();
     println!("{functions} functions, {count} blocks, {events} events");

@@ -8,19 +8,20 @@ mod cache;
 mod execution;
 mod paging;
 
+pub use crate::ids::SpotId;
 pub use area::{FUNCTIONS_PER_PAGE, function_area};
 pub use cache::{Cache, Geometry};
 pub use execution::{Execution, Spot};
 pub use paging::{Policy, faults};
 
-use crate::Placement;
 use crate::curve::{area, curve};
+use crate::{PageIndex, Placement};
 use std::collections::HashMap;
 use trimtab_program::PAGE_SIZE;
 
-/// The machine that is modelled.
+/// The memory hierarchy that is modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Machine {
+pub struct Hierarchy {
     /// First-level instruction cache.
     pub l1i: Geometry,
     /// First-level instruction TLB for pages of 4 KiB.
@@ -33,11 +34,11 @@ pub struct Machine {
     pub seed: u64,
 }
 
-impl Machine {
+impl Hierarchy {
     /// A common x86-64 core: 32 KiB of L1I in 8 ways of 64 bytes; 128 entries in 8 ways for pages of
     /// 4 KiB, and 8 entries for pages of 2 MiB.
     pub const fn common(frames: usize) -> Self {
-        Machine {
+        Hierarchy {
             l1i: Geometry { entries: 512, ways: 8, bytes: 64 },
             itlb_4k: Geometry { entries: 128, ways: 8, bytes: PAGE_SIZE },
             itlb_2m: Geometry { entries: 8, ways: 8, bytes: 2 << 20 },
@@ -62,7 +63,7 @@ pub struct Costs {
     pub itlb_4k: u64,
     /// Misses of the TLB with pages of 2 MiB.
     pub itlb_2m: u64,
-    /// Page faults when memory has room for [`Machine::frames`] pages of code.
+    /// Page faults when memory has room for [`Hierarchy::frames`] pages of code.
     pub paging: PagingFaults,
 }
 
@@ -81,27 +82,27 @@ pub struct PagingFaults {
     pub optimum: u64,
 }
 
-/// Runs `execution` in the layout `placement` on `machine`.
-pub fn judge(execution: &Execution, placement: &Placement, machine: &Machine) -> Costs {
+/// Runs `execution` in the layout `placement` on `hierarchy`.
+pub fn judge(execution: &Execution, placement: &Placement, hierarchy: &Hierarchy) -> Costs {
     let curve = curve(execution.first_executions(placement));
-    let mut l1i = Cache::new(machine.l1i);
-    let mut itlb_4k = Cache::new(machine.itlb_4k);
-    let mut itlb_2m = Cache::new(machine.itlb_2m);
-    let mut numbers: HashMap<u64, u32> = HashMap::new();
-    let mut pages: Vec<u32> = Vec::new();
+    let mut l1i = Cache::new(hierarchy.l1i);
+    let mut itlb_4k = Cache::new(hierarchy.itlb_4k);
+    let mut itlb_2m = Cache::new(hierarchy.itlb_2m);
+    let mut numbers: HashMap<u64, PageIndex> = HashMap::new();
+    let mut pages: Vec<PageIndex> = Vec::new();
     for range in execution.addresses(placement).filter(|range| !range.is_empty()) {
         l1i.fetch(range);
         itlb_4k.fetch(range);
         itlb_2m.fetch(range);
         for page in range.start / PAGE_SIZE..=(range.end - 1) / PAGE_SIZE {
-            let next = numbers.len() as u32;
+            let next = PageIndex::at(numbers.len());
             let number = *numbers.entry(page).or_insert(next);
             if pages.last() != Some(&number) {
                 pages.push(number);
             }
         }
     }
-    let paging = |policy| faults(&pages, machine.frames, policy);
+    let paging = |policy| faults(&pages, hierarchy.frames, policy);
     Costs {
         touched: curve.last().copied().unwrap_or(0).into(),
         area: area(&curve),
@@ -112,7 +113,7 @@ pub fn judge(execution: &Execution, placement: &Placement, machine: &Machine) ->
         paging: PagingFaults {
             lru: paging(Policy::Lru),
             fifo: paging(Policy::Fifo),
-            random: paging(Policy::Random { seed: machine.seed }),
+            random: paging(Policy::Random { seed: hierarchy.seed }),
             nru: paging(Policy::Nru),
             optimum: paging(Policy::Optimum),
         },

@@ -15,6 +15,7 @@ mod algorithm;
 mod blocks;
 pub mod cost;
 mod flow;
+mod ids;
 mod measure;
 mod merging;
 mod movable;
@@ -33,6 +34,7 @@ pub use blocks::{
     BlockFlow, BlockNode, Prices, Split, ext_tsp, ext_tsp_score, split, split_by_price,
 };
 pub use flow::{Edge, Flow};
+pub use ids::{BlockIndex, PageIndex, PieceId};
 pub use measure::{Excess, ExcessOverBytes, Footprint, curve, functions_run, pages};
 pub use movable::Movable;
 pub use order::Order;

@@ -1,7 +1,7 @@
 //! Merging clusters two at a time, the pair that gains most first: what most algorithms have in common.
 
 mod contraction;
-mod gain;
+mod queue;
 
 pub(crate) use contraction::Contraction;
-pub(crate) use gain::Gain;
+pub(crate) use queue::MergeQueue;

@@ -1,6 +1,8 @@
-use crate::cost::{Execution, Spot};
+//! From a program and its profiles to the problem of laying out its movable fragments.
+
+use crate::cost::{Execution, Spot, SpotId};
 use crate::problem::{Piece, Problem, Span};
-use crate::{Flow, Placement};
+use crate::{Flow, PieceId, Placement};
 use std::collections::HashMap;
 use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Fragment, FragmentId, Fragments, FunctionId, Range, RangeSet};
@@ -9,9 +11,10 @@ use trimtab_program::{Fragment, FragmentId, Fragments, FunctionId, Range, RangeS
 /// ran in each.
 #[derive(Debug, Clone)]
 pub struct Movable {
+    /// The fragment of each piece.
     fragments: Vec<FragmentId>,
     pieces: Vec<Piece>,
-    runs: Vec<Vec<u32>>,
+    runs: Vec<Vec<PieceId>>,
     flow: Flow,
     start: u64,
 }
@@ -37,7 +40,7 @@ impl Movable {
             }
             let base = fragment.range.start;
             start = start.min(base);
-            piece_of.insert(id, ids.len() as u32);
+            piece_of.insert(id, PieceId::at(ids.len()));
             ids.push(id);
             pieces.push(Piece {
                 size: fragment.range.length(),
@@ -48,7 +51,7 @@ impl Movable {
                     .collect(),
             });
         }
-        let sequences: Vec<Vec<u32>> = profiles
+        let sequences: Vec<Vec<PieceId>> = profiles
             .iter()
             .map(|profile| {
                 fragments_of(profile.blocks(), fragments)
@@ -70,12 +73,12 @@ impl Movable {
         let sequences = streams
             .iter()
             .map(|stream| {
-                let pieces: Vec<Option<u32>> = stream
+                let pieces: Vec<Option<PieceId>> = stream
                     .blocks()
                     .iter()
                     .map(|block| fragments.at(block.start).and_then(|id| piece_of[id.index()]))
                     .collect();
-                let mut sequence: Vec<u32> =
+                let mut sequence: Vec<PieceId> =
                     stream.executions().filter_map(|block| pieces[block as usize]).collect();
                 sequence.dedup();
                 sequence
@@ -104,7 +107,7 @@ impl Movable {
     ) -> RangeSet {
         let mut new_start = vec![None; fragments.as_slice().len()];
         for (piece, id) in self.fragments.iter().enumerate() {
-            new_start[id.index()] = Some(placement.address(piece as u32));
+            new_start[id.index()] = Some(placement.address(PieceId::at(piece)));
         }
         let mut moved = Vec::new();
         let mut next = fragments.ids().peekable();
@@ -132,10 +135,10 @@ impl Movable {
 
     /// The pieces that `profile` executed, in the order of first execution. `fragments` are those it
     /// was made from.
-    pub fn run(&self, fragments: &Fragments<'_>, profile: &Profile) -> Vec<u32> {
+    pub fn run(&self, fragments: &Fragments<'_>, profile: &Profile) -> Vec<PieceId> {
         let piece_of = self.piece_of(fragments);
         let all = fragments_of(profile.blocks(), fragments);
-        let pieces: Vec<u32> = all.filter_map(|id| piece_of[id.index()]).collect();
+        let pieces: Vec<PieceId> = all.filter_map(|id| piece_of[id.index()]).collect();
         first_of_each(&pieces, self.fragments.len())
     }
 
@@ -144,10 +147,10 @@ impl Movable {
         Placement::of(self.fragments.iter().map(|id| fragments.get(*id).range))
     }
 
-    fn piece_of(&self, fragments: &Fragments<'_>) -> Vec<Option<u32>> {
+    fn piece_of(&self, fragments: &Fragments<'_>) -> Vec<Option<PieceId>> {
         let mut piece_of = vec![None; fragments.as_slice().len()];
         for (piece, id) in self.fragments.iter().enumerate() {
-            piece_of[id.index()] = Some(piece as u32);
+            piece_of[id.index()] = Some(PieceId::at(piece));
         }
         piece_of
     }
@@ -173,7 +176,7 @@ impl Movable {
             .executions()
             .flat_map(|block| {
                 let (first, count) = own[block as usize];
-                first..first + count
+                (first..first + count).map(SpotId)
             })
             .collect();
         Execution { spots, order: Some(order) }
@@ -196,15 +199,15 @@ impl Movable {
     }
 
     /// The fragment that a piece stands for.
-    pub fn fragment(&self, piece: u32) -> FragmentId {
-        self.fragments[piece as usize]
+    pub fn fragment(&self, piece: PieceId) -> FragmentId {
+        self.fragments[piece.index()]
     }
 }
 
 /// Adds the parts of `block`, each within one fragment or between two.
 fn locate(
     fragments: &Fragments<'_>,
-    piece_of: &[Option<u32>],
+    piece_of: &[Option<PieceId>],
     block: Range,
     spots: &mut Vec<Spot>,
 ) {
@@ -235,9 +238,9 @@ fn next_start(fragments: &Fragments<'_>, address: u64) -> Option<u64> {
 }
 
 /// A sequence without what is in it already.
-fn first_of_each(sequence: &[u32], count: usize) -> Vec<u32> {
+fn first_of_each(sequence: &[PieceId], count: usize) -> Vec<PieceId> {
     let mut seen = vec![false; count];
-    let first = |piece: &&u32| !std::mem::replace(&mut seen[**piece as usize], true);
+    let first = |piece: &&PieceId| !std::mem::replace(&mut seen[piece.index()], true);
     sequence.iter().filter(first).copied().collect()
 }
 

@@ -17,7 +17,8 @@ pub use entry_points::EntryPoints;
 pub use profiled::ProfileBased;
 pub use recency::Recency;
 
-use crate::flow::Edge;
+use crate::Edge;
+use crate::ids::PieceId;
 use crate::placement::align_up;
 
 /// A piece of code that may have to be placed.
@@ -44,7 +45,7 @@ pub struct PageProblem<'a> {
     /// often it was taken.
     pub edges: &'a [Edge],
     /// For each run the pieces that are not resident in the order in which control entered them.
-    pub references: &'a [Vec<u32>],
+    pub references: &'a [Vec<PieceId>],
     /// Bytes of a page; at least 1.
     pub page: u64,
 }
@@ -54,7 +55,7 @@ pub struct PageProblem<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pages {
     /// The pieces of each page or, behind a long piece, of its last page, in their order.
-    pub groups: Vec<Vec<u32>>,
+    pub groups: Vec<Vec<PieceId>>,
 }
 
 /// Where a piece lies, behind the start of the first page.
@@ -98,52 +99,52 @@ impl PageProblem<'_> {
     }
 
     /// What each piece takes of the last page that it lies on, with its padding.
-    fn rooms(&self) -> Vec<Room> {
+    fn occupancies(&self) -> Vec<Occupancy> {
         let coarsest = self.coarsest();
-        let room = |piece: &PagedPiece| {
+        let occupancy = |piece: &PagedPiece| {
             if piece.resident {
-                return Room::default();
+                return Occupancy::default();
             }
             let size = align_up(piece.size.max(1), piece.alignment);
             if size <= self.page {
-                return Room { bytes: size, long: false };
+                return Occupancy { bytes: size, long: false };
             }
             // Behind it any piece can come, so that it has to end as aligned as any may need.
-            Room { bytes: (align_up(size, coarsest) - 1) % self.page + 1, long: true }
+            Occupancy { bytes: (align_up(size, coarsest) - 1) % self.page + 1, long: true }
         };
-        self.pieces.iter().map(room).collect()
+        self.pieces.iter().map(occupancy).collect()
     }
 }
 
 /// What a piece or group takes of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Room {
+struct Occupancy {
     /// Bytes of the last page.
     bytes: u64,
     /// Whether there are pages before that one.
     long: bool,
 }
 
-impl Room {
+impl Occupancy {
     /// Both on one page; `None` where they do not fit.
-    fn with(self, other: Room, page: u64) -> Option<Room> {
+    fn with(self, other: Occupancy, page: u64) -> Option<Occupancy> {
         let bytes = self.bytes.checked_add(other.bytes)?;
         let fits = bytes <= page && !(self.long && other.long);
-        fits.then_some(Room { bytes, long: self.long || other.long })
+        fits.then_some(Occupancy { bytes, long: self.long || other.long })
     }
 }
 
 impl Pages {
     /// Groups of pieces, each in the order in which they lie: a long one first, then by alignment,
     /// so that no padding is needed that was not counted, then as in the original program.
-    fn new(problem: &PageProblem<'_>, groups: impl IntoIterator<Item = Vec<u32>>) -> Self {
-        let rooms = problem.rooms();
-        let mut groups: Vec<Vec<u32>> =
+    fn new(problem: &PageProblem<'_>, groups: impl IntoIterator<Item = Vec<PieceId>>) -> Self {
+        let occupancies = problem.occupancies();
+        let mut groups: Vec<Vec<PieceId>> =
             groups.into_iter().filter(|group| !group.is_empty()).collect();
         for group in &mut groups {
             group.sort_by_key(|piece| {
-                let found = &problem.pieces[*piece as usize];
-                let long = rooms[*piece as usize].long;
+                let found = &problem.pieces[piece.index()];
+                let long = occupancies[piece.index()].long;
                 (!long, std::cmp::Reverse(found.alignment), found.position, *piece)
             });
         }
@@ -159,9 +160,9 @@ impl Pages {
             let start = pages * problem.page;
             let mut at = start;
             for piece in group {
-                let found = &problem.pieces[*piece as usize];
+                let found = &problem.pieces[piece.index()];
                 at = align_up(at, found.alignment.clamp(1, problem.page));
-                offsets[*piece as usize] = Some(at);
+                offsets[piece.index()] = Some(at);
                 let size = align_up(found.size.max(1), found.alignment);
                 at += if size > problem.page { align_up(size, coarsest) } else { size };
             }
@@ -174,6 +175,7 @@ impl Pages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ids;
     use proptest::prelude::*;
 
     pub(super) fn piece(size: u64, position: u64) -> PagedPiece {
@@ -196,27 +198,27 @@ mod tests {
     fn check(problem: &PageProblem<'_>, pages: &Pages) -> Result<(), TestCaseError> {
         let mut seen = vec![0; problem.pieces.len()];
         for piece in pages.groups.iter().flatten() {
-            seen[*piece as usize] += 1;
+            seen[piece.index()] += 1;
         }
         for (piece, times) in problem.pieces.iter().zip(seen) {
             prop_assert_eq!(times, usize::from(!piece.resident));
         }
         let places = pages.places(problem);
         for group in &pages.groups {
-            let place = |piece: &u32| places.offsets[*piece as usize].unwrap();
-            let end = |piece: &u32| place(piece) + problem.pieces[*piece as usize].size;
+            let place = |piece: &PieceId| places.offsets[piece.index()].unwrap();
+            let end = |piece: &PieceId| place(piece) + problem.pieces[piece.index()].size;
             prop_assert_eq!(place(&group[0]) % problem.page, 0);
             for pair in group.windows(2) {
                 prop_assert!(end(&pair[0]) <= place(&pair[1]));
             }
             for piece in group {
-                let alignment = problem.pieces[*piece as usize].alignment;
+                let alignment = problem.pieces[piece.index()].alignment;
                 prop_assert_eq!(place(piece) % alignment, 0);
             }
             // All but the first end on the page on which the first ends.
             let last = (end(&group[0]).max(1) - 1) / problem.page;
             for piece in &group[1..] {
-                let size = problem.pieces[*piece as usize].size;
+                let size = problem.pieces[piece.index()].size;
                 prop_assert!(size <= problem.page);
                 prop_assert_eq!((end(piece) - 1) / problem.page, last);
             }
@@ -235,12 +237,12 @@ mod tests {
         ) {
             let count = pieces.len();
             let edges: Vec<Edge> = links.into_iter().map(|(from, to, taken)| Edge {
-                from: u32::from(from) % count as u32,
-                to: u32::from(to) % count as u32,
+                from: PieceId(u32::from(from) % count as u32),
+                to: PieceId(u32::from(to) % count as u32),
                 count: taken,
             }).collect();
-            let references = [picks.into_iter().map(|pick| u32::from(pick) % count as u32)
-                .filter(|piece| !pieces[*piece as usize].resident).collect::<Vec<_>>()];
+            let references = [picks.into_iter().map(|pick| PieceId(u32::from(pick) % count as u32))
+                .filter(|piece| !pieces[piece.index()].resident).collect::<Vec<_>>()];
             let problem =
                 PageProblem { pieces: &pieces, edges: &edges, references: &references, page: 512 };
             for packing in packings(frames) {
@@ -265,7 +267,7 @@ mod tests {
     fn a_long_piece_shares_its_last_page() {
         let pieces = [piece(5000, 0), piece(3000, 1), piece(200, 2)];
         let problem = PageProblem { pieces: &pieces, edges: &[], references: &[], page: 4096 };
-        let pages = Pages::new(&problem, [vec![1, 0], vec![2]]);
+        let pages = Pages::new(&problem, [ids([1, 0]), ids([2])]);
         let places = pages.places(&problem);
         assert_eq!(places.offsets, [Some(0), Some(5000), Some(8192)]);
         assert_eq!(places.pages, 3);

@@ -1,11 +1,12 @@
 //! Where pieces come to lie when a linker places them one behind the other.
 
-use crate::{Order, Piece, Problem};
+use crate::{Order, Piece, PieceId, Problem};
 use trimtab_program::Range;
 
 /// Where each piece lies when a linker places them one behind the other in some order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
+    /// By piece.
     addresses: Vec<u64>,
     end: u64,
 }
@@ -24,13 +25,17 @@ impl Placement {
     }
 
     /// The same, with as many bytes left free behind each piece as `behind` says.
-    pub fn with_gaps(problem: &Problem<'_>, order: &Order, behind: impl Fn(u32) -> u64) -> Self {
+    pub fn with_gaps(
+        problem: &Problem<'_>,
+        order: &Order,
+        behind: impl Fn(PieceId) -> u64,
+    ) -> Self {
         let mut addresses = vec![0; problem.pieces.len()];
         let mut cursor = problem.start;
         for &index in order.pieces() {
-            let piece: &Piece = &problem.pieces[index as usize];
+            let piece: &Piece = &problem.pieces[index.index()];
             cursor = align_up(cursor, piece.alignment);
-            addresses[index as usize] = cursor;
+            addresses[index.index()] = cursor;
             cursor = cursor.saturating_add(piece.size).saturating_add(behind(index));
         }
         Placement { addresses, end: cursor }
@@ -49,7 +54,7 @@ impl Placement {
     /// `actual` gives their addresses: those listed at the very same address, the others behind
     /// them and in today's order. Of the others no more can be said: between them a linker aligns
     /// empty input sections, which are no pieces.
-    pub fn honoured(&self, order: &Order, actual: impl Fn(u32) -> Option<u64>) -> usize {
+    pub fn honoured(&self, order: &Order, actual: impl Fn(PieceId) -> Option<u64>) -> usize {
         let listed = order.listed();
         let exact = listed.iter().filter(|piece| actual(**piece) == Some(self.address(**piece)));
         let mut last = listed.last().map(|piece| self.address(*piece));
@@ -64,9 +69,9 @@ impl Placement {
         exact.count() + behind.count()
     }
 
-    /// Address of the piece with this index.
-    pub fn address(&self, piece: u32) -> u64 {
-        self.addresses[piece as usize]
+    /// Address of a piece.
+    pub fn address(&self, piece: PieceId) -> u64 {
+        self.addresses[piece.index()]
     }
 
     /// Address behind the last piece.
@@ -80,14 +85,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_linker_did_is_held_against_the_order() {
+    fn what_a_linker_did_is_compared_with_the_order() {
         let pieces = vec![Piece { size: 10, alignment: 1, executed: Vec::new() }; 5];
         let problem = Problem { pieces: &pieces, runs: &[], start: 100, flow: None };
-        let order = Order::leading([3, 1], 5);
+        let order = Order::leading([3, 1].map(PieceId), 5);
         let placement = Placement::new(&problem, &order);
         let honoured = |addresses: [u64; 5]| {
             placement.honoured(&order, |piece| {
-                Some(addresses[piece as usize]).filter(|address| *address != 0)
+                Some(addresses[piece.index()]).filter(|address| *address != 0)
             })
         };
         assert_eq!(honoured([120, 110, 130, 100, 140]), 5);
@@ -103,12 +108,12 @@ mod tests {
     fn gaps_move_what_is_behind_them() {
         let pieces = vec![Piece { size: 10, alignment: 4, executed: Vec::new() }; 3];
         let problem = Problem { pieces: &pieces, runs: &[], start: 100, flow: None };
-        let order = Order::leading([2], 3);
-        let gap = |piece| if piece == 2 { 8 } else { 0 };
+        let order = Order::leading([PieceId(2)], 3);
+        let gap = |piece| if piece == PieceId(2) { 8 } else { 0 };
         let placement = Placement::with_gaps(&problem, &order, gap);
-        assert_eq!([2, 0, 1].map(|piece| placement.address(piece)), [100, 120, 132]);
+        assert_eq!([2, 0, 1].map(|piece| placement.address(PieceId(piece))), [100, 120, 132]);
         assert_eq!(placement.end(), 142);
         let without = Placement::new(&problem, &order);
-        assert_eq!([2, 0, 1].map(|piece| without.address(piece)), [100, 112, 124]);
+        assert_eq!([2, 0, 1].map(|piece| without.address(PieceId(piece))), [100, 112, 124]);
     }
 }

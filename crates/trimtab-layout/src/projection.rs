@@ -1,3 +1,5 @@
+//! Where the fragments of one link are in another one.
+
 use std::collections::HashMap;
 use trimtab_program::{FragmentId, Fragments, Origin, Range, RangeSet};
 

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use trimtab_layout::{
-    Algorithm, FirstExecution, Flow, Order, Packed, Piece, Placement, Problem, Shuffled, Span,
-    algorithm_named, algorithms, pages,
+    Algorithm, FirstExecution, Flow, Order, Packed, Piece, PieceId, Placement, Problem, Shuffled,
+    Span, algorithm_named, algorithms, pages,
 };
 use trimtab_program::{PAGE_SIZE, Range, RangeSet};
 
@@ -12,7 +12,7 @@ use trimtab_program::{PAGE_SIZE, Range, RangeSet};
 #[derive(Debug, Clone)]
 struct Owned {
     pieces: Vec<Piece>,
-    runs: Vec<Vec<u32>>,
+    runs: Vec<Vec<PieceId>>,
     start: u64,
 }
 
@@ -55,8 +55,8 @@ fn any_problem(exponents: std::ops::RangeInclusive<u32>) -> impl Strategy<Value 
                     _ => {}
                 }
             }
-            let hot: Vec<u32> = (0..pieces.len() as u32)
-                .filter(|i| !pieces[*i as usize].executed.is_empty())
+            let hot: Vec<PieceId> = PieceId::all(pieces.len())
+                .filter(|i| !pieces[i.index()].executed.is_empty())
                 .collect();
             let runs = (0..runs)
                 .map(|run| {
@@ -67,8 +67,9 @@ fn any_problem(exponents: std::ops::RangeInclusive<u32>) -> impl Strategy<Value 
                         &shuffled,
                         &Problem { pieces: &pieces, runs: &[], start: 0, flow: None },
                     );
-                    let in_run =
-                        |i: &u32| hot.contains(i) && (run == 0 || i.is_multiple_of(run as u32 + 1));
+                    let in_run = |i: &PieceId| {
+                        hot.contains(i) && (run == 0 || i.0.is_multiple_of(run as u32 + 1))
+                    };
                     order.pieces().iter().copied().filter(in_run).collect()
                 })
                 .collect();
@@ -84,9 +85,9 @@ fn every_algorithm() -> Vec<Box<dyn Algorithm>> {
 }
 
 fn assert_permutation(order: &Order, count: usize) {
-    let mut seen: Vec<u32> = order.pieces().to_vec();
+    let mut seen: Vec<PieceId> = order.pieces().to_vec();
     seen.sort_unstable();
-    assert_eq!(seen, (0..count as u32).collect::<Vec<_>>());
+    assert_eq!(seen, PieceId::all(count).collect::<Vec<_>>());
     assert!(order.listed().len() <= count);
     assert_eq!(order.listed(), &order.pieces()[..order.listed().len()]);
 }
@@ -96,7 +97,7 @@ fn executed_in_first_run(problem: &Problem<'_>, placement: &Placement) -> RangeS
     let mut ranges = Vec::new();
     for &index in problem.runs.first().into_iter().flatten() {
         let address = placement.address(index);
-        let spans = &problem.pieces[index as usize].executed;
+        let spans = &problem.pieces[index.index()].executed;
         ranges
             .extend(spans.iter().map(|s| Range { start: address + s.start, end: address + s.end }));
     }
@@ -120,7 +121,7 @@ proptest! {
         picks in prop::collection::vec(any::<u32>(), 0..400),
     ) {
         let count = owned.pieces.len();
-        let sequence = picks.iter().map(|pick| pick % (count as u32 + 3)).collect();
+        let sequence = picks.iter().map(|pick| PieceId(pick % (count as u32 + 3))).collect();
         let flow = Flow::observed(vec![sequence], count);
         let problem = Problem { flow: Some(&flow), ..owned.problem() };
         for algorithm in every_algorithm() {
@@ -134,7 +135,7 @@ proptest! {
     fn all_that_ran_is_listed(owned in any_problem(0..=4)) {
         for algorithm in every_algorithm() {
             let order = algorithm.order(&owned.problem());
-            let listed: std::collections::HashSet<u32> = order.listed().iter().copied().collect();
+            let listed: std::collections::HashSet<PieceId> = order.listed().iter().copied().collect();
             let all = owned.runs.iter().flatten().all(|piece| listed.contains(piece));
             prop_assert!(all, "{}", algorithm.name());
         }
@@ -148,7 +149,7 @@ proptest! {
             let placement = Placement::new(&problem, &order);
             let mut end = owned.start;
             for &index in order.pieces() {
-                let piece = &owned.pieces[index as usize];
+                let piece = &owned.pieces[index.index()];
                 let address = placement.address(index);
                 prop_assert_eq!(address % piece.alignment, 0);
                 prop_assert!(address >= end, "{} overlaps", index);
@@ -162,7 +163,7 @@ proptest! {
     #[test]
     fn what_ran_first_comes_first(owned in any_problem(0..=6)) {
         let order = FirstExecution.order(&owned.problem());
-        let mut expected: Vec<u32> = Vec::new();
+        let mut expected: Vec<PieceId> = Vec::new();
         for &piece in owned.runs.iter().flatten() {
             if !expected.contains(&piece) {
                 expected.push(piece);
@@ -187,7 +188,7 @@ proptest! {
             .first()
             .into_iter()
             .flatten()
-            .map(|&index| &owned.pieces[index as usize])
+            .map(|&index| &owned.pieces[index.index()])
             .map(|piece| piece.size + piece.alignment - 1)
             .sum();
         let most = pages::minimum(owned.start % PAGE_SIZE + filled);
@@ -206,7 +207,7 @@ proptest! {
     ) {
         let pieces: Vec<Piece> =
             (0..count).map(|index| kinds[index * 7919 % kinds.len()].clone()).collect();
-        let hot = (0..count as u32).rev().filter(|i| !pieces[*i as usize].executed.is_empty());
+        let hot = PieceId::all(count).rev().filter(|i| !pieces[i.index()].executed.is_empty());
         let runs = [hot.collect()];
         let problem = Problem { pieces: &pieces, runs: &runs, start: 0x1000, flow: None };
         for algorithm in every_algorithm() {
@@ -228,13 +229,13 @@ fn packing_leaves_cold_pages_alone_without_alignment() {
         };
         pieces.push(Piece { size, alignment: 1, executed });
     }
-    let runs = [(0..6000).step_by(15).collect()];
+    let runs = [(0..6000).step_by(15).map(PieceId).collect::<Vec<_>>()];
     let problem = Problem { pieces: &pieces, runs: &runs, start: 0x1000, flow: None };
     let touched = |order: &Order| {
         let placement = Placement::new(&problem, order);
         pages::touched(&executed_in_first_run(&problem, &placement)).len() as u64
     };
-    let whole: u64 = runs[0].iter().map(|&index: &u32| pieces[index as usize].size).sum();
+    let whole: u64 = runs[0].iter().map(|index| pieces[index.index()].size).sum();
     let packed = touched(&Packed::default().order(&problem));
     assert!(packed < pages::minimum(whole), "{packed} of {}", pages::minimum(whole));
 }
@@ -247,7 +248,7 @@ fn nothing_and_damaged_problems_do_no_harm() {
         Piece { size: u64::MAX, alignment: 1 << 63, executed: vec![Span { start: 0, end: 9 }] },
     ];
     // Runs name pieces twice.
-    let runs = [vec![2, 1, 2, 0], vec![1]];
+    let runs = [[2, 1, 2, 0].map(PieceId).to_vec(), vec![PieceId(1)]];
     for pieces in [&nonsense[..], &[]] {
         let runs = if pieces.is_empty() { &[][..] } else { &runs };
         for start in [0, u64::MAX - 5] {

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use trimtab_fixture::many_functions;
 use trimtab_layout::{
-    Algorithm, Excess, FirstExecution, Footprint, Movable, Packed, Placement, functions_run, pages,
+    Algorithm, Excess, FirstExecution, Footprint, Movable, Packed, PieceId, Placement,
+    functions_run, pages,
 };
 use trimtab_profile::{Place, Profile, Source, Trace};
 use trimtab_program::{Fragment, Fragments, PAGE_SIZE, Program, Range, RangeSet};
@@ -121,8 +122,8 @@ fn bytes_outside_of_any_piece_stay() {
         Range::with_length(second + 1, 3),
         Range::with_length(BASE + 0x10_0000, 7),
     ]);
-    let behind = placement.address(0);
-    assert_eq!(placement.address(1), BASE);
+    let behind = placement.address(PieceId(0));
+    assert_eq!(placement.address(PieceId(1)), BASE);
     assert_eq!(
         movable.moved(&fragments, &placement, &executed),
         RangeSet::new(vec![

@@ -118,6 +118,7 @@ fn profile(training: &[Vec<u32>], held_out: &[Vec<u32>]) -> String {
 mod tests {
     use super::*;
     use trimtab_lab::tools;
+    use trimtab_layout::PieceId;
     use trimtab_layout::cost::function_area;
 
     #[test]
@@ -148,7 +149,11 @@ mod tests {
         let strange = vec![500, 3, 299, 501, 40];
         for held_out in [vec![jumps.clone()], vec![strange.clone()], vec![jumps, strange]] {
             let found = order(&tool.path, &training, &held_out, folder.path()).unwrap();
-            let ours = held_out.iter().map(|run| function_area(&found.order, run)).sum::<u64>();
+            let pieces = |run: &[u32]| run.iter().copied().map(PieceId).collect::<Vec<_>>();
+            let ours = held_out
+                .iter()
+                .map(|run| function_area(&pieces(&found.order), &pieces(run)))
+                .sum::<u64>();
             // It prints six digits; these are fewer.
             assert!(0 < ours && ours < 1_000_000, "{ours}");
             assert_eq!(found.area, Some(ours as f64), "{held_out:?}");

@@ -1,7 +1,7 @@
 //! The processor cores whose caches and address translation a boot is put through.
 
 use serde::{Deserialize, Serialize};
-use trimtab_layout::cost::{Cache, Geometry, Machine};
+use trimtab_layout::cost::{Cache, Geometry, Hierarchy};
 use trimtab_program::{PAGE_SIZE, Program, Range};
 
 /// Bytes that a large page covers.
@@ -22,7 +22,7 @@ pub struct Core {
 }
 
 /// The one that orders are judged by, too.
-const COMMON: Machine = Machine::common(0);
+const COMMON: Hierarchy = Hierarchy::common(0);
 
 /// The cores: one like Intel's first Atom, and a common one. Nothing hides a miss, so that penalties are
 /// upper bounds.

@@ -31,7 +31,7 @@ pub fn duplication(code: &Code<'_>, units: &Units, residence: &Residence) -> Dup
     let program = code.program();
     let class_of = |function: FunctionId| {
         let unit = units.at(program.function(function).range.start)?;
-        Some(units.as_slice()[unit as usize].class)
+        Some(units.as_slice()[unit.index()].class)
     };
     let mut seen: FxHashSet<FunctionId> = FxHashSet::default();
     let mut open: Vec<FunctionId> =

@@ -4,14 +4,14 @@ use crate::code::{Code, Reference};
 use crate::heat::Heat;
 use crate::units::{Class, Unit, Units};
 use rustc_hash::FxHashSet;
-use trimtab_layout::Edge;
 use trimtab_layout::paged::PagedPiece;
+use trimtab_layout::{Edge, PieceId};
 use trimtab_program::references::Target;
 
-/// The units as pieces to be placed: all but the swappable ones are resident. What has its address
+/// The units as pieces to be placed, in the same order: all but the swappable ones are resident. What has its address
 /// taken can be entered from anywhere.
 pub fn pieces(code: &Code<'_>, units: &Units) -> Vec<PagedPiece> {
-    let mut taken: FxHashSet<u32> = FxHashSet::default();
+    let mut taken: FxHashSet<PieceId> = FxHashSet::default();
     for reference in code.references() {
         if let Target::Address(at) = reference.target
             && code.entry(at).is_some()
@@ -27,7 +27,7 @@ pub fn pieces(code: &Code<'_>, units: &Units) -> Vec<PagedPiece> {
         alignment: unit.alignment,
         position: unit.position,
         resident: unit.class != Class::Swappable,
-        entry: taken.contains(&(index as u32)),
+        entry: taken.contains(&PieceId::at(index)),
     };
     units.as_slice().iter().enumerate().map(piece).collect()
 }
@@ -57,7 +57,7 @@ fn pointers_in_data(code: &Code<'_>) -> Vec<u64> {
 /// the count of the block that it leaves or of that which it enters.
 pub fn links(code: &Code<'_>, units: &Units, heat: &Heat) -> Vec<Edge> {
     let blocks = code.blocks();
-    let unit_of: Vec<Option<u32>> =
+    let unit_of: Vec<Option<PieceId>> =
         blocks.iter().map(|block| units.at(block.range.start)).collect();
     let mut edges = Vec::new();
     let mut link = |from: usize, to: usize| {

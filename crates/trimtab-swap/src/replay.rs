@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 use trimtab_layout::cost::{Policy, faults};
 use trimtab_layout::paged::Places;
+use trimtab_layout::{PageIndex, PieceId};
 use trimtab_program::{PAGE_SIZE, Range};
 
 /// The swappable code that a run needs, in order.
@@ -16,7 +17,7 @@ use trimtab_program::{PAGE_SIZE, Range};
 #[derive(Debug, Clone, Default)]
 pub struct Replay {
     /// Each part: unit, and how many pages it lies behind the unit's start.
-    parts: Vec<(u32, u32)>,
+    parts: Vec<(PieceId, u32)>,
     /// Parts in the order in which control entered them; no two equal ones follow each other.
     order: Vec<u32>,
     /// Instructions that ran in all, in swappable and other code.
@@ -32,7 +33,7 @@ impl Replay {
     /// Takes from a run what is swappable. Takes time in proportion to the run's length.
     pub fn of(code: &Code<'_>, units: &Units, run: &Run<'_>) -> Self {
         let mut replay = Replay::default();
-        let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut numbers: HashMap<(PieceId, u32), u32> = HashMap::new();
         // Of each block of the stream the parts that it needs.
         let mut spots: Vec<u32> = Vec::new();
         let blocks: Vec<(u32, u32, u32)> = run
@@ -43,7 +44,7 @@ impl Replay {
                 let first = spots.len() as u32;
                 let range = Range::with_length(block.start, block.length.into());
                 for (unit, offset, length) in units.within(range) {
-                    if units.as_slice()[unit as usize].class != Class::Swappable {
+                    if units.as_slice()[unit.index()].class != Class::Swappable {
                         continue;
                     }
                     for page in offset / PAGE_SIZE..=(offset + length - 1) / PAGE_SIZE {
@@ -89,24 +90,25 @@ impl Replay {
     }
 
     /// The units that ran, in the order in which control entered them.
-    pub fn references(&self) -> Vec<u32> {
-        let mut units: Vec<u32> =
+    pub fn references(&self) -> Vec<PieceId> {
+        let mut units: Vec<PieceId> =
             self.order.iter().map(|part| self.parts[*part as usize].0).collect();
         units.dedup();
         units
     }
 
     /// The swappable pages that ran in a placement, in order, no two equal ones behind each other.
-    pub fn pages(&self, places: &Places) -> Vec<u32> {
-        let page_of: Vec<u32> = self
+    pub fn pages(&self, places: &Places) -> Vec<PageIndex> {
+        let page_of: Vec<PageIndex> = self
             .parts
             .iter()
             .map(|(unit, page)| {
-                let offset = places.offsets.get(*unit as usize).copied().flatten().unwrap_or(0);
-                (offset / PAGE_SIZE) as u32 + page
+                let offset = places.offsets.get(unit.index()).copied().flatten().unwrap_or(0);
+                PageIndex((offset / PAGE_SIZE) as u32 + page)
             })
             .collect();
-        let mut pages: Vec<u32> = self.order.iter().map(|part| page_of[*part as usize]).collect();
+        let mut pages: Vec<PageIndex> =
+            self.order.iter().map(|part| page_of[*part as usize]).collect();
         pages.dedup();
         pages
     }

@@ -4,6 +4,7 @@ use crate::code::Code;
 use crate::heat::{Heat, Hot};
 use crate::residence::Residence;
 use serde::{Deserialize, Serialize};
+use trimtab_layout::PieceId;
 use trimtab_link::kernel;
 use trimtab_program::references::Target;
 use trimtab_program::{Fragment, Fragments, FunctionId, Origin, Range};
@@ -98,7 +99,7 @@ pub struct Unit {
 pub struct Units {
     units: Vec<Unit>,
     /// Where the bytes of units lie: range, unit, offset in it; ascending.
-    places: Vec<(Range, u32, u64)>,
+    places: Vec<(Range, PieceId, u64)>,
 }
 
 impl Units {
@@ -131,11 +132,11 @@ impl Units {
         for id in program.function_ids().filter(|id| program.function(*id).section != text) {
             units.push(builder.init(id));
         }
-        let mut places: Vec<(Range, u32, u64)> = Vec::new();
+        let mut places: Vec<(Range, PieceId, u64)> = Vec::new();
         for (index, unit) in units.iter().enumerate() {
             let mut offset = 0;
             for range in &unit.ranges {
-                places.push((*range, index as u32, offset));
+                places.push((*range, PieceId::at(index), offset));
                 offset += range.length();
             }
         }
@@ -149,7 +150,7 @@ impl Units {
     }
 
     /// The parts of units that lie in a range: unit, offset in it, length in bytes.
-    pub fn within(&self, range: Range) -> impl Iterator<Item = (u32, u64, u64)> + '_ {
+    pub fn within(&self, range: Range) -> impl Iterator<Item = (PieceId, u64, u64)> + '_ {
         let first = self.places.partition_point(|(place, ..)| place.end <= range.start);
         let meet = self.places[first..].iter().take_while(move |place| place.0.start < range.end);
         meet.filter_map(move |(place, unit, offset)| {
@@ -160,7 +161,7 @@ impl Units {
     }
 
     /// The unit that holds an address.
-    pub fn at(&self, address: u64) -> Option<u32> {
+    pub fn at(&self, address: u64) -> Option<PieceId> {
         self.within(Range::with_length(address, 1)).next().map(|(unit, ..)| unit)
     }
 

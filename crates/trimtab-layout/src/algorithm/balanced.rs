@@ -1,6 +1,6 @@
 //! Recursive balanced partitioning.
 
-use crate::{Algorithm, Needs, Order, Problem};
+use crate::{Algorithm, Needs, Order, PieceId, Problem};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
@@ -56,7 +56,7 @@ impl Algorithm for BalancedPartitioning {
 
 /// A function and the windows that it belongs to.
 struct Node {
-    piece: u32,
+    piece: PieceId,
     /// Place by first execution, earliest of all runs first.
     rank: u32,
     windows: Vec<u32>,
@@ -72,9 +72,9 @@ fn nodes(problem: &Problem<'_>) -> Vec<Node> {
     for run in problem.runs {
         let first_window = last;
         let mut cut = 1;
-        let mut own: Vec<(u32, u32)> = Vec::with_capacity(run.len());
+        let mut own: Vec<(PieceId, u32)> = Vec::with_capacity(run.len());
         for (time, &piece) in run.iter().enumerate() {
-            let Some(earliest) = earliest.get_mut(piece as usize) else { continue };
+            let Some(earliest) = earliest.get_mut(piece.index()) else { continue };
             *earliest = (*earliest).min(time);
             if time >= cut {
                 last += 1;
@@ -84,7 +84,7 @@ fn nodes(problem: &Problem<'_>) -> Vec<Node> {
         }
         for (piece, window) in own {
             // A piece that a run lists twice belongs to its windows once.
-            let all = &mut windows[piece as usize];
+            let all = &mut windows[piece.index()];
             if all.last().is_none_or(|latest| *latest < first_window) {
                 all.extend(window..=last);
             }
@@ -95,16 +95,16 @@ fn nodes(problem: &Problem<'_>) -> Vec<Node> {
     for &window in windows.iter().flatten() {
         members[window as usize] += 1;
     }
-    let mut order: Vec<u32> = (0..problem.pieces.len() as u32)
-        .filter(|piece| earliest[*piece as usize] != usize::MAX)
+    let mut order: Vec<PieceId> = PieceId::all(problem.pieces.len())
+        .filter(|piece| earliest[piece.index()] != usize::MAX)
         .collect();
-    order.sort_by_key(|piece| earliest[*piece as usize]);
+    order.sort_by_key(|piece| earliest[piece.index()]);
     let all = order.len();
     order
         .into_iter()
         .enumerate()
         .map(|(rank, piece)| {
-            let mut windows = std::mem::take(&mut windows[piece as usize]);
+            let mut windows = std::mem::take(&mut windows[piece.index()]);
             windows.retain(|window| {
                 let members = members[*window as usize];
                 members > 1 && 2 * members <= all
@@ -247,12 +247,12 @@ mod tests {
     fn what_runs_in_the_same_runs_comes_together() {
         let pieces = vec![Piece { size: 16, alignment: 16, ..Piece::default() }; 32];
         // Even and odd functions, each in runs of their own.
-        let even: Vec<u32> = (0..16).map(|piece| piece * 2).collect();
-        let odd: Vec<u32> = (0..16).map(|piece| piece * 2 + 1).collect();
+        let even: Vec<PieceId> = (0..16).map(|piece| PieceId(piece * 2)).collect();
+        let odd: Vec<PieceId> = (0..16).map(|piece| PieceId(piece * 2 + 1)).collect();
         let runs = [even.clone(), odd.clone(), even, odd];
         let problem = Problem { pieces: &pieces, runs: &runs, ..Problem::default() };
         let order = BalancedPartitioning::default().order(&problem);
-        let alike = |pair: &&[u32]| pair[0] % 2 == pair[1] % 2;
+        let alike = |pair: &&[PieceId]| pair[0].0 % 2 == pair[1].0 % 2;
         let together = order.listed().windows(2).filter(alike).count();
         assert!(together >= 24, "{order:?}");
     }

@@ -1,6 +1,6 @@
 //! Call-chain clustering, which HFSort does.
 
-use crate::{Algorithm, Needs, Order, Problem};
+use crate::{Algorithm, Needs, Order, PieceId, Problem};
 use trimtab_program::PAGE_SIZE;
 
 /// Call-chain clustering (C³): each function, the hottest first, is put behind the cluster of the
@@ -41,15 +41,15 @@ impl Algorithm for CallChain {
         let flow = problem.known_flow();
         let executed = problem.executed();
         // The one that calls each most; of equals the one with the lowest number.
-        let mut caller: Vec<Option<(u64, u32)>> = vec![None; count];
+        let mut caller: Vec<Option<(u64, PieceId)>> = vec![None; count];
         for edge in &flow.edges {
-            let caller = &mut caller[edge.to as usize];
+            let caller = &mut caller[edge.to.index()];
             if caller.is_none_or(|(most, _)| edge.count > most) {
                 *caller = Some((edge.count, edge.from));
             }
         }
         let mut hottest = executed.clone();
-        hottest.sort_by_key(|piece| std::cmp::Reverse(flow.counts[*piece as usize]));
+        hottest.sort_by_key(|piece| std::cmp::Reverse(flow.counts[piece.index()]));
 
         let mut clusters: Vec<Cluster> = problem
             .pieces
@@ -57,22 +57,22 @@ impl Algorithm for CallChain {
             .zip(&flow.counts)
             .enumerate()
             .map(|(piece, (size, hits))| Cluster {
-                pieces: vec![piece as u32],
+                pieces: vec![PieceId::at(piece)],
                 bytes: size.size,
                 hits: *hits,
             })
             .collect();
         let mut cluster_of: Vec<u32> = (0..count as u32).collect();
         for &piece in &hottest {
-            let Some((_, caller)) = caller[piece as usize] else { continue };
-            let (into, from) = (cluster_of[caller as usize], cluster_of[piece as usize]);
+            let Some((_, caller)) = caller[piece.index()] else { continue };
+            let (into, from) = (cluster_of[caller.index()], cluster_of[piece.index()]);
             let bytes = clusters[into as usize].bytes.saturating_add(clusters[from as usize].bytes);
             if into == from || bytes > self.cluster_limit {
                 continue;
             }
             let moved = std::mem::take(&mut clusters[from as usize]);
             for &piece in &moved.pieces {
-                cluster_of[piece as usize] = into;
+                cluster_of[piece.index()] = into;
             }
             let cluster = &mut clusters[into as usize];
             cluster.pieces.extend(moved.pieces);
@@ -82,7 +82,7 @@ impl Algorithm for CallChain {
         let mut seen = vec![false; count];
         let mut densest: Vec<u32> = executed
             .iter()
-            .map(|piece| cluster_of[*piece as usize])
+            .map(|piece| cluster_of[piece.index()])
             .filter(|cluster| !std::mem::replace(&mut seen[*cluster as usize], true))
             .collect();
         densest.sort_by(|a, b| {
@@ -95,7 +95,7 @@ impl Algorithm for CallChain {
 
 #[derive(Default)]
 struct Cluster {
-    pieces: Vec<u32>,
+    pieces: Vec<PieceId>,
     bytes: u64,
     hits: u64,
 }
@@ -109,17 +109,18 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ids;
     use crate::{Edge, Flow, Piece};
 
-    fn order(sizes: [u64; 4]) -> Vec<u32> {
+    fn order(sizes: [u64; 4]) -> Vec<PieceId> {
         let pieces = sizes.map(|size| Piece { size, alignment: 1, ..Piece::default() });
-        let edge = |from, to, count| Edge { from, to, count };
+        let edge = Edge::of;
         let flow = Flow {
             counts: vec![1, 30, 20, 100],
             edges: vec![edge(0, 1, 20), edge(0, 2, 10), edge(1, 3, 90), edge(2, 3, 10)],
             ..Flow::default()
         };
-        let runs = [vec![0, 1, 3, 2]];
+        let runs = [ids([0, 1, 3, 2])];
         let problem = Problem { pieces: &pieces, runs: &runs, flow: Some(&flow), start: 0 };
         CallChain::default().order(&problem).listed().to_vec()
     }

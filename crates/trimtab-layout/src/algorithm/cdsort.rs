@@ -1,10 +1,8 @@
 //! Cache-directed sort.
 
-use crate::merging::Gain;
-use crate::{Algorithm, Needs, Order, Problem};
+use crate::merging::MergeQueue;
+use crate::{Algorithm, Needs, Order, PieceId, Problem};
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Joins the two chains of functions whose joining most helps a cache of code, again and again.
 /// Help is of two kinds: calls become short, and functions that are executed often share the lines
@@ -63,14 +61,14 @@ const EPSILON: f64 = 1e-8;
 /// Most calls between two chains that a gain is computed from: the heaviest would do.
 const MOST_CALLS: usize = 256;
 
+#[derive(Default)]
 struct Chain {
-    pieces: Vec<u32>,
+    pieces: Vec<PieceId>,
     /// Offset of the first byte; below zero where pieces were put in front.
     start: i64,
     end: i64,
     hits: f64,
-    /// Changes whenever the chain does; what was computed for another version is out of date.
-    version: u32,
+    /// The calls to and from each other chain, as indices of [`Sort::calls`].
     neighbours: FxHashMap<u32, Vec<u32>>,
 }
 
@@ -85,21 +83,13 @@ impl Chain {
 }
 
 struct Call {
-    from: u32,
-    to: u32,
+    from: PieceId,
+    to: PieceId,
     count: f64,
 }
 
-/// A merge that may be worth it: `first` before `second`. Compares by its gain; of the same gain, the
-/// lower pair is the greater.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate {
-    gain: Gain,
-    pair: Reverse<(u32, u32)>,
-    versions: (u32, u32),
-    first: u32,
-    second: u32,
-}
+/// How two chains are merged: which one comes first, and which behind it.
+type Sides = (u32, u32);
 
 struct Sort {
     settings: CacheDirected,
@@ -110,9 +100,9 @@ struct Sort {
     size: Vec<i64>,
     calls: Vec<Call>,
     total_hits: f64,
-    /// What a call is worth that leads from one end of the code to the other.
+    /// What a call counts for that leads from one end of the code to the other.
     far: f64,
-    queue: BinaryHeap<Candidate>,
+    queue: MergeQueue<Sides>,
 }
 
 impl Sort {
@@ -125,8 +115,8 @@ impl Sort {
         let mut hits: Vec<f64> = flow.counts.iter().map(|hits| *hits as f64).collect();
         let (mut calls_in, mut calls_out) = (vec![0.0; count], vec![0.0; count]);
         for edge in &flow.edges {
-            calls_in[edge.to as usize] += edge.count as f64;
-            calls_out[edge.from as usize] += edge.count as f64;
+            calls_in[edge.to.index()] += edge.count as f64;
+            calls_out[edge.from.index()] += edge.count as f64;
         }
         let total_hits: f64 = hits.iter().sum();
         for (piece, hits) in hits.iter_mut().enumerate() {
@@ -141,17 +131,17 @@ impl Sort {
             .collect();
         let mut chains: Vec<Chain> = (0..count)
             .map(|piece| Chain {
-                pieces: vec![piece as u32],
+                pieces: vec![PieceId::at(piece)],
                 start: 0,
                 end: size[piece],
                 hits: hits[piece],
-                version: 0,
                 neighbours: FxHashMap::default(),
             })
             .collect();
         for (index, call) in calls.iter().enumerate() {
             for (a, b) in [(call.from, call.to), (call.to, call.from)] {
-                chains[a as usize].neighbours.entry(b).or_default().push(index as u32);
+                // Each piece is a chain of its own.
+                chains[a.index()].neighbours.entry(b.0).or_default().push(index as u32);
             }
         }
         let mut sort = Sort {
@@ -163,7 +153,7 @@ impl Sort {
             calls,
             total_hits,
             far: (hot_bytes.max(1) as f64).powf(-settings.distance_power),
-            queue: BinaryHeap::new(),
+            queue: MergeQueue::new(count),
         };
         for chain in 0..count as u32 {
             let mut later: Vec<u32> = sort.chains[chain as usize]
@@ -195,10 +185,10 @@ impl Sort {
             - self.misses(hits, hits / (x.bytes() + y.bytes()));
         let shorter = |first: u32, second: u32| -> f64 {
             let (first, second) = (&self.chains[first as usize], &self.chains[second as usize]);
-            let place = |piece: u32| {
-                let offset = self.offset[piece as usize];
+            let place = |piece: PieceId| {
+                let offset = self.offset[piece.index()];
                 // Both chains as they will lie, from the first one's origin.
-                match self.chain_of[piece as usize] == self.chain_of[first.pieces[0] as usize] {
+                match self.chain_of[piece.index()] == self.chain_of[first.pieces[0].index()] {
                     true => offset,
                     false => offset - second.start + first.end,
                 }
@@ -208,7 +198,7 @@ impl Sort {
                 .take(MOST_CALLS)
                 .map(|index| {
                     let call = &self.calls[*index as usize];
-                    let leaves = place(call.from) + self.size[call.from as usize] / 2;
+                    let leaves = place(call.from) + self.size[call.from.index()] / 2;
                     let length = (leaves - place(call.to)).unsigned_abs();
                     let length = if length == 0 { 0.1 } else { length as f64 };
                     call.count * (length.powf(-self.settings.distance_power) - self.far)
@@ -227,21 +217,18 @@ impl Sort {
             gain /= x.bytes().min(y.bytes());
         }
         if gain > EPSILON {
-            let versions =
-                (self.chains[first as usize].version, self.chains[second as usize].version);
-            let pair = Reverse((first.min(second), first.max(second)));
-            self.queue.push(Candidate { gain: Gain(gain), pair, versions, first, second });
+            self.queue.push((first.min(second), first.max(second)), gain, (first, second));
         }
     }
 
     fn merge_all(&mut self) {
-        while let Some(candidate) = self.queue.pop() {
-            let (first, second) = (candidate.first, candidate.second);
+        while let Some(best) = self.queue.pop() {
+            let (first, second) = best.how;
             let (x, y) = (&self.chains[first as usize], &self.chains[second as usize]);
             if x.pieces.is_empty() || y.pieces.is_empty() {
                 continue;
             }
-            match candidate.versions == (x.version, y.version) {
+            match self.queue.is_current(&best) {
                 true => self.merge(first, second),
                 // Only what was pushed last for a pair is kept up to date: see `merge`.
                 false => self.consider(first, second),
@@ -253,25 +240,18 @@ impl Sort {
         let weight = |chain: &Chain| chain.pieces.len() + chain.neighbours.len();
         let behind = weight(&self.chains[first as usize]) >= weight(&self.chains[second as usize]);
         let (into, from) = if behind { (first, second) } else { (second, first) };
-        let empty = Chain {
-            pieces: Vec::new(),
-            start: 0,
-            end: 0,
-            hits: 0.0,
-            version: 0,
-            neighbours: FxHashMap::default(),
-        };
-        let moved = std::mem::replace(&mut self.chains[from as usize], empty);
+        let moved = std::mem::take(&mut self.chains[from as usize]);
+        self.queue.changed(into);
+        self.queue.changed(from);
         let chain = &mut self.chains[into as usize];
         let shift = if behind { chain.end - moved.start } else { chain.start - moved.end };
         for &piece in &moved.pieces {
-            self.offset[piece as usize] += shift;
-            self.chain_of[piece as usize] = into;
+            self.offset[piece.index()] += shift;
+            self.chain_of[piece.index()] = into;
         }
         chain.start = chain.start.min(moved.start + shift);
         chain.end = chain.end.max(moved.end + shift);
         chain.hits += moved.hits;
-        chain.version += 1;
         chain.pieces.extend(moved.pieces);
         chain.neighbours.remove(&from);
         let mut changed: Vec<u32> = Vec::with_capacity(moved.neighbours.len());
@@ -298,7 +278,7 @@ impl Sort {
         let mut seen = vec![false; self.chains.len()];
         let mut densest: Vec<u32> = executed
             .iter()
-            .map(|piece| self.chain_of[*piece as usize])
+            .map(|piece| self.chain_of[piece.index()])
             .filter(|chain| !std::mem::replace(&mut seen[*chain as usize], true))
             .collect();
         densest.sort_by(|a, b| {
@@ -307,7 +287,7 @@ impl Sort {
         let mut listed = Vec::with_capacity(executed.len());
         for chain in densest {
             let mut pieces = std::mem::take(&mut self.chains[chain as usize].pieces);
-            pieces.sort_by_key(|piece| self.offset[*piece as usize]);
+            pieces.sort_by_key(|piece| self.offset[piece.index()]);
             listed.extend(pieces);
         }
         Order::leading(listed, problem.pieces.len())
@@ -325,18 +305,19 @@ fn join(ours: Option<Vec<u32>>, theirs: Vec<u32>) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ids;
     use crate::{Edge, Flow, Piece};
 
     #[test]
     fn heavy_calls_become_short_and_dense_chains_lead() {
         let pieces = vec![Piece { size: 64, alignment: 16, ..Piece::default() }; 6];
-        let edge = |from, to, count| Edge { from, to, count };
+        let edge = Edge::of;
         let flow = Flow {
             counts: vec![1, 1000, 1, 1000, 1, 10],
             edges: vec![edge(0, 5, 10), edge(1, 3, 1000), edge(2, 4, 1)],
             ..Flow::default()
         };
-        let runs = [vec![0, 5, 1, 3, 2, 4]];
+        let runs = [ids([0, 5, 1, 3, 2, 4])];
         let problem = Problem { pieces: &pieces, runs: &runs, flow: Some(&flow), start: 0 };
         assert_eq!(CacheDirected::default().order(&problem).listed(), [1, 3, 0, 5, 2, 4]);
     }

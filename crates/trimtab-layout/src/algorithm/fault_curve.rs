@@ -1,7 +1,7 @@
 //! Filling pages so that the area under the page-fault curve is small for every run.
 
 use crate::cost::FUNCTIONS_PER_PAGE;
-use crate::{Algorithm, Needs, Order, Problem};
+use crate::{Algorithm, Needs, Order, PieceId, Problem};
 
 /// Fills one page after the other so that the area under the page-fault curve, summed over all
 /// runs, is small.
@@ -109,16 +109,16 @@ struct Weights {
 }
 
 impl Weights {
-    fn new(problem: &Problem<'_>, executed: &[u32]) -> Self {
+    fn new(problem: &Problem<'_>, executed: &[PieceId]) -> Self {
         let runs = problem.runs.len();
         let mut number = vec![None; problem.pieces.len()];
         for (place, piece) in executed.iter().enumerate() {
-            number[*piece as usize] = Some(place);
+            number[piece.index()] = Some(place);
         }
         let mut all = vec![0.0f32; executed.len() * runs];
         for (run, pieces) in problem.runs.iter().enumerate() {
             for (time, piece) in pieces.iter().enumerate() {
-                if let Some(function) = number.get(*piece as usize).copied().flatten() {
+                if let Some(function) = number.get(piece.index()).copied().flatten() {
                     let weight = &mut all[function * runs + run];
                     // Where a run lists it twice, the first time counts.
                     *weight = weight.max((pieces.len() - time) as f32);
@@ -139,14 +139,14 @@ mod tests {
     use crate::cost::function_area;
     use crate::{FirstExecution, Piece};
 
-    fn area(order: &Order, runs: &[Vec<u32>]) -> u64 {
+    fn area(order: &Order, runs: &[Vec<PieceId>]) -> u64 {
         runs.iter().map(|run| function_area(order.listed(), run)).sum()
     }
 
     #[test]
     fn one_run_is_followed() {
         let pieces = vec![Piece::default(); 100];
-        let runs = [(0..80).rev().collect::<Vec<u32>>()];
+        let runs = [PieceId::all(80).rev().collect::<Vec<_>>()];
         let problem = Problem { pieces: &pieces, runs: &runs, ..Problem::default() };
         let (ours, first) = (FaultCurve::default().order(&problem), FirstExecution.order(&problem));
         assert_eq!(ours, first);
@@ -156,10 +156,10 @@ mod tests {
     fn what_only_some_runs_need_does_not_share_pages_with_the_rest() {
         let pieces = vec![Piece::default(); 1000];
         // Both runs go through the same 320 functions; the first takes a turn of its own after each.
-        let common = |step: u32| step;
-        let own = |step: u32| 500 + step;
+        let common = PieceId;
+        let own = |step: u32| PieceId(500 + step);
         let runs = [
-            (0..320).flat_map(|step| [common(step), own(step)]).collect::<Vec<u32>>(),
+            (0..320).flat_map(|step| [common(step), own(step)]).collect::<Vec<_>>(),
             (0..320).map(common).collect(),
         ];
         let problem = Problem { pieces: &pieces, runs: &runs, ..Problem::default() };

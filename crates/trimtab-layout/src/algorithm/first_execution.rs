@@ -1,3 +1,5 @@
+//! Pieces in the order in which they first ran.
+
 use crate::{Algorithm, Order, Problem};
 
 /// Pieces in the order in which they first ran: those of the first run, then those that only other

@@ -1,7 +1,7 @@
 //! Pages of hot code, each left near the code that it comes from.
 
 use crate::placement::align_up;
-use crate::{Algorithm, Order, Piece, Problem};
+use crate::{Algorithm, Order, Piece, PieceId, Problem};
 use std::collections::VecDeque;
 use trimtab_program::PAGE_SIZE;
 
@@ -61,7 +61,7 @@ const CROSSED: u64 = 32;
 
 /// Who executed a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heat {
+enum Tier {
     /// None, or it is not worth moving.
     Cold,
     /// Other runs than the first, but not most of them.
@@ -73,7 +73,7 @@ enum Heat {
 }
 
 /// Pieces that are wanted on the same pages, in today's order.
-type Queue = VecDeque<u32>;
+type Queue = VecDeque<PieceId>;
 
 struct Filler<'a> {
     settings: InPlace,
@@ -83,7 +83,7 @@ struct Filler<'a> {
     ran: [Queue; 3],
     cold: Queue,
     cursor: u64,
-    order: Vec<u32>,
+    order: Vec<PieceId>,
 }
 
 /// Pieces from a queue, as positions in it, that fill a gap.
@@ -95,36 +95,36 @@ struct Fit {
 
 impl<'a> Filler<'a> {
     fn new(settings: InPlace, problem: &Problem<'a>) -> Self {
-        let mut heat = vec![Heat::Cold; problem.pieces.len()];
+        let mut tiers = vec![Tier::Cold; problem.pieces.len()];
         let others = problem.runs.get(1..).unwrap_or_default();
         let mut runs = vec![0; problem.pieces.len()];
         for piece in others.iter().flatten() {
-            if let Some(runs) = runs.get_mut(*piece as usize) {
+            if let Some(runs) = runs.get_mut(piece.index()) {
                 *runs += 1;
             }
         }
-        for ((heat, piece), runs) in heat.iter_mut().zip(problem.pieces).zip(runs) {
-            *heat = match runs {
-                0 => Heat::Cold,
-                _ if piece.size > settings.longest_moved => Heat::Cold,
-                _ if 2 * runs >= others.len() => Heat::Likely,
-                _ => Heat::Warm,
+        for ((tier, piece), runs) in tiers.iter_mut().zip(problem.pieces).zip(runs) {
+            *tier = match runs {
+                0 => Tier::Cold,
+                _ if piece.size > settings.longest_moved => Tier::Cold,
+                _ if 2 * runs >= others.len() => Tier::Likely,
+                _ => Tier::Warm,
             };
         }
         for piece in problem.runs.first().into_iter().flatten() {
-            if let Some(heat) = heat.get_mut(*piece as usize) {
-                *heat = Heat::Hot;
+            if let Some(tier) = tiers.get_mut(piece.index()) {
+                *tier = Tier::Hot;
             }
         }
-        let of = |wanted: Heat| {
-            let pieces = heat.iter().zip(0..);
-            pieces.filter(|(heat, _)| **heat == wanted).map(|(_, piece)| piece).collect()
+        let of = |wanted: Tier| {
+            let pieces = tiers.iter().zip((0..).map(PieceId));
+            pieces.filter(|(tier, _)| **tier == wanted).map(|(_, piece)| piece).collect()
         };
         Filler {
             settings,
             pieces: problem.pieces,
-            ran: [of(Heat::Hot), of(Heat::Likely), of(Heat::Warm)],
-            cold: of(Heat::Cold),
+            ran: [of(Tier::Hot), of(Tier::Likely), of(Tier::Warm)],
+            cold: of(Tier::Cold),
             cursor: problem.start,
             order: Vec::with_capacity(problem.pieces.len()),
         }
@@ -152,7 +152,7 @@ impl<'a> Filler<'a> {
 
     /// The piece in the middle of those of a queue that fill the next page. There is where this page is
     /// nearest to all that it comes from.
-    fn middle(&self, queue: &Queue) -> Option<u32> {
+    fn middle(&self, queue: &Queue) -> Option<PieceId> {
         let mut bytes = 0u64;
         let together = queue.iter().take_while(|piece| {
             let fits = bytes < PAGE_SIZE;
@@ -162,17 +162,17 @@ impl<'a> Filler<'a> {
         queue.get(together.count() / 2).copied()
     }
 
-    fn piece(&self, index: u32) -> &'a Piece {
-        &self.pieces[index as usize]
+    fn piece(&self, index: PieceId) -> &'a Piece {
+        &self.pieces[index.index()]
     }
 
-    fn push(&mut self, index: u32) {
+    fn push(&mut self, index: PieceId) {
         self.cursor = end(self.cursor, self.piece(index));
         self.order.push(index);
     }
 
     /// Bytes of the pieces of a queue that lie before one today.
-    fn bytes_before(&self, queue: &Queue, limit: u32) -> u64 {
+    fn bytes_before(&self, queue: &Queue, limit: PieceId) -> u64 {
         let before = queue.iter().take_while(|piece| **piece < limit);
         before.map(|piece| self.piece(*piece).size).fold(0, u64::saturating_add)
     }
@@ -199,7 +199,7 @@ impl<'a> Filler<'a> {
 
     /// Places what lies before `limit` today and is cold, as far as it fills pages to their ends, or
     /// a few bytes more: never less, since what follows must not begin on the last one.
-    fn place_cold(&mut self, limit: u32) {
+    fn place_cold(&mut self, limit: PieceId) {
         let pending = self.bytes_before(&self.cold, limit);
         let mut page_end = self.cursor.saturating_add(pending) / PAGE_SIZE * PAGE_SIZE;
         if page_end <= self.cursor {
@@ -238,7 +238,7 @@ impl<'a> Filler<'a> {
     /// Places pieces of a queue while they leave so much room before `page_end`. One that is too
     /// long for that waits.
     fn place_until(&mut self, queue: &mut Queue, page_end: u64, room: u64) {
-        let fits = |filler: &Self, piece: &u32| {
+        let fits = |filler: &Self, piece: &PieceId| {
             end(filler.cursor, filler.piece(*piece)).saturating_add(room) <= page_end
         };
         while let Some(at) =
@@ -303,10 +303,11 @@ fn hot_end(cursor: u64, piece: &Piece) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ids;
     use crate::{Placement, Span};
     use proptest::prelude::*;
 
-    fn problem_of<'a>(pieces: &'a [Piece], runs: &'a [Vec<u32>]) -> Problem<'a> {
+    fn problem_of<'a>(pieces: &'a [Piece], runs: &'a [Vec<PieceId>]) -> Problem<'a> {
         Problem { pieces, runs, start: 0x1230, flow: None }
     }
 
@@ -316,14 +317,14 @@ mod tests {
     }
 
     /// Pages that these pieces touch.
-    fn touched(problem: &Problem<'_>, order: &Order, run: &[u32]) -> usize {
+    fn touched(problem: &Problem<'_>, order: &Order, run: &[PieceId]) -> usize {
         let placement = Placement::new(problem, order);
         let pages: std::collections::BTreeSet<u64> = run
             .iter()
-            .filter(|piece| problem.pieces[**piece as usize].size > 0)
+            .filter(|piece| problem.pieces[piece.index()].size > 0)
             .flat_map(|piece| {
                 let start = placement.address(*piece);
-                let end = start + problem.pieces[*piece as usize].executed_end();
+                let end = start + problem.pieces[piece.index()].executed_end();
                 start / PAGE_SIZE..end.div_ceil(PAGE_SIZE)
             })
             .collect();
@@ -331,10 +332,10 @@ mod tests {
     }
 
     /// Pieces of mixed sizes, of which each seventh ran first and each eleventh only later.
-    fn kernel(count: u32) -> (Vec<Piece>, Vec<Vec<u32>>) {
+    fn kernel(count: u32) -> (Vec<Piece>, Vec<Vec<PieceId>>) {
         let size = |index: u32| 2 * u64::from(index.wrapping_mul(2_654_435_761) >> 24) + 20;
         let pieces = (0..count).map(|i| piece(size(i), 2, i % 7 == 0 || i % 11 == 0)).collect();
-        let every = |step: usize| (0..count).step_by(step).collect::<Vec<u32>>();
+        let every = |step: usize| (0..count).step_by(step).map(PieceId).collect::<Vec<_>>();
         (pieces, vec![every(7), every(11)])
     }
 
@@ -343,14 +344,14 @@ mod tests {
         let (pieces, runs) = kernel(7000);
         let problem = problem_of(&pieces, &runs);
         let order = InPlace::default().order(&problem);
-        let bytes: u64 = runs[0].iter().map(|piece| pieces[*piece as usize].size).sum();
+        let bytes: u64 = runs[0].iter().map(|piece| pieces[piece.index()].size).sum();
         let least = bytes.div_ceil(PAGE_SIZE) as usize;
         let found = touched(&problem, &order, &runs[0]);
         assert!(found <= least + 2, "{found} pages for {least}");
         // All of it moves a little, and none of it far.
         let placement = Placement::new(&problem, &order);
         let today = Placement::new(&problem, &Order::leading([], pieces.len()));
-        let farthest = (0..pieces.len() as u32)
+        let farthest = PieceId::all(pieces.len())
             .map(|piece| placement.address(piece).abs_diff(today.address(piece)))
             .max();
         assert!(farthest < Some(96 * 1024), "{farthest:?}");
@@ -359,12 +360,16 @@ mod tests {
     #[test]
     fn what_most_others_ran_has_pages_of_its_own() {
         let pieces: Vec<Piece> = (0..8000).map(|i| piece(64, 2, i % 10 == 1)).collect();
-        let every = |step: usize| (1..8000).step_by(step).collect::<Vec<u32>>();
+        let every = |step: usize| (1..8000).step_by(step).map(PieceId).collect::<Vec<_>>();
         // Three quarters of what ran were run by one other each.
-        let few = |which: u32| (1..8000).filter(|i| i % 10 == 1 && i % 4 == which).collect();
-        let runs: Vec<Vec<u32>> = vec![vec![], few(0), few(1), few(2), few(3)];
-        let mut runs: Vec<Vec<u32>> =
-            runs.into_iter().map(|run| run.into_iter().filter(|i| i % 40 != 1).collect()).collect();
+        let few = |which: u32| {
+            (1..8000).filter(|i| i % 10 == 1 && i % 4 == which).map(PieceId).collect::<Vec<_>>()
+        };
+        let runs: Vec<Vec<PieceId>> = vec![vec![], few(0), few(1), few(2), few(3)];
+        let mut runs: Vec<Vec<PieceId>> = runs
+            .into_iter()
+            .map(|run| run.into_iter().filter(|i| i.0 % 40 != 1).collect())
+            .collect();
         for run in &mut runs[1..] {
             run.extend(every(40));
         }
@@ -381,12 +386,12 @@ mod tests {
         let problem = problem_of(&pieces, &runs);
         let order = InPlace { front_ran: true, ..InPlace::default() }.order(&problem);
         let placement = Placement::new(&problem, &order);
-        let ran: std::collections::BTreeSet<u32> = runs[0].iter().copied().collect();
+        let ran: std::collections::BTreeSet<PieceId> = runs[0].iter().copied().collect();
         let cold = order.pieces().iter().filter(|piece| !ran.contains(piece));
         let idle: u64 = cold
             .map(|piece| {
                 let start = placement.address(*piece);
-                (start + pieces[*piece as usize].size).min(0x2000).saturating_sub(start)
+                (start + pieces[piece.index()].size).min(0x2000).saturating_sub(start)
             })
             .sum();
         // Less than half of the longest piece.
@@ -399,7 +404,7 @@ mod tests {
     fn a_piece_longer_than_a_page_takes_what_it_needs() {
         let mut pieces = vec![piece(3 * PAGE_SIZE, 16, true), piece(40, 2, true)];
         pieces.extend((0..2000).map(|_| piece(38, 2, false)));
-        let runs = [vec![0, 1]];
+        let runs = [ids([0, 1])];
         let problem = problem_of(&pieces, &runs);
         let order = InPlace::default().order(&problem);
         assert_eq!(touched(&problem, &order, &runs[0]), 4);
@@ -420,9 +425,9 @@ mod tests {
             let pieces: Vec<Piece> =
                 parts.iter().map(|(size, log, heat)| piece(*size, 1 << log, *heat < 2)).collect();
             let run = |level: u8| {
-                (0..).zip(&parts).filter(|(_, part)| part.2 == level).map(|(i, _)| i).collect()
+                (0..).zip(&parts).filter(|(_, part)| part.2 == level).map(|(i, _)| PieceId(i)).collect()
             };
-            let runs: Vec<Vec<u32>> = vec![run(0), run(1)];
+            let runs: Vec<Vec<PieceId>> = vec![run(0), run(1)];
             let problem = problem_of(&pieces, &runs);
             let order = InPlace::default().order(&problem);
             let mut sorted = order.pieces().to_vec();

@@ -1,7 +1,7 @@
 //! Clustering by how near pieces are to each other in time: the algorithms for paged memory.
 
 use crate::merging::Contraction;
-use crate::{Algorithm, Needs, Order, Problem};
+use crate::{Algorithm, Needs, Order, PieceId, Problem};
 use rustc_hash::FxHashMap;
 use trimtab_program::PAGE_SIZE;
 
@@ -72,10 +72,10 @@ impl Algorithm for CriticalWorkingSet {
 
     fn order(&self, problem: &Problem<'_>) -> Order {
         let flow = problem.known_flow();
-        let mut nearness: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+        let mut nearness: FxHashMap<(PieceId, PieceId), u64> = FxHashMap::default();
         for sequence in &flow.sequences {
             // The most recent one last.
-            let mut set: Vec<u32> = Vec::with_capacity(self.window + 1);
+            let mut set: Vec<PieceId> = Vec::with_capacity(self.window + 1);
             for &piece in sequence.iter().take(self.entries) {
                 match set.iter().position(|member| *member == piece) {
                     Some(place) => {
@@ -99,10 +99,15 @@ impl Algorithm for CriticalWorkingSet {
 }
 
 /// Ferrari's clustering: the nearest two clusters become one where they fit into a page.
-fn cluster(problem: &Problem<'_>, nearness: impl IntoIterator<Item = (u32, u32, u64)>) -> Order {
+fn cluster(
+    problem: &Problem<'_>,
+    nearness: impl IntoIterator<Item = (PieceId, PieceId, u64)>,
+) -> Order {
     let count = problem.pieces.len();
-    let mut graph = Contraction::new(count, nearness);
-    let mut clusters: Vec<Vec<u32>> = (0..count as u32).map(|piece| vec![piece]).collect();
+    // Each piece is a cluster of its own.
+    let edges = nearness.into_iter().map(|(a, b, weight)| (a.0, b.0, weight));
+    let mut graph = Contraction::new(count, edges);
+    let mut clusters: Vec<Vec<PieceId>> = PieceId::all(count).map(|piece| vec![piece]).collect();
     let mut bytes: Vec<u64> = problem.pieces.iter().map(|piece| piece.size).collect();
     let mut cluster_of: Vec<u32> = (0..count as u32).collect();
     while let Some((a, b, _)) = graph.heaviest() {
@@ -114,19 +119,19 @@ fn cluster(problem: &Problem<'_>, nearness: impl IntoIterator<Item = (u32, u32, 
         bytes[into as usize] = both;
         let moved = std::mem::take(&mut clusters[from as usize]);
         for &piece in &moved {
-            cluster_of[piece as usize] = into;
+            cluster_of[piece.index()] = into;
         }
         clusters[into as usize].extend(moved);
     }
     let executed = problem.executed();
     let mut rank = vec![u32::MAX; count];
     for (place, piece) in executed.iter().enumerate() {
-        rank[*piece as usize] = place as u32;
+        rank[piece.index()] = place as u32;
     }
     let mut listed = Vec::with_capacity(executed.len());
     for piece in executed {
-        let mut cluster = std::mem::take(&mut clusters[cluster_of[piece as usize] as usize]);
-        cluster.sort_by_key(|piece| rank[*piece as usize]);
+        let mut cluster = std::mem::take(&mut clusters[cluster_of[piece.index()] as usize]);
+        cluster.sort_by_key(|piece| rank[piece.index()]);
         listed.extend(cluster);
     }
     Order::leading(listed, count)
@@ -135,14 +140,15 @@ fn cluster(problem: &Problem<'_>, nearness: impl IntoIterator<Item = (u32, u32, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ids;
     use crate::{Flow, Piece};
 
     #[test]
     fn near_pieces_share_a_page_and_pages_are_not_overfilled() {
         let pieces = vec![Piece { size: 2000, alignment: 16, ..Piece::default() }; 5];
-        let sequence = vec![0, 1, 2, 0, 2, 0, 2, 3, 4, 3, 4];
+        let sequence = ids([0, 1, 2, 0, 2, 0, 2, 3, 4, 3, 4]);
         let flow = Flow::observed(vec![sequence], 5);
-        let runs = [vec![0, 1, 2, 3, 4]];
+        let runs = [ids([0, 1, 2, 3, 4])];
         let problem = Problem { pieces: &pieces, runs: &runs, flow: Some(&flow), start: 0 };
         assert_eq!(Nearness.order(&problem).listed(), [0, 2, 1, 3, 4]);
     }
@@ -151,8 +157,8 @@ mod tests {
     fn what_is_missed_together_is_near() {
         let pieces = vec![Piece { size: 2000, alignment: 16, ..Piece::default() }; 4];
         // Control passes most often between 1 and 3, but when it does both are there already.
-        let flow = Flow::observed(vec![vec![0, 1, 2, 3, 1, 3, 1, 0, 2]], 4);
-        let runs = [vec![0, 1, 2, 3]];
+        let flow = Flow::observed(vec![ids([0, 1, 2, 3, 1, 3, 1, 0, 2])], 4);
+        let runs = [ids([0, 1, 2, 3])];
         let problem = Problem { pieces: &pieces, runs: &runs, flow: Some(&flow), start: 0 };
         let order = CriticalWorkingSet { window: 2, ..Default::default() }.order(&problem);
         let place = |piece| order.listed().iter().position(|other| *other == piece).unwrap();

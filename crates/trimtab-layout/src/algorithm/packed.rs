@@ -1,7 +1,7 @@
 //! First-execution order, packed so that the cold ends of functions fall on pages of their own.
 
 use crate::placement::align_up;
-use crate::{Algorithm, Order, Piece, Problem};
+use crate::{Algorithm, Order, Piece, PieceId, Problem};
 use std::collections::{BTreeMap, VecDeque};
 use trimtab_program::PAGE_SIZE;
 
@@ -60,33 +60,33 @@ struct Packer<'a> {
     settings: Packed,
     pieces: &'a [Piece],
     /// Hot pieces without a useful cold end, by first execution.
-    plain: VecDeque<u32>,
+    plain: VecDeque<PieceId>,
     /// Hot pieces that can close a page, by first execution.
-    closers: VecDeque<u32>,
+    closers: VecDeque<PieceId>,
     /// Pieces that never ran, by size; of one size the farthest from hot code last.
-    fillers: BTreeMap<u64, Vec<u32>>,
+    fillers: BTreeMap<u64, Vec<PieceId>>,
     cursor: u64,
     /// End of the last page that was filled up with pieces that never ran.
     filled: u64,
-    order: Vec<u32>,
+    order: Vec<PieceId>,
 }
 
 impl<'a> Packer<'a> {
-    fn new(settings: Packed, problem: &'a Problem<'a>, first: &[u32]) -> Self {
+    fn new(settings: Packed, problem: &'a Problem<'a>, first: &[PieceId]) -> Self {
         let pieces = problem.pieces;
-        let cold_end = |index: u32| {
-            let piece = &pieces[index as usize];
+        let cold_end = |index: PieceId| {
+            let piece = &pieces[index.index()];
             piece.size - piece.executed_end().min(piece.size)
         };
         // As many closers as there will be pages, and those with the longest cold ends.
-        let size = |index: &u32| pieces[*index as usize].size;
+        let size = |index: &PieceId| pieces[index.index()].size;
         let bytes = first.iter().map(size).fold(0, u64::saturating_add);
         let mut ends: Vec<u64> = first.iter().map(|&index| cold_end(index)).collect();
         ends.sort_unstable_by(|a, b| b.cmp(a));
         let wanted = (bytes / PAGE_SIZE) as usize;
         let shortest = ends.get(wanted).copied().unwrap_or(0).max(settings.shortest_end);
         let (closers, plain) = first.iter().partition(|&&index| {
-            cold_end(index) >= shortest && pieces[index as usize].executed_end() < PAGE_SIZE
+            cold_end(index) >= shortest && pieces[index.index()].executed_end() < PAGE_SIZE
         });
         Packer {
             settings,
@@ -100,23 +100,23 @@ impl<'a> Packer<'a> {
         }
     }
 
-    fn piece(&self, index: u32) -> &'a Piece {
-        &self.pieces[index as usize]
+    fn piece(&self, index: PieceId) -> &'a Piece {
+        &self.pieces[index.index()]
     }
 
     /// Address behind the piece if it came next.
-    fn end_of(&self, index: u32) -> u64 {
+    fn end_of(&self, index: PieceId) -> u64 {
         let piece = self.piece(index);
         align_up(self.cursor, piece.alignment).saturating_add(piece.size)
     }
 
     /// Address behind the last executed byte of the piece if it came next.
-    fn hot_end_of(&self, index: u32) -> u64 {
+    fn hot_end_of(&self, index: PieceId) -> u64 {
         let piece = self.piece(index);
         align_up(self.cursor, piece.alignment).saturating_add(piece.executed_end())
     }
 
-    fn push(&mut self, index: u32) {
+    fn push(&mut self, index: PieceId) {
         self.cursor = self.end_of(index);
         self.order.push(index);
     }
@@ -175,7 +175,7 @@ impl<'a> Packer<'a> {
             return false;
         }
         let saved = (self.cursor, self.order.len());
-        let chosen: Vec<u32> = small.iter().map(|&at| self.plain[at]).collect();
+        let chosen: Vec<PieceId> = small.iter().map(|&at| self.plain[at]).collect();
         for &index in &chosen {
             self.push(index);
         }
@@ -200,7 +200,7 @@ impl<'a> Packer<'a> {
 
     /// The plain pieces (as positions) that best fill the gap before `closer`, the largest that
     /// fits first, and the bytes of the page that then remain behind the closer's hot part.
-    fn fill_before(&self, closer: u32, page_end: u64) -> (u64, Vec<usize>) {
+    fn fill_before(&self, closer: PieceId, page_end: u64) -> (u64, Vec<usize>) {
         let closer = self.piece(closer);
         let mut cursor = self.cursor;
         let mut chosen = Vec::new();
@@ -260,7 +260,7 @@ impl<'a> Packer<'a> {
     /// on a new page; does nothing and returns false where they do not suffice.
     fn fill_page(&mut self) -> bool {
         let page_end = align_up(self.cursor, PAGE_SIZE);
-        let mut used: Vec<(u64, u32)> = Vec::new();
+        let mut used: Vec<(u64, PieceId)> = Vec::new();
         let saved = (self.cursor, self.order.len());
         loop {
             let room = page_end.saturating_sub(align_up(self.cursor, FILLER_ALIGNMENT));
@@ -287,7 +287,7 @@ impl<'a> Packer<'a> {
 
 /// The pieces that never ran, by size. Of one size those come to be used first (the list's end)
 /// that lie farthest from code that ran: their neighbours did not run either, so neither will they.
-fn fillers(problem: &Problem<'_>) -> BTreeMap<u64, Vec<u32>> {
+fn fillers(problem: &Problem<'_>) -> BTreeMap<u64, Vec<PieceId>> {
     let count = problem.pieces.len();
     let hot: Vec<bool> = problem.pieces.iter().map(|piece| !piece.executed.is_empty()).collect();
     let mut distance = vec![u32::MAX; count];
@@ -301,15 +301,15 @@ fn fillers(problem: &Problem<'_>) -> BTreeMap<u64, Vec<u32>> {
         since = if *hot { 0 } else { since.saturating_add(1) };
         *distance = since.min(*distance);
     }
-    let mut fillers: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    let mut fillers: BTreeMap<u64, Vec<PieceId>> = BTreeMap::new();
     for (index, piece) in problem.pieces.iter().enumerate() {
         let fits = (1..=PAGE_SIZE).contains(&piece.size) && piece.alignment <= FILLER_ALIGNMENT;
         if piece.executed.is_empty() && fits {
-            fillers.entry(piece.size).or_default().push(index as u32);
+            fillers.entry(piece.size).or_default().push(PieceId::at(index));
         }
     }
     for list in fillers.values_mut() {
-        list.sort_by_key(|&index| distance[index as usize]);
+        list.sort_by_key(|&index| distance[index.index()]);
     }
     fillers
 }

@@ -1,7 +1,7 @@
 //! Pettis and Hansen's placement of procedures.
 
 use crate::merging::Contraction;
-use crate::{Algorithm, Needs, Order, Problem};
+use crate::{Algorithm, Needs, Order, PieceId, Problem};
 use rustc_hash::FxHashMap;
 
 /// "Closest is best": the two clusters of functions that call each other most become neighbours,
@@ -30,12 +30,14 @@ impl Algorithm for PettisHansen {
     fn order(&self, problem: &Problem<'_>) -> Order {
         let count = problem.pieces.len();
         let flow = problem.known_flow();
-        let undirected = flow.edges.iter().map(|edge| (edge.from, edge.to, edge.count));
-        let mut calls: FxHashMap<(u32, u32), u64> = FxHashMap::default();
-        for (a, b, weight) in undirected.clone() {
-            *calls.entry((a.min(b), a.max(b))).or_default() += weight;
+        // Each piece is a cluster of its own.
+        let edges = flow.edges.iter().map(|edge| (edge.from.0, edge.to.0, edge.count));
+        let mut calls: FxHashMap<(PieceId, PieceId), u64> = FxHashMap::default();
+        for edge in &flow.edges {
+            let pair = (edge.from.min(edge.to), edge.from.max(edge.to));
+            *calls.entry(pair).or_default() += edge.count;
         }
-        let mut graph = Contraction::new(count, undirected);
+        let mut graph = Contraction::new(count, edges);
         let mut chains = Chains::new(count);
         while let Some((a, b, _)) = graph.heaviest() {
             chains.join(a, b, |x, y| calls.get(&(x.min(y), x.max(y))).copied().unwrap_or(0));
@@ -52,26 +54,26 @@ impl Algorithm for PettisHansen {
 }
 
 /// Absent neighbour in a chain.
-const NONE: u32 = u32::MAX;
+const NONE: PieceId = PieceId(u32::MAX);
 
 /// Chains of pieces, joined at either end in constant time.
 struct Chains {
     /// The up to two neighbours of each piece in its chain.
-    links: Vec<[u32; 2]>,
+    links: Vec<[PieceId; 2]>,
     /// The two ends of the chain of each cluster.
-    ends: Vec<[u32; 2]>,
+    ends: Vec<[PieceId; 2]>,
 }
 
 impl Chains {
     fn new(count: usize) -> Self {
         Chains {
             links: vec![[NONE; 2]; count],
-            ends: (0..count as u32).map(|piece| [piece; 2]).collect(),
+            ends: PieceId::all(count).map(|piece| [piece; 2]).collect(),
         }
     }
 
     /// Joins the chains of clusters `a` and `b` at those ends that call each other most.
-    fn join(&mut self, a: u32, b: u32, calls: impl Fn(u32, u32) -> u64) {
+    fn join(&mut self, a: u32, b: u32, calls: impl Fn(PieceId, PieceId) -> u64) {
         let (ours, theirs) = (self.ends[a as usize], self.ends[b as usize]);
         // Behind each other as they are, where it makes no difference.
         let ways = [(1, 0), (0, 0), (1, 1), (0, 1)];
@@ -84,7 +86,7 @@ impl Chains {
         }
         let (x, y) = (ours[best.0], theirs[best.1]);
         for (x, y) in [(x, y), (y, x)] {
-            let links = &mut self.links[x as usize];
+            let links = &mut self.links[x.index()];
             let free = usize::from(links[0] != NONE);
             links[free] = y;
         }
@@ -98,11 +100,11 @@ impl Chains {
     }
 
     /// Lists the chain that holds `piece`, from the end that is nearer to it.
-    fn walk(&self, piece: u32, placed: &mut [bool], listed: &mut Vec<u32>) {
-        if placed[piece as usize] {
+    fn walk(&self, piece: PieceId, placed: &mut [bool], listed: &mut Vec<PieceId>) {
+        if placed[piece.index()] {
             return;
         }
-        let mut ways = self.links[piece as usize].map(|next| (piece, next));
+        let mut ways = self.links[piece.index()].map(|next| (piece, next));
         let end = loop {
             if let Some((at, _)) = ways.iter().find(|(_, next)| *next == NONE) {
                 break *at;
@@ -114,15 +116,15 @@ impl Chains {
         };
         let (mut last, mut at) = (NONE, end);
         while at != NONE {
-            placed[at as usize] = true;
+            placed[at.index()] = true;
             listed.push(at);
             (last, at) = (at, self.next(at, last));
         }
     }
 
     /// The neighbour of `piece` that is not `last`.
-    fn next(&self, piece: u32, last: u32) -> u32 {
-        let [a, b] = self.links[piece as usize];
+    fn next(&self, piece: PieceId, last: PieceId) -> PieceId {
+        let [a, b] = self.links[piece.index()];
         if a == last { b } else { a }
     }
 }
@@ -130,18 +132,19 @@ impl Chains {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ids;
     use crate::{Edge, Flow, Piece};
 
     #[test]
     fn those_that_call_each_other_most_are_neighbours() {
         let pieces = vec![Piece { size: 16, alignment: 16, ..Piece::default() }; 5];
-        let edge = |from, to, count| Edge { from, to, count };
+        let edge = Edge::of;
         let flow = Flow {
             counts: vec![1; 5],
             edges: vec![edge(0, 3, 10), edge(1, 3, 8), edge(2, 4, 9), edge(4, 1, 7)],
             ..Flow::default()
         };
-        let runs = [vec![0, 1, 2, 3, 4]];
+        let runs = [ids([0, 1, 2, 3, 4])];
         let problem = Problem { pieces: &pieces, runs: &runs, flow: Some(&flow), start: 0 };
         assert_eq!(PettisHansen.order(&problem).listed(), [0, 3, 1, 4, 2]);
     }

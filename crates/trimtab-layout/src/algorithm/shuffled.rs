@@ -1,4 +1,6 @@
-use crate::{Algorithm, Order, Problem};
+//! Pieces in a random order.
+
+use crate::{Algorithm, Order, PieceId, Problem};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -20,7 +22,7 @@ impl Algorithm for Shuffled {
     }
 
     fn order(&self, problem: &Problem<'_>) -> Order {
-        let mut pieces: Vec<u32> = (0..problem.pieces.len() as u32).collect();
+        let mut pieces: Vec<PieceId> = PieceId::all(problem.pieces.len()).collect();
         pieces.shuffle(&mut ChaCha8Rng::seed_from_u64(self.seed));
         Order::leading(pieces, problem.pieces.len())
     }

@@ -56,24 +56,21 @@ impl Algorithm for TemporalOrdering {
         let executed = problem.executed();
         let lines = (self.cache_bytes / self.line_bytes.max(1)).max(1);
         let mut popular = executed.clone();
-        popular.sort_by_key(|piece| std::cmp::Reverse(flow.counts[*piece as usize]));
+        popular.sort_by_key(|piece| std::cmp::Reverse(flow.counts[piece.index()]));
         popular.truncate(self.popular);
         let mut number = vec![None; count];
         for (index, piece) in popular.iter().enumerate() {
-            number[*piece as usize] = Some(index as u32);
+            number[piece.index()] = Some(index as u32);
         }
         let lengths: Vec<u64> = popular
             .iter()
             .map(|piece| {
-                problem.pieces[*piece as usize]
-                    .size
-                    .div_ceil(self.line_bytes.max(1))
-                    .clamp(1, lines)
+                problem.pieces[piece.index()].size.div_ceil(self.line_bytes.max(1)).clamp(1, lines)
             })
             .collect();
         let sequences = flow.sequences.iter().map(|sequence| {
             let entries = sequence.iter().take(self.entries);
-            entries.filter_map(|piece| number[*piece as usize]).collect::<Vec<u32>>()
+            entries.filter_map(|piece| number[piece.index()]).collect::<Vec<u32>>()
         });
         let turns = turns(sequences, &lengths, 2 * lines);
         let places = places(&turns, &lengths, lines);

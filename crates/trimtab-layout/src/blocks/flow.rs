@@ -1,6 +1,7 @@
 //! How control moved between the blocks of a function, and the order that follows from it.
 
-use crate::{BlockNode, Edge, ext_tsp};
+use super::{BlockNode, ext_tsp};
+use crate::{BlockIndex, Edge};
 use std::collections::HashMap;
 use trimtab_profile::{Place, Trace, Transition};
 use trimtab_program::{Block, Range};
@@ -64,7 +65,7 @@ impl BlockFlow {
     /// What a block that falls through does not pass on in any way that was seen went through calls
     /// that it ends with, and came back to the next. No edge leads to the entry, which stays first in
     /// any order: that is how a function looks that calls itself.
-    pub fn of(&self, blocks: &[Block]) -> (Vec<u64>, Vec<Edge>) {
+    pub fn of(&self, blocks: &[Block]) -> (Vec<u64>, Vec<Edge<BlockIndex>>) {
         let mut counts = vec![0u64; blocks.len()];
         let mut edges: HashMap<(usize, usize), u64> = HashMap::new();
         let mut filled: Vec<usize> =
@@ -129,9 +130,13 @@ impl BlockFlow {
                 *passed = passed.saturating_add(left[from]);
             }
         }
-        let mut edges: Vec<Edge> = edges
+        let mut edges: Vec<Edge<BlockIndex>> = edges
             .into_iter()
-            .map(|((from, to), count)| Edge { from: from as u32, to: to as u32, count })
+            .map(|((from, to), count)| Edge {
+                from: BlockIndex::at(from),
+                to: BlockIndex::at(to),
+                count,
+            })
             .collect();
         edges.sort_unstable();
         (counts, edges)
@@ -146,16 +151,16 @@ impl BlockFlow {
             blocks.iter().zip(0..).map(|(block, index)| (block.id, index)).collect();
         // What is moved as a whole, and which of them each block is in.
         let mut moved: Vec<Vec<usize>> = Vec::new();
-        let mut part_of: Vec<Option<u32>> = vec![None; blocks.len()];
+        let mut part_of: Vec<Option<BlockIndex>> = vec![None; blocks.len()];
         let mut open = false;
         for &at in hot.iter().filter_map(|id| index.get(id)) {
             let before = at.checked_sub(1).and_then(|before| part_of[before]);
-            let falls_into = open && before == Some(moved.len() as u32 - 1);
+            let falls_into = open && before.map(BlockIndex::index) == moved.len().checked_sub(1);
             match moved.last_mut() {
                 Some(last) if falls_into => last.push(at),
                 _ => moved.push(vec![at]),
             }
-            part_of[at] = Some(moved.len() as u32 - 1);
+            part_of[at] = Some(BlockIndex::at(moved.len() - 1));
             open = blocks[at].range.is_empty();
         }
         let nodes: Vec<BlockNode> = moved
@@ -165,15 +170,15 @@ impl BlockFlow {
                 count: parts.iter().map(|at| counts[*at]).max().unwrap_or(0),
             })
             .collect();
-        let between: Vec<Edge> = edges
+        let between: Vec<Edge<BlockIndex>> = edges
             .iter()
             .filter_map(|edge| {
-                let (from, to) = (part_of[edge.from as usize]?, part_of[edge.to as usize]?);
+                let (from, to) = (part_of[edge.from.index()]?, part_of[edge.to.index()]?);
                 Some(Edge { from, to, count: edge.count })
             })
             .collect();
         let order = ext_tsp(&nodes, &between);
-        order.iter().flat_map(|part| &moved[*part as usize]).map(|at| blocks[*at].id).collect()
+        order.iter().flat_map(|part| &moved[part.index()]).map(|at| blocks[*at].id).collect()
     }
 }
 
@@ -205,8 +210,8 @@ mod tests {
         BlockFlow::new([&trace], transitions.iter().map(passed).collect())
     }
 
-    fn edge(from: u32, to: u32, count: u64) -> Edge {
-        Edge { from, to, count }
+    fn edge<Id: From<u32>>(from: u32, to: u32, count: u64) -> Edge<Id> {
+        Edge::of(from, to, count)
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! A set-associative cache, or TLB, of which misses are counted.
+
 use trimtab_program::Range;
 
 /// Size and shape of a cache.

@@ -1,11 +1,14 @@
-use crate::Placement;
+//! What ran, in terms of pieces, so that it can be replayed in any placement.
+
+use crate::ids::SpotId;
+use crate::{PieceId, Placement};
 use trimtab_program::Range;
 
 /// A run of bytes that executes: within a piece, or outside of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
     /// The piece that it moves with; `None` where it stays.
-    pub piece: Option<u32>,
+    pub piece: Option<PieceId>,
     /// Offset in the piece; the address where there is none.
     pub start: u64,
     /// Length in bytes.
@@ -24,8 +27,8 @@ impl Spot {
 pub struct Execution {
     /// All that runs, each once, in the order of first execution.
     pub spots: Vec<Spot>,
-    /// Every execution, as indices of `spots`; `None` where only first executions are known.
-    pub order: Option<Vec<u32>>,
+    /// Every execution; `None` where only first executions are known.
+    pub order: Option<Vec<SpotId>>,
 }
 
 impl Execution {
@@ -40,9 +43,9 @@ impl Execution {
     /// The addresses of all that runs, each time; of first executions where no more is known.
     pub fn addresses<'a>(&'a self, placement: &'a Placement) -> impl Iterator<Item = Range> + 'a {
         let all = self.order.as_deref();
-        let count = all.map_or(self.spots.len(), <[u32]>::len);
+        let count = all.map_or(self.spots.len(), <[SpotId]>::len);
         (0..count)
-            .filter_map(move |index| self.spots.get(all.map_or(index, |all| all[index] as usize)))
+            .filter_map(move |index| self.spots.get(all.map_or(index, |all| all[index].index())))
             .map(|spot| spot.range(placement))
     }
 }

@@ -1,5 +1,6 @@
 //! Demand paging with little memory: how often a page of code has to be loaded.
 
+use crate::PageIndex;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BinaryHeap, VecDeque};
@@ -27,18 +28,16 @@ pub enum Policy {
     Optimum,
 }
 
-/// Counts the faults of `pages`, references to pages numbered from 0 without large gaps, with
+/// Counts the faults of `pages`, references to pages in their order, with
 /// `frames` frames (0 counts as 1).
-pub fn faults(pages: &[u32], frames: usize, policy: Policy) -> u64 {
+pub fn faults(pages: &[PageIndex], frames: usize, policy: Policy) -> u64 {
     let frames = frames.max(1);
-    let count = pages.iter().max().map_or(0, |most| *most as usize + 1);
+    let count = pages.iter().max().map_or(0, |most| most.index() + 1);
     if count <= frames {
         // All fit: each page is loaded once.
         let mut seen = vec![false; count];
-        return pages
-            .iter()
-            .filter(|page| !std::mem::replace(&mut seen[**page as usize], true))
-            .count() as u64;
+        return pages.iter().filter(|page| !std::mem::replace(&mut seen[page.index()], true)).count()
+            as u64;
     }
     match policy {
         Policy::Lru => lru(pages, count, frames),
@@ -53,12 +52,12 @@ pub fn faults(pages: &[u32], frames: usize, policy: Policy) -> u64 {
 const NONE: u32 = u32::MAX;
 
 /// The pages in memory form a ring through a head, the most recently used behind it.
-fn lru(pages: &[u32], count: usize, frames: usize) -> u64 {
+fn lru(pages: &[PageIndex], count: usize, frames: usize) -> u64 {
     let head = count as u32;
     let mut links = vec![(NONE, NONE); count + 1];
     links[count] = (head, head);
     let (mut loaded, mut faults) = (0, 0);
-    for &page in pages {
+    for page in pages.iter().map(|page| page.0) {
         let unlink = |links: &mut Vec<(u32, u32)>, page: u32| {
             let (before, after) = links[page as usize];
             links[before as usize].1 = after;
@@ -84,33 +83,33 @@ fn lru(pages: &[u32], count: usize, frames: usize) -> u64 {
     faults
 }
 
-fn fifo(pages: &[u32], count: usize, frames: usize) -> u64 {
+fn fifo(pages: &[PageIndex], count: usize, frames: usize) -> u64 {
     let mut loaded = vec![false; count];
-    let mut queue: VecDeque<u32> = VecDeque::with_capacity(frames);
+    let mut queue: VecDeque<PageIndex> = VecDeque::with_capacity(frames);
     let mut faults = 0;
     for &page in pages {
-        if loaded[page as usize] {
+        if loaded[page.index()] {
             continue;
         }
         faults += 1;
         if queue.len() == frames
             && let Some(oldest) = queue.pop_front()
         {
-            loaded[oldest as usize] = false;
+            loaded[oldest.index()] = false;
         }
         queue.push_back(page);
-        loaded[page as usize] = true;
+        loaded[page.index()] = true;
     }
     faults
 }
 
-fn random(pages: &[u32], count: usize, frames: usize, seed: u64) -> u64 {
+fn random(pages: &[PageIndex], count: usize, frames: usize, seed: u64) -> u64 {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut loaded = vec![false; count];
-    let mut frame: Vec<u32> = Vec::with_capacity(frames);
+    let mut frame: Vec<PageIndex> = Vec::with_capacity(frames);
     let mut faults = 0;
     for &page in pages {
-        if std::mem::replace(&mut loaded[page as usize], true) {
+        if std::mem::replace(&mut loaded[page.index()], true) {
             continue;
         }
         faults += 1;
@@ -118,58 +117,58 @@ fn random(pages: &[u32], count: usize, frames: usize, seed: u64) -> u64 {
             frame.push(page);
         } else {
             let victim = &mut frame[chance.random_range(0..frames)];
-            loaded[*victim as usize] = false;
+            loaded[victim.index()] = false;
             *victim = page;
         }
     }
     faults
 }
 
-fn nru(pages: &[u32], count: usize, frames: usize) -> u64 {
+fn nru(pages: &[PageIndex], count: usize, frames: usize) -> u64 {
     let mut frame_of = vec![NONE; count];
-    let mut frame: Vec<(u32, bool)> = Vec::with_capacity(frames);
+    let mut frame: Vec<(PageIndex, bool)> = Vec::with_capacity(frames);
     let (mut hand, mut faults) = (0, 0);
     for (time, &page) in pages.iter().enumerate() {
         if time % (frames * 10) == 0 {
             frame.iter_mut().for_each(|(_, used)| *used = false);
         }
-        if let Some((_, used)) = frame.get_mut(frame_of[page as usize] as usize) {
+        if let Some((_, used)) = frame.get_mut(frame_of[page.index()] as usize) {
             *used = true;
             continue;
         }
         faults += 1;
         if frame.len() < frames {
-            frame_of[page as usize] = frame.len() as u32;
+            frame_of[page.index()] = frame.len() as u32;
             frame.push((page, true));
             continue;
         }
         let unused = (0..frames).map(|step| (hand + step) % frames).find(|place| !frame[*place].1);
         let victim = unused.unwrap_or(hand);
         hand = (victim + 1) % frames;
-        frame_of[frame[victim].0 as usize] = NONE;
-        frame_of[page as usize] = victim as u32;
+        frame_of[frame[victim].0.index()] = NONE;
+        frame_of[page.index()] = victim as u32;
         frame[victim] = (page, true);
     }
     faults
 }
 
-fn optimum(pages: &[u32], count: usize, frames: usize) -> u64 {
+fn optimum(pages: &[PageIndex], count: usize, frames: usize) -> u64 {
     let mut next_of_page = vec![pages.len(); count];
     let mut next = vec![0; pages.len()];
     for (time, &page) in pages.iter().enumerate().rev() {
-        next[time] = std::mem::replace(&mut next_of_page[page as usize], time);
+        next[time] = std::mem::replace(&mut next_of_page[page.index()], time);
     }
     // When each page in memory is used next; the queue also has entries that are out of date.
     let mut use_of = vec![usize::MAX; count];
-    let mut queue: BinaryHeap<(usize, u32)> = BinaryHeap::new();
+    let mut queue: BinaryHeap<(usize, PageIndex)> = BinaryHeap::new();
     let (mut loaded, mut faults) = (0, 0);
     for (time, &page) in pages.iter().enumerate() {
-        if use_of[page as usize] == usize::MAX {
+        if use_of[page.index()] == usize::MAX {
             faults += 1;
             if loaded == frames {
                 while let Some((at, victim)) = queue.pop() {
-                    if use_of[victim as usize] == at {
-                        use_of[victim as usize] = usize::MAX;
+                    if use_of[victim.index()] == at {
+                        use_of[victim.index()] = usize::MAX;
                         break;
                     }
                 }
@@ -177,7 +176,7 @@ fn optimum(pages: &[u32], count: usize, frames: usize) -> u64 {
                 loaded += 1;
             }
         }
-        use_of[page as usize] = next[time];
+        use_of[page.index()] = next[time];
         queue.push((next[time], page));
     }
     faults
@@ -194,7 +193,7 @@ mod tests {
     /// The example of every textbook, with three frames.
     #[test]
     fn the_known_example() {
-        let pages = [7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1];
+        let pages = [7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1].map(PageIndex);
         assert_eq!(faults(&pages, 3, Policy::Fifo), 15);
         assert_eq!(faults(&pages, 3, Policy::Lru), 12);
         assert_eq!(faults(&pages, 3, Policy::Optimum), 9);
@@ -203,7 +202,7 @@ mod tests {
     /// Belady's anomaly: more memory, more faults.
     #[test]
     fn fifo_can_get_worse_with_more_memory() {
-        let pages = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5];
+        let pages = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5].map(PageIndex);
         assert_eq!(faults(&pages, 3, Policy::Fifo), 9);
         assert_eq!(faults(&pages, 4, Policy::Fifo), 10);
     }
@@ -211,7 +210,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_policy_beats_the_optimum(
-            pages in prop::collection::vec(0u32..20, 0..300),
+            pages in prop::collection::vec((0u32..20).prop_map(PageIndex), 0..300),
             frames in 0usize..22,
         ) {
             let distinct = pages.iter().collect::<std::collections::BTreeSet<_>>().len() as u64;
@@ -233,10 +232,10 @@ mod tests {
 
         #[test]
         fn lru_agrees_with_its_definition(
-            pages in prop::collection::vec(0u32..9, 0..100),
+            pages in prop::collection::vec((0u32..9).prop_map(PageIndex), 0..100),
             frames in 1usize..9,
         ) {
-            let mut recent: Vec<u32> = Vec::new();
+            let mut recent: Vec<PageIndex> = Vec::new();
             let mut expected = 0;
             for &page in &pages {
                 match recent.iter().position(|other| *other == page) {

@@ -1,7 +1,8 @@
 //! The paper's placement by entry points.
 
 use super::fill::defragment;
-use super::{Packing, PageProblem, Pages, Room};
+use super::{Occupancy, Packing, PageProblem, Pages};
+use crate::PieceId;
 use rustc_hash::FxHashMap;
 
 /// From each entry point as few pages as possible can be reached, without any profile: in each step
@@ -27,23 +28,23 @@ impl Packing for EntryPoints {
     }
 
     fn pack(&self, problem: &PageProblem<'_>) -> Pages {
-        let (pages, unreached) = Merging::new(problem).run();
+        let (pages, unreached) = PageMerger::new(problem).run();
         defragment(problem, pages.into_iter().chain(unreached).collect())
     }
 }
 
 /// A set of entry points, a bit for each.
-type Set = Vec<u64>;
+type EntrySet = Vec<u64>;
 
-fn both(a: &Set, b: &Set) -> u32 {
+fn both(a: &EntrySet, b: &EntrySet) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
 }
 
-fn size(set: &Set) -> u32 {
+fn size(set: &EntrySet) -> u32 {
     set.iter().map(|word| word.count_ones()).sum()
 }
 
-fn members(set: &Set) -> impl Iterator<Item = usize> + '_ {
+fn members(set: &EntrySet) -> impl Iterator<Item = usize> + '_ {
     set.iter().enumerate().flat_map(|(word, bits)| {
         (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
     })
@@ -52,9 +53,9 @@ fn members(set: &Set) -> impl Iterator<Item = usize> + '_ {
 /// Code that is on one page so far, and from where it can be reached.
 #[derive(Debug)]
 struct Page {
-    room: Room,
-    pieces: Vec<u32>,
-    entries: Set,
+    occupancy: Occupancy,
+    pieces: Vec<PieceId>,
+    entries: EntrySet,
     /// How many they are.
     all: u32,
 }
@@ -67,7 +68,7 @@ struct Partner {
     page: Option<usize>,
 }
 
-struct Merging {
+struct PageMerger {
     page: u64,
     pages: Vec<Page>,
     /// Those that may still be merged with another.
@@ -76,17 +77,17 @@ struct Merging {
     /// in common with any than before, and is compared with all at once; so where a partner no longer
     /// fits, what it had in common bounds what any other has.
     partners: Vec<Partner>,
-    unreached: Vec<Vec<u32>>,
+    unreached: Vec<Vec<PieceId>>,
     /// How many pages can be reached from each entry point.
     reach: Vec<u32>,
 }
 
-impl Merging {
+impl PageMerger {
     fn new(problem: &PageProblem<'_>) -> Self {
-        let rooms = problem.rooms();
+        let occupancies = problem.occupancies();
         let (sets, entries) = reaching(problem);
         // All that is reached from the same entry points is merged first.
-        let mut same: FxHashMap<Set, Vec<u32>> = FxHashMap::default();
+        let mut same: FxHashMap<EntrySet, Vec<PieceId>> = FxHashMap::default();
         let mut unreached = Vec::new();
         for (piece, set) in sets {
             match set.iter().any(|word| *word != 0) {
@@ -94,9 +95,9 @@ impl Merging {
                 false => unreached.push(vec![piece]),
             }
         }
-        let mut same: Vec<(Set, Vec<u32>)> = same.into_iter().collect();
+        let mut same: Vec<(EntrySet, Vec<PieceId>)> = same.into_iter().collect();
         same.sort_by_key(|(_, pieces)| pieces.iter().min().copied());
-        let mut merging = Merging {
+        let mut merging = PageMerger {
             page: problem.page,
             pages: Vec::new(),
             open: Vec::new(),
@@ -108,20 +109,25 @@ impl Merging {
             // First fit, in the order of the original program: any two that fit will do.
             let first = merging.pages.len();
             for piece in pieces {
-                let room = rooms[piece as usize];
+                let occupancy = occupancies[piece.index()];
                 let open = merging.pages[first..]
                     .iter_mut()
-                    .find_map(|page| Some((page.room.with(room, problem.page)?, page)));
+                    .find_map(|page| Some((page.occupancy.with(occupancy, problem.page)?, page)));
                 match open {
-                    Some((room, page)) => {
-                        page.room = room;
+                    Some((occupancy, page)) => {
+                        page.occupancy = occupancy;
                         page.pieces.push(piece);
                     }
                     None => {
                         members(&entries).for_each(|entry| merging.reach[entry] += 1);
                         let pieces = vec![piece];
                         let all = size(&entries);
-                        merging.pages.push(Page { room, pieces, entries: entries.clone(), all });
+                        merging.pages.push(Page {
+                            occupancy,
+                            pieces,
+                            entries: entries.clone(),
+                            all,
+                        });
                     }
                 }
             }
@@ -132,13 +138,13 @@ impl Merging {
         merging
     }
 
-    fn run(mut self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
+    fn run(mut self) -> (Vec<Vec<PieceId>>, Vec<Vec<PieceId>>) {
         let mut done: Vec<usize> = Vec::new();
         while let Some((a, b)) = self.best_pair(&mut done) {
             self.merge(a.min(b), a.max(b));
         }
         done.extend(&self.open);
-        let mut pieces: Vec<Vec<u32>> =
+        let mut pieces: Vec<Vec<PieceId>> =
             done.into_iter().map(|page| std::mem::take(&mut self.pages[page].pieces)).collect();
         pieces.sort();
         (pieces, self.unreached)
@@ -149,7 +155,7 @@ impl Merging {
         self.open.retain(|page| *page != b);
         let taken = std::mem::take(&mut self.pages[b].entries);
         let pieces = std::mem::take(&mut self.pages[b].pieces);
-        let room = self.pages[b].room;
+        let occupancy = self.pages[b].occupancy;
         let page = &mut self.pages[a];
         for (word, (one, two)) in page.entries.iter_mut().zip(&taken).enumerate() {
             for bit in (0..64).filter(|bit| (*one & *two) >> bit & 1 == 1) {
@@ -158,8 +164,8 @@ impl Merging {
             *one |= two;
         }
         page.all = size(&page.entries);
-        page.room.bytes += room.bytes;
-        page.room.long |= room.long;
+        page.occupancy.bytes += occupancy.bytes;
+        page.occupancy.long |= occupancy.long;
         page.pieces.extend(pieces);
         let mut best = Partner { common: 0, page: Some(a) };
         for other in self.open.iter().copied().filter(|other| *other != a) {
@@ -183,15 +189,15 @@ impl Merging {
     }
 
     fn fit(&self, a: usize, b: usize) -> bool {
-        self.pages[a].room.with(self.pages[b].room, self.page).is_some()
+        self.pages[a].occupancy.with(self.pages[b].occupancy, self.page).is_some()
     }
 
     /// The pages to be merged next; those that no other page fits with are put aside.
     fn best_pair(&mut self, done: &mut Vec<usize>) -> Option<(usize, usize)> {
         let pages = &self.pages;
-        self.open.sort_by_key(|page| (pages[*page].room.bytes, pages[*page].pieces[0]));
+        self.open.sort_by_key(|page| (pages[*page].occupancy.bytes, pages[*page].pieces[0]));
         while let (Some(last), Some(first)) = (self.open.last(), self.open.first()) {
-            let bytes = pages[*last].room.bytes + pages[*first].room.bytes;
+            let bytes = pages[*last].occupancy.bytes + pages[*first].occupancy.bytes;
             if self.open.len() > 1 && bytes <= self.page {
                 break;
             }
@@ -205,13 +211,13 @@ impl Merging {
     /// any is; of several, the one with most entry points in common.
     fn worst_pair(&self) -> Option<(usize, usize)> {
         let most = self.reach.iter().max().copied().unwrap_or(0);
-        let mut worst: Set = vec![0; self.reach.len().div_ceil(64)];
+        let mut worst: EntrySet = vec![0; self.reach.len().div_ceil(64)];
         for (entry, _) in self.reach.iter().enumerate().filter(|(_, reach)| **reach == most) {
             worst[entry / 64] |= 1 << (entry % 64);
         }
         let worst: Vec<(usize, u64)> =
             worst.into_iter().enumerate().filter(|(_, bits)| *bits != 0).collect();
-        let hits = |set: &Set| -> u32 {
+        let hits = |set: &EntrySet| -> u32 {
             worst.iter().map(|(word, bits)| (set[*word] & bits).count_ones()).sum()
         };
         // What is common to two pages is no more than what each has: the most promising first.
@@ -288,15 +294,15 @@ impl Merging {
 
 /// For each piece that is placed the entry points from which it can be reached without passing
 /// through resident code, and how many entry points there are.
-fn reaching(problem: &PageProblem<'_>) -> (Vec<(u32, Set)>, usize) {
+fn reaching(problem: &PageProblem<'_>) -> (Vec<(PieceId, EntrySet)>, usize) {
     let count = problem.pieces.len();
-    let placed = |piece: u32| problem.pieces.get(piece as usize).is_some_and(|p| !p.resident);
-    let mut next: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let placed = |piece: PieceId| problem.pieces.get(piece.index()).is_some_and(|p| !p.resident);
+    let mut next: Vec<Vec<PieceId>> = vec![Vec::new(); count];
     let mut entry: Vec<bool> = problem.pieces.iter().map(|piece| piece.entry).collect();
     for edge in problem.edges.iter().filter(|edge| placed(edge.to) && edge.from != edge.to) {
         match placed(edge.from) {
-            true => next[edge.from as usize].push(edge.to),
-            false => entry[edge.to as usize] = true,
+            true => next[edge.from.index()].push(edge.to),
+            false => entry[edge.to.index()] = true,
         }
     }
     for list in &mut next {
@@ -306,73 +312,73 @@ fn reaching(problem: &PageProblem<'_>) -> (Vec<(u32, Set)>, usize) {
     let order = components(&next);
     let mut number = vec![usize::MAX; count];
     let mut entries = 0;
-    for piece in (0..count).filter(|piece| entry[*piece] && placed(*piece as u32)) {
-        number[piece] = entries;
+    for piece in PieceId::all(count).filter(|piece| entry[piece.index()] && placed(*piece)) {
+        number[piece.index()] = entries;
         entries += 1;
     }
     let words = entries.div_ceil(64);
-    let mut sets: Vec<Set> = vec![Vec::new(); count];
+    let mut sets: Vec<EntrySet> = vec![Vec::new(); count];
     // Callers come before what they call; the pieces of one component are reached alike.
     for component in order {
         let mut set = vec![0u64; words];
         for piece in &component {
-            let at = number[*piece as usize];
+            let at = number[piece.index()];
             if at != usize::MAX {
                 set[at / 64] |= 1 << (at % 64);
             }
-            let from = std::mem::take(&mut sets[*piece as usize]);
+            let from = std::mem::take(&mut sets[piece.index()]);
             set.iter_mut().zip(&from).for_each(|(all, more)| *all |= more);
         }
         for piece in &component {
-            for to in &next[*piece as usize] {
-                let target = &mut sets[*to as usize];
+            for to in &next[piece.index()] {
+                let target = &mut sets[to.index()];
                 target.resize(words, 0);
                 target.iter_mut().zip(&set).for_each(|(all, more)| *all |= more);
             }
         }
         for piece in component {
-            sets[piece as usize] = set.clone();
+            sets[piece.index()] = set.clone();
         }
     }
-    let all = sets.into_iter().enumerate().filter(|(piece, _)| placed(*piece as u32));
-    (all.map(|(piece, set)| (piece as u32, set)).collect(), entries)
+    let all = PieceId::all(count).zip(sets).filter(|(piece, _)| placed(*piece));
+    (all.collect(), entries)
 }
 
 /// The strongly connected components, callers before what they call.
 ///
 /// Source: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM Journal on Computing
 /// 1(2), 1972; without recursion.
-fn components(next: &[Vec<u32>]) -> Vec<Vec<u32>> {
+fn components(next: &[Vec<PieceId>]) -> Vec<Vec<PieceId>> {
     const UNSEEN: u32 = u32::MAX;
     let mut index = vec![UNSEEN; next.len()];
     let mut low = vec![0u32; next.len()];
     let mut open = vec![false; next.len()];
     let (mut stack, mut found, mut time) = (Vec::new(), Vec::new(), 0);
-    for root in 0..next.len() as u32 {
-        if index[root as usize] != UNSEEN {
+    for root in PieceId::all(next.len()) {
+        if index[root.index()] != UNSEEN {
             continue;
         }
         let mut path = vec![(root, 0usize)];
         while let Some((node, place)) = path.pop() {
-            let at = node as usize;
+            let at = node.index();
             if place == 0 {
                 (index[at], low[at]) = (time, time);
                 time += 1;
                 stack.push(node);
                 open[at] = true;
             } else {
-                let child = next[at][place - 1] as usize;
+                let child = next[at][place - 1].index();
                 low[at] = low[at].min(low[child]);
             }
             let rest = next[at].iter().enumerate().skip(place);
             let mut unseen = None;
             for (place, child) in rest {
-                match index[*child as usize] {
+                match index[child.index()] {
                     UNSEEN => {
                         unseen = Some((place, *child));
                         break;
                     }
-                    seen if open[*child as usize] => low[at] = low[at].min(seen),
+                    seen if open[child.index()] => low[at] = low[at].min(seen),
                     _ => {}
                 }
             }
@@ -384,7 +390,7 @@ fn components(next: &[Vec<u32>]) -> Vec<Vec<u32>> {
             if low[at] == index[at] {
                 let mut component = Vec::new();
                 while let Some(member) = stack.pop() {
-                    open[member as usize] = false;
+                    open[member.index()] = false;
                     component.push(member);
                     if member == node {
                         break;
@@ -404,7 +410,8 @@ fn components(next: &[Vec<u32>]) -> Vec<Vec<u32>> {
 mod tests {
     use super::super::PagedPiece;
     use super::*;
-    use crate::flow::Edge;
+    use crate::Edge;
+    use crate::ids::ids;
 
     fn pieces(sizes: &[u64]) -> Vec<PagedPiece> {
         let piece = |(at, size): (usize, &u64)| PagedPiece {
@@ -417,9 +424,8 @@ mod tests {
         sizes.iter().enumerate().map(piece).collect()
     }
 
-    fn pack(pieces: &[PagedPiece], edges: &[(u32, u32)]) -> Vec<Vec<u32>> {
-        let edges: Vec<Edge> =
-            edges.iter().map(|(from, to)| Edge { from: *from, to: *to, count: 0 }).collect();
+    fn pack(pieces: &[PagedPiece], edges: &[(u32, u32)]) -> Vec<Vec<PieceId>> {
+        let edges: Vec<Edge> = edges.iter().map(|(from, to)| Edge::of(*from, *to, 0)).collect();
         let problem = PageProblem { pieces, edges: &edges, references: &[], page: 100 };
         EntryPoints.pack(&problem).groups
     }
@@ -437,23 +443,23 @@ mod tests {
         // From 1 the pages of 3, 4 and 5 are reached, from 2 only that of 3.
         let pieces = pieces(&[0, 40, 40, 40, 100, 100]);
         let groups = pack(&pieces, &[(0, 1), (0, 2), (1, 3), (1, 4), (1, 5), (2, 3)]);
-        assert!(groups.contains(&vec![1, 3]), "{groups:?}");
+        assert!(groups.contains(&ids([1, 3])), "{groups:?}");
     }
 
-    /// Of all pairs of open pages that fit, what the best is worth: from how many of the entry points
+    /// Of all pairs of open pages that fit, what the best scores: from how many of the entry points
     /// from which most pages are reached, and from how many of all, both are reached.
-    fn best_of_all(merging: &Merging) -> Option<(u32, u32)> {
+    fn best_of_all(merging: &PageMerger) -> Option<(u32, u32)> {
         let most = merging.reach.iter().max().copied().unwrap_or(0);
         let mut best = None;
         for (place, a) in merging.open.iter().enumerate() {
             for b in &merging.open[place + 1..] {
-                best = best.max(merging.fit(*a, *b).then(|| worth(merging, most, *a, *b)));
+                best = best.max(merging.fit(*a, *b).then(|| score(merging, most, *a, *b)));
             }
         }
         best.filter(|(_, common)| *common > 0)
     }
 
-    fn worth(merging: &Merging, most: u32, a: usize, b: usize) -> (u32, u32) {
+    fn score(merging: &PageMerger, most: u32, a: usize, b: usize) -> (u32, u32) {
         let (a, b) = (&merging.pages[a].entries, &merging.pages[b].entries);
         let in_both = |entry: &usize| (a[entry / 64] & b[entry / 64]) >> (entry % 64) & 1 == 1;
         let common: Vec<usize> = (0..merging.reach.len()).filter(in_both).collect();
@@ -478,16 +484,16 @@ mod tests {
                 .into_iter()
                 .map(|to| (0, to))
                 .chain(calls)
-                .map(|(from, to)| Edge { from: from % count, to: to % count, count: 0 })
+                .map(|(from, to)| Edge::of(from % count, to % count, 0))
                 .collect();
             let problem =
                 PageProblem { pieces: &problem, edges: &edges, references: &[], page: 100 };
-            let mut merging = Merging::new(&problem);
+            let mut merging = PageMerger::new(&problem);
             let mut done = Vec::new();
             loop {
                 let pair = merging.best_pair(&mut done);
                 let most = merging.reach.iter().max().copied().unwrap_or(0);
-                let found = pair.map(|(a, b)| worth(&merging, most, a, b));
+                let found = pair.map(|(a, b)| score(&merging, most, a, b));
                 proptest::prop_assert_eq!(found, best_of_all(&merging));
                 let Some((a, b)) = pair else { break };
                 proptest::prop_assert!(merging.fit(a, b));
@@ -499,14 +505,14 @@ mod tests {
     #[test]
     fn resident_code_is_not_passed_through() {
         let problem = pieces(&[0, 10, 0, 10]);
-        let edges = [(0, 1), (1, 2), (2, 3)].map(|(from, to)| Edge { from, to, count: 0 });
+        let edges = [(0, 1), (1, 2), (2, 3)].map(|(from, to)| Edge::of(from, to, 0));
         let problem = PageProblem { pieces: &problem, edges: &edges, references: &[], page: 100 };
-        assert_eq!(reaching(&problem), (vec![(1, vec![1]), (3, vec![2])], 2));
+        assert_eq!(reaching(&problem), (vec![(PieceId(1), vec![1]), (PieceId(3), vec![2])], 2));
     }
 
     #[test]
     fn a_cycle_is_reached_as_one() {
-        let next = [vec![1], vec![2], vec![0, 3], vec![]];
+        let next = [ids([1]), ids([2]), ids([0, 3]), vec![]];
         assert_eq!(components(&next), [vec![0, 1, 2], vec![3]]);
     }
 }

@@ -1,6 +1,7 @@
 //! Filling pages: best fit, and the pass that is left for pages that nothing ties together.
 
-use super::{PageProblem, Pages, Room};
+use super::{Occupancy, PageProblem, Pages};
+use crate::PieceId;
 use std::collections::BTreeSet;
 
 /// Pages that began at most this far apart in the original program count as close: about the code
@@ -8,30 +9,31 @@ use std::collections::BTreeSet;
 const CLOSE: u64 = 16 << 10;
 
 /// Groups of pieces with the room that each takes.
-pub(super) type Groups = Vec<(Room, Vec<u32>)>;
+pub(super) type Groups = Vec<(Occupancy, Vec<PieceId>)>;
 
 /// Puts each group, the largest first, where the least space is left that it fits in. Order within
 /// equals is kept.
 pub(super) fn best_fit(mut groups: Groups, page: u64) -> Groups {
     groups.retain(|(_, pieces)| !pieces.is_empty());
-    groups.sort_by_key(|(room, pieces)| {
-        (!room.long, std::cmp::Reverse(room.bytes), pieces.iter().min().copied())
+    groups.sort_by_key(|(occupancy, pieces)| {
+        (!occupancy.long, std::cmp::Reverse(occupancy.bytes), pieces.iter().min().copied())
     });
     let mut full: Groups = Vec::new();
     // Space left, place in `full`.
     let mut space: BTreeSet<(u64, usize)> = BTreeSet::new();
-    for (room, pieces) in groups {
+    for (occupancy, pieces) in groups {
         // Long groups come first and never share a page.
-        let fit = if room.long { None } else { space.range((room.bytes, 0)..).next().copied() };
+        let fit =
+            if occupancy.long { None } else { space.range((occupancy.bytes, 0)..).next().copied() };
         let place = match fit {
             Some((left, place)) => {
                 space.remove(&(left, place));
-                full[place].0.bytes += room.bytes;
+                full[place].0.bytes += occupancy.bytes;
                 full[place].1.extend(pieces);
                 place
             }
             None => {
-                full.push((room, pieces));
+                full.push((occupancy, pieces));
                 full.len() - 1
             }
         };
@@ -46,37 +48,37 @@ pub(super) fn best_fit(mut groups: Groups, page: u64) -> Groups {
 /// The fragmentation post-pass of the paper: small pages of code that lay close together in the
 /// original program become one, then all that is left is packed by best fit. A page is small where
 /// it is at most half full.
-pub(super) fn defragment(problem: &PageProblem<'_>, groups: Vec<Vec<u32>>) -> Pages {
-    let rooms = problem.rooms();
-    let sum = |pieces: &[u32]| {
-        pieces.iter().fold(Room::default(), |sum, piece| {
-            let room = rooms[*piece as usize];
-            Room { bytes: sum.bytes + room.bytes, long: sum.long || room.long }
+pub(super) fn defragment(problem: &PageProblem<'_>, groups: Vec<Vec<PieceId>>) -> Pages {
+    let occupancies = problem.occupancies();
+    let sum = |pieces: &[PieceId]| {
+        pieces.iter().fold(Occupancy::default(), |sum, piece| {
+            let occupancy = occupancies[piece.index()];
+            Occupancy { bytes: sum.bytes + occupancy.bytes, long: sum.long || occupancy.long }
         })
     };
-    let position = |pieces: &[u32]| {
-        let positions = pieces.iter().map(|piece| problem.pieces[*piece as usize].position);
+    let position = |pieces: &[PieceId]| {
+        let positions = pieces.iter().map(|piece| problem.pieces[piece.index()].position);
         positions.min().unwrap_or(0)
     };
     let (mut small, mut rest): (Groups, Groups) = groups
         .into_iter()
         .filter(|pieces| !pieces.is_empty())
         .map(|pieces| (sum(&pieces), pieces))
-        .partition(|(room, _)| room.bytes * 2 <= problem.page && !room.long);
+        .partition(|(occupancy, _)| occupancy.bytes * 2 <= problem.page && !occupancy.long);
     small.sort_by_key(|(_, pieces)| (position(pieces), pieces.iter().min().copied()));
     let mut last_position = 0;
     let mut merged: Groups = Vec::new();
-    for (room, pieces) in small {
+    for (occupancy, pieces) in small {
         let here = position(&pieces);
         match merged.last_mut() {
             Some((before, all))
                 if here.abs_diff(last_position) <= CLOSE
-                    && before.with(room, problem.page).is_some() =>
+                    && before.with(occupancy, problem.page).is_some() =>
             {
-                before.bytes += room.bytes;
+                before.bytes += occupancy.bytes;
                 all.extend(pieces);
             }
-            _ => merged.push((room, pieces)),
+            _ => merged.push((occupancy, pieces)),
         }
         last_position = here;
     }

@@ -1,6 +1,7 @@
 //! A graph of pieces that are merged into pages, the heaviest edge first.
 
-use super::{PageProblem, Room};
+use super::{Occupancy, PageProblem};
+use crate::PieceId;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -12,8 +13,8 @@ const FEW: usize = 64;
 /// A set of pieces that are to share a page.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Node {
-    pub room: Room,
-    pub pieces: Vec<u32>,
+    pub occupancy: Occupancy,
+    pub pieces: Vec<PieceId>,
     /// Where its pieces lay in the original program, ascending; resident ones do not count.
     positions: Vec<u64>,
     /// Neighbours with the weight of the edge to them.
@@ -30,7 +31,7 @@ pub(super) struct Graph {
 
 /// Two nodes that have become one.
 #[derive(Debug)]
-pub(super) struct Merged {
+pub(super) struct MergeOutcome {
     /// The one that goes on.
     pub into: u32,
     /// The neighbours to which its edge is new, or weighs more than before.
@@ -42,27 +43,27 @@ pub(super) struct Merged {
 type Rank = (u64, Reverse<u64>, Reverse<(u32, u32)>);
 
 impl Graph {
-    /// One node for each piece. Edges from a piece to itself are left out.
+    /// One node for each piece, with the same index. Edges from a piece to itself are left out.
     pub fn new(
         problem: &PageProblem<'_>,
-        edges: impl IntoIterator<Item = (u32, u32, u64)>,
+        edges: impl IntoIterator<Item = (PieceId, PieceId, u64)>,
     ) -> Self {
-        let rooms = problem.rooms();
-        let node = |(piece, room): (usize, &Room)| {
+        let occupancies = problem.occupancies();
+        let node = |(piece, occupancy): (usize, &Occupancy)| {
             let resident = problem.pieces[piece].resident;
             Some(Node {
-                room: *room,
-                pieces: if resident { Vec::new() } else { vec![piece as u32] },
+                occupancy: *occupancy,
+                pieces: if resident { Vec::new() } else { vec![PieceId::at(piece)] },
                 positions: if resident { Vec::new() } else { vec![problem.pieces[piece].position] },
                 edges: FxHashMap::default(),
             })
         };
         let mut graph =
-            Graph { nodes: rooms.iter().enumerate().map(node).collect(), page: problem.page };
+            Graph { nodes: occupancies.iter().enumerate().map(node).collect(), page: problem.page };
         for (a, b, weight) in edges {
             if a != b {
-                graph.add(a, b, weight);
-                graph.add(b, a, weight);
+                graph.add(a.0, b.0, weight);
+                graph.add(b.0, a.0, weight);
             }
         }
         graph
@@ -80,18 +81,18 @@ impl Graph {
     }
 
     pub fn fits(&self, a: u32, b: u32) -> bool {
-        let rooms = self.node(a).zip(self.node(b)).map(|(a, b)| (a.room, b.room));
-        rooms.is_some_and(|(a, b)| a.with(b, self.page).is_some())
+        let occupancies = self.node(a).zip(self.node(b)).map(|(a, b)| (a.occupancy, b.occupancy));
+        occupancies.is_some_and(|(a, b)| a.with(b, self.page).is_some())
     }
 
     /// Makes two nodes one; the one with more edges goes on. `None` where they are not two, or do not
     /// fit.
-    pub fn merge(&mut self, a: u32, b: u32) -> Option<Merged> {
+    pub fn merge(&mut self, a: u32, b: u32) -> Option<MergeOutcome> {
         if a == b {
             return None;
         }
         let (one, other) = (self.node(a)?, self.node(b)?);
-        let room = one.room.with(other.room, self.page)?;
+        let occupancy = one.occupancy.with(other.occupancy, self.page)?;
         let (into, from) = if one.edges.len() >= other.edges.len() { (a, b) } else { (b, a) };
         let gone = self.nodes[from as usize].take()?;
         let changed = gone.edges.keys().copied().filter(|neighbour| *neighbour != into).collect();
@@ -106,15 +107,15 @@ impl Graph {
         }
         let node = self.nodes[into as usize].as_mut()?;
         node.edges.remove(&from);
-        node.room = room;
+        node.occupancy = occupancy;
         node.pieces.extend(gone.pieces);
         node.positions.extend(gone.positions);
         node.positions.sort_unstable();
-        Some(Merged { into, changed })
+        Some(MergeOutcome { into, changed })
     }
 
     /// The groups of pieces that there are now.
-    pub fn groups(self) -> Vec<Vec<u32>> {
+    pub fn groups(self) -> Vec<Vec<PieceId>> {
         self.nodes.into_iter().flatten().map(|node| node.pieces).collect()
     }
 
@@ -122,12 +123,12 @@ impl Graph {
     /// on one page with both.
     fn common_weight(&self, a: u32, b: u32) -> u64 {
         let Some((one, other)) = self.node(a).zip(self.node(b)) else { return 0 };
-        let Some(both) = one.room.with(other.room, self.page) else { return 0 };
+        let Some(both) = one.occupancy.with(other.occupancy, self.page) else { return 0 };
         let (few, many) =
             if one.edges.len() <= other.edges.len() { (one, other) } else { (other, one) };
         let common = few.edges.iter().filter_map(|(third, weight)| {
             let more = many.edges.get(third)?;
-            both.with(self.node(*third)?.room, self.page)?;
+            both.with(self.node(*third)?.occupancy, self.page)?;
             Some(weight.saturating_add(*more))
         });
         common.fold(0, u64::saturating_add)
@@ -153,13 +154,13 @@ impl Graph {
 
 /// Edges of one weight, the best first.
 #[derive(Debug, Default)]
-struct Ranked {
+struct EdgeRanking {
     heap: BinaryHeap<(Rank, (u32, u32))>,
     /// The highest rank with which each edge is in the heap: lower ones need not be noted.
     known: FxHashMap<(u32, u32), Rank>,
 }
 
-impl Ranked {
+impl EdgeRanking {
     fn push(&mut self, rank: Rank, edge: (u32, u32)) {
         match self.known.entry(edge) {
             Entry::Occupied(known) if *known.get() >= rank => return,
@@ -186,22 +187,22 @@ impl Ranked {
 }
 
 /// Edges by weight.
-type Open = BTreeMap<u64, Ranked>;
+type OpenEdges = BTreeMap<u64, EdgeRanking>;
 
 /// A weight and its edge; what is greater comes first.
-type Weighted = (u64, Reverse<(u32, u32)>);
+type WeightedEdge = (u64, Reverse<(u32, u32)>);
 
 /// Edges that have not been looked at, the heaviest first. Most were there from the start, and sorting
 /// them once is much faster than a heap of them.
-struct Waiting {
+struct EdgeQueue {
     /// Ascending.
-    first: Vec<Weighted>,
-    later: BinaryHeap<Weighted>,
+    first: Vec<WeightedEdge>,
+    later: BinaryHeap<WeightedEdge>,
 }
 
-impl Waiting {
+impl EdgeQueue {
     fn of(graph: &Graph) -> Self {
-        let mut first: Vec<Weighted> = Vec::new();
+        let mut first: Vec<WeightedEdge> = Vec::new();
         for (index, node) in graph.nodes.iter().enumerate() {
             let index = index as u32;
             let Some(node) = node else { continue };
@@ -209,21 +210,21 @@ impl Waiting {
             first.extend(up.map(|(other, weight)| (*weight, Reverse((index, *other)))));
         }
         first.sort_unstable();
-        Waiting { first, later: BinaryHeap::new() }
+        EdgeQueue { first, later: BinaryHeap::new() }
     }
 
-    fn peek(&self) -> Option<Weighted> {
+    fn peek(&self) -> Option<WeightedEdge> {
         self.first.last().max(self.later.peek()).copied()
     }
 
-    fn pop(&mut self) -> Option<Weighted> {
+    fn pop(&mut self) -> Option<WeightedEdge> {
         match self.first.last() >= self.later.peek() {
             true => self.first.pop(),
             false => self.later.pop(),
         }
     }
 
-    fn extend(&mut self, edges: impl IntoIterator<Item = Weighted>) {
+    fn extend(&mut self, edges: impl IntoIterator<Item = WeightedEdge>) {
         self.later.extend(edges);
     }
 }
@@ -235,7 +236,7 @@ impl Waiting {
 /// on a rank that may have risen is computed again at once, and one that may have fallen when it
 /// comes first.
 pub(super) fn merge_heaviest(graph: &mut Graph, ranked: bool) {
-    let mut waiting = Waiting::of(graph);
+    let mut waiting = EdgeQueue::of(graph);
     if !ranked {
         while let Some((weight, Reverse((a, b)))) = waiting.pop() {
             if is_current(graph, weight, (a, b))
@@ -246,7 +247,7 @@ pub(super) fn merge_heaviest(graph: &mut Graph, ranked: bool) {
         }
         return;
     }
-    let mut open: Open = BTreeMap::new();
+    let mut open: OpenEdges = BTreeMap::new();
     loop {
         let opened = open.last_key_value().map_or(0, |(weight, _)| *weight);
         if let Some((top, _)) = waiting.peek().filter(|(top, _)| *top >= opened) {
@@ -285,7 +286,7 @@ fn is_current(graph: &Graph, weight: u64, (a, b): (u32, u32)) -> bool {
     graph.node(a).and_then(|node| node.edges.get(&b)) == Some(&weight) && graph.node(b).is_some()
 }
 
-fn changed_edges(graph: &Graph, merged: &Merged) -> Vec<Weighted> {
+fn changed_edges(graph: &Graph, merged: &MergeOutcome) -> Vec<WeightedEdge> {
     let into = merged.into;
     let Some(node) = graph.node(into) else { return Vec::new() };
     let changed = merged.changed.iter().filter_map(|other| Some((*other, *node.edges.get(other)?)));
@@ -298,7 +299,7 @@ fn sorted(a: u32, b: u32) -> (u32, u32) {
 
 /// Ranks again what may have risen: edges of the node, and those between its neighbours to which it
 /// is tied more than before on one side at least.
-fn rank_again(graph: &Graph, Merged { into, changed }: &Merged, open: &mut Open) {
+fn rank_again(graph: &Graph, MergeOutcome { into, changed }: &MergeOutcome, open: &mut OpenEdges) {
     let entries: usize = open.values().map(|group| group.known.len()).sum();
     if entries <= FEW {
         for (weight, group) in open.iter_mut() {
@@ -320,7 +321,7 @@ fn rank_again(graph: &Graph, Merged { into, changed }: &Merged, open: &mut Open)
         }
     }
     // A node that is full adds to no common weight.
-    if node.room.bytes.saturating_add(2) > graph.page {
+    if node.occupancy.bytes.saturating_add(2) > graph.page {
         return;
     }
     for &a in changed {
@@ -370,7 +371,7 @@ mod tests {
         }
     }
 
-    fn sets(graph: Graph) -> Vec<Vec<u32>> {
+    fn sets(graph: Graph) -> Vec<Vec<PieceId>> {
         let mut groups = graph.groups();
         groups.iter_mut().for_each(|group| group.sort_unstable());
         groups.sort_unstable();
@@ -393,7 +394,7 @@ mod tests {
             };
             let pieces: Vec<PagedPiece> = sizes.iter().map(piece).collect();
             let problem = PageProblem { pieces: &pieces, edges: &[], references: &[], page: 100 };
-            let mut fast = Graph::new(&problem, edges.iter().copied());
+            let mut fast = Graph::new(&problem, edges.iter().map(|(a, b, weight)| (PieceId(*a), PieceId(*b), *weight)));
             let mut slow = fast.clone();
             merge_heaviest(&mut fast, ranked);
             merge_slowly(&mut slow, ranked);

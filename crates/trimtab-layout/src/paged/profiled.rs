@@ -35,7 +35,10 @@ impl Packing for ProfileBased {
         let parts = connected(&graph);
         let groups = parts.into_iter().flat_map(|part| {
             let nodes = part.into_iter().filter_map(|index| graph.node(index));
-            best_fit(nodes.map(|node| (node.room, node.pieces.clone())).collect(), problem.page)
+            best_fit(
+                nodes.map(|node| (node.occupancy, node.pieces.clone())).collect(),
+                problem.page,
+            )
         });
         defragment(problem, groups.map(|(_, pieces)| pieces).collect())
     }
@@ -70,23 +73,24 @@ fn connected(graph: &Graph) -> Vec<Vec<u32>> {
 mod tests {
     use super::super::PagedPiece;
     use super::*;
-    use crate::flow::Edge;
+    use crate::Edge;
+    use crate::PieceId;
 
     fn piece(size: u64, position: u64) -> PagedPiece {
         PagedPiece { size, alignment: 1, position, resident: false, entry: false }
     }
 
-    fn edge(from: u32, to: u32, count: u64) -> Edge {
-        Edge { from, to, count }
+    fn edge<Id: From<u32>>(from: u32, to: u32, count: u64) -> Edge<Id> {
+        Edge::of(from, to, count)
     }
 
-    fn pack(pieces: &[PagedPiece], edges: &[Edge]) -> Vec<Vec<u32>> {
+    fn pack(pieces: &[PagedPiece], edges: &[Edge]) -> Vec<Vec<PieceId>> {
         let problem = PageProblem { pieces, edges, references: &[], page: 100 };
         ProfileBased.pack(&problem).groups
     }
 
-    fn together(groups: &[Vec<u32>], a: u32, b: u32) -> bool {
-        groups.iter().any(|group| group.contains(&a) && group.contains(&b))
+    fn together(groups: &[Vec<PieceId>], a: u32, b: u32) -> bool {
+        groups.iter().any(|group| group.contains(&PieceId(a)) && group.contains(&PieceId(b)))
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use super::fill::{Groups, best_fit};
 use super::merge::{Graph, merge_heaviest};
 use super::profiled::ProfileBased;
-use super::search::{Found, Replay};
-use super::{Packing, PageProblem, Pages, Room};
+use super::search::{ReducedTrace, Solution};
+use super::{Occupancy, Packing, PageProblem, Pages};
 use crate::cost::{Policy, faults};
+use crate::{PageIndex, PieceId};
 use rustc_hash::FxHashMap;
 use trimtab_program::PAGE_SIZE;
 
@@ -60,7 +61,7 @@ impl Packing for Recency {
 
     fn pack(&self, problem: &PageProblem<'_>) -> Pages {
         let frames = self.frames.max(1);
-        let replay = Replay::new(problem, frames, self.references);
+        let replay = ReducedTrace::new(problem, frames, self.references);
         let ran = replay.ran(problem.pieces.len());
         let (profiled, near) = std::thread::scope(|scope| {
             let profiled = scope.spawn(|| ProfileBased.pack(problem));
@@ -68,7 +69,7 @@ impl Packing for Recency {
             (profiled.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), near)
         });
         let starts = [near, only(&profiled, &ran), by_first_use(problem, &replay)];
-        let found = starts.into_iter().map(|groups| Found::new(&replay, problem, groups));
+        let found = starts.into_iter().map(|groups| Solution::new(&replay, problem, groups));
         let improved = found.min_by_key(|found| found.faults).map(|mut found| {
             found.improve(&replay, problem, self.rounds);
             with_rest(problem, found.groups, &ran)
@@ -83,12 +84,12 @@ impl Packing for Recency {
 
 /// Faults of all runs with so many frames and replacement of what was not used of late.
 fn nru(problem: &PageProblem<'_>, pages: &Pages, frames: usize) -> u64 {
-    let mut page_of = vec![0; problem.pieces.len()];
+    let mut page_of = vec![PageIndex(0); problem.pieces.len()];
     for (page, group) in pages.groups.iter().enumerate() {
-        group.iter().for_each(|piece| page_of[*piece as usize] = page as u32);
+        group.iter().for_each(|piece| page_of[piece.index()] = PageIndex::at(page));
     }
-    let count = |run: &Vec<u32>| {
-        let mut order: Vec<u32> = run.iter().map(|piece| page_of[*piece as usize]).collect();
+    let count = |run: &Vec<PieceId>| {
+        let mut order: Vec<PageIndex> = run.iter().map(|piece| page_of[piece.index()]).collect();
         order.dedup();
         faults(&order, frames, Policy::Nru)
     };
@@ -96,24 +97,24 @@ fn nru(problem: &PageProblem<'_>, pages: &Pages, frames: usize) -> u64 {
 }
 
 /// The pieces of each page that ran.
-fn only(pages: &Pages, ran: &[bool]) -> Vec<Vec<u32>> {
+fn only(pages: &Pages, ran: &[bool]) -> Vec<Vec<PieceId>> {
     let groups = pages.groups.iter();
-    groups.map(|group| group.iter().copied().filter(|p| ran[*p as usize]).collect()).collect()
+    groups.map(|group| group.iter().copied().filter(|p| ran[p.index()]).collect()).collect()
 }
 
 /// Clusters by how often two pieces are needed at the same time and one of them is missing.
 fn by_nearness(
     problem: &PageProblem<'_>,
-    replay: &Replay,
+    replay: &ReducedTrace,
     frames: usize,
     ran: &[bool],
-) -> Vec<Vec<u32>> {
-    let mut nearness: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+) -> Vec<Vec<PieceId>> {
+    let mut nearness: FxHashMap<(PieceId, PieceId), u64> = FxHashMap::default();
     let capacity = problem.page.saturating_mul(frames as u64);
     let length: usize = replay.runs.iter().map(Vec::len).sum();
     let neighbours = (TIES / length.max(1)).clamp(FEWEST_NEIGHBOURS, NEIGHBOURS);
     for run in &replay.runs {
-        let mut recent: Recent = Recent::new(problem.pieces.len());
+        let mut recent: UseHistory = UseHistory::new(problem.pieces.len());
         for &piece in run {
             if recent.bytes_since(piece, capacity, problem) {
                 for (distance, other) in recent.latest().take(neighbours).enumerate() {
@@ -124,70 +125,73 @@ fn by_nearness(
             recent.touch(piece);
         }
     }
-    let mut edges: Vec<(u32, u32, u64)> =
+    let mut edges: Vec<(PieceId, PieceId, u64)> =
         nearness.into_iter().map(|((a, b), weight)| (a, b, weight)).collect();
     edges.sort_unstable();
     let mut graph = Graph::new(problem, edges);
     merge_heaviest(&mut graph, false);
-    let groups: Vec<Vec<u32>> = graph.groups();
-    let kept = |group: Vec<u32>| group.into_iter().filter(|p| ran[*p as usize]).collect();
+    let groups: Vec<Vec<PieceId>> = graph.groups();
+    let kept = |group: Vec<PieceId>| group.into_iter().filter(|p| ran[p.index()]).collect();
     pack_groups(problem, groups.into_iter().map(kept).collect())
 }
 
 /// Pages filled in the order in which pieces ran first.
-fn by_first_use(problem: &PageProblem<'_>, replay: &Replay) -> Vec<Vec<u32>> {
-    let rooms = problem.rooms();
+fn by_first_use(problem: &PageProblem<'_>, replay: &ReducedTrace) -> Vec<Vec<PieceId>> {
+    let occupancies = problem.occupancies();
     let mut seen = vec![false; problem.pieces.len()];
-    let mut groups: Vec<(Room, Vec<u32>)> = Vec::new();
+    let mut groups: Vec<(Occupancy, Vec<PieceId>)> = Vec::new();
     for &piece in replay.runs.iter().flatten() {
-        if std::mem::replace(&mut seen[piece as usize], true) {
+        if std::mem::replace(&mut seen[piece.index()], true) {
             continue;
         }
-        let room = rooms[piece as usize];
-        match groups.last_mut().and_then(|last| Some((last.0.with(room, problem.page)?, last))) {
+        let occupancy = occupancies[piece.index()];
+        match groups.last_mut().and_then(|last| Some((last.0.with(occupancy, problem.page)?, last)))
+        {
             Some((both, last)) => {
                 last.0 = both;
                 last.1.push(piece);
             }
-            None => groups.push((room, vec![piece])),
+            None => groups.push((occupancy, vec![piece])),
         }
     }
     groups.into_iter().map(|(_, pieces)| pieces).collect()
 }
 
-fn pack_groups(problem: &PageProblem<'_>, groups: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
-    let rooms = problem.rooms();
-    let sized: Groups = groups.into_iter().map(|group| (sum(&rooms, &group), group)).collect();
+fn pack_groups(problem: &PageProblem<'_>, groups: Vec<Vec<PieceId>>) -> Vec<Vec<PieceId>> {
+    let occupancies = problem.occupancies();
+    let sized: Groups =
+        groups.into_iter().map(|group| (sum(&occupancies, &group), group)).collect();
     best_fit(sized, problem.page).into_iter().map(|(_, pieces)| pieces).collect()
 }
 
-fn sum(rooms: &[Room], group: &[u32]) -> Room {
-    group.iter().fold(Room::default(), |sum, piece| {
-        let room = rooms[*piece as usize];
-        Room { bytes: sum.bytes + room.bytes, long: sum.long || room.long }
+fn sum(occupancies: &[Occupancy], group: &[PieceId]) -> Occupancy {
+    group.iter().fold(Occupancy::default(), |sum, piece| {
+        let occupancy = occupancies[piece.index()];
+        Occupancy { bytes: sum.bytes + occupancy.bytes, long: sum.long || occupancy.long }
     })
 }
 
 /// The pages found, with all that never ran behind and between.
-fn with_rest(problem: &PageProblem<'_>, groups: Vec<Vec<u32>>, ran: &[bool]) -> Pages {
-    let rooms = problem.rooms();
-    let mut pages: Groups = groups.into_iter().map(|group| (sum(&rooms, &group), group)).collect();
+fn with_rest(problem: &PageProblem<'_>, groups: Vec<Vec<PieceId>>, ran: &[bool]) -> Pages {
+    let occupancies = problem.occupancies();
+    let mut pages: Groups =
+        groups.into_iter().map(|group| (sum(&occupancies, &group), group)).collect();
     pages.retain(|(_, group)| !group.is_empty());
-    let mut rest: Vec<u32> = (0..problem.pieces.len() as u32)
-        .filter(|piece| !problem.pieces[*piece as usize].resident && !ran[*piece as usize])
+    let mut rest: Vec<PieceId> = PieceId::all(problem.pieces.len())
+        .filter(|piece| !problem.pieces[piece.index()].resident && !ran[piece.index()])
         .collect();
-    rest.sort_by_key(|piece| (problem.pieces[*piece as usize].position, *piece));
+    rest.sort_by_key(|piece| (problem.pieces[piece.index()].position, *piece));
     // What room is left goes to the code that lay closest behind the code of the page.
-    for (room, group) in &mut pages {
-        let here = group.iter().map(|piece| problem.pieces[*piece as usize].position).min();
+    for (occupancy, group) in &mut pages {
+        let here = group.iter().map(|piece| problem.pieces[piece.index()].position).min();
         let at = rest
-            .partition_point(|piece| problem.pieces[*piece as usize].position < here.unwrap_or(0));
+            .partition_point(|piece| problem.pieces[piece.index()].position < here.unwrap_or(0));
         let window = at..rest.len().min(at + LOOK_AHEAD);
         let mut taken = Vec::new();
         for place in window {
             let piece = rest[place];
-            if let Some(both) = room.with(rooms[piece as usize], problem.page) {
-                *room = both;
+            if let Some(both) = occupancy.with(occupancies[piece.index()], problem.page) {
+                *occupancy = both;
                 group.push(piece);
                 taken.push(place);
             }
@@ -197,27 +201,27 @@ fn with_rest(problem: &PageProblem<'_>, groups: Vec<Vec<u32>>, ran: &[bool]) -> 
         }
     }
     // What never ran lies as it lay: one file's functions share pages.
-    let mut open: Option<(Room, Vec<u32>)> = None;
-    let mut cold: Vec<Vec<u32>> = Vec::new();
+    let mut open: Option<(Occupancy, Vec<PieceId>)> = None;
+    let mut cold: Vec<Vec<PieceId>> = Vec::new();
     for piece in rest {
-        let room = rooms[piece as usize];
+        let occupancy = occupancies[piece.index()];
         open = match open.take() {
-            Some((before, mut group)) => match before.with(room, problem.page) {
+            Some((before, mut group)) => match before.with(occupancy, problem.page) {
                 Some(both) => {
                     group.push(piece);
                     Some((both, group))
                 }
                 None => {
                     cold.push(group);
-                    Some((room, vec![piece]))
+                    Some((occupancy, vec![piece]))
                 }
             },
-            None => Some((room, vec![piece])),
+            None => Some((occupancy, vec![piece])),
         };
     }
     cold.extend(open.map(|(_, group)| group));
     // What is left over of either fills the room of the other.
-    pages.extend(cold.into_iter().map(|group| (sum(&rooms, &group), group)));
+    pages.extend(cold.into_iter().map(|group| (sum(&occupancies, &group), group)));
     let filled = best_fit(pages, problem.page);
     Pages::new(problem, filled.into_iter().map(|(_, group)| group))
 }
@@ -226,48 +230,48 @@ fn with_rest(problem: &PageProblem<'_>, groups: Vec<Vec<u32>>, ran: &[bool]) -> 
 const LOOK_AHEAD: usize = 64;
 
 /// Pieces by when they were used last.
-struct Recent {
+struct UseHistory {
     /// Time of last use of each piece, from 1; 0 for never.
     last: Vec<u64>,
     /// Uses, the latest last; out of date where `last` says otherwise.
-    uses: std::collections::VecDeque<(u64, u32)>,
+    uses: std::collections::VecDeque<(u64, PieceId)>,
     time: u64,
 }
 
-impl Recent {
+impl UseHistory {
     fn new(pieces: usize) -> Self {
-        Recent { last: vec![0; pieces], uses: Default::default(), time: 0 }
+        UseHistory { last: vec![0; pieces], uses: Default::default(), time: 0 }
     }
 
-    fn touch(&mut self, piece: u32) {
+    fn touch(&mut self, piece: PieceId) {
         self.time += 1;
-        self.last[piece as usize] = self.time;
+        self.last[piece.index()] = self.time;
         self.uses.push_back((self.time, piece));
         while let Some((time, piece)) = self.uses.front()
-            && (self.last[*piece as usize] != *time || self.uses.len() > KEPT)
+            && (self.last[piece.index()] != *time || self.uses.len() > KEPT)
         {
             self.uses.pop_front();
         }
     }
 
     /// Other pieces, the latest first, each once.
-    fn latest(&self) -> impl Iterator<Item = u32> + '_ {
+    fn latest(&self) -> impl Iterator<Item = PieceId> + '_ {
         let all = self.uses.iter().rev();
-        all.filter(|(time, piece)| self.last[*piece as usize] == *time).map(|(_, piece)| *piece)
+        all.filter(|(time, piece)| self.last[piece.index()] == *time).map(|(_, piece)| *piece)
     }
 
     /// Whether at least so many bytes of other pieces were used since `piece`, or it never was.
-    fn bytes_since(&self, piece: u32, bytes: u64, problem: &PageProblem<'_>) -> bool {
-        let since = self.last[piece as usize];
+    fn bytes_since(&self, piece: PieceId, bytes: u64, problem: &PageProblem<'_>) -> bool {
+        let since = self.last[piece.index()];
         if since == 0 {
             return true;
         }
         let mut sum = 0;
         for other in self.latest() {
-            if self.last[other as usize] <= since {
+            if self.last[other.index()] <= since {
                 return false;
             }
-            sum += problem.pieces[other as usize].size.min(PAGE_SIZE);
+            sum += problem.pieces[other.index()].size.min(PAGE_SIZE);
             if sum >= bytes {
                 return true;
             }
@@ -284,7 +288,7 @@ const KEPT: usize = 4096;
 mod tests {
     use super::super::{PagedPiece, packings};
     use super::*;
-    use crate::flow::Edge;
+    use crate::Edge;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
@@ -302,13 +306,13 @@ mod tests {
     fn pieces_of_one_phase_share_pages() {
         let pieces = pieces(&[100; 8]);
         // Two phases: even pieces, then odd ones.
-        let phase = |odd: u32| (0..200u32).map(move |step| (step % 4) * 2 + odd);
-        let references: Vec<u32> = (0..20).flat_map(|round| phase(round % 2)).collect();
+        let phase = |odd: u32| (0..200u32).map(move |step| PieceId((step % 4) * 2 + odd));
+        let references: Vec<PieceId> = (0..20).flat_map(|round| phase(round % 2)).collect();
         let problem =
             PageProblem { pieces: &pieces, edges: &[], references: &[references], page: 200 };
         let pages = Recency { frames: 2, ..Recency::default() }.pack(&problem);
         for group in &pages.groups {
-            assert!(group.iter().all(|piece| piece % 2 == group[0] % 2), "{pages:?}");
+            assert!(group.iter().all(|piece| piece.0 % 2 == group[0].0 % 2), "{pages:?}");
         }
     }
 
@@ -324,7 +328,7 @@ mod tests {
                 let first = chance.random_range(0..100u32);
                 let stride = chance.random_range(1..9u32);
                 for step in 0..chance.random_range(20..200u32) {
-                    references.push((first + (step % 12) * stride) % 120);
+                    references.push(PieceId((first + (step % 12) * stride) % 120));
                 }
             }
             let edges: Vec<Edge> = references
@@ -339,9 +343,10 @@ mod tests {
                     .iter()
                     .map(|packing| {
                         let places = packing.pack(&problem).places(&problem);
-                        let pages: Vec<u32> = references[0]
+                        let pages: Vec<PageIndex> = references[0]
                             .iter()
-                            .map(|piece| (places.offsets[*piece as usize].unwrap() / 4096) as u32)
+                            .map(|piece| places.offsets[piece.index()].unwrap() / 4096)
+                            .map(|page| PageIndex(page as u32))
                             .collect();
                         faults(&pages, frames, Policy::Nru)
                     })

@@ -24,12 +24,12 @@ pub(super) fn merge_siblings(graph: &mut Graph) {
             continue;
         }
         let edges = |node: u32| graph.node(node).map(|node| node.edges.clone()).unwrap_or_default();
-        let room = |node: u32| graph.node(node).map_or(0, |node| node.room.bytes);
-        let old = [(a, edges(a), room(a)), (b, edges(b), room(b))];
+        let occupancy = |node: u32| graph.node(node).map_or(0, |node| node.occupancy.bytes);
+        let old = [(a, edges(a), occupancy(a)), (b, edges(b), occupancy(b))];
         let Some(merged) = graph.merge(a, b).map(|merged| merged.into) else { continue };
-        for (child, edges, room) in &old {
+        for (child, edges, occupancy) in &old {
             for (parent, weight) in edges {
-                families[*parent as usize].remove(*child, *weight, *room);
+                families[*parent as usize].remove(*child, *weight, *occupancy);
             }
         }
         let gone = if merged == a { b } else { a };
@@ -38,7 +38,7 @@ pub(super) fn merge_siblings(graph: &mut Graph) {
         heap.extend(families[merged as usize].best(graph, merged));
         let Some(node) = graph.node(merged) else { continue };
         for (parent, weight) in &node.edges {
-            families[*parent as usize].insert(merged, *weight, node.room.bytes);
+            families[*parent as usize].insert(merged, *weight, node.occupancy.bytes);
             // Where both were children, the edge now weighs more than what was noted.
             if old.iter().all(|(_, edges, _)| edges.contains_key(parent)) {
                 heap.extend(families[*parent as usize].best(graph, *parent));
@@ -62,7 +62,7 @@ impl Family {
         let edges = graph.node(parent).into_iter().flat_map(|node| &node.edges);
         for (child, weight) in edges {
             if let Some(node) = graph.node(*child).filter(|node| !node.pieces.is_empty()) {
-                family.insert(*child, *weight, node.room.bytes);
+                family.insert(*child, *weight, node.occupancy.bytes);
             }
         }
         family
@@ -98,7 +98,7 @@ impl Family {
             if next == 0 || weight.saturating_add(next) <= found {
                 break;
             }
-            let size = graph.node(a).map_or(u64::MAX, |node| node.room.bytes);
+            let size = graph.node(a).map_or(u64::MAX, |node| node.occupancy.bytes);
             if size.saturating_add(smallest) > graph.page {
                 closed.push((a, weight, size));
                 continue;

@@ -2,7 +2,7 @@
 
 use trimtab_lab::failure::Failure;
 use trimtab_layout::paged::{PageProblem, PagedPiece, Pages, Places, packings};
-use trimtab_layout::{Edge, paged};
+use trimtab_layout::{Edge, PieceId, paged};
 use trimtab_link::{BlockList, SPLIT_FLAGS, Splits};
 use trimtab_program::PAGE_SIZE;
 
@@ -47,7 +47,7 @@ pub struct Divided<'a> {
     pub replays: Vec<Replay>,
     pub(super) pieces: Vec<PagedPiece>,
     pub(super) edges: Vec<Edge>,
-    pub(super) references: Vec<Vec<u32>>,
+    pub(super) references: Vec<Vec<PieceId>>,
 }
 
 impl Divided<'_> {

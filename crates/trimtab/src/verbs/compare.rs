@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use trimtab_layout::cost::{self, Execution, Machine};
+use trimtab_layout::cost::{self, Execution, Hierarchy};
 use trimtab_layout::{
-    Algorithm, Footprint, Movable, Needs, Order, Placement, Problem, Shuffled, algorithm_named,
-    algorithms,
+    Algorithm, Footprint, Movable, Needs, Order, PieceId, Placement, Problem, Shuffled,
+    algorithm_named, algorithms,
 };
 use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Fragment, Fragments, Program, Range, SectionId};
@@ -132,13 +132,13 @@ fn compare(options: &Options) -> anyhow::Result<CompareReport> {
     let mut described = described(&program, section, [&training, &held_out]);
     let half = described.first().map_or(1, |trace| trace.minimum.function_pages.div_ceil(2));
     let frames = options.frames.unwrap_or(half.max(1));
-    let machine = Machine { seed: options.seed, ..Machine::common(frames as usize) };
+    let hierarchy = Hierarchy { seed: options.seed, ..Hierarchy::common(frames as usize) };
     let bench = Bench {
         fragments: &fragments,
         mobility: Mobility::of(&program),
         text: program.section(section).range,
         traces: &traces,
-        machine,
+        hierarchy,
         wanted: &wanted,
         with_peer: options.algorithm.is_empty()
             || options.algorithm.iter().any(|name| name == peer::NAME),
@@ -186,10 +186,10 @@ fn compare(options: &Options) -> anyhow::Result<CompareReport> {
         pieces,
         traces: described,
         model: Modelled {
-            l1i_bytes: machine.l1i.entries as u64 * machine.l1i.bytes,
-            itlb_4k_entries: machine.itlb_4k.entries as u64,
-            itlb_2m_entries: machine.itlb_2m.entries as u64,
-            frames: machine.frames as u64,
+            l1i_bytes: hierarchy.l1i.entries as u64 * hierarchy.l1i.bytes,
+            itlb_4k_entries: hierarchy.itlb_4k.entries as u64,
+            itlb_2m_entries: hierarchy.itlb_2m.entries as u64,
+            frames: hierarchy.frames as u64,
             seed: options.seed,
         },
         algorithms: compared,
@@ -247,7 +247,7 @@ struct Bench<'a> {
     mobility: Mobility,
     text: Range,
     traces: &'a Traces<'a>,
-    machine: Machine,
+    hierarchy: Hierarchy,
     wanted: &'a [Box<dyn Algorithm>],
     with_peer: bool,
 }
@@ -265,7 +265,7 @@ struct Fold {
 struct Judged {
     execution: Execution,
     /// Pieces by first execution.
-    run: Vec<u32>,
+    run: Vec<PieceId>,
 }
 
 impl Bench<'_> {
@@ -295,7 +295,7 @@ impl Bench<'_> {
             })
             .collect();
         let problem = movable.problem();
-        let judge = Judge { problem: &problem, judged: &judged, machine: self.machine };
+        let judge = Judge { problem: &problem, judged: &judged, hierarchy: self.hierarchy };
         let mut compared = vec![judge.as_it_is(&movable.today(self.fragments))];
         for algorithm in self.wanted {
             stage.note(algorithm.name());
@@ -323,7 +323,7 @@ impl Bench<'_> {
 struct Judge<'a> {
     problem: &'a Problem<'a>,
     judged: &'a [Judged],
-    machine: Machine,
+    hierarchy: Hierarchy,
 }
 
 impl Judge<'_> {
@@ -356,7 +356,7 @@ impl Judge<'_> {
         }
     }
 
-    fn peer(&self, order: &[u32], seconds: f64) -> Compared {
+    fn peer(&self, order: &[PieceId], seconds: f64) -> Compared {
         let order = Order::leading(order.iter().copied(), self.problem.pieces.len());
         Compared {
             name: peer::NAME.to_owned(),
@@ -376,9 +376,9 @@ impl Judge<'_> {
         }
     }
 
-    fn costs(&self, placement: &Placement, listed: Option<&[u32]>) -> Vec<Cost> {
+    fn costs(&self, placement: &Placement, listed: Option<&[PieceId]>) -> Vec<Cost> {
         let cost = |judged: &Judged| {
-            let found = cost::judge(&judged.execution, placement, &self.machine);
+            let found = cost::judge(&judged.execution, placement, &self.hierarchy);
             let paging = found.paging;
             Cost {
                 touched: found.touched,

@@ -1,6 +1,7 @@
 //! LLVM's own orderer, where it is there.
 
 use trimtab_lab::tools;
+use trimtab_layout::PieceId;
 use trimtab_native::profdata;
 
 /// What its row is called.
@@ -13,8 +14,9 @@ pub(super) const DESCRIPTION: &str = "LLVM's balanced partitioning (llvm-profdat
 ///
 /// # Errors
 /// A sentence that says why it has no row.
-pub(super) fn order(runs: &[Vec<u32>]) -> Result<Option<(Vec<u32>, f64)>, String> {
-    let runs: Vec<Vec<u32>> = runs.iter().filter(|run| !run.is_empty()).cloned().collect();
+pub(super) fn order(runs: &[Vec<PieceId>]) -> Result<Option<(Vec<PieceId>, f64)>, String> {
+    let numbers = |run: &Vec<PieceId>| run.iter().map(|piece| piece.0).collect();
+    let runs: Vec<Vec<u32>> = runs.iter().filter(|run| !run.is_empty()).map(numbers).collect();
     if runs.is_empty() {
         return Ok(None);
     }
@@ -23,5 +25,6 @@ pub(super) fn order(runs: &[Vec<u32>]) -> Result<Option<(Vec<u32>, f64)>, String
     let folder = tempfile::tempdir().map_err(|error| without(error.to_string()))?;
     let found = profdata::order(&tool.path, &runs, &[], folder.path())
         .map_err(|error| without(error.to_string()))?;
-    Ok(Some((found.order, found.wall.as_secs_f64())))
+    let order = found.order.into_iter().map(PieceId).collect();
+    Ok(Some((order, found.wall.as_secs_f64())))
 }
