@@ -95,7 +95,7 @@ pub enum Refusal {
 
 /// What a check found in a kernel that can be swapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct LinkSummary {
     /// Where the swappable code lies.
     pub range: Range,
     /// Functions in it.
@@ -116,7 +116,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// [`Refusal`].
-pub fn check(program: &Program<'_>, plan: &Plan) -> Result<Checked, Refusal> {
+pub fn check(program: &Program<'_>, plan: &Plan) -> Result<LinkSummary, Refusal> {
     let range = bounds(program, START, END)?;
     // Of each name how many swappable and other pieces the plan has: static functions share names.
     let mut known: HashMap<&str, (usize, usize)> = HashMap::new();
@@ -171,7 +171,7 @@ pub fn check(program: &Program<'_>, plan: &Plan) -> Result<Checked, Refusal> {
         true => 0,
         false => data(program, plan)?.length(),
     };
-    Ok(Checked {
+    Ok(LinkSummary {
         range,
         functions,
         swappable: here as u64,

@@ -6,7 +6,7 @@ use trimtab_program::{BlockMap, FunctionId, Isa, Program, Range, decode};
 
 /// A basic block of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Block {
+pub struct CodeBlock {
     /// Where it lies. Padding is not part of it.
     pub range: Range,
     /// The function that holds it.
@@ -33,7 +33,7 @@ pub(crate) struct Reference {
 pub struct Code<'a> {
     program: &'a Program<'a>,
     /// By ascending address; they do not overlap.
-    blocks: Vec<Block>,
+    blocks: Vec<CodeBlock>,
     /// Of each function its first block, and one more at the end.
     first: Vec<u32>,
     /// By ascending block.
@@ -48,10 +48,10 @@ impl<'a> Code<'a> {
     /// down, and otherwise found by decoding. Takes time in proportion to the kernel's code.
     ///
     /// # Errors
-    /// [`SwapError::Machine`] for another machine than x86-64.
+    /// [`SwapError::InstructionSet`] for another machine than x86-64.
     pub fn read(program: &'a Program<'a>, map: Option<&BlockMap>) -> Result<Self, SwapError> {
         if program.isa() != Isa::X86_64 {
-            return Err(SwapError::Machine { found: program.isa().name() });
+            return Err(SwapError::InstructionSet { found: program.isa().name() });
         }
         let mapped = mapped(map);
         let mut code = Code {
@@ -108,7 +108,7 @@ impl<'a> Code<'a> {
             (None, Some(Target::IndirectJump)) => false,
             (None, _) => !self.ends_for_good(range),
         };
-        self.blocks.push(Block { range, function, id, instructions, falls_through });
+        self.blocks.push(CodeBlock { range, function, id, instructions, falls_through });
     }
 
     /// Whether a block ends with a return or a jump that is always taken.
@@ -124,7 +124,7 @@ impl<'a> Code<'a> {
     }
 
     /// All blocks by ascending address.
-    pub fn blocks(&self) -> &[Block] {
+    pub fn blocks(&self) -> &[CodeBlock] {
         &self.blocks
     }
 

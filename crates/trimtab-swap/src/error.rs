@@ -9,8 +9,8 @@ pub enum SwapError {
         "the kernel is for {found}; cold code swapping is for x86_64: its page fault path is known \
          there only"
     )]
-    Machine {
-        /// Its machine.
+    InstructionSet {
+        /// Its instruction set.
         found: &'static str,
     },
     /// No page fault handler was found.

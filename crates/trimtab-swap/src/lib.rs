@@ -15,49 +15,40 @@
 //! Source of the method: D. Chanet, J. Cabezas, E. Morancho, N. Navarro, K. De Bosschere, "Linux
 //! Kernel Compaction through Cold Code Swapping", Transactions on HiPEAC II.
 
-mod brought;
 pub mod check;
 mod code;
-mod cores;
-mod counted;
-mod data;
-mod duplication;
 mod error;
 mod feature;
 mod heat;
-mod hooks;
+mod kernel_profile;
 mod links;
-mod lists;
 mod objects;
-mod patched;
+mod partition;
 mod plan;
 mod replay;
 mod residence;
 mod returns;
-mod roots;
 pub mod run;
-mod seen;
 mod store;
 #[cfg(test)]
 mod tests;
+mod time;
 mod units;
 
-pub use brought::{Bringing, Brought};
-pub use code::{Block, Code};
-pub use cores::{CORES, Core, Waits};
-pub use counted::{Counted, counted};
-pub use data::{PlannedData, cold_data};
-pub use duplication::{Duplication, duplication};
+pub use code::{Code, CodeBlock};
 pub use error::SwapError;
 pub use feature::COLDSWAP;
 pub use heat::{Heat, Hot, Run, Threshold};
+pub use kernel_profile::{KernelProfile, ResidentBudget};
 pub use links::{links, pieces};
-pub use lists::{ObjectList, object_lists};
-pub use patched::{Patched, Sites};
-pub use plan::{Bytes, LinkerScript, Plan, PlanSchema, Planned, PlannedUnit};
+pub use partition::{CompilerLists, Partition};
+pub use plan::{
+    Bytes, ColdData, Duplication, LinkerScript, ObjectList, Plan, PlanInputs, PlanSchema, PlanUnit,
+    cold_data, duplication, object_lists,
+};
 pub use replay::Replay;
-pub use residence::{End, Residence, Why};
+pub use residence::{CoreCause, CoreCauses, End, Group, PatchKind, PatchSites, Residence, Why};
 pub use returns::Returns;
-pub use roots::Group;
 pub use store::{Store, page_images};
+pub use time::{CORES, Core, KernelTime, Waits, kernel_time};
 pub use units::{Class, Granularity, Part, Unit, Units};

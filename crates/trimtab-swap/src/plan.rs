@@ -1,14 +1,18 @@
 //! The plan: what becomes of each piece of code and where it is to lie, for people, for the linker
 //! and for the kernel.
 
+mod data;
+mod duplication;
+pub(crate) mod lists;
+
+pub use data::{ColdData, cold_data};
+pub use duplication::{Duplication, duplication};
+pub use lists::{ObjectList, object_lists};
+
 use crate::SwapError;
 use crate::code::Code;
-use crate::data::PlannedData;
-use crate::duplication::Duplication;
 use crate::heat::Threshold;
-use crate::lists;
-use crate::patched::Patched;
-use crate::residence::{End, Residence, Why};
+use crate::residence::{End, PatchKind, Residence, Why};
 use crate::units::{Class, Granularity, Part, Units};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -73,9 +77,9 @@ pub struct Plan {
     pub exclusions: Vec<End>,
     /// Read-only data that is swapped as well.
     #[serde(default)]
-    pub data: Vec<PlannedData>,
+    pub data: Vec<ColdData>,
     /// Each piece of code.
-    pub units: Vec<PlannedUnit>,
+    pub units: Vec<PlanUnit>,
 }
 
 /// What a kernel's linker script includes.
@@ -128,7 +132,7 @@ pub struct Shares {
 
 /// A piece of code and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PlannedUnit {
+pub struct PlanUnit {
     /// Symbol at its start.
     pub name: String,
     /// Further functions in it.
@@ -163,7 +167,7 @@ pub struct PlannedUnit {
 
 /// All that a plan is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Planned<'a> {
+pub struct PlanInputs<'a> {
     /// The kernel's file.
     pub kernel: &'a [u8],
     /// Its code.
@@ -187,13 +191,13 @@ pub struct Planned<'a> {
     /// Where they put each unit.
     pub places: &'a Places,
     /// Read-only data that is swapped.
-    pub data: &'a [PlannedData],
+    pub data: &'a [ColdData],
     /// Page frames of the cache.
     pub frames: usize,
     /// The function from which on runs counted.
     pub from: &'a str,
     /// What can patch code and was promised not to be used.
-    pub never: &'a [Patched],
+    pub never: &'a [PatchKind],
     /// What copies for initialization code would save.
     pub duplication: Duplication,
 }
@@ -203,7 +207,7 @@ const DESCRIPTOR: u64 = 24;
 
 impl Bytes {
     /// Adds up the units, on so many swappable pages, swappable data, and a cache of so many frames.
-    pub fn of(units: &Units, pages: u64, data: &[PlannedData], frames: usize) -> Self {
+    pub fn of(units: &Units, pages: u64, data: &[ColdData], frames: usize) -> Self {
         let [core, base, swappable, init] =
             [Class::Core, Class::Base, Class::Swappable, Class::Init]
                 .map(|class| units.bytes(class));
@@ -234,8 +238,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`SwapError::NothingSwappable`] where there is no swappable code.
-    pub fn new(made: &Planned<'_>) -> Result<Self, SwapError> {
-        let Planned { code, units, residence, .. } = *made;
+    pub fn new(made: &PlanInputs<'_>) -> Result<Self, SwapError> {
+        let PlanInputs { code, units, residence, .. } = *made;
         refuse_without_gain(made)?;
         let executed: u64 = units.as_slice().iter().map(|unit| unit.executed).sum();
         let share = |class| units.executed(class) as f64 / executed.max(1) as f64;
@@ -248,7 +252,7 @@ impl Plan {
                 Part::Whole => Vec::new(),
                 _ => lists::numbers(code, unit),
             };
-            PlannedUnit {
+            PlanUnit {
                 name: unit.name.clone(),
                 also: unit.functions.iter().skip(1).map(|id| code.name(*id).to_owned()).collect(),
                 section: unit.section.clone(),
@@ -311,8 +315,8 @@ impl Plan {
 
     /// The units of a class: swappable ones in the order in which they are to lie, page by page, and
     /// all others as they lie now.
-    pub fn units_of(&self, class: Class) -> Vec<&PlannedUnit> {
-        let mut units: Vec<&PlannedUnit> =
+    pub fn units_of(&self, class: Class) -> Vec<&PlanUnit> {
+        let mut units: Vec<&PlanUnit> =
             self.units.iter().filter(|unit| unit.class == class).collect();
         units.sort_by_key(|unit| (unit.page, unit.offset));
         units
@@ -367,10 +371,10 @@ impl Plan {
     /// # Errors
     /// [`SwapError::Emit`] for a section whose name no linker script can hold.
     pub fn resident_order(&self) -> Result<String, SwapError> {
-        let stays = |unit: &&PlannedUnit| {
+        let stays = |unit: &&PlanUnit| {
             unit.class != Class::Swappable && unit.count > 0 && unit.section.starts_with(".text.")
         };
-        let mut units: Vec<&PlannedUnit> = self.units.iter().filter(stays).collect();
+        let mut units: Vec<&PlanUnit> = self.units.iter().filter(stays).collect();
         units.sort_by_key(|unit| std::cmp::Reverse(unit.count));
         let mut text = String::new();
         let mut seen = HashSet::new();
@@ -401,7 +405,7 @@ fn id(bytes: &[u8]) -> String {
 }
 
 /// The line of a linker script that means the unit.
-fn line(unit: &PlannedUnit) -> Result<String, SwapError> {
+fn line(unit: &PlanUnit) -> Result<String, SwapError> {
     let plain = |name: &str| {
         let plain = |c: char| c.is_ascii_graphic() && !"*?[](){}\"\\;,".contains(c);
         !name.is_empty() && name.chars().all(plain)
@@ -437,12 +441,12 @@ fn why(residence: &Residence, functions: &[trimtab_program::FunctionId]) -> &'st
     }
 }
 
-fn refuse_without_gain(made: &Planned<'_>) -> Result<(), SwapError> {
+fn refuse_without_gain(made: &PlanInputs<'_>) -> Result<(), SwapError> {
     let kept: Vec<_> = made.units.as_slice().iter().filter(|u| u.class != Class::Init).collect();
     if kept.iter().any(|unit| unit.class == Class::Swappable) {
         return Ok(());
     }
-    let mut kinds: Vec<Patched> = Vec::new();
+    let mut kinds: Vec<PatchKind> = Vec::new();
     let mut patched = 0;
     for function in kept.iter().flat_map(|unit| &unit.functions) {
         if let Some(Why::Patched(kind)) = made.residence.why(*function) {
@@ -452,7 +456,7 @@ fn refuse_without_gain(made: &Planned<'_>) -> Result<(), SwapError> {
     }
     kinds.sort_unstable();
     kinds.dedup();
-    let kinds: Vec<&str> = kinds.into_iter().map(Patched::name).collect();
+    let kinds: Vec<&str> = kinds.into_iter().map(PatchKind::name).collect();
     Err(SwapError::NothingSwappable {
         functions: kept.iter().map(|unit| unit.functions.len() as u64).sum(),
         patched,

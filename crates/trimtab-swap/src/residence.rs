@@ -12,14 +12,22 @@
 //! - Blocks that the running kernel may patch are core, unless it is promised that it will not, or the
 //!   kernel's handler keeps what is patched in swapped code.
 
+mod causes;
+mod hooks;
+mod indirect_calls;
+mod patch_sites;
+mod roots;
+
+pub use causes::{CoreCause, CoreCauses};
+pub use patch_sites::{PatchKind, PatchSites};
+pub use roots::Group;
+
 use crate::SwapError;
 use crate::code::{Code, Reference};
 use crate::heat::Run;
-use crate::hooks;
 use crate::objects::Objects;
-use crate::patched::{Patched, Sites};
-use crate::roots::{self, BEHIND, FAULT_HANDLER, FAULT_HOOK, Group, NMI_HOOK, POINTERS, POKE_HOOK};
-use crate::seen::{is_thunk, seen};
+use indirect_calls::{indirect_calls, is_thunk};
+use roots::{BEHIND, FAULT_HANDLER, FAULT_HOOK, NMI_HOOK, POINTERS, POKE_HOOK};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -43,7 +51,7 @@ pub enum Why {
     /// The kernel's linker script gives it a place of its own.
     Pinned,
     /// The kernel may patch it at run time.
-    Patched(Patched),
+    Patched(PatchKind),
 }
 
 /// A call of core code that was not followed.
@@ -62,7 +70,7 @@ pub struct End {
 pub struct Residence {
     why: Vec<Option<Why>>,
     pinned: Vec<bool>,
-    patched: Vec<Option<Patched>>,
+    patched: Vec<Option<PatchKind>>,
     unresolved: Vec<FunctionId>,
     ends: Vec<End>,
     /// What led from function to function, ascending.
@@ -80,8 +88,8 @@ impl Residence {
     pub fn of(
         code: &Code<'_>,
         fragments: &Fragments<'_>,
-        sites: &Sites,
-        never: &[Patched],
+        sites: &PatchSites,
+        never: &[PatchKind],
         runs: &[Run<'_>],
     ) -> Result<Self, SwapError> {
         let program = code.program();
@@ -92,7 +100,7 @@ impl Residence {
         let mut search = Search {
             code,
             objects: Objects::of(program),
-            seen: seen(code, runs),
+            indirect_calls: indirect_calls(code, runs),
             fault_hook: hook,
             // A kernel that has no handler yet will get trimtab's.
             nmi_hook: hook.is_none() || !program.lookup(NMI_HOOK).is_empty(),
@@ -111,7 +119,7 @@ impl Residence {
             search.add(id, Why::Root(group));
         }
         search.run();
-        let kept = if program.lookup(POKE_HOOK).is_empty() { never } else { &Patched::ALL };
+        let kept = if program.lookup(POKE_HOOK).is_empty() { never } else { &PatchKind::ALL };
         let patched = sites.blocks(code, kept);
         for (block, kind) in code.blocks().iter().zip(&patched) {
             if let Some(kind) = kind {
@@ -150,7 +158,7 @@ impl Residence {
     }
 
     /// What may patch a block.
-    pub fn patched(&self, block: usize) -> Option<Patched> {
+    pub fn patched(&self, block: usize) -> Option<PatchKind> {
         self.patched.get(block).copied().flatten()
     }
 
@@ -232,7 +240,7 @@ struct Search<'a> {
     code: &'a Code<'a>,
     objects: Objects<'a>,
     /// Calls through pointers that were seen: caller, callee.
-    seen: Vec<(FunctionId, FunctionId)>,
+    indirect_calls: Vec<(FunctionId, FunctionId)>,
     fault_hook: Option<FunctionId>,
     nmi_hook: bool,
     why: Vec<Option<Why>>,
@@ -317,11 +325,11 @@ impl Search<'_> {
             for function in held {
                 self.reach(id, function, Why::HeldFor(id));
             }
-            let first = self.seen.partition_point(|(from, _)| *from < id);
-            let end = self.seen.partition_point(|(from, _)| *from <= id);
+            let first = self.indirect_calls.partition_point(|(from, _)| *from < id);
+            let end = self.indirect_calls.partition_point(|(from, _)| *from <= id);
             known |= end > first;
             for place in first..end {
-                let (_, callee) = self.seen[place];
+                let (_, callee) = self.indirect_calls[place];
                 self.reach(id, callee, Why::SeenFrom(id));
             }
             if !known {

@@ -2,15 +2,15 @@
 //! has a kernel built and run with its cold code swapped out. All else of this crate reads and runs
 //! nothing.
 
-mod divided;
 mod experiment;
 mod inputs;
 mod kernel;
+mod packing;
 mod request;
 pub mod sweep;
 
-pub use divided::{Divided, Lists, packing};
 pub use experiment::run;
-pub use inputs::{Files, Inputs, block_map, counted, runs};
-pub use kernel::{Kernel, Room};
+pub use inputs::{Files, Inputs, block_map, runs, swapping_runs};
+pub use kernel::read_kernel;
+pub use packing::packing;
 pub use request::{Backing, Policy, Request};

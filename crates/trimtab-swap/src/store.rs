@@ -51,7 +51,7 @@ impl Store {
 }
 
 /// The swappable pages of a placement as they would be linked, but for the distances in calls and
-/// jumps, which change when code is moved. Room that is left is filled with `int3`.
+/// jumps, which change when code is moved. What is left of a page is filled with `int3`.
 pub fn page_images(program: &Program<'_>, units: &Units, places: &Places) -> Vec<Vec<u8>> {
     let page = PAGE_SIZE as usize;
     let mut image = vec![0xcc; places.pages as usize * page];

@@ -2,9 +2,9 @@
 
 use crate::check::{Refusal, check};
 use crate::{
-    Bytes, Class, Code, Granularity, Group, Heat, LinkerScript, Patched, Plan, Planned, Replay,
-    Residence, Returns, Run, Sites, SwapError, Threshold, Units, Why, cold_data, duplication,
-    links, pieces,
+    Bytes, Class, Code, Granularity, Group, Heat, LinkerScript, PatchKind, PatchSites, Plan,
+    PlanInputs, Replay, Residence, Returns, Run, SwapError, Threshold, Units, Why, cold_data,
+    duplication, links, pieces,
 };
 use trimtab_fixture::Elf;
 use trimtab_fixture::kernel::{self, NAMES, STEP, at, kernel};
@@ -43,7 +43,7 @@ fn units(
     Units::of(code, fragments, heat, &heat.hot(threshold), residence, Granularity::Function)
 }
 
-fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
+fn made(bytes: &[u8], share: f64, never: &[PatchKind]) -> Made {
     let program = Program::parse(bytes).unwrap();
     let code = Code::read(&program, None).unwrap();
     let (blocks, executions) = kernel::executed();
@@ -54,7 +54,7 @@ fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
     let heat = Heat::of(&code, &runs);
     let (section, _) = program.section_named(".text").unwrap();
     let fragments = Fragments::from_symbols(&program, section);
-    let sites = Sites::of(&program).unwrap();
+    let sites = PatchSites::of(&program).unwrap();
     let residence = Residence::of(&code, &fragments, &sites, never, &runs).unwrap();
     let threshold = heat.threshold(&code, share).unwrap();
     let units = units(&code, &fragments, &heat, threshold, &residence);
@@ -67,7 +67,7 @@ fn made(bytes: &[u8], share: f64, never: &[Patched]) -> Made {
     let pages = Recency::default().pack(&problem);
     let places = pages.places(&problem);
     let symbols = cold_data(&LinkMap::parse(MAP).unwrap());
-    let plan = Plan::new(&Planned {
+    let plan = Plan::new(&PlanInputs {
         kernel: bytes,
         code: &code,
         residence: &residence,
@@ -116,7 +116,7 @@ fn core_is_the_closure_of_the_fault_path() {
     let path = made.residence.path(id("in_ops"));
     assert_eq!(path[0], (id("in_ops"), Why::HeldFor(id("coldswap_fault"))));
     assert!(matches!(path.last(), Some((_, Why::Root(_)))));
-    assert_eq!(made.residence.why(id("never")), Some(Why::Patched(Patched::JumpLabels)));
+    assert_eq!(made.residence.why(id("never")), Some(Why::Patched(PatchKind::JumpLabels)));
     let ends: Vec<(&str, &str)> =
         made.residence.ends().iter().map(|end| (&*end.from, &*end.to)).collect();
     assert_eq!(ends, [("exc_page_fault", "do_user_addr_fault")]);
@@ -128,21 +128,21 @@ fn what_brings_code_into_the_core_adds_up() {
     let bytes = kernel();
     let made = made(&bytes, 0.5, &[]);
     let program = Program::parse(&bytes).unwrap();
-    let brought = made.residence.brought(&program);
+    let causes = made.residence.causes(&program);
     let length = STEP - 0x10;
-    let of = |group| brought.groups.iter().find(|found| found.0 == group).unwrap();
+    let of = |group| causes.groups.iter().find(|found| found.0 == group).unwrap();
     // The path of a fault leads to the handler, too.
     assert_eq!(of(Group::FaultPath).1, 6 * length);
     assert_eq!(of(Group::FaultPath).2, 3 * length);
     assert_eq!(of(Group::Handler).1, 3 * length);
     assert_eq!(of(Group::Handler).2, 0);
     assert_eq!(of(Group::Stopped).1, 0);
-    assert_eq!(brought.pinned, []);
-    let jump_labels = brought.patched.iter().find(|found| found.0 == Patched::JumpLabels);
+    assert_eq!(causes.pinned, []);
+    let jump_labels = causes.patched.iter().find(|found| found.0 == PatchKind::JumpLabels);
     assert_eq!(jump_labels.unwrap().1, length);
     // `in_ops`: `LZ4_decompress_safe` is a root of its own.
     let handler = program.functions_named("coldswap_fault")[0];
-    let found = brought.functions.iter().find(|found| found.function == handler).unwrap();
+    let found = causes.functions.iter().find(|found| found.function == handler).unwrap();
     assert_eq!((found.reached, found.alone), (2 * length, length));
 }
 
@@ -165,12 +165,12 @@ fn call_of(place: u32, to: u32) -> [u8; 5] {
     [0xe8, a, b, c, d]
 }
 
-fn residence_of(bytes: &[u8], never: &[Patched]) -> Residence {
+fn residence_of(bytes: &[u8], never: &[PatchKind]) -> Residence {
     let program = Program::parse(bytes).unwrap();
     let code = Code::read(&program, None).unwrap();
     let (section, _) = program.section_named(".text").unwrap();
     let fragments = Fragments::from_symbols(&program, section);
-    Residence::of(&code, &fragments, &Sites::of(&program).unwrap(), never, &[]).unwrap()
+    Residence::of(&code, &fragments, &PatchSites::of(&program).unwrap(), never, &[]).unwrap()
 }
 
 #[test]
@@ -235,13 +235,13 @@ fn a_handler_that_keeps_patches_lets_patched_code_be_swapped() {
         let program = Program::parse(&bytes).unwrap();
         let traced = program.functions_named("traced")[0];
         let why = residence_of(&bytes, &[]).why(traced);
-        assert_eq!(why, patched.then_some(Why::Patched(Patched::Ftrace)), "{name}");
+        assert_eq!(why, patched.then_some(Why::Patched(PatchKind::Ftrace)), "{name}");
     }
 }
 
 #[test]
 fn what_is_never_patched_can_be_swapped() {
-    let made = made(&kernel(), 0.5, &[Patched::JumpLabels]);
+    let made = made(&kernel(), 0.5, &[PatchKind::JumpLabels]);
     assert_eq!(class(&made, "never"), Class::Swappable);
 }
 
@@ -348,16 +348,16 @@ fn a_plan_without_gain_says_what_patches_all() {
         .loaded()
         .build();
     let program = Program::parse(&bytes).unwrap();
-    assert_eq!(Sites::of(&program).unwrap().count(Patched::Ftrace), 1);
+    assert_eq!(PatchSites::of(&program).unwrap().count(PatchKind::Ftrace), 1);
     let code = Code::read(&program, None).unwrap();
     let (section, _) = program.section_named(".text").unwrap();
     let fragments = Fragments::from_symbols(&program, section);
-    let sites = Sites::of(&program).unwrap();
+    let sites = PatchSites::of(&program).unwrap();
     let residence = Residence::of(&code, &fragments, &sites, &[], &[]).unwrap();
     let heat = Heat::of(&code, &[]);
     let threshold = heat.threshold(&code, 1.0).unwrap();
     let units = units(&code, &fragments, &heat, threshold, &residence);
-    let plan = Plan::new(&Planned {
+    let plan = Plan::new(&PlanInputs {
         kernel: &bytes,
         code: &code,
         residence: &residence,
@@ -387,7 +387,7 @@ fn foreign_programs_are_refused() {
     let bytes = other.build();
     let program = Program::parse(&bytes).unwrap();
     let code = Code::read(&program, None).unwrap();
-    let sites = Sites::of(&program).unwrap();
+    let sites = PatchSites::of(&program).unwrap();
     let (section, _) = program.section_named(".text").unwrap();
     let fragments = Fragments::from_symbols(&program, section);
     assert!(matches!(
@@ -398,7 +398,7 @@ fn foreign_programs_are_refused() {
     let program = Program::parse(&bytes).unwrap();
     assert_eq!(
         Code::read(&program, None).map(|_| ()),
-        Err(SwapError::Machine { found: "aarch64" })
+        Err(SwapError::InstructionSet { found: "aarch64" })
     );
     // A table that is cut off.
     let bytes = other
@@ -407,7 +407,7 @@ fn foreign_programs_are_refused() {
         .label("__stop_mcount_loc", 0x2005)
         .build();
     let program = Program::parse(&bytes).unwrap();
-    assert!(matches!(Sites::of(&program).map(|_| ()), Err(SwapError::Table { .. })));
+    assert!(matches!(PatchSites::of(&program).map(|_| ()), Err(SwapError::Table { .. })));
 }
 
 /// A kernel linked by the plan: these functions lie between the bounds.
@@ -415,11 +415,11 @@ fn linked(
     plan: &Plan,
     inside: &[&'static str],
     bounds: bool,
-) -> Result<crate::check::Checked, Refusal> {
+) -> Result<crate::check::LinkSummary, Refusal> {
     checked(linked_file(inside, bounds), plan)
 }
 
-fn checked(elf: Elf, plan: &Plan) -> Result<crate::check::Checked, Refusal> {
+fn checked(elf: Elf, plan: &Plan) -> Result<crate::check::LinkSummary, Refusal> {
     check(&Program::parse(&elf.loaded().build()).unwrap(), plan)
 }
 
@@ -525,7 +525,7 @@ fn a_block_without_bytes_goes_where_what_it_falls_into_goes() {
         count: 1,
         executed: 4,
     };
-    assert_eq!(crate::lists::numbers(&code, &unit), [5, 2, 1]);
+    assert_eq!(crate::plan::lists::numbers(&code, &unit), [5, 2, 1]);
 }
 
 #[test]

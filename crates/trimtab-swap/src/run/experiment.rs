@@ -6,7 +6,7 @@ mod guest;
 mod planned;
 mod result;
 
-use crate::check::{Checked, check};
+use crate::check::{LinkSummary, check};
 use anyhow::{Context, Result};
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
@@ -36,16 +36,16 @@ const TRACED_ROUNDS: u32 = 3;
 const MOST_ROUNDS: u32 = 10_000;
 
 /// What was measured; [`result::model`] makes the report of it.
-struct Measured<'a> {
+struct Measurements<'a> {
     request: &'a Request,
     version: String,
     toolchain: Toolchain,
     before: &'a KernelImage,
     after: &'a KernelImage,
     made: &'a Made,
-    checked: Checked,
+    checked: LinkSummary,
     data: u64,
-    workloads: Vec<Ran>,
+    workloads: Vec<WorkloadRun>,
     /// Both kernels with all workloads, beside a thread that wants to be woken in time.
     late: Vec<Done>,
     selftest: Option<Done>,
@@ -54,7 +54,7 @@ struct Measured<'a> {
 }
 
 /// A workload that was run.
-struct Ran {
+struct WorkloadRun {
     name: String,
     /// Whether the plan knows nothing of it.
     held_out: bool,
@@ -184,7 +184,7 @@ pub fn run(request: &Request, progress: &dyn Observe) -> Result<SwapRun> {
     };
     let chosen = workloads.iter().cloned().zip(held_out);
     let rows = chosen.zip(rounds).zip(whole.into_iter().zip(swapped));
-    result::model(&Measured {
+    result::model(&Measurements {
         request,
         version: unpacked.release.version.clone(),
         toolchain,
@@ -194,7 +194,7 @@ pub fn run(request: &Request, progress: &dyn Observe) -> Result<SwapRun> {
         checked,
         data,
         workloads: rows
-            .map(|(((name, held_out), rounds), (before, after))| Ran {
+            .map(|(((name, held_out), rounds), (before, after))| WorkloadRun {
                 name,
                 held_out,
                 rounds,

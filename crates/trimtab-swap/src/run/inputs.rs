@@ -7,7 +7,7 @@ use trimtab_inputs::{Elf, Format, Runs, Text};
 use trimtab_lab::failure::Failure;
 use trimtab_program::{BlockMap, BlockMapError, Program};
 
-use crate::{Code, Granularity, Patched, Run};
+use crate::{Code, Granularity, PatchKind, Run};
 
 /// What a plan or a sweep is made from.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Inputs {
     /// How finely code is taken apart.
     pub granularity: Granularity,
     /// What can patch code at run time and is never used.
-    pub never_patched: Vec<Patched>,
+    pub never_patched: Vec<PatchKind>,
     /// Swapping begins when this function runs first; none for the first of those that kernels have
     /// for it.
     pub from: Option<String>,
@@ -34,7 +34,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// What can patch code and is promised not to be used, ascending, each once.
-    pub fn never(&self) -> Vec<Patched> {
+    pub fn never(&self) -> Vec<PatchKind> {
         let mut kinds = self.never_patched.clone();
         kinds.sort_unstable();
         kinds.dedup();
@@ -117,7 +117,7 @@ pub fn runs(
 ///
 /// # Errors
 /// That there is no such function, or none of it ran.
-pub fn counted<'a>(
+pub fn swapping_runs<'a>(
     runs: &'a Runs,
     code: &Code<'_>,
     from: Option<&str>,

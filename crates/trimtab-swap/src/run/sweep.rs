@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::{Bytes, Class, Code, Replay, Store, page_images};
+use crate::{Bytes, Class, Code, Partition, Replay, Store, page_images};
 use trimtab_layout::cost::{Policy, faults};
 use trimtab_layout::paged::{Places, packings};
 use trimtab_program::{PAGE_SIZE, Program};
@@ -13,7 +13,7 @@ use trimtab_report::model::{
     SweptTrace,
 };
 
-use super::{Divided, Files, Inputs, Kernel};
+use super::{Files, Inputs, read_kernel};
 use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
@@ -65,8 +65,8 @@ pub fn sweep(
     let training = super::runs(&inputs.trace, &program, inputs.min_coverage, inputs.formats)?;
     let held_out = super::runs(held_out_traces, &program, inputs.min_coverage, inputs.formats)?;
     stage.done("");
-    let kernel = Kernel::read(&files, inputs, &code, &training, progress)?;
-    let (held_out_runs, _) = super::counted(&held_out, &code, inputs.from.as_deref())?;
+    let kernel = read_kernel(&files, inputs, &code, &training, progress)?;
+    let (held_out_runs, _) = super::swapping_runs(&held_out, &code, inputs.from.as_deref())?;
 
     let mut thresholds = range.thresholds.to_vec();
     thresholds.push(range.policy_threshold);
@@ -91,25 +91,25 @@ pub fn sweep(
         ..SwapSweep::default()
     };
     let at = |_: usize, share: &f64| {
-        let divided = kernel.at(*share, None)?;
-        if divided.swappable() == 0 {
+        let partition = kernel.at(*share, None)?;
+        if partition.swappable() == 0 {
             return Err(Failure::new(
                 "nothing can be swapped out: all of the kernel's code is core",
             )
             .hint("trimtab swap plan says why")
             .into());
         }
-        let judged = Replay::all(&code, &divided.units, &held_out_runs);
+        let judged = Replay::all(&code, &partition.units, &held_out_runs);
         let point =
-            Point { divided: &divided, held_out: &judged, frames: &frames, seed: range.seed };
+            Point { partition: &partition, held_out: &judged, frames: &frames, seed: range.seed };
         let (swept, first) = point.sweep(&program, *share, |note| stage.note(note));
         let compared = (*share == range.policy_threshold).then(|| {
             let store = first
                 .first()
-                .map(|places| Store::of(&page_images(&program, &divided.units, places)));
-            let mut traces = traced(&inputs.trace, &divided.replays, false);
+                .map(|places| Store::of(&page_images(&program, &partition.units, places)));
+            let mut traces = traced(&inputs.trace, &partition.replays, false);
             traces.extend(traced(held_out_traces, &judged, true));
-            Compared {
+            PointDetails {
                 policies: point.policies(&first),
                 latencies: latencies(&store.unwrap_or_default()),
                 traces,
@@ -120,7 +120,7 @@ pub fn sweep(
     for (swept, compared) in executor::each(&Local, &thresholds, at, |done| stage.at(done as u64))?
     {
         found.thresholds.push(swept);
-        if let Some(Compared { policies, latencies, traces }) = compared {
+        if let Some(PointDetails { policies, latencies, traces }) = compared {
             found.policies = policies;
             found.latencies = latencies;
             found.traces = traces;
@@ -131,7 +131,7 @@ pub fn sweep(
 }
 
 /// What is found at one threshold only.
-struct Compared {
+struct PointDetails {
     policies: Vec<SweptPolicy>,
     latencies: Vec<Latency>,
     traces: Vec<SweptTrace>,
@@ -150,7 +150,7 @@ fn traced(paths: &[PathBuf], replays: &[Replay], held_out: bool) -> Vec<SweptTra
 
 /// One threshold.
 struct Point<'a> {
-    divided: &'a Divided<'a>,
+    partition: &'a Partition<'a>,
     held_out: &'a [Replay],
     frames: &'a [usize],
     seed: u64,
@@ -169,7 +169,7 @@ impl Point<'_> {
         share: f64,
         note: impl Fn(&str),
     ) -> (SweptThreshold, Vec<Places>) {
-        let units = &self.divided.units;
+        let units = &self.partition.units;
         let mut first = Vec::new();
         let mut placements: Vec<SweptPlacement> = Vec::new();
         for (size, frames) in self.frames.iter().enumerate() {
@@ -180,7 +180,7 @@ impl Point<'_> {
                 // The same pages do for all cache sizes.
                 let places = match known {
                     true => None,
-                    false => Some(self.divided.place(packing.as_ref()).1),
+                    false => Some(self.partition.place(packing.as_ref()).1),
                 };
                 let seconds = start.elapsed().as_secs_f64();
                 if size == 0 {
@@ -198,7 +198,7 @@ impl Point<'_> {
                     };
                     for frames in sizes {
                         let count = |replays| sum(replays, &places, *frames, Policy::Nru);
-                        found.faults.push(count(&self.divided.replays));
+                        found.faults.push(count(&self.partition.replays));
                         if !self.held_out.is_empty() {
                             found.held_out.push(count(self.held_out));
                         }
@@ -243,7 +243,7 @@ impl Point<'_> {
             .into_iter()
             .map(|(name, policy)| SweptPolicy {
                 name: name.to_owned(),
-                faults: count(&self.divided.replays, policy),
+                faults: count(&self.partition.replays, policy),
                 held_out: match self.held_out {
                     [] => Vec::new(),
                     held_out => count(held_out, policy),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Counted, counted};
+use crate::{KernelTime, kernel_time};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
@@ -66,7 +66,7 @@ pub(super) enum Keep {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     /// What ran from the start of init on, where it was counted.
-    pub counted: Option<Counted>,
+    pub counted: Option<KernelTime>,
     /// What the kernel counted, by name.
     pub swap: BTreeMap<String, String>,
     pub command_line: String,
@@ -209,7 +209,7 @@ impl Boots<'_> {
                 let found = recording
                     .stream()?
                     .with_context(|| format!("{} is no stream of what ran", stream.display()))?;
-                Some(counted(&elf.program()?, &found, INIT)?)
+                Some(kernel_time(&elf.program()?, &found, INIT)?)
             }
             false => None,
         };

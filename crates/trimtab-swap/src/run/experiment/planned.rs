@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Code, LinkerScript, Patched, Plan};
+use crate::{Code, CompilerLists, LinkerScript, PatchKind, Plan, ResidentBudget};
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{Step, WorkDir, write_whole};
@@ -13,7 +13,7 @@ use trimtab_report::model::SwapSweep;
 
 use super::boots::Done;
 use crate::run::sweep::{self, FRAMES, Range};
-use crate::run::{self, Files, Inputs, Kernel, Lists, Request, Room};
+use crate::run::{self, Files, Inputs, Request};
 use trimtab_lab::observe::Observe;
 
 /// The placement that is best in `trimtab swap sweep`.
@@ -31,7 +31,7 @@ pub(super) struct Made {
     /// For the linker script: what stays.
     pub order: String,
     /// For the compiler.
-    pub lists: Lists,
+    pub lists: CompilerLists,
     /// What a kernel with it calls it.
     pub id: String,
     /// Where the plan is.
@@ -46,7 +46,7 @@ fn inputs(request: &Request, kernel: &KernelImage, traced: &[&Done]) -> Result<I
         map: Some(kernel.map()?),
         granularity: request.granularity,
         // The boots have noreplace-smp, and the driver keeps what is patched in swapped code.
-        never_patched: vec![Patched::SmpLocks, Patched::JumpLabels, Patched::StaticCalls],
+        never_patched: vec![PatchKind::SmpLocks, PatchKind::JumpLabels, PatchKind::StaticCalls],
         from: None,
         min_coverage: request.min_coverage,
         formats: &[],
@@ -70,11 +70,11 @@ pub(super) fn plan(
     let code = Code::read(&program, map.as_ref())?;
     let training = run::runs(&inputs.trace, &program, inputs.min_coverage, inputs.formats)?;
     stage.done("");
-    let kernel = Kernel::read(&files, &inputs, &code, &training, progress)?;
+    let kernel = run::read_kernel(&files, &inputs, &code, &training, progress)?;
     let stage = progress.stage("place what can be swapped");
-    let room = (request.room > 0.0).then_some(Room { share: request.room, frames });
-    let divided = kernel.at(request.threshold, room)?;
-    let (plan, _) = divided.plan(&files, &inputs, packing.as_ref(), frames)?;
+    let room = (request.room > 0.0).then_some(ResidentBudget { share: request.room, frames });
+    let partition = kernel.at(request.threshold, room)?;
+    let (plan, _) = partition.plan(files.bytes(), &inputs.never(), packing.as_ref(), frames)?;
     stage.done(&format!("{} pages", plan.pages));
     let script = plan.linker_script()?;
     let path = request.work.join("plan.json");
@@ -82,7 +82,7 @@ pub(super) fn plan(
     text.push('\n');
     write_whole(&path, text.as_bytes())?;
     let order = plan.resident_order()?;
-    Ok(Made { id: script.id(), plan, script, order, lists: divided.lists()?, path })
+    Ok(Made { id: script.id(), plan, script, order, lists: partition.lists()?, path })
 }
 
 /// Counts page faults for other thresholds, placements, cache sizes and policies, or reads what was

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{CORES, Core, Counted, Waits};
+use crate::{CORES, Core, KernelTime, Waits};
 use anyhow::{Context, Result};
 use trimtab_machine::boot::Clock;
 use trimtab_program::PAGE_SIZE;
@@ -12,7 +12,7 @@ use trimtab_report::model::{
 };
 
 use super::boots::{Done, Record};
-use super::{Measured, Ran};
+use super::{Measurements, WorkloadRun};
 
 /// Nanoseconds that an instruction takes on the clock that the boots have.
 pub(super) const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
@@ -24,7 +24,7 @@ pub(super) const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
 ///
 /// # Errors
 /// That a guest did not say what its kernel counted.
-pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
+pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
     let request = m.request;
     let bytes = m.made.plan.code_bytes;
     let kib = |bytes: u64| bytes as f64 / 1024.0;
@@ -88,12 +88,12 @@ pub(super) fn model(m: &Measured<'_>) -> Result<SwapRun> {
     })
 }
 
-fn overflow(m: &Measured<'_>, record: &Record) -> Result<u64> {
+fn overflow(m: &Measurements<'_>, record: &Record) -> Result<u64> {
     Ok(record.counter("resident_peak")?.saturating_sub(m.request.frames.into()))
 }
 
-fn workload(m: &Measured<'_>, ran: &Ran) -> Result<SwapWorkload> {
-    let Ran { name, held_out, before, after, .. } = ran;
+fn workload(m: &Measurements<'_>, ran: &WorkloadRun) -> Result<SwapWorkload> {
+    let WorkloadRun { name, held_out, before, after, .. } = ran;
     let record = &after.record;
     let faults = record.counter("faults")?;
     let delay = faults as f64 * f64::from(m.request.latency()) * 1000.0 / NANOSECONDS;
@@ -128,7 +128,7 @@ fn workload(m: &Measured<'_>, ran: &Ran) -> Result<SwapWorkload> {
 }
 
 /// How much too late a thread was woken at worst; nothing where this kernel cannot wake it in time.
-fn late(m: &Measured<'_>, workload: &str) -> Option<BeforeAfter<u64>> {
+fn late(m: &Measurements<'_>, workload: &str) -> Option<BeforeAfter<u64>> {
     let name = format!("late_{workload}");
     let mut found = m.late.iter().map(|done| done.record.counter(&name).ok());
     Some(BeforeAfter::new(found.next()??, found.next()??))
@@ -137,11 +137,11 @@ fn late(m: &Measured<'_>, workload: &str) -> Option<BeforeAfter<u64>> {
 /// System time on a core, in shares of what it is without swapping. `delay` is in instructions.
 fn on_core(
     core: &Core,
-    (without, with): (&Counted, &Counted),
+    (without, with): (&KernelTime, &KernelTime),
     (before, after): (&Waits, &Waits),
     delay: f64,
 ) -> SwapCore {
-    let cycles = |counted: &Counted, waits: &Waits| {
+    let cycles = |counted: &KernelTime, waits: &Waits| {
         (counted.instructions + waits.cache + waits.translation) as f64
     };
     let all = cycles(without, before);
@@ -159,10 +159,10 @@ fn on_core(
 
 /// What a fault takes: by the clock of instructions in the workloads, which wait for the store, and by
 /// this machine's in the self-test, which does not.
-fn handler(m: &Measured<'_>) -> Result<SwapHandler> {
+fn handler(m: &Measurements<'_>) -> Result<SwapHandler> {
     let mut faults = 0;
     let mut time = 0;
-    for Ran { after, .. } in &m.workloads {
+    for WorkloadRun { after, .. } in &m.workloads {
         faults += after.record.counter("faults")?;
         time += after.record.counter("total_ns")?;
     }
@@ -184,7 +184,7 @@ fn largest(workloads: &[SwapWorkload], share: impl Fn(&SwapCore) -> f64) -> Opti
     all.map(share).max_by(f64::total_cmp)
 }
 
-fn tested(m: &Measured<'_>, done: &Done) -> Result<SwapSelftest> {
+fn tested(m: &Measurements<'_>, done: &Done) -> Result<SwapSelftest> {
     let record = &done.record;
     Ok(SwapSelftest {
         interval_ms: m.request.selftest.into(),
@@ -202,15 +202,15 @@ fn tested(m: &Measured<'_>, done: &Done) -> Result<SwapSelftest> {
 /// By how much more memory the guest says that it has, in KiB. The flash, which is memory of the
 /// guest, is taken from both; what only aligns swapped text is taken from the kernel that swaps none
 /// as well, and no other kernel has it.
-fn released(m: &Measured<'_>) -> Result<Option<f64>> {
-    let Some(Ran { before, after, .. }) = m.workloads.first() else { return Ok(None) };
+fn released(m: &Measurements<'_>) -> Result<Option<f64>> {
+    let Some(WorkloadRun { before, after, .. }) = m.workloads.first() else { return Ok(None) };
     let total = |done: &Done| done.record.counter("mem_total_kib");
     let gap = before.record.counter("gap_pages")? * PAGE_SIZE / 1024;
     Ok(Some(total(after)? as f64 - (total(before)? + gap) as f64))
 }
 
 fn checks(
-    m: &Measured<'_>,
+    m: &Measurements<'_>,
     workloads: &[SwapWorkload],
     selftest: Option<&SwapSelftest>,
 ) -> Result<Vec<Check>> {
@@ -218,7 +218,7 @@ fn checks(
     let all = checked.swappable + checked.outside;
     let mut active = true;
     let mut cpus = u64::from(m.request.cpus);
-    for Ran { before, after, .. } in &m.workloads {
+    for WorkloadRun { before, after, .. } in &m.workloads {
         let plan = after.record.swap.get("plan").is_some_and(|plan| *plan == m.made.id);
         active &= plan && after.record.counter("active")? == 1;
         active &= before.record.counter("active")? == 0;
@@ -269,7 +269,7 @@ fn checks(
     Ok(checks)
 }
 
-fn repeat(m: &Measured<'_>) -> Repeat {
+fn repeat(m: &Measurements<'_>) -> Repeat {
     let request = m.request;
     let mut command = format!(
         "trimtab swap run --config {} --granularity {} --threshold {} --frames {} --policy {} --store {} \

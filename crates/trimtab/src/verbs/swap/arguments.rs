@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trimtab_swap::run::Inputs;
-use trimtab_swap::{Granularity, Patched};
+use trimtab_swap::{Granularity, PatchKind};
 
 use crate::{cli, formats};
 
@@ -68,13 +68,13 @@ impl From<Grain> for Granularity {
     }
 }
 
-impl From<Patcher> for Patched {
+impl From<Patcher> for PatchKind {
     fn from(kind: Patcher) -> Self {
         match kind {
-            Patcher::Ftrace => Patched::Ftrace,
-            Patcher::JumpLabels => Patched::JumpLabels,
-            Patcher::StaticCalls => Patched::StaticCalls,
-            Patcher::SmpLocks => Patched::SmpLocks,
+            Patcher::Ftrace => PatchKind::Ftrace,
+            Patcher::JumpLabels => PatchKind::JumpLabels,
+            Patcher::StaticCalls => PatchKind::StaticCalls,
+            Patcher::SmpLocks => PatchKind::SmpLocks,
         }
     }
 }

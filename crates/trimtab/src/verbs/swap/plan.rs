@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use trimtab_swap::{Class, Code, Plan};
+use trimtab_swap::{Class, Code, Plan, ResidentBudget};
 
 use super::arguments::InputArguments;
 use crate::progress::Progress;
 use crate::{cli, destination, output};
 use trimtab_lab::observe::Observe;
-use trimtab_swap::run::{self as swap, Files, Kernel, Room};
+use trimtab_swap::run::{self as swap, Files};
 
 /// Decides which code of a kernel must stay in memory, which stays there because it runs often, and
 /// on which pages all other code lies, to be loaded when it is called for.
@@ -76,23 +76,24 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let code = Code::read(&program, map.as_ref())?;
     let training = swap::runs(&inputs.trace, &program, inputs.min_coverage, inputs.formats)?;
     stage.done("");
-    let kernel = Kernel::read(&files, &inputs, &code, &training, &progress)?;
+    let kernel = swap::read_kernel(&files, &inputs, &code, &training, &progress)?;
     let stage = progress.stage("divide the code");
-    let room = options.room.map(|share| Room { share, frames });
-    let divided = kernel.at(options.threshold, room)?;
+    let room = options.room.map(|share| ResidentBudget { share, frames });
+    let partition = kernel.at(options.threshold, room)?;
     stage.done("");
     if let Some(name) = &options.explain {
-        return output::print(&explain::explain(&divided, name)?);
+        return output::print(&explain::explain(&partition, name)?);
     }
     if options.explain_core {
-        return output::print(&explain::core(&divided));
+        return output::print(&explain::core(&partition));
     }
     let stage = progress.stage("place what can be swapped");
-    let (plan, places) = divided.plan(&files, &inputs, packing.as_ref(), frames)?;
+    let (plan, places) =
+        partition.plan(files.bytes(), &inputs.never(), packing.as_ref(), frames)?;
     stage.done("");
     if let Some(folder) = &options.lists {
         write_lists(folder, &plan)?;
-        if let Some(splits) = divided.lists()?.splits() {
+        if let Some(splits) = partition.lists()?.splits() {
             for (name, text) in splits.files() {
                 let path = folder.join(name);
                 if let Some(above) = path.parent() {
@@ -109,7 +110,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             return Ok(());
         }
     }
-    output::print(&summary::render(&plan, &divided, &places, frames))
+    output::print(&summary::render(&plan, &partition, &places, frames))
 }
 
 fn write_lists(folder: &Path, plan: &Plan) -> anyhow::Result<()> {

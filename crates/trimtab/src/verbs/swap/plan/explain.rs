@@ -1,17 +1,16 @@
 //! Why a function is where it is.
 
 use trimtab_report::number::count;
-use trimtab_swap::{Class, Part, Unit, Why};
+use trimtab_swap::{Class, Part, Partition, Unit, Why};
 
 use trimtab_lab::failure::Failure;
-use trimtab_swap::run::Divided;
 
 /// Says what becomes of the functions of this name, and why.
 ///
 /// # Errors
 /// That there is none.
-pub fn explain(divided: &Divided<'_>, name: &str) -> Result<String, Failure> {
-    let code = divided.kernel.code;
+pub fn explain(partition: &Partition<'_>, name: &str) -> Result<String, Failure> {
+    let code = partition.kernel.code;
     let functions = code.program().lookup(name);
     if functions.is_empty() {
         return Err(Failure::new(format!("there is no function {name} in the kernel"))
@@ -19,11 +18,11 @@ pub fn explain(divided: &Divided<'_>, name: &str) -> Result<String, Failure> {
     }
     let mut text = String::new();
     for function in functions {
-        for unit in divided.units.as_slice().iter().filter(|u| u.functions.contains(&function)) {
-            text.push_str(&format!("{}: {}\n", unit.name, becomes(unit, divided)));
+        for unit in partition.units.as_slice().iter().filter(|u| u.functions.contains(&function)) {
+            text.push_str(&format!("{}: {}\n", unit.name, becomes(unit, partition)));
         }
-        for (at, why) in divided.kernel.residence.path(function) {
-            text.push_str(&format!("  {}: {}\n", code.name(at), reason(divided, why)));
+        for (at, why) in partition.kernel.residence.path(function) {
+            text.push_str(&format!("  {}: {}\n", code.name(at), reason(partition, why)));
         }
     }
     Ok(text)
@@ -33,10 +32,10 @@ pub fn explain(divided: &Divided<'_>, name: &str) -> Result<String, Failure> {
 const SHOWN: usize = 20;
 
 /// Adds up what brings code into the core, and lists what was not followed, with the reasons.
-pub fn core(divided: &Divided<'_>) -> String {
-    let code = divided.kernel.code;
-    let residence = &divided.kernel.residence;
-    let brought = residence.brought(code.program());
+pub fn core(partition: &Partition<'_>) -> String {
+    let code = partition.kernel.code;
+    let residence = &partition.kernel.residence;
+    let brought = residence.causes(code.program());
     let mut text =
         format!("{:<44}{:>11}{:>14}\n", "bytes of functions that lead to", "all", "nothing else");
     for (group, reached, alone) in &brought.groups {
@@ -71,7 +70,7 @@ pub fn core(divided: &Divided<'_>) -> String {
     text
 }
 
-fn becomes(unit: &Unit, divided: &Divided<'_>) -> String {
+fn becomes(unit: &Unit, partition: &Partition<'_>) -> String {
     let ran = match unit.count {
         0 => "it never ran".to_owned(),
         times => format!("its hottest block ran {} times", count(times)),
@@ -82,7 +81,7 @@ fn becomes(unit: &Unit, divided: &Divided<'_>) -> String {
         Part::Warm => " (the blocks that ran seldom)",
         Part::Frozen => " (the blocks that never ran)",
     };
-    let needed = count(divided.threshold.count);
+    let needed = count(partition.threshold.count);
     match unit.class {
         Class::Core => format!("core{part}, {} bytes; {ran}", count(unit.size)),
         Class::Base => {
@@ -95,8 +94,8 @@ fn becomes(unit: &Unit, divided: &Divided<'_>) -> String {
     }
 }
 
-fn reason(divided: &Divided<'_>, why: Why) -> String {
-    let name = |function| divided.kernel.code.name(function);
+fn reason(partition: &Partition<'_>, why: Why) -> String {
+    let name = |function| partition.kernel.code.name(function);
     match why {
         Why::Root(group) => format!("core, for it is {}", group.name()),
         Why::CalledBy(by) => format!("core, for {by} calls it", by = name(by)),

@@ -3,12 +3,10 @@
 use trimtab_layout::cost::Policy;
 use trimtab_layout::paged::Places;
 use trimtab_report::number::{bytes, count, share};
-use trimtab_swap::{Plan, Replay};
-
-use trimtab_swap::run::Divided;
+use trimtab_swap::{Partition, Plan, Replay};
 
 /// What there is to say of a plan.
-pub fn render(plan: &Plan, divided: &Divided<'_>, places: &Places, frames: usize) -> String {
+pub fn render(plan: &Plan, partition: &Partition<'_>, places: &Places, frames: usize) -> String {
     let code = plan.code_bytes;
     let of = |part: u64| {
         let ratio = part as f64 / code.original.max(1) as f64;
@@ -45,14 +43,14 @@ pub fn render(plan: &Plan, divided: &Divided<'_>, places: &Places, frames: usize
     if code.data > 0 {
         text.push_str(&format!("read-only data that is swapped as well: {}\n", bytes(code.data)));
     }
-    let faults: u64 = divided
+    let faults: u64 = partition
         .replays
         .iter()
         .map(|replay: &Replay| replay.faults(places, frames, Policy::Nru))
         .sum();
     text.push_str(&format!(
         "\n{} pieces on {} pages; {} page faults in the traces (NRU)\n",
-        count(divided.swappable() as u64),
+        count(partition.swappable() as u64),
         count(plan.pages),
         count(faults)
     ));

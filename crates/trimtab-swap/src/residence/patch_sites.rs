@@ -7,7 +7,7 @@ use trimtab_program::{Program, Range};
 
 /// What patches code at run time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Patched {
+pub enum PatchKind {
     /// The function tracer, at the entry of functions.
     Ftrace,
     /// Jump labels: branches that a setting turns into jumps or nothing.
@@ -18,18 +18,18 @@ pub enum Patched {
     SmpLocks,
 }
 
-impl Patched {
+impl PatchKind {
     /// All of them.
-    pub const ALL: [Patched; 4] =
-        [Patched::Ftrace, Patched::JumpLabels, Patched::StaticCalls, Patched::SmpLocks];
+    pub const ALL: [PatchKind; 4] =
+        [PatchKind::Ftrace, PatchKind::JumpLabels, PatchKind::StaticCalls, PatchKind::SmpLocks];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Patched::Ftrace => "ftrace",
-            Patched::JumpLabels => "jump-labels",
-            Patched::StaticCalls => "static-calls",
-            Patched::SmpLocks => "smp-locks",
+            PatchKind::Ftrace => "ftrace",
+            PatchKind::JumpLabels => "jump-labels",
+            PatchKind::StaticCalls => "static-calls",
+            PatchKind::SmpLocks => "smp-locks",
         }
     }
 
@@ -37,17 +37,17 @@ impl Patched {
     /// of each are the distance from the entry to the code, rather than all of it the address.
     fn table(self) -> (&'static str, &'static str, u64, bool) {
         match self {
-            Patched::Ftrace => ("__start_mcount_loc", "__stop_mcount_loc", 8, false),
-            Patched::JumpLabels => ("__start___jump_table", "__stop___jump_table", 16, true),
-            Patched::StaticCalls => {
+            PatchKind::Ftrace => ("__start_mcount_loc", "__stop_mcount_loc", 8, false),
+            PatchKind::JumpLabels => ("__start___jump_table", "__stop___jump_table", 16, true),
+            PatchKind::StaticCalls => {
                 ("__start_static_call_sites", "__stop_static_call_sites", 8, true)
             }
-            Patched::SmpLocks => ("__smp_locks", "__smp_locks_end", 4, true),
+            PatchKind::SmpLocks => ("__smp_locks", "__smp_locks_end", 4, true),
         }
     }
 }
 
-impl fmt::Display for Patched {
+impl fmt::Display for PatchKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -55,33 +55,33 @@ impl fmt::Display for Patched {
 
 /// All places that the running kernel may patch.
 #[derive(Debug, Clone, Default)]
-pub struct Sites {
+pub struct PatchSites {
     /// What patches, and where: ascending addresses.
-    kinds: Vec<(Patched, Vec<u64>)>,
+    kinds: Vec<(PatchKind, Vec<u64>)>,
 }
 
-impl Sites {
+impl PatchSites {
     /// Reads the kernel's tables.
     ///
     /// # Errors
     /// [`SwapError::Table`] for a table that is damaged.
     pub fn of(program: &Program<'_>) -> Result<Self, SwapError> {
-        let kinds = Patched::ALL.into_iter().map(|kind| Ok((kind, read(program, kind)?)));
-        Ok(Sites { kinds: kinds.collect::<Result<_, SwapError>>()? })
+        let kinds = PatchKind::ALL.into_iter().map(|kind| Ok((kind, read(program, kind)?)));
+        Ok(PatchSites { kinds: kinds.collect::<Result<_, SwapError>>()? })
     }
 
     /// How many places of a kind there are.
-    pub fn count(&self, kind: Patched) -> usize {
+    pub fn count(&self, kind: PatchKind) -> usize {
         self.addresses(kind).len()
     }
 
-    fn addresses(&self, kind: Patched) -> &[u64] {
+    fn addresses(&self, kind: PatchKind) -> &[u64] {
         let found = self.kinds.iter().find(|(other, _)| *other == kind);
         found.map_or(&[], |(_, addresses)| addresses.as_slice())
     }
 
     /// For each block of the code what may patch it, if not one of `never`.
-    pub(crate) fn blocks(&self, code: &Code<'_>, never: &[Patched]) -> Vec<Option<Patched>> {
+    pub(crate) fn blocks(&self, code: &Code<'_>, never: &[PatchKind]) -> Vec<Option<PatchKind>> {
         let mut found = vec![None; code.blocks().len()];
         for (kind, addresses) in self.kinds.iter().filter(|(kind, _)| !never.contains(kind)) {
             for address in addresses {
@@ -94,7 +94,7 @@ impl Sites {
     }
 }
 
-fn read(program: &Program<'_>, kind: Patched) -> Result<Vec<u64>, SwapError> {
+fn read(program: &Program<'_>, kind: PatchKind) -> Result<Vec<u64>, SwapError> {
     let (start, end, entry, relative) = kind.table();
     let (Some(from), Some(to)) = (program.address_of(start), program.address_of(end)) else {
         // A kernel without it.

@@ -55,7 +55,7 @@ pub struct Waits {
 }
 
 /// A core that executes.
-pub(crate) struct Executing {
+pub(crate) struct CoreState {
     core: Core,
     l1i: Cache,
     itlb_4k: Cache,
@@ -64,10 +64,10 @@ pub(crate) struct Executing {
     small: Range,
 }
 
-impl Executing {
+impl CoreState {
     /// A core that has fetched nothing.
     pub fn new(core: Core, small: Range) -> Self {
-        Executing {
+        CoreState {
             core,
             l1i: Cache::new(core.l1i),
             itlb_4k: Cache::new(core.itlb_4k),
@@ -115,12 +115,12 @@ mod tests {
     fn code_that_fits_waits_once_and_code_that_does_not_waits_again() {
         let none = Range { start: 0, end: 0 };
         let block = |at: u64| Range::with_length(at * 64, 64);
-        let mut core = Executing::new(CORES[0], none);
+        let mut core = CoreState::new(CORES[0], none);
         for at in (0..512).chain(0..512) {
             core.execute(block(at));
         }
         assert_eq!(core.waits(), Waits { cache: 512 * 15, translation: 30 });
-        let mut core = Executing::new(CORES[0], none);
+        let mut core = CoreState::new(CORES[0], none);
         for at in (0..1024).chain(0..1024) {
             core.execute(block(at));
         }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn small_pages_are_translated_one_by_one() {
         let small = Range { start: 0, end: 64 * PAGE_SIZE };
-        let mut core = Executing::new(CORES[0], small);
+        let mut core = CoreState::new(CORES[0], small);
         for page in (0..64).chain(0..64) {
             core.execute(Range::with_length(page * PAGE_SIZE, 16));
         }

@@ -1,29 +1,25 @@
 //! A kernel divided into core, base and swappable code, and placements of the latter.
 
-use trimtab_lab::failure::Failure;
-use trimtab_layout::paged::{PageProblem, PagedPiece, Pages, Places, packings};
+use trimtab_layout::paged::{PageProblem, PagedPiece, Pages, Places};
 use trimtab_layout::{Edge, PieceId, paged};
 use trimtab_link::{BlockList, SPLIT_FLAGS, Splits};
 use trimtab_program::PAGE_SIZE;
 
-use super::inputs::{Files, Inputs};
-use super::kernel::Kernel;
-use crate::{
-    Class, Granularity, ObjectList, Plan, Planned, Replay, Threshold, Units, duplication,
-    object_lists,
-};
+use crate::kernel_profile::KernelProfile;
+use crate::plan::{ObjectList, Plan, PlanInputs, duplication, object_lists};
+use crate::{Class, Granularity, PatchKind, Replay, SwapError, Threshold, Units};
 
 /// Names each function's sections after its parts, so that each can be placed alone.
 const SECTIONS: &str = "-funique-basic-block-section-names";
 
 /// What the compiler is told of the blocks of each object.
 #[derive(Debug, Default)]
-pub struct Lists {
+pub struct CompilerLists {
     lists: Vec<BlockList>,
     flags: String,
 }
 
-impl Lists {
+impl CompilerLists {
     /// None, if no function is taken apart.
     pub fn splits(&self) -> Option<Splits<'_>> {
         let splits = Splits { lists: &self.lists, flags: &self.flags, first: &[] };
@@ -32,9 +28,9 @@ impl Lists {
 }
 
 /// A kernel divided into core, base and swappable code.
-pub struct Divided<'a> {
+pub struct Partition<'a> {
     /// The kernel.
-    pub kernel: &'a Kernel<'a>,
+    pub kernel: &'a KernelProfile<'a>,
     /// The share of all executed instructions that is hot.
     pub share: f64,
     /// What is hot.
@@ -45,12 +41,12 @@ pub struct Divided<'a> {
     pub units: Units,
     /// What the runs need of swappable code.
     pub replays: Vec<Replay>,
-    pub(super) pieces: Vec<PagedPiece>,
-    pub(super) edges: Vec<Edge>,
-    pub(super) references: Vec<Vec<PieceId>>,
+    pub(crate) pieces: Vec<PagedPiece>,
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) references: Vec<Vec<PieceId>>,
 }
 
-impl Divided<'_> {
+impl Partition<'_> {
     /// The problem of placing the swappable pieces.
     pub fn problem(&self) -> PageProblem<'_> {
         PageProblem {
@@ -70,21 +66,22 @@ impl Divided<'_> {
     }
 
     /// Places the swappable pieces for a cache of `frames`, and makes the plan; where they lie comes
-    /// with it.
+    /// with it. `file` is the content of the kernel's file; `never` can patch code and is promised not
+    /// to be used, ascending, each once.
     ///
     /// # Errors
-    /// A kernel of which nothing can be swapped.
+    /// [`SwapError::NothingSwappable`].
     pub fn plan(
         &self,
-        files: &Files,
-        inputs: &Inputs,
+        file: &[u8],
+        never: &[PatchKind],
         packing: &dyn paged::Packing,
         frames: usize,
-    ) -> anyhow::Result<(Plan, Places)> {
+    ) -> Result<(Plan, Places), SwapError> {
         let (pages, places) = self.place(packing);
         let kernel = self.kernel;
-        let plan = Plan::new(&Planned {
-            kernel: files.bytes(),
+        let plan = Plan::new(&PlanInputs {
+            kernel: file,
             code: kernel.code,
             residence: &kernel.residence,
             units: &self.units,
@@ -98,7 +95,7 @@ impl Divided<'_> {
             data: &kernel.data,
             frames,
             from: &kernel.from,
-            never: &inputs.never(),
+            never,
             duplication: duplication(kernel.code, &self.units, &kernel.residence),
         })?;
         Ok((plan, places))
@@ -108,33 +105,19 @@ impl Divided<'_> {
     /// nothing where whole functions are swapped.
     ///
     /// # Errors
-    /// That it is not known of which object a function is.
-    pub fn lists(&self) -> anyhow::Result<Lists> {
+    /// [`SwapError::NoObjects`].
+    pub fn lists(&self) -> Result<CompilerLists, SwapError> {
         if self.kernel.granularity == Granularity::Function {
-            return Ok(Lists::default());
+            return Ok(CompilerLists::default());
         }
         let objects = object_lists(self.kernel.code, &self.units)?.into_iter();
         let list = |list: ObjectList| BlockList { object: list.object, text: list.text };
         let flags = format!("{} {SECTIONS}", SPLIT_FLAGS.join(" "));
-        Ok(Lists { lists: objects.map(list).collect(), flags })
+        Ok(CompilerLists { lists: objects.map(list).collect(), flags })
     }
 
     /// How many pieces are swappable.
     pub fn swappable(&self) -> usize {
         self.units.as_slice().iter().filter(|unit| unit.class == Class::Swappable).count()
     }
-}
-
-/// The placement of this name.
-///
-/// # Errors
-/// That there is none, and which there are.
-pub fn packing(name: &str, frames: usize) -> Result<Box<dyn paged::Packing>, Failure> {
-    let all = packings(frames);
-    let names: Vec<&str> = all.iter().map(|packing| packing.name()).collect();
-    let failure = Failure::usage(format!(
-        "there is no placement {name}, expected {}; see --help",
-        names.join(", ")
-    ));
-    all.into_iter().find(|packing| packing.name() == name).ok_or(failure)
 }

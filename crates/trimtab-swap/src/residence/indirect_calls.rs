@@ -8,9 +8,9 @@ use trimtab_program::references::Target;
 use trimtab_program::{FunctionId, Range};
 
 /// Calls through pointers that the runs made, ascending, each once: from which function to which.
-pub(crate) fn seen(code: &Code<'_>, runs: &[Run<'_>]) -> Vec<(FunctionId, FunctionId)> {
+pub(crate) fn indirect_calls(code: &Code<'_>, runs: &[Run<'_>]) -> Vec<(FunctionId, FunctionId)> {
     let program = code.program();
-    let seen = |run: &Run<'_>| {
+    let made_by = |run: &Run<'_>| {
         let mut found: FxHashSet<(FunctionId, FunctionId)> = FxHashSet::default();
         // Of each block of the stream: the function at its end if that calls through a pointer, and
         // the function that its start is the entry of.
@@ -39,7 +39,7 @@ pub(crate) fn seen(code: &Code<'_>, runs: &[Run<'_>]) -> Vec<(FunctionId, Functi
         }
         found
     };
-    let found = runs.par_iter().flat_map_iter(seen);
+    let found = runs.par_iter().flat_map_iter(made_by);
     let mut found: Vec<_> = found.filter(|(from, to)| from != to).collect();
     found.par_sort_unstable();
     found.dedup();

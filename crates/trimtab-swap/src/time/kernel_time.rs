@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use trimtab_profile::Stream;
 use trimtab_program::{Program, Range, references};
 
+use super::cores::{CORES, CoreState, Waits, small_pages};
 use crate::SwapError;
-use crate::cores::{CORES, Executing, Waits, small_pages};
 
 /// What ran from the start of init on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct KernelTime {
     /// Instructions of the kernel.
     pub instructions: u64,
     /// How long each of [`CORES`] would have waited for them.
@@ -20,11 +20,11 @@ pub struct Counted {
 ///
 /// # Errors
 /// [`SwapError::NeverBegan`].
-pub fn counted(
+pub fn kernel_time(
     program: &Program<'_>,
     stream: &Stream<'_>,
     from: &str,
-) -> Result<Counted, SwapError> {
+) -> Result<KernelTime, SwapError> {
     let never = || SwapError::NeverBegan { from: from.to_owned() };
     let entry = program.address_of(from).ok_or_else(never)?;
     let ranges: Vec<Range> = stream
@@ -34,7 +34,7 @@ pub fn counted(
         .collect();
     let lengths: Vec<u64> = ranges.iter().map(|range| length(program, *range)).collect();
     let small = small_pages(program);
-    let mut cores = CORES.map(|core| Executing::new(core, small));
+    let mut cores = CORES.map(|core| CoreState::new(core, small));
     let mut began = false;
     let mut instructions = 0;
     for block in stream.executions() {
@@ -50,7 +50,7 @@ pub fn counted(
     if instructions == 0 {
         return Err(never());
     }
-    Ok(Counted { instructions, waits: cores.iter().map(Executing::waits).collect() })
+    Ok(KernelTime { instructions, waits: cores.iter().map(CoreState::waits).collect() })
 }
 
 /// Instructions of a block. Of several one-byte no-operations in a row a kernel makes one when it boots.
@@ -85,12 +85,12 @@ mod tests {
         let behind =
             references::instructions(&program, Range::with_length(main + u64::from(first), 32));
         let behind = behind.count() as u64;
-        assert_eq!(counted(&program, &found, "main").unwrap().instructions, 2 + behind);
+        assert_eq!(kernel_time(&program, &found, "main").unwrap().instructions, 2 + behind);
         let never = |from: &str| Err(SwapError::NeverBegan { from: from.to_owned() });
-        assert_eq!(counted(&program, &found, "no_such"), never("no_such"));
+        assert_eq!(kernel_time(&program, &found, "no_such"), never("no_such"));
         let written = stream::write(Source::QemuPlugin, &blocks, &[1]);
         let found = Stream::parse(&written).unwrap();
-        assert_eq!(counted(&program, &found, "main"), never("main"));
+        assert_eq!(kernel_time(&program, &found, "main"), never("main"));
     }
 
     #[test]

@@ -1,28 +1,28 @@
 //! What brings how much code into the core.
 
-use crate::patched::Patched;
-use crate::residence::{Residence, Why};
-use crate::roots::Group;
+use super::patch_sites::PatchKind;
+use super::roots::Group;
+use super::{Residence, Why};
 use trimtab_link::kernel;
 use trimtab_program::{FunctionId, Program};
 
 /// What core code is there for, in bytes of functions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Brought {
+pub struct CoreCauses {
     /// Of each group of roots: what its roots lead to, and what of that no other group leads to. What
     /// is pinned is not in either.
     pub groups: Vec<(Group, u64, u64)>,
     /// Code with a place of its own in the kernel's linker script, by place: the symbol at its start.
     pub pinned: Vec<(String, u64)>,
     /// Functions that may be patched and are not core otherwise, by what patches them.
-    pub patched: Vec<(Patched, u64)>,
-    /// Core functions that lead to others, most bytes of [`Bringing::alone`] first.
-    pub functions: Vec<Bringing>,
+    pub patched: Vec<(PatchKind, u64)>,
+    /// Core functions that lead to others, most bytes of [`CoreCause::alone`] first.
+    pub functions: Vec<CoreCause>,
 }
 
 /// What a core function leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bringing {
+pub struct CoreCause {
     /// The function.
     pub function: FunctionId,
     /// Bytes of all functions to which it leads.
@@ -34,7 +34,7 @@ pub struct Bringing {
 impl Residence {
     /// Adds up what brings code into the core. Takes time in proportion to the number of core
     /// functions times that of the calls between them.
-    pub fn brought(&self, program: &Program<'_>) -> Brought {
+    pub fn causes(&self, program: &Program<'_>) -> CoreCauses {
         let bytes = |id: FunctionId| program.function(id).range.length();
         let core: Vec<(FunctionId, Why)> =
             program.function_ids().filter_map(|id| Some((id, self.why(id)?))).collect();
@@ -71,13 +71,13 @@ impl Residence {
             let others = roots.iter().filter(|(_, of)| *of != group).map(|(id, _)| *id);
             (group, led_to(&mut { own }, None), all - led_to(&mut { others }, None))
         });
-        let mut functions: Vec<Bringing> = core
+        let mut functions: Vec<CoreCause> = core
             .iter()
             .map(|(id, _)| *id)
             .filter(|id| self.edges().binary_search_by_key(id, |(from, _)| *from).is_ok())
             .map(|id| {
                 let own = if self.is_pinned(id) { 0 } else { bytes(id) };
-                Bringing {
+                CoreCause {
                     function: id,
                     reached: led_to(&mut std::iter::once(id), None) - own,
                     alone: all - led_to(&mut roots.iter().map(|(id, _)| *id), Some(id)),
@@ -85,11 +85,11 @@ impl Residence {
             })
             .collect();
         functions.sort_by_key(|found| (std::cmp::Reverse(found.alone), found.function));
-        let patched = Patched::ALL.into_iter().map(|kind| {
+        let patched = PatchKind::ALL.into_iter().map(|kind| {
             let of = core.iter().filter(|(_, why)| *why == Why::Patched(kind));
             (kind, of.map(|(id, _)| bytes(*id)).sum())
         });
-        Brought {
+        CoreCauses {
             groups: groups.collect(),
             pinned: self.pinned_places(program, &core),
             patched: patched.collect(),

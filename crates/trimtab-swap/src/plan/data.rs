@@ -11,7 +11,7 @@ const READ_ONLY: &str = ".rodata";
 
 /// An input section of read-only data that is swapped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedData {
+pub struct ColdData {
     /// Its file, as a linker script matches it.
     pub file: String,
     /// Its name.
@@ -22,7 +22,7 @@ pub struct PlannedData {
     pub why: String,
 }
 
-impl PlannedData {
+impl ColdData {
     /// The line of a linker script that means it.
     pub(crate) fn line(&self) -> String {
         format!("{}({})", self.file, self.section)
@@ -32,13 +32,13 @@ impl PlannedData {
 /// What read-only data of a kernel is swapped: its table of symbols. Only who looks up a name or writes
 /// one down reads it (reports, `/proc/kallsyms`), through its virtual addresses, and no handler of a page
 /// fault does so before it has given up its lock.
-pub fn cold_data(map: &LinkMap<'_>) -> Vec<PlannedData> {
+pub fn cold_data(map: &LinkMap<'_>) -> Vec<ColdData> {
     let symbols = map
         .sections
         .iter()
         .filter(|section| section.output == READ_ONLY && section.file.ends_with(SYMBOLS));
     symbols
-        .map(|section| PlannedData {
+        .map(|section| ColdData {
             file: format!("*{SYMBOLS}"),
             section: section.name.to_owned(),
             size: section.range.length(),
