@@ -91,7 +91,7 @@ pub fn sha256<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     for part in parts {
         hash.update(part);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hash.finalize())
 }
 
 /// That a file cannot be read; `what` says what it should be, `hint` where it comes from.

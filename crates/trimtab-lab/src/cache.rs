@@ -11,17 +11,6 @@ use std::path::Path;
 
 use crate::workdir::WorkError;
 
-/// SHA-256 in lower-case hexadecimal.
-fn hex(digest: &[u8]) -> String {
-    use std::fmt::Write;
-
-    digest.iter().fold(String::with_capacity(2 * digest.len()), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 /// An error of reading `path` for its hash.
 fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> WorkError + '_ {
     |source| WorkError::Io { action: "read", path: path.to_owned(), source }

@@ -10,6 +10,7 @@ pub mod interrupt;
 pub mod observe;
 pub mod process;
 pub mod script;
+pub mod shell;
 pub mod store;
 pub mod tools;
 pub mod workdir;

@@ -1,5 +1,6 @@
-//! The only place that starts processes, beside [`native`](crate::native), which has to hold them at
-//! every step.
+//! The only place that starts processes. Three kinds begin otherwise, from an [`Invocation`]: what
+//! the native tracer has to hold at every step; what a user starts through trimtab in the foreground;
+//! and the tools of a build that is a job itself, which trimtab stands in front of.
 //!
 //! A [`Job`] has a time limit, no input, a log, and a process group of its own. However it ends, and
 //! however trimtab ends, nothing that it started is left running:
@@ -12,6 +13,7 @@
 //! Only a program that moves itself into another process group escapes. None of ours does.
 
 mod error;
+mod invocation;
 mod leash;
 mod output;
 mod running;
@@ -19,13 +21,15 @@ mod running;
 mod tests;
 
 pub use error::{ProcessError, Tail};
+pub use invocation::Invocation;
 pub use output::Line;
 pub use running::Counted;
 pub use running::{Running, wait_until_idle};
 
-use crate::interrupt;
-use std::ffi::{OsStr, OsString};
+use crate::{interrupt, shell};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,12 +38,11 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Job {
     purpose: String,
-    program: PathBuf,
+    invocation: Invocation,
     package: Option<String>,
-    arguments: Vec<OsString>,
-    environment: Vec<(OsString, Option<OsString>)>,
-    directory: Option<PathBuf>,
+    input: Vec<u8>,
     log: Option<PathBuf>,
+    any_status: bool,
     limit: Duration,
     grace: Duration,
     interrupt: Arc<AtomicBool>,
@@ -50,6 +53,24 @@ pub struct Job {
 pub struct Finished {
     /// Wall time from its start to its end.
     pub wall: Duration,
+    /// Time of processors that it and those of its children took for which it waited.
+    pub processor: Duration,
+    /// How it ended: with status 0, where nothing else was [allowed](Job::any_status).
+    pub status: ExitStatus,
+}
+
+/// A job that ended, and what it wrote.
+#[derive(Debug, Clone)]
+pub struct Captured {
+    /// How it ended.
+    pub finished: Finished,
+    /// Its standard output, of which at most [`Captured::MOST`] bytes are kept.
+    pub output: Vec<u8>,
+}
+
+impl Captured {
+    /// The most bytes of output that are kept.
+    pub const MOST: u64 = 256 << 20;
 }
 
 impl Job {
@@ -61,13 +82,12 @@ impl Job {
     pub fn new(purpose: impl Into<String>, program: impl Into<PathBuf>) -> Self {
         Job {
             purpose: purpose.into(),
-            program: program.into(),
-            package: None,
-            arguments: Vec::new(),
             // Messages that can be recognised, and the same order of names everywhere.
-            environment: vec![("LC_ALL".into(), Some("C".into()))],
-            directory: None,
+            invocation: Invocation::new(program).env("LC_ALL", "C"),
+            package: None,
+            input: Vec::new(),
             log: None,
+            any_status: false,
             limit: Self::DEFAULT_LIMIT,
             grace: Duration::from_secs(2),
             interrupt: interrupt::flag(),
@@ -82,31 +102,53 @@ impl Job {
 
     /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
-        self.arguments.push(argument.as_ref().to_owned());
+        self.invocation = self.invocation.arg(argument);
         self
     }
 
     /// Adds arguments.
     pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
-        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self.invocation = self.invocation.args(arguments);
         self
     }
 
     /// Sets an environment variable; the others are those of trimtab, and `LC_ALL=C`.
     pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.environment.push((key.as_ref().to_owned(), Some(value.as_ref().to_owned())));
+        self.invocation = self.invocation.env(key, value);
+        self
+    }
+
+    /// Sets environment variables.
+    pub fn envs<K: AsRef<OsStr>, V: AsRef<OsStr>>(
+        mut self,
+        variables: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        self.invocation = self.invocation.envs(variables);
         self
     }
 
     /// Removes an environment variable.
     pub fn env_remove(mut self, key: impl AsRef<OsStr>) -> Self {
-        self.environment.push((key.as_ref().to_owned(), None));
+        self.invocation = self.invocation.env_remove(key);
         self
     }
 
     /// Runs it in this folder.
     pub fn dir(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.directory = Some(directory.into());
+        self.invocation = self.invocation.dir(directory);
+        self
+    }
+
+    /// Gives it these bytes as its standard input, which is empty otherwise.
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = bytes.into();
+        self
+    }
+
+    /// Takes any status that it ends with, and death by a signal, for a good end:
+    /// [`Finished::status`] says which.
+    pub fn any_status(mut self) -> Self {
+        self.any_status = true;
         self
     }
 
@@ -131,12 +173,7 @@ impl Job {
 
     /// Its command line, as a person would type it.
     pub fn command_line(&self) -> String {
-        let mut line = quoted(self.program.as_os_str());
-        for argument in &self.arguments {
-            line.push(' ');
-            line.push_str(&quoted(argument));
-        }
-        line
+        self.invocation.command_line()
     }
 
     /// Runs it to its end.
@@ -166,6 +203,23 @@ impl Job {
         Ok(text)
     }
 
+    /// Runs it to its end without keeping its standard output. Standard error goes to the log.
+    ///
+    /// # Errors
+    /// As [`Job::run`].
+    pub fn run_silently(self) -> Result<Finished, ProcessError> {
+        Running::start(self, running::Stdout::Nowhere)?.wait()
+    }
+
+    /// Runs it to its end and returns the bytes that it wrote to its standard output. Standard error
+    /// goes to the log.
+    ///
+    /// # Errors
+    /// As [`Job::run`].
+    pub fn capture(self) -> Result<Captured, ProcessError> {
+        Running::start(self, running::Stdout::File)?.wait_captured()
+    }
+
     /// Starts it. The handle must stay with a thread that lives as long as the job: Linux kills the
     /// job when the thread that started it ends.
     ///
@@ -192,14 +246,11 @@ impl Job {
     }
 
     fn tool(&self) -> String {
-        let name = self.program.file_name().unwrap_or(self.program.as_os_str());
+        let program = self.invocation.program();
+        let name = program.file_name().unwrap_or(program.as_os_str());
         // A path that somebody gave must be shown whole.
-        let whole = self.program.components().count() > 1;
-        if whole {
-            self.program.display().to_string()
-        } else {
-            Path::new(name).display().to_string()
-        }
+        let whole = program.components().count() > 1;
+        if whole { program.display().to_string() } else { Path::new(name).display().to_string() }
     }
 }
 
@@ -216,20 +267,10 @@ fn show(job: &Job) {
     if !SHOWN.load(Ordering::Relaxed) {
         return;
     }
-    match &job.directory {
+    match job.invocation.directory() {
         Some(directory) => {
-            eprintln!("trimtab: + cd {} && {}", quoted(directory.as_os_str()), job.command_line());
+            eprintln!("trimtab: + cd {} && {}", shell::quoted(directory), job.command_line());
         }
         None => eprintln!("trimtab: + {}", job.command_line()),
-    }
-}
-
-fn quoted(word: &OsStr) -> String {
-    let word = word.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

@@ -1,8 +1,9 @@
 //! Scripts that can be started as soon as they are written.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+
+use crate::process::{Job, ProcessError};
 
 /// Writes the script whose name is its first argument.
 const WRITE: &str = "cat > \"$0\" && chmod 755 \"$0\"";
@@ -16,18 +17,12 @@ const WRITE: &str = "cat > \"$0\" && chmod 755 \"$0\"";
 /// # Errors
 /// That it cannot be written or made executable.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut shell = Command::new("/bin/sh")
-        .args(["-c", WRITE])
-        .arg(std::path::absolute(path)?)
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let written = shell.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
-    let done = shell.wait_with_output()?;
-    if done.status.success() {
-        return written;
-    }
-    Err(io::Error::other(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
+    let path = std::path::absolute(path)?;
+    let job = Job::new("writing a script", "/bin/sh").args(["-c", WRITE]).arg(path).input(text);
+    job.run().map(drop).map_err(|error| match error {
+        ProcessError::Failed { tail, .. } => io::Error::other(tail.lines.join(" ")),
+        error => io::Error::other(error),
+    })
 }
 
 #[cfg(test)]
@@ -35,6 +30,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use std::os::unix::process::CommandExt;
+    use std::process::Command;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;

@@ -16,6 +16,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
+use trimtab_lab::process::Invocation;
 use trimtab_native::native::{self, Objects, Request};
 
 /// Of 21 sorted ratios, the 6th to the 16th hold the median with a confidence of 97 %.
@@ -97,7 +98,9 @@ fn measure(case: &Case, folder: &Path, pairs: usize) -> Measured {
         start.elapsed()
     };
     let traced = || {
-        let request = Request::new(program).args(arguments).log(&log).objects(objects.clone());
+        let request = Request::new(Invocation::new(program).args(arguments))
+            .log(&log)
+            .objects(objects.clone());
         let start = Instant::now();
         let recorded = native::trace(&request).unwrap();
         let time = start.elapsed();

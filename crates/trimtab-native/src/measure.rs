@@ -1,11 +1,10 @@
 //! What a run of a program costs: processor time, and what the simulator of valgrind counts.
 
-use nix::sys::resource::{UsageWho, getrusage};
 use std::ffi::OsString;
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::{fs, io};
+use std::time::Duration;
 use thiserror::Error;
 use trimtab_lab::process::{Job, ProcessError};
 
@@ -13,29 +12,16 @@ use trimtab_lab::process::{Job, ProcessError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MeasureError {
-    /// It could not be started.
-    #[error("cannot run {program}: {source}")]
-    Start {
-        /// The program.
-        program: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// It failed.
-    #[error("{program} failed with {status}, where it was expected to succeed")]
-    Failed {
-        /// The program.
-        program: String,
-        /// How it ended.
-        status: String,
-    },
+    /// There is no program to run.
+    #[error("there is nothing to run: the command is empty, where a program was expected")]
+    Empty,
     /// It was to say how long it took.
     #[error("{program} ended without printing seconds, where a number above zero was expected")]
     NoSeconds {
         /// The program.
         program: String,
     },
-    /// valgrind failed.
+    /// It, or valgrind, could not be run, failed, or took too long.
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// valgrind wrote something else than expected.
@@ -43,33 +29,35 @@ pub enum MeasureError {
     NoSummary,
 }
 
+/// How long a measured run may take: many times what any program takes that is worth measuring again
+/// and again.
+pub const LIMIT: Duration = Duration::from_secs(600);
+
 /// Runs a command in a folder, without output, and gives the seconds that it and what it started
 /// took of processors.
 ///
 /// # Errors
-/// That it cannot be started, or fails.
+/// That it cannot be started, fails, or takes longer than [`LIMIT`].
 pub fn processor_seconds(
     command: &[OsString],
     folder: &Path,
     environment: &[(String, OsString)],
 ) -> Result<f64, MeasureError> {
-    let cannot = |source| MeasureError::Start { program: name(command), source };
-    let before = used().map_err(cannot)?;
-    run(command, folder, environment, Stdio::null())?;
-    Ok(used().map_err(cannot)? - before)
+    let finished = job(command, folder, environment, LIMIT)?.run_silently()?;
+    Ok(finished.processor.as_secs_f64())
 }
 
 /// Runs a command in a folder that measures something by itself, and gives the number of seconds
 /// that it prints as its last word.
 ///
 /// # Errors
-/// That it cannot be started, fails, or prints no number above zero.
+/// That it cannot be started, fails, takes longer than [`LIMIT`], or prints no number above zero.
 pub fn reported_seconds(
     command: &[OsString],
     folder: &Path,
     environment: &[(String, OsString)],
 ) -> Result<f64, MeasureError> {
-    let output = run(command, folder, environment, Stdio::piped())?;
+    let output = output(command, folder, environment)?;
     let text = String::from_utf8_lossy(&output);
     text.split_whitespace()
         .next_back()
@@ -81,51 +69,35 @@ pub fn reported_seconds(
 /// Runs a command in a folder, and gives what it writes to its standard output.
 ///
 /// # Errors
-/// That it cannot be started, or fails.
+/// That it cannot be started, fails, or takes longer than [`LIMIT`].
 pub fn output(
     command: &[OsString],
     folder: &Path,
     environment: &[(String, OsString)],
 ) -> Result<Vec<u8>, MeasureError> {
-    run(command, folder, environment, Stdio::piped())
+    Ok(job(command, folder, environment, LIMIT)?.capture()?.output)
 }
 
 fn name(command: &[OsString]) -> String {
     command.first().map(|name| name.display().to_string()).unwrap_or_default()
 }
 
-/// Runs a command to its end; gives its output where that is piped.
-fn run(
+/// A run that is measured. It has the language of its user: what is measured is what they run.
+fn job(
     command: &[OsString],
     folder: &Path,
     environment: &[(String, OsString)],
-    output: Stdio,
-) -> Result<Vec<u8>, MeasureError> {
-    let start = |source| MeasureError::Start { program: name(command), source };
-    let (program, arguments) =
-        command.split_first().ok_or_else(|| start(io::ErrorKind::InvalidInput.into()))?;
-    let output = Command::new(program)
-        .args(arguments)
-        .envs(environment.iter().map(|(key, value)| (key, value)))
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(Stdio::null())
-        .spawn()
-        .and_then(std::process::Child::wait_with_output)
-        .map_err(start)?;
-    if !output.status.success() {
-        let status = output.status.to_string();
-        return Err(MeasureError::Failed { program: name(command), status });
-    }
-    Ok(output.stdout)
-}
-
-fn used() -> io::Result<f64> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(io::Error::from)?;
-    let seconds =
-        |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
-    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
+    limit: Duration,
+) -> Result<Job, MeasureError> {
+    let [program, arguments @ ..] = command else { return Err(MeasureError::Empty) };
+    let language = std::env::var_os("LC_ALL");
+    let job = Job::new(format!("running {}", name(command)), program).args(arguments);
+    let job = match language {
+        Some(language) => job.env("LC_ALL", language),
+        None => job.env_remove("LC_ALL"),
+    };
+    let variables = environment.iter().map(|(key, value)| (key, value));
+    Ok(job.envs(variables).dir(folder).limit(limit))
 }
 
 /// What valgrind's cachegrind counts in a run.
@@ -160,8 +132,7 @@ pub fn simulate(
         _ => false,
     };
     let [program, arguments @ ..] = command else {
-        let source = io::ErrorKind::InvalidInput.into();
-        return Err(MeasureError::Start { program: name(command), source });
+        return Err(MeasureError::Empty);
     };
     let without = |what: &[&str]| {
         let copy = folder.join("simulated.bin");
@@ -191,17 +162,15 @@ fn cachegrind(
     environment: &[(String, OsString)],
 ) -> Result<Simulated, MeasureError> {
     let file = folder.join("cachegrind.out");
-    let mut job = Job::new("simulating a program", "valgrind")
+    Job::new("simulating a program", "valgrind")
         .package("valgrind")
         .dir(folder)
         .args(["--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes", "--smc-check=all"])
         .args(["--I1=32768,8,64", "--D1=32768,8,64", "--LL=2097152,16,64"])
         .arg("--cachegrind-out-file=cachegrind.out")
-        .args(command);
-    for (key, value) in environment {
-        job = job.env(key, value);
-    }
-    job.run()?;
+        .args(command)
+        .envs(environment.iter().map(|(key, value)| (key, value)))
+        .run()?;
     parse(&fs::read_to_string(&file).unwrap_or_default()).ok_or(MeasureError::NoSummary)
 }
 
@@ -249,6 +218,18 @@ mod tests {
         assert!(work > sleep, "{work} {sleep}");
         let failing = ["false"].map(OsString::from);
         assert!(processor_seconds(&failing, Path::new("."), &[]).is_err());
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended() {
+        let command = ["sh", "-c", "echo begun; echo waiting >&2; sleep 100"].map(OsString::from);
+        let limit = Duration::from_millis(200);
+        let start = std::time::Instant::now();
+        let error = job(&command, Path::new("."), &[], limit).unwrap().capture().unwrap_err();
+        assert!(matches!(error, ProcessError::TimeLimit { .. }), "{error}");
+        assert!(error.to_string().starts_with("running sh took longer than"), "{error}");
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(matches!(output(&[], Path::new("."), &[]), Err(MeasureError::Empty)));
     }
 
     #[test]

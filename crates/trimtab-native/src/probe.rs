@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 use std::{fs, io};
 use trimtab_lab::compile::{CompileError, compile};
-use trimtab_lab::process::Job;
+use trimtab_lab::process::{Invocation, Job};
 use trimtab_lab::script;
+use trimtab_lab::shell::quoted;
 
 const SOURCES: [(&str, &str); 15] = [
     ("runtime.c", include_str!("../../../probe/runtime.c")),
@@ -130,7 +130,6 @@ const RUST: &str = "rust";
 /// # Errors
 /// That the folder cannot be written.
 pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsString) -> io::Result<()> {
-    let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
     let here = quoted(folder);
     let mut compilers = Vec::new();
     // By version: that of `ld.lld-22` is how clang finds a newer one than the system's.
@@ -141,7 +140,7 @@ pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsString) -> io::Result<()
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
             let Some(Tool { machine, plain, version }) = split(name) else { continue };
-            let real = quoted(&entry.path());
+            let real = quoted(entry.path());
             if !LINKERS.contains(&plain) {
                 compilers.push((name.to_owned(), machine.map(str::to_owned), real));
                 continue;
@@ -257,18 +256,16 @@ fn write_script(path: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 /// That it cannot be started.
 pub fn run(command: &[OsString], environment: &[(&str, OsString)]) -> io::Result<i32> {
-    let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let status = Command::new(program)
-        .args(arguments)
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .status()?;
+    let invocation = Invocation::of_words(command).ok_or(io::ErrorKind::InvalidInput)?;
+    let variables = environment.iter().map(|(name, value)| (name, value));
+    let status = invocation.envs(variables).run_in_foreground()?;
     Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
 
 /// Becomes another program. Only returns where it cannot be started.
 pub fn become_program(command: &[OsString]) -> io::Error {
-    match command.split_first() {
-        Some((program, arguments)) => Command::new(program).args(arguments).exec(),
+    match Invocation::of_words(command) {
+        Some(invocation) => invocation.exec(),
         None => io::ErrorKind::InvalidInput.into(),
     }
 }
@@ -277,6 +274,7 @@ pub fn become_program(command: &[OsString]) -> io::Error {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn the_run_time_builds_without_warnings_and_the_same_each_time() {
@@ -301,7 +299,7 @@ mod tests {
         names.sort();
         assert_eq!(names, ["gcc", "ld", "ld.lld", "rust", "x86_64-linux-gnu-g++-12"]);
         let text = fs::read_to_string(folder.path().join("ld")).unwrap();
-        assert!(text.contains("exec '/opt/it'\\''s/trimtab' probe link -- '"), "{text}");
+        assert!(text.contains("exec \"/opt/it's/trimtab\" probe link -- /"), "{text}");
     }
 
     #[test]
@@ -314,10 +312,10 @@ mod tests {
         stand_in(folder.path(), Path::new("/trimtab"), &path).unwrap();
         let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
         let linkers = folder.path().join("aarch64-linux-gnu");
-        let wanted = format!(" -B'{}' -B'{}' ", linkers.display(), folder.path().display());
+        let wanted = format!(" -B{} -B{} ", linkers.display(), folder.path().display());
         assert!(read("aarch64-linux-gnu-gcc-12").contains(&wanted));
         assert!(!read("gcc").contains("aarch64"));
-        assert!(read("aarch64-linux-gnu/ld").contains("/aarch64-linux-gnu-ld' \"$@\""));
+        assert!(read("aarch64-linux-gnu/ld").contains("/aarch64-linux-gnu-ld \"$@\""));
     }
 
     #[test]
@@ -361,7 +359,7 @@ mod tests {
         let path = real.path().as_os_str().to_owned();
         stand_in(folder.path(), Path::new("/trimtab"), &path).unwrap();
         let text = fs::read_to_string(folder.path().join("ld.lld")).unwrap();
-        assert!(text.contains("/ld.lld-22' \"$@\""), "{text}");
+        assert!(text.contains("/ld.lld-22 \"$@\""), "{text}");
         let told = |arguments: &[&str]| {
             let clang = Command::new(folder.path().join("clang-22")).args(arguments).output();
             String::from_utf8(clang.unwrap().stdout).unwrap()

@@ -401,7 +401,7 @@ impl LinkerScript {
 
 /// SHA-256 in hexadecimal.
 fn id(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(bytes))
 }
 
 /// The line of a linker script that means the unit.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use trimtab_lab::shell::quoted;
 use trimtab_layout::{Excess, ExcessOverBytes, Footprint, functions_run, pages};
 use trimtab_link::{KERNEL_ORDER, Outcome, boundaries, kernel};
 use trimtab_machine::boot::Accelerator;
@@ -387,13 +388,6 @@ fn repeat(m: &Measured<'_>) -> Repeat {
 /// The command that repeats this.
 fn command(m: &Measured<'_>) -> String {
     let request = m.request;
-    let quoted = |value: String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-        match !value.is_empty() && value.chars().all(plain) {
-            true => value,
-            false => format!("'{}'", value.replace('\'', "'\\''")),
-        }
-    };
     let mut command = match std::env::var("LLVM") {
         Ok(chosen) if !chosen.is_empty() => format!("LLVM={} ", quoted(chosen)),
         _ => String::new(),

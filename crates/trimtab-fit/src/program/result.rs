@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result};
+use trimtab_lab::shell;
 use trimtab_layout::{Footprint, pages};
 use trimtab_link::Outcome;
 use trimtab_link::SPLIT_FLAGS;
@@ -302,16 +303,7 @@ fn command(m: &Measured<'_>) -> String {
     add("--runs", request.runs.to_string());
     add("--min-coverage", request.min_coverage.to_string());
     add("--seed", request.seed.to_string());
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-    let quote = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    format!(
-        "{}trimtab fit program {}",
-        variables(quote),
-        words.iter().map(quote).collect::<Vec<_>>().join(" ")
-    )
+    format!("{}trimtab fit program {}", variables(), shell::command_line(&words))
 }
 
 /// Whether a symbol is of a part of a function, as compilers name them.
@@ -320,10 +312,10 @@ fn is_part(name: &str) -> bool {
 }
 
 /// What of the environment says how builds compile and link, for a shell, with a blank at the end.
-fn variables(quote: impl Fn(&String) -> String) -> String {
+fn variables() -> String {
     let set = ["CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "RUSTFLAGS", "LLVM"]
         .into_iter()
-        .filter_map(|name| Some(quote(&format!("{name}={}", std::env::var(name).ok()?))));
+        .filter_map(|name| Some(shell::quoted(format!("{name}={}", std::env::var(name).ok()?))));
     let set: Vec<String> = set.collect();
     if set.is_empty() { String::new() } else { format!("env {} ", set.join(" ")) }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{hex, unreadable};
+use super::unreadable;
 use crate::workdir::{WorkError, write_whole};
 
 /// Files below this many bytes are read each time: that is faster than looking them up is worth.
@@ -69,7 +69,7 @@ impl Hashes {
         }
         let mut hasher = Sha256::new();
         io::copy(&mut input, &mut hasher).map_err(unreadable(&path))?;
-        let hash = hex(&hasher.finalize());
+        let hash = hex::encode(hasher.finalize());
         if data.size() >= WORTH_REMEMBERING && settled(&data) {
             self.lock().insert(path, Known::new(&data, hash.clone()));
             self.save();

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Hashes, hex, unreadable};
+use super::{Hashes, unreadable};
 use crate::workdir::WorkError;
 
 /// What one step depends on: named values. The order in which they are given does not matter;
@@ -40,7 +40,7 @@ impl Key {
     /// Depends on bytes that are too many to be kept in the key: on their hash.
     #[must_use]
     pub fn bytes(self, name: &str, bytes: &[u8]) -> Self {
-        self.field(name, format_args!("sha256:{}", hex(&Sha256::digest(bytes))))
+        self.field(name, format_args!("sha256:{}", hex::encode(Sha256::digest(bytes))))
     }
 
     /// Depends on the content of a file, not on where it is.
@@ -62,7 +62,7 @@ impl Key {
         let root = root.canonicalize().map_err(unreadable(root))?;
         let mut hasher = Sha256::new();
         hash_tree(&root, &mut hasher)?;
-        Ok(self.field(name, format_args!("{} {}", root.display(), hex(&hasher.finalize()))))
+        Ok(self.field(name, format_args!("{} {}", root.display(), hex::encode(hasher.finalize()))))
     }
 
     /// Depends on all that an earlier step depended on.
@@ -85,7 +85,7 @@ impl Key {
             add(name);
             add(value);
         }
-        hex(&hasher.finalize())
+        hex::encode(hasher.finalize())
     }
 }
 

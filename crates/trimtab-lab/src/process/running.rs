@@ -2,15 +2,17 @@
 
 use super::leash::Leash;
 use super::output::{Line, Lines};
-use super::{Finished, Job, ProcessError, Tail};
+use super::{Captured, Finished, Job, ProcessError, Tail};
+use nix::libc;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, getppid};
 use std::fs::File;
-use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::mem::MaybeUninit;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread;
@@ -58,17 +60,20 @@ pub fn wait_until_idle(limit: Duration) -> bool {
 pub(super) enum Stdout {
     Log,
     Lines,
+    /// A file of its own, without a name.
+    File,
+    Nowhere,
 }
 
 /// A job under way. Dropping it kills it.
 #[derive(Debug)]
 pub struct Running {
     job: Job,
-    child: Child,
     group: Pid,
     leash: Option<Leash>,
     log: File,
     lines: Option<Lines>,
+    output: Option<File>,
     /// Says when the leader of the group has ended, before anybody has taken its status.
     ended: Receiver<Instant>,
     ended_at: Option<Instant>,
@@ -89,29 +94,30 @@ impl Running {
         if job.interrupt.load(Ordering::SeqCst) {
             return Err(ProcessError::Interrupted { purpose: job.purpose });
         }
-        if let Some(path) = &job.directory
+        if let Some(path) = job.invocation.directory()
             && !path.is_dir()
         {
-            return Err(ProcessError::Directory { purpose: job.purpose, path: path.clone() });
+            let path = path.to_owned();
+            return Err(ProcessError::Directory { purpose: job.purpose, path });
         }
         let log = open_log(&job)?;
         let start_error = |source: io::Error| start_error(&job, source);
         let log_handle = || log.try_clone().map_err(start_error);
 
-        let mut command = Command::new(&job.program);
-        command.args(&job.arguments).stdin(Stdio::null()).stderr(log_handle()?).process_group(0);
-        for (key, value) in &job.environment {
-            match value {
-                Some(value) => command.env(key, value),
-                None => command.env_remove(key),
-            };
-        }
-        if let Some(directory) = &job.directory {
-            command.current_dir(directory);
-        }
+        let mut command = job.invocation.command();
+        command.stdin(input(&job.input).map_err(start_error)?);
+        command.stderr(log_handle()?).process_group(0);
+        let mut output = None;
         match stdout {
             Stdout::Log => command.stdout(log_handle()?),
             Stdout::Lines => command.stdout(Stdio::piped()),
+            Stdout::File => {
+                let file = tempfile::tempfile().map_err(start_error)?;
+                let handle = file.try_clone().map_err(start_error)?;
+                output = Some(file);
+                command.stdout(handle)
+            }
+            Stdout::Nowhere => command.stdout(Stdio::null()),
         };
         let parent = Pid::this();
         // SAFETY: between fork and exec only two system calls are made, and nothing is allocated.
@@ -155,11 +161,11 @@ impl Running {
 
         Ok(Running {
             job,
-            child,
             group,
             leash: Some(leash),
             log,
             lines,
+            output,
             ended,
             ended_at: None,
             started,
@@ -214,6 +220,22 @@ impl Running {
     /// # Errors
     /// If it does not end with status 0 or in time, or trimtab is asked to end.
     pub fn wait(mut self) -> Result<Finished, ProcessError> {
+        self.wait_for_finish()
+    }
+
+    pub(super) fn wait_captured(mut self) -> Result<Captured, ProcessError> {
+        let finished = self.wait_for_finish()?;
+        let mut bytes = Vec::new();
+        if let Some(mut output) = self.output.take() {
+            output
+                .seek(SeekFrom::Start(0))
+                .and_then(|_| output.take(Captured::MOST).read_to_end(&mut bytes))
+                .map_err(|source| log_error(&self.job, source))?;
+        }
+        Ok(Captured { finished, output: bytes })
+    }
+
+    fn wait_for_finish(&mut self) -> Result<Finished, ProcessError> {
         while !self.has_ended() {
             if let Some(cause) = self.cause_to_stop() {
                 return Err(self.stop_because(&cause));
@@ -222,7 +244,7 @@ impl Running {
         }
         let wall = self.ended_at.map_or_else(|| self.elapsed(), |at| at - self.started);
         let (status, logged) = self.clean_up();
-        let status = status.map_err(|source| ProcessError::Wait {
+        let (status, processor) = status.map_err(|source| ProcessError::Wait {
             purpose: self.job.purpose.clone(),
             tool: self.job.tool(),
             source,
@@ -230,8 +252,8 @@ impl Running {
         if let Err(source) = logged {
             return Err(log_error(&self.job, source));
         }
-        if status.success() {
-            return Ok(Finished { wall });
+        if status.success() || self.job.any_status {
+            return Ok(Finished { wall, processor, status });
         }
         let purpose = self.job.purpose.clone();
         let tail = self.tail();
@@ -246,7 +268,7 @@ impl Running {
     /// knows.
     pub fn kill(mut self) -> Option<ExitStatus> {
         self.terminate();
-        self.clean_up().0.ok()
+        self.clean_up().0.ok().map(|(status, _)| status)
     }
 
     fn cause_to_stop(&self) -> Option<Cause> {
@@ -310,12 +332,12 @@ impl Running {
         }
     }
 
-    /// Kills whatever is left of the group and takes its leader's status. Says also whether the log
-    /// could be written.
-    fn clean_up(&mut self) -> (io::Result<ExitStatus>, io::Result<()>) {
+    /// Kills whatever is left of the group and takes its leader's status and processor time. Says
+    /// also whether the log could be written.
+    fn clean_up(&mut self) -> (io::Result<(ExitStatus, Duration)>, io::Result<()>) {
         self.signal(Signal::SIGKILL);
         self.leash = None;
-        let status = self.child.wait();
+        let status = reap(self.group);
         self.reaped = true;
         let logged = match self.lines.take() {
             Some(lines) => lines.thread.join().unwrap_or(Ok(())),
@@ -332,6 +354,43 @@ impl Drop for Running {
             let _ = self.clean_up();
         }
     }
+}
+
+/// Waits for a child, and says how it ended and what time of processors it took. The standard library
+/// does not tell the time, and that of all children together has those of other jobs in it.
+fn reap(child: Pid) -> io::Result<(ExitStatus, Duration)> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: both pointers are to variables that live as long as the call.
+        let pid = unsafe { libc::wait4(child.as_raw(), &raw mut status, 0, usage.as_mut_ptr()) };
+        if pid == child.as_raw() {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EINTR) {
+            return Err(error);
+        }
+    }
+    // SAFETY: all bytes are zero or have been written by the call; any bytes are an `rusage`.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        Duration::from_secs(seconds)
+            + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
+    };
+    Ok((ExitStatus::from_raw(status), time(usage.ru_utime) + time(usage.ru_stime)))
+}
+
+/// A standard input with these bytes in it.
+fn input(bytes: &[u8]) -> io::Result<Stdio> {
+    if bytes.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let mut file = tempfile::tempfile()?;
+    file.write_all(bytes)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file.into())
 }
 
 fn open_log(job: &Job) -> Result<File, ProcessError> {

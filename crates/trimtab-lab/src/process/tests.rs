@@ -171,5 +171,41 @@ fn lines_come_with_the_time_and_a_last_one_without_its_end() {
 #[test]
 fn a_command_line_can_be_typed_again() {
     let job = Job::new("trying it", "echo").args(["a b", "it's", "plain=1", ""]);
-    assert_eq!(job.command_line(), "echo 'a b' 'it'\\''s' plain=1 ''");
+    assert_eq!(job.command_line(), "echo 'a b' \"it's\" plain=1 ''");
+}
+
+#[test]
+fn bytes_go_in_and_bytes_come_out() {
+    let captured = shell("cat; printf '\\377'; echo not >&2").input(b"a\0b".as_slice()).capture();
+    assert_eq!(captured.unwrap().output, b"a\0b\xff");
+    let error = shell("echo said; echo why >&2; exit 3").capture().unwrap_err().to_string();
+    assert!(error.ends_with("it said last:\n    why"), "{error}");
+}
+
+#[test]
+fn any_status_is_a_good_end_where_that_is_allowed() {
+    let captured = shell("echo said; exit 3").any_status().capture().unwrap();
+    assert_eq!((captured.finished.status.code(), captured.output), (Some(3), b"said\n".to_vec()));
+    let finished = shell("kill -KILL $$").any_status().run().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&finished.status), Some(9));
+}
+
+#[test]
+fn output_that_nobody_wants_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    shell("echo out; echo err >&2").log(&log).run_silently().unwrap();
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "err\n");
+}
+
+#[test]
+fn processor_time_is_that_of_the_job_and_its_children_alone() {
+    let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    // Another one at the same time does not count.
+    let other = shell(busy).spawn().unwrap();
+    let idle = shell("sleep 0.2").run().unwrap();
+    other.wait().unwrap();
+    let work = shell(&format!("sh -c '{busy}'; true")).run().unwrap();
+    assert!(idle.processor < work.processor, "{idle:?} {work:?}");
+    assert!(work.processor <= work.wall + Duration::from_millis(20), "{work:?}");
 }

@@ -1,10 +1,13 @@
 //! Asks a tool for its version, with a time limit.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use nix::libc;
+
+use crate::process::{Job, ProcessError};
 
 /// How long a tool may take to say its version. Ten seconds is far more than any needs, even on a
 /// loaded machine with a cold disk.
@@ -22,39 +25,30 @@ pub(super) fn ask(path: &Path, arguments: &[&str]) -> io::Result<String> {
 fn ask_within(path: &Path, arguments: &[&str], limit: Duration) -> io::Result<String> {
     // A file rather than pipes: nothing blocks, not even where the tool leaves a child behind that
     // holds the output open.
-    let mut output = tempfile::tempfile()?;
-    let mut child = Command::new(path)
-        .args(arguments)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output.try_clone()?)
-        .spawn()?;
-    let start = Instant::now();
-    while child.try_wait()?.is_none() {
-        if start.elapsed() > limit {
-            // It may have ended just now; then there is nothing to kill.
-            let _ = child.kill();
-            child.wait()?;
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!("nothing within {} s", limit.as_secs_f64()),
-            ));
-        }
-        std::thread::sleep(Duration::from_millis(2));
+    let log = tempfile::NamedTempFile::new()?;
+    let job = Job::new("asking for a version", path).args(arguments).log(log.path());
+    match job.any_status().limit(limit).run() {
+        Ok(_) => read_start(log.path()),
+        Err(ProcessError::TimeLimit { limit, .. }) => Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("nothing within {} s", limit.as_secs_f64()),
+        )),
+        Err(ProcessError::Start { source, .. }) => Err(source),
+        Err(ProcessError::NotFound { .. }) => Err(io::Error::from_raw_os_error(libc::ENOENT)),
+        Err(error) => Err(io::Error::other(error)),
     }
-    read_start(&mut output)
 }
 
-fn read_start(output: &mut File) -> io::Result<String> {
+fn read_start(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    output.seek(SeekFrom::Start(0))?;
-    output.take(4096).read_to_end(&mut bytes)?;
+    File::open(path)?.take(4096).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]

@@ -126,8 +126,7 @@ impl Image {
                     let is_id = note.name() == elf::ELF_NOTE_GNU
                         && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID;
                     if is_id {
-                        let digits = note.desc().iter().map(|byte| format!("{byte:02x}"));
-                        build_id = build_id.or_else(|| Some(digits.collect()));
+                        build_id = build_id.or_else(|| Some(hex::encode(note.desc())));
                     }
                 }
             }

@@ -1,13 +1,13 @@
 //! What is to be traced.
 
 use super::NativeError;
-use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use trimtab_lab::interrupt;
+use trimtab_lab::process::Invocation;
 
 /// Which of the files that a program maps as code are watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,10 +47,7 @@ impl Objects {
 /// A command to run and trace.
 #[derive(Debug, Clone)]
 pub struct Request {
-    pub(super) program: PathBuf,
-    pub(super) arguments: Vec<OsString>,
-    pub(super) environment: Vec<(OsString, Option<OsString>)>,
-    pub(super) directory: Option<PathBuf>,
+    pub(super) invocation: Invocation,
     pub(super) log: Option<PathBuf>,
     pub(super) output_to_error: bool,
     pub(super) objects: Objects,
@@ -66,14 +63,10 @@ impl Request {
     /// Most processes at once, where nothing else is set.
     pub const DEFAULT_PROCESSES: usize = 256;
 
-    /// A command that runs `program`, a path or a name to look for in `PATH`. Of its files only the
-    /// program itself is watched.
-    pub fn new(program: impl Into<PathBuf>) -> Self {
+    /// A command to trace. Of its files only the program itself is watched.
+    pub fn new(invocation: Invocation) -> Self {
         Request {
-            program: program.into(),
-            arguments: Vec::new(),
-            environment: Vec::new(),
-            directory: None,
+            invocation,
             log: None,
             output_to_error: false,
             objects: Objects::default(),
@@ -82,30 +75,6 @@ impl Request {
             processes: Self::DEFAULT_PROCESSES,
             interrupt: interrupt::flag(),
         }
-    }
-
-    /// Adds arguments.
-    pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
-        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
-        self
-    }
-
-    /// Sets an environment variable; the others are those of trimtab.
-    pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.environment.push((key.as_ref().to_owned(), Some(value.as_ref().to_owned())));
-        self
-    }
-
-    /// Removes an environment variable.
-    pub fn env_remove(mut self, key: impl AsRef<OsStr>) -> Self {
-        self.environment.push((key.as_ref().to_owned(), None));
-        self
-    }
-
-    /// Runs it in this folder.
-    pub fn dir(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.directory = Some(directory.into());
-        self
     }
 
     /// Writes its output and errors to this file, and gives it no input. Without it, it has those
@@ -153,7 +122,7 @@ impl Request {
     }
 
     pub(super) fn start_error(&self, source: io::Error) -> NativeError {
-        let program = self.program.display().to_string();
+        let program = self.invocation.program().display().to_string();
         if source.kind() == io::ErrorKind::NotFound {
             NativeError::NotFound { program }
         } else {

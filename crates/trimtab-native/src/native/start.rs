@@ -47,17 +47,7 @@ fn command(
     go: OwnedFd,
     going: RawFd,
 ) -> Result<Command, NativeError> {
-    let mut command = Command::new(&request.program);
-    command.args(&request.arguments);
-    for (key, value) in &request.environment {
-        match value {
-            Some(value) => command.env(key, value),
-            None => command.env_remove(key),
-        };
-    }
-    if let Some(directory) = &request.directory {
-        command.current_dir(directory);
-    }
+    let mut command = request.invocation.command();
     if let Some(path) = &request.log {
         let log = File::create(path)
             .and_then(|log| Ok((log.try_clone()?, log)))

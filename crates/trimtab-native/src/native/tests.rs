@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
+use trimtab_lab::process::Invocation;
 use trimtab_lab::script;
 
 mod processors;
@@ -41,7 +42,12 @@ impl Bench {
 
     /// A command whose output goes to a file.
     fn request(&self, program: &Path) -> Request {
-        Request::new(program).log(self.file("output")).limit(Duration::from_secs(60))
+        self.request_with(program, &[])
+    }
+
+    fn request_with(&self, program: &Path, arguments: &[&str]) -> Request {
+        let invocation = Invocation::new(program).args(arguments);
+        Request::new(invocation).log(self.file("output")).limit(Duration::from_secs(60))
     }
 
     fn output(&self) -> String {
@@ -50,7 +56,7 @@ impl Bench {
 
     /// Traces a program that must end well.
     fn trace(&self, program: &Path, arguments: &[&str]) -> Recorded {
-        self.finish(&self.request(program).args(arguments))
+        self.finish(&self.request_with(program, arguments))
     }
 
     fn finish(&self, request: &Request) -> Recorded {
@@ -128,7 +134,7 @@ fn what_was_recorded_reads_back_as_a_trace_of_the_program() {
     let bytes = fs::read(&built).unwrap();
     let parsed = trimtab_program::Program::parse(&bytes).unwrap();
     let profile = trimtab_profile::Profile::resolve(&trace, &parsed);
-    let id: String = parsed.build_id().unwrap().iter().map(|b| format!("{b:02x}")).collect();
+    let id = hex::encode(parsed.build_id().unwrap());
     assert_eq!(trace.build_id, Some(id));
     assert_eq!(profile.coverage().names(), 1.0);
     assert_eq!(profile.precision(), trimtab_profile::Precision::Functions);
@@ -394,7 +400,7 @@ fn libraries_are_watched_from_their_first_instruction_on() {
         code,
         &[linked.to_str().unwrap(), "-Wl,-rpath", folder, "-Wl,--no-as-needed"],
     );
-    let request = || bench.request(&built).args([loaded.to_str().unwrap()]);
+    let request = || bench.request_with(&built, &[loaded.to_str().unwrap()]);
     let objects = |named: &[&str], all| Objects {
         named: named.iter().map(|name| (*name).to_owned()).collect(),
         all,
@@ -475,7 +481,7 @@ fn how_a_program_ends_is_told_and_what_ran_until_then() {
             return 3;
         }";
     let built = bench.build("ends", code, &[]);
-    let run = |arguments: &[&str]| trace(&bench.request(&built).args(arguments)).unwrap();
+    let run = |arguments: &[&str]| trace(&bench.request_with(&built, arguments)).unwrap();
     let status = run(&["x"]);
     assert_eq!((status.ended, program(&status)), (End::Exited(3), vec!["main"]));
     let crash = run(&["c"]);
@@ -485,13 +491,13 @@ fn how_a_program_ends_is_told_and_what_ran_until_then() {
     assert_eq!(program(&crash), ["main", "crash"]);
 
     let second = Duration::from_secs(1);
-    let hang = trace(&bench.request(&built).args(["l"]).limit(second)).unwrap();
+    let hang = trace(&bench.request_with(&built, &["l"]).limit(second)).unwrap();
     assert_eq!((hang.ended, program(&hang)), (End::TimeOver, vec!["main", "loop"]));
-    let stubborn = bench.request(&built).args(["l", "x"]).limit(second).grace(second / 2);
+    let stubborn = bench.request_with(&built, &["l", "x"]).limit(second).grace(second / 2);
     let stubborn = trace(&stubborn).unwrap();
     assert_eq!(stubborn.ended, End::TimeOver);
 
-    let bomb = trace(&bench.request(&built).args(["f"]).processes(40)).unwrap_err();
+    let bomb = trace(&bench.request_with(&built, &["f"]).processes(40)).unwrap_err();
     assert!(matches!(bomb, NativeError::TooManyProcesses { limit: 40 }), "{bomb}");
     assert_nothing_runs(&built);
 }

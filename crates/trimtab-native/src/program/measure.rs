@@ -17,6 +17,8 @@ use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use trimtab_lab::process::Invocation;
+
 use super::command::{ended_with, killed_by};
 use super::disk::Disk;
 use super::error::io;
@@ -152,14 +154,17 @@ fn mounted(setting: &Setting, task: &Path) -> std::io::Result<Option<Disk>> {
 
 /// Runs the command of these words and measures it.
 fn sample(words: &[OsString]) -> Result<Sample, String> {
-    let (program, arguments) = words.split_first().ok_or("there is no command to run")?;
+    // This process is part of a job, and has one thing to run: its limit and leash are the job's, and
+    // all that its children cost is what the command costs.
+    let invocation = Invocation::of_words(words).ok_or("there is no command to run")?;
+    let program = invocation.program().display();
     let start = Instant::now();
-    let mut child = std::process::Command::new(program)
-        .args(arguments)
+    let mut child = invocation
+        .command()
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("cannot start {}: {error}", program.to_string_lossy()))?;
+        .map_err(|error| format!("cannot start {program}: {error}"))?;
     let (sender, receiver) = channel();
     if let Some(mut output) = child.stdout.take() {
         std::thread::spawn(move || {
@@ -176,7 +181,7 @@ fn sample(words: &[OsString]) -> Result<Sample, String> {
                     _ => break,
                 }
             }
-            let _ = sender.send((first, format!("{:x}", digest.finalize())));
+            let _ = sender.send((first, hex::encode(digest.finalize())));
         });
     }
     let status = child.wait().map_err(|error| format!("cannot wait: {error}"))?;
@@ -208,7 +213,7 @@ mod tests {
         assert_eq!((sample.code, sample.signal), (Some(4), None));
         assert!(sample.first_output.unwrap() < sample.wall && sample.wall >= 0.05, "{sample:?}");
         assert!(sample.minor > 0);
-        assert_eq!(sample.output, format!("{:x}", Sha256::digest("early\nlate\n")));
+        assert_eq!(sample.output, hex::encode(Sha256::digest("early\nlate\n")));
         let error = super::sample(&[OsString::from("/no/such")]).unwrap_err();
         assert!(error.starts_with("cannot start /no/such"), "{error}");
     }

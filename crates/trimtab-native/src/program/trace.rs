@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use super::command::{ended_with, killed_by};
 use super::error::io;
 use super::place::Place;
-use super::wrap::quoted;
 use super::{Command, Limits, ProgramError};
 use crate::native::{self, End, Objects, Request};
+use trimtab_lab::process::Invocation;
+use trimtab_lab::shell::quoted;
 
 /// What records a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,15 +146,13 @@ fn with_breakpoints(
     log: &Path,
 ) -> Result<Vec<native::Object>, ProgramError> {
     let words = command.words();
-    let (first, arguments) = words.split_first().ok_or_else(|| ProgramError::NotRun {
+    let invocation = Invocation::of_words(&words).ok_or_else(|| ProgramError::NotRun {
         command: command.text.clone(),
         program: program.to_owned(),
     })?;
     let files = std::iter::once(program).chain(libraries.iter().copied());
     let named = files.map(|path| path.display().to_string()).collect();
-    let request = Request::new(first)
-        .args(arguments)
-        .dir(&command.directory)
+    let request = Request::new(invocation.dir(&command.directory))
         .log(log)
         .objects(Objects { program: false, named, all: false })
         .limit(limits.time)

@@ -22,6 +22,7 @@ use super::ProgramError;
 use super::error::io;
 use trimtab_lab::process::Job;
 use trimtab_lab::script;
+use trimtab_lab::shell::quoted;
 
 pub use compile::{Compile, compile};
 pub use link::{Link, link};
@@ -292,7 +293,7 @@ fn is_compiler(name: &str) -> bool {
 
 fn key(output: &Path) -> String {
     let digest = Sha256::digest(output.as_os_str().as_bytes());
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&digest[..8])
 }
 
 fn order_of(folder: &Path, output: &Path) -> PathBuf {
@@ -323,11 +324,6 @@ fn records<R: serde::de::DeserializeOwned>(folder: &Path) -> Result<Vec<R>, Prog
         }
     }
     Ok(records)
-}
-
-/// A path as one word of a shell.
-pub(super) fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
@@ -374,7 +370,7 @@ mod tests {
         };
         let wrappers = Wrappers::make(&folder, wrapping).unwrap();
         let script = fs::read_to_string(folder.join("bin/ld")).unwrap();
-        assert!(script.contains("exec '/bin/trimtab' wrapped-link '"), "{script}");
+        assert!(script.contains("exec /bin/trimtab wrapped-link \""), "{script}");
         let output = root.path().join("app");
         let arguments = os(&["-o", output.to_str().unwrap(), "main.o"]);
         assert_eq!(link(&folder, &arguments), Ok(0));

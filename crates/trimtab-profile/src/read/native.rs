@@ -74,7 +74,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
 /// still fits when the same code is linked in another order. Events without an address are left
 /// out.
 pub fn write(trace: &Trace, program: &Program<'_>) -> String {
-    let id = program.build_id().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
+    let id = program.build_id().map(hex::encode);
     write_with(trace, id, |start, _| {
         let function = program.function(program.function_at(start)?);
         Some((function.name, start - function.range.start))

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use comfy_table::{Table, presets};
+use trimtab_lab::shell::command_line;
 use trimtab_lab::store::{FILE, Store, Stored, Summary, Which};
 use trimtab_report::model::{FitKernel, FitProgram};
 use trimtab_report::{html, table};
@@ -124,7 +125,12 @@ fn listed(list: &[Summary]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(["id", "finished", "verb", "command"]);
     for line in list {
-        table.add_row([&line.id.to_string(), &line.finished, &line.verb, &shell(&line.command)]);
+        table.add_row([
+            &line.id.to_string(),
+            &line.finished,
+            &line.verb,
+            &command_line(&line.command),
+        ]);
     }
     format!("{}\n", table.trim_fmt())
 }
@@ -133,7 +139,7 @@ fn listed(list: &[Summary]) -> String {
 fn repeat(stored: &Stored) -> String {
     let experiment = &stored.experiment;
     let mut text = format!("experiment {}: {}\n", stored.id, experiment.verb);
-    text.push_str(&format!("  repeat with: {}\n", shell(&experiment.command)));
+    text.push_str(&format!("  repeat with: {}\n", command_line(&experiment.command)));
     if let Some(seed) = experiment.seed {
         text.push_str(&format!("  seed: {seed}\n"));
     }
@@ -146,19 +152,6 @@ fn repeat(stored: &Stored) -> String {
     text
 }
 
-/// A command line that a shell reads back as it was.
-fn shell(arguments: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    let quoted = arguments.iter().map(|argument| {
-        if !argument.is_empty() && argument.chars().all(plain) {
-            argument.clone()
-        } else {
-            format!("'{}'", argument.replace('\'', r"'\''"))
-        }
-    });
-    quoted.collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +159,7 @@ mod tests {
     #[test]
     fn command_lines_can_be_pasted() {
         let arguments = ["trimtab", "a b", "it's", ""].map(str::to_owned);
-        assert_eq!(shell(&arguments), r"trimtab 'a b' 'it'\''s' ''");
+        assert_eq!(command_line(&arguments), r#"trimtab 'a b' "it's" ''"#);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What trimtab does in the place of other programs. Nobody types these: trimtab's own tools do.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -47,7 +46,7 @@ pub fn link(options: &Link) -> u8 {
 /// Becomes the compiler; ends only where that is not possible.
 pub fn compile(options: &Compile) -> u8 {
     match wrap::compile(&options.folder, &options.compiler, &options.arguments) {
-        Ok(mut command) => {
+        Ok(command) => {
             let error = command.exec();
             failed(&format!("cannot start {}: {error}", options.compiler.display()))
         }

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::arguments::{compiled, expanded};
+use trimtab_lab::process::Invocation;
 use trimtab_link::SPLIT_FLAGS;
 
 use super::{COMPILER_FLAGS, Settings, key, list_of};
@@ -33,21 +33,25 @@ pub struct Compile {
 ///
 /// # Errors
 /// That the folder of wrapped tools cannot be read or written, in a sentence.
-pub fn compile(folder: &Path, compiler: &Path, arguments: &[OsString]) -> Result<Command, String> {
+pub fn compile(
+    folder: &Path,
+    compiler: &Path,
+    arguments: &[OsString],
+) -> Result<Invocation, String> {
     let settings = Settings::read(folder)?;
     let list = list_for(folder, &expanded(arguments))?;
-    let mut command = Command::new(compiler);
-    command.arg(format!("-B{}", folder.join("bin").display())).arg(COMPILER_FLAGS);
+    let mut command = Invocation::new(compiler)
+        .arg(format!("-B{}", folder.join("bin").display()))
+        .arg(COMPILER_FLAGS);
     if settings.blocks {
-        command.args(BLOCK_FLAGS);
+        command = command.args(BLOCK_FLAGS);
     }
     if let Some(list) = list {
         let mut option = OsString::from("-fbasic-block-sections=list=");
         option.push(&list);
-        command.arg(option).args(SPLIT_FLAGS);
+        command = command.arg(option).args(SPLIT_FLAGS);
     }
-    command.args(arguments);
-    Ok(command)
+    Ok(command.args(arguments))
 }
 
 /// Notes what these arguments make, and gives the list for it. An option holds one list: where
@@ -79,7 +83,7 @@ pub(super) fn note(folder: &Path, output: &Path) -> Result<Option<PathBuf>, Stri
     let text = fs::read(&list).ok();
     let record = Compile {
         output: output.to_owned(),
-        list: text.as_ref().map(|text| format!("{:x}", Sha256::digest(text))),
+        list: text.as_ref().map(|text| hex::encode(Sha256::digest(text))),
     };
     let path = folder.join("compiles").join(format!("{}.json", key(output)));
     let text_of = serde_json::to_vec(&record).map_err(|error| error.to_string())?;
@@ -149,8 +153,8 @@ mod tests {
         let text = serde_json::to_string(&settings).unwrap();
         fs::write(folder.join("settings.json"), text).unwrap();
         let command = compile(folder, compiler, &arguments).unwrap();
-        assert_eq!(command.get_program(), compiler);
-        let said: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+        assert_eq!(command.program(), compiler);
+        let said: Vec<_> = command.arguments().iter().map(|said| said.to_string_lossy()).collect();
         let option = format!("-fbasic-block-sections=list={}", list.display());
         let tools = format!("-B{}", folder.join("bin").display());
         for expected in [&tools, COMPILER_FLAGS, BLOCK_FLAGS[0], &option] {

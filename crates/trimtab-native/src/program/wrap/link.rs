@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use trimtab_lab::process::{Invocation, Job};
 use trimtab_link::Linker;
 
 use super::arguments::{expanded, linked};
@@ -60,19 +61,18 @@ pub fn link(folder: &Path, arguments: &[OsString]) -> Result<u8, String> {
                 if may && !has_script(arguments) {
                     together = Some(folder.join(TOGETHER));
                 }
-                Some(format!("{:x}", Sha256::digest(&text)))
+                Some(hex::encode(Sha256::digest(&text)))
             }
             Err(_) => None,
         };
         record = Some(Link { output, map, directory, order, together: false });
     }
     let run = |script: Option<&Path>| -> Result<ExitStatus, String> {
-        let mut command = Command::new(&settings.path);
-        command.args(arguments).args(&more);
+        let mut command = Invocation::new(&settings.path).args(arguments).args(&more);
         if let Some(script) = script {
-            command.arg("-T").arg(script);
+            command = command.arg("-T").arg(script);
         }
-        command.status().map_err(|e| said(&settings.path.display().to_string(), &e))
+        command.run_in_foreground().map_err(|e| said(&settings.path.display().to_string(), &e))
     };
     let mut status = run(together.as_deref())?;
     if together.is_some() && !status.success() {
@@ -139,9 +139,14 @@ fn order_arguments(
         ],
         Some(Linker::Gnu) if !settings.takes_order => {
             // The script that GNU ld would use for just these arguments.
-            let said = Command::new(&settings.path).args(arguments).arg("--verbose").output()?;
+            let said = Job::new("asking GNU ld for its script", &settings.path)
+                .args(arguments)
+                .arg("--verbose")
+                .any_status()
+                .capture()
+                .map_err(std::io::Error::other)?;
             let script =
-                with_order(&String::from_utf8_lossy(&said.stdout), &String::from_utf8_lossy(text))
+                with_order(&String::from_utf8_lossy(&said.output), &String::from_utf8_lossy(text))
                     .ok_or_else(|| {
                         std::io::Error::other("GNU ld prints no script with .text in it")
                     })?;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
+use trimtab_lab::process::Invocation;
 use trimtab_native::native::{self, End, Object, Objects, Recorded, Request};
 use trimtab_report::number::count;
 
@@ -151,8 +152,8 @@ fn request(options: &Options) -> Request {
     let mut words = options.command.iter();
     let limit = options.stop_after.unwrap_or(options.timeout);
     let objects = Objects { program: true, named: options.library.clone(), all: options.all };
-    let request = Request::new(words.next().cloned().unwrap_or_default())
-        .args(words)
+    let program = words.next().cloned().unwrap_or_default();
+    let request = Request::new(Invocation::new(program).args(words))
         .objects(objects)
         .limit(Duration::from_secs(limit.into()))
         .processes(options.processes as usize);
