@@ -1,73 +1,37 @@
 //! The store of experiments: everything that was measured, with what it takes to repeat it.
+//!
+//! An [`Experiment`] is one run of a verb, with its whole result. Where it consists of many runs that
+//! are judged together, each is a [`Trial`] of it: a subject in a variant, measured in a round. So
+//! they can be looked up, and an experiment that was killed goes on where it was:
+//!
+//! 1. [`Store::begin`] stores that the experiment is under way, or finds the one that was begun by the
+//!    same command and not finished;
+//! 2. [`Store::claim`] takes a trial, unless it is done or a process that still runs has taken it;
+//! 3. [`Store::end`] stores how the trial ended and what was measured;
+//! 4. [`Store::finish`] stores the experiment's result.
+//!
+//! Several processes may do so at once, each with its own [`Store`].
 
 mod error;
+mod experiments;
+mod owner;
 mod schema;
+mod trials;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
-use serde::Serialize;
-use serde_json::Value;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 pub use error::StoreError;
+pub use experiments::{Beginning, Experiment, Stored, Summary, Which};
+pub use trials::{Claim, Measurement, Outcome, Status, Trial, TrialName};
 
 /// Name of the store in a work directory.
 pub const FILE: &str = "experiments.sqlite";
 
 /// How long to wait for another process that is writing, before that is an error.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// An experiment that has ended, to be stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Experiment {
-    /// When it ended; kept to the second.
-    pub finished: SystemTime,
-    /// What was done: `fit kernel`, `pages`.
-    pub verb: String,
-    /// The command line, one string an argument.
-    pub command: Vec<String>,
-    /// Versions of the tools that took part, by name.
-    pub tools: BTreeMap<String, String>,
-    /// The seed of its random choices, where it made any.
-    pub seed: Option<u64>,
-    /// SHA-256 of what went in and of what was built, by what it is.
-    pub hashes: BTreeMap<String, String>,
-    /// The result, as `--json` prints it.
-    pub result: Value,
-}
-
-/// An experiment of the store.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stored {
-    /// Its number, from 1.
-    pub id: i64,
-    /// What was stored.
-    pub experiment: Experiment,
-}
-
-/// One line of the list of experiments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Summary {
-    /// Its number, from 1.
-    pub id: i64,
-    /// When it ended, as in `2025-01-31T12:00:00Z`.
-    pub finished: String,
-    /// What was done.
-    pub verb: String,
-    /// The command line, one string an argument.
-    pub command: Vec<String>,
-}
-
-/// Which experiment is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
-    /// The last one stored.
-    Latest,
-    /// The one of this number.
-    Id(i64),
-}
 
 /// An open store. Each write is one transaction: a process that is killed leaves the store as it
 /// was before or after it.
@@ -102,138 +66,81 @@ impl Store {
         let failed = |source| StoreError::database(path, "opened", source);
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
+        if !schema::is_readable(&connection) {
+            // On a disk that cannot be written there is no place for the files beside it that
+            // writers share, and there are no writers.
+            connection = Connection::open_with_flags(
+                unchanging(path),
+                OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
+            )
+            .map_err(failed)?;
+        }
         schema::prepare(&mut connection, path)?;
+        write_ahead(&connection).map_err(failed)?;
         Ok(Self { connection, path: path.to_owned() })
     }
 
-    /// Stores an experiment and gives its number.
-    ///
-    /// # Errors
-    /// [`StoreError::Database`]; then nothing was stored.
-    pub fn insert(&mut self, experiment: &Experiment) -> Result<i64, StoreError> {
-        let seconds = experiment
-            .finished
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
+    /// What was written, and by whom, is decided by what is read first: so no other may write
+    /// meanwhile.
+    fn transaction(&mut self) -> Result<Transaction<'_>, StoreError> {
         self.connection
-            .execute(
-                "insert into experiment (finished, verb, command, tools, seed, hashes, result)
-                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![
-                    seconds,
-                    experiment.verb,
-                    serde_json::to_string(&experiment.command).map_err(StoreError::Json)?,
-                    serde_json::to_string(&experiment.tools).map_err(StoreError::Json)?,
-                    // As text: SQLite's integers end at half of what a seed can be.
-                    experiment.seed.map(|seed| seed.to_string()),
-                    serde_json::to_string(&experiment.hashes).map_err(StoreError::Json)?,
-                    serde_json::to_string(&experiment.result).map_err(StoreError::Json)?,
-                ],
-            )
-            .map_err(|source| StoreError::database(&self.path, "written", source))?;
-        Ok(self.connection.last_insert_rowid())
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(|source| StoreError::database(&self.path, "written", source))
     }
 
-    /// All experiments, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Database`], [`StoreError::Damaged`].
-    pub fn list(&self) -> Result<Vec<Summary>, StoreError> {
-        let failed = |source| StoreError::database(&self.path, "read", source);
-        let mut statement = self
-            .connection
-            .prepare(
-                "select id, strftime('%Y-%m-%dT%H:%M:%SZ', finished, 'unixepoch'), verb, command
-                 from experiment order by id",
-            )
-            .map_err(failed)?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, String>(3)?))
-            })
-            .map_err(failed)?;
-        rows.map(|row| {
-            let (id, finished, verb, command) = row.map_err(failed)?;
-            Ok(Summary { id, finished, verb, command: self.decode(id, "command", &command)? })
+    fn written(&self, source: rusqlite::Error) -> StoreError {
+        StoreError::database(&self.path, "written", source)
+    }
+
+    fn read(&self, source: rusqlite::Error) -> StoreError {
+        StoreError::database(&self.path, "read", source)
+    }
+}
+
+/// The store as a file that nobody changes.
+fn unchanging(path: &Path) -> String {
+    let escaped: String = path
+        .display()
+        .to_string()
+        .chars()
+        .map(|c| match c {
+            '%' | '?' | '#' => format!("%{:02x}", u32::from(c)),
+            c => c.to_string(),
         })
-        .collect()
-    }
+        .collect();
+    format!("file:{escaped}?immutable=1")
+}
 
-    /// One experiment.
-    ///
-    /// # Errors
-    /// [`StoreError::Empty`] and [`StoreError::NoSuch`] where there is none,
-    /// [`StoreError::Database`], [`StoreError::Damaged`].
-    pub fn get(&self, which: Which) -> Result<Stored, StoreError> {
-        const COLUMNS: &str = "select id, finished, verb, command, tools, seed, hashes, result";
-        let (query, id) = match which {
-            Which::Latest => (format!("{COLUMNS} from experiment order by id desc limit 1"), None),
-            Which::Id(id) => (format!("{COLUMNS} from experiment where id = ?1"), Some(id)),
-        };
-        let raw = self
-            .connection
-            .query_row(&query, rusqlite::params_from_iter(id), Raw::read)
-            .optional()
-            .map_err(|source| StoreError::database(&self.path, "read", source))?;
-        match (raw, id) {
-            (Some(raw), _) => self.decode_all(raw),
-            (None, None) => Err(StoreError::Empty { path: self.path.clone() }),
-            (None, Some(id)) => Err(StoreError::NoSuch { path: self.path.clone(), id }),
+/// Has writers append to a log beside the store, so that they do not keep readers waiting.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let start = Instant::now();
+    loop {
+        let mode = connection.query_row("pragma journal_mode = wal", [], |row| row.get(0));
+        match mode.map(|_: String| ()) {
+            // SQLite does not wait here for another process that does the same.
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && start.elapsed() < PATIENCE =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => return Ok(()),
+            Err(error) => return Err(error),
+            Ok(()) => break,
         }
     }
-
-    fn decode_all(&self, raw: Raw) -> Result<Stored, StoreError> {
-        let id = raw.id;
-        let seed = raw.seed.map(|text| text.parse());
-        let experiment = Experiment {
-            finished: UNIX_EPOCH + Duration::from_secs(u64::try_from(raw.finished).unwrap_or(0)),
-            verb: raw.verb,
-            command: self.decode(id, "command", &raw.command)?,
-            tools: self.decode(id, "tools", &raw.tools)?,
-            seed: seed.transpose().map_err(|_| self.damaged(id, "seed"))?,
-            hashes: self.decode(id, "hashes", &raw.hashes)?,
-            result: self.decode(id, "result", &raw.result)?,
-        };
-        Ok(Stored { id, experiment })
-    }
-
-    fn decode<T: serde::de::DeserializeOwned>(
-        &self,
-        id: i64,
-        column: &'static str,
-        text: &str,
-    ) -> Result<T, StoreError> {
-        serde_json::from_str(text).map_err(|_| self.damaged(id, column))
-    }
-
-    fn damaged(&self, id: i64, column: &'static str) -> StoreError {
-        StoreError::Damaged { path: self.path.clone(), id, column }
-    }
+    // The log keeps the store whole when a process is killed; only what was stored last may be lost
+    // with the machine's power.
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// A row as SQLite gives it.
-struct Raw {
-    id: i64,
-    finished: i64,
-    verb: String,
-    command: String,
-    tools: String,
-    seed: Option<String>,
-    hashes: String,
-    result: String,
+/// Seconds since 1970; at least 1, as 0 stands for what is not over.
+fn seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(since).unwrap_or(i64::MAX).max(1)
 }
 
-impl Raw {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            finished: row.get(1)?,
-            verb: row.get(2)?,
-            command: row.get(3)?,
-            tools: row.get(4)?,
-            seed: row.get(5)?,
-            hashes: row.get(6)?,
-            result: row.get(7)?,
-        })
-    }
+fn time(seconds: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

@@ -58,6 +58,29 @@ pub enum StoreError {
         /// What of it.
         column: &'static str,
     },
+    /// A trial is not as it should be for what is to be stored of it.
+    #[error("trial {id} in {} is {found}, expected {expected}", path.display())]
+    Trial {
+        /// The store.
+        path: PathBuf,
+        /// The trial.
+        id: i64,
+        /// What it is.
+        found: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A measured value is not a number.
+    #[error("the value of {metric} cannot be stored: it is {value}, expected a finite number")]
+    NoNumber {
+        /// What was measured.
+        metric: String,
+        /// The value.
+        value: f64,
+    },
+    /// The system does not say which process this is.
+    #[error("the system does not say when this process began: {0}; is /proc mounted?")]
+    Process(std::io::Error),
     /// An experiment cannot be written as JSON.
     #[error("the experiment cannot be stored: {0}")]
     Json(serde_json::Error),
@@ -89,7 +112,11 @@ impl Hint for StoreError {
             Self::NoSuch { .. } => "trimtab report --list shows those that are there",
             Self::TooNew { .. } => "use that newer trimtab",
             Self::Foreign { .. } => "name the directory that trimtab worked in with --work",
-            Self::Damaged { .. } | Self::Json(_) => return None,
+            Self::Damaged { .. }
+            | Self::Trial { .. }
+            | Self::NoNumber { .. }
+            | Self::Process(_)
+            | Self::Json(_) => return None,
             Self::Database { source, .. } => match source.sqlite_error_code() {
                 Some(rusqlite::ErrorCode::DiskFull) => "free some space",
                 Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, TransactionBehavior};
 
 use super::StoreError;
 
@@ -11,7 +11,9 @@ const APPLICATION: i64 = 0x7472_6d74;
 
 /// What leads from each version of the schema to the next; the first one from an empty file.
 /// Add to the end, never change what is here: it has run on users' machines.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[EXPERIMENTS, TRIALS];
+
+const EXPERIMENTS: &str = "
     create table experiment (
         id       integer primary key autoincrement,
         finished integer not null, -- seconds since 1970
@@ -22,7 +24,44 @@ const MIGRATIONS: &[&str] = &["
         hashes   text not null,    -- JSON: {what: SHA-256}
         result   text not null     -- JSON, as the verb prints it
     ) strict;
-"];
+";
+
+/// An experiment whose `finished` is 0 is under way since this version.
+const TRIALS: &str = "
+    create table trial (
+        id         integer primary key autoincrement,
+        experiment integer not null references experiment (id) on delete cascade,
+        subject    text not null,
+        variant    text not null,
+        round      integer not null,
+        status     text not null, -- as Status::name
+        reason     text,          -- why it failed or was skipped
+        image_hash text,          -- SHA-256 of what was measured
+        owner      text,          -- the process that does it, while it is running
+        begun      integer not null, -- seconds since 1970
+        ended      integer,          -- seconds since 1970
+        unique (experiment, subject, variant, round)
+    ) strict;
+    create index trial_image on trial (image_hash) where image_hash is not null;
+    create index trial_variant on trial (variant, subject);
+    create index trial_status on trial (experiment, status);
+    create table measurement (
+        trial  integer not null references trial (id) on delete cascade,
+        metric text not null,
+        unit   text not null,
+        value  real not null,
+        primary key (trial, metric)
+    ) strict, without rowid;
+";
+
+/// Whether the file can be read as it is open now. What is no database at all can: what it is shows
+/// later.
+pub(super) fn is_readable(connection: &Connection) -> bool {
+    match connection.query_row("pragma user_version", [], |_| Ok(())) {
+        Err(error) => error.sqlite_error_code() != Some(ErrorCode::CannotOpen),
+        Ok(()) => true,
+    }
+}
 
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     migrate(connection, path, MIGRATIONS)
@@ -37,6 +76,10 @@ fn migrate(
     // Immediate: of two that open an old store at once, the second waits and finds it up to date.
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     if version(connection, path, known)? == known {
+        return Ok(());
+    }
+    // What cannot be written is read as it is: experiments are stored alike in all versions.
+    if connection.is_readonly(MAIN_DB).map_err(opened)? {
         return Ok(());
     }
     let transaction =
