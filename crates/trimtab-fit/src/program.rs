@@ -9,9 +9,7 @@ mod start;
 mod tooling;
 mod traces;
 
-pub use request::{
-    BlockOrder, Granularity, Linker, ProgramRequest, Sections, Tracer as TracerChoice,
-};
+pub use request::{BlockOrder, Granularity, ProgramRequest, Sections, Tracer as TracerChoice};
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};

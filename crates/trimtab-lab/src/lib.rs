@@ -6,6 +6,7 @@ pub mod compile;
 pub mod debian;
 pub mod executor;
 pub mod failure;
+pub mod interpose;
 pub mod interrupt;
 pub mod observe;
 pub mod process;

@@ -22,6 +22,18 @@ pub fn find(name: &str) -> Result<Found, ToolError> {
     Toolbox::from_env().find(tool)
 }
 
+/// Finds a linker, by its name among the tools: as [`find`], and `lld` in the set of [`llvm`].
+///
+/// # Errors
+/// As [`find`] and [`llvm`].
+pub fn linker(name: &str) -> Result<Found, ToolError> {
+    if name != "lld" {
+        return find(name);
+    }
+    let llvm = llvm()?;
+    Ok(Found { path: llvm.lld(), version: Some(llvm.version) })
+}
+
 /// The set of LLVM tools that `LLVM` names, or the newest complete one, found like [`find`] does.
 ///
 /// # Errors

@@ -1,57 +1,8 @@
-use crate::layout::KERNEL_ORDER;
 use std::collections::HashSet;
 use thiserror::Error;
-use trimtab_program::{Fragment, Origin};
+use trimtab_program::Fragment;
 
-/// The linkers that can be told an order, each in its own form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Linker {
-    /// LLVM's lld: symbols, for `--symbol-ordering-file`.
-    Lld,
-    /// gold: section names, for `--section-ordering-file`.
-    Gold,
-    /// GNU ld 2.43 or newer: a linker script fragment for `--section-ordering-file`; older ones
-    /// take the same lines within their script.
-    Gnu,
-    /// A kernel with trimtab's patch, linked by lld or GNU ld: input section descriptions that its
-    /// linker script includes.
-    Kernel,
-}
-
-impl Linker {
-    /// All of them.
-    pub const ALL: [Linker; 4] = [Linker::Lld, Linker::Gold, Linker::Gnu, Linker::Kernel];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Linker::Lld => "lld",
-            Linker::Gold => "gold",
-            Linker::Gnu => "gnu",
-            Linker::Kernel => "kernel",
-        }
-    }
-
-    /// How its file is handed to the compiler driver or the build.
-    pub fn how_to_use(self, file: &str) -> String {
-        match self {
-            Linker::Lld => format!(
-                "compile with -ffunction-sections, link with -fuse-ld=lld -Wl,--symbol-ordering-file={file}"
-            ),
-            Linker::Gold => format!(
-                "compile with -ffunction-sections, link with -fuse-ld=gold -Wl,--section-ordering-file={file}"
-            ),
-            Linker::Gnu => format!(
-                "compile with -ffunction-sections, link with GNU ld >= 2.43 and -Wl,--section-ordering-file={file}; \
-                 with an older GNU ld put the lines inside the braces at the head of .text in your linker script"
-            ),
-            Linker::Kernel => format!(
-                "copy {file} to {KERNEL_ORDER} in the build directory of a kernel with trimtab's patch \
-                 (`trimtab order --print-patch`) and CONFIG_FUNCTION_ORDER=y, and run make again"
-            ),
-        }
-    }
-}
+use crate::Linker;
 
 /// Why an order cannot be written.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -105,21 +56,13 @@ pub fn write<'a, 'data: 'a>(
     fragments: impl IntoIterator<Item = &'a Fragment<'data>>,
 ) -> Result<Emitted, EmitError> {
     let mut emitted = Emitted::default();
-    let comment = |line: &str| match linker {
-        Linker::Lld | Linker::Gold => format!("# {line}\n"),
-        Linker::Gnu | Linker::Kernel => format!("/* {line} */\n"),
-    };
-    emitted.text.push_str(&comment("Written by trimtab order. First line is placed first."));
-    if linker == Linker::Gnu {
-        emitted.text.push_str(".text : {\n");
-    }
+    let (before, after) = linker.frame("Written by trimtab order. First line is placed first.");
+    emitted.text.push_str(&before);
     let mut seen = HashSet::new();
     for fragment in fragments {
         emitted.add(linker, fragment, &mut seen)?;
     }
-    if linker == Linker::Gnu {
-        emitted.text.push_str("}\n");
-    }
+    emitted.text.push_str(after);
     Ok(emitted)
 }
 
@@ -131,7 +74,7 @@ impl Emitted {
         fragment: &Fragment<'_>,
         seen: &mut HashSet<String>,
     ) -> Result<(), EmitError> {
-        match line(linker, fragment)? {
+        match linker.line(fragment)? {
             None => self.unnamed += 1,
             Some(line) if seen.contains(&line) => self.duplicate.push(fragment.name.to_owned()),
             Some(line) => {
@@ -143,37 +86,6 @@ impl Emitted {
         }
         Ok(())
     }
-}
-
-/// The line for one fragment; none where the linker has no way to name it alone.
-fn line(linker: Linker, fragment: &Fragment<'_>) -> Result<Option<String>, EmitError> {
-    let section = fragment.section_name();
-    let checked = |name: &str| match is_plain(name) {
-        true => Ok(name.to_owned()),
-        false => Err(EmitError::Name { name: name.to_owned(), linker: linker.name() }),
-    };
-    let line = match linker {
-        Linker::Lld => match fragment.functions().next() {
-            Some(_) => checked(fragment.name)?,
-            None => return Ok(None),
-        },
-        // The line `.text` would mean the plain section of every file.
-        Linker::Gold if section == ".text" => return Ok(None),
-        Linker::Gold => checked(&section)?,
-        Linker::Gnu | Linker::Kernel => {
-            let file = match &fragment.origin {
-                Origin::InputSection { file, .. } if is_single_object(file) && is_plain(file) => {
-                    file.as_ref()
-                }
-                _ => "*",
-            };
-            if file == "*" && section == ".text" && linker == Linker::Gnu {
-                return Ok(None);
-            }
-            format!("{file}({})", checked(&section)?)
-        }
-    };
-    Ok(Some(line))
 }
 
 /// Whether a name means itself in an order, and nothing else.
@@ -331,6 +243,6 @@ mod tests {
         for linker in Linker::ALL {
             assert!(linker.how_to_use("my.order").contains("my.order"), "{}", linker.name());
         }
-        assert!(Linker::Kernel.how_to_use("x").contains(KERNEL_ORDER));
+        assert!(Linker::Kernel.how_to_use("x").contains(crate::KERNEL_ORDER));
     }
 }

@@ -1,15 +1,14 @@
 //! The run time of instrumented programs: its sources, how it is compiled on the machine that uses
-//! it, and how a build is run with another linker in front.
+//! it, and what stands in front of a build's linkers.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 use trimtab_lab::compile::{CompileError, compile};
+use trimtab_lab::interpose::{Interposer, Interposition, Tool};
 use trimtab_lab::process::{Invocation, Job};
-use trimtab_lab::script;
 use trimtab_lab::shell::quoted;
 
 const SOURCES: [(&str, &str); 15] = [
@@ -114,140 +113,28 @@ pub fn sources() -> &'static [(&'static str, &'static str)] {
     &SOURCES
 }
 
-/// Names by which compilers are started.
-const COMPILERS: [&str; 6] = ["cc", "gcc", "clang", "c++", "g++", "clang++"];
-/// Names by which compilers start linkers.
-const LINKERS: [&str; 6] = ["ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "collect-ld"];
+/// Links in the place of the linkers that a build starts.
+struct Links<'a> {
+    trimtab: &'a Path,
+}
 
-/// In the folder of the stand-ins: where that for the linker of Rust's own is.
-const RUST: &str = "rust";
+impl Interposition for Links<'_> {
+    fn linker(&self, real: &str) -> String {
+        format!("{} probe link -- {real}", quoted(self.trimtab))
+    }
+
+    fn compiler(&self, compiler: &Tool) -> String {
+        quoted(&compiler.path)
+    }
+}
 
 /// Fills `folder` with programs that stand in for the compilers and linkers found in `path`, a list
-/// as `PATH` is: compilers are told to look for the linker here, and linkers are
-/// `trimtab probe link -- REAL ARGUMENTS...`. rustc brings a linker of its own, which is in no path: it
-/// tells the compiler where to look for it.
+/// as `PATH` is: linkers are `trimtab probe link -- REAL ARGUMENTS...`.
 ///
 /// # Errors
 /// That the folder cannot be written.
-pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsString) -> io::Result<()> {
-    let here = quoted(folder);
-    let mut compilers = Vec::new();
-    // By version: that of `ld.lld-22` is how clang finds a newer one than the system's.
-    let mut versions = BTreeMap::new();
-    for directory in std::env::split_paths(path) {
-        let Ok(entries) = fs::read_dir(&directory) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            let Some(Tool { machine, plain, version }) = split(name) else { continue };
-            let real = quoted(entry.path());
-            if !LINKERS.contains(&plain) {
-                compilers.push((name.to_owned(), machine.map(str::to_owned), real));
-                continue;
-            }
-            let text = format!("#!/bin/sh\nexec {} probe link -- {real} \"$@\"\n", quoted(trimtab));
-            write_script(&folder.join(name), &text)?;
-            if let (None, Some(version)) = (machine, version) {
-                versions.entry((version, plain)).or_insert_with(|| text.clone());
-            }
-            // A compiler for another machine looks for it under the plain name.
-            if let Some(machine) = machine {
-                fs::create_dir_all(folder.join(machine))?;
-                write_script(&folder.join(machine).join(plain), &text)?;
-            }
-        }
-    }
-    // Compilers look for it under the plain name.
-    for ((_, plain), text) in versions.iter().rev() {
-        write_script(&folder.join(plain), text)?;
-    }
-    let rust = folder.join(RUST);
-    fs::create_dir_all(&rust)?;
-    let text =
-        format!("#!/bin/sh\nexec {} probe link -- \"${RUST_LINKER}\" \"$@\"\n", quoted(trimtab));
-    write_script(&rust.join("ld.lld"), &text)?;
-    let rust = choose_rusts(&quoted(&rust));
-    for (name, machine, real) in compilers {
-        let linkers = machine.map(|machine| folder.join(machine)).filter(|folder| folder.is_dir());
-        let first = linkers.map(|folder| format!(" -B{}", quoted(&folder))).unwrap_or_default();
-        let choice =
-            if name.contains("clang") { choose_target(&here, &real) } else { String::new() };
-        write_script(
-            &folder.join(&name),
-            &format!("#!/bin/sh\n{rust}{choice}exec {real} {OF_RUST}{first} -B{here} \"$@\"\n"),
-        )?;
-    }
-    Ok(())
-}
-
-/// Names the linker that rustc brings, for its stand-in.
-const RUST_LINKER: &str = "TRIMTAB_PROBE_RUST_LINKER";
-
-/// Has the compiler look there first then.
-const OF_RUST: &str = "${rust:+-B\"$rust\"}";
-
-/// Finds out whether rustc tells the compiler where its own lld is.
-fn choose_rusts(stand_in: &str) -> String {
-    format!(
-        "rust=
-for word; do
-    case $word in
-    -B*/gcc-ld)
-        if [ -x \"${{word#-B}}/ld.lld\" ]; then
-            rust={stand_in}
-            export {RUST_LINKER}=\"${{word#-B}}/ld.lld\"
-        fi
-        ;;
-    esac
-done
-"
-    )
-}
-
-/// Has clang, which compiles for any machine, take the linker of the one it is told.
-fn choose_target(here: &str, real: &str) -> String {
-    format!(
-        "last=
-for word; do
-    case $last in -target | --target) machine=$word ;; esac
-    case $word in --target=*) machine=${{word#*=}} ;; esac
-    last=$word
-done
-if [ -n \"$machine\" ] && [ -d {here}/\"$machine\" ]; then
-    exec {real} {OF_RUST} -B{here}/\"$machine\" -B{here} \"$@\"
-fi
-"
-    )
-}
-
-/// A compiler or a linker, by its name: `aarch64-linux-gnu`, `gcc` and 12 of
-/// `aarch64-linux-gnu-gcc-12`.
-struct Tool<'a> {
-    machine: Option<&'a str>,
-    plain: &'static str,
-    version: Option<u32>,
-}
-
-fn split(name: &str) -> Option<Tool<'_>> {
-    let parsed = name.rsplit_once('-').and_then(|(rest, last)| Some((rest, last.parse().ok()?)));
-    let (name, version) = parsed.map_or((name, None), |(rest, version)| (rest, Some(version)));
-    let known = LINKERS.iter().chain(&COMPILERS);
-    let exact = known.clone().find(|tool| **tool == name);
-    let tool = |machine, plain: &&'static str| Tool { machine, plain, version };
-    exact.map(|plain| tool(None, plain)).or_else(|| {
-        known.into_iter().find_map(|plain| {
-            let machine = name.strip_suffix(plain)?.strip_suffix('-')?;
-            Some(tool(Some(machine), plain))
-        })
-    })
-}
-
-/// The first in the path counts, and a script that is there is not written again.
-fn write_script(path: &Path, text: &str) -> io::Result<()> {
-    if path.exists() {
-        return Ok(());
-    }
-    script::write(path, text)
+pub fn stand_in(folder: &Path, trimtab: &Path, path: &OsStr) -> io::Result<Interposer> {
+    Interposer::make(folder, path, &Links { trimtab })
 }
 
 /// Runs a command of the user's: on the same terminal, with the same input, and no time limit.
@@ -274,7 +161,6 @@ pub fn become_program(command: &[OsString]) -> io::Error {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use std::process::Command;
 
     #[test]
     fn the_run_time_builds_without_warnings_and_the_same_each_time() {
@@ -285,91 +171,20 @@ mod tests {
     }
 
     #[test]
-    fn compilers_and_linkers_get_a_stand_in_and_others_do_not() {
+    fn linkers_of_a_build_are_linked_in_the_place_of() {
         let (real, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        for name in ["gcc", "x86_64-linux-gnu-g++-12", "ld", "ld.lld", "as", "gcc-ar", "objdump"] {
+        for name in ["gcc", "ld", "aarch64-linux-gnu-ld"] {
             fs::write(real.path().join(name), "").unwrap();
         }
-        let path = real.path().as_os_str().to_owned();
-        stand_in(folder.path(), Path::new("/opt/it's/trimtab"), &path).unwrap();
-        let mut names: Vec<_> = fs::read_dir(folder.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        assert_eq!(names, ["gcc", "ld", "ld.lld", "rust", "x86_64-linux-gnu-g++-12"]);
-        let text = fs::read_to_string(folder.path().join("ld")).unwrap();
-        assert!(text.contains("exec \"/opt/it's/trimtab\" probe link -- /"), "{text}");
-    }
-
-    #[test]
-    fn compilers_for_another_machine_find_its_linker() {
-        let (real, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        for name in ["gcc", "ld", "aarch64-linux-gnu-gcc-12", "aarch64-linux-gnu-ld"] {
-            fs::write(real.path().join(name), "").unwrap();
-        }
-        let path = real.path().as_os_str().to_owned();
-        stand_in(folder.path(), Path::new("/trimtab"), &path).unwrap();
-        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-        let linkers = folder.path().join("aarch64-linux-gnu");
-        let wanted = format!(" -B{} -B{} ", linkers.display(), folder.path().display());
-        assert!(read("aarch64-linux-gnu-gcc-12").contains(&wanted));
-        assert!(!read("gcc").contains("aarch64"));
-        assert!(read("aarch64-linux-gnu/ld").contains("/aarch64-linux-gnu-ld \"$@\""));
-    }
-
-    #[test]
-    fn what_rustc_starts_finds_the_linker_that_rustc_brings() {
-        let (real, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let own = real.path().join("it's rust/gcc-ld");
-        fs::create_dir_all(&own).unwrap();
-        for name in ["cc", "clang", "ld.lld"] {
-            let text = "#!/bin/sh\nprintf '%s\\n' \"$TRIMTAB_PROBE_RUST_LINKER\" \"$@\"\n";
-            write_script(&real.path().join(name), text).unwrap();
-        }
-        let path = real.path().as_os_str().to_owned();
-        stand_in(folder.path(), Path::new("/bin/echo"), &path).unwrap();
-        let here = folder.path().display();
-        let told = format!("-B{}", own.display());
-        let run = |name: &str| {
-            let output = Command::new(folder.path().join(name)).args([&told, "x"]).output();
-            String::from_utf8(output.unwrap().stdout).unwrap()
-        };
-        for name in ["cc", "clang"] {
-            // There is no linker.
-            assert_eq!(run(name), format!("\n-B{here}\n{told}\nx\n"));
-        }
-        write_script(&own.join("ld.lld"), "").unwrap();
-        let linker = own.join("ld.lld").display().to_string();
-        for name in ["cc", "clang"] {
-            assert_eq!(run(name), format!("{linker}\n-B{here}/rust\n-B{here}\n{told}\nx\n"));
-        }
-        let mut stand_in = Command::new(folder.path().join("rust/ld.lld"));
-        let output = stand_in.env(RUST_LINKER, &linker).arg("x").output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(said, format!("probe link -- {linker} x\n"));
-    }
-
-    #[test]
-    fn clang_finds_the_linker_of_its_target_and_that_of_its_version() {
-        let (real, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        for name in ["clang-22", "ld", "ld.lld-19", "ld.lld-22", "aarch64-linux-gnu-ld"] {
-            write_script(&real.path().join(name), "#!/bin/sh\necho \"$@\"\n").unwrap();
-        }
-        let path = real.path().as_os_str().to_owned();
-        stand_in(folder.path(), Path::new("/trimtab"), &path).unwrap();
-        let text = fs::read_to_string(folder.path().join("ld.lld")).unwrap();
-        assert!(text.contains("/ld.lld-22 \"$@\""), "{text}");
-        let told = |arguments: &[&str]| {
-            let clang = Command::new(folder.path().join("clang-22")).args(arguments).output();
-            String::from_utf8(clang.unwrap().stdout).unwrap()
-        };
-        let here = folder.path().display();
-        for target in [&["--target=aarch64-linux-gnu"][..], &["-target", "aarch64-linux-gnu"]] {
-            let wanted = format!("-B{here}/aarch64-linux-gnu -B{here} -c {}\n", target.join(" "));
-            assert_eq!(told(&[&["-c"], target].concat()), wanted);
-        }
-        assert_eq!(told(&["--target=other", "x.c"]), format!("-B{here} --target=other x.c\n"));
-        assert_eq!(told(&["x.c"]), format!("-B{here} x.c\n"));
+        let tools = folder.path().join("tools");
+        let trimtab = Path::new("/opt/it's/trimtab");
+        stand_in(&tools, trimtab, real.path().as_os_str()).unwrap();
+        let ld = real.path().join("ld");
+        let text = fs::read_to_string(tools.join("ld")).unwrap();
+        let expected = format!("exec \"/opt/it's/trimtab\" probe link -- {} ", ld.display());
+        assert!(text.contains(&expected), "{text}");
+        let text = fs::read_to_string(tools.join("gcc")).unwrap();
+        let gcc = real.path().join("gcc");
+        assert!(text.contains(&format!("exec {} ${{rust", gcc.display())), "{text}");
     }
 }

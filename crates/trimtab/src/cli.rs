@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use trimtab_link::Linker;
 
 use crate::progress::Detail;
 use crate::verbs::{
@@ -155,6 +157,13 @@ pub fn share(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|share| (0.0..=1.0).contains(share))
         .ok_or_else(|| "expected a number from 0 to 1, such as 0.9 for 90 %".to_owned())
+}
+
+/// Reads the name of one of these linkers; help says what each is.
+pub fn linkers(linkers: impl IntoIterator<Item = Linker>) -> impl TypedValueParser<Value = Linker> {
+    let named =
+        linkers.into_iter().map(|linker| PossibleValue::new(linker.name()).help(linker.summary()));
+    PossibleValuesParser::new(named).try_map(|name| name.parse::<Linker>())
 }
 
 #[cfg(test)]

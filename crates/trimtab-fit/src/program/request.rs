@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use trimtab_link::Linker;
+
 /// A program to fit, and how.
 #[derive(Debug, Clone)]
 pub struct ProgramRequest {
@@ -84,15 +86,4 @@ pub enum Tracer {
     Qemu,
     /// Breakpoints: functions, not their blocks, of any program.
     Native,
-}
-
-/// Linkers that follow an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Linker {
-    /// LLVM's.
-    Lld,
-    /// gold.
-    Gold,
-    /// GNU ld, of any version.
-    Gnu,
 }

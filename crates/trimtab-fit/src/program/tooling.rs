@@ -7,7 +7,7 @@ use anyhow::Result;
 use trimtab_lab::tools::{self, Found};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_layout::{Algorithm, algorithm_named, algorithms};
-use trimtab_link::Linker;
+use trimtab_link::{Linker, OrderOption};
 use trimtab_machine::plugin;
 use trimtab_native::program::trace;
 use trimtab_native::program::wrap::{Wrappers, Wrapping};
@@ -51,14 +51,9 @@ impl Tooling {
             ))
             .hint("trimtab order --list-algorithms says what each does")
         })?;
-        let (linker, found) = match asked.linker {
-            request::Linker::Lld => {
-                let llvm = tools::llvm()?;
-                (Linker::Lld, Found { path: llvm.lld(), version: Some(llvm.version) })
-            }
-            request::Linker::Gold => (Linker::Gold, tools::find("gold")?),
-            request::Linker::Gnu => (Linker::Gnu, tools::find("gnu-ld")?),
-        };
+        let linker = asked.linker;
+        let no_program = || Failure::usage(format!("{linker} links no programs; see --help"));
+        let found = tools::linker(linker.tool().ok_or_else(no_program)?)?;
         let emulator = match asked.tracer {
             request::Tracer::Native => None,
             request::Tracer::Qemu => Some(Emulator::find()?),
@@ -73,9 +68,12 @@ impl Tooling {
             versions.insert("gcc".to_owned(), gcc.version_text());
             versions.insert("qemu-user".to_owned(), qemu.version_text());
         }
-        // From this release on, as its manual says.
-        let takes_order =
-            found.version.as_ref().is_some_and(|v| *v >= tools::Version::new(&[2, 43]));
+        let takes_order = match linker.order_option() {
+            Some(OrderOption::FileOrScript { since, .. }) => {
+                found.version.as_ref().is_some_and(|v| *v >= tools::Version::new(since))
+            }
+            option => option.is_some(),
+        };
         Ok(Tooling {
             trimtab: asked.trimtab.clone(),
             linker,

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The arguments, with those of response files in their place.
-pub(super) fn expanded(arguments: &[OsString]) -> Vec<OsString> {
+pub fn expanded(arguments: &[OsString]) -> Vec<OsString> {
     let mut all = Vec::new();
     for argument in arguments {
         match argument.as_bytes().strip_prefix(b"@") {
@@ -44,7 +44,7 @@ fn words(text: &str) -> Vec<String> {
 
 /// What is linked: the value of `-o`; `None` where the result is an object to be linked again, or
 /// nothing is linked at all.
-pub(super) fn linked(arguments: &[OsString]) -> Option<PathBuf> {
+pub fn linked(arguments: &[OsString]) -> Option<PathBuf> {
     let mut output = None;
     let mut inputs = false;
     let mut arguments = arguments.iter();
@@ -72,7 +72,7 @@ pub(super) fn linked(arguments: &[OsString]) -> Option<PathBuf> {
 
 /// What a compiler driver makes that holds code: objects, or, where it links at once, what it
 /// links. Nothing where it only preprocesses, checks, or writes assembly.
-pub(super) fn compiled(arguments: &[OsString]) -> Vec<PathBuf> {
+pub fn compiled(arguments: &[OsString]) -> Vec<PathBuf> {
     let is = |wanted: &[&str]| {
         arguments.iter().any(|argument| wanted.iter().any(|wanted| argument == OsStr::new(wanted)))
     };

@@ -1,15 +1,13 @@
 //! Tools that stand in front of compilers and linkers, so that any build compiles each function
 //! into a section of its own, writes the linker's map, and follows an order.
 //!
-//! A build need not know of it: the folder is first in `PATH`, and compilers look for their linker
-//! in `COMPILER_PATH`. Variables such as `CFLAGS` are extended where they are set and left alone
+//! Variables such as `CFLAGS` are extended where they are set and left alone
 //! where not: a build without them has flags of its own, which setting them would replace.
 
-mod arguments;
 mod compile;
 mod link;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -20,8 +18,8 @@ use trimtab_link::{Linker, TOGETHER_SCRIPT};
 
 use super::ProgramError;
 use super::error::io;
+use trimtab_lab::interpose::{Interposer, Interposition, Tool, ToolName};
 use trimtab_lab::process::Job;
-use trimtab_lab::script;
 use trimtab_lab::shell::quoted;
 
 pub use compile::{Compile, compile};
@@ -32,11 +30,12 @@ pub const COMPILER_FLAGS: &str = "-ffunction-sections";
 
 /// Name of the settings in the folder.
 const SETTINGS: &str = "settings.json";
+/// Name of the folder of tools in the folder.
+const BIN: &str = "bin";
+/// How the names of machines begin whose programs can be traced.
+const MACHINES: [&str; 2] = ["x86_64-", "aarch64-"];
 /// Name of the linker script in the folder that puts together what a start needs.
 const TOGETHER: &str = "together.lds";
-/// Names under which compilers look for a linker.
-const LINKERS: [&str; 6] = ["ld", "ld.lld", "ld.gold", "ld.bfd", "ld.mold", "ld.wild"];
-
 /// What the wrapped linker has to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Settings {
@@ -85,6 +84,45 @@ pub struct Wrapping {
 pub struct Wrappers {
     folder: PathBuf,
     wrapping: Wrapping,
+    interposer: Interposer,
+}
+
+/// What is done in the place of compilers and linkers.
+struct Commands<'a> {
+    folder: &'a Path,
+    wrapping: &'a Wrapping,
+}
+
+impl Interposition for Commands<'_> {
+    fn linker(&self, _real: &str) -> String {
+        // Whatever linker a build would take: the one that follows the order links.
+        format!("{} wrapped-link {} --", quoted(&self.wrapping.trimtab), quoted(self.folder))
+    }
+
+    fn compiler(&self, compiler: &Tool) -> String {
+        // What clang compiles is written down in any case: a later build may split it.
+        if compiler.is_clang() {
+            return format!(
+                "{} wrapped-compile {} {} --",
+                quoted(&self.wrapping.trimtab),
+                quoted(self.folder),
+                quoted(&compiler.path)
+            );
+        }
+        // In front, so that a build can still say otherwise.
+        format!("{} {COMPILER_FLAGS}", quoted(&compiler.path))
+    }
+
+    fn wants(&self, compiler: &ToolName<'_>) -> bool {
+        // Programs for others are not run.
+        compiler
+            .machine
+            .is_none_or(|machine| MACHINES.iter().any(|known| machine.starts_with(known)))
+    }
+
+    fn linkers(&self) -> Vec<&'static str> {
+        std::iter::once("ld").chain(Linker::of_programs().filter_map(Linker::program)).collect()
+    }
 }
 
 impl Wrappers {
@@ -93,25 +131,16 @@ impl Wrappers {
     /// # Errors
     /// [`ProgramError::File`].
     pub fn make(folder: &Path, wrapping: Wrapping) -> Result<Self, ProgramError> {
-        for name in ["bin", "links", "orders", "compiles", "lists"] {
+        for name in ["links", "orders", "compiles", "lists"] {
             let path = folder.join(name);
             fs::create_dir_all(&path).map_err(io("make", &path))?;
         }
-        let bin = folder.join("bin");
-        empty(&bin)?;
-        let wrappers = Wrappers { folder: folder.to_owned(), wrapping };
+        let bin = folder.join(BIN);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let commands = Commands { folder, wrapping: &wrapping };
+        let interposer = Interposer::make(&bin, &path, &commands).map_err(io("write", &bin))?;
+        let wrappers = Wrappers { folder: folder.to_owned(), wrapping, interposer };
         let wrapping = &wrappers.wrapping;
-        for (name, path) in compilers(std::env::var_os("PATH").unwrap_or_default().as_os_str()) {
-            wrappers.wrap_compiler(&name, &path)?;
-        }
-        for name in LINKERS {
-            let text = format!(
-                "#!/bin/sh\nexec {} wrapped-link {} -- \"$@\"\n",
-                quoted(&wrapping.trimtab),
-                quoted(folder)
-            );
-            wrappers.script(OsStr::new(name), &text)?;
-        }
         let settings = Settings {
             linker: wrapping.linker.name().to_owned(),
             path: wrapping.linker_path.clone(),
@@ -140,19 +169,9 @@ impl Wrappers {
 
     /// Prepares a job that builds.
     pub(super) fn apply(&self, job: Job) -> Result<Job, ProgramError> {
-        let bin = self.folder.join("bin");
-        let before = |name: &str| {
-            let mut value = bin.clone().into_os_string();
-            if let Some(old) = std::env::var_os(name).filter(|old| !old.is_empty()) {
-                value.push(":");
-                value.push(old);
-            }
-            value
-        };
-        let link = format!("-B{}", bin.display());
+        let link = format!("-B{}", self.interposer.folder().display());
         let mut job = job
-            .env("PATH", before("PATH"))
-            .env("COMPILER_PATH", before("COMPILER_PATH"))
+            .envs(self.interposer.environment())
             .env("TRIMTAB_CFLAGS", COMPILER_FLAGS)
             .env("TRIMTAB_LDFLAGS", &link);
         for (name, flags) in
@@ -171,8 +190,10 @@ impl Wrappers {
             if path.is_absolute()
                 && let Some(file) = path.file_name()
             {
-                self.wrap_compiler(file, &path)?;
-                job = job.env(name, bin.join(file));
+                let tool = Tool { name: file.to_string_lossy().into_owned(), path: path.clone() };
+                let commands = Commands { folder: &self.folder, wrapping: &self.wrapping };
+                let stand_in = self.interposer.put_compiler(&tool, &commands);
+                job = job.env(name, stand_in.map_err(io("write", self.interposer.folder()))?);
             }
         }
         Ok(job)
@@ -231,64 +252,6 @@ impl Wrappers {
     pub fn list(&self, output: &Path) -> PathBuf {
         list_of(&self.folder, output)
     }
-
-    fn wrap_compiler(&self, name: &OsStr, path: &Path) -> Result<(), ProgramError> {
-        let bin = self.folder.join("bin");
-        // What clang compiles is written down in any case: a later build may split it.
-        if compile::is_clang(path) {
-            let text = format!(
-                "#!/bin/sh\nexec {} wrapped-compile {} {} -- \"$@\"\n",
-                quoted(&self.wrapping.trimtab),
-                quoted(&self.folder),
-                quoted(path)
-            );
-            return self.script(name, &text);
-        }
-        // In front, so that a build can still say otherwise.
-        let text = format!(
-            "#!/bin/sh\nexec {} -B{} {COMPILER_FLAGS} \"$@\"\n",
-            quoted(path),
-            quoted(&bin)
-        );
-        self.script(name, &text)
-    }
-
-    fn script(&self, name: &OsStr, text: &str) -> Result<(), ProgramError> {
-        let path = self.folder.join("bin").join(name);
-        script::write(&path, text).map_err(io("write", &path))
-    }
-}
-
-/// The compilers of C and C++ in `path`, each name once.
-fn compilers(path: &OsStr) -> Vec<(OsString, PathBuf)> {
-    let mut found: Vec<(OsString, PathBuf)> = Vec::new();
-    for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let known = found.iter().any(|(other, _)| *other == name);
-            if !known && name.to_str().is_some_and(is_compiler) {
-                found.push((name, entry.path()));
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-/// Whether a program of this name compiles C or C++: `cc`, `g++-12`, `x86_64-linux-gnu-gcc`.
-fn is_compiler(name: &str) -> bool {
-    let name = name.strip_prefix("x86_64-linux-gnu-").unwrap_or(name);
-    let name = name.strip_prefix("aarch64-linux-gnu-").unwrap_or(name);
-    let plain = match name.rsplit_once('-') {
-        Some((plain, version))
-            if !version.is_empty() && version.chars().all(|c| c.is_ascii_digit() || c == '.') =>
-        {
-            plain
-        }
-        _ => name,
-    };
-    ["cc", "c++", "gcc", "g++", "clang", "clang++"].contains(&plain)
 }
 
 fn key(output: &Path) -> String {
@@ -329,20 +292,12 @@ fn records<R: serde::de::DeserializeOwned>(folder: &Path) -> Result<Vec<R>, Prog
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     fn os(words: &[&str]) -> Vec<OsString> {
         words.iter().map(OsString::from).collect()
-    }
-
-    #[test]
-    fn compilers_are_known_by_their_names() {
-        for name in ["cc", "c++", "gcc-12", "x86_64-linux-gnu-g++-12", "clang++-22", "clang"] {
-            assert!(is_compiler(name), "{name}");
-        }
-        for name in ["gcc-ar", "gcc-ar-12", "c99-gcc", "clang-format", "ccache", "cc1", "g++filt"] {
-            assert!(!is_compiler(name), "{name}");
-        }
     }
 
     #[test]
@@ -359,7 +314,11 @@ mod tests {
         let folder = root.path().join("it's");
         // A linker that touches what it is told to make.
         let linker = root.path().join("linker");
-        script::write(&linker, "#!/bin/sh\nfor last; do :; done\necho \"$@\" > \"$2\"\n").unwrap();
+        trimtab_lab::script::write(
+            &linker,
+            "#!/bin/sh\nfor last; do :; done\necho \"$@\" > \"$2\"\n",
+        )
+        .unwrap();
         let wrapping = Wrapping {
             trimtab: "/bin/trimtab".into(),
             linker: Linker::Lld,

@@ -56,20 +56,15 @@ pub fn build(request: &BuildRequest) -> anyhow::Result<BuildSummary> {
         fs::write(folder.path().join(probe::HOOKS), hooks).with_context(cannot)?;
     }
     fs::create_dir(folder.path().join(DONE)).with_context(cannot)?;
-    let tools = folder.path().join("tools");
-    fs::create_dir(&tools).with_context(cannot)?;
     let text = serde_json::to_string(&request.plan).context("cannot write the plan")?;
     fs::write(folder.path().join(PLAN), text).with_context(cannot)?;
     let path = env::var_os("PATH").unwrap_or_default();
-    probe::stand_in(&tools, &request.trimtab, &path).with_context(cannot)?;
-
-    let mut new_path = tools.clone().into_os_string();
-    new_path.push(":");
-    new_path.push(&path);
+    let tools = folder.path().join("tools");
+    let [search, for_gcc] =
+        probe::stand_in(&tools, &request.trimtab, &path).with_context(cannot)?.environment();
     let environment = [
-        ("PATH", new_path),
-        // gcc looks here for the linker even when it is started by its whole path.
-        ("COMPILER_PATH", tools.into_os_string()),
+        search,
+        for_gcc,
         (FOLDER, folder.path().as_os_str().to_owned()),
         // Programs that the build itself runs are of no interest.
         ("TRIMTAB_PROBE", "off".into()),

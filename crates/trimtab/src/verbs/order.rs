@@ -5,8 +5,8 @@ mod summary;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 use trimtab_layout::{
     Algorithm, InPlace, Movable, Placement, Shuffled, algorithm_named, algorithms,
 };
@@ -18,6 +18,7 @@ use crate::{destination, output};
 use summary::Summary;
 use trimtab_inputs::{self as inputs, Elf, Runs, Text};
 use trimtab_lab::failure::Failure;
+use trimtab_link::Linker;
 use trimtab_link::kernel::Mobility;
 
 /// Name of the order that is random, which no trace makes.
@@ -45,7 +46,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
     /// The linker that is to follow the order [default: kernel for a kernel, else lld]
-    #[arg(long, value_name = "LINKER")]
+    #[arg(long, value_name = "LINKER", value_parser = cli::linkers(Linker::ALL))]
     pub linker: Option<Linker>,
     /// Write the order to FILE; to standard output where it is not given or -
     #[arg(long, short, value_name = "FILE")]
@@ -71,30 +72,6 @@ pub struct Options {
     /// Also write a summary of what was ordered as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-}
-
-/// Linkers that can follow an order, each with a file format of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Linker {
-    /// LLVM's lld: `--symbol-ordering-file`
-    Lld,
-    /// gold: `--section-ordering-file`
-    Gold,
-    /// GNU ld: a piece of linker script
-    Gnu,
-    /// The kernel's own linker script, with trimtab's patch
-    Kernel,
-}
-
-impl From<Linker> for trimtab_link::Linker {
-    fn from(linker: Linker) -> Self {
-        match linker {
-            Linker::Lld => Self::Lld,
-            Linker::Gold => Self::Gold,
-            Linker::Gnu => Self::Gnu,
-            Linker::Kernel => Self::Kernel,
-        }
-    }
 }
 
 /// Writes the order.
@@ -142,12 +119,12 @@ fn find(options: &Options) -> anyhow::Result<(String, Summary)> {
     let program = file.program()?;
     let mobility = Mobility::of(&program);
     let algorithm = algorithm(options, mobility.is_kernel())?;
-    let linker: trimtab_link::Linker = match options.linker {
-        Some(linker) => linker.into(),
-        None if mobility.is_kernel() => trimtab_link::Linker::Kernel,
-        None => trimtab_link::Linker::Lld,
+    let linker = match options.linker {
+        Some(linker) => linker,
+        None if mobility.is_kernel() => Linker::Kernel,
+        None => Linker::Lld,
     };
-    if linker == trimtab_link::Linker::Kernel && !mobility.is_kernel() {
+    if linker == Linker::Kernel && !mobility.is_kernel() {
         return Err(Failure::usage(format!(
             "{} is no Linux kernel: it has no symbols _stext, _etext and __sched_text_start",
             path.display()

@@ -1,14 +1,14 @@
 //! What the wrapped clang does: it writes down what it makes, and splits functions by blocks.
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::arguments::{compiled, expanded};
+use trimtab_lab::interpose::arguments::{compiled, expanded};
 use trimtab_lab::process::Invocation;
 use trimtab_link::SPLIT_FLAGS;
 
@@ -40,9 +40,7 @@ pub fn compile(
 ) -> Result<Invocation, String> {
     let settings = Settings::read(folder)?;
     let list = list_for(folder, &expanded(arguments))?;
-    let mut command = Invocation::new(compiler)
-        .arg(format!("-B{}", folder.join("bin").display()))
-        .arg(COMPILER_FLAGS);
+    let mut command = Invocation::new(compiler).arg(COMPILER_FLAGS);
     if settings.blocks {
         command = command.args(BLOCK_FLAGS);
     }
@@ -110,15 +108,6 @@ fn merged<'a>(lists: impl Iterator<Item = &'a str>) -> String {
     merged
 }
 
-/// Whether the compiler of this path is clang, which knows blocks, whatever name it was given.
-pub(super) fn is_clang(path: &Path) -> bool {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let is = |path: &Path| {
-        path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.contains("clang"))
-    };
-    is(path) || is(&real)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -156,8 +145,7 @@ mod tests {
         assert_eq!(command.program(), compiler);
         let said: Vec<_> = command.arguments().iter().map(|said| said.to_string_lossy()).collect();
         let option = format!("-fbasic-block-sections=list={}", list.display());
-        let tools = format!("-B{}", folder.join("bin").display());
-        for expected in [&tools, COMPILER_FLAGS, BLOCK_FLAGS[0], &option] {
+        for expected in [COMPILER_FLAGS, BLOCK_FLAGS[0], &option] {
             assert!(said.iter().any(|said| said == expected), "{expected} in {said:?}");
         }
         assert_eq!(said[said.len() - 4..], ["-c", "a.c", "-o", output.to_str().unwrap()]);
@@ -168,16 +156,5 @@ mod tests {
         let lists = ["v1\nf a b\nc 0 1\nf c\nc 0\n", "v1\nf c\nc 0 2\nf d b\nc 0\nf e\nc 0\n"];
         let expected = "v1\nf a b\nc 0 1\nf c\nc 0\nf e\nc 0\n";
         assert_eq!(merged(lists.into_iter()), expected);
-    }
-
-    #[test]
-    fn clang_is_known_by_any_name() {
-        let root = tempfile::tempdir().unwrap();
-        let real = root.path().join("clang-22");
-        fs::write(&real, "").unwrap();
-        let named = root.path().join("c++");
-        std::os::unix::fs::symlink(&real, &named).unwrap();
-        assert!(is_clang(&real) && is_clang(&named) && is_clang(Path::new("/x/clang++")));
-        assert!(!is_clang(Path::new("/usr/bin/no-such-gcc")));
     }
 }

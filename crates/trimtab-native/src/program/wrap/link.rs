@@ -8,10 +8,10 @@ use std::process::ExitStatus;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use trimtab_lab::interpose::arguments::{expanded, linked};
 use trimtab_lab::process::{Invocation, Job};
-use trimtab_link::Linker;
+use trimtab_link::{Linker, OrderOption};
 
-use super::arguments::{expanded, linked};
 use super::compile::note;
 use super::{Settings, TOGETHER, key, order_of};
 
@@ -38,7 +38,7 @@ pub struct Link {
 pub fn link(folder: &Path, arguments: &[OsString]) -> Result<u8, String> {
     let said = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     let settings = Settings::read(folder)?;
-    let linker = Linker::ALL.into_iter().find(|linker| linker.name() == settings.linker);
+    let linker: Linker = settings.linker.parse().map_err(|e| said("the settings", &e))?;
     let mut more: Vec<OsString> = Vec::new();
     let mut together = None;
     let mut record = None;
@@ -48,7 +48,7 @@ pub fn link(folder: &Path, arguments: &[OsString]) -> Result<u8, String> {
         let directory = std::env::current_dir().map_err(|e| said("the current folder", &e))?;
         let map = folder.join("links").join(format!("{}.map", key(&output)));
         more.push(format!("-Map={}", map.display()).into());
-        if settings.blocks && linker == Some(Linker::Lld) && compiles(arguments) {
+        if settings.blocks && linker.takes_blocks() && compiles(arguments) {
             more.extend(block_arguments(folder, &output)?);
         }
         let order = order_of(folder, &output);
@@ -57,7 +57,7 @@ pub fn link(folder: &Path, arguments: &[OsString]) -> Result<u8, String> {
                 let ordered = order_arguments(linker, &settings, &order, &text, arguments)
                     .map_err(|e| said("cannot pass the order on", &e))?;
                 more.extend(ordered.into_iter().map(OsString::from));
-                let may = settings.together && linker == Some(Linker::Lld);
+                let may = settings.together && linker.takes_blocks();
                 if may && !has_script(arguments) {
                     together = Some(folder.join(TOGETHER));
                 }
@@ -124,21 +124,22 @@ fn has_script(arguments: &[OsString]) -> bool {
 
 /// How `linker` is given the order in `file`.
 fn order_arguments(
-    linker: Option<Linker>,
+    linker: Linker,
     settings: &Settings,
     file: &Path,
     text: &[u8],
     arguments: &[OsString],
 ) -> std::io::Result<Vec<String>> {
-    let order = file.display();
-    Ok(match linker {
-        Some(Linker::Lld) => vec![
-            format!("--symbol-ordering-file={order}"),
-            // What it could not place is found out by looking at the result.
-            "--no-warn-symbol-ordering".to_owned(),
-        ],
-        Some(Linker::Gnu) if !settings.takes_order => {
-            // The script that GNU ld would use for just these arguments.
+    let option = |option: &str| format!("{option}{}", file.display());
+    Ok(match linker.order_option() {
+        Some(OrderOption::File { option: name, also }) => std::iter::once(option(name))
+            .chain(also.iter().map(|also| (*also).to_owned()))
+            .collect(),
+        Some(OrderOption::FileOrScript { option: name, .. }) if settings.takes_order => {
+            vec![option(name)]
+        }
+        Some(OrderOption::FileOrScript { .. }) => {
+            // The script that it would use for just these arguments.
             let said = Job::new("asking GNU ld for its script", &settings.path)
                 .args(arguments)
                 .arg("--verbose")
@@ -154,8 +155,7 @@ fn order_arguments(
             fs::write(&path, script)?;
             vec!["-T".to_owned(), path.display().to_string()]
         }
-        Some(Linker::Gold | Linker::Gnu) => vec![format!("--section-ordering-file={order}")],
-        _ => Vec::new(),
+        None => Vec::new(),
     })
 }
 

@@ -13,6 +13,7 @@ use anyhow::Context;
 use trimtab_fit::ProgramRequest;
 use trimtab_fit::program as fit;
 use trimtab_lab::failure::Failure;
+use trimtab_link::Linker;
 
 /// Builds a program with your own build command, traces how it starts, orders its functions by
 /// that, builds it again, and compares starts of the two: page faults, memory, time.
@@ -59,7 +60,10 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub tracer: Tracer,
     /// What links the program
-    #[arg(long, value_name = "NAME", default_value = "lld")]
+    #[arg(
+        long, value_name = "NAME", default_value = "lld",
+        value_parser = cli::linkers(Linker::of_programs())
+    )]
     pub linker: Linker,
     /// Where the sections lie in the file: with lld, what a start needs can stand together
     #[arg(long, value_name = "NAME", default_value = "together")]
@@ -140,17 +144,6 @@ pub enum Tracer {
     Native,
 }
 
-/// Linkers that follow an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Linker {
-    /// LLVM's
-    Lld,
-    /// gold
-    Gold,
-    /// GNU ld, of any version
-    Gnu,
-}
-
 impl Options {
     fn request(&self) -> anyhow::Result<ProgramRequest> {
         Ok(ProgramRequest {
@@ -174,11 +167,7 @@ impl Options {
                 Tracer::Qemu => fit::TracerChoice::Qemu,
                 Tracer::Native => fit::TracerChoice::Native,
             },
-            linker: match self.linker {
-                Linker::Lld => fit::Linker::Lld,
-                Linker::Gold => fit::Linker::Gold,
-                Linker::Gnu => fit::Linker::Gnu,
-            },
+            linker: self.linker,
             sections: match self.sections {
                 Sections::Together => fit::Sections::Together,
                 Sections::Kept => fit::Sections::Kept,
