@@ -15,3 +15,4 @@ pub mod shell;
 pub mod store;
 pub mod tools;
 pub mod workdir;
+pub mod workload;

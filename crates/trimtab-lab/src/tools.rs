@@ -9,11 +9,11 @@ mod version;
 
 pub use error::ToolError;
 pub use llvm::Llvm;
-pub use table::{ALL, Probe, Tool, tool};
+pub use table::{Probe, Tool, all, tool};
 pub use toolbox::{Found, Toolbox};
 pub use version::Version;
 
-/// Finds a tool of [`ALL`] by its name, in the directories of `PATH` and the usual places.
+/// Finds a tool of [`all`] by its name, in the directories of `PATH` and the usual places.
 ///
 /// # Errors
 /// A [`ToolError`] that says what was found, what was expected and what to install.

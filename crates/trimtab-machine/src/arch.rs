@@ -13,10 +13,10 @@ pub trait Platform: Copy {
     /// Its folder below `arch` in a kernel's source.
     fn kernel_folder(self) -> &'static str;
 
-    /// Name of its emulator in the [table of tools](trimtab_lab::tools::ALL).
+    /// Name of its emulator in the [table of tools](trimtab_lab::tools::all).
     fn qemu(self) -> &'static str;
 
-    /// Name in the [table of tools](trimtab_lab::tools::ALL) of the compiler that makes programs for it.
+    /// Name in the [table of tools](trimtab_lab::tools::all) of the compiler that makes programs for it.
     fn gcc(self) -> &'static str;
 
     /// Debian's name of it.

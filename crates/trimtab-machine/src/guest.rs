@@ -16,6 +16,7 @@ use std::{fs, io};
 use thiserror::Error;
 use trimtab_lab::compile::{CompileError, compile};
 use trimtab_lab::process::ProcessError;
+use trimtab_lab::workload::{self, WorkloadError};
 use trimtab_program::Isa;
 
 const INIT: [(&str, &str); 3] = [
@@ -34,55 +35,58 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The workloads that trimtab carries: `boot`, `files`, `network`, `processes` and `services`.
-    pub fn all() -> Vec<Workload> {
-        [
-            ("boot", include_str!("../../../guest/workloads/boot.sh")),
-            ("files", include_str!("../../../guest/workloads/files.sh")),
-            ("tools", include_str!("../../../guest/workloads/tools.sh")),
-            ("network", include_str!("../../../guest/workloads/network.sh")),
-            ("processes", include_str!("../../../guest/workloads/processes.sh")),
-            ("services", include_str!("../../../guest/workloads/services.sh")),
-        ]
-        .map(|(name, script)| Workload { name: name.to_owned(), script: script.to_owned() })
-        .to_vec()
+    /// The workloads of the catalogue that guests can run without programs of this machine.
+    ///
+    /// # Errors
+    /// [`GuestError::Catalogue`].
+    pub fn all() -> Result<Vec<Workload>, GuestError> {
+        Self::of_catalogue(|workload| workload.programs().is_empty())
     }
 
-    /// Those that need [`PROGRAMS`]: `media`, `video`, `load`, `storage` and `stress`.
-    pub fn with_programs() -> Vec<Workload> {
-        [
-            ("media", include_str!("../../../guest/workloads/media.sh")),
-            ("video", include_str!("../../../guest/workloads/video.sh")),
-            ("load", include_str!("../../../guest/workloads/load.sh")),
-            ("storage", include_str!("../../../guest/workloads/storage.sh")),
-            ("stress", include_str!("../../../guest/workloads/stress.sh")),
-        ]
-        .map(|(name, script)| Workload { name: name.to_owned(), script: script.to_owned() })
-        .to_vec()
+    /// All workloads of the catalogue that guests can run: also those that need [`programs_needed`].
+    ///
+    /// # Errors
+    /// [`GuestError::Catalogue`].
+    pub fn with_programs() -> Result<Vec<Workload>, GuestError> {
+        Self::of_catalogue(|_| true)
+    }
+
+    fn of_catalogue(
+        wanted: impl Fn(&workload::Workload) -> bool,
+    ) -> Result<Vec<Workload>, GuestError> {
+        let all = workload::all().map_err(GuestError::Catalogue)?;
+        let workloads = all.iter().filter(|workload| wanted(workload)).filter_map(|workload| {
+            let script = workload.script.clone()?;
+            Some(Workload { name: workload.name.clone(), script })
+        });
+        Ok(workloads.collect())
     }
 }
 
 /// Programs that [`Workload::with_programs`] needs beside busybox, by the names of their
 /// [tools](trimtab_lab::tools).
-pub const PROGRAMS: [&str; 12] = [
-    "cjpeg",
-    "djpeg",
-    "opj_compress",
-    "opj_decompress",
-    "flac",
-    "ffmpeg",
-    "hackbench",
-    "postmark",
-    "fio",
-    "dbench",
-    "stress-ng",
-    "cyclictest",
-];
+///
+/// # Errors
+/// [`GuestError::Catalogue`].
+pub fn programs_needed() -> Result<Vec<String>, GuestError> {
+    let mut names = Vec::new();
+    for workload in workload::all().map_err(GuestError::Catalogue)? {
+        for name in workload.programs().iter().map(workload::GuestProgram::name) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    Ok(names)
+}
 
 /// Why the guest's root could not be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GuestError {
+    /// The catalogue of workloads is not as it should be.
+    #[error(transparent)]
+    Catalogue(&'static WorkloadError),
     /// Our init could not be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -279,8 +283,11 @@ mod tests {
 
     #[test]
     fn the_image_is_the_same_each_time() {
-        let first = pack(b"init", b"busybox", &Workload::all(), &BTreeMap::new()).unwrap();
-        assert_eq!(first, pack(b"init", b"busybox", &Workload::all(), &BTreeMap::new()).unwrap());
+        let first = pack(b"init", b"busybox", &Workload::all().unwrap(), &BTreeMap::new()).unwrap();
+        assert_eq!(
+            first,
+            pack(b"init", b"busybox", &Workload::all().unwrap(), &BTreeMap::new()).unwrap()
+        );
         assert_eq!(first[4..8], [0; 4], "no time in the gzip header");
     }
 

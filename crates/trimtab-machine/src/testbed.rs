@@ -41,7 +41,7 @@ impl<'work> Testbed<'work> {
     /// # Errors
     /// Missing tools, a compiler that fails, a busybox that cannot be had.
     pub fn prepare(work: &'work WorkDir, isa: Isa, busybox: Option<&Path>) -> Result<Self> {
-        Self::prepare_with(work, isa, busybox, guest::Workload::all(), &[])
+        Self::prepare_with(work, isa, busybox, guest::Workload::all()?, &[])
     }
 
     /// The same with other workloads than the guest's own, and the tools that they need.
@@ -188,7 +188,7 @@ impl<'work> Testbed<'work> {
     }
 }
 
-/// The tools, as [`tools::ALL`] names them, that building, booting and tracing a kernel need on any
+/// The tools, as [`tools::all`] names them, that building, booting and tracing a kernel need on any
 /// machine, in the order in which they are looked for. The kernel source can also be given, and is
 /// looked for by itself.
 const TOOLS: [&str; 14] = [
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_table_of_tools_says_that_fit_kernel_needs_these() {
-        let needed: Vec<&str> = tools::ALL
+        let needed: Vec<&str> = tools::all()
             .iter()
             .filter(|tool| tool.needed_by.contains(&"fit kernel"))
             .map(|tool| tool.name)

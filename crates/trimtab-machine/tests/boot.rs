@@ -48,7 +48,7 @@ fn lab() -> &'static Lab {
     static LAB: OnceLock<Lab> = OnceLock::new();
     LAB.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let mut workloads = Workload::all();
+        let mut workloads = Workload::all().unwrap();
         for (name, script) in [
             ("hang", "while :; do :; done\n"),
             ("reset", "/bin/busybox reboot -f\n"),
@@ -110,7 +110,9 @@ fn print(what: &str, boot: &Boot) {
 fn each_workload_runs_on_each_machine() {
     let lab = lab();
     let machines = [(1, 256), (2, 512)];
-    for (workload, (cpus, memory_mib)) in Workload::all().iter().zip(machines.iter().cycle()) {
+    for (workload, (cpus, memory_mib)) in
+        Workload::all().unwrap().iter().zip(machines.iter().cycle())
+    {
         let mut request = lab.request(&workload.name, &workload.name);
         request.machine.cpus = *cpus;
         request.machine.memory_mib = *memory_mib;

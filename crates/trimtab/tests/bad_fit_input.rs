@@ -134,7 +134,7 @@ fn blocks_that_nothing_splits_or_sees() {
 
 /// The names under which commands are looked for.
 fn commands() -> BTreeSet<&'static str> {
-    let candidates = tools::ALL.iter().filter_map(|tool| match tool.probe {
+    let candidates = tools::all().iter().filter_map(|tool| match tool.probe {
         Probe::Command { candidates, .. } => Some(candidates),
         _ => None,
     });
@@ -161,7 +161,7 @@ fn path_without(folder: &Path, missing: &[&str]) -> PathBuf {
 fn a_tool_that_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().join("work");
-    for tool in tools::ALL.iter().filter(|tool| tool.needed_by.contains(&"fit kernel")) {
+    for tool in tools::all().iter().filter(|tool| tool.needed_by.contains(&"fit kernel")) {
         let Probe::Command { candidates, .. } = tool.probe else { continue };
         if candidates.iter().any(|name| name.starts_with('/')) {
             continue; // It is also looked for elsewhere.

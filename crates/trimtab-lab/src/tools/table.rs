@@ -1,5 +1,9 @@
 //! The table of tools.
 
+use std::sync::LazyLock;
+
+use crate::workload::{self, Workload};
+
 /// How to see whether a tool is there.
 #[derive(Debug, Clone, Copy)]
 pub enum Probe {
@@ -33,9 +37,27 @@ pub struct Tool {
     pub needed_by: &'static [&'static str],
 }
 
+/// All tools: the table, and the programs that workloads need.
+pub fn all() -> &'static [Tool] {
+    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+        let mut tools = ALL.to_vec();
+        for program in workload::all().into_iter().flatten().flat_map(Workload::programs) {
+            let name = program.name();
+            if !tools.iter().any(|tool| tool.name == name) {
+                // Once, for as long as trimtab runs.
+                let places = vec![&*program.path.display().to_string().leak()].leak();
+                let packages = vec![program.package.as_str()].leak();
+                tools.push(file(name.leak(), places, packages, SWAP_RUN));
+            }
+        }
+        tools
+    });
+    &TOOLS
+}
+
 /// The tool of this name.
 pub fn tool(name: &str) -> Option<&'static Tool> {
-    ALL.iter().find(|tool| tool.name == name)
+    all().iter().find(|tool| tool.name == name)
 }
 
 const FIT: &[&str] = &["fit kernel"];
@@ -51,9 +73,9 @@ const SWAP_RUN: &[&str] = &["swap run"];
 
 const VERSION: &[&str] = &["--version"];
 
-/// All tools. Minimum versions are those that the kernel's own documentation of 6.12 asks for, and
+/// All tools but those that workloads need. Minimum versions are those that the kernel's own documentation of 6.12 asks for, and
 /// the oldest QEMU that the tracing plugin was run in.
-pub const ALL: &[Tool] = &[
+const ALL: &[Tool] = &[
     Tool {
         name: "llvm",
         probe: Probe::Llvm,
@@ -146,17 +168,6 @@ pub const ALL: &[Tool] = &[
     command("valgrind", &["valgrind"], &[3, 15], &["valgrind"], PROBE_BENCH),
     command("uftrace", &["uftrace"], &[0, 9], &["uftrace"], PROBE_BENCH),
     command("chromium", &["chromium", "chromium-browser"], &[], &["chromium"], TESTS),
-    file("cjpeg", &["/usr/bin/cjpeg"], &["libjpeg-turbo-progs"], SWAP_RUN),
-    file("djpeg", &["/usr/bin/djpeg"], &["libjpeg-turbo-progs"], SWAP_RUN),
-    file("opj_compress", &["/usr/bin/opj_compress"], &["libopenjp2-tools"], SWAP_RUN),
-    file("opj_decompress", &["/usr/bin/opj_decompress"], &["libopenjp2-tools"], SWAP_RUN),
-    file("flac", &["/usr/bin/flac"], &["flac"], SWAP_RUN),
-    file("ffmpeg", &["/usr/bin/ffmpeg"], &["ffmpeg"], SWAP_RUN),
-    file("hackbench", &["/usr/bin/hackbench"], &["rt-tests"], SWAP_RUN),
-    file("postmark", &["/usr/bin/postmark"], &["postmark"], SWAP_RUN),
-    file("fio", &["/usr/bin/fio"], &["fio"], SWAP_RUN),
-    file("dbench", &["/usr/bin/dbench"], &["dbench"], SWAP_RUN),
-    file("stress-ng", &["/usr/bin/stress-ng"], &["stress-ng"], SWAP_RUN),
     file("cyclictest", &["/usr/bin/cyclictest"], &["rt-tests"], SWAP_RUN),
 ];
 
@@ -187,9 +198,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_workloads_need_is_among_the_tools() {
+        let tool = tool("cjpeg").unwrap();
+        assert!(matches!(tool.probe, Probe::File(["/usr/bin/cjpeg"])));
+        assert_eq!(tool.packages, ["libjpeg-turbo-progs"]);
+    }
+
+    #[test]
     fn names_are_unique_and_rows_complete() {
-        for (index, row) in ALL.iter().enumerate() {
-            assert_eq!(ALL.iter().position(|other| other.name == row.name), Some(index));
+        for (index, row) in all().iter().enumerate() {
+            assert_eq!(all().iter().position(|other| other.name == row.name), Some(index));
             assert!(!row.packages.is_empty() && !row.needed_by.is_empty(), "{}", row.name);
         }
     }

@@ -12,7 +12,6 @@ use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::{CAN_SPLIT, KERNEL_ORDER};
 use trimtab_machine::Isa;
-use trimtab_machine::guest::PROGRAMS;
 use trimtab_machine::kernel::{Build, Configuration, Generated, KernelImage, Source, Toolchain};
 use trimtab_machine::testbed::{self, Testbed};
 use trimtab_report::model::{SwapRun, SwapSweep};
@@ -111,12 +110,14 @@ pub fn run(request: &Request, progress: &dyn Observe) -> Result<SwapRun> {
         .into());
     }
     let stage = progress.stage("prepare the guest");
+    let programs = guest::programs()?;
+    let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
     let bench = Testbed::prepare_with(
         &work,
         isa,
         request.busybox.as_deref(),
-        guest::workloads(),
-        &PROGRAMS,
+        guest::workloads()?,
+        &programs,
     )?;
     stage.ended(bench.cached(), "");
     let stage = progress.stage("build the kernel");

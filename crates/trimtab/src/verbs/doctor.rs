@@ -126,8 +126,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 /// Looks for all tools at once: each is a process that mostly waits for its start.
 fn look(toolbox: &Toolbox) -> Vec<Row> {
     thread::scope(|scope| {
-        let searches: Vec<_> =
-            tools::ALL.iter().map(|tool| (tool, scope.spawn(move || toolbox.find(tool)))).collect();
+        let searches: Vec<_> = tools::all()
+            .iter()
+            .map(|tool| (tool, scope.spawn(move || toolbox.find(tool))))
+            .collect();
         searches
             .into_iter()
             .filter_map(|(tool, search)| Some(Row::new(tool, search.join().ok()?)))

@@ -1,6 +1,6 @@
 //! What runs in the guest: each workload, and then what the kernel counted.
 
-use trimtab_machine::guest::Workload;
+use trimtab_machine::guest::{self, GuestError, Workload};
 
 use trimtab_lab::failure::Failure;
 
@@ -10,6 +10,8 @@ const COUNTED: &str = "swap-";
 const ALL: &str = "all";
 /// All workloads, with cyclictest beside them.
 const LATENCY: &str = "latency";
+/// What sleeps and wakes in real time beside them.
+const TIMER: &str = "cyclictest";
 /// How often.
 const ROUNDS: u32 = 3;
 
@@ -43,24 +45,31 @@ done < /sys/kernel/debug/coldswap/stats
 exit $status
 ";
 
-/// The workloads themselves.
-fn plain() -> Vec<Workload> {
-    let mut all = Workload::all();
-    all.extend(Workload::with_programs());
-    all
+/// What a guest needs beside busybox, by the names of the tools.
+///
+/// # Errors
+/// A catalogue of workloads that is not as it should be.
+pub(super) fn programs() -> Result<Vec<String>, GuestError> {
+    let mut programs = guest::programs_needed()?;
+    if !programs.iter().any(|name| name == TIMER) {
+        programs.push(TIMER.to_owned());
+    }
+    Ok(programs)
 }
 
 /// The workloads that were asked for; all where none was.
 ///
 /// # Errors
-/// Names of workloads that the guest has not.
-pub(super) fn chosen(asked: &[String]) -> Result<Vec<String>, Failure> {
-    let all: Vec<String> = plain().into_iter().map(|workload| workload.name).collect();
+/// Names of workloads that the guest has not; a catalogue that is not as it should be.
+pub(super) fn chosen(asked: &[String]) -> anyhow::Result<Vec<String>> {
+    let all: Vec<String> =
+        Workload::with_programs()?.into_iter().map(|workload| workload.name).collect();
     if let Some(name) = asked.iter().find(|name| !all.contains(name)) {
         return Err(Failure::usage(format!(
             "the guest has no workload {name}, expected {}; see --help",
             all.join(", ")
-        )));
+        ))
+        .into());
     }
     Ok(all.into_iter().filter(|name| asked.is_empty() || asked.contains(name)).collect())
 }
@@ -109,8 +118,11 @@ pub(super) fn all() -> String {
 }
 
 /// The guest's scripts.
-pub(super) fn workloads() -> Vec<Workload> {
-    let mut scripts = plain();
+///
+/// # Errors
+/// A catalogue of workloads that is not as it should be.
+pub(super) fn workloads() -> Result<Vec<Workload>, GuestError> {
+    let mut scripts = Workload::with_programs()?;
     let names: Vec<String> = scripts.iter().map(|workload| workload.name.clone()).collect();
     for name in &names {
         // Before the first round there is no tool but the shell.
@@ -134,7 +146,7 @@ pub(super) fn workloads() -> Vec<Workload> {
     scripts.push(Workload { name: all(), script: every });
     let late = format!(
         "status=0\n/bin/busybox --install -s /bin\nfor name in {}; do\n\t{CLEAN}\n\
-         \tcyclictest --quiet --mlockall --priority=80 --interval=1000 > /run/late 2> /run/why &\n\
+         \t{TIMER} --quiet --mlockall --priority=80 --interval=1000 > /run/late 2> /run/why &\n\
          \ttimer=$!\n\
          \tsh /etc/trimtab/$name.sh || {{ status=$?; echo \"workload $name failed\"; }}\n\
          \tkill -INT $timer\n\twait $timer\n\
@@ -144,7 +156,7 @@ pub(super) fn workloads() -> Vec<Workload> {
         names.join(" ")
     );
     scripts.push(Workload { name: latency(), script: late });
-    scripts
+    Ok(scripts)
 }
 
 #[cfg(test)]
@@ -154,7 +166,7 @@ mod tests {
     #[test]
     fn workloads_are_those_of_the_guest() {
         let all = chosen(&[]).unwrap_or_default();
-        assert_eq!(all.len(), plain().len());
+        assert_eq!(all.len(), Workload::with_programs().map_or(0, |all| all.len()));
         let two = ["files".to_owned(), "boot".to_owned()];
         assert_eq!(chosen(&two).unwrap_or_default(), ["boot", "files"]);
         let error = chosen(&["swap-boot".to_owned()]).err().map(|error| error.to_string());
@@ -178,7 +190,9 @@ mod tests {
 
     #[test]
     fn a_script_ends_as_its_workload_did() {
-        for script in workloads().iter().filter(|script| script.name.starts_with(COUNTED)) {
+        for script in
+            workloads().unwrap_or_default().iter().filter(|script| script.name.starts_with(COUNTED))
+        {
             assert!(script.script.ends_with("exit $status\n"), "{}", script.name);
             assert!(script.script.contains("status=$?"), "{}", script.name);
         }

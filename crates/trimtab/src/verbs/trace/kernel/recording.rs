@@ -141,7 +141,7 @@ fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
     let initramfs = match &options.initramfs {
         Some(path) => path.clone(),
         None => {
-            let workloads = guest::Workload::all();
+            let workloads = guest::Workload::all()?;
             if !workloads.iter().any(|workload| workload.name == options.workload) {
                 let names: Vec<&str> = workloads.iter().map(|w| w.name.as_str()).collect();
                 return Err(Failure::usage(format!(
