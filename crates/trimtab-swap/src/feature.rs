@@ -35,6 +35,11 @@ mod tests {
         let expected = [
             "include/linux/coldswap.h",
             "mm/coldswap.c",
+            "mm/coldswap_debugfs.h",
+            "mm/coldswap_policy.h",
+            "mm/coldswap_selftest.h",
+            "mm/coldswap_setup.h",
+            "mm/coldswap_shootdown.h",
             "mm/coldswap_test.c",
             "scripts/coldswap-check",
         ];
