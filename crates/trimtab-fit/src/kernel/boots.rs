@@ -1,176 +1,202 @@
-//! Boots whose results are kept: the same kernel on the same machine need not boot twice.
-
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+//! The boots of a kernel, by what they are for.
 
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize};
-use trimtab_lab::cache::Key;
-use trimtab_lab::workdir::Step;
-use trimtab_machine::boot::{self, BootError, Clock, Ftrace, Tracers};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
-use super::plan::Scene;
-use trimtab_lab::executor::{self, Local};
+use super::kept_boot::{BootJob, BootResult, KeptBoot, Watch, boot_all};
+use super::plan::{self, Scene};
+use super::request::Tracer;
 
-/// Kept in a boot's step.
-const RECORD: &str = "boot.json";
-/// Who watches a boot.
+/// What a boot is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Watch {
-    /// Nobody: for time.
-    Nothing,
-    /// The plugin.
-    Plugin,
-    /// The plugin and the kernel's function tracer.
-    Both,
+enum Purpose {
+    /// It makes the order.
+    Order,
+    /// It judges the order, and has not made it.
+    HeldOut,
+    /// It is what all is measured by.
+    Reference,
+    /// It shows what the function tracer sees of what the plugin sees.
+    BothTracers,
 }
 
-/// A boot to do.
+/// Boots to do, each with what it is for.
 #[derive(Debug, Clone)]
-pub struct Job<'a> {
-    /// The kernel.
-    pub kernel: &'a KernelImage,
-    /// Machine and workload.
-    pub scene: Scene,
-    /// Who watches.
-    pub watch: Watch,
-    /// Tells the same boot done again from the first.
-    pub repetition: u32,
+pub(super) struct BootPlan {
+    boots: Vec<(Purpose, Scene, Watch, u32)>,
 }
 
-/// What is kept of a boot. Times are in seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// Wall time from QEMU's start until the workload had ended.
-    pub wall: f64,
-    /// The guest's clock when the workload had ended.
-    pub uptime: f64,
-    /// Instructions of the kernel, where the plugin counted them.
-    pub kernel_instructions: Option<u64>,
-    /// QEMU's command line.
-    pub command_line: String,
-    /// The plugin's trace, where it watched; relative to the step.
-    pub blocks: Option<PathBuf>,
-    /// The function tracer's trace, where it watched; relative to the step.
-    pub calls: Option<PathBuf>,
-}
-
-/// A boot that was done, now or before.
-#[derive(Debug, Clone)]
-pub struct Done {
-    /// What it gave.
-    pub record: Record,
-    /// Where its traces are.
-    pub folder: PathBuf,
-    /// Whether an earlier run did it.
-    pub cached: bool,
-}
-
-/// A boot that was done, or why the guest did not come up.
-pub type Booted = std::result::Result<Done, BootError>;
-
-impl Done {
-    /// Path of the plugin's trace.
-    ///
-    /// # Errors
-    /// If the plugin did not watch.
-    pub fn blocks(&self) -> Result<PathBuf> {
-        let name = self.record.blocks.as_ref().context("this boot was not traced")?;
-        Ok(self.folder.join(name))
-    }
-
-    /// Path of the function tracer's trace.
-    ///
-    /// # Errors
-    /// If the function tracer did not watch.
-    pub fn calls(&self) -> Result<PathBuf> {
-        let name = self.record.calls.as_ref().context("this boot was not traced by ftrace")?;
-        Ok(self.folder.join(name))
-    }
-}
-
-/// Does a boot, or finds it done. `Ok(Err(_))` is a guest that did not come up.
-///
-/// # Errors
-/// What keeps a boot from being tried: files, space, Ctrl-C.
-pub fn boot(bench: &Testbed<'_>, job: &Job<'_>) -> Result<Booted> {
-    let mut machine = job.scene.machine.clone();
-    if job.watch == Watch::Nothing && machine.clock == Clock::Real {
-        machine.accelerator = bench.accelerator();
-    }
-    let mut request = bench.request(job.kernel, Path::new(""));
-    request.machine = machine;
-    let mut key = Key::new("boot/1")
-        .after(&job.kernel.key)
-        .after(bench.key())
-        .field("machine", format_args!("{:?}", request.machine))
-        .field("workload", job.scene.workload)
-        .field("watch", format_args!("{:?}", job.watch))
-        .field("repetition", job.repetition);
-    if request.has_halted_cpu() {
-        key = key.field("halted", 1);
-    }
-    if request.machine.clock == Clock::Real {
-        key = key.field("timer", "not tested");
-    }
-    // Built in its place: a message about a guest that did not come up names its console, which
-    // must then still be there. Each try begins anew.
-    let building = match bench.work().resumable("boot", &key)? {
-        Step::Done(folder) => return Ok(Ok(read(folder, true)?)),
-        Step::Todo(building) => building,
-    };
-    request.folder = building.path().to_owned();
-    request.workload = Some(job.scene.workload.to_owned());
-    request.tracers = Tracers {
-        plugin: (job.watch != Watch::Nothing).then(|| bench.plugin().to_owned()),
-        stream: false,
-        ftrace: (job.watch == Watch::Both).then(Ftrace::default),
-    };
-    if job.watch == Watch::Both {
-        request.limit = Duration::from_secs(300);
-    }
-    let booted = match boot::boot(&request) {
-        Ok(booted) => booted,
-        Err(error @ (BootError::Process(_) | BootError::File { .. } | BootError::Qemu(_))) => {
-            return Err(error.into());
+impl BootPlan {
+    /// Of the kernel as it was built: `count` boots that make the order as `tracer` records them,
+    /// and those that are held out. The measure of all is a boot without the function tracer, which
+    /// executes code of its own. Where the order is not made by it and the kernel `has_ftrace`, one
+    /// boot shows what it would have seen.
+    pub fn of_first(count: usize, tracer: Tracer, has_ftrace: bool) -> Self {
+        let watch = if tracer == Tracer::Ftrace { Watch::Both } else { Watch::Plugin };
+        let traced = plan::traced(count).into_iter().zip(0..);
+        let mut boots: Vec<_> =
+            traced.map(|(scene, repetition)| (Purpose::Order, scene, watch, repetition)).collect();
+        boots.extend(held_out());
+        match tracer {
+            Tracer::Ftrace => {
+                boots.push((Purpose::Reference, plan::reference(), Watch::Plugin, 0));
+            }
+            Tracer::Plugin if has_ftrace => {
+                boots.push((Purpose::BothTracers, plan::reference(), Watch::Both, 0));
+            }
+            Tracer::Plugin => {}
         }
-        Err(error) => return Ok(Err(error)),
-    };
-    let relative = |path: &Path| path.file_name().map(PathBuf::from);
-    let record = Record {
-        wall: booted.wall.as_secs_f64(),
-        uptime: booted.uptime_finished.as_secs_f64(),
-        kernel_instructions: booted.blocks.as_ref().map(|b| b.instructions.kernel),
-        command_line: booted.command_line,
-        blocks: booted.blocks.as_ref().and_then(|blocks| relative(&blocks.path)),
-        calls: booted.calls.as_ref().and_then(|calls| relative(&calls.path)),
-    };
-    let path = building.path().join(RECORD);
-    fs::write(&path, serde_json::to_vec_pretty(&record)?)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(Ok(read(building.finish()?, false)?))
+        BootPlan { boots }
+    }
+
+    /// Of the kernel with functions split: those again that make the order.
+    pub fn of_split(count: usize) -> Self {
+        let traced = plan::traced(count).into_iter();
+        BootPlan { boots: traced.map(|scene| (Purpose::Order, scene, Watch::Plugin, 0)).collect() }
+    }
+
+    /// Of the kernel laid out: the reference, and those that are held out.
+    pub fn of_fitted() -> Self {
+        let mut boots = vec![(Purpose::Reference, plan::reference(), Watch::Plugin, 0)];
+        boots.extend(held_out());
+        BootPlan { boots }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.boots.len()
+    }
 }
 
-/// Does boots, as many side by side as there are CPUs, in any order; the results are in the
-/// order of the jobs. `progress` is told how many are done.
-///
-/// # Errors
-/// The first error of any; no further boots are begun then.
-pub fn boot_all(
-    bench: &Testbed<'_>,
-    jobs: &[Job<'_>],
-    progress: impl Fn(usize) + Sync,
-) -> Result<Vec<Booted>> {
-    executor::each(&Local, jobs, |_, job| boot(bench, job), progress)
+fn held_out() -> impl Iterator<Item = (Purpose, Scene, Watch, u32)> {
+    plan::held_out().into_iter().map(|scene| (Purpose::HeldOut, scene, Watch::Plugin, 0))
 }
 
-fn read(folder: PathBuf, cached: bool) -> Result<Done> {
-    let path = folder.join(RECORD);
-    let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let record = serde_json::from_slice(&text)
-        .with_context(|| format!("{} is damaged; remove the folder it is in", path.display()))?;
-    Ok(Done { record, folder, cached })
+/// Boots of one kernel that came up.
+#[derive(Debug)]
+pub(super) struct Boots {
+    traced: Vec<KeptBoot>,
+    held_out: Vec<KeptBoot>,
+    reference: KeptBoot,
+    both_tracers: Option<KeptBoot>,
+    cached: bool,
+}
+
+impl Boots {
+    /// Does the boots of `plan`. `name` says in a failure which kernel did not come up, `done` is
+    /// told how many boots are done.
+    ///
+    /// # Errors
+    /// The first boot of the plan that did not come up, and what keeps boots from being tried.
+    pub fn run(
+        testbed: &Testbed<'_>,
+        kernel: &KernelImage,
+        name: &str,
+        plan: &BootPlan,
+        done: impl Fn(usize) + Sync,
+    ) -> Result<Self> {
+        let job = |(_, scene, watch, repetition): &(Purpose, Scene, Watch, u32)| BootJob {
+            kernel,
+            scene: scene.clone(),
+            watch: *watch,
+            repetition: *repetition,
+        };
+        let jobs: Vec<BootJob<'_>> = plan.boots.iter().map(job).collect();
+        let results = boot_all(testbed, &jobs, done)?;
+        let cached = all_cached(&results);
+        let (mut traced, mut held_out) = (Vec::new(), Vec::new());
+        let (mut reference, mut both_tracers) = (None, None);
+        for ((purpose, scene, ..), result) in plan.boots.iter().zip(results) {
+            let boot = result.with_context(|| came_up(name, scene))?;
+            match purpose {
+                Purpose::Order => traced.push(boot),
+                Purpose::HeldOut => held_out.push(boot),
+                Purpose::Reference => reference = Some(boot),
+                Purpose::BothTracers => both_tracers = Some(boot),
+            }
+        }
+        // The first boot that makes the order is on the machine of the reference; it serves for it,
+        // and where the function tracer made it, shows what both tracers see.
+        let first = traced.first();
+        let reference = reference.or_else(|| first.cloned()).context("a boot is missing")?;
+        let both_tracers =
+            both_tracers.or_else(|| first.filter(|boot| boot.record.calls.is_some()).cloned());
+        Ok(Boots { traced, held_out, reference, both_tracers, cached })
+    }
+
+    /// Those that make the order, the one to make better first.
+    pub fn traced(&self) -> &[KeptBoot] {
+        &self.traced
+    }
+
+    /// Those that made no order, as [`plan::held_out`] has them.
+    pub fn held_out(&self) -> &[KeptBoot] {
+        &self.held_out
+    }
+
+    /// The one that is the measure of all.
+    pub fn reference(&self) -> &KeptBoot {
+        &self.reference
+    }
+
+    /// The one that both the plugin and the function tracer watched.
+    pub fn both_tracers(&self) -> Option<&KeptBoot> {
+        self.both_tracers.as_ref()
+    }
+
+    /// Whether an earlier run did all of them.
+    pub fn cached(&self) -> bool {
+        self.cached
+    }
+}
+
+/// Whether an earlier run did all of these boots.
+pub(super) fn all_cached(boots: &[BootResult]) -> bool {
+    boots.iter().all(|boot| boot.as_ref().is_ok_and(|boot| boot.cached))
+}
+
+fn came_up(kernel: &str, scene: &Scene) -> String {
+    format!("{kernel} did not come up ({})", scene.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_machine::boot::BootError;
+
+    use super::*;
+
+    fn purposes(plan: &BootPlan) -> Vec<(Purpose, Watch)> {
+        plan.boots.iter().map(|(purpose, _, watch, _)| (*purpose, *watch)).collect()
+    }
+
+    #[test]
+    fn the_function_tracer_never_watches_the_measure_of_all() {
+        let plan = BootPlan::of_first(2, Tracer::Ftrace, true);
+        assert_eq!(purposes(&plan)[..2], [(Purpose::Order, Watch::Both); 2]);
+        assert_eq!(plan.boots.last().unwrap().0, Purpose::Reference);
+        assert_eq!(plan.boots.last().unwrap().2, Watch::Plugin);
+        let plan = BootPlan::of_first(2, Tracer::Plugin, true);
+        assert_eq!(purposes(&plan)[..2], [(Purpose::Order, Watch::Plugin); 2]);
+        assert_eq!(plan.boots.last().unwrap().0, Purpose::BothTracers);
+        let plan = BootPlan::of_first(2, Tracer::Plugin, false);
+        assert_eq!(plan.len(), 2 + plan::held_out().len());
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_come_up_is_told_with_its_last_words() {
+        let scene = &plan::held_out()[1];
+        let boot: BootResult = Err(BootError::Panicked {
+            lines: vec!["BUG: unable to handle page fault".to_owned(), "RIP: 0010:foo".to_owned()],
+            log: "work/steps/boot-1/console.log".into(),
+        });
+        assert!(!all_cached(std::slice::from_ref(&boot)));
+        let error = boot.with_context(|| came_up("the kernel laid out", scene)).unwrap_err();
+        assert_eq!(
+            format!("{error:#}"),
+            "the kernel laid out did not come up (2 CPUs): the guest's kernel panicked; \
+             the whole console is in work/steps/boot-1/console.log:\n    \
+             BUG: unable to handle page fault\n    RIP: 0010:foo"
+        );
+    }
 }

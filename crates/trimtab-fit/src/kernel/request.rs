@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
+use trimtab_lab::failure::Failure;
 use trimtab_program::Isa;
 
 /// A kernel to fit, and how.
@@ -63,4 +65,36 @@ pub enum Compiler {
     Clang,
     /// GNU's.
     Gcc,
+}
+
+impl KernelRequest {
+    /// Fails at once where what was asked for is not to be had with functions split.
+    ///
+    /// # Errors
+    /// What does not go together.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.granularity == Granularity::Function {
+            return Ok(());
+        }
+        if self.tracer == Tracer::Ftrace {
+            return Err(Failure::usage(
+                "ftrace sees which functions run, and not which of their blocks; see --help",
+            )
+            .hint("use --tracer plugin with --granularity block")
+            .into());
+        }
+        match self.compiler {
+            Compiler::Clang => Ok(()),
+            Compiler::Gcc => Err(cannot_split("gcc").into()),
+        }
+    }
+}
+
+/// That a compiler does not split functions.
+pub(super) fn cannot_split(compiler: &str) -> Failure {
+    Failure::new(format!(
+        "{compiler} cannot split functions: the kernel's configuration does not accept \
+         CONFIG_BLOCK_ORDER, which needs clang"
+    ))
+    .hint("use --compiler clang, or --granularity function")
 }
