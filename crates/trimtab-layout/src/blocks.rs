@@ -6,4 +6,4 @@ mod split;
 
 pub use ext_tsp::{BlockNode, ext_tsp, ext_tsp_score};
 pub use flow::BlockFlow;
-pub use split::{Prices, Split, split, split_by_price};
+pub use split::{HotColdSplit, Prices, split, split_by_price};

@@ -19,6 +19,7 @@ mod ids;
 mod measure;
 mod merging;
 mod movable;
+mod named;
 mod order;
 pub mod paged;
 mod placement;
@@ -28,15 +29,16 @@ mod projection;
 pub use algorithm::{
     Algorithm, BalancedPartitioning, CacheDirected, CallChain, CriticalWorkingSet, FaultCurve,
     FirstExecution, InPlace, Nearness, Needs, Packed, PettisHansen, Shuffled, TemporalOrdering,
-    algorithm_named, algorithms,
+    algorithms,
 };
 pub use blocks::{
-    BlockFlow, BlockNode, Prices, Split, ext_tsp, ext_tsp_score, split, split_by_price,
+    BlockFlow, BlockNode, HotColdSplit, Prices, ext_tsp, ext_tsp_score, split, split_by_price,
 };
 pub use flow::{Edge, Flow};
 pub use ids::{BlockIndex, PageIndex, PieceId};
 pub use measure::{Excess, ExcessOverBytes, Footprint, curve, functions_run, pages};
 pub use movable::Movable;
+pub use named::{Named, UnknownName, named};
 pub use order::Order;
 pub use placement::Placement;
 pub use problem::{Piece, Problem, Span};

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use trimtab_layout::{
     Algorithm, FirstExecution, Flow, Order, Packed, Piece, PieceId, Placement, Problem, Shuffled,
-    Span, algorithm_named, algorithms, pages,
+    Span, algorithms, named, pages,
 };
 use trimtab_program::{PAGE_SIZE, Range, RangeSet};
 
@@ -265,10 +265,11 @@ fn nothing_and_damaged_problems_do_no_harm() {
 #[test]
 fn algorithms_have_names_of_their_own() {
     for algorithm in algorithms() {
-        let found = algorithm_named(algorithm.name()).unwrap();
+        let found = named(algorithms(), algorithm.name()).unwrap();
         assert_eq!(found.description(), algorithm.description());
     }
-    assert!(algorithm_named("guess").is_none());
+    let unknown = named(algorithms(), "guess").map(|_| ()).unwrap_err();
+    assert_eq!(unknown.known.len(), algorithms().len());
     assert_eq!(algorithms()[0].name(), "packed", "the default comes first");
 }
 

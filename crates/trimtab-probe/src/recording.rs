@@ -7,6 +7,7 @@ use crate::ProbeError;
 use crate::hook::Hook;
 use crate::layout::RECORDING_VERSION;
 
+/// The unit of a recording's file, whatever pages the machine has that it was written on.
 const PAGE: usize = 4096;
 const MAGIC: &[u8] = b"TTPROBE1";
 /// Where in the first page it stands, behind the program's name.

@@ -3,7 +3,7 @@
 //! The names of fields are the keys of the JSON and are stable: keys are added, never renamed.
 //! Numbers that follow from others are methods, so that they cannot contradict them.
 
-/// Bytes of a page.
+/// Bytes of a page: `trimtab_program::PAGE_SIZE`, of which a report knows nothing else.
 pub(crate) const PAGE: u32 = 4096;
 
 mod check;

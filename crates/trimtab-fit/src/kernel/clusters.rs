@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use anyhow::{Context, Result};
-use trimtab_layout::{Prices, Split, split, split_by_price};
+use trimtab_layout::{HotColdSplit, Prices, split, split_by_price};
 use trimtab_link::{BlockList, ClusterList};
 use trimtab_machine::kernel::Build;
 use trimtab_profile::Profile;
@@ -60,7 +60,7 @@ struct Candidate<'a> {
     size: u64,
     /// The file it was linked from, where the linker's map says it.
     file: Option<&'a str>,
-    split: Split,
+    split: HotColdSplit,
 }
 
 /// Splits the functions that the first of `profiles` executed: what it executed stays in a function's
@@ -209,7 +209,8 @@ fn candidates<'a>(
             };
             // What ran needs a list even where it stays whole: so it has a section of its own, that can
             // be moved, and begins where the code before it ends.
-            let whole = || Split { hot: blocks.iter().map(|b| b.id).collect(), cold_bytes: 0 };
+            let whole =
+                || HotColdSplit { hot: blocks.iter().map(|b| b.id).collect(), cold_bytes: 0 };
             let split = parted.unwrap_or_else(whole);
             let size = function.range.length();
             candidates.entry(function.name).or_default().push(Candidate { size, file, split });
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn an_object_is_known_in_an_archive_and_alone() {
         let is_in = |file: Option<&str>, object: &str| {
-            let split = Split { hot: vec![0], cold_bytes: 1 };
+            let split = HotColdSplit { hot: vec![0], cold_bytes: 1 };
             Candidate { size: 1, file, split }.is_in(object)
         };
         for (file, object, expected) in [

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use trimtab_layout::{BlockFlow, Split, split};
+use trimtab_layout::{BlockFlow, HotColdSplit, split};
 use trimtab_link::ClusterList;
 use trimtab_native::program::wrap::{Compile, Link};
 use trimtab_profile::Profile;
@@ -52,7 +52,7 @@ struct Candidate<'a> {
     names: Vec<&'a str>,
     size: u64,
     from: Home,
-    split: Split,
+    split: HotColdSplit,
 }
 
 /// Splits the functions that ran: what the first profile executed stays in a function's own section,
@@ -169,13 +169,17 @@ fn candidates<'a>(target: &Target<'a>) -> Vec<Candidate<'a>> {
 
 /// A split with its blocks in the order that follows from `flow`; also of a function that stays whole,
 /// where its blocks come into another order than the compiler's.
-fn in_order(parted: Option<Split>, blocks: &[Block], flow: &BlockFlow) -> Option<Split> {
+fn in_order(
+    parted: Option<HotColdSplit>,
+    blocks: &[Block],
+    flow: &BlockFlow,
+) -> Option<HotColdSplit> {
     match parted {
-        Some(split) => Some(Split { hot: flow.order(blocks, &split.hot), ..split }),
+        Some(split) => Some(HotColdSplit { hot: flow.order(blocks, &split.hot), ..split }),
         None => {
             let whole: Vec<u32> = blocks.iter().map(|block| block.id).collect();
             let hot = flow.order(blocks, &whole);
-            (hot != whole).then_some(Split { hot, cold_bytes: 0 })
+            (hot != whole).then_some(HotColdSplit { hot, cold_bytes: 0 })
         }
     }
 }
@@ -233,7 +237,12 @@ mod tests {
     use super::*;
 
     fn candidate(name: &'static str, size: u64, from: Home) -> Candidate<'static> {
-        Candidate { names: vec![name], size, from, split: Split { hot: vec![0], cold_bytes: 1 } }
+        Candidate {
+            names: vec![name],
+            size,
+            from,
+            split: HotColdSplit { hot: vec![0], cold_bytes: 1 },
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use trimtab_native::program::measure::{self, Outcome, Sample, Setting};
 use trimtab_native::program::{Command, Limits, cold};
+use trimtab_program::PAGE_SIZE;
 
 use super::object::{Built, Object};
 use trimtab_lab::failure::Failure;
@@ -123,10 +124,10 @@ impl Starts<'_> {
         for (pages, object) in resident.iter().zip(objects) {
             let text = object.text_in_file();
             for (page, _) in pages.iter().enumerate().filter(|(_, there)| **there) {
-                let start = page as u64 * cold::PAGE;
-                bytes += cold::PAGE;
-                if start < text.end && text.start < start + cold::PAGE {
-                    text_bytes += cold::PAGE;
+                let start = page as u64 * PAGE_SIZE;
+                bytes += PAGE_SIZE;
+                if start < text.end && text.start < start + PAGE_SIZE {
+                    text_bytes += PAGE_SIZE;
                 }
             }
         }

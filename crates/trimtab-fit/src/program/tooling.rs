@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use trimtab_lab::tools::{self, Found};
 use trimtab_lab::workdir::WorkDir;
-use trimtab_layout::{Algorithm, algorithm_named, algorithms};
+use trimtab_layout::{Algorithm, algorithms, named};
 use trimtab_link::{Linker, OrderOption};
 use trimtab_machine::plugin;
 use trimtab_native::program::trace;
@@ -41,13 +41,11 @@ pub(super) struct Tooling {
 impl Tooling {
     /// Finds them, before anything is built.
     pub fn find(asked: &ProgramRequest) -> Result<Self> {
-        let algorithm = algorithm_named(&asked.algorithm).ok_or_else(|| {
-            let all = algorithms();
-            let names: Vec<&str> = all.iter().map(|algorithm| algorithm.name()).collect();
+        let algorithm = named(algorithms(), &asked.algorithm).map_err(|unknown| {
             Failure::usage(format!(
                 "there is no algorithm {}, expected {}; see --help",
                 asked.algorithm,
-                names.join(" or ")
+                unknown.known.join(" or ")
             ))
             .hint("trimtab order --list-algorithms says what each does")
         })?;

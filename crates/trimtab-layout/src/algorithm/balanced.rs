@@ -1,6 +1,8 @@
 //! Recursive balanced partitioning.
 
-use crate::{Algorithm, Needs, Order, PieceId, Problem};
+use super::interface::{Algorithm, Needs};
+use crate::named::Named;
+use crate::{Order, PieceId, Problem};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
@@ -34,7 +36,7 @@ impl Default for BalancedPartitioning {
     }
 }
 
-impl Algorithm for BalancedPartitioning {
+impl Named for BalancedPartitioning {
     fn name(&self) -> &'static str {
         "balanced"
     }
@@ -42,7 +44,9 @@ impl Algorithm for BalancedPartitioning {
     fn description(&self) -> &'static str {
         "recursive balanced partitioning by start-up windows (LCTES 2023)"
     }
+}
 
+impl Algorithm for BalancedPartitioning {
     fn needs(&self) -> Needs {
         Needs::FirstExecution
     }

@@ -1,6 +1,8 @@
 //! Call-chain clustering, which HFSort does.
 
-use crate::{Algorithm, Needs, Order, PieceId, Problem};
+use super::interface::{Algorithm, Needs};
+use crate::named::Named;
+use crate::{Order, PieceId, Problem};
 use trimtab_program::PAGE_SIZE;
 
 /// Call-chain clustering (C³): each function, the hottest first, is put behind the cluster of the
@@ -23,7 +25,7 @@ impl Default for CallChain {
     }
 }
 
-impl Algorithm for CallChain {
+impl Named for CallChain {
     fn name(&self) -> &'static str {
         "c3"
     }
@@ -31,7 +33,9 @@ impl Algorithm for CallChain {
     fn description(&self) -> &'static str {
         "call-chain clustering, HFSort: callers before callees (CGO 2017)"
     }
+}
 
+impl Algorithm for CallChain {
     fn needs(&self) -> Needs {
         Needs::Transitions
     }

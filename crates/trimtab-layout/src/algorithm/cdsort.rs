@@ -1,7 +1,9 @@
 //! Cache-directed sort.
 
+use super::interface::{Algorithm, Needs};
 use crate::merging::MergeQueue;
-use crate::{Algorithm, Needs, Order, PieceId, Problem};
+use crate::named::Named;
+use crate::{Order, PieceId, Problem};
 use rustc_hash::FxHashMap;
 
 /// Joins the two chains of functions whose joining most helps a cache of code, again and again.
@@ -35,7 +37,7 @@ impl Default for CacheDirected {
     }
 }
 
-impl Algorithm for CacheDirected {
+impl Named for CacheDirected {
     fn name(&self) -> &'static str {
         "cdsort"
     }
@@ -43,7 +45,9 @@ impl Algorithm for CacheDirected {
     fn description(&self) -> &'static str {
         "cache-directed sort: short calls and dense cache lines (LLVM 17)"
     }
+}
 
+impl Algorithm for CacheDirected {
     fn needs(&self) -> Needs {
         Needs::Transitions
     }

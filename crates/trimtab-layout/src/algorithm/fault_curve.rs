@@ -1,7 +1,9 @@
 //! Filling pages so that the area under the page-fault curve is small for every run.
 
+use super::interface::{Algorithm, Needs};
 use crate::cost::FUNCTIONS_PER_PAGE;
-use crate::{Algorithm, Needs, Order, PieceId, Problem};
+use crate::named::Named;
+use crate::{Order, PieceId, Problem};
 
 /// Fills one page after the other so that the area under the page-fault curve, summed over all
 /// runs, is small.
@@ -32,7 +34,7 @@ impl Default for FaultCurve {
     }
 }
 
-impl Algorithm for FaultCurve {
+impl Named for FaultCurve {
     fn name(&self) -> &'static str {
         "fault-curve"
     }
@@ -40,7 +42,9 @@ impl Algorithm for FaultCurve {
     fn description(&self) -> &'static str {
         "pages filled so that every run touches few of them, and late"
     }
+}
 
+impl Algorithm for FaultCurve {
     fn needs(&self) -> Needs {
         Needs::FirstExecution
     }

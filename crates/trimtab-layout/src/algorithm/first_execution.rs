@@ -1,6 +1,8 @@
 //! Pieces in the order in which they first ran.
 
-use crate::{Algorithm, Order, Problem};
+use super::interface::Algorithm;
+use crate::named::Named;
+use crate::{Order, Problem};
 
 /// Pieces in the order in which they first ran: those of the first run, then those that only other
 /// runs executed, what most of them executed first; the rest as they are.
@@ -10,7 +12,7 @@ use crate::{Algorithm, Order, Problem};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FirstExecution;
 
-impl Algorithm for FirstExecution {
+impl Named for FirstExecution {
     fn name(&self) -> &'static str {
         "first-execution"
     }
@@ -18,7 +20,9 @@ impl Algorithm for FirstExecution {
     fn description(&self) -> &'static str {
         "what ran first comes first (BOOST 2025)"
     }
+}
 
+impl Algorithm for FirstExecution {
     fn order(&self, problem: &Problem<'_>) -> Order {
         let first = problem.runs.first().into_iter().flatten().copied();
         Order::leading(first.chain(problem.further()), problem.pieces.len())

@@ -1,7 +1,9 @@
 //! Pages of hot code, each left near the code that it comes from.
 
+use super::interface::Algorithm;
+use crate::named::Named;
 use crate::placement::align_up;
-use crate::{Algorithm, Order, Piece, PieceId, Problem};
+use crate::{Order, Piece, PieceId, Problem};
 use std::collections::VecDeque;
 use trimtab_program::PAGE_SIZE;
 
@@ -35,7 +37,7 @@ impl Default for InPlace {
     }
 }
 
-impl Algorithm for InPlace {
+impl Named for InPlace {
     fn name(&self) -> &'static str {
         "in-place"
     }
@@ -43,7 +45,9 @@ impl Algorithm for InPlace {
     fn description(&self) -> &'static str {
         "today's order, what ran drawn together on whole pages near by"
     }
+}
 
+impl Algorithm for InPlace {
     fn order(&self, problem: &Problem<'_>) -> Order {
         let mut filler = Filler::new(*self, problem);
         filler.place_all();

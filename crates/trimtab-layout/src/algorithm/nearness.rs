@@ -1,7 +1,9 @@
 //! Clustering by how near pieces are to each other in time: the algorithms for paged memory.
 
+use super::interface::{Algorithm, Needs};
 use crate::merging::Contraction;
-use crate::{Algorithm, Needs, Order, PieceId, Problem};
+use crate::named::Named;
+use crate::{Order, PieceId, Problem};
 use rustc_hash::FxHashMap;
 use trimtab_program::PAGE_SIZE;
 
@@ -16,7 +18,7 @@ use trimtab_program::PAGE_SIZE;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nearness;
 
-impl Algorithm for Nearness {
+impl Named for Nearness {
     fn name(&self) -> &'static str {
         "nearness"
     }
@@ -24,7 +26,9 @@ impl Algorithm for Nearness {
     fn description(&self) -> &'static str {
         "nearness matrix, clustered into pages (Hatfield, Gerald 1971)"
     }
+}
 
+impl Algorithm for Nearness {
     fn needs(&self) -> Needs {
         Needs::Transitions
     }
@@ -57,7 +61,7 @@ impl Default for CriticalWorkingSet {
     }
 }
 
-impl Algorithm for CriticalWorkingSet {
+impl Named for CriticalWorkingSet {
     fn name(&self) -> &'static str {
         "critical-set"
     }
@@ -65,7 +69,9 @@ impl Algorithm for CriticalWorkingSet {
     fn description(&self) -> &'static str {
         "critical working sets, clustered into pages (Ferrari 1974)"
     }
+}
 
+impl Algorithm for CriticalWorkingSet {
     fn needs(&self) -> Needs {
         Needs::Sequence
     }

@@ -1,7 +1,9 @@
 //! First-execution order, packed so that the cold ends of functions fall on pages of their own.
 
+use super::interface::Algorithm;
+use crate::named::Named;
 use crate::placement::align_up;
-use crate::{Algorithm, Order, Piece, PieceId, Problem};
+use crate::{Order, Piece, PieceId, Problem};
 use std::collections::{BTreeMap, VecDeque};
 use trimtab_program::PAGE_SIZE;
 
@@ -32,7 +34,7 @@ impl Default for Packed {
     }
 }
 
-impl Algorithm for Packed {
+impl Named for Packed {
     fn name(&self) -> &'static str {
         "packed"
     }
@@ -40,7 +42,9 @@ impl Algorithm for Packed {
     fn description(&self) -> &'static str {
         "first execution, each page closed by a function's cold end"
     }
+}
 
+impl Algorithm for Packed {
     fn order(&self, problem: &Problem<'_>) -> Order {
         let Some((first, _)) = problem.runs.split_first() else {
             return Order::leading([], problem.pieces.len());

@@ -1,7 +1,9 @@
 //! Pettis and Hansen's placement of procedures.
 
+use super::interface::{Algorithm, Needs};
 use crate::merging::Contraction;
-use crate::{Algorithm, Needs, Order, PieceId, Problem};
+use crate::named::Named;
+use crate::{Order, PieceId, Problem};
 use rustc_hash::FxHashMap;
 
 /// "Closest is best": the two clusters of functions that call each other most become neighbours,
@@ -14,7 +16,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PettisHansen;
 
-impl Algorithm for PettisHansen {
+impl Named for PettisHansen {
     fn name(&self) -> &'static str {
         "pettis-hansen"
     }
@@ -22,7 +24,9 @@ impl Algorithm for PettisHansen {
     fn description(&self) -> &'static str {
         "closest is best: chains joined by the heaviest calls (PLDI 1990)"
     }
+}
 
+impl Algorithm for PettisHansen {
     fn needs(&self) -> Needs {
         Needs::Transitions
     }

@@ -1,6 +1,8 @@
 //! Pieces in a random order.
 
-use crate::{Algorithm, Order, PieceId, Problem};
+use super::interface::Algorithm;
+use crate::named::Named;
+use crate::{Order, PieceId, Problem};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +14,7 @@ pub struct Shuffled {
     pub seed: u64,
 }
 
-impl Algorithm for Shuffled {
+impl Named for Shuffled {
     fn name(&self) -> &'static str {
         "shuffled"
     }
@@ -20,7 +22,9 @@ impl Algorithm for Shuffled {
     fn description(&self) -> &'static str {
         "all pieces at random (ChaCha8, Fisher-Yates)"
     }
+}
 
+impl Algorithm for Shuffled {
     fn order(&self, problem: &Problem<'_>) -> Order {
         let mut pieces: Vec<PieceId> = PieceId::all(problem.pieces.len()).collect();
         pieces.shuffle(&mut ChaCha8Rng::seed_from_u64(self.seed));

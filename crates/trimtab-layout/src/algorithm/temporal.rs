@@ -1,7 +1,9 @@
 //! Procedure placement by temporal ordering.
 
+use super::interface::{Algorithm, Needs};
 use crate::merging::Contraction;
-use crate::{Algorithm, Needs, Order, Problem};
+use crate::named::Named;
+use crate::{Order, Problem};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -37,7 +39,7 @@ impl Default for TemporalOrdering {
     }
 }
 
-impl Algorithm for TemporalOrdering {
+impl Named for TemporalOrdering {
     fn name(&self) -> &'static str {
         "temporal"
     }
@@ -45,7 +47,9 @@ impl Algorithm for TemporalOrdering {
     fn description(&self) -> &'static str {
         "temporal ordering: what runs in turns shares no line (TOPLAS 1999)"
     }
+}
 
+impl Algorithm for TemporalOrdering {
     fn needs(&self) -> Needs {
         Needs::Sequence
     }

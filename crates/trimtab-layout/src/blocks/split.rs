@@ -9,11 +9,11 @@ use trimtab_program::{Block, RangeSet};
 
 /// Runs of cold bytes up to this length stay between the hot blocks: a branch over a few bytes is
 /// short, one to a section of its own takes four bytes more.
-const WORTH_A_LONG_BRANCH: u64 = 6;
+const LONGEST_COLD_RUN_KEPT: u64 = 6;
 
 /// How one function is split in two.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Split {
+pub struct HotColdSplit {
     /// Numbers of the blocks that stay in the function's own section: the entry, then the others
     /// in the compiler's order.
     pub hot: Vec<u32>,
@@ -27,7 +27,7 @@ pub struct Split {
 /// The entry block is always hot: a function begins with it. A block without bytes goes with the
 /// next, into which it falls: elsewhere it would have to jump. `None` where no block ran, or none
 /// would be moved away.
-pub fn split(blocks: &[Block], executed: &RangeSet) -> Option<Split> {
+pub fn split(blocks: &[Block], executed: &RangeSet) -> Option<HotColdSplit> {
     let mut hot = vec![false; blocks.len()];
     let mut next = false;
     for (hot, block) in hot.iter_mut().zip(blocks).rev() {
@@ -39,7 +39,7 @@ pub fn split(blocks: &[Block], executed: &RangeSet) -> Option<Split> {
     if !hot.contains(&true) {
         return None;
     }
-    let mut split = Split { hot: Vec::new(), cold_bytes: 0 };
+    let mut split = HotColdSplit { hot: Vec::new(), cold_bytes: 0 };
     // Blocks since the last hot one.
     let mut cold: Vec<&Block> = Vec::new();
     let mut cold_bytes = 0;
@@ -49,7 +49,7 @@ pub fn split(blocks: &[Block], executed: &RangeSet) -> Option<Split> {
             cold.push(block);
             continue;
         }
-        if cold_bytes <= WORTH_A_LONG_BRANCH {
+        if cold_bytes <= LONGEST_COLD_RUN_KEPT {
             split.hot.extend(cold.iter().map(|block| block.id));
         } else {
             split.cold_bytes += cold_bytes;
@@ -90,7 +90,7 @@ pub fn split_by_price(
     jumps: &[Jump],
     executed: &RangeSet,
     prices: Prices,
-) -> Option<Split> {
+) -> Option<HotColdSplit> {
     let ran: Vec<bool> =
         blocks.iter().map(|block| executed.within(block.range).next().is_some()).collect();
     if !ran.contains(&true) {
@@ -127,7 +127,7 @@ pub fn split_by_price(
     let is_cold = |index: &usize| !hot[*index];
     let cold_bytes = (0..blocks.len()).filter(is_cold).map(|i| blocks[i].range.length()).sum();
     let hot = (0..blocks.len()).filter(|index| hot[*index]).map(|i| blocks[i].id).collect();
-    (cold_bytes > 0 && price + prices.part < whole).then_some(Split { hot, cold_bytes })
+    (cold_bytes > 0 && price + prices.part < whole).then_some(HotColdSplit { hot, cold_bytes })
 }
 
 /// A network whose source is what runs and whose sink is what does not.
@@ -206,17 +206,17 @@ mod tests {
         let executed = |ids: &[usize]| ids.iter().map(|id| blocks[*id].range).collect::<RangeSet>();
         assert_eq!(
             split(&blocks, &executed(&[0, 2, 4])),
-            Some(Split { hot: vec![0, 2, 3, 4], cold_bytes: 27 })
+            Some(HotColdSplit { hot: vec![0, 2, 3, 4], cold_bytes: 27 })
         );
         // The entry stays even if control came in elsewhere.
         assert_eq!(
             split(&blocks, &executed(&[4])),
-            Some(Split { hot: vec![0, 4], cold_bytes: 36 })
+            Some(HotColdSplit { hot: vec![0, 4], cold_bytes: 36 })
         );
         assert_eq!(split(&blocks, &executed(&[])), None);
         let empty = self::blocks(&[10, 0, 20, 0, 30, 0]);
         let ran = [empty[0].range, empty[4].range].into_iter().collect();
-        assert_eq!(split(&empty, &ran), Some(Split { hot: vec![0, 3, 4], cold_bytes: 20 }));
+        assert_eq!(split(&empty, &ran), Some(HotColdSplit { hot: vec![0, 3, 4], cold_bytes: 20 }));
         assert_eq!(split(&blocks, &executed(&[0, 1, 2, 3, 4, 5])), None);
         assert_eq!(split(&[], &executed(&[0])), None);
     }
@@ -238,17 +238,17 @@ mod tests {
         assert_eq!(by_price(&[10, 16], &[0], &[(0, 1)]), None);
         assert_eq!(
             by_price(&[10, 17], &[0], &[(0, 1)]),
-            Some(Split { hot: vec![0], cold_bytes: 17 })
+            Some(HotColdSplit { hot: vec![0], cold_bytes: 17 })
         );
         // Behind that, a branch and four bytes more for each: 5 bytes stay, 6 go.
         assert_eq!(
             by_price(&[10, 100, 5, 6], &[0], &[(0, 1), (0, 2), (0, 3)]),
-            Some(Split { hot: vec![0, 2], cold_bytes: 106 })
+            Some(HotColdSplit { hot: vec![0, 2], cold_bytes: 106 })
         );
         // What only cold code leads to goes with it.
         assert_eq!(
             by_price(&[10, 100, 1], &[0], &[(0, 1), (1, 2)]),
-            Some(Split { hot: vec![0], cold_bytes: 101 })
+            Some(HotColdSplit { hot: vec![0], cold_bytes: 101 })
         );
         assert_eq!(by_price(&[10, 100], &[], &[]), None);
         assert_eq!(by_price(&[10, 100], &[0, 1], &[(0, 1)]), None);

@@ -1,6 +1,7 @@
 //! Filling pages: best fit, and the pass that is left for pages that nothing ties together.
 
-use super::{Occupancy, PageProblem, Pages};
+use super::pages::Pages;
+use super::problem::{Occupancy, PageProblem};
 use crate::PieceId;
 use std::collections::BTreeSet;
 

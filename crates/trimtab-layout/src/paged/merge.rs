@@ -1,6 +1,6 @@
 //! A graph of pieces that are merged into pages, the heaviest edge first.
 
-use super::{Occupancy, PageProblem};
+use super::problem::{Occupancy, PageProblem};
 use crate::PieceId;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;

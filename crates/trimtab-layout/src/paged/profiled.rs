@@ -2,8 +2,11 @@
 
 use super::fill::{best_fit, defragment};
 use super::merge::{Graph, merge_heaviest};
+use super::packing::Packing;
+use super::pages::Pages;
+use super::problem::PageProblem;
 use super::siblings::merge_siblings;
-use super::{Packing, PageProblem, Pages};
+use crate::named::Named;
 
 /// Pieces between which control passes often share a page: the heaviest edge is merged first, of
 /// equal ones that with the largest common weight; then siblings; then what is left of each
@@ -17,7 +20,7 @@ use super::{Packing, PageProblem, Pages};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProfileBased;
 
-impl Packing for ProfileBased {
+impl Named for ProfileBased {
     fn name(&self) -> &'static str {
         "profile-based"
     }
@@ -25,7 +28,9 @@ impl Packing for ProfileBased {
     fn description(&self) -> &'static str {
         "heaviest edges, siblings, best fit per subgraph (Chanet et al. 3.2)"
     }
+}
 
+impl Packing for ProfileBased {
     fn pack(&self, problem: &PageProblem<'_>) -> Pages {
         let edges =
             problem.edges.iter().map(|edge| (edge.from, edge.to, edge.count.saturating_add(1)));

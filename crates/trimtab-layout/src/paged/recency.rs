@@ -2,10 +2,14 @@
 
 use super::fill::{Groups, best_fit};
 use super::merge::{Graph, merge_heaviest};
+use super::packing::Packing;
+use super::pages::Pages;
+use super::problem::{Occupancy, PageProblem};
 use super::profiled::ProfileBased;
-use super::search::{ReducedTrace, Solution};
-use super::{Occupancy, Packing, PageProblem, Pages};
+use super::reduced_trace::ReducedTrace;
+use super::search::Solution;
 use crate::cost::{Policy, faults};
+use crate::named::Named;
 use crate::{PageIndex, PieceId};
 use rustc_hash::FxHashMap;
 use trimtab_program::PAGE_SIZE;
@@ -46,7 +50,7 @@ const FEWEST_NEIGHBOURS: usize = 4;
 /// Ties that are noted in all, about.
 const TIES: usize = 1 << 22;
 
-impl Packing for Recency {
+impl Named for Recency {
     fn name(&self) -> &'static str {
         "recency"
     }
@@ -54,24 +58,26 @@ impl Packing for Recency {
     fn description(&self) -> &'static str {
         "what is missed together, then moves that save faults"
     }
+}
 
+impl Packing for Recency {
     fn depends_on_frames(&self) -> bool {
         true
     }
 
     fn pack(&self, problem: &PageProblem<'_>) -> Pages {
         let frames = self.frames.max(1);
-        let replay = ReducedTrace::new(problem, frames, self.references);
-        let ran = replay.ran(problem.pieces.len());
+        let trace = ReducedTrace::new(problem, frames, self.references);
+        let ran = trace.ran(problem.pieces.len());
         let (profiled, near) = std::thread::scope(|scope| {
             let profiled = scope.spawn(|| ProfileBased.pack(problem));
-            let near = by_nearness(problem, &replay, frames, &ran);
+            let near = by_nearness(problem, &trace, frames, &ran);
             (profiled.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), near)
         });
-        let starts = [near, only(&profiled, &ran), by_first_use(problem, &replay)];
-        let found = starts.into_iter().map(|groups| Solution::new(&replay, problem, groups));
+        let starts = [near, only(&profiled, &ran), by_first_use(problem, &trace)];
+        let found = starts.into_iter().map(|groups| Solution::new(&trace, problem, groups));
         let improved = found.min_by_key(|found| found.faults).map(|mut found| {
-            found.improve(&replay, problem, self.rounds);
+            found.improve(&trace, problem, self.rounds);
             with_rest(problem, found.groups, &ran)
         });
         // The search knows LRU only, and leaves out what never ran: what counts in the end is the
@@ -105,15 +111,15 @@ fn only(pages: &Pages, ran: &[bool]) -> Vec<Vec<PieceId>> {
 /// Clusters by how often two pieces are needed at the same time and one of them is missing.
 fn by_nearness(
     problem: &PageProblem<'_>,
-    replay: &ReducedTrace,
+    trace: &ReducedTrace,
     frames: usize,
     ran: &[bool],
 ) -> Vec<Vec<PieceId>> {
     let mut nearness: FxHashMap<(PieceId, PieceId), u64> = FxHashMap::default();
     let capacity = problem.page.saturating_mul(frames as u64);
-    let length: usize = replay.runs.iter().map(Vec::len).sum();
+    let length: usize = trace.runs.iter().map(Vec::len).sum();
     let neighbours = (TIES / length.max(1)).clamp(FEWEST_NEIGHBOURS, NEIGHBOURS);
-    for run in &replay.runs {
+    for run in &trace.runs {
         let mut recent: UseHistory = UseHistory::new(problem.pieces.len());
         for &piece in run {
             if recent.bytes_since(piece, capacity, problem) {
@@ -136,11 +142,11 @@ fn by_nearness(
 }
 
 /// Pages filled in the order in which pieces ran first.
-fn by_first_use(problem: &PageProblem<'_>, replay: &ReducedTrace) -> Vec<Vec<PieceId>> {
+fn by_first_use(problem: &PageProblem<'_>, trace: &ReducedTrace) -> Vec<Vec<PieceId>> {
     let occupancies = problem.occupancies();
     let mut seen = vec![false; problem.pieces.len()];
     let mut groups: Vec<(Occupancy, Vec<PieceId>)> = Vec::new();
-    for &piece in replay.runs.iter().flatten() {
+    for &piece in trace.runs.iter().flatten() {
         if std::mem::replace(&mut seen[piece.index()], true) {
             continue;
         }

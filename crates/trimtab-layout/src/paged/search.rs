@@ -1,194 +1,12 @@
 //! Moving pieces between pages as long as that saves page faults.
 
-use super::{Occupancy, PageProblem};
+use super::problem::{Occupancy, PageProblem};
+use super::reduced_trace::{ReducedTrace, pages_of};
 use crate::{PageIndex, PieceId};
 use std::collections::BTreeSet;
 
-/// The page of what lies on none.
-const NO_PAGE: PageIndex = PageIndex(u32::MAX);
 /// No piece.
 const NO_PIECE: PieceId = PieceId(u32::MAX);
-
-/// What ran, in a form that is quick to replay.
-#[derive(Debug)]
-pub(super) struct ReducedTrace {
-    /// References to pieces, without most of those that can hardly miss.
-    pub runs: Vec<Vec<PieceId>>,
-    frames: usize,
-}
-
-impl ReducedTrace {
-    /// Takes the references of a problem, at most `limit` of them.
-    pub fn new(problem: &PageProblem<'_>, frames: usize, limit: usize) -> Self {
-        // So few pieces are on at most as many pages, which the cache holds in any placement.
-        let depth = (frames / 4).clamp(1, 8);
-        let share = limit / problem.references.len().max(1);
-        let runs = problem
-            .references
-            .iter()
-            .map(|run| {
-                let mut kept = Vec::new();
-                let mut recent: Vec<PieceId> = Vec::with_capacity(depth + 1);
-                for &piece in run {
-                    if let Some(place) = recent.iter().position(|other| *other == piece) {
-                        recent[..=place].rotate_right(1);
-                        continue;
-                    }
-                    if kept.len() >= share {
-                        break;
-                    }
-                    kept.push(piece);
-                    recent.insert(0, piece);
-                    recent.truncate(depth);
-                }
-                kept
-            })
-            .collect();
-        ReducedTrace { runs, frames: frames.max(1) }
-    }
-
-    /// Which of the pieces ran.
-    pub fn ran(&self, pieces: usize) -> Vec<bool> {
-        let mut ran = vec![false; pieces];
-        self.runs.iter().flatten().for_each(|piece| ran[piece.index()] = true);
-        ran
-    }
-
-    /// Faults of an LRU cache, each run starting with none of its pages.
-    pub fn faults_of(&self, groups: &[Vec<PieceId>], problem: &PageProblem<'_>) -> u64 {
-        let page_of = pages_of(groups, problem.pieces.len());
-        self.replay(&page_of, groups.len(), |_, _, _| {})
-    }
-
-    /// Counts faults; `critical` is told of each use of a piece after which as many other pages
-    /// were used as there are frames, so that only other pieces can have kept a page in memory:
-    /// the piece, whether its page is in memory, and the pages that are.
-    fn replay(
-        &self,
-        page_of: &[PageIndex],
-        pages: usize,
-        mut critical: impl FnMut(PieceId, bool, &[PageIndex]),
-    ) -> u64 {
-        let mut faults = 0;
-        let mut used = vec![0u64; page_of.len()];
-        let mut cache = LruCache::new(pages, self.frames);
-        let mut time = 0u64;
-        for run in &self.runs {
-            cache.clear();
-            used.iter_mut().for_each(|used| *used = 0);
-            for &piece in run {
-                let page = page_of[piece.index()];
-                if page == NO_PAGE {
-                    continue;
-                }
-                time += 1;
-                let before = used[piece.index()];
-                if before == 0 || before < cache.oldest_use() {
-                    critical(piece, cache.holds(page), &cache.loaded);
-                }
-                used[piece.index()] = time;
-                faults += u64::from(!cache.use_page(page, time));
-            }
-        }
-        faults
-    }
-}
-
-/// Pages in memory, by last use.
-struct LruCache {
-    /// In no order.
-    loaded: Vec<PageIndex>,
-    frames: usize,
-    pages: Vec<Slot>,
-    newest: PageIndex,
-    oldest: PageIndex,
-}
-
-/// A page's place in a list by last use.
-#[derive(Debug, Clone, Copy)]
-struct Slot {
-    /// Time of last use; 0 where it is not in memory.
-    last: u64,
-    /// Its index in what is loaded.
-    place: u32,
-    newer: PageIndex,
-    older: PageIndex,
-}
-
-impl LruCache {
-    fn new(pages: usize, frames: usize) -> Self {
-        let slot = Slot { last: 0, place: 0, newer: NO_PAGE, older: NO_PAGE };
-        let loaded = Vec::with_capacity(frames.min(pages));
-        LruCache { loaded, frames, pages: vec![slot; pages], newest: NO_PAGE, oldest: NO_PAGE }
-    }
-
-    fn clear(&mut self) {
-        self.loaded.drain(..).for_each(|page| self.pages[page.index()].last = 0);
-        (self.newest, self.oldest) = (NO_PAGE, NO_PAGE);
-    }
-
-    fn holds(&self, page: PageIndex) -> bool {
-        self.pages[page.index()].last > 0
-    }
-
-    /// When the page was used last that goes next; 0 while nothing has to go.
-    fn oldest_use(&self) -> u64 {
-        match self.loaded.len() == self.frames {
-            true => self.pages.get(self.oldest.index()).map_or(0, |slot| slot.last),
-            false => 0,
-        }
-    }
-
-    /// Uses a page now; whether it was in memory.
-    fn use_page(&mut self, page: PageIndex, time: u64) -> bool {
-        let present = self.holds(page);
-        if present {
-            self.unlink(page);
-        } else {
-            if self.loaded.len() == self.frames {
-                let victim = self.oldest;
-                self.unlink(victim);
-                self.pages[victim.index()].last = 0;
-                let place = self.pages[victim.index()].place;
-                self.loaded.swap_remove(place as usize);
-                if let Some(moved) = self.loaded.get(place as usize) {
-                    self.pages[moved.index()].place = place;
-                }
-            }
-            self.pages[page.index()].place = self.loaded.len() as u32;
-            self.loaded.push(page);
-        }
-        let older = self.newest;
-        let slot = &mut self.pages[page.index()];
-        (slot.last, slot.newer, slot.older) = (time, NO_PAGE, older);
-        match self.pages.get_mut(older.index()) {
-            Some(slot) => slot.newer = page,
-            None => self.oldest = page,
-        }
-        self.newest = page;
-        present
-    }
-
-    fn unlink(&mut self, page: PageIndex) {
-        let Slot { newer, older, .. } = self.pages[page.index()];
-        match self.pages.get_mut(newer.index()) {
-            Some(slot) => slot.older = older,
-            None => self.newest = older,
-        }
-        match self.pages.get_mut(older.index()) {
-            Some(slot) => slot.newer = newer,
-            None => self.oldest = newer,
-        }
-    }
-}
-
-fn pages_of(groups: &[Vec<PieceId>], pieces: usize) -> Vec<PageIndex> {
-    let mut page_of = vec![NO_PAGE; pieces];
-    for (page, group) in groups.iter().enumerate() {
-        group.iter().for_each(|piece| page_of[piece.index()] = PageIndex::at(page));
-    }
-    page_of
-}
 
 /// A placement of the pieces that ran.
 #[derive(Debug, Clone)]
@@ -202,9 +20,9 @@ pub(super) struct Solution {
 struct Residency(Vec<Vec<(PageIndex, u32)>>);
 
 impl Residency {
-    fn of(replay: &ReducedTrace, page_of: &[PageIndex], pages: usize) -> Self {
+    fn of(trace: &ReducedTrace, page_of: &[PageIndex], pages: usize) -> Self {
         let mut found: Vec<Vec<PageIndex>> = vec![Vec::new(); page_of.len()];
-        replay.replay(page_of, pages, |piece, _, loaded| {
+        trace.replay(page_of, pages, |piece, _, loaded| {
             found[piece.index()].extend_from_slice(loaded);
         });
         let count = |mut pages: Vec<PageIndex>| {
@@ -247,21 +65,21 @@ const PATIENCE: usize = 12;
 
 impl Solution {
     pub fn new(
-        replay: &ReducedTrace,
+        trace: &ReducedTrace,
         problem: &PageProblem<'_>,
         mut groups: Vec<Vec<PieceId>>,
     ) -> Self {
         groups.retain(|group| !group.is_empty());
-        let faults = replay.faults_of(&groups, problem);
+        let faults = trace.faults_of(&groups, problem);
         Solution { groups, faults }
     }
 
     /// Moves pieces, the best moves first and many at once, and keeps what saves faults. Where many
     /// together do not, fewer are tried; moves that failed alone are not tried again. The longer what
     /// is replayed, the fewer rounds there are.
-    pub fn improve(&mut self, replay: &ReducedTrace, problem: &PageProblem<'_>, rounds: usize) {
+    pub fn improve(&mut self, trace: &ReducedTrace, problem: &PageProblem<'_>, rounds: usize) {
         let occupancies = problem.occupancies();
-        let length: usize = replay.runs.iter().map(Vec::len).sum();
+        let length: usize = trace.runs.iter().map(Vec::len).sum();
         let rounds = rounds.min(REPLAYED / length.max(1)).max(1);
         let mut batch = BATCH;
         let mut failed = 0;
@@ -270,14 +88,14 @@ impl Solution {
         for _ in 0..rounds {
             let candidates = match moves.take() {
                 Some(candidates) => candidates,
-                None => self.moves(replay, problem, &occupancies),
+                None => self.moves(trace, problem, &occupancies),
             };
             let mut next = self.clone();
             let taken = next.apply(&candidates, batch, &occupancies, problem, &forbidden);
             if taken.is_empty() {
                 break;
             }
-            next.faults = replay.faults_of(&next.groups, problem);
+            next.faults = trace.faults_of(&next.groups, problem);
             if next.faults < self.faults {
                 next.groups.retain(|group| !group.is_empty());
                 *self = next;
@@ -301,13 +119,13 @@ impl Solution {
     /// All moves that promise to save faults, the best first.
     fn moves(
         &self,
-        replay: &ReducedTrace,
+        trace: &ReducedTrace,
         problem: &PageProblem<'_>,
         occupancies: &[Occupancy],
     ) -> Vec<Move> {
         let pages = self.groups.len();
         let page_of = pages_of(&self.groups, problem.pieces.len());
-        let present = Residency::of(replay, &page_of, pages);
+        let present = Residency::of(trace, &page_of, pages);
         let hits = |piece: PieceId, page: PageIndex| present.count(piece, page);
         let gain =
             |piece: PieceId, to: PageIndex| hits(piece, to) - hits(piece, page_of[piece.index()]);
@@ -409,13 +227,13 @@ mod tests {
             .collect();
         let references = [references];
         let problem = problem(&pieces, &references);
-        let replay = ReducedTrace::new(&problem, 2, 1000);
+        let trace = ReducedTrace::new(&problem, 2, 1000);
         let start = vec![ids([0, 1]), ids([2, 3]), ids([4, 5])];
-        let mut found = Solution::new(&replay, &problem, start);
+        let mut found = Solution::new(&trace, &problem, start);
         let before = found.faults;
-        found.improve(&replay, &problem, 100);
+        found.improve(&trace, &problem, 100);
         assert!(found.faults < before, "{found:?}");
-        assert_eq!(found.faults, replay.faults_of(&found.groups, &problem));
+        assert_eq!(found.faults, trace.faults_of(&found.groups, &problem));
     }
 
     proptest! {
@@ -427,11 +245,11 @@ mod tests {
             let pieces = vec![PagedPiece { size: 40, alignment: 1, ..PagedPiece::default() }; 12];
             let references = [picks];
             let problem = problem(&pieces, &references);
-            let replay = ReducedTrace::new(&problem, frames, 1000);
+            let trace = ReducedTrace::new(&problem, frames, 1000);
             let groups: Vec<Vec<PieceId>> = (0..6).map(|page| ids([page * 2, page * 2 + 1])).collect();
             let pages: Vec<PageIndex> = references[0].iter().map(|piece| PageIndex(piece.0 / 2)).collect();
             let exact = faults(&pages, frames, Policy::Lru);
-            let counted = replay.faults_of(&groups, &problem);
+            let counted = trace.faults_of(&groups, &problem);
             // What was deleted hits anyhow; it may only have kept another page longer or shorter.
             if frames < 4 {
                 prop_assert_eq!(counted, exact);

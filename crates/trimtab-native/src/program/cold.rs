@@ -10,12 +10,10 @@ use std::time::Duration;
 use memmap2::MmapOptions;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use nix::libc;
+use trimtab_program::PAGE_SIZE;
 
 use super::ProgramError;
 use super::error::io;
-
-/// Bytes in a page of the page cache.
-pub const PAGE: u64 = 4096;
 
 /// Drops all pages of a file from memory.
 ///
@@ -51,7 +49,7 @@ pub fn resident(path: &Path) -> Result<Vec<bool>, ProgramError> {
     }
     // SAFETY: no byte of the mapping is read, so it does not matter who changes the file.
     let map = unsafe { MmapOptions::new().map(&file) }.map_err(io("map", path))?;
-    let mut pages = vec![0u8; length.div_ceil(PAGE) as usize];
+    let mut pages = vec![0u8; length.div_ceil(PAGE_SIZE) as usize];
     // SAFETY: the mapping is `length` bytes long, and there is a byte for each of its pages.
     let done = unsafe {
         libc::mincore(map.as_ptr().cast_mut().cast(), map.len(), pages.as_mut_ptr().cast())
@@ -76,7 +74,7 @@ mod tests {
         // Not in /tmp, which may have no disk below it.
         let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = folder.path().join("file");
-        std::fs::write(&path, vec![1; 10 * PAGE as usize + 1]).unwrap();
+        std::fs::write(&path, vec![1; 10 * PAGE_SIZE as usize + 1]).unwrap();
         assert_eq!(count(&path), 11);
         evict(&path).unwrap();
         assert_eq!(count(&path), 0);
@@ -91,7 +89,7 @@ mod tests {
     fn a_file_that_is_mapped_stays_warm_and_that_is_said() {
         let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = folder.path().join("file");
-        std::fs::write(&path, vec![1; PAGE as usize]).unwrap();
+        std::fs::write(&path, vec![1; PAGE_SIZE as usize]).unwrap();
         let file = File::open(&path).unwrap();
         // SAFETY: nobody changes the file.
         let map = unsafe { MmapOptions::new().populate().map(&file) }.unwrap();

@@ -158,6 +158,11 @@ impl SweptThreshold {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_as_long_as_everywhere() {
+        assert_eq!(u64::from(crate::model::PAGE), trimtab_program::PAGE_SIZE);
+    }
     use crate::{html, table};
 
     fn sample() -> SwapSweep {

@@ -1,6 +1,7 @@
 //! Placements by their names.
 
 use trimtab_lab::failure::Failure;
+use trimtab_layout::named;
 use trimtab_layout::paged::{self, packings};
 
 /// The placement of this name.
@@ -8,11 +9,10 @@ use trimtab_layout::paged::{self, packings};
 /// # Errors
 /// That there is none, and which there are.
 pub fn packing(name: &str, frames: usize) -> Result<Box<dyn paged::Packing>, Failure> {
-    let all = packings(frames);
-    let names: Vec<&str> = all.iter().map(|packing| packing.name()).collect();
-    let failure = Failure::usage(format!(
-        "there is no placement {name}, expected {}; see --help",
-        names.join(", ")
-    ));
-    all.into_iter().find(|packing| packing.name() == name).ok_or(failure)
+    named(packings(frames), name).map_err(|unknown| {
+        Failure::usage(format!(
+            "there is no placement {name}, expected {}; see --help",
+            unknown.known.join(", ")
+        ))
+    })
 }

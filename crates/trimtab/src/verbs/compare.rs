@@ -8,8 +8,8 @@ use std::time::Instant;
 use clap::Args;
 use trimtab_layout::cost::{self, Execution, Hierarchy};
 use trimtab_layout::{
-    Algorithm, Footprint, Movable, Needs, Order, PieceId, Placement, Problem, Shuffled,
-    algorithm_named, algorithms,
+    Algorithm, Footprint, Movable, Named, Needs, Order, PieceId, Placement, Problem, Shuffled,
+    algorithms, named,
 };
 use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Fragment, Fragments, Program, Range, SectionId};
@@ -205,16 +205,16 @@ fn wanted(options: &Options) -> Result<Vec<Box<dyn Algorithm>>, Failure> {
         all.push(Box::new(shuffled));
         return Ok(all);
     }
-    let named = |name: &String| -> Result<Box<dyn Algorithm>, Failure> {
+    let chosen = |name: &String| -> Result<Box<dyn Algorithm>, Failure> {
         if name == shuffled.name() {
             return Ok(Box::new(shuffled));
         }
-        algorithm_named(name).ok_or_else(|| {
+        named(algorithms(), name).map_err(|_| {
             Failure::usage(format!("there is no algorithm {name}; see --help"))
                 .hint("trimtab order --list-algorithms lists them")
         })
     };
-    options.algorithm.iter().filter(|name| *name != peer::NAME).map(named).collect()
+    options.algorithm.iter().filter(|name| *name != peer::NAME).map(chosen).collect()
 }
 
 fn described(program: &Program<'_>, section: SectionId, sets: [&Runs; 2]) -> Vec<ComparedTrace> {

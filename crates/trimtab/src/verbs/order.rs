@@ -7,9 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use trimtab_layout::{
-    Algorithm, InPlace, Movable, Placement, Shuffled, algorithm_named, algorithms,
-};
+use trimtab_layout::{Algorithm, InPlace, Movable, Named, Placement, Shuffled, algorithms, named};
 use trimtab_link::LAYOUT;
 use trimtab_program::FragmentId;
 
@@ -190,8 +188,8 @@ fn algorithm(options: &Options, kernel: bool) -> Result<Box<dyn Algorithm>, Fail
     if name == SHUFFLED {
         return Ok(Box::new(Shuffled { seed: options.seed }));
     }
-    algorithm_named(name).ok_or_else(|| {
-        let mut names: Vec<&str> = algorithms().iter().map(|algorithm| algorithm.name()).collect();
+    named(algorithms(), name).map_err(|unknown| {
+        let mut names = unknown.known;
         names.push(SHUFFLED);
         Failure::usage(format!(
             "there is no algorithm {name}, expected {}; see --help",
