@@ -1,7 +1,7 @@
 //! Unwind information as `.eh_frame` has it: the instructions of DWARF that stubs need, for any
 //! machine.
 
-use crate::layout::{FRAME_RETURN, FRAME_SAVED};
+use crate::abi::{FRAME_RETURN, FRAME_SAVED};
 
 /// `DW_CFA_advance_loc` in its shortest form.
 pub fn advance(out: &mut Vec<u8>, bytes: u64) {

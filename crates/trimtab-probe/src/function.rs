@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use object::elf;
 
+use crate::arch::Machine;
 use crate::elf::{Object, Relocation};
-use crate::machine::Machine;
 
 /// A place in a section: its number and an offset.
 pub type Place = (usize, u64);

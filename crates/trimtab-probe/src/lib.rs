@@ -6,21 +6,20 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
-mod aarch64;
+mod abi;
+mod arch;
 mod archive;
 mod cfi;
 mod elf;
 mod error;
 mod function;
 mod hook;
-mod layout;
-mod machine;
-mod moving;
 mod plan;
 pub mod profile;
 mod prototypes;
 mod reason;
 pub mod recording;
+mod relocation_edits;
 mod replay;
 mod rewrite;
 pub mod run;
@@ -28,7 +27,6 @@ mod select;
 mod stub;
 mod unwind;
 mod user;
-mod x86_64;
 
 pub use archive::{
     MAGIC as ARCHIVE_MAGIC, Member, THIN_MAGIC, instrument_archive, instrument_members,

@@ -1,7 +1,7 @@
 //! Which functions are instrumented, and what has to be known of each.
 
+use crate::arch::{Entrance, Known, Machine};
 use crate::function::{Function, is_outlined};
-use crate::machine::{Entrance, Known, Machine};
 use crate::reason::Reason;
 use crate::select::Selection;
 use crate::unwind::{Row, Unwind, UnwindTable};

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ProbeError;
+use crate::abi::RECORDING_VERSION;
 use crate::hook::Hook;
-use crate::layout::RECORDING_VERSION;
 
 /// The unit of a recording's file, whatever pages the machine has that it was written on.
 const PAGE: usize = 4096;

@@ -8,21 +8,21 @@ use std::sync::Arc;
 use object::elf;
 
 use crate::ProbeError;
-use crate::aarch64::Aarch64;
+use crate::abi;
+use crate::arch::aarch64::Aarch64;
+use crate::arch::x86_64::X86_64;
+use crate::arch::{Entrance, Known, Machine};
 use crate::elf::{Object, Relocation, Section, Symbol};
 use crate::function::{Branch, Function, Map, Place, Pointer, functions};
 use crate::hook::Hook;
-use crate::layout;
-use crate::machine::{Entrance, Known, Machine};
-use crate::moving::{Changes, Moving};
 use crate::plan::{Plan, plan};
 use crate::prototypes::Prototypes;
 use crate::reason::Reason;
+use crate::relocation_edits::{Changes, Moving};
 use crate::select::Selection;
 use crate::stub::{Copied, Inside, StackUse, Stub, Symbols, Task};
 use crate::unwind::UnwindTable;
 use crate::user::{Hooks, Linked, want_hooks};
-use crate::x86_64::X86_64;
 
 /// Stubs begin at multiples of this.
 const ALIGNMENT: usize = 16;
@@ -178,16 +178,16 @@ impl<'a> Rewriter<'a> {
     ) -> Self {
         let hook = options.hook;
         let names =
-            object.add_section(Section::new(layout::NAMES, elf::SHT_PROGBITS, elf::SHF_ALLOC, 1));
+            object.add_section(Section::new(abi::NAMES, elf::SHT_PROGBITS, elf::SHF_ALLOC, 1));
         let mut record =
-            Section::new(layout::OBJECT, elf::SHT_PROGBITS, elf::SHF_ALLOC | elf::SHF_WRITE, 8);
-        for word in [layout::VERSION, hook.number(), count as u32, hook.cell_size()] {
+            Section::new(abi::OBJECT, elf::SHT_PROGBITS, elf::SHF_ALLOC | elf::SHF_WRITE, 8);
+        for word in [abi::VERSION, hook.number(), count as u32, hook.cell_size()] {
             record.data.extend(word.to_le_bytes());
         }
-        record.data.resize(layout::OBJECT_SIZE, 0);
+        record.data.resize(abi::OBJECT_SIZE, 0);
         let record = object.add_section(record);
         let mut cells = Section::new(
-            layout::CELLS,
+            abi::CELLS,
             elf::SHT_NOBITS,
             elf::SHF_ALLOC | elf::SHF_WRITE | elf::SHF_TLS,
             8,
@@ -287,7 +287,7 @@ impl<'a> Rewriter<'a> {
             return table;
         }
         let flags = elf::SHF_ALLOC | elf::SHF_LINK_ORDER;
-        let mut table = Section::new(layout::FUNCTIONS, elf::SHT_PROGBITS, flags, 8);
+        let mut table = Section::new(abi::FUNCTIONS, elf::SHT_PROGBITS, flags, 8);
         table.link = section as u32;
         let table = self.object.add_section(table);
         if let Some(group) = self.object.group_of(section) {
@@ -505,15 +505,15 @@ impl<'a> Rewriter<'a> {
         let name = names.len() as i64;
         names.extend(function.name.bytes().filter(|&byte| byte != 0));
         names.push(0);
-        let mut flags = (stub.back as u32) << layout::FLAG_RETURN_SHIFT;
-        if stub.back >= layout::LONGEST_STUB {
+        let mut flags = (stub.back as u32) << abi::FLAG_RETURN_SHIFT;
+        if stub.back >= abi::LONGEST_STUB {
             return Err(ProbeError::Internal { what: "a stub" });
         }
         if M::stack_use(&plan.code) == StackUse::Caller {
-            flags |= layout::FLAG_FRAME;
+            flags |= abi::FLAG_FRAME;
         }
         if stub.copy.is_some() {
-            flags |= layout::FLAG_COPY;
+            flags |= abi::FLAG_COPY;
         }
         let at = self.object.sections[table].data.len() as u64;
         for word in [0, function.size as u32, 0, cell, 0, flags] {

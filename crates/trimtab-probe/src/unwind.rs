@@ -11,8 +11,8 @@ use gimli::{
 };
 
 use crate::ProbeError;
+use crate::arch::Machine;
 use crate::elf::Object;
-use crate::machine::Machine;
 
 type Entry<'a> = FrameDescriptionEntry<EndianSlice<'a, LittleEndian>>;
 

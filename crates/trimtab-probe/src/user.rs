@@ -3,9 +3,9 @@
 use object::elf;
 
 use crate::ProbeError;
+use crate::arch::x86_64::Inline;
 use crate::elf::{Object, Symbol};
 use crate::function::{Function, functions};
-use crate::x86_64::Inline;
 
 /// Names of the two functions.
 const NAMES: [&str; 2] = ["trimtab_probe_user_enter", "trimtab_probe_user_leave"];

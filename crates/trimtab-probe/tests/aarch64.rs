@@ -129,7 +129,7 @@ fn the_stack_is_unwound_at_every_instruction() {
 fn heads_of_every_kind_are_moved_or_refused() {
     for flags in [&["-O1"][..], &["-O1", "-static", "-ffunction-sections"]] {
         let bench = Bench::new(GCC_AARCH64, flags);
-        let object = bench.compile("heads.c", &[]);
+        let object = bench.compile("prologues.c", &[]);
         let (probed, done) = bench.instrument(&object, Hook::Count, Selection::default());
         bench.link("plain", &[&object], &[]);
         bench.link("probed", &[&probed], &[Machine::Aarch64.runtime().as_os_str()]);
@@ -165,7 +165,7 @@ fn what_the_outliner_shares_is_left_alone() {
 #[test]
 fn assembly_by_hand_is_left_alone() {
     let bench = Bench::new(GCC_AARCH64, &["-O2"]);
-    let object = bench.compile("heads.c", &[]);
+    let object = bench.compile("prologues.c", &[]);
     let mut strip = std::process::Command::new("aarch64-linux-gnu-objcopy");
     // What assemblers write has no name of a compiler in it.
     strip.args(["--remove-section", ".comment"]).arg(bench.file(&object));

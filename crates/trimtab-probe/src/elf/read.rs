@@ -149,7 +149,7 @@ fn check_header(data: &[u8]) -> Result<&Header, ProbeError> {
 /// Refuses what is no compiler's output.
 fn check_contents(sections: &[Section]) -> Result<(), ProbeError> {
     let named = |name: &[u8]| sections.iter().any(|section| section.name == name);
-    if named(crate::layout::FUNCTIONS.as_bytes()) {
+    if named(crate::abi::FUNCTIONS.as_bytes()) {
         return Err(ProbeError::Already);
     }
     let llvm = |section: &Section| section.kind == SHT_LLVM_LTO || section.name == b".llvm.lto";

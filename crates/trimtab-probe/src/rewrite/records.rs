@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::Rewriter;
+use crate::arch::Machine;
 use crate::cfi;
 use crate::elf::Relocation;
-use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::stub::Stub;
 use crate::unwind::{Row, Unwind};

@@ -20,13 +20,13 @@ use object::elf;
 
 use super::asm::{Assembler, Label, Return, State};
 use super::decode::{Decoded, branch_target, is_near_branch};
-use super::tables::{Others, Table, Tables, is_switch};
-use super::{RBP, RSP, head, padding};
+use super::jump_tables::{Others, Table, Tables, is_switch};
+use super::{RBP, RSP, alignment, patch_site};
 use crate::ProbeError;
+use crate::abi::SITE_REGISTER_SHIFT;
+use crate::arch::Known;
 use crate::elf::Object;
 use crate::function::Function;
-use crate::layout::SITE_REGISTER_SHIFT;
-use crate::machine::Known;
 use crate::stub::{Copied, Inside, Lead, StackUse};
 use crate::unwind::{Row, Unwind};
 
@@ -132,7 +132,7 @@ impl Written {
             // Padding is longer where what is in front of it is shorter.
             let padded = self.padded.iter().filter(|at| between.contains(at)).count();
             // One that leads back is shorter itself, and where it ends is nearer.
-            target.abs_diff(end) + padded * padding::LONGEST <= i8::MAX as usize
+            target.abs_diff(end) + padded * alignment::LONGEST <= i8::MAX as usize
         };
         self.jumps.iter().filter(reaches).map(|(index, ..)| *index).collect()
     }
@@ -150,7 +150,9 @@ impl Copy {
         let object = known.object;
         let is_handled = unwind.table.is_some() && !can_share_table(unwind);
         let is_fit = place == StackUse::Own && function.size <= LONGEST && !is_handled;
-        if !is_fit || head::is_traced(object, function.section, function.start..function.end()) {
+        if !is_fit
+            || patch_site::is_traced(object, function.section, function.start..function.end())
+        {
             return None;
         }
         // What knows a place in the original would not know it in a copy.
@@ -249,7 +251,7 @@ impl Copy {
         for (index, it) in self.instructions.iter().enumerate() {
             let asm_ = asm(writer);
             if let Some(alignment) = it.alignment {
-                padding::fill(&mut asm_.code, alignment);
+                alignment::fill(&mut asm_.code, alignment);
                 written.padded.push(asm_.code.len());
             }
             asm_.bind(labels[index]);
@@ -370,7 +372,7 @@ fn find_alignment(code: &[Decoded], instructions: &mut [Copyable]) {
             nops += 1;
             continue;
         }
-        let alignment = padding::alignment_of(instruction.ip());
+        let alignment = alignment::alignment_of(instruction.ip());
         if alignment.is_some() && (nops > 0 || loops.contains(&index)) {
             instructions[index].alignment = alignment;
             for before in &mut instructions[index - nops..index] {

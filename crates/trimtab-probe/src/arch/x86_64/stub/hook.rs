@@ -4,10 +4,10 @@ use iced_x86::Register::{self, R11, RAX, RBX, RDX, RSP};
 
 use super::{ABOVE, NOT_EQUAL, Writer};
 use crate::ProbeError;
+use crate::abi::{FRAME_CHILD, FRAME_START};
+use crate::arch::x86_64::asm::Memory;
 use crate::hook::Hook;
-use crate::layout::{FRAME_CHILD, FRAME_START};
 use crate::stub::StackUse;
-use crate::x86_64::asm::Memory;
 
 impl Writer<'_> {
     /// What the number was is on the stack.

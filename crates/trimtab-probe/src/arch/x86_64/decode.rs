@@ -7,7 +7,7 @@ use iced_x86::{
 };
 use object::elf;
 
-use super::tables::is_switch;
+use super::jump_tables::is_switch;
 use crate::elf::{Object, Relocation};
 use crate::function::{Branch, Place, Pointer, References};
 

@@ -5,8 +5,8 @@ use object::elf;
 use super::decode::{Flow, Instruction, LANDING, SIZE, SP, address_of, relocation, target};
 use crate::elf::{Object, Relocation};
 use crate::function::{Function, Map};
-use crate::moving::Moving;
 use crate::reason::{Reason, is_tracer};
+use crate::relocation_edits::Moving;
 use crate::unwind::{Unwind, passes_through};
 
 /// `b`, without the distance.
@@ -73,7 +73,7 @@ impl Head {
     }
 
     /// Writes the instructions behind the stub, and the way back: see
-    /// [`Machine::move_head`](crate::machine::Machine::move_head).
+    /// [`Machine::move_head`](crate::arch::Machine::move_head).
     pub fn write(&self, to: &mut Moving<'_>) -> Vec<(u64, u64)> {
         let body = to.end();
         let mut rows = Vec::new();

@@ -12,8 +12,8 @@ use super::asm::{Assembler, ENTRY, Label, Memory, Return, State};
 use super::copy::Copy;
 use super::registers::Free;
 use crate::ProbeError;
+use crate::abi::{self, FRAME_R11};
 use crate::hook::Hook;
-use crate::layout::{self, FRAME_R11};
 use crate::stub::{StackUse, Stub, Symbols, Task};
 use crate::user::Linked;
 
@@ -87,7 +87,7 @@ pub fn write(
             // Which jumps reach in the short form is known when all have the long one.
             let (_, short) = writer().copied(hook, copy, &HashSet::new())?;
             let (stub, _) = writer().copied(hook, copy, &short)?;
-            let has_room = stub.back < layout::LONGEST_STUB;
+            let has_room = stub.back < abi::LONGEST_STUB;
             if has_room { Ok(stub) } else { writer().both(hook) }
         }
         _ => writer().both(hook),
@@ -214,7 +214,7 @@ impl Writer<'_> {
         self.asm.code.extend((written.sites.len() as u32).to_le_bytes());
         for &(at, (register, offset)) in &written.sites {
             self.asm.code.extend((at as u32).to_le_bytes());
-            let place = u32::from(register) << layout::SITE_REGISTER_SHIFT | offset as u32;
+            let place = u32::from(register) << abi::SITE_REGISTER_SHIFT | offset as u32;
             self.asm.code.extend(place.to_le_bytes());
         }
         for (label, targets) in &written.tables {

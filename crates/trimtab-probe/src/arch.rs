@@ -1,13 +1,16 @@
 //! What the rewriter has to know of an instruction set.
 
+pub mod aarch64;
+pub mod x86_64;
+
 use std::ops::Range;
 
 use crate::ProbeError;
 use crate::elf::{Object, Symbol};
 use crate::function::{Function, Map, Place, References};
-use crate::moving::Moving;
 use crate::prototypes::Prototypes;
 use crate::reason::Reason;
+use crate::relocation_edits::Moving;
 use crate::stub::{StackUse, Stub, Symbols, Task};
 use crate::unwind::{Unwind, UnwindTable};
 

@@ -1,15 +1,15 @@
 //! Instruments functions of x86-64.
 
+mod alignment;
 mod asm;
 mod copy;
 mod decode;
-mod head;
 mod inline;
-mod padding;
+mod jump_tables;
+mod patch_site;
 mod registers;
 mod stack;
 mod stub;
-mod tables;
 
 use std::ops::Range;
 
@@ -18,18 +18,18 @@ use object::elf;
 
 use self::copy::Copy;
 use self::decode::decode;
-use self::head::Head;
 pub use self::inline::Inline;
+use self::jump_tables::Tables;
+use self::patch_site::Head;
 use self::registers::{Free, Registers};
 use self::stub::Body;
-use self::tables::Tables;
 use crate::ProbeError;
+use crate::arch::{Entrance, Known, Machine};
 use crate::cfi::StubFrame;
 use crate::elf::{Object, Symbol};
 use crate::function::{Function, References};
-use crate::machine::{Entrance, Known, Machine};
-use crate::moving::Moving;
 use crate::reason::Reason;
+use crate::relocation_edits::Moving;
 use crate::stub::{StackUse, Stub, Symbols, Task};
 use crate::unwind::{Unwind, UnwindTable};
 
@@ -116,7 +116,7 @@ impl Machine for X86_64 {
         let tables = Tables::of(known, function, &code);
         let is_own = |from| tables.as_ref().is_some_and(|tables| tables.has(from));
         let led = self.registers.compiled() && known.map.can_lead_elsewhere(function, is_own);
-        if led && head::is_traced(object, function.section, body..body + head::JUMP) {
+        if led && patch_site::is_traced(object, function.section, body..body + patch_site::JUMP) {
             return Err(Reason::Traced);
         }
         let loops = match &tables {

@@ -5,11 +5,11 @@ use object::elf;
 use super::decode::{LINK, SP};
 use super::{FRAME, MARK, SCRATCH, STUB_FRAME};
 use crate::ProbeError;
+use crate::abi::{FRAME_RETURN, FRAME_SAVED};
 use crate::cfi::{
     Rule, advance, as_at_entry, by_register, define_cfa, define_cfa_of_stub, in_register, saved,
 };
 use crate::elf::Relocation;
-use crate::layout::{FRAME_RETURN, FRAME_SAVED};
 
 /// A general register, by its number.
 pub type Register = u32;

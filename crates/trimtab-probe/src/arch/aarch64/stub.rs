@@ -10,8 +10,8 @@
 
 use super::asm::{Assembler, Condition, ENTRY, Label, Register, Return, State};
 use crate::ProbeError;
+use crate::abi::{FRAME_AT, FRAME_CHILD, FRAME_NEXT, FRAME_RETURN, FRAME_SAVED, FRAME_START};
 use crate::hook::Hook;
-use crate::layout::{FRAME_AT, FRAME_CHILD, FRAME_NEXT, FRAME_RETURN, FRAME_SAVED, FRAME_START};
 use crate::stub::{StackUse, Stub, Symbols};
 
 const X16: Register = 16;

@@ -20,9 +20,9 @@ use iced_x86::{
 
 use super::decode::{Decoded, branch_target, decode, is_near_branch};
 use super::{RBP, RDI, RSI, RSP};
+use crate::arch::Known;
 use crate::elf::Object;
 use crate::function::{Function, Place};
-use crate::machine::Known;
 use crate::reason::Reason;
 use crate::stub::StackUse;
 use crate::unwind::{Row, Unwind};

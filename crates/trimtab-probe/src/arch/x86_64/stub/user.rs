@@ -4,10 +4,10 @@ use iced_x86::Register::{self, R11, RAX, RDI, RDX, RSI};
 
 use super::Writer;
 use crate::ProbeError;
+use crate::arch::x86_64::asm::Memory;
+use crate::arch::x86_64::inline::{Inline, Naming, Step};
 use crate::elf::Relocation;
 use crate::user::UserHook;
-use crate::x86_64::asm::Memory;
-use crate::x86_64::inline::{Inline, Naming, Step};
 
 impl Writer<'_> {
     /// In front of the function. r11 may be changed where it `waits` elsewhere.

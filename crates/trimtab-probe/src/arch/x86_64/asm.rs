@@ -4,10 +4,10 @@ use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
 use object::elf;
 
 use crate::ProbeError;
+use crate::arch::x86_64::{R11, RBX, RETURN, RSP, STUB_FRAME};
 use crate::cfi::{Rule, advance, as_at_entry, by_register, define_cfa, define_cfa_of_stub, saved};
 use crate::elf::Relocation;
 use crate::unwind::Row;
-use crate::x86_64::{R11, RBX, RETURN, RSP, STUB_FRAME};
 
 /// Where something is, for a memory operand.
 #[derive(Debug, Clone, Copy)]
@@ -292,7 +292,7 @@ impl Assembler {
     /// An instruction without effect, by which a return address into a stub is known.
     pub fn mark(&mut self) {
         self.tell();
-        self.code.extend(&crate::x86_64::MARK[4..]);
+        self.code.extend(&crate::arch::x86_64::MARK[4..]);
     }
 
     /// `endbr64`
@@ -527,7 +527,7 @@ impl Assembler {
 
 /// The rules of one state, given those of another.
 fn describe(out: &mut Vec<u8>, before: State, now: State) {
-    use crate::layout::{FRAME_RETURN, FRAME_SAVED};
+    use crate::abi::{FRAME_RETURN, FRAME_SAVED};
     match now.place {
         Return::FrameInRbx => {
             if now.depth == 0 {

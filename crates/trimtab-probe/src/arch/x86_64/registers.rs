@@ -14,9 +14,9 @@ use iced_x86::{
 use object::elf;
 
 use super::decode::{Decoded, branch_target, decode};
+use crate::arch::Known;
 use crate::elf::Object;
 use crate::function::{Function, Place};
-use crate::machine::Known;
 use crate::unwind::Unwind;
 
 /// Registers as bits, by their numbers in instructions.

@@ -7,9 +7,9 @@ use iced_x86::{Code, OpKind, Register};
 use object::elf;
 
 use super::decode::{Decoded, decode};
+use crate::arch::Known;
 use crate::elf::Object;
 use crate::function::{Function, Place};
-use crate::machine::Known;
 
 /// Instructions between where a distance is read and the jump that it is for.
 const STEPS: usize = 12;

@@ -2,7 +2,7 @@
 
 mod asm;
 mod decode;
-mod head;
+mod patch_site;
 mod stack;
 mod stub;
 
@@ -12,14 +12,14 @@ use std::ops::Range;
 use object::elf;
 
 use self::decode::{LINK, SIZE, SP, decode};
-use self::head::Head;
+use self::patch_site::Head;
 use crate::ProbeError;
+use crate::arch::{Entrance, Known, Machine};
 use crate::cfi::StubFrame;
 use crate::elf::{Object, Symbol};
 use crate::function::{Function, Place, References, is_outlined};
-use crate::machine::{Entrance, Known, Machine};
-use crate::moving::Moving;
 use crate::reason::Reason;
+use crate::relocation_edits::Moving;
 use crate::stub::{StackUse, Stub, Symbols, Task};
 use crate::unwind::{Unwind, UnwindTable};
 

@@ -31,8 +31,8 @@ fn code(bench: &Bench, object: &str, local: bool) -> HashMap<String, Vec<u8>> {
 fn check(compiler: Compiler, flags: &[&str], hook: Hook) {
     let told = format!("{} {flags:?} {}", compiler.c, hook.name());
     let bench = Bench::new(compiler, flags);
-    let object = bench.compile("led.c", &[]);
-    let other = bench.compile("led_other.c", &[]);
+    let object = bench.compile("redirected.c", &[]);
+    let other = bench.compile("redirected_other.c", &[]);
     let (probed, done) = bench.instrument(&object, hook, Selection::default());
     let whole: Vec<_> = done.left.iter().filter(|(name, _)| !name.contains(".cold")).collect();
     assert!(whole.is_empty(), "{told}: {whole:?}");
@@ -79,7 +79,7 @@ fn check(compiler: Compiler, flags: &[&str], hook: Hook) {
 #[test]
 fn only_what_may_have_arguments_on_the_stack_needs_a_frame() {
     let bench = Bench::new(common::GCC, &["-O2"]);
-    let object = bench.compile("led.c", &[]);
+    let object = bench.compile("redirected.c", &[]);
     for (name, frames) in [
         ("led_static", 0),
         // It ends with a jump to a function that is here, and has none.
@@ -109,8 +109,8 @@ fn types_in_front_of_functions_are_still_found_there() {
         return;
     };
     let bench = Bench::new(compiler, &["-O2", flag]);
-    let object = bench.compile("led.c", &[]);
-    let other = bench.compile("led_other.c", &[]);
+    let object = bench.compile("redirected.c", &[]);
+    let other = bench.compile("redirected_other.c", &[]);
     let (probed, done) = bench.instrument(&object, Hook::Value, Selection::default());
     assert!(done.instrumented.len() > 10, "{:?}", done.left);
     bench.link("plain", &[&object, &other], &[]);
