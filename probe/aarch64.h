@@ -10,8 +10,8 @@
 #define FRAME_REGISTER 19
 /* Number in DWARF of the stack pointer. */
 #define STACK_REGISTER 31
-/* What stands where the body returns to in a stub that has a frame. The same number is in
- * crates/trimtab-probe/src/aarch64.rs. */
+/* What stands where the body returns to in a stub that has a frame. A test compares it with
+ * crates/trimtab-probe/src/arch/aarch64/dwarf.rs. */
 #define STUB_MARK 0xd28a885fu
 /* Offsets in the file are multiples of this, which is a multiple of every size of pages. */
 #define PAGE 65536ul

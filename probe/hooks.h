@@ -44,7 +44,7 @@ static void trace(struct thread *thread, const struct function *function, uint64
 	event->function = index_of(function);
 	event->depth = (uint32_t)(cfa >> 3);
 	window->used += sizeof(*event);
-	event->time = (cycles() & ~3ull) | kind;
+	event->time = (cycles() & ~(uint64_t)(EVENT_EXIT | EVENT_CHAINED)) | kind;
 }
 
 /* The function is entered; `cfa` is the same when it is left. */
@@ -126,8 +126,8 @@ HIDDEN void probe_leave_user(const struct function *function)
 static void leave(const struct function *function, struct frame *frame, const uint64_t *stack)
 {
 	struct object *object = object_of(function);
-	uint64_t told = trimtab_probe_hook == HOOK_VALUE ? trimtab_probe_value : cycles();
-	uint64_t spent = told - (frame ? frame->start : stack[0]);
+	uint64_t now = trimtab_probe_hook == HOOK_VALUE ? trimtab_probe_value : cycles();
+	uint64_t spent = now - (frame ? frame->start : stack[0]);
 	const uint64_t *marker = frame ? stack : stack + 2;
 	uint64_t *cell;
 
@@ -177,10 +177,10 @@ static const uint64_t *kept_by_copy(const struct function *function,
 		if (site->address != address)
 			continue;
 		/* The stack pointer is what the unwinder calls the frame address of the callee. */
-		return (const uint64_t *)((site->place >> 24 == STACK_REGISTER ?
+		return (const uint64_t *)((site->place >> SITE_REGISTER_SHIFT == STACK_REGISTER ?
 					   _Unwind_GetCFA(context) :
-					   (uint64_t)_Unwind_GetGR(context, site->place >> 24)) +
-					  (site->place & 0xffffff));
+					   (uint64_t)_Unwind_GetGR(context, site->place >> SITE_REGISTER_SHIFT)) +
+					  (site->place & ((1u << SITE_REGISTER_SHIFT) - 1)));
 	}
 	return NULL;
 }

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What the run time's parts, the code that the rewriter emits and the reader of recordings agree
- * on. The same numbers are in crates/trimtab-probe/src/layout.rs. */
+ * on. The numbers are in abi.h, which crates/trimtab-probe/src/abi.rs writes. */
 #ifndef TRIMTAB_PROBE_INTERNAL_H
 #define TRIMTAB_PROBE_INTERNAL_H
 
-/* Of the code that the rewriter emits, and of recordings. */
-#define PROBE_VERSION 3
-#define RECORDING_VERSION 3
-
-#define HOOK_COUNT 1  /* calls and returns */
-#define HOOK_CYCLES 2 /* calls, and cycles between entry and exit */
-#define HOOK_TIME 3   /* calls, cycles in all and without callees */
-#define HOOK_ORDER 4  /* calls, and which function ran first */
-#define HOOK_EDGES 5  /* who calls whom how often */
-#define HOOK_TRACE 6  /* every entry and exit */
-#define HOOK_USER 7   /* functions of the user's */
-#define HOOK_VALUE 8  /* calls, and by how much a number grew between entry and exit */
-#define HOOK_EVENT 9  /* calls, and by how much a counter of processor or system grew */
-
-/* Function: flags. */
-#define FLAG_FRAME 1u
-/* The stub has a copy of the function inside. */
-#define FLAG_COPY 2u
-/* The return address into the stub, or the list of the copy's calls, lies this far behind the stub's
- * start. */
-#define FLAG_RETURN_SHIFT 16
+#include "abi.h"
 
 /* FRAME_AT of a frame that an exception left. */
 #define FRAME_RELEASED 1
@@ -77,11 +57,6 @@ struct header {
 	uint64_t missed; /* entries and exits in signal handlers that interrupted a probe */
 };
 
-#define CHUNK_FUNCTIONS 1
-#define CHUNK_CELLS 2
-#define CHUNK_TRACE 3
-#define CHUNK_EDGES 4
-
 /* Head of each piece of a recording behind the first page. */
 struct chunk {
 	uint32_t kind;
@@ -108,10 +83,6 @@ struct function_record {
 	uint32_t name_length;
 };
 
-/* Kinds of events. */
-#define EVENT_EXIT 1ull
-#define EVENT_CHAINED 2ull
-
 struct event {
 	uint64_t time; /* the lowest bits say of which kind it is */
 	uint32_t function;
@@ -121,7 +92,7 @@ struct event {
 /* A call in a copy: how the frame address of the function is found there. */
 struct site {
 	uint32_t address; /* that it returns to, behind the stub's start */
-	uint32_t place;   /* number of the register, above 24 bits of offset */
+	uint32_t place;   /* number of the register, above SITE_REGISTER_SHIFT bits of offset */
 };
 
 /* The calls of a copy. */
@@ -148,6 +119,8 @@ struct frame {
 	uint64_t next;  /* the next frame, where this one is free */
 	uint64_t spare;
 };
+
+ABI_ASSERTIONS
 #endif
 
 #endif

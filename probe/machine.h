@@ -6,11 +6,17 @@
 #include "internal.h"
 
 #if defined(__x86_64__)
-#include "x86_64.h"
+#define MACHINE_HEADER "x86_64.h"
+#define MACHINE_ENTRY "entry_x86_64.S"
 #elif defined(__aarch64__)
-#include "aarch64.h"
+#define MACHINE_HEADER "aarch64.h"
+#define MACHINE_ENTRY "entry_aarch64.S"
 #else
 #error "probes are for x86-64 and AArch64"
+#endif
+
+#ifndef __ASSEMBLER__
+#include MACHINE_HEADER
 #endif
 
 #endif

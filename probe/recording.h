@@ -113,7 +113,7 @@ static int in_use(const char *name)
 
 	if (fd < 0)
 		return 0;
-	if (read(fd, &found, 64) == 64 && !memcmp(found.magic, "TTPROBE1", 8) &&
+	if (read(fd, &found, 64) == 64 && !memcmp(found.magic, RECORDING_MAGIC, 8) &&
 	    found.pid != (uint64_t)getpid())
 		taken = !kill((pid_t)found.pid, 0) || errno == EPERM;
 	close(fd);

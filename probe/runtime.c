@@ -46,7 +46,7 @@ HIDDEN uint32_t trimtab_probe_hook;
 HIDDEN TLS struct frame *trimtab_probe_frames;
 HIDDEN TLS uint64_t trimtab_probe_child;
 
-/* How far what hooks of the user's are told of a function is behind the function's entry in the table,
+/* How far the description of a function for hooks of the user's is behind the function's entry in the table,
  * of the same size; stubs that have such hooks inside add it. */
 HIDDEN uint64_t trimtab_probe_described;
 
@@ -265,7 +265,7 @@ static void begin(void)
 		if (!head)
 			return;
 	}
-	memcpy(head->magic, "TTPROBE1", 8);
+	memcpy(head->magic, RECORDING_MAGIC, 8);
 	head->version = RECORDING_VERSION;
 	head->hook = first->hook;
 	head->cell_size = first->cell_size;

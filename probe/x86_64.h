@@ -6,8 +6,8 @@
 #define FRAME_REGISTER 3
 /* Number in DWARF of the stack pointer. */
 #define STACK_REGISTER 7
-/* What stands where the body returns to in a stub that has a frame. The same number is in
- * crates/trimtab-probe/src/x86_64.rs. */
+/* What stands where the body returns to in a stub that has a frame. A test compares it with
+ * crates/trimtab-probe/src/arch/x86_64/dwarf.rs. */
 #define STUB_MARK 0x54401f0f085b894cul
 /* Offsets in the file are multiples of this, which is a multiple of every size of pages. */
 #define PAGE 4096ul

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_lab::process::Job;
 use trimtab_native::measure;
-use trimtab_native::probe;
-use trimtab_probe::{Hook, Options, Selection};
+use trimtab_probe::{Hook, Options, Selection, run, runtime};
 use trimtab_program::Program as ElfProgram;
 
 use crate::programs::{Program, Sources};
@@ -17,7 +16,7 @@ use trimtab_probe::run::instrument_files;
 const HOOKS: [(&str, &str); 3] = [
     ("hooks.c", include_str!("../../../probe/bench/hooks.c")),
     ("hooks.h", include_str!("../../../probe/bench/hooks.h")),
-    ("trimtab_probe.h", probe::HEADER),
+    ("trimtab_probe.h", runtime::HEADER),
 ];
 
 /// Where the run time looks for functions, the linker has to find something.
@@ -208,9 +207,9 @@ impl Workshop<'_> {
     ) -> anyhow::Result<(Linked, Vec<String>)> {
         let results = instrument_files(objects, options, |_| ())?;
         let place = self.place(name)?;
-        let mut probed = vec![probe::build(self.runtime, &place)?];
+        let mut probed = vec![run::build_runtime(self.runtime, &place)?];
         if let Some(hooks) = &options.hooks {
-            let to = place.join(probe::HOOKS);
+            let to = place.join(runtime::HOOKS_OBJECT);
             fs::write(&to, &hooks.bytes)
                 .with_context(|| format!("cannot write {}", to.display()))?;
             probed.push(to);
@@ -242,7 +241,7 @@ impl Workshop<'_> {
             .arg("-o")
             .arg(&object)
             .run()?;
-        let mut all = vec![probe::build(self.runtime, &place)?, object];
+        let mut all = vec![run::build_runtime(self.runtime, &place)?, object];
         all.extend(objects.iter().cloned());
         let linked = self.link("runtime", compilers, &[], &all)?;
         Ok(linked.size()?.text.saturating_sub(plain.size()?.text))

@@ -1,5 +1,9 @@
-//! What the emitted code, the run time in `probe/` and the reader of recordings agree on. The same
-//! numbers are in `probe/internal.h`.
+//! What the emitted code, the run time in `probe/` and the reader of recordings agree on: the one source
+//! of these numbers. `probe/abi.h` is written from it, as a test makes sure, and asserts where the fields
+//! of the C structures are.
+
+#[cfg(test)]
+pub mod header;
 
 /// Version of the emitted code.
 pub const VERSION: u32 = 3;
@@ -45,3 +49,91 @@ pub const FRAME_NEXT: i32 = 48;
 /// In a list of calls: the register's number in DWARF by which the frame address is found stands above
 /// its offset.
 pub const SITE_REGISTER_SHIFT: u32 = 24;
+
+/// How recordings begin.
+pub const MAGIC: &[u8] = b"TTPROBE1";
+/// The unit of a recording's file, whatever pages the machine has that it was written on.
+pub const PAGE: usize = 4096;
+
+/// Kind of the chunk with the functions.
+pub const CHUNK_FUNCTIONS: u32 = 1;
+/// Kind of the chunks with cells.
+pub const CHUNK_CELLS: u32 = 2;
+/// Kind of the chunks with events.
+pub const CHUNK_TRACE: u32 = 3;
+/// Kind of the chunks with edges.
+pub const CHUNK_EDGES: u32 = 4;
+
+/// In the time of an event: the function is left.
+pub const EVENT_EXIT: u64 = 1;
+/// In the time of an event: the function was reached by a tail call, and is left with its caller.
+pub const EVENT_CHAINED: u64 = 2;
+
+/// Where the fields of a recording's first page are.
+pub mod recording {
+    pub const VERSION: usize = 8;
+    pub const HOOK: usize = 12;
+    pub const PROCESS: usize = 16;
+    pub const START_CYCLES: usize = 24;
+    pub const START_NS: usize = 32;
+    pub const LAST_CYCLES: usize = 40;
+    pub const LAST_NS: usize = 48;
+    pub const BIAS: usize = 64;
+    pub const LOST: usize = 72;
+    pub const ENDED: usize = 80;
+    pub const COUNTER: usize = 88;
+    pub const INSIDE: usize = 96;
+    pub const EVENT: usize = 104;
+    pub const PROGRAM: usize = 136;
+    pub const MISSED: usize = 3208;
+}
+
+/// Where the fields of a chunk's head are, and its size.
+pub mod chunk {
+    pub const KIND: usize = 0;
+    pub const THREAD: usize = 4;
+    pub const BYTES: usize = 8;
+    pub const USED: usize = 16;
+    pub const SIZE: usize = 32;
+}
+
+/// Where the fields in front of an object's cells are, and their size.
+pub mod block {
+    pub const OBJECT: usize = 0;
+    pub const BYTES: usize = 4;
+    pub const SIZE: usize = 16;
+}
+
+/// Where the fields of a function are in a recording, and its size.
+pub mod function_record {
+    pub const START: usize = 0;
+    pub const BYTES: usize = 8;
+    pub const OBJECT: usize = 12;
+    pub const CELL: usize = 16;
+    pub const NAME: usize = 24;
+    pub const NAME_LENGTH: usize = 28;
+    pub const SIZE: usize = 32;
+}
+
+/// Where the fields of an event are, and its size.
+pub mod event {
+    pub const TIME: usize = 0;
+    pub const FUNCTION: usize = 8;
+    pub const DEPTH: usize = 12;
+    pub const SIZE: usize = 16;
+}
+
+/// Where the fields of an edge are, and its size.
+pub mod edge {
+    pub const FROM: usize = 0;
+    pub const TO: usize = 4;
+    pub const COUNT: usize = 8;
+    pub const SIZE: usize = 16;
+}
+
+/// Where the fields of a function's entry in [`FUNCTIONS`] are that are distances.
+pub mod function {
+    pub const START: u64 = 0;
+    pub const OBJECT: u64 = 8;
+    pub const NAME: u64 = 16;
+}

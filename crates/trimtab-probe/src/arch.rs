@@ -5,30 +5,30 @@ pub mod x86_64;
 
 use std::ops::Range;
 
-use crate::ProbeError;
-use crate::elf::{Object, Symbol};
-use crate::function::{Function, Map, Place, References};
+use gimli::Vendor;
+
+use crate::elf::Object;
+use crate::error::ProbeError;
+use crate::function::{Function, Place};
 use crate::prototypes::Prototypes;
 use crate::reason::Reason;
-use crate::relocation_edits::Moving;
+use crate::references::{CodeMap, Scan};
+use crate::relocation_edits::SectionEnd;
 use crate::stub::{StackUse, Stub, Symbols, Task};
-use crate::unwind::{Unwind, UnwindTable};
+use crate::unwind::{EntryState, Unwind, UnwindTable};
+use crate::user::{InlineHook, WhyCalled};
 
 /// An instruction set, and what is known of the registers of one object.
-pub trait Machine: Sized {
+pub trait Arch: Scan + Sized {
     /// What is decided about a function.
     type Plan;
 
     /// Kind of the relocations of 4 bytes that hold the distance to a place.
     const DISTANCE: u32;
-    /// Kind of the relocations of data that hold the address of a place.
-    const POINTER: u32;
-    /// Kinds of relocations that hold distances, as tables of jumps do.
-    const DISTANCES: &[u32];
-    /// Where the frame address is when a function is entered: register and offset.
-    const ENTRY_CFA: (u16, i64);
-    /// What is saved then: register, and offset from the frame address.
-    const ENTRY_SAVED: &[(u16, i64)];
+    /// What holds when a function is entered.
+    const ENTRY: EntryState;
+    /// Whose own instructions of DWARF are in unwind information.
+    const VENDOR: Vendor;
     /// Number of the return address in DWARF.
     const RETURN: u16;
     /// Fills what is never executed: a trap.
@@ -41,11 +41,13 @@ pub trait Machine: Sized {
     /// Looks at an object as a whole.
     fn of(object: &Object, unwind: &UnwindTable, functions: &[Function]) -> Self;
 
-    /// Finds what the instructions of a part of a section lead to.
-    fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut References);
-
-    /// Whether a symbol tells code from data, and names nothing.
-    fn is_mapping_symbol(symbol: &Symbol) -> bool;
+    /// Reads a hook of the user's that stubs may have inside.
+    ///
+    /// # Errors
+    /// Why it is called instead.
+    fn inline_hook(_object: &mut Object, _function: &Function) -> Result<InlineHook, WhyCalled> {
+        Err(WhyCalled::Machine)
+    }
 
     /// Decides how a function is instrumented.
     ///
@@ -53,7 +55,7 @@ pub trait Machine: Sized {
     /// Why it cannot be.
     fn plan(
         &mut self,
-        known: &Known<'_>,
+        context: &Context<'_>,
         function: &Function,
         unwind: &Unwind,
     ) -> Result<Self::Plan, Reason>;
@@ -77,32 +79,32 @@ pub trait Machine: Sized {
         function: (u32, i32),
     ) -> Result<Stub, ProbeError>;
 
-    /// Where there is a head: writes its instructions to the end of the section, and the way back.
+    /// Where there is a patch site: writes the instructions of the prologue to the end of the section, and the way back.
     /// Gives for each of them, and for the end, where it was, and where it is, relative to the
     /// first.
-    fn move_head(plan: &Self::Plan, to: &mut Moving<'_>) -> Vec<(u64, u64)>;
+    fn move_prologue(plan: &Self::Plan, to: &mut SectionEnd<'_>) -> Vec<(u64, u64)>;
 
-    /// Where there is a head: puts the jump to the stub in place, in the code of the section.
+    /// Where there is a patch site: puts the jump to the stub in place, in the code of the section.
     fn patch(plan: &Self::Plan, data: &mut [u8], stub: u64);
 }
 
 /// How callers of a function come to its stub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entrance {
-    /// What leads to the function leads to the stub instead, and the function stays as it is. Its
+    /// The symbols of the function are redirected to the stub, and it stays as it is. Its
     /// body begins at this offset of the section.
-    Led(u64),
+    RedirectedSymbol(u64),
     /// The function begins with a jump, and the instructions that were there run behind the stub.
-    Jump {
+    PatchSite {
         /// The part of its section that is overwritten or no longer used.
-        head: Range<u64>,
+        prologue: Range<u64>,
         /// Where in it the jump is put.
         at: u64,
     },
 }
 
 /// What is known of an object before anything is changed.
-pub struct Known<'a> {
+pub struct Context<'a> {
     /// The object.
     pub object: &'a Object,
     /// Its unwind information.
@@ -110,12 +112,12 @@ pub struct Known<'a> {
     /// Its functions, in order of section and offset.
     pub functions: &'a [Function],
     /// What leads where.
-    pub map: &'a Map,
+    pub map: &'a CodeMap,
     /// What its debug information says of arguments.
     pub prototypes: &'a Prototypes<'a>,
 }
 
-impl Known<'_> {
+impl Context<'_> {
     /// The function that a place is in.
     pub fn function_at(&self, place: Place) -> Option<&Function> {
         let behind = self.functions.partition_point(|other| (other.section, other.start) <= place);

@@ -8,9 +8,10 @@ use ar_archive_writer::{
 };
 use object::read::archive::ArchiveFile;
 
-use crate::ProbeError;
+use crate::error::ProbeError;
+use crate::instrument::instrument;
 use crate::reason::Reason;
-use crate::rewrite::{Options, Rewritten, instrument};
+use crate::rewrite::{Options, Outcome};
 
 /// How archives begin.
 pub const MAGIC: &[u8] = b"!<arch>\n";
@@ -31,7 +32,7 @@ pub struct Member<'data> {
 /// # Errors
 /// [`ProbeError::Archive`] where it cannot be read or written, or is a thin one, and what a member is
 /// refused for.
-pub fn instrument_archive(data: &[u8], options: &Options) -> Result<Rewritten, ProbeError> {
+pub fn instrument_archive(data: &[u8], options: &Options) -> Result<Outcome, ProbeError> {
     let archive = ArchiveFile::parse(data).map_err(wrong)?;
     if archive.is_thin() {
         return Err(ProbeError::Archive {
@@ -65,10 +66,10 @@ pub fn thin_members(data: &[u8]) -> Result<Vec<Vec<u8>>, ProbeError> {
 pub fn instrument_members(
     members: &[Member<'_>],
     options: &Options,
-) -> Result<Rewritten, ProbeError> {
-    let mut all = Rewritten {
+) -> Result<Outcome, ProbeError> {
+    let mut all = Outcome {
         bytes: Vec::new(),
-        machine: None,
+        isa: None,
         instrumented: Vec::new(),
         with_frame: 0,
         copied: 0,
@@ -78,10 +79,10 @@ pub fn instrument_members(
     for Member { name, bytes } in members {
         let bytes = match instrument(bytes, options) {
             Ok(done) => {
-                if all.machine.is_some_and(|known| Some(known) != done.machine) {
+                if all.isa.is_some_and(|known| Some(known) != done.isa) {
                     return Err(ProbeError::Mixed { name: name.clone() });
                 }
-                all.machine = done.machine;
+                all.isa = done.isa;
                 all.instrumented.extend(done.instrumented);
                 all.with_frame += done.with_frame;
                 all.copied += done.copied;

@@ -1,53 +1,40 @@
 //! Unwind information as `.eh_frame` has it: the instructions of DWARF that stubs need, for any
 //! machine.
 
+use gimli::{constants, leb128};
+
 use crate::abi::{FRAME_RETURN, FRAME_SAVED};
 
 /// `DW_CFA_advance_loc` in its shortest form.
 pub fn advance(out: &mut Vec<u8>, bytes: u64) {
     match bytes {
         0 => {}
-        1..64 => out.push(0x40 | bytes as u8),
-        64..256 => out.extend([0x02, bytes as u8]),
+        1..64 => out.push(constants::DW_CFA_advance_loc.0 | bytes as u8),
+        64..256 => out.extend([constants::DW_CFA_advance_loc1.0, bytes as u8]),
         256..65536 => {
-            out.push(0x03);
+            out.push(constants::DW_CFA_advance_loc2.0);
             out.extend((bytes as u16).to_le_bytes());
         }
         _ => {
-            out.push(0x04);
+            out.push(constants::DW_CFA_advance_loc4.0);
             out.extend((bytes as u32).to_le_bytes());
         }
     }
 }
 
 /// An unsigned number, as DWARF has it.
-pub fn number(out: &mut Vec<u8>, mut value: u64) {
-    loop {
-        let low = (value & 0x7f) as u8;
-        value >>= 7;
-        if value == 0 {
-            out.push(low);
-            return;
-        }
-        out.push(low | 0x80);
-    }
+pub fn number(out: &mut Vec<u8>, value: u64) {
+    // Writing to memory does not fail.
+    let _ = leb128::write::unsigned(out, value);
 }
 
-fn signed_number(out: &mut Vec<u8>, mut value: i64) {
-    loop {
-        let low = (value & 0x7f) as u8;
-        value >>= 7;
-        let done = (value == 0 && low & 0x40 == 0) || (value == -1 && low & 0x40 != 0);
-        out.push(if done { low } else { low | 0x80 });
-        if done {
-            return;
-        }
-    }
+fn signed_number(out: &mut Vec<u8>, value: i64) {
+    let _ = leb128::write::signed(out, value);
 }
 
 /// `DW_CFA_def_cfa`.
 pub fn define_cfa(out: &mut Vec<u8>, register: u16, offset: u64) {
-    out.push(0x0c);
+    out.push(constants::DW_CFA_def_cfa.0);
     number(out, register.into());
     number(out, offset);
 }
@@ -59,13 +46,13 @@ pub fn saved(out: &mut Vec<u8>, register: u16, below: u64) {
 
 /// A register is so many steps below the frame address.
 pub fn saved_in_steps(out: &mut Vec<u8>, register: u16, steps: u64) {
-    with_register(out, 0x80, 0x05, register);
+    with_register(out, constants::DW_CFA_offset.0, constants::DW_CFA_offset_extended.0, register);
     number(out, steps);
 }
 
 /// `DW_CFA_restore`: as at the entry.
 pub fn as_at_entry(out: &mut Vec<u8>, register: u16) {
-    with_register(out, 0xc0, 0x06, register);
+    with_register(out, constants::DW_CFA_restore.0, constants::DW_CFA_restore_extended.0, register);
 }
 
 /// An instruction of DWARF that has room for small numbers of registers, and a longer form.
@@ -80,28 +67,28 @@ fn with_register(out: &mut Vec<u8>, short: u8, long: u8, register: u16) {
 
 /// `DW_CFA_register`: a register is in another one.
 pub fn in_register(out: &mut Vec<u8>, register: u16, other: u16) {
-    out.push(0x09);
+    out.push(constants::DW_CFA_register.0);
     number(out, register.into());
     number(out, other.into());
 }
 
 /// `DW_CFA_AARCH64_negate_ra_state`: from here on the return address is signed, or no longer.
 pub fn negate_signed(out: &mut Vec<u8>) {
-    out.push(0x2d);
+    out.push(constants::DW_CFA_AARCH64_negate_ra_state.0);
 }
 
 /// How an expression gives a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// It is saved there: `DW_CFA_expression`.
-    Saved = 0x10,
+    Saved = constants::DW_CFA_expression.0 as isize,
     /// It has that value: `DW_CFA_val_expression`.
-    Value = 0x16,
+    Value = constants::DW_CFA_val_expression.0 as isize,
 }
 
 /// A rule by which a register is at, or has the value of, another one plus an offset.
 pub fn by_register(out: &mut Vec<u8>, rule: Rule, register: u16, base: u16, offset: i64) {
-    let mut expression = vec![0x70 + base as u8];
+    let mut expression = vec![constants::DW_OP_breg0.0 + base as u8];
     signed_number(&mut expression, offset);
     out.push(rule as u8);
     number(out, register.into());
@@ -136,46 +123,39 @@ pub struct StubFrame {
 /// With X for the stack pointer after the return, and n for the number of stubs below, the address
 /// is X + 9 - 2n. It is unique among the frames further down, which is all that is compared.
 pub fn define_cfa_of_stub(out: &mut Vec<u8>, stub: &StubFrame) {
-    const DEREF: u8 = 0x06;
-    const CONST4U: u8 = 0x0c;
-    const CONST8U: u8 = 0x0e;
-    const DUP: u8 = 0x12;
-    const DROP: u8 = 0x13;
-    const SWAP: u8 = 0x16;
-    const MINUS: u8 = 0x1c;
-    const PLUS_UCONST: u8 = 0x23;
-    const BRA: u8 = 0x28;
-    const NE: u8 = 0x2e;
-    const SKIP: u8 = 0x2f;
-    const LIT2: u8 = 0x32;
-    const MUL: u8 = 0x1e;
-    const PLUS: u8 = 0x22;
-    const LIT9: u8 = 0x39;
-    const DEREF_SIZE: u8 = 0x94;
+    use constants::*;
+    let code = |operation: DwOp| operation.0;
+    let breg = |register: u16| DW_OP_breg0.0 + register as u8;
     let above = if stub.signal_return.is_some() { 0 } else { 9 };
-    let mut expression = vec![0x70 + stub.stack as u8, above, 0x70 + stub.frame as u8, 0];
+    let mut expression = vec![breg(stub.stack), above, breg(stub.frame), 0];
     let start = expression.len() as i16;
-    expression.extend([DUP, PLUS_UCONST, FRAME_RETURN as u8, DEREF]);
+    let plus = code(DW_OP_plus_uconst);
+    let dereference = code(DW_OP_deref);
+    expression.extend([code(DW_OP_dup), plus, FRAME_RETURN as u8, dereference]);
     if stub.mark.len() == 4 {
-        expression.extend([DEREF_SIZE, 4, CONST4U]);
+        expression.extend([code(DW_OP_deref_size), 4, code(DW_OP_const4u)]);
     } else {
-        expression.extend([DEREF, CONST8U]);
+        expression.extend([dereference, code(DW_OP_const8u)]);
     }
     expression.extend(stub.mark);
-    expression.extend([NE, BRA]);
-    let step = [PLUS_UCONST, FRAME_SAVED as u8, DEREF, SWAP, LIT2, MINUS, SWAP, SKIP];
+    expression.extend([code(DW_OP_ne), code(DW_OP_bra)]);
+    let step = [plus, FRAME_SAVED as u8, dereference]
+        .into_iter()
+        .chain([DW_OP_swap, DW_OP_lit2, DW_OP_minus, DW_OP_swap, DW_OP_skip].map(code));
+    let step: Vec<u8> = step.collect();
     expression.extend((step.len() as i16 + 2).to_le_bytes());
     expression.extend(step);
     expression.extend((start - (expression.len() as i16 + 2)).to_le_bytes());
     if let Some(signal_return) = stub.signal_return {
         // Is not higher if the last of the frames returns there.
-        expression.extend([PLUS_UCONST, FRAME_RETURN as u8, DEREF, DEREF_SIZE, 4, CONST4U]);
+        expression.extend([plus, FRAME_RETURN as u8, dereference, code(DW_OP_deref_size), 4]);
+        expression.push(code(DW_OP_const4u));
         expression.extend(signal_return.to_le_bytes());
-        expression.extend([NE, LIT9, MUL, PLUS]);
+        expression.extend([DW_OP_ne, DW_OP_lit9, DW_OP_mul, DW_OP_plus].map(code));
     } else {
-        expression.push(DROP);
+        expression.push(code(DW_OP_drop));
     }
-    out.push(0x0f);
+    out.push(DW_CFA_def_cfa_expression.0);
     number(out, expression.len() as u64);
     out.extend(expression);
 }

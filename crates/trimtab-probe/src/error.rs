@@ -30,13 +30,12 @@ pub enum ProbeError {
         found: &'static str,
     },
     /// Another architecture.
-    #[error(
-        "the object is for another machine: e_machine is {found}, \
-         expected 62 (x86-64) or 183 (AArch64)"
-    )]
+    #[error("the object is for another machine: e_machine is {found}, expected {expected}")]
     Machine {
         /// Value of `e_machine`.
         found: u16,
+        /// Those that can be instrumented.
+        expected: String,
     },
     /// Not what `cc -c` writes.
     #[error(

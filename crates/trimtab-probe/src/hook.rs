@@ -1,3 +1,8 @@
+//! The hooks: what is recorded when a function is entered and left, and where.
+//!
+//! A new kind of hook is a row in each table here, what stubs do for it (`arch/*/stub`), and what the run
+//! time does for it (`probe/hooks.h`) where stubs call that.
+
 use serde::{Deserialize, Serialize};
 
 /// What is done when a function is entered and left.
@@ -23,6 +28,27 @@ pub enum Hook {
     /// Counts calls, and adds up by how much a counter of the processor or of the system grew, in all
     /// and without what the function calls. Which one is chosen when the program runs.
     Event,
+}
+
+/// What a word of a function's cell counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    /// Entries, or with hooks that see exits by themselves, calls that ended.
+    Calls,
+    /// Exits.
+    Exits,
+    /// Cycles from entry to exit.
+    Cycles,
+    /// The same, or what else grew, of the outermost calls.
+    Total,
+    /// That without callees.
+    Own,
+    /// By how much the number grew.
+    Value,
+    /// The place in the order of first calls.
+    First,
+    /// Which call is the outermost; of no interest when the program has ended.
+    Outermost,
 }
 
 impl Hook {
@@ -69,13 +95,43 @@ impl Hook {
         Self::ALL.into_iter().find(|hook| hook.number() == number)
     }
 
+    /// What each function has on each thread, a word for each.
+    pub fn cell(self) -> &'static [Counter] {
+        match self {
+            Self::Count => &[Counter::Calls, Counter::Exits],
+            Self::Cycles => &[Counter::Calls, Counter::Cycles],
+            Self::Order => &[Counter::Calls, Counter::First],
+            Self::Value => &[Counter::Calls, Counter::Value],
+            Self::Time | Self::Event => {
+                &[Counter::Calls, Counter::Total, Counter::Own, Counter::Outermost]
+            }
+            Self::Edges | Self::Trace | Self::User => &[],
+        }
+    }
+
     /// Bytes that each function has on each thread.
     pub fn cell_size(self) -> u32 {
-        match self {
-            Self::Count | Self::Cycles | Self::Order | Self::Value => 16,
-            Self::Time | Self::Event => 32,
-            Self::Edges | Self::Trace | Self::User => 0,
-        }
+        8 * self.cell().len() as u32
+    }
+
+    /// Whether stubs do it by themselves, and do not call the run time for it.
+    pub fn is_in_stubs(self) -> bool {
+        !matches!(self, Self::Edges | Self::Trace | Self::User | Self::Event)
+    }
+
+    /// Whether reports have what a function took without its callees.
+    pub fn has_own(self) -> bool {
+        self == Self::Trace || self.cell().contains(&Counter::Own)
+    }
+
+    /// Whether reports have what a function took with its callees.
+    pub fn has_total(self) -> bool {
+        self.has_own() || self.cell().contains(&Counter::Cycles)
+    }
+
+    /// Whether reports have by how much a number grew.
+    pub fn has_value(self) -> bool {
+        self.cell().contains(&Counter::Value)
     }
 
     /// Whether it sees functions end.

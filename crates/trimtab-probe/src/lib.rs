@@ -14,17 +14,22 @@ mod elf;
 mod error;
 mod function;
 mod hook;
+mod instrument;
 mod plan;
 pub mod profile;
 mod prototypes;
 mod reason;
 pub mod recording;
+mod references;
 mod relocation_edits;
 mod replay;
 mod rewrite;
+#[cfg(feature = "run")]
 pub mod run;
+pub mod runtime;
 mod select;
 mod stub;
+mod target;
 mod unwind;
 mod user;
 
@@ -34,10 +39,12 @@ pub use archive::{
 };
 pub use error::ProbeError;
 pub use hook::Hook;
+pub use instrument::instrument;
 pub use profile::{Profile, Row};
 pub use reason::Reason;
 pub use recording::Recording;
 pub use replay::{Call, replay};
-pub use rewrite::{Options, Rewritten, instrument};
+pub use rewrite::{Options, Outcome};
 pub use select::Selection;
+pub use target::{TARGETS, Target};
 pub use user::{Hooks, WhyCalled};

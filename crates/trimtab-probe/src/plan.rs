@@ -1,19 +1,19 @@
 //! Which functions are instrumented, and what has to be known of each.
 
-use crate::arch::{Entrance, Known, Machine};
+use crate::arch::{Arch, Context, Entrance};
 use crate::function::{Function, is_outlined};
 use crate::reason::Reason;
 use crate::select::Selection;
 use crate::unwind::{Row, Unwind, UnwindTable};
 
 /// A function that will be instrumented.
-pub struct Plan<'a, M: Machine> {
+pub struct Plan<'a, A: Arch> {
     /// The function.
     pub function: &'a Function,
-    /// What unwinders are told of it.
+    /// Its unwind information.
     pub unwind: &'a Unwind,
     /// What is decided about its code.
-    pub code: M::Plan,
+    pub code: A::Plan,
     /// What becomes of the function's unwind information: where, and the new bytes.
     pub changed: Option<(usize, Vec<u8>)>,
 }
@@ -22,16 +22,16 @@ pub struct Plan<'a, M: Machine> {
 ///
 /// # Errors
 /// Why it is not.
-pub fn plan<'a, M: Machine>(
-    known: &Known<'_>,
+pub fn plan<'a, A: Arch>(
+    context: &Context<'_>,
     table: &'a UnwindTable,
-    machine: &mut M,
+    machine: &mut A,
     function: &'a Function,
     selection: &Selection,
-) -> Result<Plan<'a, M>, Reason> {
+) -> Result<Plan<'a, A>, Reason> {
     selection.check(&function.name, function.size)?;
-    if function.is_resolver {
-        return Err(Reason::Resolver);
+    if function.is_ifunc_resolver {
+        return Err(Reason::IfuncResolver);
     }
     if is_outlined(&function.name) {
         return Err(Reason::Outlined);
@@ -40,22 +40,22 @@ pub fn plan<'a, M: Machine>(
     if !unwind.plain {
         return Err(Reason::OddUnwind);
     }
-    if !unwind.begins_as_a_call_does::<M>() || function.is_part() {
+    if !unwind.begins_as_a_call_does(&A::ENTRY) || function.is_part() {
         return Err(Reason::NotCalled);
     }
-    let code = machine.plan(known, function, unwind)?;
-    let Entrance::Jump { head, at: jump } = M::entrance(&code) else {
+    let code = machine.plan(context, function, unwind)?;
+    let Entrance::PatchSite { prologue, at: jump } = A::entrance(&code) else {
         return Ok(Plan { function, unwind, code, changed: None });
     };
-    let in_head = unwind.rows.iter().filter(|row| row.offset + function.start <= head.end);
-    if !in_head.into_iter().all(Row::is_plain) {
+    let in_prologue = unwind.rows.iter().filter(|row| row.offset + function.start <= prologue.end);
+    if !in_prologue.into_iter().all(Row::is_plain) {
         return Err(Reason::OddUnwind);
     }
-    // Where the jump stands nothing has happened yet: what was told in front of it happens behind.
+    // Where the jump stands nothing has happened yet: what rows say of the code in front of it happens behind.
     let is_early = |row: &Row| row.offset > 0 && row.offset + function.start <= jump;
     let changed = if unwind.rows.iter().any(is_early) {
-        let frames = table.section.map(|section| &*known.object.sections[section].data);
-        let changed = unwind.signing_later(frames.unwrap_or_default(), head.end - jump);
+        let frames = table.section.map(|section| &*context.object.sections[section].data);
+        let changed = unwind.signing_later(frames.unwrap_or_default(), prologue.end - jump);
         Some(changed.ok_or(Reason::OddUnwind)?)
     } else {
         None

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::hook::Hook;
-use crate::recording::{Recorded, Recording};
+use crate::recording::{FunctionRecord, Recording};
 use crate::replay::replay;
 
 /// What is known of a function, over all recordings given.
@@ -183,7 +183,7 @@ impl Profile {
 }
 
 /// Takes calls, times and first executions from events.
-fn add_events(recording: &Recording<'_>, functions: &mut [Recorded]) {
+fn add_events(recording: &Recording<'_>, functions: &mut [FunctionRecord]) {
     if recording.hook != Hook::Trace {
         return;
     }

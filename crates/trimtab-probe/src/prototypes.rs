@@ -34,7 +34,7 @@ const OFFSET_BITS: u32 = 40;
 /// What reading ends with where there is more to read than honest information has. It is never shown.
 const TOO_MUCH: gimli::Error = gimli::Error::TooManyRegisterRules;
 
-type Bytes<'a> = RelocateReader<EndianSlice<'a, LittleEndian>, Linked<'a>>;
+type Bytes<'a> = RelocateReader<EndianSlice<'a, LittleEndian>, RelocatedSection<'a>>;
 type Entry<'a> = gimli::DebuggingInformationEntry<Bytes<'a>>;
 type Found<T> = gimli::Result<T>;
 
@@ -90,12 +90,12 @@ fn is_as_written(name: &str) -> bool {
 /// What relocations do to a section of debug information. The address of a place of the object is
 /// the section's number and its offset.
 #[derive(Debug, Clone)]
-struct Linked<'a> {
+struct RelocatedSection<'a> {
     object: &'a Object,
     section: usize,
 }
 
-impl Linked<'_> {
+impl RelocatedSection<'_> {
     fn target(&self, offset: usize) -> Option<Place> {
         let relocation = self.object.relocation_at(self.section, offset as u64)?;
         let (section, offset) = self.object.target(relocation)?;
@@ -103,7 +103,7 @@ impl Linked<'_> {
     }
 }
 
-impl gimli::Relocate for Linked<'_> {
+impl gimli::Relocate for RelocatedSection<'_> {
     fn relocate_address(&self, offset: usize, value: u64) -> Found<u64> {
         let target = self.target(offset).filter(|(_, offset)| *offset < 1 << OFFSET_BITS);
         Ok(target.map_or(value, |(section, offset)| (section as u64) << OFFSET_BITS | offset))
@@ -128,7 +128,7 @@ fn section<'a>(object: &'a Object, name: &str) -> Bytes<'a> {
     });
     let section = found.unwrap_or(0);
     let data: &[u8] = found.map_or(&[], |section| &object.sections[section].data);
-    RelocateReader::new(EndianSlice::new(data, LittleEndian), Linked { object, section })
+    RelocateReader::new(EndianSlice::new(data, LittleEndian), RelocatedSection { object, section })
 }
 
 /// Reads the debug information of an object, as far as it can be read.

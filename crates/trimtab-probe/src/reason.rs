@@ -7,7 +7,7 @@ pub enum Reason {
     /// Smaller than was asked for.
     Small,
     /// It runs before the program is loaded completely.
-    Resolver,
+    IfuncResolver,
     /// There is no unwind information: assembly by hand, mostly.
     NoUnwind,
     /// Unwind information of a kind that is not written for such code.
@@ -48,7 +48,7 @@ impl Reason {
         match self {
             Self::NotSelected => "not selected",
             Self::Small => "smaller than --min-size",
-            Self::Resolver => "chooses an implementation while the program is loaded (ifunc)",
+            Self::IfuncResolver => "chooses an implementation while the program is loaded (ifunc)",
             Self::NoUnwind => {
                 "no unwind information (assembly, or -fno-asynchronous-unwind-tables)"
             }

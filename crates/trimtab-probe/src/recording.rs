@@ -3,24 +3,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::ProbeError;
-use crate::abi::RECORDING_VERSION;
-use crate::hook::Hook;
-
-/// The unit of a recording's file, whatever pages the machine has that it was written on.
-const PAGE: usize = 4096;
-const MAGIC: &[u8] = b"TTPROBE1";
-/// Where in the first page it stands, behind the program's name.
-const MISSED: usize = 3208;
-const CHUNK_HEAD: usize = 32;
-const BLOCK_HEAD: usize = 16;
-const FUNCTION_RECORD: usize = 32;
-const EVENT: usize = 16;
-const EDGE: usize = 16;
+use crate::abi::recording as first;
+use crate::abi::{
+    self, MAGIC, PAGE, RECORDING_VERSION, block, chunk, edge, event, function_record,
+};
+use crate::error::ProbeError;
+use crate::hook::{Counter, Hook};
 
 /// A function of the program, and what was recorded of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct FunctionRecord {
     /// Its name, as the linker had it.
     pub name: String,
     /// Where it is in the program's file.
@@ -42,6 +34,27 @@ pub struct Recorded {
     /// By how much the number grew from entry to exit, for [`Hook::Value`]. Calls within calls of
     /// itself count again. A number that falls makes it wrap around.
     pub value: u64,
+}
+
+impl FunctionRecord {
+    /// Adds what one thread has in a word of the function's cell.
+    fn add(&mut self, counter: Counter, number: u64) {
+        // Below nothing where probes were taken to cost more than they did.
+        let above = number.cast_signed().max(0).cast_unsigned();
+        let add = |to: &mut u64, number| *to = to.saturating_add(number);
+        match counter {
+            Counter::Calls => add(&mut self.calls, number),
+            Counter::Exits => add(&mut self.exits, number),
+            Counter::Cycles => add(&mut self.total, number),
+            Counter::Total => add(&mut self.total, above),
+            Counter::Own => add(&mut self.own, above),
+            Counter::Value => self.value = self.value.wrapping_add(number),
+            Counter::First if number != 0 && (self.first == 0 || number < self.first) => {
+                self.first = number;
+            }
+            Counter::First | Counter::Outermost => {}
+        }
+    }
 }
 
 /// An entry or an exit.
@@ -84,7 +97,7 @@ pub struct Recording<'data> {
     /// Whether the program came to its end, and was not killed.
     pub ended: bool,
     /// All instrumented functions that the linker kept, in its order.
-    pub functions: Vec<Recorded>,
+    pub functions: Vec<FunctionRecord>,
     /// How often which function called which: caller, if it is instrumented, callee, calls.
     pub edges: Vec<(Option<usize>, usize, u64)>,
     /// Chunks of events of each thread, in order.
@@ -102,25 +115,26 @@ impl<'data> Recording<'data> {
             return Err(wrong("it does not begin with TTPROBE1"));
         }
         let head = data.get(..PAGE).ok_or_else(|| wrong("its first page is cut off"))?;
-        if word(head, 8) != RECORDING_VERSION {
+        if word(head, first::VERSION) != RECORDING_VERSION {
             return Err(wrong("another version of trimtab wrote it"));
         }
-        let hook = Hook::from_number(word(head, 12)).ok_or_else(|| wrong("its hook is unknown"))?;
-        let cycles = long(head, 40).saturating_sub(long(head, 24));
-        let nanoseconds = long(head, 48).saturating_sub(long(head, 32));
-        let bias = long(head, 64);
+        let hook = Hook::from_number(word(head, first::HOOK))
+            .ok_or_else(|| wrong("its hook is unknown"))?;
+        let cycles = long(head, first::LAST_CYCLES).saturating_sub(long(head, first::START_CYCLES));
+        let nanoseconds = long(head, first::LAST_NS).saturating_sub(long(head, first::START_NS));
+        let bias = long(head, first::BIAS);
         let mut recording = Self {
             hook,
-            program: text(&head[136..MISSED]),
-            process: long(head, 16),
+            program: text(&head[first::PROGRAM..first::MISSED]),
+            process: long(head, first::PROCESS),
             // Below that the clock's own steps are felt.
             cycles_per_ns: (nanoseconds > 10_000).then(|| cycles as f64 / nanoseconds as f64),
-            lost: long(head, 72),
-            missed: long(head, MISSED),
-            ended: word(head, 80) != 0,
-            counter: long(head, 88),
-            inside: long(head, 96),
-            event: (hook == Hook::Event).then(|| text(&head[104..136])),
+            lost: long(head, first::LOST),
+            missed: long(head, first::MISSED),
+            ended: word(head, first::ENDED) != 0,
+            counter: long(head, first::COUNTER),
+            inside: long(head, first::INSIDE),
+            event: (hook == Hook::Event).then(|| text(&head[first::EVENT..first::PROGRAM])),
             functions: Vec::new(),
             edges: Vec::new(),
             events: BTreeMap::new(),
@@ -128,21 +142,28 @@ impl<'data> Recording<'data> {
         let mut cells: HashMap<(u32, u32), usize> = HashMap::new();
         let mut edges: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         let mut at = PAGE;
-        while let Some(head) = data.get(at..at.saturating_add(CHUNK_HEAD)) {
-            let bytes = usize::try_from(long(head, 8)).unwrap_or(usize::MAX);
-            if bytes < CHUNK_HEAD || !bytes.is_multiple_of(PAGE) {
+        while let Some(head) = data.get(at..at.saturating_add(chunk::SIZE)) {
+            let bytes = usize::try_from(long(head, chunk::BYTES)).unwrap_or(usize::MAX);
+            if bytes < chunk::SIZE || !bytes.is_multiple_of(PAGE) {
                 // The program was killed while it made the chunk, or it could not.
                 at += PAGE;
                 continue;
             }
-            let used = usize::try_from(long(head, 16)).unwrap_or(usize::MAX);
-            let rest = &data[at + CHUNK_HEAD..data.len().min(at.saturating_add(bytes))];
+            let used = usize::try_from(long(head, chunk::USED)).unwrap_or(usize::MAX);
+            let rest = &data[at + chunk::SIZE..data.len().min(at.saturating_add(bytes))];
             let content = &rest[..used.min(rest.len())];
-            match word(head, 0) {
-                1 => recording.read_functions(content, word(head, 4), bias, &mut cells)?,
-                2 => recording.read_cells(content, &cells),
-                3 => recording.events.entry(word(head, 4)).or_default().push(content),
-                4 => read_edges(content, &mut edges),
+            match word(head, chunk::KIND) {
+                abi::CHUNK_FUNCTIONS => recording.read_functions(
+                    content,
+                    word(head, chunk::THREAD),
+                    bias,
+                    &mut cells,
+                )?,
+                abi::CHUNK_CELLS => recording.read_cells(content, &cells),
+                abi::CHUNK_TRACE => {
+                    recording.events.entry(word(head, chunk::THREAD)).or_default().push(content)
+                }
+                abi::CHUNK_EDGES => read_edges(content, &mut edges),
                 _ => {}
             }
             at = at.saturating_add(bytes);
@@ -186,18 +207,21 @@ impl<'data> Recording<'data> {
         let wrong =
             || ProbeError::Recording { what: "its table of functions is cut off".to_owned() };
         let count = count as usize;
-        let end = count.checked_mul(FUNCTION_RECORD).ok_or_else(wrong)?;
+        let end = count.checked_mul(function_record::SIZE).ok_or_else(wrong)?;
         let (records, names) = content.split_at_checked(end).ok_or_else(wrong)?;
-        for record in records.chunks_exact(FUNCTION_RECORD) {
-            let from = word(record, 24) as usize;
+        for record in records.chunks_exact(function_record::SIZE) {
+            let from = word(record, function_record::NAME) as usize;
             let name = names
-                .get(from..from.saturating_add(word(record, 28) as usize))
+                .get(from..from.saturating_add(word(record, function_record::NAME_LENGTH) as usize))
                 .ok_or_else(wrong)?;
-            cells.insert((word(record, 12), word(record, 16)), self.functions.len());
-            self.functions.push(Recorded {
+            cells.insert(
+                (word(record, function_record::OBJECT), word(record, function_record::CELL)),
+                self.functions.len(),
+            );
+            self.functions.push(FunctionRecord {
                 name: String::from_utf8_lossy(name).into_owned(),
-                address: long(record, 0).wrapping_sub(bias),
-                size: word(record, 8),
+                address: long(record, function_record::START).wrapping_sub(bias),
+                size: word(record, function_record::BYTES),
                 calls: 0,
                 exits: 0,
                 total: 0,
@@ -212,9 +236,9 @@ impl<'data> Recording<'data> {
     fn read_cells(&mut self, content: &[u8], cells: &HashMap<(u32, u32), usize>) {
         let size = self.hook.cell_size() as usize;
         let mut rest = content;
-        while let Some((head, behind)) = rest.split_at_checked(BLOCK_HEAD) {
-            let object = word(head, 0);
-            let bytes = (word(head, 4) as usize).min(behind.len());
+        while let Some((head, behind)) = rest.split_at_checked(block::SIZE) {
+            let object = word(head, block::OBJECT);
+            let bytes = (word(head, block::BYTES) as usize).min(behind.len());
             let (block, next) = behind.split_at(bytes);
             rest = next;
             if size == 0 {
@@ -223,27 +247,8 @@ impl<'data> Recording<'data> {
             for (cell, counts) in block.chunks_exact(size).enumerate() {
                 let Some(&index) = cells.get(&(object, cell as u32)) else { continue };
                 let function = &mut self.functions[index];
-                let add = |to: &mut u64, value: u64| *to = to.saturating_add(value);
-                add(&mut function.calls, long(counts, 0));
-                match self.hook {
-                    Hook::Count => add(&mut function.exits, long(counts, 8)),
-                    Hook::Cycles => add(&mut function.total, long(counts, 8)),
-                    Hook::Value => {
-                        function.value = function.value.wrapping_add(long(counts, 8));
-                    }
-                    Hook::Time | Hook::Event => {
-                        // Below nothing where probes were taken to cost more than they did.
-                        let above = |at| long(counts, at).cast_signed().max(0).cast_unsigned();
-                        add(&mut function.total, above(8));
-                        add(&mut function.own, above(16));
-                    }
-                    Hook::Order => {
-                        let first = long(counts, 8);
-                        if first != 0 && (function.first == 0 || first < function.first) {
-                            function.first = first;
-                        }
-                    }
-                    Hook::Edges | Hook::Trace | Hook::User => {}
+                for (place, counter) in self.hook.cell().iter().enumerate() {
+                    function.add(*counter, long(counts, 8 * place));
                 }
             }
         }
@@ -252,13 +257,13 @@ impl<'data> Recording<'data> {
     /// The threads that recorded events, each with its events in order.
     pub fn threads(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = Event>)> {
         self.events.iter().map(|(&thread, chunks)| {
-            let events = chunks.iter().flat_map(|chunk| chunk.chunks_exact(EVENT));
-            let events = events.map(|event| Event {
-                time: long(event, 0) & !3,
-                function: word(event, 8) as usize,
-                is_exit: long(event, 0) & 1 != 0,
-                is_chained: long(event, 0) & 2 != 0,
-                depth: word(event, 12),
+            let events = chunks.iter().flat_map(|chunk| chunk.chunks_exact(event::SIZE));
+            let events = events.map(|it| Event {
+                time: long(it, event::TIME) & !(abi::EVENT_EXIT | abi::EVENT_CHAINED),
+                function: word(it, event::FUNCTION) as usize,
+                is_exit: long(it, event::TIME) & abi::EVENT_EXIT != 0,
+                is_chained: long(it, event::TIME) & abi::EVENT_CHAINED != 0,
+                depth: word(it, event::DEPTH),
             });
             let count = self.functions.len();
             (thread, events.filter(move |event| event.time != 0 && event.function < count))
@@ -267,8 +272,8 @@ impl<'data> Recording<'data> {
 }
 
 fn read_edges(content: &[u8], edges: &mut BTreeMap<(u32, u32), u64>) {
-    for edge in content.chunks_exact(EDGE) {
-        let (from, to, count) = (word(edge, 0), word(edge, 4), long(edge, 8));
+    for it in content.chunks_exact(edge::SIZE) {
+        let (from, to, count) = (word(it, edge::FROM), word(it, edge::TO), long(it, edge::COUNT));
         if from != 0 {
             let known = edges.entry((from, to)).or_default();
             *known = known.saturating_add(count);

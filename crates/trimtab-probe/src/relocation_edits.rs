@@ -7,14 +7,14 @@ use crate::elf::{Object, Relocation};
 
 /// Relocations that come and go while an object is rewritten.
 #[derive(Debug, Default)]
-pub struct Changes {
+pub struct RelocationEdits {
     /// Those that are new, by section.
     added: HashMap<usize, Vec<Relocation>>,
     /// Those that went elsewhere, by section and index.
     gone: HashSet<(usize, usize)>,
 }
 
-impl Changes {
+impl RelocationEdits {
     /// Adds a relocation for a section.
     pub fn add(&mut self, section: usize, relocation: Relocation) {
         self.added.entry(section).or_default().push(relocation);
@@ -45,7 +45,7 @@ impl Changes {
 }
 
 /// The end of a section, to which instructions are moved.
-pub struct Moving<'a> {
+pub struct SectionEnd<'a> {
     /// The object.
     pub object: &'a mut Object,
     /// The section.
@@ -53,10 +53,10 @@ pub struct Moving<'a> {
     /// The symbol that stands for the section.
     pub section_symbol: u32,
     /// What becomes of the relocations.
-    pub changes: &'a mut Changes,
+    pub changes: &'a mut RelocationEdits,
 }
 
-impl Moving<'_> {
+impl SectionEnd<'_> {
     /// The code of the section, which grows.
     pub fn data(&mut self) -> &mut Vec<u8> {
         &mut self.object.sections[self.section].data

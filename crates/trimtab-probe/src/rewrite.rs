@@ -6,23 +6,23 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use object::elf;
+use trimtab_program::Isa;
 
-use crate::ProbeError;
 use crate::abi;
-use crate::arch::aarch64::Aarch64;
-use crate::arch::x86_64::X86_64;
-use crate::arch::{Entrance, Known, Machine};
+use crate::arch::{Arch, Context, Entrance};
 use crate::elf::{Object, Relocation, Section, Symbol};
-use crate::function::{Branch, Function, Map, Place, Pointer, functions};
+use crate::error::ProbeError;
+use crate::function::{Function, Place, functions};
 use crate::hook::Hook;
 use crate::plan::{Plan, plan};
 use crate::prototypes::Prototypes;
 use crate::reason::Reason;
-use crate::relocation_edits::{Changes, Moving};
+use crate::references::{Branch, CodeMap, Pointer};
+use crate::relocation_edits::{RelocationEdits, SectionEnd};
 use crate::select::Selection;
-use crate::stub::{Copied, Inside, StackUse, Stub, Symbols, Task};
+use crate::stub::{BodyCopy, CopyRange, StackUse, Stub, Symbols, Task};
 use crate::unwind::UnwindTable;
-use crate::user::{Hooks, Linked, want_hooks};
+use crate::user::{Hooks, ObjectHooks, want_hooks};
 
 /// Stubs begin at multiples of this.
 const ALIGNMENT: usize = 16;
@@ -52,11 +52,11 @@ impl Options {
 
 /// What became of an object.
 #[derive(Debug)]
-pub struct Rewritten {
+pub struct Outcome {
     /// The new object; the old one where nothing was instrumented.
     pub bytes: Vec<u8>,
-    /// `e_machine` of the object; none of an archive without objects.
-    pub machine: Option<u16>,
+    /// The instruction set of the object; none of an archive without objects.
+    pub isa: Option<Isa>,
     /// Names of the instrumented functions, in order of section and offset.
     pub instrumented: Vec<String>,
     /// How many of them keep their return address in a frame of the run time.
@@ -68,7 +68,7 @@ pub struct Rewritten {
 }
 
 /// The stub of a function before it has a place.
-struct Prepared {
+struct PendingStub {
     stub: Stub,
     /// The symbol `NAME.probe`.
     symbol: u32,
@@ -76,33 +76,24 @@ struct Prepared {
     function: (u32, u64),
 }
 
-/// Instruments an object, given as the bytes of its file.
+/// Rewrites an object of one instruction set, whose bytes are `data`.
 ///
 /// # Errors
-/// Whatever [`ProbeError`] lists: for what is no object that a compiler wrote. Never panics,
-/// whatever the bytes are.
-pub fn instrument(data: &[u8], options: &Options) -> Result<Rewritten, ProbeError> {
-    let object = Object::parse(data)?;
-    match object.machine() {
-        elf::EM_AARCH64 => rewrite::<Aarch64>(object, data, options),
-        _ => rewrite::<X86_64>(object, data, options),
-    }
-}
-
-fn rewrite<M: Machine>(
+/// Whatever [`ProbeError`] lists.
+pub fn rewrite<A: Arch>(
     mut object: Object,
     data: &[u8],
     options: &Options,
-) -> Result<Rewritten, ProbeError> {
+) -> Result<Outcome, ProbeError> {
     let functions = functions(&object);
     if functions.is_empty() && object.sections.iter().any(|s| s.is_text() && !s.data.is_empty()) {
         return Err(ProbeError::Stripped);
     }
-    let unwind = UnwindTable::read(&object)?;
-    let map = Map::of::<M>(&object, &functions);
-    let mut machine = M::of(&object, &unwind, &functions);
+    let unwind = UnwindTable::read(&object, A::VENDOR)?;
+    let map = CodeMap::of::<A>(&object, &functions);
+    let mut machine = A::of(&object, &unwind, &functions);
     let prototypes = Prototypes::of(&object);
-    let known = Known {
+    let known = Context {
         object: &object,
         unwind: &unwind,
         functions: &functions,
@@ -118,22 +109,22 @@ fn rewrite<M: Machine>(
         }
     }
     let instrumented = plans.iter().map(|plan| plan.function.name.clone()).collect();
-    let has_frame = |plan: &&Plan<'_, M>| M::stack_use(&plan.code) == StackUse::Caller;
+    let has_frame = |plan: &&Plan<'_, A>| A::stack_use(&plan.code) == StackUse::IncomingArguments;
     let with_frame = plans.iter().filter(has_frame).count();
     let mut copied = 0;
-    let machine = Some(object.machine());
+    let isa = Some(object.isa());
     let mut bytes = data.to_vec();
     if !plans.is_empty() {
         let frames = unwind.section.ok_or(object.damaged("the unwind information"))?;
-        let mut rewriter = Rewriter::new::<M>(&mut object, options, plans.len(), frames);
-        rewriter.find_led(&plans);
+        let mut rewriter = Rewriter::new::<A>(&mut object, options, plans.len(), frames);
+        rewriter.find_redirected(&plans);
         let prepared = plans.iter().enumerate().map(|(cell, plan)| {
             let nameless = (map.branches(plan.function), map.pointers(plan.function));
             rewriter.prepare(plan, nameless, cell as u32)
         });
-        let prepared: Vec<Prepared> = prepared.collect::<Result<_, _>>()?;
+        let prepared: Vec<PendingStub> = prepared.collect::<Result<_, _>>()?;
         copied = prepared.iter().filter(|prepared| prepared.stub.copy.is_some()).count();
-        // Some of these branches are in the heads of others, with which they go elsewhere.
+        // Some of these branches are in the prologues of others, with which they are moved.
         std::mem::take(&mut rewriter.changes).apply(rewriter.object);
         for (plan, prepared) in plans.iter().zip(prepared) {
             rewriter.apply(plan, &prepared)?;
@@ -141,14 +132,14 @@ fn rewrite<M: Machine>(
         rewriter.finish();
         bytes = object.write()?;
     }
-    Ok(Rewritten { bytes, machine, instrumented, with_frame, copied, left })
+    Ok(Outcome { bytes, isa, instrumented, with_frame, copied, left })
 }
 
 struct Rewriter<'a> {
     object: &'a mut Object,
     hook: Hook,
     copies: bool,
-    user: Option<Linked<'a>>,
+    user: Option<ObjectHooks<'a>>,
     symbols: Symbols,
     /// `.eh_frame`.
     frames: usize,
@@ -160,9 +151,9 @@ struct Rewriter<'a> {
     /// Table of functions of each text section, and its symbol.
     tables: HashMap<usize, (usize, u32)>,
     section_symbols: HashMap<usize, u32>,
-    changes: Changes,
+    changes: RelocationEdits,
     /// The symbols of functions that keep their instructions.
-    led: HashMap<Place, Vec<u32>>,
+    redirected: HashMap<Place, Vec<u32>>,
     /// Sections where stubs have begun.
     begun: HashSet<usize>,
     /// Kind of relocations that hold distances.
@@ -170,7 +161,7 @@ struct Rewriter<'a> {
 }
 
 impl<'a> Rewriter<'a> {
-    fn new<M: Machine>(
+    fn new<A: Arch>(
         object: &'a mut Object,
         options: &'a Options,
         count: usize,
@@ -250,17 +241,17 @@ impl<'a> Rewriter<'a> {
             names_symbol: 0,
             tables: HashMap::new(),
             section_symbols,
-            changes: Changes::default(),
-            led: HashMap::new(),
+            changes: RelocationEdits::default(),
+            redirected: HashMap::new(),
             begun: HashSet::new(),
-            distance: M::DISTANCE,
+            distance: A::DISTANCE,
         };
         rewriter.symbols.object = rewriter.section_symbol(record);
         if hook == Hook::User {
             want_hooks(rewriter.object, hooks);
         }
         rewriter.names_symbol = rewriter.section_symbol(names);
-        rewriter.common = rewriter.write_common::<M>();
+        rewriter.common = rewriter.write_common::<A>();
         rewriter
     }
 
@@ -300,20 +291,23 @@ impl<'a> Rewriter<'a> {
 
     /// Finds the symbols that will lead to stubs. What tells debuggers and unwinders of functions
     /// means their bodies still: it goes by sections from here on.
-    fn find_led<M: Machine>(&mut self, plans: &[Plan<'_, M>]) {
-        let is_led = |plan: &&Plan<'_, M>| matches!(M::entrance(&plan.code), Entrance::Led(_));
-        let place = |plan: &Plan<'_, M>| (plan.function.section, plan.function.start);
-        self.led = plans.iter().filter(is_led).map(|plan| (place(plan), Vec::new())).collect();
+    fn find_redirected<A: Arch>(&mut self, plans: &[Plan<'_, A>]) {
+        let is_redirected =
+            |plan: &&Plan<'_, A>| matches!(A::entrance(&plan.code), Entrance::RedirectedSymbol(_));
+        let place = |plan: &Plan<'_, A>| (plan.function.section, plan.function.start);
+        self.redirected =
+            plans.iter().filter(is_redirected).map(|plan| (place(plan), Vec::new())).collect();
         for (number, symbol) in self.object.symbols.iter().enumerate() {
             let section = symbol.defined_in().filter(|_| symbol.kind() == elf::STT_FUNC);
-            let led = section.and_then(|section| self.led.get_mut(&(section, symbol.value)));
-            if let Some(symbols) = led {
+            let redirected =
+                section.and_then(|section| self.redirected.get_mut(&(section, symbol.value)));
+            if let Some(symbols) = redirected {
                 symbols.push(number as u32);
             }
         }
         for section in 0..self.object.sections.len() {
-            let told = &self.object.sections[section];
-            if told.has(elf::SHF_ALLOC) && told.name != b".eh_frame" {
+            let other = &self.object.sections[section];
+            if other.has(elf::SHF_ALLOC) && other.name != b".eh_frame" {
                 continue;
             }
             for index in 0..self.object.relocations[section].len() {
@@ -323,7 +317,7 @@ impl<'a> Rewriter<'a> {
                 let Some(place) = symbol.defined_in().map(|section| (section, value)) else {
                     continue;
                 };
-                if symbol.kind() == elf::STT_FUNC && self.led.contains_key(&place) {
+                if symbol.kind() == elf::STT_FUNC && self.redirected.contains_key(&place) {
                     let symbol = self.section_symbol(place.0);
                     let addend = relocation.addend.wrapping_add(value as i64);
                     self.object.relocations[section][index] =
@@ -334,23 +328,23 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Writes a function's stub and its entry in the table, and has branches and pointers lead to the
-    /// stub that do not name the function, if it will be led to.
-    fn prepare<M: Machine>(
+    /// stub that do not name the function, if its symbol is redirected.
+    fn prepare<A: Arch>(
         &mut self,
-        plan: &Plan<'_, M>,
+        plan: &Plan<'_, A>,
         (branches, pointers): (&[Branch], &[Pointer]),
         cell: u32,
-    ) -> Result<Prepared, ProbeError> {
+    ) -> Result<PendingStub, ProbeError> {
         let section = plan.function.section;
         let (table, table_symbol) = self.table(section);
         let entry = self.object.sections[table].data.len() as u64;
         let function = (table_symbol, entry as i32);
         let task = Task { hook: self.hook, copies: self.copies, user: self.user.as_ref() };
-        let stub = M::stub(&plan.code, &task, &self.symbols, cell, function)?;
+        let stub = A::stub(&plan.code, &task, &self.symbols, cell, function)?;
         self.describe(plan, &stub, cell, table)?;
         let name = format!("{}.probe", plan.function.name);
         let symbol = self.add_local(&name, elf::STT_FUNC, section, 0..0);
-        if matches!(M::entrance(&plan.code), Entrance::Led(_)) {
+        if matches!(A::entrance(&plan.code), Entrance::RedirectedSymbol(_)) {
             for &Branch { at: (section, offset), .. } in branches {
                 let addend = stub.entry as i64 - 4;
                 let relocation = Relocation { offset, symbol, kind: self.distance, addend };
@@ -362,28 +356,28 @@ impl<'a> Rewriter<'a> {
                 self.changes.put(self.object, section, relocation);
             }
         }
-        Ok(Prepared { stub, symbol, function: (table_symbol, entry) })
+        Ok(PendingStub { stub, symbol, function: (table_symbol, entry) })
     }
 
     /// Puts a function's stub in its place, and has callers come to it.
-    fn apply<M: Machine>(
+    fn apply<A: Arch>(
         &mut self,
-        plan: &Plan<'_, M>,
-        Prepared { stub, symbol, function: (table, entry) }: &Prepared,
+        plan: &Plan<'_, A>,
+        PendingStub { stub, symbol, function: (table, entry) }: &PendingStub,
     ) -> Result<(), ProbeError> {
         let section = plan.function.section;
-        let entrance = M::entrance(&plan.code);
+        let entrance = A::entrance(&plan.code);
         let data = &mut self.object.sections[section].data;
-        if let Entrance::Jump { head, .. } = &entrance
-            && data.len() < head.end as usize
+        if let Entrance::PatchSite { prologue, .. } = &entrance
+            && data.len() < prologue.end as usize
         {
-            data.resize(head.end as usize, M::TRAP);
+            data.resize(prologue.end as usize, A::TRAP);
         }
-        data.resize(data.len().next_multiple_of(ALIGNMENT), M::TRAP);
+        data.resize(data.len().next_multiple_of(ALIGNMENT), A::TRAP);
         let start = data.len() as u64;
         data.extend(&stub.code);
         let body = data.len() as u64;
-        if body > M::LONGEST_SECTION {
+        if body > A::LONGEST_SECTION {
             return Err(self.object.damaged("a section of code"));
         }
         self.object.sections[section].alignment =
@@ -393,27 +387,28 @@ impl<'a> Rewriter<'a> {
             self.changes.add(section, Relocation { offset, ..*relocation });
         }
         if let Some(copy) = &stub.copy {
-            self.lead_copy(section, start, copy);
+            self.relocate_copy(section, start, copy);
         }
-        if let Some(name) = M::CODE_SYMBOL.filter(|_| self.begun.insert(section)) {
+        if let Some(name) = A::CODE_SYMBOL.filter(|_| self.begun.insert(section)) {
             self.add_local(name, elf::STT_NOTYPE, section, start..start);
         }
 
         self.write_unwind(plan.unwind, section, start..body, stub, (*table, *entry));
         let end = match entrance {
-            Entrance::Led(place) => {
-                self.lead(plan.function, place, start, stub);
+            Entrance::RedirectedSymbol(place) => {
+                self.redirect(plan.function, place, start, stub);
                 body
             }
-            Entrance::Jump { head, .. } => {
+            Entrance::PatchSite { prologue, .. } => {
                 let section_symbol = self.section_symbol(section);
                 let changes = &mut self.changes;
-                let mut moving = Moving { object: self.object, section, section_symbol, changes };
-                let rows = M::move_head(&plan.code, &mut moving);
+                let mut moving =
+                    SectionEnd { object: self.object, section, section_symbol, changes };
+                let rows = A::move_prologue(&plan.code, &mut moving);
                 let data = &mut self.object.sections[section].data;
                 let end = data.len() as u64;
-                data[head.start as usize..head.end as usize].fill(M::TRAP);
-                M::patch(&plan.code, data, start + stub.entry as u64);
+                data[prologue.start as usize..prologue.end as usize].fill(A::TRAP);
+                A::patch(&plan.code, data, start + stub.entry as u64);
                 if let Some((at, bytes)) = &plan.changed {
                     let frames = &mut self.object.sections[self.frames].data;
                     frames[*at..][..bytes.len()].copy_from_slice(bytes);
@@ -429,14 +424,14 @@ impl<'a> Rewriter<'a> {
 
     /// Has a stub at `start` go on to the function's body at `place`, and what names the function
     /// lead to the stub. The body keeps the name in this object.
-    fn lead(&mut self, function: &Function, place: u64, start: u64, stub: &Stub) {
+    fn redirect(&mut self, function: &Function, place: u64, start: u64, stub: &Stub) {
         let data = &mut self.object.sections[function.section].data;
         for field in &stub.to_body {
             let field = start + *field as u64;
             let distance = place.wrapping_sub(field + 4) as u32;
             data[field as usize..][..4].copy_from_slice(&distance.to_le_bytes());
         }
-        let symbols = self.led.get(&(function.section, function.start));
+        let symbols = self.redirected.get(&(function.section, function.start));
         for number in symbols.into_iter().flatten() {
             let symbol = &mut self.object.symbols[*number as usize];
             symbol.value = start + stub.entry as u64;
@@ -447,9 +442,9 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Has what a copy of a function refers to be what the function refers to, by now.
-    fn lead_copy(&mut self, section: usize, start: u64, copy: &Inside) {
+    fn relocate_copy(&mut self, section: usize, start: u64, copy: &BodyCopy) {
         let relocations = &self.object.relocations[section];
-        for Copied { from, to } in &copy.copied {
+        for CopyRange { from, to } in &copy.copied {
             let first = relocations.partition_point(|relocation| relocation.offset < from.start);
             let inside = relocations[first..].iter().take_while(|it| it.offset < from.end);
             for relocation in inside {
@@ -457,7 +452,7 @@ impl<'a> Rewriter<'a> {
                 self.changes.add(section, Relocation { offset, ..*relocation });
             }
         }
-        for lead in &copy.leads {
+        for lead in &copy.branches {
             let offset = start + lead.field as u64;
             let relocation = lead.from.and_then(|from| self.object.relocation_at(section, from));
             match relocation {
@@ -492,9 +487,9 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The function's entry in the table.
-    fn describe<M: Machine>(
+    fn describe<A: Arch>(
         &mut self,
-        plan: &Plan<'_, M>,
+        plan: &Plan<'_, A>,
         stub: &Stub,
         cell: u32,
         table: usize,
@@ -509,7 +504,7 @@ impl<'a> Rewriter<'a> {
         if stub.back >= abi::LONGEST_STUB {
             return Err(ProbeError::Internal { what: "a stub" });
         }
-        if M::stack_use(&plan.code) == StackUse::Caller {
+        if A::stack_use(&plan.code) == StackUse::IncomingArguments {
             flags |= abi::FLAG_FRAME;
         }
         if stub.copy.is_some() {
@@ -520,9 +515,9 @@ impl<'a> Rewriter<'a> {
             self.object.sections[table].data.extend(word.to_le_bytes());
         }
         for (field, symbol, addend) in [
-            (0, section_symbol, function.start as i64),
-            (8, self.symbols.object, 0),
-            (16, self.names_symbol, name),
+            (abi::function::START, section_symbol, function.start as i64),
+            (abi::function::OBJECT, self.symbols.object, 0),
+            (abi::function::NAME, self.names_symbol, name),
         ] {
             let kind = self.distance;
             let relocation = Relocation { offset: at + field, symbol, kind, addend };

@@ -7,6 +7,7 @@ mod files;
 mod instrument;
 mod link;
 mod recordings;
+mod runtime;
 mod summary;
 
 pub use build::{BuildRequest, BuildSummary, build};
@@ -15,4 +16,5 @@ pub use files::{Instrumented, instrument_files};
 pub use instrument::{InstrumentRequest, instrument};
 pub use link::link;
 pub use recordings::Recordings;
+pub use runtime::{build_runtime, compile_hooks};
 pub use summary::{FunctionCounts, InstrumentReport, Left, Sizes, UserHooks};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use glob::Pattern;
 
-use crate::ProbeError;
+use crate::error::ProbeError;
 use crate::reason::Reason;
 
 /// Which functions are to be instrumented: all, unless something is said.

@@ -22,16 +22,16 @@ use std::ops::Range;
 
 use crate::elf::Relocation;
 use crate::hook::Hook;
-use crate::user::Linked;
+use crate::user::ObjectHooks;
 
 /// What a function may do with the stack above its own part: from its return address on where calls
 /// push one, from the stack pointer at its entry on elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StackUse {
     /// Nothing, provably.
-    Own,
+    LocalOnly,
     /// It may use arguments there, or hand them on.
-    Caller,
+    IncomingArguments,
 }
 
 /// What stubs are to do.
@@ -42,7 +42,7 @@ pub struct Task<'a> {
     /// Whether functions may be copied into their stubs.
     pub copies: bool,
     /// Hooks of the user's, where stubs know them.
-    pub user: Option<&'a Linked<'a>>,
+    pub user: Option<&'a ObjectHooks<'a>>,
 }
 
 /// The symbols that stubs use.
@@ -64,11 +64,11 @@ pub struct Symbols {
     pub frames: u32,
     /// Cycles that callees took.
     pub child: u32,
-    /// Cycles of each call's stub that are not in the time it tells.
+    /// Cycles of each call's stub that are not in the time it records.
     pub outside: u32,
     /// The number whose growth is added up.
     pub value: u32,
-    /// How far what hooks of the user's are told of a function is behind the function's entry in the
+    /// How far the description of a function for hooks of the user's is behind the function's entry in the
     /// table.
     pub described: u32,
     /// The object's cells on this thread.
@@ -94,21 +94,21 @@ pub struct Stub {
     /// follows.
     pub to_body: Vec<usize>,
     /// Where there is a copy of the function inside; `back` is where the list of its calls is then.
-    pub copy: Option<Inside>,
+    pub copy: Option<BodyCopy>,
 }
 
 /// A copy of a function in a stub.
 #[derive(Debug)]
-pub struct Inside {
+pub struct BodyCopy {
     /// Instructions that are as they were.
-    pub copied: Vec<Copied>,
+    pub copied: Vec<CopyRange>,
     /// Branches in another form.
-    pub leads: Vec<Lead>,
+    pub branches: Vec<BranchFixup>,
 }
 
 /// Instructions that were copied: what relocations do to them they do to the copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyRange {
     /// Where they are in the function's section.
     pub from: Range<u64>,
     /// Where in the stub's code the copy is.
@@ -117,7 +117,7 @@ pub struct Copied {
 
 /// A branch with a distance of 4 bytes in a stub's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lead {
+pub struct BranchFixup {
     /// Where in the function's section the distance is that may have a relocation.
     pub from: Option<u64>,
     /// Where in the code the distance is.

@@ -10,14 +10,13 @@ use gimli::{
     Register, RegisterRule, UnwindContext, UnwindSection, Vendor,
 };
 
-use crate::ProbeError;
-use crate::arch::Machine;
 use crate::elf::Object;
+use crate::error::ProbeError;
 
 type Entry<'a> = FrameDescriptionEntry<EndianSlice<'a, LittleEndian>>;
 
 /// The encoding that assemblers use in all but the large code model: 4 bytes, relative.
-const RELATIVE_4: u8 = 0x1b;
+const RELATIVE_4: u8 = gimli::DW_EH_PE_pcrel.0 | gimli::DW_EH_PE_sdata4.0;
 
 /// What holds from an instruction on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +43,15 @@ impl Row {
                 })
             })
     }
+}
+
+/// What calls leave behind: what holds at the first instruction of a function.
+#[derive(Debug, Clone, Copy)]
+pub struct EntryState {
+    /// Register and offset that make the frame address.
+    pub cfa: (u16, i64),
+    /// What is saved: register, and offset from the frame address.
+    pub saved: &'static [(u16, i64)],
 }
 
 /// What is known of a run of code.
@@ -89,11 +97,11 @@ impl Unwind {
     }
 
     /// Whether the entry is that of a function that is called: nothing pushed but what calls push.
-    pub fn begins_as_a_call_does<M: Machine>(&self) -> bool {
+    pub fn begins_as_a_call_does(&self, entry: &EntryState) -> bool {
         self.rows.first().is_some_and(|row| {
             row.offset == 0
-                && row.cfa == Some(M::ENTRY_CFA)
-                && row.saved.as_deref() == Some(M::ENTRY_SAVED)
+                && row.cfa == Some(entry.cfa)
+                && row.saved.as_deref() == Some(entry.saved)
                 && !row.signed
         })
     }
@@ -108,11 +116,12 @@ pub struct UnwindTable {
 }
 
 impl UnwindTable {
-    /// Reads the unwind information of an object.
+    /// Reads the unwind information of an object; whose own instructions of DWARF are in it is the
+    /// `vendor`.
     ///
     /// # Errors
     /// [`ProbeError::Damaged`] where it is no such information.
-    pub fn read(object: &Object) -> Result<Self, ProbeError> {
+    pub fn read(object: &Object, vendor: Vendor) -> Result<Self, ProbeError> {
         let mut found = object.sections.iter().enumerate().filter(|(_, s)| s.name == b".eh_frame");
         let Some((section, data)) = found.next() else { return Ok(Self::default()) };
         if found.next().is_some() || data.has(object::elf::SHF_GROUP) {
@@ -123,9 +132,7 @@ impl UnwindTable {
         let (bytes, marked) = with_known_letters(&data.data);
         let mut frame = EhFrame::new(&bytes, LittleEndian);
         frame.set_address_size(8);
-        if object.machine() == object::elf::EM_AARCH64 {
-            frame.set_vendor(Vendor::AArch64);
-        }
+        frame.set_vendor(vendor);
         let bases =
             BaseAddresses::default().set_eh_frame(0).set_text(0).set_got(0).set_eh_frame_hdr(0);
         let mut context = UnwindContext::new();
@@ -246,9 +253,9 @@ fn program(frames: &[u8], entry: &Entry<'_>) -> Range<usize> {
 }
 
 fn signing_later(program: &[u8], by: u8) -> Option<Vec<u8>> {
-    const ADVANCE: u8 = 0x40;
-    const ADVANCE_BYTE: u8 = 0x02;
-    const NEGATE: u8 = 0x2d;
+    const ADVANCE: u8 = gimli::DW_CFA_advance_loc.0;
+    const ADVANCE_BYTE: u8 = gimli::DW_CFA_advance_loc1.0;
+    const NEGATE: u8 = gimli::DW_CFA_AARCH64_negate_ra_state.0;
     let &[first @ 0x41..0x80, NEGATE, ref rest @ ..] = program else { return None };
     let mut changed = vec![first.checked_add(by).filter(|first| *first < 0x80)?, NEGATE];
     match *rest {

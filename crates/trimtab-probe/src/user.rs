@@ -1,10 +1,10 @@
 //! Hooks of the user's: two functions in an object of their own, which stubs call, or have inside.
 
 use object::elf;
+use trimtab_program::Isa;
 
-use crate::ProbeError;
-use crate::arch::x86_64::Inline;
 use crate::elf::{Object, Symbol};
+use crate::error::ProbeError;
 use crate::function::{Function, functions};
 
 /// Names of the two functions.
@@ -18,18 +18,18 @@ pub struct Hooks {
     /// The object that programs are to be linked with: as it was, but that stubs may name what was
     /// known to it alone.
     pub bytes: Vec<u8>,
-    machine: u16,
-    enter: At,
-    leave: At,
+    isa: Isa,
+    enter: Placement,
+    leave: Placement,
 }
 
 /// What happens at one end of functions.
 #[derive(Debug, Clone)]
-enum At {
+enum Placement {
     /// There is no such function.
     Nothing,
     /// What stubs have inside.
-    Inside(Inline),
+    Inside(InlineHook),
     /// A call, and why.
     Called(WhyCalled),
 }
@@ -70,13 +70,15 @@ impl WhyCalled {
 }
 
 impl Hooks {
-    /// Reads the object with the user's functions.
+    /// The hooks of an object, of which `read` reads one that stubs may have inside.
     ///
     /// # Errors
-    /// [`ProbeError::NoHooks`] where it has neither of them; what is no object of a compiler's. Never
-    /// panics, whatever the bytes are.
-    pub fn read(data: &[u8]) -> Result<Self, ProbeError> {
-        let mut object = Object::parse(data)?;
+    /// [`ProbeError::NoHooks`] where it has neither of them.
+    pub(crate) fn of(
+        mut object: Object,
+        data: &[u8],
+        read: impl Fn(&mut Object, &Function) -> Result<InlineHook, WhyCalled>,
+    ) -> Result<Self, ProbeError> {
         let known = functions(&object);
         let [enter, leave] =
             NAMES.map(|name| known.iter().find(|it| it.name == name && !it.is_local));
@@ -84,19 +86,18 @@ impl Hooks {
             return Err(ProbeError::NoHooks);
         }
         let symbols = object.symbols.len();
-        let machine = object.machine();
-        let mut at = |function: Option<&Function>| match function {
-            None => At::Nothing,
-            Some(_) if machine != elf::EM_X86_64 => At::Called(WhyCalled::Machine),
-            Some(function) => match Inline::read(&mut object, function) {
-                Ok(inline) => At::Inside(inline),
-                Err(why) => At::Called(why),
+        let isa = object.isa();
+        let mut place = |function: Option<&Function>| match function {
+            None => Placement::Nothing,
+            Some(function) => match read(&mut object, function) {
+                Ok(inline) => Placement::Inside(inline),
+                Err(why) => Placement::Called(why),
             },
         };
-        let (enter, leave) = (at(enter), at(leave));
+        let (enter, leave) = (place(enter), place(leave));
         let is_as_it_was = object.symbols.len() == symbols;
         let bytes = if is_as_it_was { data.to_vec() } else { object.write()? };
-        Ok(Self { bytes, machine, enter, leave })
+        Ok(Self { bytes, isa, enter, leave })
     }
 
     /// Names of the functions that are inside the stubs, and of those that these call, with the reason.
@@ -104,32 +105,32 @@ impl Hooks {
         let (mut inside, mut called) = (Vec::new(), Vec::new());
         for (name, at) in NAMES.into_iter().zip([&self.enter, &self.leave]) {
             match at {
-                At::Nothing => {}
-                At::Inside(_) => inside.push(name),
-                At::Called(why) => called.push((name, *why)),
+                Placement::Nothing => {}
+                Placement::Inside(_) => inside.push(name),
+                Placement::Called(why) => called.push((name, *why)),
             }
         }
         (inside, called)
     }
 
     /// The hooks as the stubs of an object have them, whose symbols they use.
-    pub(crate) fn linked<'a>(&'a self, object: &mut Object) -> Linked<'a> {
-        let mut link = |at: &'a At| match at {
-            _ if self.machine != object.machine() => UserHook::Called,
-            At::Nothing => UserHook::Nothing,
-            At::Called(_) => UserHook::Called,
-            At::Inside(inline) => {
+    pub(crate) fn linked<'a>(&'a self, object: &mut Object) -> ObjectHooks<'a> {
+        let mut link = |at: &'a Placement| match at {
+            _ if self.isa != object.isa() => UserHook::Called,
+            Placement::Nothing => UserHook::Nothing,
+            Placement::Called(_) => UserHook::Called,
+            Placement::Inside(inline) => {
                 let numbers = inline.names.iter().map(|wanted| named(object, wanted)).collect();
                 UserHook::Inside(inline, numbers)
             }
         };
-        Linked { enter: link(&self.enter), leave: link(&self.leave) }
+        ObjectHooks { enter: link(&self.enter), leave: link(&self.leave) }
     }
 }
 
 /// Hooks of the user's in the stubs of one object.
 #[derive(Debug)]
-pub struct Linked<'a> {
+pub struct ObjectHooks<'a> {
     /// In front of functions.
     pub enter: UserHook<'a>,
     /// Behind them.
@@ -144,19 +145,58 @@ pub enum UserHook<'a> {
     /// A call of the run time, which calls the user's function.
     Called,
     /// This, with the numbers of the symbols that it names.
-    Inside(&'a Inline, Vec<u32>),
+    Inside(&'a InlineHook, Vec<u32>),
+}
+
+/// A function of the user's that is copied into stubs.
+#[derive(Debug, Clone)]
+pub struct InlineHook {
+    /// Its instructions.
+    pub steps: Vec<Step>,
+    /// Registers that it changes, as bits by their numbers in instructions.
+    pub changes: u16,
+    /// Whether it wants to know which function it is.
+    pub reads_function: bool,
+    /// Whether it wants to know the time.
+    pub reads_time: bool,
+    /// Symbols that it names.
+    pub names: Vec<SymbolName>,
+}
+
+/// An instruction.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// As it is.
+    Plain(Vec<u8>, Vec<Naming>),
+    /// A branch, on a condition or always, to the instruction with this index.
+    Branch(Option<u8>, usize),
+    /// The end.
+    Return,
+}
+
+/// What a relocation has an instruction name.
+#[derive(Debug, Clone, Copy)]
+pub struct Naming {
+    /// Where in the instruction.
+    pub offset: u64,
+    /// Kind of the relocation.
+    pub kind: u32,
+    /// Which of the function's names.
+    pub name: usize,
+    /// Added to that.
+    pub addend: i64,
 }
 
 /// A symbol that hooks in stubs name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct SymbolName {
     /// Its name.
     pub name: Vec<u8>,
     /// Whether each thread has its own.
     pub is_thread_local: bool,
 }
 
-impl Wanted {
+impl SymbolName {
     /// What a symbol of the hooks' object is called elsewhere, and its offset from that. What only that
     /// object knows is called by its section, which gets a name; none for what cannot be, such as
     /// constants that linkers put together with their like.
@@ -193,15 +233,16 @@ impl Wanted {
 /// itself would do without. Where hooks are known, those that there are.
 pub(crate) fn want_hooks(object: &mut Object, hooks: Option<&Hooks>) {
     for (index, name) in NAMES.into_iter().enumerate() {
-        let is_there = hooks.is_none_or(|it| !matches!([&it.enter, &it.leave][index], At::Nothing));
+        let is_there =
+            hooks.is_none_or(|it| !matches!([&it.enter, &it.leave][index], Placement::Nothing));
         if is_there {
-            named(object, &Wanted { name: name.as_bytes().to_vec(), is_thread_local: false });
+            named(object, &SymbolName { name: name.as_bytes().to_vec(), is_thread_local: false });
         }
     }
 }
 
 /// The number of a symbol that other objects see, or that is elsewhere.
-fn named(object: &mut Object, wanted: &Wanted) -> u32 {
+fn named(object: &mut Object, wanted: &SymbolName) -> u32 {
     let is_it = |symbol: &Symbol| symbol.binding() != elf::STB_LOCAL && symbol.name == wanted.name;
     if let Some(number) = object.symbols.iter().position(is_it) {
         return number as u32;

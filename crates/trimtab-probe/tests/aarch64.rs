@@ -118,8 +118,8 @@ fn the_stack_is_unwound_at_every_instruction() {
                 let (probed, _) = bench.instrument(&object, hook, selection);
                 bench.link("probed", &[&probed], &[compiler.machine.runtime().as_os_str()]);
                 let ran = bench.run("probed");
-                let told = format!("{} {flags:?} {}", compiler.c, hook.name());
-                assert_eq!(ran.code, Some(0), "{told}: {}", ran.output);
+                let label = format!("{} {flags:?} {}", compiler.c, hook.name());
+                assert_eq!(ran.code, Some(0), "{label}: {}", ran.output);
             }
         }
     }

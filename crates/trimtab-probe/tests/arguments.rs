@@ -10,17 +10,17 @@ use trimtab_probe::{Hook, Selection};
 
 /// Runs a case plain and instrumented, and compares.
 fn check(compiler: Compiler, case: &str, flags: &[&str], hook: Hook) {
-    let told = format!("{case} by {} {flags:?} with {}", compiler.c, hook.name());
+    let label = format!("{case} by {} {flags:?} with {}", compiler.c, hook.name());
     let bench = Bench::new(compiler, flags);
     let object = bench.compile(case, &QUIET);
     let other = bench.compile("arguments_other.c", &[]);
     let (probed, done) = bench.instrument(&object, hook, Selection::default());
-    assert!(done.instrumented.len() >= 8, "{told}: {:?}", done.left);
+    assert!(done.instrumented.len() >= 8, "{label}: {:?}", done.left);
     bench.link("plain", &[&object, &other], &[]);
     bench.link("probed", &[&probed, &other], &[runtime().as_os_str()]);
     let plain = bench.run("plain");
-    assert_eq!(plain.code, Some(0), "{told}: {plain:?}");
-    assert_eq!(bench.run("probed"), plain, "{told}");
+    assert_eq!(plain.code, Some(0), "{label}: {plain:?}");
+    assert_eq!(bench.run("probed"), plain, "{label}");
 }
 
 /// Nothing is said of old definitions, and arguments without names.
@@ -51,10 +51,10 @@ fn functions_without_arguments_on_the_stack_need_no_frame() {
             "none_ends_anywhere",
             "none_mixed",
         ] {
-            let told = format!("{name} by {}", compiler.c);
-            assert_eq!(frames("arguments.c", &["-O2", "-g"], compiler, name), (0, 1), "{told}");
+            let label = format!("{name} by {}", compiler.c);
+            assert_eq!(frames("arguments.c", &["-O2", "-g"], compiler, name), (0, 1), "{label}");
             let dwarf = ["-O2", "-g", "-gdwarf-4", "-ffunction-sections"];
-            assert_eq!(frames("arguments.c", &dwarf, compiler, name), (0, 1), "{told}");
+            assert_eq!(frames("arguments.c", &dwarf, compiler, name), (0, 1), "{label}");
         }
         for name in ["_Z9none_packI*", "_ZNK6Member4endsEl", "_Z9by_member*"] {
             let found = frames("arguments.cc", &["-O2", "-g"], compiler, name);

@@ -31,7 +31,7 @@ fn calls(
     assert_eq!(ran.code, Some(0), "{program}: {ran:?}");
     let recording = bench.recording(&program);
     let recording = Recording::parse(&recording).unwrap();
-    let counted = |f: &trimtab_probe::recording::Recorded| (f.calls, f.value, f.exits);
+    let counted = |f: &trimtab_probe::recording::FunctionRecord| (f.calls, f.value, f.exits);
     let calls = recording.functions.iter().map(|f| (f.name.clone(), counted(f)));
     (calls.collect(), done.copied, ran.output)
 }
@@ -41,15 +41,15 @@ fn check(compiler: Compiler, flags: &[&str]) {
     let bench = Bench::new(compiler, &[flags, &[&*include]].concat());
     bench.compile("copies.c", &[]);
     for hook in [Hook::Value, Hook::Count] {
-        let told = format!("{} {flags:?} {}", compiler.c, hook.name());
+        let label = format!("{} {flags:?} {}", compiler.c, hook.name());
         let (copied, copies, output) = calls(&bench, "copies.c", hook, true);
         let (called, none, expected) = calls(&bench, "copies.c", hook, false);
-        assert_eq!(output, expected, "{told}");
-        assert_eq!(copied, called, "{told}");
-        assert_eq!(none, 0, "{told}");
+        assert_eq!(output, expected, "{label}");
+        assert_eq!(copied, called, "{label}");
+        assert_eq!(none, 0, "{label}");
         // Counting wants a register that nobody misses.
         let least = if hook == Hook::Value { 10 } else { 1 };
-        assert!(copies >= least, "{told}: only {copies} are copied");
+        assert!(copies >= least, "{label}: only {copies} are copied");
     }
 }
 
@@ -61,12 +61,12 @@ fn exceptions_pass_through_copies_or_end_the_program() {
             let bench = Bench::new(compiler, &[level, "-g", &include]);
             bench.compile("copies.cc", &[]);
             for hook in [Hook::Value, Hook::Count] {
-                let told = format!("{} {level} {}", compiler.c, hook.name());
+                let label = format!("{} {level} {}", compiler.c, hook.name());
                 let (copied, copies, output) = calls(&bench, "copies.cc", hook, true);
                 let (called, none, expected) = calls(&bench, "copies.cc", hook, false);
-                assert!(output == expected && output.ends_with("ended\n"), "{told}: {output}");
-                assert_eq!(copied, called, "{told}");
-                assert!(none == 0 && (hook == Hook::Count || copies >= 4), "{told}: {copies}");
+                assert!(output == expected && output.ends_with("ended\n"), "{label}: {output}");
+                assert_eq!(copied, called, "{label}");
+                assert!(none == 0 && (hook == Hook::Count || copies >= 4), "{label}: {copies}");
             }
         }
     }

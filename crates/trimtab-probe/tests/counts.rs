@@ -5,8 +5,10 @@
 mod common;
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use common::{Bench, GCC, Machine, compilers, runtime};
+use common::{Bench, GCC, compilers, runtime};
+use trimtab_probe::run::build_runtime;
 use trimtab_probe::{Hook, Profile, Recording, Selection};
 
 /// Runs a case with a hook, and gives what was recorded.
@@ -129,8 +131,7 @@ fn whichever_compiler_made_the_run_time() {
     let mut all = Vec::new();
     for compiler in compilers() {
         let bench = Bench::new(GCC, &["-O1"]);
-        let run_time = bench.file("by-compiler.o");
-        Machine::X86_64.compile_runtime(compiler.c, &run_time);
+        let run_time = build_runtime(Path::new(compiler.c), &bench.file("run-time")).unwrap();
         // Each object has cells of its own.
         let mut objects = Vec::new();
         for case in ["calls.c", "plain.c"] {

@@ -1,4 +1,4 @@
-//! What a counter of the processor or of the system has counted is told of the right functions.
+//! What a counter of the processor or of the system has counted is attributed to the right functions.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -47,7 +47,7 @@ fn check_faults(compiler: Compiler, flags: &[&str]) {
         let data = bench.recording("probed");
         assert_eq!(Recording::parse(&data).unwrap().event.as_deref(), Some(event));
         let faults = counted(&data);
-        let told = format!("{} {flags:?} {event}: {faults:?}", compiler.c);
+        let label = format!("{} {flags:?} {event}: {faults:?}", compiler.c);
         for (name, calls, own, total) in [
             ("outer", 1, 0, 1500),
             ("recursive", 10, 0, 1000),
@@ -64,21 +64,21 @@ fn check_faults(compiler: Compiler, flags: &[&str]) {
             ("touch", 17, 5200, 5200),
         ] {
             let found = faults[name];
-            assert_eq!(found.0, calls, "{name}: {told}");
-            assert!(near(found.1, own) && near(found.2, total), "{name}: {told}");
+            assert_eq!(found.0, calls, "{name}: {label}");
+            assert!(near(found.1, own) && near(found.2, total), "{name}: {label}");
         }
         // Its stack grows by so much, and what the run time needs for so many calls is not in it.
         let (calls, own, total) = faults["deep"];
-        assert_eq!((calls, own), (20_001, total), "{told}");
-        assert!(own < 2500, "{told}");
+        assert_eq!((calls, own), (20_001, total), "{label}");
+        assert!(own < 2500, "{label}");
         // Not left, but the program has ended. The threads are not in it.
         let (calls, _, total) = faults["main"];
-        assert_eq!(calls, 1, "{told}");
+        assert_eq!(calls, 1, "{label}");
         let within = ["outer", "recursive", "deep", "catches", "forks", "clones", "executes"];
         let within: u64 = within.into_iter().map(|name| faults[name].2).sum();
-        assert!(near(total, within), "{told}");
+        assert!(near(total, within), "{label}");
         let own: u64 = faults.values().map(|function| function.1).sum();
-        assert_eq!(own, total + faults["thread"].2, "{told}");
+        assert_eq!(own, total + faults["thread"].2, "{label}");
     }
     let all = children(&bench);
     // Of two runs.

@@ -50,7 +50,7 @@ fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], kind: u3
     let hooks = hooks(&bench, kind, &[]);
     fs::write(bench.file("linked-hooks.o"), &hooks.bytes).unwrap();
     let (inside, _) = hooks.summary();
-    let told = format!("{case} by {} {flags:?}, hooks of kind {kind}", compiler.c);
+    let label = format!("{case} by {} {flags:?}, hooks of kind {kind}", compiler.c);
     let options = Options { hooks: Some(Arc::new(hooks)), ..Options::new(Hook::User) };
     let done = instrument(&data, &options).unwrap();
     fs::write(bench.file("user.o"), &done.bytes).unwrap();
@@ -67,11 +67,11 @@ fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], kind: u3
     link("counted", &[&count], &[runtime().as_os_str()]);
     link("probed", &[named, "linked-hooks.o"], &[runtime().as_os_str()]);
     let expected = bench.run("plain");
-    assert!(expected.code.is_some(), "{told}: {expected:?}");
-    assert_eq!(bench.run("probed"), expected, "{told}");
+    assert!(expected.code.is_some(), "{label}: {expected:?}");
+    assert_eq!(bench.run("probed"), expected, "{label}");
     if INSIDE.contains(&kind) {
-        assert!(!inside.is_empty(), "{told}");
-        assert!(done.copied > 0, "{told}");
+        assert!(!inside.is_empty(), "{label}");
+        assert!(done.copied > 0, "{label}");
     }
     // Elsewhere threads count at the same time, or std::terminate ends the program.
     if case != "calls.c" || kind == 5 {
@@ -87,9 +87,9 @@ fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], kind: u3
         let exits = if kind == 6 { function.calls } else { function.exits };
         let found = counted.get(&function.name).copied();
         // main is left behind the hooks' last word, and what is left by longjmp has no exit.
-        assert_eq!(found, Some((function.calls, exits)), "{} in {told}", function.name);
+        assert_eq!(found, Some((function.calls, exits)), "{} in {label}", function.name);
     }
-    assert_eq!(counted["hooks_spent"].0, u64::from(kind == 2), "{told}");
+    assert_eq!(counted["hooks_spent"].0, u64::from(kind == 2), "{label}");
 }
 
 #[test]

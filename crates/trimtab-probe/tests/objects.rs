@@ -29,7 +29,7 @@ fn has_lld(compiler: Compiler) -> bool {
 }
 
 /// What a tool says of a file.
-fn told(tool: &str, arguments: &[&str], file: &Path) -> String {
+fn output_of(tool: &str, arguments: &[&str], file: &Path) -> String {
     let mut command = Command::new(tool);
     // Debuggers run the file, which records.
     command.current_dir(file.parent().unwrap()).env("LC_ALL", "C");
@@ -72,7 +72,7 @@ fn what_chooses_functions_while_a_program_is_loaded_is_left_alone() {
                 let (probed, done) = bench.instrument(&object, hook, Selection::default());
                 // It has two names.
                 let is_left = |(name, why): &(String, Reason)| {
-                    ["choose", "chosen"].contains(&name.as_str()) && *why == Reason::Resolver
+                    ["choose", "chosen"].contains(&name.as_str()) && *why == Reason::IfuncResolver
                 };
                 assert!(done.left.iter().any(is_left), "{:?}", done.left);
                 assert!(done.instrumented.iter().any(|name| name == "quick"));
@@ -138,11 +138,11 @@ fn marks_of_control_flow_enforcement_stay() {
     for compiler in compilers() {
         let bench = Bench::new(compiler, &["-O2", "-fcf-protection"]);
         let object = bench.compile("world.c", &[]);
-        let before = told("readelf", &["-nW"], &bench.file(&object));
+        let before = output_of("readelf", &["-nW"], &bench.file(&object));
         assert!(before.contains("IBT, SHSTK"), "{before}");
         for hook in [Hook::Count, Hook::Time, Hook::Edges] {
             let (probed, _) = bench.instrument(&object, hook, Selection::default());
-            assert_eq!(told("readelf", &["-nW"], &bench.file(&probed)), before);
+            assert_eq!(output_of("readelf", &["-nW"], &bench.file(&probed)), before);
             let data = fs::read(bench.file(&probed)).unwrap();
             let elf = ElfFile64::<LittleEndian>::parse(data.as_slice()).unwrap();
             let mut marked = 0;
@@ -161,7 +161,7 @@ fn marks_of_control_flow_enforcement_stay() {
             let all = bench.file("all.o");
             let mut join = Command::new("ld");
             succeeds(join.arg("-r").arg(bench.file(&probed)).arg(runtime()).arg("-o").arg(&all));
-            let notes = told("readelf", &["-nW"], &all);
+            let notes = output_of("readelf", &["-nW"], &all);
             assert!(notes.contains("IBT, SHSTK"), "{notes}");
         }
     }
@@ -177,10 +177,10 @@ fn nothing_is_writable_and_executable() {
                 let (probed, _) = bench.instrument(&object, hook, Selection::default());
                 let strict = OsStr::new("-Wl,--fatal-warnings,-z,text");
                 bench.link("probed", &[&probed], &[runtime().as_os_str(), strict]);
-                let segments = told("readelf", &["-lW"], &bench.file("probed"));
+                let segments = output_of("readelf", &["-lW"], &bench.file("probed"));
                 assert!(segments.contains("GNU_STACK"), "{segments}");
                 assert!(!segments.contains("RWE"), "{segments}");
-                assert!(!told("readelf", &["-dW"], &bench.file("probed")).contains("TEXTREL"));
+                assert!(!output_of("readelf", &["-dW"], &bench.file("probed")).contains("TEXTREL"));
             }
         }
     }
@@ -260,13 +260,13 @@ fn a_debugger_stops_where_the_source_says() {
         bench.link("plain", &[&object], &[]);
         bench.link("probed", &[&probed], &[runtime().as_os_str()]);
         let frames = |program: &str| -> Vec<String> {
-            let told = told(
+            let label = output_of(
                 "gdb",
                 &["-batch", "-nx", "-ex", "break forks.c:15", "-ex", "run", "-ex", "bt"],
                 &bench.file(program),
             );
             // Between them are the stubs.
-            let lines = told.lines().filter(|line| line.starts_with('#') && line.contains(" at "));
+            let lines = label.lines().filter(|line| line.starts_with('#') && line.contains(" at "));
             let place = |line: &str| line.rsplit('/').next().unwrap().to_owned();
             lines.map(place).collect()
         };

@@ -29,50 +29,56 @@ fn code(bench: &Bench, object: &str, local: bool) -> HashMap<String, Vec<u8>> {
 }
 
 fn check(compiler: Compiler, flags: &[&str], hook: Hook) {
-    let told = format!("{} {flags:?} {}", compiler.c, hook.name());
+    let label = format!("{} {flags:?} {}", compiler.c, hook.name());
     let bench = Bench::new(compiler, flags);
     let object = bench.compile("redirected.c", &[]);
     let other = bench.compile("redirected_other.c", &[]);
     let (probed, done) = bench.instrument(&object, hook, Selection::default());
     let whole: Vec<_> = done.left.iter().filter(|(name, _)| !name.contains(".cold")).collect();
-    assert!(whole.is_empty(), "{told}: {whole:?}");
+    assert!(whole.is_empty(), "{label}: {whole:?}");
     bench.link("plain", &[&object, &other], &[]);
     bench.link("probed", &[&probed, &other], &[runtime().as_os_str()]);
     let plain = bench.run("plain");
-    assert!(plain.output.ends_with(" 1 1 1\n"), "{told}: {plain:?}");
-    assert_eq!(bench.run("probed"), plain, "{told}");
+    assert!(plain.output.ends_with(" 1 1 1\n"), "{label}: {plain:?}");
+    assert_eq!(bench.run("probed"), plain, "{label}");
 
     let data = bench.recording("probed");
     let recording = Recording::parse(&data).unwrap();
     let calls: HashMap<_, _> =
         recording.functions.iter().map(|f| (f.name.as_str(), f.calls)).collect();
     for (name, expected) in [
-        ("led_nothing", 1000),
-        ("led_loop", 1),
-        ("led_back", 1),
-        ("led_taken", 2000),
-        ("led_ends", 1000),
-        ("led_switch", 1000),
-        ("led_many", 1000),
-        ("led_hands_on", 1000),
-        ("led_array", 46),
-        ("led_array_handed_on", 23),
-        // Called by main, led_ends and led_array, and from the other object.
-        ("led_visible", 3047),
+        ("redirected_nothing", 1000),
+        ("redirected_loop", 1),
+        ("redirected_back", 1),
+        ("redirected_taken", 2000),
+        ("redirected_ends", 1000),
+        ("redirected_switch", 1000),
+        ("redirected_many", 1000),
+        ("redirected_hands_on", 1000),
+        ("redirected_array", 46),
+        ("redirected_array_handed_on", 23),
+        // Called by main, redirected_ends and redirected_array, and from the other object.
+        ("redirected_visible", 3047),
     ] {
-        assert_eq!(calls[name], expected, "{told}: {name}");
+        assert_eq!(calls[name], expected, "{label}: {name}");
     }
     // At some levels a part of the recursion is unrolled.
-    assert!(calls["led_static"] > 1, "{told}");
+    assert!(calls["redirected_static"] > 1, "{label}");
 
     // The whole body of what all of the object calls by name, by a branch or by an address is as it
     // was.
     let plain = [false, true].map(|local| code(&bench, &object, local));
     let kept = code(&bench, &probed, true);
-    for name in ["led_nothing", "led_loop", "led_ends", "led_hands_on", "led_taken"] {
+    for name in [
+        "redirected_nothing",
+        "redirected_loop",
+        "redirected_ends",
+        "redirected_hands_on",
+        "redirected_taken",
+    ] {
         let (plain, kept) = (plain[0].get(name).unwrap_or_else(|| &plain[1][name]), &kept[name]);
         let same = plain.iter().zip(kept).filter(|(a, b)| a == b).count();
-        assert_eq!((plain.len(), same), (kept.len(), kept.len()), "{told}: {name}");
+        assert_eq!((plain.len(), same), (kept.len(), kept.len()), "{label}: {name}");
     }
 }
 
@@ -81,14 +87,14 @@ fn only_what_may_have_arguments_on_the_stack_needs_a_frame() {
     let bench = Bench::new(common::GCC, &["-O2"]);
     let object = bench.compile("redirected.c", &[]);
     for (name, frames) in [
-        ("led_static", 0),
-        // It ends with a jump to a function that is here, and has none.
-        ("led_ends", 0),
-        ("led_many", 1),
-        // It ends with a jump to that one.
-        ("led_hands_on", 1),
-        ("led_array", 1),
-        ("led_array_handed_on", 1),
+        ("redirected_static", 0),
+        // It ends with a tail call of a function that is here, and has none.
+        ("redirected_ends", 0),
+        ("redirected_many", 1),
+        // It ends with a tail call of that one.
+        ("redirected_hands_on", 1),
+        ("redirected_array", 1),
+        ("redirected_array_handed_on", 1),
     ] {
         let selection = Selection::default().only(&[name]).unwrap();
         let (_, done) = bench.instrument(&object, Hook::Value, selection);
@@ -126,7 +132,7 @@ fn functions_are_told_from_labels() {
     for compiler in compilers() {
         for flags in [["-O1", "-fpie"], ["-O2", "-fpie"], ["-O2", "-fcf-protection"]] {
             for hook in [Hook::Count, Hook::Value, Hook::Time] {
-                let told = format!("{} {flags:?} {}", compiler.c, hook.name());
+                let label = format!("{} {flags:?} {}", compiler.c, hook.name());
                 let bench = Bench::new(compiler, &flags);
                 let object = bench.compile("labels.c", &[]);
                 let selection = Selection::default().only(&["labels_*"]).unwrap();
@@ -139,12 +145,12 @@ fn functions_are_told_from_labels() {
                     .collect();
                 // What knows these by their addresses may mean their loops.
                 let loops = [("labels_scan_known", Reason::Loop), ("labels_goto", Reason::Loop)];
-                assert_eq!(left, loops, "{told}");
+                assert_eq!(left, loops, "{label}");
                 bench.link("plain", &[&object], &[]);
                 bench.link("probed", &[&probed], &[runtime().as_os_str()]);
                 let plain = bench.run("plain");
-                assert!(plain.output.starts_with("begin\n"), "{told}: {plain:?}");
-                assert_eq!(bench.run("probed"), plain, "{told}");
+                assert!(plain.output.starts_with("begin\n"), "{label}: {plain:?}");
+                assert_eq!(bench.run("probed"), plain, "{label}");
                 let data = bench.recording("probed");
                 let recording = Recording::parse(&data).unwrap();
                 let mut calls: Vec<_> =
@@ -158,7 +164,7 @@ fn functions_are_told_from_labels() {
                     ("labels_patched", 2000),
                     ("labels_scan", 1),
                 ];
-                assert_eq!(calls, expected, "{told}");
+                assert_eq!(calls, expected, "{label}");
             }
         }
     }

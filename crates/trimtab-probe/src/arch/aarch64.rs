@@ -2,6 +2,7 @@
 
 mod asm;
 mod decode;
+mod dwarf;
 mod patch_site;
 mod stack;
 mod stub;
@@ -9,32 +10,21 @@ mod stub;
 use std::collections::HashSet;
 use std::ops::Range;
 
+use gimli::Vendor;
 use object::elf;
 
 use self::decode::{LINK, SIZE, SP, decode};
-use self::patch_site::Head;
-use crate::ProbeError;
-use crate::arch::{Entrance, Known, Machine};
-use crate::cfi::StubFrame;
+use self::patch_site::PatchSite;
+use crate::arch::{Arch, Context, Entrance};
 use crate::elf::{Object, Symbol};
-use crate::function::{Function, Place, References, is_outlined};
+use crate::error::ProbeError;
+use crate::function::{Function, Place, is_outlined};
 use crate::reason::Reason;
-use crate::relocation_edits::Moving;
+use crate::references::{References, Scan};
+use crate::relocation_edits::SectionEnd;
 use crate::stub::{StackUse, Stub, Symbols, Task};
-use crate::unwind::{Unwind, UnwindTable};
+use crate::unwind::{EntryState, Unwind, UnwindTable};
 
-/// Number of the register that points at a stub's frame.
-const FRAME: u16 = 19;
-/// Number of a register that holds nothing when functions are entered and when they have returned.
-const SCRATCH: u16 = 16;
-/// What stands where the body returns to in stubs that have a frame: `movz xzr, #0x5442`, which no
-/// compiler writes. The same number is in `probe/aarch64.h`.
-const MARK: [u8; 4] = 0xd28a_885fu32.to_le_bytes();
-/// How stubs with a frame are told to unwinders.
-const STUB_FRAME: StubFrame =
-    StubFrame { stack: SP, frame: FRAME, mark: &MARK, signal_return: Some(SIGNAL_RETURN) };
-/// `mov x8, #139`, with which Linux has handlers of signals return.
-const SIGNAL_RETURN: u32 = 0xd280_1168;
 /// In a symbol's other byte: the function's calling convention is not the usual one
 /// (`STO_AARCH64_VARIANT_PCS`).
 const VARIANT: u8 = 0x80;
@@ -49,18 +39,29 @@ pub struct Aarch64 {
 
 /// How a function is instrumented.
 pub struct Plan {
-    head: Head,
+    site: PatchSite,
     place: StackUse,
 }
 
-impl Machine for Aarch64 {
+impl Scan for Aarch64 {
+    const POINTER: u32 = elf::R_AARCH64_ABS64;
+    const DISTANCES: &[u32] = &[elf::R_AARCH64_PREL32, elf::R_AARCH64_PREL64];
+
+    fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
+        decode::scan(object, section, range, found);
+    }
+
+    fn is_mapping_symbol(symbol: &Symbol) -> bool {
+        symbol.is_mapping()
+    }
+}
+
+impl Arch for Aarch64 {
     type Plan = Plan;
 
     const DISTANCE: u32 = elf::R_AARCH64_PREL32;
-    const POINTER: u32 = elf::R_AARCH64_ABS64;
-    const DISTANCES: &[u32] = &[elf::R_AARCH64_PREL32, elf::R_AARCH64_PREL64];
-    const ENTRY_CFA: (u16, i64) = (SP, 0);
-    const ENTRY_SAVED: &[(u16, i64)] = &[];
+    const ENTRY: EntryState = EntryState { cfa: (SP, 0), saved: &[] };
+    const VENDOR: Vendor = Vendor::AArch64;
     const RETURN: u16 = LINK;
     /// `udf`.
     const TRAP: u8 = 0;
@@ -76,17 +77,9 @@ impl Machine for Aarch64 {
         }
     }
 
-    fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
-        decode::sweep(object, section, range, found);
-    }
-
-    fn is_mapping_symbol(symbol: &Symbol) -> bool {
-        symbol.is_mapping()
-    }
-
     fn plan(
         &mut self,
-        known: &Known<'_>,
+        context: &Context<'_>,
         function: &Function,
         unwind: &Unwind,
     ) -> Result<Plan, Reason> {
@@ -96,7 +89,7 @@ impl Machine for Aarch64 {
         if function.other & VARIANT != 0 {
             return Err(Reason::OtherConvention);
         }
-        let object = known.object;
+        let object = context.object;
         let range = function.start..function.end();
         let code = decode(object, function.section, range.clone());
         let is_whole = range.clone().step_by(SIZE as usize).all(|at| {
@@ -107,9 +100,9 @@ impl Machine for Aarch64 {
         if !is_whole || !starts || !function.size.is_multiple_of(SIZE) {
             return Err(Reason::Undecoded);
         }
-        let head = Head::of(object, known.map, function, &code, unwind)?;
-        let place = stack::look(object, function, &code, unwind, &self.outlined)?;
-        Ok(Plan { head, place })
+        let site = PatchSite::of(object, context.map, function, &code, unwind)?;
+        let place = stack::analyze(object, function, &code, unwind, &self.outlined)?;
+        Ok(Plan { site, place })
     }
 
     fn stack_use(plan: &Plan) -> StackUse {
@@ -117,7 +110,7 @@ impl Machine for Aarch64 {
     }
 
     fn entrance(plan: &Plan) -> Entrance {
-        Entrance::Jump { head: plan.head.start..plan.head.end, at: plan.head.at }
+        Entrance::PatchSite { prologue: plan.site.start..plan.site.end, at: plan.site.at }
     }
 
     fn stub(
@@ -130,11 +123,11 @@ impl Machine for Aarch64 {
         stub::write(task.hook, plan.place, symbols, cell, function)
     }
 
-    fn move_head(plan: &Plan, to: &mut Moving<'_>) -> Vec<(u64, u64)> {
-        plan.head.write(to)
+    fn move_prologue(plan: &Plan, to: &mut SectionEnd<'_>) -> Vec<(u64, u64)> {
+        plan.site.write(to)
     }
 
     fn patch(plan: &Plan, data: &mut [u8], stub: u64) {
-        plan.head.patch(data, stub);
+        plan.site.patch(data, stub);
     }
 }

@@ -5,20 +5,23 @@ use std::collections::{BTreeMap, HashMap};
 use object::elf;
 use object::read::elf::{FileHeader, Rela as _, SectionHeader, Sym as _};
 use object::{LittleEndian, pod};
+use trimtab_program::Isa;
 
 use super::{ENDIAN, Header, Object, RESERVED, Relocation, Section, Symbol};
-use crate::ProbeError;
+use crate::error::ProbeError;
+use crate::target::Target;
 
 /// Kind of the sections that hold LLVM's code for link-time optimisation.
 const SHT_LLVM_LTO: u32 = 0x6fff_4c0c;
 
 impl Object {
-    /// Reads an x86-64 or AArch64 object.
+    /// Reads an object of one of the [targets](crate::target).
     ///
     /// # Errors
     /// Whatever [`ProbeError`] lists. Never panics, whatever the bytes are.
     pub fn parse(data: &[u8]) -> Result<Self, ProbeError> {
-        let header = *check_header(data)?;
+        let (header, isa) = check_header(data)?;
+        let header = *header;
         let damaged = |what| ProbeError::Damaged { what, size: data.len() };
         let table = header.sections(ENDIAN, data).map_err(|_| damaged("the section table"))?;
         if table.len() >= usize::from(RESERVED) - 64 {
@@ -99,8 +102,9 @@ impl Object {
         }
         let object = Self {
             header,
+            isa,
             groups: groups(&sections),
-            mapping: mapping(header.e_machine(ENDIAN), &symbols),
+            mapping: mapping(&symbols),
             sections,
             symbols,
             relocations,
@@ -112,7 +116,7 @@ impl Object {
     }
 }
 
-fn check_header(data: &[u8]) -> Result<&Header, ProbeError> {
+fn check_header(data: &[u8]) -> Result<(&Header, Isa), ProbeError> {
     let start = data.get(..4.min(data.len())).unwrap_or_default();
     if start == b"BC\xc0\xde" || start == [0xde, 0xc0, 0x17, 0x0b] {
         return Err(ProbeError::Bitcode { found: "LLVM" });
@@ -134,16 +138,17 @@ fn check_header(data: &[u8]) -> Result<&Header, ProbeError> {
         _ => return Err(damaged),
     }
     let Ok(header) = Header::parse(data) else { return Err(damaged) };
-    if !matches!(header.e_machine(ENDIAN), elf::EM_X86_64 | elf::EM_AARCH64) {
-        return Err(ProbeError::Machine { found: header.e_machine(ENDIAN) });
-    }
+    let machine = header.e_machine(ENDIAN);
+    let Some(target) = Target::of_elf_machine(machine) else {
+        return Err(ProbeError::Machine { found: machine, expected: Target::expected() });
+    };
     if header.e_type(ENDIAN) != elf::ET_REL {
         return Err(ProbeError::NotRelocatable { found: header.e_type(ENDIAN) });
     }
     if header.e_ehsize(ENDIAN) as usize != size_of::<Header>() {
         return Err(damaged);
     }
-    Ok(header)
+    Ok((header, target.isa))
 }
 
 /// Refuses what is no compiler's output.
@@ -172,13 +177,10 @@ fn groups(sections: &[Section]) -> HashMap<usize, usize> {
     groups
 }
 
-/// Where code and data begin, by the mapping symbols that AArch64 has for it: "ELF for the Arm 64-bit
+/// Where code and data begin, by mapping symbols, as AArch64 has them: "ELF for the Arm 64-bit
 /// Architecture", section "Mapping symbols".
-fn mapping(machine: u16, symbols: &[Symbol]) -> HashMap<usize, BTreeMap<u64, bool>> {
+fn mapping(symbols: &[Symbol]) -> HashMap<usize, BTreeMap<u64, bool>> {
     let mut marks: HashMap<usize, BTreeMap<u64, bool>> = HashMap::new();
-    if machine != elf::EM_AARCH64 {
-        return marks;
-    }
     for symbol in symbols.iter().filter(|symbol| symbol.is_mapping()) {
         if let Some(section) = symbol.defined_in() {
             let is_data = symbol.name.starts_with(b"$d");

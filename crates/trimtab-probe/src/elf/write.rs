@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use object::{elf, pod};
 
 use super::{ENDIAN, Header, Object, RESERVED, Section};
-use crate::ProbeError;
+use crate::error::ProbeError;
 
 /// Kind of the sections in which LLVM lists symbols by number.
 const SHT_LLVM_ADDRSIG: u32 = 0x6fff_4c03;

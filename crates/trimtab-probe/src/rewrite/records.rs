@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Rewriter;
-use crate::arch::Machine;
+use crate::arch::Arch;
 use crate::cfi;
 use crate::elf::Relocation;
 use crate::plan::Plan;
@@ -28,13 +28,13 @@ impl Rewriter<'_> {
 
     /// The common part of the stubs' entries. Stubs that see exits have a personality: the run
     /// time learns from it that an exception passes.
-    pub(super) fn write_common<M: Machine>(&mut self) -> u64 {
+    pub(super) fn write_common<A: Arch>(&mut self) -> u64 {
         let exits = self.hook.sees_exits();
         let mut record = 0u32.to_le_bytes().to_vec();
         record.push(1);
         record.extend(if exits { b"zPLR\0".as_slice() } else { b"zR\0" });
         // Code in steps of 1 byte, data in steps of -8, and the return address's number.
-        record.extend([1, 0x78, M::RETURN as u8]);
+        record.extend([1, 0x78, A::RETURN as u8]);
         if exits {
             record.extend([7, 0x1b]);
             self.relocate_record(record.len() as u64, self.personality, 0);
@@ -42,9 +42,9 @@ impl Rewriter<'_> {
         } else {
             record.extend([1, 0x1b]);
         }
-        let (register, offset) = M::ENTRY_CFA;
+        let (register, offset) = A::ENTRY.cfa;
         cfi::define_cfa(&mut record, register, offset as u64);
-        for &(register, offset) in M::ENTRY_SAVED {
+        for &(register, offset) in A::ENTRY.saved {
             cfi::saved(&mut record, register, offset.unsigned_abs());
         }
         let at = self.object.sections[self.frames].data.len() as u64;
@@ -96,9 +96,9 @@ impl Rewriter<'_> {
     }
 
     /// The moved instructions are as they were: the same rules hold at each of them.
-    pub(super) fn write_body_unwind<M: Machine>(
+    pub(super) fn write_body_unwind<A: Arch>(
         &mut self,
-        plan: &Plan<'_, M>,
+        plan: &Plan<'_, A>,
         section: usize,
         range: Range<u64>,
         places: &[(u64, u64)],
@@ -108,7 +108,7 @@ impl Rewriter<'_> {
         let width = plan.unwind.exceptions.unwrap_or(0);
         record.push(width);
         record.extend(vec![0; width.into()]);
-        let mut told: Vec<(u16, i64)> = M::ENTRY_SAVED.to_vec();
+        let mut emitted: Vec<(u16, i64)> = A::ENTRY.saved.to_vec();
         let mut signed = false;
         let mut at = 0;
         let mut last: Option<&Row> = plan.unwind.rows.first();
@@ -120,14 +120,14 @@ impl Rewriter<'_> {
             cfi::advance(&mut record, (to - at) / plan.unwind.code_step);
             at = to;
             cfi::define_cfa(&mut record, register, offset as u64);
-            for &(register, _) in told.iter().filter(|rule| !saved.contains(rule)) {
+            for &(register, _) in emitted.iter().filter(|rule| !saved.contains(rule)) {
                 cfi::as_at_entry(&mut record, register);
             }
-            for &(register, offset) in saved.iter().filter(|rule| !told.contains(rule)) {
+            for &(register, offset) in saved.iter().filter(|rule| !emitted.contains(rule)) {
                 let steps = offset.unsigned_abs() / plan.unwind.data_step;
                 cfi::saved_in_steps(&mut record, register, steps);
             }
-            told.clone_from(saved);
+            emitted.clone_from(saved);
             if row.signed != signed {
                 cfi::negate_signed(&mut record);
                 signed = row.signed;

@@ -9,7 +9,8 @@ use anyhow::Context;
 use trimtab_lab::failure::Failure;
 use trimtab_native::probe;
 
-use super::{InstrumentReport, Plan};
+use super::{InstrumentReport, Plan, build_runtime};
+use crate::runtime;
 
 /// Names the folder of a build to its linkers.
 pub(super) const FOLDER: &str = "TRIMTAB_PROBE_BUILD";
@@ -51,9 +52,9 @@ pub fn build(request: &BuildRequest) -> anyhow::Result<BuildSummary> {
         .tempdir()
         .context("cannot make a folder for the stand-ins of compilers")?;
     let cannot = || format!("cannot write to {}", folder.path().display());
-    probe::build(&request.cc, folder.path())?;
+    build_runtime(&request.cc, folder.path())?;
     if let Some(hooks) = request.plan.hooks() {
-        fs::write(folder.path().join(probe::HOOKS), hooks).with_context(cannot)?;
+        fs::write(folder.path().join(runtime::HOOKS_OBJECT), hooks).with_context(cannot)?;
     }
     fs::create_dir(folder.path().join(DONE)).with_context(cannot)?;
     let text = serde_json::to_string(&request.plan).context("cannot write the plan")?;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use trimtab_native::probe;
 
-use super::Recordings;
+use super::{Recordings, compile_hooks};
 use crate::{Hook, Hooks, Options, ProbeError, Selection};
 use trimtab_lab::failure::Failure;
 
@@ -67,7 +66,7 @@ impl Choice {
             }
         };
         let read = |file: &PathBuf| -> anyhow::Result<Vec<u8>> {
-            let object = probe::hooks(cc, file)?;
+            let object = compile_hooks(cc, file)?;
             Ok(Hooks::read(&object)
                 .with_context(|| format!("cannot use {}", file.display()))?
                 .bytes)

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::{
-    ARCHIVE_MAGIC, Member, Options, Rewritten, THIN_MAGIC, instrument, instrument_archive,
-    instrument_members, thin_members,
+    ARCHIVE_MAGIC, Member, Options, Outcome, TARGETS, THIN_MAGIC, Target, instrument,
+    instrument_archive, instrument_members, thin_members,
 };
 use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
+use trimtab_program::Isa;
 
 /// What became of a file.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Instrumented {
     /// Its size before; of a thin archive, with its members.
     pub before: u64,
     /// What it is now.
-    pub result: Rewritten,
+    pub result: Outcome,
 }
 
 /// Instruments an object or an archive, of which `data` is the content. A thin archive becomes an
@@ -85,15 +86,11 @@ fn one(path: &Path, options: &Options) -> anyhow::Result<Instrumented> {
 /// # Errors
 /// The first such object, and what to do.
 pub fn check_machines(objects: &[Instrumented], runtime: &Path, cc: &Path) -> anyhow::Result<()> {
-    let own = machine_of(runtime)?;
+    let own = target_of(runtime)?;
     for object in objects {
-        let Some(machine) = object.result.machine.filter(|machine| *machine != own) else {
-            continue;
-        };
-        let (is_for, compiler) = match machine {
-            AARCH64 => ("AArch64", "aarch64-linux-gnu-gcc"),
-            _ => ("x86-64", "x86_64-linux-gnu-gcc"),
-        };
+        let Some(isa) = object.result.isa.filter(|isa| Some(*isa) != own) else { continue };
+        let Some(target) = TARGETS.iter().find(|target| target.isa == isa) else { continue };
+        let (is_for, compiler) = (target.name, target.compiler);
         return Err(Failure::new(format!(
             "{} is for {is_for}, but {} compiles the run time for another machine",
             object.path.display(),
@@ -105,15 +102,11 @@ pub fn check_machines(objects: &[Instrumented], runtime: &Path, cc: &Path) -> an
     Ok(())
 }
 
-/// `EM_AARCH64`.
-const AARCH64: u16 = 183;
-
-/// `e_machine` of an object.
+/// The instruction set of an object; none where it cannot be instrumented.
 ///
 /// # Errors
 /// That it cannot be read.
-pub fn machine_of(object: &Path) -> anyhow::Result<u16> {
+pub fn target_of(object: &Path) -> anyhow::Result<Option<Isa>> {
     let data = fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
-    let field = data.get(18..20).and_then(|field| field.first_chunk());
-    Ok(field.map_or(0, |field| u16::from_le_bytes(*field)))
+    Ok(Target::of_file(&data).map(|target| target.isa))
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
-use trimtab_native::probe;
 
 use super::files::{Instrumented, check_machines, instrument_files};
-use super::{InstrumentReport, Plan};
+use super::{InstrumentReport, Plan, build_runtime};
+use crate::runtime;
 
 /// Objects to instrument.
 #[derive(Debug)]
@@ -57,8 +57,8 @@ fn names(request: &InstrumentRequest) -> anyhow::Result<Vec<OsString>> {
         let name = file
             .file_name()
             .ok_or_else(|| Failure::usage(format!("{} has no name", file.display())))?;
-        if name == probe::OBJECT || name == probe::HOOKS {
-            let what = if name == probe::OBJECT { "the run time" } else { "hooks of yours" };
+        if name == runtime::OBJECT || name == runtime::HOOKS_OBJECT {
+            let what = if name == runtime::OBJECT { "the run time" } else { "hooks of yours" };
             return Err(Failure::usage(format!(
                 "{} is {what}: it is written beside the objects, and never instrumented",
                 file.display()
@@ -118,13 +118,13 @@ fn stage_and_move(
         .prefix(".probe-")
         .tempdir_in(&request.output)
         .with_context(cannot)?;
-    let mut ready = vec![OsString::from(probe::OBJECT), OsString::from("trimtab_probe.h")];
-    let runtime = probe::build(&request.cc, staging.path()).with_context(cannot)?;
-    check_machines(results, &runtime, &request.cc)?;
-    fs::write(staging.path().join("trimtab_probe.h"), probe::HEADER).with_context(cannot)?;
+    let mut ready = vec![OsString::from(runtime::OBJECT), OsString::from("trimtab_probe.h")];
+    let object = build_runtime(&request.cc, staging.path()).with_context(cannot)?;
+    check_machines(results, &object, &request.cc)?;
+    fs::write(staging.path().join("trimtab_probe.h"), runtime::HEADER).with_context(cannot)?;
     if let Some(hooks) = request.plan.hooks() {
-        fs::write(staging.path().join(probe::HOOKS), hooks).with_context(cannot)?;
-        ready.push(probe::HOOKS.into());
+        fs::write(staging.path().join(runtime::HOOKS_OBJECT), hooks).with_context(cannot)?;
+        ready.push(runtime::HOOKS_OBJECT.into());
     }
     for (name, one) in names.iter().zip(results) {
         fs::write(staging.path().join(name), &one.result.bytes).with_context(cannot)?;

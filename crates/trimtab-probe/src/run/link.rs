@@ -10,9 +10,9 @@ use anyhow::Context;
 use trimtab_native::probe;
 
 use super::build::{DONE, FOLDER, PLAN};
-use super::files::{Instrumented, instrument_file, machine_of};
+use super::files::{Instrumented, instrument_file, target_of};
 use super::{InstrumentReport, Plan};
-use crate::{ARCHIVE_MAGIC, THIN_MAGIC};
+use crate::{ARCHIVE_MAGIC, THIN_MAGIC, runtime};
 use trimtab_lab::failure::Failure;
 
 /// Runs a linker, `linker`, with the objects and archives of the build instrumented that
@@ -53,7 +53,7 @@ pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
         .tempdir_in(&folder)
         .context("cannot make a folder for instrumented objects")?;
 
-    let own = machine_of(&folder.join(probe::OBJECT))?;
+    let own = target_of(&folder.join(runtime::OBJECT))?;
     let mut report = InstrumentReport::new(&told);
     let mut last = None;
     let mut folders: Vec<PathBuf> = Vec::new();
@@ -66,9 +66,7 @@ pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
             continue;
         };
         match instrument_file(&path, &data, &told) {
-            Ok(Instrumented { result, .. })
-                if result.machine.is_some_and(|machine| machine != own) =>
-            {
+            Ok(Instrumented { result, .. }) if result.isa.is_some_and(|isa| Some(isa) != own) => {
                 eprintln!(
                     "trimtab: {} is linked as it is: it is for another machine than what --cc \
                      compiles for",
@@ -94,9 +92,9 @@ pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
         }
     }
     if let Some(last) = last.filter(|_| report.instrumented() > 0) {
-        command.insert(last, folder.join(probe::OBJECT).into_os_string());
+        command.insert(last, folder.join(runtime::OBJECT).into_os_string());
         if plan.hooks().is_some() {
-            command.insert(last, folder.join(probe::HOOKS).into_os_string());
+            command.insert(last, folder.join(runtime::HOOKS_OBJECT).into_os_string());
         }
     }
     let code = probe::run(&command, &[])
@@ -169,8 +167,10 @@ fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Vec<u
     }
     let data = fs::read(&whole).ok()?;
     let is_object = data.starts_with(b"\x7fELF") && data.get(16..18) == Some(&[1, 0]);
-    let is_ours =
-        [probe::OBJECT, probe::HOOKS].map(OsStr::new).map(Some).contains(&whole.file_name());
+    let is_ours = [runtime::OBJECT, runtime::HOOKS_OBJECT]
+        .map(OsStr::new)
+        .map(Some)
+        .contains(&whole.file_name());
     let kinds = [ARCHIVE_MAGIC, THIN_MAGIC, b"BC\xc0\xde"];
     let wanted = is_object || kinds.iter().any(|kind| data.starts_with(kind));
     (wanted && !is_ours).then_some((path, data))

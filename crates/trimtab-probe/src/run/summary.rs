@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Hook, Options, Rewritten};
+use crate::{Hook, Options, Outcome};
 
 /// What `--json` writes: `trimtab.probe.instrument/1`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ impl InstrumentReport {
     }
 
     /// Adds a file.
-    pub fn add(&mut self, before: u64, result: &Rewritten) {
+    pub fn add(&mut self, before: u64, result: &Outcome) {
         self.files += 1;
         self.functions.seen += (result.instrumented.len() + result.left.len()) as u64;
         self.functions.instrumented += result.instrumented.len() as u64;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Is not instrumented. */
-int led_visible(int n);
+int redirected_visible(int n);
 
-int (*led_address_elsewhere(void))(int)
+int (*redirected_address_elsewhere(void))(int)
 {
-	return led_visible;
+	return redirected_visible;
 }
 
-struct led_wide {
+struct redirected_wide {
 	long values[24];
 };
 
-long led_sum(const struct led_wide *wide, int n)
+long redirected_sum(const struct redirected_wide *wide, int n)
 {
 	long sum = 0;
 
@@ -20,7 +20,7 @@ long led_sum(const struct led_wide *wide, int n)
 	return sum;
 }
 
-int led_call_elsewhere(int n)
+int redirected_call_elsewhere(int n)
 {
-	return led_visible(n) - 1;
+	return redirected_visible(n) - 1;
 }

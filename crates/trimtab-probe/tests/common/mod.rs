@@ -11,7 +11,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
-use trimtab_probe::{Hook, Options, Recording, Rewritten, Selection, instrument};
+use trimtab_probe::run::build_runtime;
+use trimtab_probe::{Hook, Options, Outcome, Recording, Selection, instrument};
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases");
 pub const RUNTIME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../probe");
@@ -69,29 +70,15 @@ impl Machine {
         }
     }
 
-    /// The compiled run time.
+    /// The run time, as users get it.
     pub fn runtime(self) -> &'static Path {
         static BUILT: [OnceLock<(TempDir, PathBuf)>; 2] = [OnceLock::new(), OnceLock::new()];
         let (_, path) = BUILT[self as usize].get_or_init(|| {
             let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("runtime.o");
-            self.compile_runtime(self.gcc().c, &path);
+            let path = build_runtime(Path::new(self.gcc().c), folder.path()).unwrap();
             (folder, path)
         });
         path
-    }
-
-    /// Compiles the run time as `trimtab probe` does.
-    pub fn compile_runtime(self, compiler: &str, path: &Path) {
-        let mut command = Command::new(compiler);
-        command.args(match self {
-            Self::X86_64 => &["-fcf-protection"][..],
-            Self::Aarch64 => &["-mbranch-protection=standard", "-mno-outline-atomics"],
-        });
-        command.args(["-std=gnu11", "-O2", "-fPIC", "-mgeneral-regs-only", "-Werror"]);
-        command.args(["-fno-stack-protector", "-Wall", "-Wextra", "-r", "-nostdlib"]);
-        command.args(["runtime.c", "entry.S", "-o"]).arg(path).current_dir(RUNTIME);
-        succeeds(&mut command);
     }
 }
 
@@ -150,12 +137,7 @@ impl Bench {
     }
 
     /// Instruments an object, under a new name.
-    pub fn instrument(
-        &self,
-        object: &str,
-        hook: Hook,
-        selection: Selection,
-    ) -> (String, Rewritten) {
+    pub fn instrument(&self, object: &str, hook: Hook, selection: Selection) -> (String, Outcome) {
         let data = fs::read(self.file(object)).unwrap();
         let done = instrument(&data, &Options { selection, ..Options::new(hook) }).unwrap();
         let name = format!("probed-{object}");
@@ -257,17 +239,17 @@ pub fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], hook
         more.push(hooks.as_os_str());
     }
     link("probed", &probed, &more);
-    let told = format!("{case} by {} {flags:?} with {}", compiler.c, hook.name());
-    assert!(done.instrumented.len() >= 8, "{told}: {:?}", done.left);
+    let label = format!("{case} by {} {flags:?} with {}", compiler.c, hook.name());
+    assert!(done.instrumented.len() >= 8, "{label}: {:?}", done.left);
     let plain = bench.run("plain");
-    assert!(plain.code.is_some(), "{told}: a signal ended the plain program: {plain:?}");
-    assert_eq!(bench.run("probed"), plain, "{told}");
+    assert!(plain.code.is_some(), "{label}: a signal ended the plain program: {plain:?}");
+    assert_eq!(bench.run("probed"), plain, "{label}");
 
     let data = bench.recording("probed");
     let recording = Recording::parse(&data).unwrap();
-    assert_eq!(recording.hook, hook, "{told}");
-    assert_eq!(recording.lost, 0, "{told}");
-    assert!(recording.functions.iter().any(|function| function.name == "main"), "{told}");
+    assert_eq!(recording.hook, hook, "{label}");
+    assert_eq!(recording.lost, 0, "{label}");
+    assert!(recording.functions.iter().any(|function| function.name == "main"), "{label}");
     if matches!(
         hook,
         Hook::Count
@@ -278,7 +260,7 @@ pub fn same(case: &str, plain: &[&str], compiler: Compiler, flags: &[&str], hook
             | Hook::Edges
             | Hook::Event
     ) {
-        assert!(recording.functions.iter().any(|function| function.calls > 1000), "{told}");
+        assert!(recording.functions.iter().any(|function| function.calls > 1000), "{label}");
     }
 }
 

@@ -3,13 +3,13 @@
 use object::elf;
 
 use super::decode::{LINK, SP};
-use super::{FRAME, MARK, SCRATCH, STUB_FRAME};
-use crate::ProbeError;
+use super::dwarf::{FRAME, MARK, SCRATCH, STUB_FRAME};
 use crate::abi::{FRAME_RETURN, FRAME_SAVED};
 use crate::cfi::{
     Rule, advance, as_at_entry, by_register, define_cfa, define_cfa_of_stub, in_register, saved,
 };
 use crate::elf::Relocation;
+use crate::error::ProbeError;
 
 /// A general register, by its number.
 pub type Register = u32;
@@ -18,7 +18,7 @@ pub type Register = u32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
 
-/// Where the return address of the function is, and so what an unwinder has to be told.
+/// Where the return address of the function is, and so which CFI row holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Return {
     /// In x30.
@@ -61,10 +61,10 @@ pub struct Assembler {
     labels: Vec<Option<usize>>,
     fixes: Vec<(usize, Label)>,
     state: State,
-    /// What an unwinder is told, as instructions of DWARF.
+    /// CFI: the instructions of DWARF for the rows emitted so far.
     pub unwind: Vec<u8>,
-    told: State,
-    told_at: usize,
+    last_row: State,
+    last_row_at: usize,
 }
 
 impl Assembler {
@@ -77,13 +77,13 @@ impl Assembler {
             fixes: Vec::new(),
             state: ENTRY,
             unwind: Vec::new(),
-            told: ENTRY,
-            told_at: 0,
+            last_row: ENTRY,
+            last_row_at: 0,
         }
     }
 
     fn put(&mut self, word: u32) {
-        self.tell();
+        self.emit_row();
         self.code.extend(word.to_le_bytes());
     }
 
@@ -216,7 +216,7 @@ impl Assembler {
     }
 
     fn put_branch(&mut self, word: u32, label: Label) {
-        self.tell();
+        self.emit_row();
         self.fixes.push((self.code.len(), label));
         self.put(word);
     }
@@ -261,15 +261,15 @@ impl Assembler {
         self.state = state;
     }
 
-    /// Writes what the unwinder has to know at the next instruction.
-    fn tell(&mut self) {
-        if self.state == self.told {
+    /// Emits the CFI row of the next instruction, where it differs from the last one.
+    fn emit_row(&mut self) {
+        if self.state == self.last_row {
             return;
         }
-        advance(&mut self.unwind, (self.code.len() - self.told_at) as u64);
-        self.told_at = self.code.len();
-        describe(&mut self.unwind, self.told, self.state);
-        self.told = self.state;
+        advance(&mut self.unwind, (self.code.len() - self.last_row_at) as u64);
+        self.last_row_at = self.code.len();
+        describe(&mut self.unwind, self.last_row, self.state);
+        self.last_row = self.state;
     }
 
     /// Writes the distances of branches.

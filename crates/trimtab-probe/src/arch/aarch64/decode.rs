@@ -8,7 +8,8 @@ use std::ops::Range;
 use object::elf;
 
 use crate::elf::{Object, Relocation};
-use crate::function::{Place, References};
+use crate::function::Place;
+use crate::references::References;
 
 /// Bytes of an instruction.
 pub const SIZE: u64 = 4;
@@ -337,7 +338,7 @@ pub fn address_of(object: &Object, section: usize, instruction: Instruction) -> 
 }
 
 /// Finds what the instructions of a part of a section lead to.
-pub fn sweep(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
+pub fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
     let start = range.start.next_multiple_of(SIZE);
     for instruction in decode(object, section, start..range.end) {
         if let Some(place) = address_of(object, section, instruction) {

@@ -4,9 +4,10 @@ use object::elf;
 
 use super::decode::{Flow, Instruction, LANDING, SIZE, SP, address_of, relocation, target};
 use crate::elf::{Object, Relocation};
-use crate::function::{Function, Map};
+use crate::function::Function;
 use crate::reason::{Reason, is_tracer};
-use crate::relocation_edits::Moving;
+use crate::references::CodeMap;
+use crate::relocation_edits::SectionEnd;
 use crate::unwind::{Unwind, passes_through};
 
 /// `b`, without the distance.
@@ -24,7 +25,7 @@ const PAIRED: [u32; 3] = [
 
 /// What is moved.
 #[derive(Debug)]
-pub struct Head {
+pub struct PatchSite {
     /// First byte that changes: the jump, or an instruction that takes the place of one that may be
     /// called by way of a pointer, and is moved.
     pub start: u64,
@@ -36,7 +37,7 @@ pub struct Head {
     pub instructions: Vec<Instruction>,
 }
 
-impl Head {
+impl PatchSite {
     /// Finds what is to be moved of a function, whose instructions are `code`.
     ///
     /// `bti` stays, and the jump comes behind it. What signs the return address must see the one
@@ -46,7 +47,7 @@ impl Head {
     /// Why nothing can be.
     pub fn of(
         object: &Object,
-        map: &Map,
+        map: &CodeMap,
         function: &Function,
         code: &[Instruction],
         unwind: &Unwind,
@@ -64,7 +65,7 @@ impl Head {
             return Err(Reason::Loop);
         }
         let last = instructions[count - 1];
-        let is_entered = map.leads_into(function.section, function.start + 1..end)
+        let is_entered = map.is_entered(function.section, function.start + 1..end)
             || (!moves_stack(last) && has_hidden_table(object, function, code));
         if is_entered {
             return Err(Reason::Entered);
@@ -73,8 +74,8 @@ impl Head {
     }
 
     /// Writes the instructions behind the stub, and the way back: see
-    /// [`Machine::move_head`](crate::arch::Machine::move_head).
-    pub fn write(&self, to: &mut Moving<'_>) -> Vec<(u64, u64)> {
+    /// [`Arch::move_prologue`](crate::arch::Arch::move_prologue).
+    pub fn write(&self, to: &mut SectionEnd<'_>) -> Vec<(u64, u64)> {
         let body = to.end();
         let mut rows = Vec::new();
         let mut continues = true;
@@ -91,7 +92,7 @@ impl Head {
 
     /// Writes an instruction so that it does at the end of the section what it did in its place.
     /// Says whether what follows it is still to be reached.
-    fn write_one(&self, to: &mut Moving<'_>, instruction: Instruction) -> bool {
+    fn write_one(&self, to: &mut SectionEnd<'_>, instruction: Instruction) -> bool {
         let from = instruction.at..instruction.next();
         let at = to.end();
         let here = relocation(to.object, to.section, instruction).copied();
@@ -132,7 +133,7 @@ impl Head {
     }
 
     /// `adr` reaches 1 MiB: it becomes `adrp` and `add`.
-    fn write_address(&self, to: &mut Moving<'_>, adr: Instruction, here: Option<Relocation>) {
+    fn write_address(&self, to: &mut SectionEnd<'_>, adr: Instruction, here: Option<Relocation>) {
         let (symbol, addend) = match here {
             Some(relocation) => {
                 to.take_relocations(adr.at..adr.next());
@@ -164,7 +165,7 @@ impl Head {
 
 /// A literal's instruction reaches 1 MiB: x16, in which nothing is when a function begins, gets the
 /// address.
-fn write_literal(to: &mut Moving<'_>, load: Instruction) {
+fn write_literal(to: &mut SectionEnd<'_>, load: Instruction) {
     let place = load.at.wrapping_add_signed(load.literal().unwrap_or_default()) as i64;
     let Some((word, kind)) = with_base(load) else { return };
     let symbol = to.section_symbol;
@@ -198,12 +199,12 @@ fn is_aligned(load: Instruction, place: u64) -> bool {
     place.is_multiple_of(size)
 }
 
-fn put(to: &mut Moving<'_>, word: u32) {
+fn put(to: &mut SectionEnd<'_>, word: u32) {
     to.data().extend(word.to_le_bytes());
 }
 
 /// A branch to an offset of the section.
-fn branch(to: &mut Moving<'_>, word: u32, target: u64) {
+fn branch(to: &mut SectionEnd<'_>, word: u32, target: u64) {
     let word = word | distance(to.end(), target);
     put(to, word);
 }
@@ -213,7 +214,7 @@ fn distance(from: u64, to: u64) -> u32 {
 }
 
 /// A relocation for the instruction that is put next.
-fn relocate(to: &mut Moving<'_>, kind: u32, symbol: u32, addend: i64) {
+fn relocate(to: &mut SectionEnd<'_>, kind: u32, symbol: u32, addend: i64) {
     let offset = to.end();
     to.changes.add(to.section, Relocation { offset, symbol, kind, addend });
 }

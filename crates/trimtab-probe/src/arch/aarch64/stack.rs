@@ -20,17 +20,17 @@ const LOOK_BACK: usize = 8;
 ///
 /// # Errors
 /// What is done with the stack makes a stub impossible.
-pub fn look(
+pub fn analyze(
     object: &Object,
     function: &Function,
     code: &[Instruction],
     unwind: &Unwind,
     outlined: &HashSet<Place>,
 ) -> Result<StackUse, Reason> {
-    let mut looker = Looker { own: true, frame_pointer: None, link_is_back: true };
+    let mut analysis = StackAnalysis { local_only: true, frame_pointer: None, link_is_back: true };
     for (index, &instruction) in code.iter().enumerate() {
         let row = unwind.at(instruction.at - function.start);
-        looker.look(&code[..index], instruction, row)?;
+        analysis.analyze(&code[..index], instruction, row)?;
         let target = |distance| target(object, function.section, instruction, distance);
         let inside = |distance| {
             target(distance).is_some_and(|(section, offset)| {
@@ -40,29 +40,30 @@ pub fn look(
         match instruction.flow() {
             // Elsewhere could be a callee that has arguments on the stack: ours.
             Flow::Branch(distance) | Flow::Conditional(distance) => {
-                looker.own &= inside(distance);
+                analysis.local_only &= inside(distance);
             }
             // It may use this function's arguments.
             Flow::Call(distance) => {
-                looker.own &= !target(distance).is_some_and(|place| outlined.contains(&place));
+                analysis.local_only &=
+                    !target(distance).is_some_and(|place| outlined.contains(&place));
             }
-            Flow::IndirectBranch => looker.own = false,
+            Flow::IndirectBranch => analysis.local_only = false,
             _ => {}
         }
     }
-    Ok(if looker.own { StackUse::Own } else { StackUse::Caller })
+    Ok(if analysis.local_only { StackUse::LocalOnly } else { StackUse::IncomingArguments })
 }
 
-struct Looker {
-    own: bool,
+struct StackAnalysis {
+    local_only: bool,
     /// How far below the frame address x29 points, from where it is made a frame pointer.
     frame_pointer: Option<i64>,
     /// Whether x30 has just been loaded from where it was saved.
     link_is_back: bool,
 }
 
-impl Looker {
-    fn look(
+impl StackAnalysis {
+    fn analyze(
         &mut self,
         before: &[Instruction],
         instruction: Instruction,
@@ -72,7 +73,7 @@ impl Looker {
         let distance = |register| cfa.filter(|cfa| cfa.0 == register).map(|cfa| cfa.1);
         let stack = distance(SP);
         let frame = distance(FP).or(self.frame_pointer);
-        self.own &= cfa.is_some() && !instruction.is_scalable();
+        self.local_only &= cfa.is_some() && !instruction.is_scalable();
         // A function whose x30 is not saved has its return address there.
         let saved = row.and_then(|row| row.saved.as_deref()).unwrap_or_default();
         let saved_link = saved.iter().find(|(register, _)| *register == LINK).map(|saved| saved.1);
@@ -81,9 +82,9 @@ impl Looker {
             return Err(Reason::ReturnAddress);
         }
         if let Some(access) = instruction.access() {
-            self.look_at_access(access, stack, frame, saved_link, has_return)?;
+            self.analyze_access(access, stack, frame, saved_link, has_return)?;
         } else {
-            self.look_at_computation(before, instruction, stack, frame)?;
+            self.analyze_computation(before, instruction, stack, frame)?;
             // It is used for something else.
             let computes = instruction.computes() || instruction.computes_with_number();
             self.link_is_back &= !(computes && instruction.register(0) == LINK);
@@ -94,7 +95,7 @@ impl Looker {
         Ok(())
     }
 
-    fn look_at_access(
+    fn analyze_access(
         &mut self,
         access: Access,
         stack: Option<i64>,
@@ -105,7 +106,7 @@ impl Looker {
         let names = |register| access.registers.contains(&Some(register));
         // A pointer to the stack goes to memory, or what it was comes from elsewhere.
         if names(FP) && self.frame_pointer.is_some() && (access.stores || access.base != SP) {
-            self.own = false;
+            self.local_only = false;
         }
         let is_stack = access.base == SP || (access.base == FP && frame.is_some());
         if !is_stack {
@@ -117,16 +118,16 @@ impl Looker {
             };
         }
         if access.base == FP && access.writes_back {
-            self.own = false;
+            self.local_only = false;
         }
         let below = if access.base == SP { stack } else { frame };
         let (Some(offset), Some(below)) = (access.offset, below) else {
-            self.own = false;
+            self.local_only = false;
             return Ok(());
         };
         let first = offset.wrapping_sub(below);
         let end = first.saturating_add(access.size);
-        self.own &= end <= 0;
+        self.local_only &= end <= 0;
         if let Some(slot) = saved_link {
             let has_slot = first <= slot && slot < end;
             let is_restored = !access.stores && names(LINK);
@@ -140,7 +141,7 @@ impl Looker {
         Ok(())
     }
 
-    fn look_at_computation(
+    fn analyze_computation(
         &mut self,
         before: &[Instruction],
         instruction: Instruction,
@@ -157,30 +158,30 @@ impl Looker {
                 (false, true, true, _) => match (stack, self.frame_pointer) {
                     (Some(offset), None) => self.frame_pointer = Some(offset.wrapping_sub(sum)),
                     (Some(offset), Some(known)) if offset.wrapping_sub(sum) == known => {}
-                    _ => self.own = false,
+                    _ => self.local_only = false,
                 },
                 (true, ..) => {
-                    self.own = false;
+                    self.local_only = false;
                     if sum == 0 && comes_from_memory(before, from) {
                         return Err(Reason::Stack);
                     }
                 }
                 (false, is_frame, from_stack, from_frame) => {
                     let loses_frame = is_frame && self.frame_pointer.is_some();
-                    self.own &= !(from_stack || from_frame || loses_frame);
+                    self.local_only &= !(from_stack || from_frame || loses_frame);
                 }
             }
             return Ok(());
         }
         if instruction.may_compute_with_stack() {
-            self.own &= to != SP && from != SP;
+            self.local_only &= to != SP && from != SP;
         }
         if frame.is_some() {
             let other = instruction.register(16);
             let reads = (instruction.computes() && (from == FP || other == FP))
                 || (instruction.computes_with_number() && from == FP);
             let writes = (instruction.computes() || instruction.computes_with_number()) && to == FP;
-            self.own &= !(reads || writes);
+            self.local_only &= !(reads || writes);
         }
         Ok(())
     }

@@ -9,8 +9,8 @@
 //! hook keeps in two words, if it keeps any; one word, and the return address.
 
 use super::asm::{Assembler, Condition, ENTRY, Label, Register, Return, State};
-use crate::ProbeError;
 use crate::abi::{FRAME_AT, FRAME_CHILD, FRAME_NEXT, FRAME_RETURN, FRAME_SAVED, FRAME_START};
+use crate::error::ProbeError;
 use crate::hook::Hook;
 use crate::stub::{StackUse, Stub, Symbols};
 
@@ -108,30 +108,30 @@ impl Writer<'_> {
         self.asm.bind(entry);
         self.check_on(body);
         match self.place {
-            StackUse::Own if matches!(hook, Hook::Cycles | Hook::Value) => {
+            StackUse::LocalOnly if matches!(hook, Hook::Cycles | Hook::Value) => {
                 self.read(hook, X16);
                 self.asm.push(X16, LINK);
                 self.asm.place(Return::Below(8));
             }
-            StackUse::Own => {
+            StackUse::LocalOnly => {
                 self.asm.push(X31, LINK);
                 self.asm.place(Return::Below(8));
             }
-            StackUse::Caller => self.take_frame(),
+            StackUse::IncomingArguments => self.take_frame(),
         }
         self.enter(hook);
         self.asm.call(body);
         self.asm.bind(back);
-        if self.place == StackUse::Caller {
+        if self.place == StackUse::IncomingArguments {
             self.asm.mark();
         }
         self.leave(hook);
         match self.place {
-            StackUse::Own => {
+            StackUse::LocalOnly => {
                 self.asm.pop(X16, LINK);
                 self.asm.place(Return::Link);
             }
-            StackUse::Caller => self.give_frame_back(),
+            StackUse::IncomingArguments => self.give_frame_back(),
         }
         self.asm.return_();
         self.rare();
@@ -232,8 +232,8 @@ impl Writer<'_> {
     /// Where the start is, and then what was spent; behind it what callees had taken.
     fn start(&self) -> (Register, u32, u32) {
         match self.place {
-            StackUse::Own => (X31, 0, 8),
-            StackUse::Caller => (X19, FRAME_START as u32, FRAME_CHILD as u32),
+            StackUse::LocalOnly => (X31, 0, 8),
+            StackUse::IncomingArguments => (X19, FRAME_START as u32, FRAME_CHILD as u32),
         }
     }
 
@@ -242,13 +242,13 @@ impl Writer<'_> {
             Hook::Count => {
                 self.block();
                 self.increment(0);
-                if self.place == StackUse::Own {
+                if self.place == StackUse::LocalOnly {
                     // The way back finds the cells there.
                     self.asm.store(X16, X31, 0);
                 }
             }
             Hook::Cycles | Hook::Value => {
-                if self.place == StackUse::Caller {
+                if self.place == StackUse::IncomingArguments {
                     self.read(hook, X16);
                     self.asm.store(X16, X19, FRAME_START as u32);
                 }
@@ -262,11 +262,11 @@ impl Writer<'_> {
                 self.asm.store_thread(X31, X17, child);
                 self.asm.cycles(X16);
                 match self.place {
-                    StackUse::Own => {
+                    StackUse::LocalOnly => {
                         self.asm.push(X16, LINK);
                         self.asm.place(Return::Below(8));
                     }
-                    StackUse::Caller => {
+                    StackUse::IncomingArguments => {
                         self.asm.store(LINK, X19, FRAME_CHILD as u32);
                         self.asm.store(X16, X19, FRAME_START as u32);
                     }
@@ -298,8 +298,8 @@ impl Writer<'_> {
         match hook {
             Hook::Count => {
                 match self.place {
-                    StackUse::Own => self.asm.load(X16, X31, 0),
-                    StackUse::Caller => self.block(),
+                    StackUse::LocalOnly => self.asm.load(X16, X31, 0),
+                    StackUse::IncomingArguments => self.block(),
                 }
                 self.increment(1);
             }
@@ -317,7 +317,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What is told at entry and exit: the number in memory, or the counter of cycles.
+    /// What is read at entry and exit: the number in memory, or the counter of cycles.
     fn read(&mut self, hook: Hook, to: Register) {
         if hook == Hook::Value {
             self.asm.address(to, self.symbols.value, 0);
@@ -327,7 +327,7 @@ impl Writer<'_> {
         }
     }
 
-    /// x30 = what is told now, less what was told at entry.
+    /// x30 = what is read now, less what was read at entry.
     fn spent_in_link(&mut self, hook: Hook) {
         let (base, start, _) = self.start();
         self.read(hook, LINK);
@@ -348,7 +348,7 @@ impl Writer<'_> {
         self.add_to(2, X17, LINK);
         // The stack pointer as it was in mark_outermost.
         let nested = self.asm.label();
-        let outermost = if self.place == StackUse::Own { 16 } else { 0 };
+        let outermost = if self.place == StackUse::LocalOnly { 16 } else { 0 };
         self.asm.load(X17, X16, self.cell(3));
         self.asm.add_number(LINK, X31, outermost);
         self.asm.compare(X17, LINK);
@@ -365,7 +365,7 @@ impl Writer<'_> {
         self.asm.add(LINK, X17);
         self.asm.thread_page(X17, child);
         self.asm.store_thread(LINK, X17, child);
-        if self.place == StackUse::Own {
+        if self.place == StackUse::LocalOnly {
             self.asm.drop(16);
         }
     }

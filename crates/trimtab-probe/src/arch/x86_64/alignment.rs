@@ -1,9 +1,9 @@
-//! What stands in front of loops, so that they begin where processors fetch them in few pieces.
+//! Alignment of loops: padding in front of them, so that processors fetch them in few pieces.
 
-/// Where compilers wish loops to begin: at multiples of this, or else of less, down to [`LEAST`]. Stubs
+/// The alignment that compilers request for loops; or else less, down to [`LEAST`]. Stubs
 /// begin at multiples of it.
 const ALIGNMENT: u64 = 16;
-/// Less than this is no wish.
+/// Less than this was not requested.
 const LEAST: u64 = 8;
 /// As many bytes are filled in front of a loop at most.
 pub const LONGEST: usize = 10;
@@ -21,7 +21,7 @@ const NOPS: [&[u8]; 9] = [
     &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
 ];
 
-/// Of which number a place is a multiple, where a compiler may have wished it; none where it did not.
+/// The alignment of an address that a compiler may have requested; none where it did not.
 pub fn alignment_of(place: u64) -> Option<usize> {
     let found = 1 << place.trailing_zeros().min(ALIGNMENT.trailing_zeros());
     (found >= LEAST).then_some(found as usize)
@@ -45,7 +45,7 @@ mod tests {
     use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
     #[test]
-    fn what_is_filled_does_nothing_and_ends_at_a_round_place() {
+    fn padding_does_nothing_and_ends_at_an_aligned_address() {
         for before in 0..32 {
             let mut code = vec![0xcc; before];
             fill(&mut code, 16);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn only_round_places_were_wished() {
+    fn only_aligned_addresses_were_requested() {
         let found = [0, 8, 16, 24, 32, 4, 7].map(alignment_of);
         assert_eq!(found, [Some(16), Some(8), Some(16), Some(8), Some(16), None, None]);
     }

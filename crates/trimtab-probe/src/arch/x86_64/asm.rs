@@ -3,8 +3,9 @@
 use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
 use object::elf;
 
-use crate::ProbeError;
-use crate::arch::x86_64::{R11, RBX, RETURN, RSP, STUB_FRAME};
+use super::dwarf::{MARK, R11, RBX, RETURN, RSP, STUB_FRAME};
+use crate::error::ProbeError;
+
 use crate::cfi::{Rule, advance, as_at_entry, by_register, define_cfa, define_cfa_of_stub, saved};
 use crate::elf::Relocation;
 use crate::unwind::Row;
@@ -24,7 +25,7 @@ pub enum Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
 
-/// Where the return address of the function is, and so what an unwinder has to be told.
+/// Where the return address of the function is, and so which CFI row holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Return {
     /// In its place on the stack.
@@ -64,11 +65,11 @@ pub struct Assembler {
     /// Distances from one label to another, and where they are.
     distances: Vec<(usize, Label, Label)>,
     state: State,
-    /// What an unwinder is told, as instructions of DWARF.
+    /// CFI: the instructions of DWARF for the rows emitted so far.
     pub unwind: Vec<u8>,
-    told: State,
-    told_at: usize,
-    /// Registers that a row of a function says are saved; none where the state was told.
+    last_row: State,
+    last_row_at: usize,
+    /// Registers that a row of a function says are saved; none where the row was the stub's own.
     row: Option<Vec<u16>>,
 }
 
@@ -85,8 +86,8 @@ impl Assembler {
             distances: Vec::new(),
             state: ENTRY,
             unwind: Vec::new(),
-            told: ENTRY,
-            told_at: 0,
+            last_row: ENTRY,
+            last_row_at: 0,
             row: None,
         }
     }
@@ -97,7 +98,7 @@ impl Assembler {
         instruction: Result<Instruction, iced_x86::IcedError>,
         symbol: Option<(u32, u32, i64)>,
     ) -> Result<(), ProbeError> {
-        self.tell();
+        self.emit_row();
         let wrong = |_| ProbeError::Internal { what: "an instruction" };
         let instruction = instruction.map_err(wrong)?;
         // The address only matters for operands that a relocation replaces.
@@ -291,19 +292,19 @@ impl Assembler {
 
     /// An instruction without effect, by which a return address into a stub is known.
     pub fn mark(&mut self) {
-        self.tell();
-        self.code.extend(&crate::arch::x86_64::MARK[4..]);
+        self.emit_row();
+        self.code.extend(&MARK[4..]);
     }
 
     /// `endbr64`
     pub fn landing(&mut self) {
-        self.tell();
+        self.emit_row();
         self.code.extend([0xf3, 0x0f, 0x1e, 0xfa]);
     }
 
     /// `ret`
     pub fn return_(&mut self) {
-        self.tell();
+        self.emit_row();
         self.code.push(0xc3);
     }
 
@@ -324,11 +325,11 @@ impl Assembler {
     }
 
     fn branch(&mut self, opcode: &[u8], label: Label) {
-        self.tell();
-        self.branch_untold(opcode, label);
+        self.emit_row();
+        self.branch_without_row(opcode, label);
     }
 
-    fn branch_untold(&mut self, opcode: &[u8], label: Label) {
+    fn branch_without_row(&mut self, opcode: &[u8], label: Label) {
         self.code.extend(opcode);
         self.fixes.push((self.code.len(), label));
         self.code.extend([0; 4]);
@@ -345,11 +346,11 @@ impl Assembler {
     }
 
     /// A jump, on a condition or always, among instructions of a function, whose rules
-    /// [`Self::tell_row`] has told.
+    /// [`Self::emit_row_of`] emitted.
     pub fn jump_on(&mut self, condition: Option<u8>, label: Label) {
         match condition {
-            Some(condition) => self.branch_untold(&[0x0f, 0x80 | condition], label),
-            None => self.branch_untold(&[0xe9], label),
+            Some(condition) => self.branch_without_row(&[0x0f, 0x80 | condition], label),
+            None => self.branch_without_row(&[0xe9], label),
         }
     }
 
@@ -363,7 +364,7 @@ impl Assembler {
     /// A call of something outside; says where the distance is to be written.
     pub fn call_elsewhere(&mut self) -> usize {
         if self.row.is_none() {
-            self.tell();
+            self.emit_row();
         }
         self.code.extend([0xe8, 0, 0, 0, 0]);
         self.code.len() - 4
@@ -375,22 +376,22 @@ impl Assembler {
     /// with what returns there.
     pub fn return_to(&mut self, label: Label, state: State, row: &Row, by: i64) {
         let Some((register, offset)) = row.cfa else { return };
-        self.tell_row(row, by);
+        self.emit_row_of(row, by);
         // Behind the jump, of 5 bytes.
         self.code.extend([0xe8, 5, 0, 0]);
         self.resume(state);
         // Unwinders look at the byte in front of where a call returns to.
-        self.tell();
+        self.emit_row();
         self.code.push(0);
         self.jump(label);
         let pushed = if register == RSP { 8 } else { 0 };
-        self.tell_row(&Row { cfa: Some((register, offset + pushed)), ..row.clone() }, by);
+        self.emit_row_of(&Row { cfa: Some((register, offset + pushed)), ..row.clone() }, by);
         // `pop offset - 8(register)`, where rsp counts as after it.
         let memory: &[u8] = if register == RSP { &[0x84, 0x24] } else { &[0x85] };
         self.code.push(0x8f);
         self.code.extend(memory);
         self.code.extend(((offset - 8) as i32).to_le_bytes());
-        self.tell_row(row, by);
+        self.emit_row_of(row, by);
     }
 
     /// A jump to something outside; says where the distance is to be written.
@@ -402,7 +403,7 @@ impl Assembler {
     /// An instruction that ends with the distance to an address, with that of a label.
     pub fn address_of(&mut self, instruction: &[u8], label: Label) {
         let opcode = &instruction[..instruction.len().saturating_sub(4)];
-        self.branch_untold(opcode, label);
+        self.branch_without_row(opcode, label);
     }
 
     /// A table of distances from its beginning, which is where its label will be.
@@ -417,7 +418,7 @@ impl Assembler {
 
     /// An instruction that is there already.
     pub fn instruction(&mut self, bytes: &[u8]) {
-        self.tell();
+        self.emit_row();
         self.code.extend(bytes);
     }
 
@@ -428,7 +429,7 @@ impl Assembler {
 
     /// `call symbol`
     pub fn call_symbol(&mut self, symbol: u32) {
-        self.tell();
+        self.emit_row();
         self.code.push(0xe8);
         self.relocations.push(Relocation {
             offset: self.code.len() as u64,
@@ -454,23 +455,23 @@ impl Assembler {
         self.state = state;
     }
 
-    /// Writes what the unwinder has to know at the next instruction.
-    fn tell(&mut self) {
-        if self.state == self.told && self.row.is_none() {
+    /// Emits the CFI row of the next instruction, where it differs from the last one.
+    fn emit_row(&mut self) {
+        if self.state == self.last_row && self.row.is_none() {
             return;
         }
-        advance(&mut self.unwind, (self.code.len() - self.told_at) as u64);
-        self.told_at = self.code.len();
+        advance(&mut self.unwind, (self.code.len() - self.last_row_at) as u64);
+        self.last_row_at = self.code.len();
         self.forget_row();
-        describe(&mut self.unwind, self.told, self.state);
-        self.told = self.state;
+        describe(&mut self.unwind, self.last_row, self.state);
+        self.last_row = self.state;
     }
 
     /// From here on the rules of a function's row hold, of which all is `by` bytes further down.
-    /// What is told after that is told as a whole.
-    pub fn tell_row(&mut self, row: &Row, by: i64) {
-        advance(&mut self.unwind, (self.code.len() - self.told_at) as u64);
-        self.told_at = self.code.len();
+    /// The next row is emitted as a whole.
+    pub fn emit_row_of(&mut self, row: &Row, by: i64) {
+        advance(&mut self.unwind, (self.code.len() - self.last_row_at) as u64);
+        self.last_row_at = self.code.len();
         self.forget_row();
         if let (Some((register, offset)), Some(rules)) = (row.cfa, &row.saved) {
             define_cfa(&mut self.unwind, register, (offset + by) as u64);

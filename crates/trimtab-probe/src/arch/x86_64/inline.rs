@@ -8,11 +8,11 @@ use iced_x86::{
 };
 use object::elf;
 
-use super::decode::{Decoded, decode, is_near_branch};
+use super::decode::{Insn, decode, is_near_branch};
 use super::registers::{RDI, RSI, Set, bit, uses};
 use crate::elf::Object;
 use crate::function::Function;
-use crate::user::{Wanted, WhyCalled};
+use crate::user::{InlineHook, Naming, Step, SymbolName, WhyCalled};
 
 /// Bytes of the longest function that stubs have inside.
 const LONGEST: u64 = 512;
@@ -32,113 +32,71 @@ const KINDS: [u32; 10] = [
     elf::R_X86_64_GOTTPOFF,
 ];
 
-/// A function of the user's that is copied into stubs.
-#[derive(Debug, Clone)]
-pub struct Inline {
-    /// Its instructions.
-    pub steps: Vec<Step>,
-    /// Registers that it changes.
-    pub changes: Set,
-    /// Whether it wants to know which function it is.
-    pub reads_function: bool,
-    /// Whether it wants to know the time.
-    pub reads_time: bool,
-    /// Symbols that it names.
-    pub names: Vec<Wanted>,
-}
-
-/// An instruction.
-#[derive(Debug, Clone)]
-pub enum Step {
-    /// As it is.
-    Plain(Vec<u8>, Vec<Naming>),
-    /// A branch, on a condition or always, to the instruction with this index.
-    Branch(Option<u8>, usize),
-    /// The end.
-    Return,
-}
-
-/// What a relocation has an instruction name.
-#[derive(Debug, Clone, Copy)]
-pub struct Naming {
-    /// Where in the instruction.
-    pub offset: u64,
-    /// `R_X86_64_...`.
-    pub kind: u32,
-    /// Which of the function's names.
-    pub name: usize,
-    /// Added to that.
-    pub addend: i64,
-}
-
-impl Inline {
-    /// Reads a function. What only its object knows gets a name there.
-    ///
-    /// # Errors
-    /// Why it has to be called.
-    pub fn read(object: &mut Object, function: &Function) -> Result<Self, WhyCalled> {
-        if function.size > LONGEST {
-            return Err(WhyCalled::Long);
-        }
-        let code = decode(object, function.section, function.start, function.end());
-        if code.last().map(|(it, _)| it.next_ip()) != Some(function.end()) {
-            return Err(WhyCalled::Other);
-        }
-        // What calls also saves registers: the call is what says why.
-        let calls = |(it, _): &Decoded| {
-            matches!(it.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
-        };
-        if code.iter().any(calls) {
-            return Err(WhyCalled::Calls);
-        }
-        let indices: HashMap<u64, usize> =
-            code.iter().enumerate().map(|(index, (it, _))| (it.ip(), index)).collect();
-        let mut info = InstructionInfoFactory::new();
-        let mut names = Vec::new();
-        let mut steps = Vec::with_capacity(code.len());
-        let mut changes = 0;
-        for decoded in &code {
-            let used = info.info(&decoded.0).used_registers();
-            changes |= changed(used)?;
-            steps.push(step(object, function, decoded, &indices, &mut names)?);
-        }
-        let goes_on = |step: &Step| matches!(step, Step::Plain(..) | Step::Branch(Some(_), _));
-        if steps.last().is_some_and(goes_on) {
-            return Err(WhyCalled::Calls);
-        }
-        let wanted = read_first(&mut info, &code, &steps);
-        Ok(Self {
-            steps,
-            changes,
-            reads_function: wanted & RDI != 0,
-            reads_time: wanted & RSI != 0,
-            names,
-        })
+/// Reads a function. What only its object knows gets a name there.
+///
+/// # Errors
+/// Why it has to be called.
+pub fn read(object: &mut Object, function: &Function) -> Result<InlineHook, WhyCalled> {
+    if function.size > LONGEST {
+        return Err(WhyCalled::Long);
     }
-
-    /// Registers that are not as they were when it has run: its own, and those in which it is told what
-    /// it wants to know.
-    pub fn spoils(&self) -> Vec<Register> {
-        let mut all = self.changes;
-        if self.reads_function {
-            all |= RDI;
-        }
-        if self.reads_time {
-            all |= RSI | bit(Register::RAX) | bit(Register::RDX);
-        }
-        let known = [
-            Register::RAX,
-            Register::RCX,
-            Register::RDX,
-            Register::RSI,
-            Register::RDI,
-            Register::R8,
-            Register::R9,
-            Register::R10,
-            Register::R11,
-        ];
-        known.into_iter().filter(|&register| all & bit(register) != 0).collect()
+    let code = decode(object, function.section, function.start, function.end());
+    if code.last().map(|(it, _)| it.next_ip()) != Some(function.end()) {
+        return Err(WhyCalled::Other);
     }
+    // What calls also saves registers: the call is what says why.
+    let calls =
+        |(it, _): &Insn| matches!(it.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+    if code.iter().any(calls) {
+        return Err(WhyCalled::Calls);
+    }
+    let indices: HashMap<u64, usize> =
+        code.iter().enumerate().map(|(index, (it, _))| (it.ip(), index)).collect();
+    let mut info = InstructionInfoFactory::new();
+    let mut names = Vec::new();
+    let mut steps = Vec::with_capacity(code.len());
+    let mut changes = 0;
+    for decoded in &code {
+        let used = info.info(&decoded.0).used_registers();
+        changes |= changed(used)?;
+        steps.push(step(object, function, decoded, &indices, &mut names)?);
+    }
+    let goes_on = |step: &Step| matches!(step, Step::Plain(..) | Step::Branch(Some(_), _));
+    if steps.last().is_some_and(goes_on) {
+        return Err(WhyCalled::Calls);
+    }
+    let wanted = read_first(&mut info, &code, &steps);
+    Ok(InlineHook {
+        steps,
+        changes,
+        reads_function: wanted & RDI != 0,
+        reads_time: wanted & RSI != 0,
+        names,
+    })
+}
+
+/// Registers that are not as they were when it has run: its own, and those in which it is told what
+/// it wants to know.
+pub fn spoils(hook: &InlineHook) -> Vec<Register> {
+    let mut all = hook.changes;
+    if hook.reads_function {
+        all |= RDI;
+    }
+    if hook.reads_time {
+        all |= RSI | bit(Register::RAX) | bit(Register::RDX);
+    }
+    let known = [
+        Register::RAX,
+        Register::RCX,
+        Register::RDX,
+        Register::RSI,
+        Register::RDI,
+        Register::R8,
+        Register::R9,
+        Register::R10,
+        Register::R11,
+    ];
+    known.into_iter().filter(|&register| all & bit(register) != 0).collect()
 }
 
 /// What an instruction changes, if it uses nothing but registers that it need not save.
@@ -171,9 +129,9 @@ fn changed(used: &[UsedRegister]) -> Result<Set, WhyCalled> {
 fn step(
     object: &mut Object,
     function: &Function,
-    (instruction, constants): &Decoded,
+    (instruction, constants): &Insn,
     indices: &HashMap<u64, usize>,
-    names: &mut Vec<Wanted>,
+    names: &mut Vec<SymbolName>,
 ) -> Result<Step, WhyCalled> {
     let (section, at) = (function.section, instruction.ip());
     match instruction.flow_control() {
@@ -229,7 +187,8 @@ fn step(
         if !KINDS.contains(&relocation.kind) {
             return Err(WhyCalled::Other);
         }
-        let (wanted, offset) = Wanted::of(object, relocation.symbol).ok_or(WhyCalled::Unnamed)?;
+        let (wanted, offset) =
+            SymbolName::of(object, relocation.symbol).ok_or(WhyCalled::Unnamed)?;
         let name = names.iter().position(|known| *known == wanted).unwrap_or_else(|| {
             names.push(wanted);
             names.len() - 1
@@ -245,7 +204,7 @@ fn step(
 }
 
 /// Registers that may be read before they are written.
-fn read_first(info: &mut InstructionInfoFactory, code: &[Decoded], steps: &[Step]) -> Set {
+fn read_first(info: &mut InstructionInfoFactory, code: &[Insn], steps: &[Step]) -> Set {
     let own: Vec<(Set, Set)> = code.iter().map(|(it, _)| uses(info, it)).collect();
     let mut wanted = vec![0; code.len()];
     loop {

@@ -1,4 +1,4 @@
-//! The tables of jumps of a function, as compilers write them for code that may be anywhere: distances
+//! The jump tables of a function, as compilers write them for position-independent code: distances
 //! from the table to places in the function. A copy of the function needs tables of its own.
 
 use std::collections::HashMap;
@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use iced_x86::{Code, OpKind, Register};
 use object::elf;
 
-use super::decode::{Decoded, decode};
-use crate::arch::Known;
+use super::decode::{Insn, decode};
+use crate::arch::Context;
 use crate::elf::Object;
 use crate::function::{Function, Place};
 
@@ -21,7 +21,7 @@ const OTHERS: usize = 8;
 
 /// Places of a section, each by the distance of a table.
 #[derive(Debug)]
-pub struct Table {
+pub struct JumpTable {
     /// Where the table is.
     place: Place,
     /// Where its distances lead.
@@ -30,28 +30,28 @@ pub struct Table {
 
 /// The tables of a function.
 #[derive(Debug, Default)]
-pub struct Tables {
-    all: Vec<Table>,
+pub struct JumpTables {
+    all: Vec<JumpTable>,
     /// By the instruction that takes its address: the number of a table.
     by_instruction: HashMap<u64, usize>,
 }
 
-impl Tables {
+impl JumpTables {
     /// Finds the tables whose address a function takes; none where it is not certain how long one is.
-    pub fn of(known: &Known<'_>, function: &Function, code: &[Decoded]) -> Option<Self> {
+    pub fn of(context: &Context<'_>, function: &Function, code: &[Insn]) -> Option<Self> {
         let mut tables = Self::default();
         for decoded in code {
-            let Some(place) = address_taken(known.object, function.section, decoded) else {
+            let Some(place) = address_taken(context.object, function.section, decoded) else {
                 continue;
             };
             let number = match tables.all.iter().position(|table| table.place == place) {
                 Some(number) => number,
                 None => {
-                    let targets = targets(known, function, place)?;
+                    let targets = targets(context, function, place)?;
                     if targets.is_empty() {
                         continue;
                     }
-                    tables.all.push(Table { place, targets });
+                    tables.all.push(JumpTable { place, targets });
                     tables.all.len() - 1
                 }
             };
@@ -66,7 +66,7 @@ impl Tables {
     }
 
     /// The tables.
-    pub fn all(&self) -> &[Table] {
+    pub fn all(&self) -> &[JumpTable] {
         &self.all
     }
 
@@ -92,21 +92,21 @@ impl Tables {
 
 /// The tables of other functions than the one that is looked at.
 #[derive(Debug, Default)]
-pub struct Others {
+pub struct ForeignTables {
     /// By where one begins.
-    known: HashMap<Place, Tables>,
+    known: HashMap<Place, JumpTables>,
 }
 
-impl Others {
+impl ForeignTables {
     /// Whether a distance in data belongs to a table of another function, by which that jumps. What it
     /// would lead to from its own place is an accident then.
-    pub fn have(&mut self, known: &Known<'_>, function: &Function, distance: Place) -> bool {
-        let Some(start) = known.map.taken_before(distance) else { return false };
+    pub fn have(&mut self, context: &Context<'_>, function: &Function, distance: Place) -> bool {
+        let Some(start) = context.map.taken_before(distance) else { return false };
         if !self.known.contains_key(&start) {
             if self.known.len() >= OTHERS {
                 return false;
             }
-            let tables = tables_around(known, function, start).unwrap_or_default();
+            let tables = tables_around(context, function, start).unwrap_or_default();
             self.known.insert(start, tables);
         }
         self.known.get(&start).is_some_and(|tables| tables.has(distance))
@@ -114,20 +114,24 @@ impl Others {
 }
 
 /// The tables of the function that the first distance of one leads into, if it has jumps by them.
-fn tables_around(known: &Known<'_>, except: &Function, (section, start): Place) -> Option<Tables> {
-    let relocation = known.object.relocation_at(section, start)?;
-    let (target, offset) = known.object.target(relocation)?;
-    let function = known.function_at((target, u64::try_from(offset).ok()?))?;
+fn tables_around(
+    context: &Context<'_>,
+    except: &Function,
+    (section, start): Place,
+) -> Option<JumpTables> {
+    let relocation = context.object.relocation_at(section, start)?;
+    let (target, offset) = context.object.target(relocation)?;
+    let function = context.function_at((target, u64::try_from(offset).ok()?))?;
     if (function.section, function.start) == (except.section, except.start) {
         return None;
     }
-    let code = decode(known.object, function.section, function.start, function.end());
-    let jumps = (0..code.len()).any(|index| is_switch(&code, index));
-    jumps.then(|| Tables::of(known, function, &code)).flatten()
+    let code = decode(context.object, function.section, function.start, function.end());
+    let jumps = (0..code.len()).any(|index| is_table_jump(&code, index));
+    jumps.then(|| JumpTables::of(context, function, &code)).flatten()
 }
 
 /// The place in data whose address an instruction takes, and does nothing else.
-fn address_taken(object: &Object, section: usize, decoded: &Decoded) -> Option<Place> {
+fn address_taken(object: &Object, section: usize, decoded: &Insn) -> Option<Place> {
     let (instruction, constants) = decoded;
     if instruction.code() != Code::Lea_r64_m || !instruction.is_ip_rel_memory_operand() {
         return None;
@@ -143,15 +147,19 @@ fn address_taken(object: &Object, section: usize, decoded: &Decoded) -> Option<P
 
 /// Where the distances lead that begin at a place, up to where another table begins; nowhere if the
 /// first does not lead into the function. None if another one does not.
-fn targets(known: &Known<'_>, function: &Function, (section, start): Place) -> Option<Vec<u64>> {
+fn targets(
+    context: &Context<'_>,
+    function: &Function,
+    (section, start): Place,
+) -> Option<Vec<u64>> {
     let mut targets = Vec::new();
     for offset in (start..).step_by(ENTRY as usize) {
-        let Some(relocation) = known.object.relocation_at(section, offset) else { break };
-        if offset > start && known.map.is_taken((section, offset)) {
+        let Some(relocation) = context.object.relocation_at(section, offset) else { break };
+        if offset > start && context.map.is_taken((section, offset)) {
             break;
         }
         // The distance is from the table, and the relocation's from the entry.
-        let target = known.object.target(relocation).and_then(|(target, value)| {
+        let target = context.object.target(relocation).and_then(|(target, value)| {
             let value = u64::try_from(value.checked_sub((offset - start) as i64)?).ok()?;
             let is_inside = function.contains((target, value));
             (relocation.kind == elf::R_X86_64_PC32 && is_inside).then_some(value)
@@ -165,9 +173,9 @@ fn targets(known: &Known<'_>, function: &Function, (section, start): Place) -> O
     Some(targets)
 }
 
-/// Whether the jump with an index goes where a table's distance leads: in front of it the distance is
+/// Whether the jump with an index goes where a table's distance branches: in front of it the distance is
 /// read, and added to where the table is.
-pub fn is_switch(code: &[Decoded], index: usize) -> bool {
+pub fn is_table_jump(code: &[Insn], index: usize) -> bool {
     let Some((jump, _)) = code.get(index).filter(|(jump, _)| jump.code() == Code::Jmp_rm64) else {
         return false;
     };

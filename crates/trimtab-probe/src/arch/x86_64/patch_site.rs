@@ -5,11 +5,12 @@ use std::ops::Range;
 use iced_x86::{Code, FlowControl, Mnemonic};
 use object::elf;
 
-use super::decode::{Decoded, branch_target, is_near_branch};
+use super::decode::{Insn, branch_target, is_near_branch};
 use crate::elf::Object;
-use crate::function::{Function, Map};
+use crate::function::Function;
 use crate::reason::{Reason, is_tracer};
-use crate::relocation_edits::Moving;
+use crate::references::CodeMap;
+use crate::relocation_edits::SectionEnd;
 use crate::unwind::{Unwind, passes_through};
 
 /// Bytes of a jump to anywhere.
@@ -17,13 +18,13 @@ pub const JUMP: u64 = 5;
 
 /// What is moved.
 #[derive(Debug)]
-pub struct Head {
+pub struct PatchSite {
     /// Where the jump is put: behind `endbr64`, if there is one.
     pub at: u64,
     /// Behind the last byte that is overwritten or no longer used.
     pub end: u64,
     /// The instructions that were there.
-    pub instructions: Vec<Decoded>,
+    pub instructions: Vec<Insn>,
     /// Whether what follows is reached from them.
     pub continues: bool,
 }
@@ -36,16 +37,16 @@ const PAIRED: [u32; 4] = [
     elf::R_X86_64_TLSDESC_CALL,
 ];
 
-impl Head {
+impl PatchSite {
     /// Finds what is to be moved of a function, whose instructions are `code`.
     ///
     /// # Errors
     /// Why nothing can be.
     pub fn of(
         object: &Object,
-        map: &Map,
+        map: &CodeMap,
         function: &Function,
-        code: &[Decoded],
+        code: &[Insn],
         unwind: &Unwind,
     ) -> Result<Self, Reason> {
         let section = function.section;
@@ -78,15 +79,15 @@ impl Head {
         if map.loops_to_start(function) {
             return Err(Reason::Loop);
         }
-        if map.leads_into(section, function.start + 1..end) {
+        if map.is_entered(section, function.start + 1..end) {
             return Err(Reason::Entered);
         }
         Ok(Self { at, end, instructions, continues })
     }
 
     /// Writes the instructions behind the stub, and the way back: see
-    /// [`Machine::move_head`](crate::arch::Machine::move_head).
-    pub fn write(&self, to: &mut Moving<'_>) -> Vec<(u64, u64)> {
+    /// [`Arch::move_prologue`](crate::arch::Arch::move_prologue).
+    pub fn write(&self, to: &mut SectionEnd<'_>) -> Vec<(u64, u64)> {
         let body = to.end();
         let mut rows = Vec::new();
         for decoded in &self.instructions {
@@ -152,7 +153,7 @@ fn push_distance(data: &mut Vec<u8>, target: u64) {
 /// either in the function and jumped over, or padding behind it. Gives `wanted` then.
 fn room(
     object: &Object,
-    map: &Map,
+    map: &CodeMap,
     function: &Function,
     end: u64,
     wanted: u64,
@@ -187,7 +188,7 @@ fn room(
 fn check(
     object: &Object,
     function: &Function,
-    decoded: &Decoded,
+    decoded: &Insn,
     unwind: &Unwind,
 ) -> Result<(), Reason> {
     let (instruction, constants) = decoded;

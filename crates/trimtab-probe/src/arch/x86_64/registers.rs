@@ -13,8 +13,8 @@ use iced_x86::{
 };
 use object::elf;
 
-use super::decode::{Decoded, branch_target, decode};
-use crate::arch::Known;
+use super::decode::{Insn, branch_target, decode};
+use crate::arch::Context;
 use crate::elf::Object;
 use crate::function::{Function, Place};
 use crate::unwind::Unwind;
@@ -68,7 +68,7 @@ pub struct Free {
 
 /// What a function does by itself.
 #[derive(Debug, Clone, Default)]
-struct Own {
+struct Effects {
     /// Registers that it writes.
     writes: Set,
     /// Whether it calls something that may change every scratch register.
@@ -81,7 +81,7 @@ struct Own {
 pub struct Registers {
     /// Index of the function at each place.
     functions: HashMap<Place, usize>,
-    known: HashMap<Place, Own>,
+    known: HashMap<Place, Effects>,
     info: InstructionInfoFactory,
     /// Whether a compiler wrote the code. Assembly by hand has conventions of its own.
     compiled: bool,
@@ -107,17 +107,17 @@ impl Registers {
     /// What a stub of a function may change, whose instructions are `code`.
     pub fn free(
         &mut self,
-        known: &Known<'_>,
+        context: &Context<'_>,
         function: &Function,
-        code: &[Decoded],
+        code: &[Insn],
         unwind: &Unwind,
     ) -> Free {
         if !self.compiled || keeps_scratch(unwind) {
             return Free::default();
         }
-        let changed = self.changed(known, (function.section, function.start));
+        let changed = self.changed(context, (function.section, function.start));
         let wanted = changed & (RAX | RDX | R11);
-        let free = wanted & !self.read_first(known.object, function, code, wanted);
+        let free = wanted & !self.read_first(context.object, function, code, wanted);
         let mut spare = SPARE.into_iter().filter(|&register| changed & bit(register) != 0);
         Free {
             rax: free & RAX != 0,
@@ -129,12 +129,12 @@ impl Registers {
     }
 
     /// Registers that the function at a place, or what it calls, changes.
-    fn changed(&mut self, known: &Known<'_>, place: Place) -> Set {
+    fn changed(&mut self, context: &Context<'_>, place: Place) -> Set {
         let mut seen = HashSet::from([place]);
         let mut open = vec![place];
         let mut changed = 0;
         while let Some(place) = open.pop() {
-            let own = self.own(known, place);
+            let own = self.own(context, place);
             changed |= own.writes;
             if own.calls_out {
                 return ALL;
@@ -148,20 +148,20 @@ impl Registers {
         changed
     }
 
-    fn own(&mut self, known: &Known<'_>, place: Place) -> Own {
+    fn own(&mut self, context: &Context<'_>, place: Place) -> Effects {
         if let Some(own) = self.known.get(&place) {
             return own.clone();
         }
-        let own = self.look(known, place);
+        let own = self.analyze(context, place);
         self.known.insert(place, own.clone());
         own
     }
 
-    fn look(&mut self, known: &Known<'_>, place: Place) -> Own {
-        let mut own = Own::default();
+    fn analyze(&mut self, context: &Context<'_>, place: Place) -> Effects {
+        let mut own = Effects::default();
         let Some(&index) = self.functions.get(&place) else { return own };
-        let (object, function) = (known.object, &known.functions[index]);
-        let unwind = known.unwind.of(function.section, function.start);
+        let (object, function) = (context.object, &context.functions[index]);
+        let unwind = context.unwind.of(function.section, function.start);
         if unwind.is_none_or(keeps_scratch) {
             return own;
         }
@@ -204,10 +204,10 @@ impl Registers {
         &mut self,
         object: &Object,
         function: &Function,
-        code: &[Decoded],
+        code: &[Insn],
         wanted: Set,
     ) -> Set {
-        let index_of = |decoded: &Decoded| {
+        let index_of = |decoded: &Insn| {
             let (section, offset) = branch_target(object, function.section, decoded)?;
             let index = code.binary_search_by_key(&offset, |(other, _)| other.ip()).ok()?;
             (section == function.section).then_some(index)

@@ -8,7 +8,7 @@
 //!
 //! What cannot be seen otherwise is whether an address below the return address is that of a variable,
 //! or a step on the way to an argument: `s.field[i - 9]` may be either. And whoever the function ends
-//! with by a jump gets the arguments on the stack that it got. Where debug information says that it
+//! with by a tail call gets the arguments on the stack that it got. Where debug information says that it
 //! got none ([`crate::prototypes`]), neither can be. It does not excuse what is seen to lead above the
 //! return address, nor what may go from frame to frame by the frame pointer.
 
@@ -18,9 +18,9 @@ use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 
-use super::decode::{Decoded, branch_target, decode, is_near_branch};
-use super::{RBP, RDI, RSI, RSP};
-use crate::arch::Known;
+use super::decode::{Insn, branch_target, decode, is_near_branch};
+use super::dwarf::{RBP, RDI, RSI, RSP};
+use crate::arch::Context;
 use crate::elf::Object;
 use crate::function::{Function, Place};
 use crate::reason::Reason;
@@ -35,7 +35,7 @@ const ARGUMENTS: [Register; 6] =
     [Register::RDI, Register::RSI, Register::RDX, Register::RCX, Register::R8, Register::R9];
 
 /// Registers that callees keep.
-const KEPT: [Register; 6] =
+const CALLEE_SAVED: [Register; 6] =
     [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
 /// Where the return address is, relative to the frame address.
@@ -56,70 +56,72 @@ const LIBRARY: [&[u8]; 24] = [
 ];
 
 /// Looks at each instruction of a function, of the parts that the compiler split off, and of the
-/// functions that it ends with by a jump.
+/// functions that it ends with by a tail call.
 ///
 /// # Errors
 /// What is done with the stack makes a stub impossible.
-pub fn look(
-    known: &Known<'_>,
+pub fn analyze(
+    context: &Context<'_>,
     function: &Function,
-    code: &[Decoded],
+    code: &[Insn],
     unwind: &Unwind,
 ) -> Result<StackUse, Reason> {
-    let mut looker = Looker::default();
-    looker.look_at_all(known, function, code, unwind)?;
-    let mut open = std::mem::take(&mut looker.leads_to);
+    let mut analysis = StackAnalysis::default();
+    analysis.analyze_all(context, function, code, unwind)?;
+    let mut open = std::mem::take(&mut analysis.leads_to);
     let mut seen = HashSet::from([(function.section, function.start)]);
-    while let Some(end) = open.pop().filter(|_| looker.own) {
-        let Some(next) = known.function_at(end.target) else { return Ok(StackUse::Caller) };
+    while let Some(end) = open.pop().filter(|_| analysis.local_only) {
+        let Some(next) = context.function_at(end.target) else {
+            return Ok(StackUse::IncomingArguments);
+        };
         if !seen.insert((next.section, next.start)) {
             continue;
         }
-        let unwind = known.unwind.of(next.section, next.start);
+        let unwind = context.unwind.of(next.section, next.start);
         let unwind = unwind.filter(|_| seen.len() <= FUNCTIONS);
         let is_part = next.is_part();
-        let mut other = Looker::default();
+        let mut other = StackAnalysis::default();
         if let Some(unwind) = unwind {
             other.frame_pointer = end.frame_pointer.filter(|_| is_part);
-            let code = decode(known.object, next.section, next.start, next.end());
-            let looked = other.look_at_all(known, next, &code, unwind);
+            let code = decode(context.object, next.section, next.start, next.end());
+            let looked = other.analyze_all(context, next, &code, unwind);
             if is_part && !end.of_callee {
                 looked?;
             } else {
-                other.own &= looked.is_ok();
+                other.local_only &= looked.is_ok();
             }
         } else {
-            other.own = false;
+            other.local_only = false;
         }
         let of_callee = end.of_callee || !is_part;
         if is_part {
-            looker.take(&other, of_callee);
+            analysis.take(&other, of_callee);
         } else {
             // A callee, which must not have arguments on the stack: they would be ours.
-            looker.own &= end.at_entry_depth && end.target == (next.section, next.start);
-            looker.take(&other, of_callee);
+            analysis.local_only &= end.at_entry_depth && end.target == (next.section, next.start);
+            analysis.take(&other, of_callee);
         }
         open.extend(other.leads_to.into_iter().map(|exit| Exit { of_callee, ..exit }));
     }
-    if !looker.own {
-        return Ok(StackUse::Caller);
+    if !analysis.local_only {
+        return Ok(StackUse::IncomingArguments);
     }
-    let is_sure = looker.keeps_below && looker.ends_without;
+    let is_sure = analysis.keeps_below && analysis.ends_without;
     let has_none = || {
-        known.prototypes.has_all_in_registers(function)
-            && (looker.ends_without || has_usual_convention(code, unwind))
+        context.prototypes.has_all_in_registers(function)
+            && (analysis.ends_without || has_usual_convention(code, unwind))
     };
-    Ok(if is_sure || has_none() { StackUse::Own } else { StackUse::Caller })
+    Ok(if is_sure || has_none() { StackUse::LocalOnly } else { StackUse::IncomingArguments })
 }
 
 /// Whether a function has the calling convention of the system for certain, not that of Windows, in
 /// which callees have room above their return address also when all arguments are in registers.
 /// gcc's debug information does not tell. There, rdi and rsi are to be kept.
-fn has_usual_convention(code: &[Decoded], unwind: &Unwind) -> bool {
+fn has_usual_convention(code: &[Insn], unwind: &Unwind) -> bool {
     let saved = unwind.rows.iter().filter_map(|row| row.saved.as_ref()).flatten();
     let keeps = saved.into_iter().any(|(register, _)| matches!(*register, RDI | RSI));
     let mut info = InstructionInfoFactory::new();
-    let mut changes = |(instruction, _): &Decoded| {
+    let mut changes = |(instruction, _): &Insn| {
         info.info(instruction).used_registers().iter().any(|used| {
             let is_written = matches!(used.access(), OpAccess::Write | OpAccess::ReadWrite);
             let register = used.register().full_register();
@@ -133,18 +135,18 @@ fn has_usual_convention(code: &[Decoded], unwind: &Unwind) -> bool {
 struct Exit {
     target: Place,
     /// Whether the stack pointer is where it was at the entry: so it is when another function is
-    /// called by a jump.
+    /// called by a tail call.
     at_entry_depth: bool,
     frame_pointer: Option<i64>,
     /// Whether it is of a function that was reached by such a jump.
     of_callee: bool,
 }
 
-struct Looker {
+struct StackAnalysis {
     info: InstructionInfoFactory,
     /// Whether nothing is seen that leads above the return address, or may whatever the arguments
     /// are.
-    own: bool,
+    local_only: bool,
     /// Whether no address on the stack may be a step on the way to an argument there.
     keeps_below: bool,
     /// Whether none of the functions that it ends with may have arguments there.
@@ -154,11 +156,11 @@ struct Looker {
     leads_to: Vec<Exit>,
 }
 
-impl Default for Looker {
+impl Default for StackAnalysis {
     fn default() -> Self {
         Self {
             info: InstructionInfoFactory::new(),
-            own: true,
+            local_only: true,
             keeps_below: true,
             ends_without: true,
             frame_pointer: None,
@@ -167,40 +169,40 @@ impl Default for Looker {
     }
 }
 
-impl Looker {
+impl StackAnalysis {
     /// What another one saw is true of this one, too: a part's, or a callee's.
     fn take(&mut self, other: &Self, is_callee: bool) {
         if is_callee {
-            self.ends_without &= other.own && other.keeps_below && other.ends_without;
+            self.ends_without &= other.local_only && other.keeps_below && other.ends_without;
         } else {
-            self.own &= other.own;
+            self.local_only &= other.local_only;
             self.keeps_below &= other.keeps_below;
             self.ends_without &= other.ends_without;
         }
     }
 
-    fn look_at_all(
+    fn analyze_all(
         &mut self,
-        known: &Known<'_>,
+        context: &Context<'_>,
         function: &Function,
-        code: &[Decoded],
+        code: &[Insn],
         unwind: &Unwind,
     ) -> Result<(), Reason> {
         let end = code.last().map(|(instruction, _)| instruction.next_ip());
-        self.own &= end == Some(function.end());
+        self.local_only &= end == Some(function.end());
         for (index, decoded) in code.iter().enumerate() {
             let (instruction, _) = decoded;
             let row = unwind.at(instruction.ip() - function.start);
             if !self.is_local_handed_on(instruction, row, &code[index + 1..]) {
-                self.look(instruction, row)?;
+                self.analyze(instruction, row)?;
             }
             let cfa = row.and_then(|row| row.cfa);
             let at_entry_depth = cfa.is_none_or(|cfa| cfa == (RSP, 8));
             match instruction.flow_control() {
-                // With its frame still there the function does not end: a table of jumps.
+                // With its frame still there the function does not end: a jump table.
                 FlowControl::IndirectBranch => self.ends_without &= !at_entry_depth,
                 FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-                    match branch_target(known.object, function.section, decoded) {
+                    match branch_target(context.object, function.section, decoded) {
                         Some(target) if function.contains(target) => {}
                         Some(target) => {
                             let frame_pointer = self.frame_pointer;
@@ -209,8 +211,9 @@ impl Looker {
                             self.leads_to.push(exit);
                         }
                         None => {
-                            self.own &= at_entry_depth;
-                            self.ends_without &= leads_to_library(known.object, function, decoded);
+                            self.local_only &= at_entry_depth;
+                            self.ends_without &=
+                                leads_to_library(context.object, function, decoded);
                         }
                     }
                 }
@@ -227,7 +230,7 @@ impl Looker {
         &mut self,
         instruction: &Instruction,
         row: Option<&Row>,
-        behind: &[Decoded],
+        behind: &[Insn],
     ) -> bool {
         let offset = match instruction.code() {
             Code::Mov_rm64_r64 | Code::Mov_r64_rm64
@@ -251,7 +254,7 @@ impl Looker {
 
     /// Whether an address on the stack, relative to the frame address, comes to a callee from a
     /// register: on one way is enough, as it is the same address on all of them.
-    fn is_handed_on(&mut self, register: Register, place: i64, behind: &[Decoded]) -> bool {
+    fn is_handed_on(&mut self, register: Register, place: i64, behind: &[Insn]) -> bool {
         for (index, (next, _)) in behind.iter().enumerate().take(STEPS) {
             let used = self.info.info(next).used_registers();
             if used.iter().any(|used| used.register().full_register() == register) {
@@ -268,7 +271,8 @@ impl Looker {
             }
             match next.flow_control() {
                 FlowControl::Next | FlowControl::ConditionalBranch => {}
-                FlowControl::Call | FlowControl::IndirectCall if KEPT.contains(&register) => {}
+                FlowControl::Call | FlowControl::IndirectCall
+                    if CALLEE_SAVED.contains(&register) => {}
                 FlowControl::Call | FlowControl::IndirectCall => {
                     return ARGUMENTS.contains(&register);
                 }
@@ -278,7 +282,7 @@ impl Looker {
         false
     }
 
-    fn look(&mut self, instruction: &Instruction, row: Option<&Row>) -> Result<(), Reason> {
+    fn analyze(&mut self, instruction: &Instruction, row: Option<&Row>) -> Result<(), Reason> {
         let cfa = row.and_then(|row| row.cfa);
         let stack = cfa.filter(|(register, _)| *register == RSP).map(|(_, offset)| offset);
         let frame = cfa
@@ -286,7 +290,7 @@ impl Looker {
             .map(|(_, offset)| offset)
             .or(self.frame_pointer);
         if cfa.is_none() {
-            self.own = false;
+            self.local_only = false;
         }
         if touches(instruction, Register::RSP) {
             match instruction.mnemonic() {
@@ -300,7 +304,7 @@ impl Looker {
                     match (stack, self.frame_pointer) {
                         (Some(offset), None) => self.frame_pointer = Some(offset),
                         (Some(offset), Some(known)) if offset == known => {}
-                        _ => self.own = false,
+                        _ => self.local_only = false,
                     }
                 }
                 Mnemonic::Mov
@@ -323,7 +327,7 @@ impl Looker {
                     let place = stack.map_or(i64::MIN, |distance| -distance);
                     self.take_address(place < RETURN_ADDRESS);
                 }
-                _ => self.own = false,
+                _ => self.local_only = false,
             }
         }
         if touches(instruction, Register::RBP) && frame.is_some() {
@@ -331,12 +335,12 @@ impl Looker {
                 || (instruction.mnemonic() == Mnemonic::Mov
                     && [instruction.op0_register(), instruction.op1_register()]
                         .contains(&Register::RSP));
-            self.own &= fine;
+            self.local_only &= fine;
         }
-        self.look_at_memory(instruction, stack, frame)
+        self.analyze_memory(instruction, stack, frame)
     }
 
-    fn look_at_memory(
+    fn analyze_memory(
         &mut self,
         instruction: &Instruction,
         stack: Option<i64>,
@@ -353,7 +357,7 @@ impl Looker {
             Register::RSP => stack,
             Register::RBP if frame.is_some() => frame,
             _ if index == Register::RSP || (index == Register::RBP && frame.is_some()) => {
-                self.own = false;
+                self.local_only = false;
                 return Ok(());
             }
             _ => return Ok(()),
@@ -365,7 +369,7 @@ impl Looker {
         let direct = index == Register::None && instruction.mnemonic() != Mnemonic::Lea;
         let Some(distance) = distance else {
             // A frame pointer, and rsp somewhere below it.
-            self.own &= base == Register::RSP;
+            self.local_only &= base == Register::RSP;
             self.keeps_below &= direct && displacement < 0;
             return Ok(());
         };
@@ -381,20 +385,20 @@ impl Looker {
         if first < 0 && first.saturating_add(size) > RETURN_ADDRESS {
             return Err(Reason::ReturnAddress);
         }
-        self.own &= first.saturating_add(size) <= RETURN_ADDRESS;
+        self.local_only &= first.saturating_add(size) <= RETURN_ADDRESS;
         Ok(())
     }
 
     /// An address on the stack is made, from where it may go on. It is one that is made of variables,
     /// or of arguments.
     fn take_address(&mut self, is_of_variables: bool) {
-        self.own &= is_of_variables;
+        self.local_only &= is_of_variables;
         self.keeps_below = false;
     }
 }
 
 /// Whether a branch leads to a function of [`LIBRARY`].
-fn leads_to_library(object: &Object, function: &Function, (jump, constants): &Decoded) -> bool {
+fn leads_to_library(object: &Object, function: &Function, (jump, constants): &Insn) -> bool {
     let field = jump.ip() + constants.immediate_offset() as u64;
     let symbol = is_near_branch(jump)
         .then(|| object.relocation_at(function.section, field))

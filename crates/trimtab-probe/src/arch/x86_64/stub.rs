@@ -11,11 +11,11 @@ use iced_x86::Register::{self, R11, RAX, RBX, RSP};
 use super::asm::{Assembler, ENTRY, Label, Memory, Return, State};
 use super::copy::Copy;
 use super::registers::Free;
-use crate::ProbeError;
 use crate::abi::{self, FRAME_R11};
+use crate::error::ProbeError;
 use crate::hook::Hook;
 use crate::stub::{StackUse, Stub, Symbols, Task};
-use crate::user::Linked;
+use crate::user::ObjectHooks;
 
 /// Numbers of conditions in opcodes.
 const EQUAL: u8 = 4;
@@ -26,7 +26,7 @@ const ABOVE: u8 = 7;
 pub struct Writer<'a> {
     asm: Assembler,
     symbols: &'a Symbols,
-    user: Option<&'a Linked<'a>>,
+    user: Option<&'a ObjectHooks<'a>>,
     /// Where the thread's cell of the function is, behind r11.
     cell: i32,
     /// The function's entry in the table: symbol and offset.
@@ -226,7 +226,7 @@ impl Writer<'_> {
     }
 
     fn both(mut self, hook: Hook) -> Result<Stub, ProbeError> {
-        if (self.place, hook) == (StackUse::Own, Hook::Value) {
+        if (self.place, hook) == (StackUse::LocalOnly, Hook::Value) {
             return self.value_on_stack();
         }
         let (entry, body, back) = (self.asm.label(), self.asm.label(), self.asm.label());
@@ -234,16 +234,16 @@ impl Writer<'_> {
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
         self.asm.jump_if(EQUAL, body);
         match self.place {
-            StackUse::Own if self.is_bare(hook) => {}
-            StackUse::Own => self.asm.push(R11)?,
-            StackUse::Caller => self.take_frame()?,
+            StackUse::LocalOnly if self.is_bare(hook) => {}
+            StackUse::LocalOnly => self.asm.push(R11)?,
+            StackUse::IncomingArguments => self.take_frame()?,
         }
         self.enter(hook)?;
         // Where r11 waits: what the hook keeps lies below it.
         let kept = match (self.place, hook) {
-            (StackUse::Caller, _) => Memory::At(RBX, FRAME_R11),
-            (StackUse::Own, Hook::Cycles | Hook::Time) => Memory::At(RSP, 16),
-            (StackUse::Own, _) => Memory::At(RSP, 0),
+            (StackUse::IncomingArguments, _) => Memory::At(RBX, FRAME_R11),
+            (StackUse::LocalOnly, Hook::Cycles | Hook::Time) => Memory::At(RSP, 16),
+            (StackUse::LocalOnly, _) => Memory::At(RSP, 0),
         };
         if !self.free.r11 {
             self.asm.load(R11, kept)?;
@@ -251,17 +251,17 @@ impl Writer<'_> {
         self.asm.call(body);
         self.asm.bind(back);
         // With a frame it is a part of the mark.
-        if !self.free.r11 || self.place == StackUse::Caller {
+        if !self.free.r11 || self.place == StackUse::IncomingArguments {
             self.asm.store(kept, R11)?;
         }
-        if self.place == StackUse::Caller {
+        if self.place == StackUse::IncomingArguments {
             self.asm.mark();
         }
         self.leave(hook)?;
         match self.place {
-            StackUse::Own if self.is_bare(hook) => {}
-            StackUse::Own => self.asm.pop(R11)?,
-            StackUse::Caller => self.give_frame_back()?,
+            StackUse::LocalOnly if self.is_bare(hook) => {}
+            StackUse::LocalOnly => self.asm.pop(R11)?,
+            StackUse::IncomingArguments => self.give_frame_back()?,
         }
         self.asm.return_();
         self.rare()?;
@@ -272,7 +272,7 @@ impl Writer<'_> {
     /// there: it keeps the stack aligned.
     fn is_bare(&self, hook: Hook) -> bool {
         let one_word = matches!(hook, Hook::Count | Hook::Cycles);
-        self.free.r11 && self.place == StackUse::Own && one_word
+        self.free.r11 && self.place == StackUse::LocalOnly && one_word
     }
 
     /// r11 = the object's cells on this thread.

@@ -115,8 +115,8 @@ fn render(profile: &Profile, top: usize) -> String {
     }
     text.push('\n');
     let is_event = profile.hook == Hook::Event;
-    let has_own = matches!(profile.hook, Hook::Time | Hook::Trace | Hook::Event);
-    let has_total = has_own || profile.hook == Hook::Cycles;
+    let has_own = profile.hook.has_own();
+    let has_total = profile.hook.has_total();
     let own = |row: &Row| if is_event { row.event_self } else { row.self_cycles };
     let total = |row: &Row| if is_event { row.event_total } else { row.total_cycles };
     let unit = |grown| if is_event { events(profile, grown) } else { time(profile, grown) };
@@ -130,7 +130,7 @@ fn render(profile: &Profile, top: usize) -> String {
     if has_total {
         header.push("total");
     }
-    let has_value = profile.hook == Hook::Value;
+    let has_value = profile.hook.has_value();
     if has_value {
         header.push("value");
     }

@@ -3,9 +3,9 @@
 use iced_x86::Register::{R11, RBX, RSP};
 
 use super::{EQUAL, Slow, Writer};
-use crate::ProbeError;
 use crate::abi::{FRAME_AT, FRAME_NEXT, FRAME_R11, FRAME_RETURN, FRAME_SAVED};
 use crate::arch::x86_64::asm::{Memory, Return};
+use crate::error::ProbeError;
 
 impl Writer<'_> {
     /// Moves the return address and rbx into a frame, and r11 if it is to be kept; rbx then points

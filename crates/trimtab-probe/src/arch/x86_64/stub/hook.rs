@@ -3,9 +3,9 @@
 use iced_x86::Register::{self, R11, RAX, RBX, RDX, RSP};
 
 use super::{ABOVE, NOT_EQUAL, Writer};
-use crate::ProbeError;
 use crate::abi::{FRAME_CHILD, FRAME_START};
 use crate::arch::x86_64::asm::Memory;
+use crate::error::ProbeError;
 use crate::hook::Hook;
 use crate::stub::StackUse;
 
@@ -62,13 +62,13 @@ impl Writer<'_> {
                 self.mark_outermost()?;
                 let child = Memory::Thread(self.symbols.child, 0);
                 match self.place {
-                    StackUse::Own => {
+                    StackUse::LocalOnly => {
                         let start = self.cycles()?;
                         self.asm.push_memory(child)?;
                         self.asm.clear(child)?;
                         self.asm.push(start)
                     }
-                    StackUse::Caller => {
+                    StackUse::IncomingArguments => {
                         self.asm.load(R11, child)?;
                         self.asm.store(Memory::At(RBX, FRAME_CHILD), R11)?;
                         self.asm.clear(child)?;
@@ -125,13 +125,13 @@ impl Writer<'_> {
     fn note_start(&mut self, once: bool) -> Result<(), ProbeError> {
         let start = self.cycles()?;
         match self.place {
-            StackUse::Own if once => self.asm.push(start),
-            StackUse::Own => {
+            StackUse::LocalOnly if once => self.asm.push(start),
+            StackUse::LocalOnly => {
                 // Twice: the stack stays aligned.
                 self.asm.push(start)?;
                 self.asm.push(start)
             }
-            StackUse::Caller => self.asm.store(Memory::At(RBX, FRAME_START), start),
+            StackUse::IncomingArguments => self.asm.store(Memory::At(RBX, FRAME_START), start),
         }
     }
 
@@ -173,8 +173,8 @@ impl Writer<'_> {
                 self.asm.add_to(self.cell(2), RDX)?;
                 // The stack pointer as it was in mark_outermost.
                 let (outermost, waiting) = match self.place {
-                    StackUse::Own => (32, Memory::At(RSP, 24)),
-                    StackUse::Caller => (16, Memory::At(RBX, FRAME_CHILD)),
+                    StackUse::LocalOnly => (32, Memory::At(RSP, 24)),
+                    StackUse::IncomingArguments => (16, Memory::At(RBX, FRAME_CHILD)),
                 };
                 let nested = self.asm.label();
                 self.asm.address(RDX, Memory::At(RSP, outermost))?;
@@ -216,8 +216,8 @@ impl Writer<'_> {
         self.asm.push(RDX)?;
         self.asm.cycles_in(RAX)?;
         let start = match self.place {
-            StackUse::Own => Memory::At(RSP, 16),
-            StackUse::Caller => Memory::At(RBX, FRAME_START),
+            StackUse::LocalOnly => Memory::At(RSP, 16),
+            StackUse::IncomingArguments => Memory::At(RBX, FRAME_START),
         };
         self.asm.subtract(RAX, start)
     }
@@ -226,9 +226,9 @@ impl Writer<'_> {
         self.asm.pop(RDX)?;
         self.asm.pop(RAX)?;
         match self.place {
-            StackUse::Own if once => self.asm.pop(R11),
-            StackUse::Own => self.asm.drop(16),
-            StackUse::Caller => Ok(()),
+            StackUse::LocalOnly if once => self.asm.pop(R11),
+            StackUse::LocalOnly => self.asm.drop(16),
+            StackUse::IncomingArguments => Ok(()),
         }
     }
 }

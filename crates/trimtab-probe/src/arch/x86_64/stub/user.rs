@@ -3,11 +3,11 @@
 use iced_x86::Register::{self, R11, RAX, RDI, RDX, RSI};
 
 use super::Writer;
-use crate::ProbeError;
 use crate::arch::x86_64::asm::Memory;
-use crate::arch::x86_64::inline::{Inline, Naming, Step};
+use crate::arch::x86_64::inline::spoils;
 use crate::elf::Relocation;
-use crate::user::UserHook;
+use crate::error::ProbeError;
+use crate::user::{InlineHook, Naming, Step, UserHook};
 
 impl Writer<'_> {
     /// In front of the function. r11 may be changed where it `waits` elsewhere.
@@ -42,11 +42,11 @@ impl Writer<'_> {
 
     fn user_inside(
         &mut self,
-        inline: &Inline,
+        inline: &InlineHook,
         symbols: &[u32],
         free: &[Register],
     ) -> Result<(), ProbeError> {
-        let mut kept = inline.spoils();
+        let mut kept = spoils(inline);
         kept.retain(|register| !free.contains(register));
         for &register in &kept {
             self.asm.push(register)?;
@@ -66,7 +66,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn steps(&mut self, inline: &Inline, symbols: &[u32]) {
+    fn steps(&mut self, inline: &InlineHook, symbols: &[u32]) {
         let labels: Vec<_> = inline.steps.iter().map(|_| self.asm.label()).collect();
         let end = self.asm.label();
         for (index, step) in inline.steps.iter().enumerate() {
