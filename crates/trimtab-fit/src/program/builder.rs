@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use trimtab_native::program::wrap::{Compile, Link, Wrappers};
 use trimtab_native::program::{Command, build};
 
-use super::object::Built;
+use super::object::LinkedFile;
 use trimtab_lab::failure::Failure;
 
 /// The user's build.
@@ -41,7 +41,7 @@ impl Builder {
     }
 
     /// Builds with functions split: each object of `lists` is compiled again, with its list.
-    pub fn split(&self, built: &mut [Built], lists: &[(PathBuf, String)]) -> Result<()> {
+    pub fn split(&self, built: &mut [LinkedFile], lists: &[(PathBuf, String)]) -> Result<()> {
         for (output, list) in lists {
             self.wrappers.set_list(output, list)?;
             remove(output)?;
@@ -77,7 +77,7 @@ impl Builder {
     /// Builds again, each object of `built` in its order.
     pub fn ordered<'a>(
         &self,
-        built: &mut [Built],
+        built: &mut [LinkedFile],
         orders: impl Iterator<Item = &'a str>,
     ) -> Result<()> {
         for (object, order) in built.iter_mut().zip(orders) {

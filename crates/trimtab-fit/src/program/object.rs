@@ -22,7 +22,7 @@ const LEAST_SEPARATE: f64 = 0.3;
 
 /// One linked file of the build.
 #[derive(Debug)]
-pub(super) struct Built {
+pub(super) struct LinkedFile {
     /// Where the build puts it.
     pub place: Place,
     /// The link that made it.
@@ -31,7 +31,7 @@ pub(super) struct Built {
     name: String,
 }
 
-impl Built {
+impl LinkedFile {
     /// Finds the link that made the file at `path`. `folder` is for what is kept of it.
     pub fn new(path: &Path, links: &[Link], folder: &Path) -> Result<Self> {
         // Before it is looked for: then this says more than that it is not there.
@@ -49,7 +49,7 @@ impl Built {
             .into());
         }
         let name = place.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Built { folder: folder.to_owned(), link: link.clone(), place, name })
+        Ok(LinkedFile { folder: folder.to_owned(), link: link.clone(), place, name })
     }
 
     /// A file of the work directory that belongs to it.

@@ -17,16 +17,18 @@ use trimtab_report::model::{
 };
 use trimtab_stats::{self as statistics, StatisticsError};
 
+use super::evidence::{Evidence, Sides};
+use super::object::Object;
+use super::start::Round;
 use super::start::Start;
 use super::{BlockOrder, Sections};
-use super::{Measured, Sides};
 use trimtab_inputs::sha256;
 
 /// The most points of a curve that a report holds.
 const CURVE_POINTS: usize = 600;
 
 /// Makes the report's model.
-pub(super) fn model(m: &Measured<'_>) -> Result<FitProgram> {
+pub(super) fn model(m: &Evidence<'_>) -> Result<FitProgram> {
     let main = m.objects.first().context("there is no program")?;
     let request = m.request;
     let mut fit = FitProgram {
@@ -125,7 +127,7 @@ fn layout(sides: &Sides<'_>) -> ObjectLayout {
     }
 }
 
-fn held_out(m: &Measured<'_>, main: &Sides<'_>) -> Vec<HeldOutRun> {
+fn held_out(m: &Evidence<'_>, main: &Sides<'_>) -> Vec<HeldOutRun> {
     let first = m.request.run.len();
     let profiles = main.profiles.iter().zip(&main.profiles_after).skip(first);
     m.request
@@ -144,14 +146,14 @@ fn held_out(m: &Measured<'_>, main: &Sides<'_>) -> Vec<HeldOutRun> {
         .collect()
 }
 
-fn samples(m: &Measured<'_>, of: impl Fn(&Start) -> f64) -> BeforeAfter<Vec<f64>> {
+fn samples(m: &Evidence<'_>, of: impl Fn(&Start) -> f64) -> BeforeAfter<Vec<f64>> {
     BeforeAfter::new(
         m.rounds.iter().map(|round| of(&round.before)).collect(),
         m.rounds.iter().map(|round| of(&round.after)).collect(),
     )
 }
 
-fn means(m: &Measured<'_>, of: impl Fn(&Start) -> f64) -> BeforeAfter<f64> {
+fn means(m: &Evidence<'_>, of: impl Fn(&Start) -> f64) -> BeforeAfter<f64> {
     samples(m, of).map(|samples| statistics::mean(samples).unwrap_or(0.0))
 }
 
@@ -165,7 +167,7 @@ fn compared(
     Ok((ratio, means))
 }
 
-fn times(m: &Measured<'_>, fit: &mut FitProgram) -> Result<()> {
+fn times(m: &Evidence<'_>, fit: &mut FitProgram) -> Result<()> {
     if m.rounds.len() < 2 {
         return Ok(());
     }
@@ -186,7 +188,7 @@ fn times(m: &Measured<'_>, fit: &mut FitProgram) -> Result<()> {
 }
 
 /// What others made, measured like ours.
-fn beside(m: &Measured<'_>) -> Result<Vec<Beside>> {
+fn beside(m: &Evidence<'_>) -> Result<Vec<Beside>> {
     let measured = |(at, (name, file)): (usize, &(String, std::path::PathBuf))| {
         let all = |of: &dyn Fn(&Start) -> f64| -> Vec<f64> {
             m.rounds.iter().map(|round| of(&round.beside[at])).collect()
@@ -220,7 +222,7 @@ fn beside(m: &Measured<'_>) -> Result<Vec<Beside>> {
     m.request.beside.iter().enumerate().map(measured).collect()
 }
 
-fn artifacts(m: &Measured<'_>, main: &Sides<'_>) -> ProgramArtifacts {
+fn artifacts(m: &Evidence<'_>, main: &Sides<'_>) -> ProgramArtifacts {
     let path = |path: &std::path::Path| path.display().to_string();
     ProgramArtifacts {
         program_before: path(&main.built.version("before")),
@@ -234,7 +236,7 @@ fn artifacts(m: &Measured<'_>, main: &Sides<'_>) -> ProgramArtifacts {
 }
 
 /// What a build has to do to stay as the program was laid out.
-fn use_it(m: &Measured<'_>, main: &Sides<'_>) -> String {
+fn use_it(m: &Evidence<'_>, main: &Sides<'_>) -> String {
     let mut text = m.tooling.linker.how_to_use(&main.built.order().display().to_string());
     if let Some(script) = &main.together {
         text += &format!(" -Wl,-T,{}", script.display());
@@ -249,7 +251,7 @@ fn use_it(m: &Measured<'_>, main: &Sides<'_>) -> String {
     text
 }
 
-fn repeat(m: &Measured<'_>) -> Result<Repeat> {
+fn repeat(m: &Evidence<'_>) -> Result<Repeat> {
     let mut inputs = BTreeMap::new();
     for object in &m.objects {
         let name = object.before.path.display();
@@ -269,7 +271,7 @@ fn repeat(m: &Measured<'_>) -> Result<Repeat> {
 }
 
 /// The command that repeats this.
-fn command(m: &Measured<'_>) -> String {
+fn command(m: &Evidence<'_>) -> String {
     let request = m.request;
     let mut words = vec!["--build".to_owned(), request.build.clone()];
     let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
@@ -320,7 +322,7 @@ fn variables() -> String {
     if set.is_empty() { String::new() } else { format!("env {} ", set.join(" ")) }
 }
 
-fn checks(m: &Measured<'_>) -> Vec<Check> {
+fn checks(m: &Evidence<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
     for object in &m.objects {
         let of = match m.objects.len() {
@@ -340,7 +342,7 @@ fn checks(m: &Measured<'_>) -> Vec<Check> {
             ),
         ));
         // What was split off a function is no function of its own.
-        let functions = |side: &super::Object<'_>| {
+        let functions = |side: &Object<'_>| {
             let all = side.program.functions().iter();
             all.filter(|function| !is_part(function.name)).count()
         };
@@ -351,7 +353,7 @@ fn checks(m: &Measured<'_>) -> Vec<Check> {
             format!("{before} before, {after} after"),
         ));
     }
-    let outputs = |of: fn(&super::Round) -> [&str; 2]| -> Vec<&str> {
+    let outputs = |of: fn(&Round) -> [&str; 2]| -> Vec<&str> {
         let mut all: Vec<&str> = m.rounds.iter().flat_map(of).collect();
         all.sort_unstable();
         all.dedup();

@@ -9,7 +9,7 @@ use trimtab_native::program::measure::{self, Outcome, Sample, Setting};
 use trimtab_native::program::{Command, Limits, cold};
 use trimtab_program::PAGE_SIZE;
 
-use super::object::{Built, Object};
+use super::object::{LinkedFile, Object};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
 
@@ -40,7 +40,7 @@ pub(super) struct Round {
 /// What is started, and how.
 pub(super) struct Starts<'a> {
     pub command: &'a Command,
-    pub objects: &'a [Built],
+    pub objects: &'a [LinkedFile],
     pub before: &'a [Object<'a>],
     pub after: &'a [Object<'a>],
     /// Versions of the program that others made: name and file.
@@ -91,7 +91,7 @@ impl Starts<'_> {
         for (built, version) in self.objects.iter().zip(&versions) {
             built.place.put(version)?;
         }
-        let place = |built: &Built| built.place.path().to_owned();
+        let place = |built: &LinkedFile| built.place.path().to_owned();
         let disk = versions.iter().cloned().zip(self.objects.iter().map(place)).collect();
         let own = match self.own_disk.get() {
             true => self.run(Setting::with_disk(disk))?,

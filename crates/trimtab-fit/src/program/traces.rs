@@ -10,12 +10,12 @@ use trimtab_native::program::trace::{Recording, Tracer};
 use trimtab_native::program::{Command, Limits};
 use trimtab_profile::{Place, Process, Profile, Source, Trace, Transition};
 
-use super::object::{Built, Object};
+use super::object::{LinkedFile, Object};
 use trimtab_inputs::Text;
 use trimtab_lab::observe::Stage;
 
 /// What a run executed of each object, in the order of the objects.
-pub(super) struct Ran {
+pub(super) struct Run {
     pub traces: Vec<Trace>,
     pub profiles: Vec<Profile>,
     /// How control moved between blocks, as far as the tracer counted it.
@@ -28,14 +28,14 @@ pub(super) struct Ran {
 pub(super) struct Traces<'a> {
     pub tracer: &'a Tracer,
     pub commands: &'a [Command],
-    pub built: &'a [Built],
+    pub built: &'a [LinkedFile],
     pub limits: Limits,
     pub work: &'a Path,
 }
 
 impl Traces<'_> {
     /// Runs all commands with the versions of `side`, and finds what ran in `objects`.
-    pub fn record(&self, side: &str, objects: &[Object<'_>], stage: &Stage) -> Result<Vec<Ran>> {
+    pub fn record(&self, side: &str, objects: &[Object<'_>], stage: &Stage) -> Result<Vec<Run>> {
         stage.parts(self.commands.len() as u64);
         let mut all = Vec::new();
         for (number, command) in self.commands.iter().enumerate() {
@@ -53,7 +53,7 @@ impl Traces<'_> {
         command: &Command,
         objects: &[Object<'_>],
         folder: &Path,
-    ) -> Result<Ran> {
+    ) -> Result<Run> {
         // Traces of an earlier run must not pass for this one's.
         if folder.exists() {
             fs::remove_dir_all(folder)
@@ -78,7 +78,7 @@ impl Traces<'_> {
         }
     }
 
-    fn blocks(&self, objects: &[Object<'_>], processes: &[PathBuf], program: &Path) -> Result<Ran> {
+    fn blocks(&self, objects: &[Object<'_>], processes: &[PathBuf], program: &Path) -> Result<Run> {
         let mut traces: Vec<Vec<Trace>> = objects.iter().map(|_| Vec::new()).collect();
         let mut transitions: Vec<Vec<Transition>> = vec![Vec::new(); objects.len()];
         let mut instructions = None;
@@ -97,10 +97,10 @@ impl Traces<'_> {
         }
         let flows = traces.iter().zip(transitions).map(|(all, passed)| BlockFlow::new(all, passed));
         let flows = flows.collect();
-        Ok(Ran { instructions, flows, ..found(objects, traces)? })
+        Ok(Run { instructions, flows, ..found(objects, traces)? })
     }
 
-    fn functions(&self, objects: &[Object<'_>], recorded: &[native::Object]) -> Result<Ran> {
+    fn functions(&self, objects: &[Object<'_>], recorded: &[native::Object]) -> Result<Run> {
         let traces = self
             .built
             .iter()
@@ -114,7 +114,7 @@ impl Traces<'_> {
 }
 
 /// Finds the traces of each object's processes in it.
-fn found(objects: &[Object<'_>], traces: Vec<Vec<Trace>>) -> Result<Ran> {
+fn found(objects: &[Object<'_>], traces: Vec<Vec<Trace>>) -> Result<Run> {
     let profiles = objects
         .iter()
         .zip(&traces)
@@ -126,7 +126,7 @@ fn found(objects: &[Object<'_>], traces: Vec<Vec<Trace>>) -> Result<Ran> {
         .collect::<Result<_>>()?;
     let traces = traces.into_iter().filter_map(|all| all.into_iter().next()).collect();
     let flows = vec![BlockFlow::default(); objects.len()];
-    Ok(Ran { traces, profiles, flows, instructions: None })
+    Ok(Run { traces, profiles, flows, instructions: None })
 }
 
 /// Functions that were entered, each taken to have run from its first to its last byte: no more is
