@@ -1,3 +1,5 @@
+//! The programs in turn, each in all ways: built, run side by side, and what came of it.
+
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
@@ -13,10 +15,11 @@ use trimtab_stats::paired_ratio;
 use crate::build::{Built, build};
 use crate::dyninst::Rewriter;
 use crate::programs::Program;
-use crate::suites::{self, Suite};
+use crate::suites;
 use crate::summary;
 use crate::variants::{Compilers, Size, Variant, Workshop};
 use trimtab_lab::observe::Observe;
+use trimtab_lab::workload::Workload;
 use trimtab_probe::run::instrument_files;
 
 /// What to measure, and how.
@@ -25,7 +28,7 @@ pub struct Plan {
     /// The programs.
     pub programs: Vec<&'static Program>,
     /// The test suites that are run instrumented.
-    pub suites: &'static [Suite],
+    pub suites: Vec<&'static Workload>,
     /// Runs of each program in each way; at least 2.
     pub rounds: u32,
     /// Whether valgrind counts instructions and misses as well.
@@ -81,7 +84,7 @@ pub fn measure(plan: &Plan, progress: &dyn Observe) -> anyhow::Result<ProbeBench
     let stage = progress.stage("rewrite objects");
     bench.rewriting = rewrite(&objects, plan.rewritten, &plan.work)?;
     stage.done("");
-    for suite in plan.suites {
+    for suite in &plan.suites {
         let stage = progress.stage(&format!("test {}", suite.name));
         let result = suites::run(plan, suite)?;
         stage.done(if result.instrumented_passed { "passed" } else { "failed" });

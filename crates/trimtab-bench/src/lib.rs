@@ -4,11 +4,12 @@ mod build;
 mod compare;
 mod dyninst;
 mod inline;
+mod inputs;
 mod programs;
 mod request;
 mod suites;
 mod summary;
 mod variants;
 
-pub use programs::{PROGRAMS, Program};
+pub use programs::{Program, programs};
 pub use request::{Request, bench};

@@ -10,8 +10,8 @@ use trimtab_report::model::ProbeBench;
 
 use crate::compare::{Plan, measure};
 use crate::dyninst::{Dyninst, Rewriter};
-use crate::programs::{PROGRAMS, Program};
-use crate::suites::SUITES;
+use crate::programs::{Program, programs};
+use crate::suites::suites;
 use crate::variants::Compilers;
 
 /// Bytes of objects that are rewritten to see how fast that is.
@@ -22,7 +22,7 @@ const QUICKLY_REWRITTEN: u64 = 2_000_000;
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The programs; all of [`PROGRAMS`] where none is named.
+    /// The programs; all of [`programs`] where none is named.
     pub programs: Vec<&'static Program>,
     /// Runs of each program in each way, at least 2.
     pub rounds: u32,
@@ -63,10 +63,10 @@ pub fn bench(request: &Request, observe: &dyn Observe) -> anyhow::Result<ProbeBe
     };
     let plan = Plan {
         programs: match request.programs.as_slice() {
-            [] => PROGRAMS.iter().collect(),
+            [] => programs()?.iter().collect(),
             some => some.to_vec(),
         },
-        suites: if request.suites { SUITES } else { &[] },
+        suites: if request.suites { suites()? } else { Vec::new() },
         rounds: request.rounds,
         rewritten: if request.quick { QUICKLY_REWRITTEN } else { REWRITTEN },
         simulate: request.simulate && find("valgrind").is_some(),

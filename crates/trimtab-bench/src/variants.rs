@@ -1,3 +1,5 @@
+//! The ways in which a program is built, and the building and running of one.
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -114,7 +116,7 @@ impl Workshop<'_> {
     }
 
     /// How a linked program is run, with much to do or with less.
-    pub fn command(&self, linked: &Linked, arguments: &[&str]) -> Vec<OsString> {
+    pub fn command(&self, linked: &Linked, arguments: &[String]) -> Vec<OsString> {
         let mut command = vec![linked.0.clone().into_os_string()];
         command.extend(arguments.iter().map(Into::into));
         command

@@ -7,13 +7,14 @@
 mod error;
 mod manifest;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use include_dir::{Dir, include_dir};
 
 pub use error::WorkloadError;
-pub use manifest::{Guest, GuestProgram, Manifest};
+pub use manifest::{Guest, GuestProgram, Input, Language, Manifest, Program, Source, Tests};
 
 static CATALOGUE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
 
@@ -31,11 +32,17 @@ pub struct Workload {
     pub name: String,
     /// What its manifest says.
     pub manifest: Manifest,
-    /// The text of the script that a guest runs; of those only that run in guests.
-    pub script: Option<String>,
+    /// The text of each file of its folder that the manifest names, by name.
+    pub files: BTreeMap<String, String>,
 }
 
 impl Workload {
+    /// The text of the script that a guest runs, where guests do.
+    pub fn script(&self) -> Option<&str> {
+        let guest = self.manifest.guest.as_ref()?;
+        self.files.get(&guest.script).map(String::as_str)
+    }
+
     /// The programs of this machine that a guest which runs it needs.
     pub fn programs(&self) -> &[GuestProgram] {
         self.manifest.guest.as_ref().map_or(&[], |guest| &guest.programs)
@@ -79,8 +86,9 @@ fn read_one<'a>(
             .map_err(|_| WorkloadError::NoText { name: name.to_owned(), file: wanted.to_owned() })
     };
     let manifest = Manifest::parse(name, &text(MANIFEST)?)?;
-    let script = manifest.guest.as_ref().map(|guest| text(&guest.script)).transpose()?;
-    Ok(Workload { name: name.to_owned(), manifest, script })
+    let files = manifest.files().map(|name| Ok((name.to_owned(), text(name)?)));
+    let files = files.collect::<Result<_, WorkloadError>>()?;
+    Ok(Workload { name: name.to_owned(), manifest, files })
 }
 
 #[cfg(test)]
@@ -100,7 +108,7 @@ mod tests {
         assert!(names.starts_with(&["boot", "files", "tools", "network"]), "{names:?}");
         for workload in workloads {
             assert!(!workload.manifest.summary.is_empty(), "{}", workload.name);
-            assert_eq!(workload.script.is_some(), workload.manifest.guest.is_some());
+            assert_eq!(workload.script().is_some(), workload.manifest.guest.is_some());
         }
     }
 
@@ -109,7 +117,7 @@ mod tests {
         let manifest = b"summary = \"Pictures\"\n[guest]\nscript = \"run.sh\"\n\
             programs = [{ path = \"/usr/bin/cjpeg\", package = \"tools\" }]\n";
         let workload = one("media-2", &[(MANIFEST, manifest), ("run.sh", b"cjpeg\n")]).unwrap();
-        assert_eq!((workload.manifest.rank, workload.script.as_deref()), (1000, Some("cjpeg\n")));
+        assert_eq!((workload.manifest.rank, workload.script()), (1000, Some("cjpeg\n")));
         assert_eq!(workload.manifest.guest.unwrap().programs[0].name(), "cjpeg");
     }
 
@@ -128,7 +136,7 @@ mod tests {
                 "unknown field `scrpt`",
             ),
             ("a", &[(MANIFEST, b"rank = 1\n"), script], "missing field `summary`"),
-            ("a", &[(MANIFEST, b"summary = \"x\"\n"), script], "says nowhere where it runs"),
+            ("a", &[(MANIFEST, b"summary = \"x\"\n"), script], "says nowhere how it is run"),
             (
                 "a",
                 &[
@@ -140,6 +148,36 @@ mod tests {
                     script,
                 ],
                 "cjpeg is no absolute path",
+            ),
+            (
+                "a",
+                &[(
+                    MANIFEST,
+                    b"summary = \"x\"\n[program]\nfiles = [\"*.c\"]\nrun = []\nsmall = []\n",
+                )],
+                "names files of a source and no source",
+            ),
+            (
+                "a",
+                &[(MANIFEST, b"summary = \"x\"\n[program]\nrun = []\nsmall = []\n")],
+                "names nothing to compile",
+            ),
+            (
+                "a",
+                &[(
+                    MANIFEST,
+                    b"summary = \"x\"\n[program]\nown = [\"../x.c\"]\nrun = []\nsmall = []\n",
+                )],
+                "names \"../x.c\"; expected the name of a file in its folder",
+            ),
+            (
+                "a",
+                &[(
+                    MANIFEST,
+                    b"summary = \"x\"\n[program]\nown = [\"x.c\"]\nlanguage = \"D\"\nrun = []\n\
+                      small = []\n",
+                )],
+                "unknown variant `D`",
             ),
         ] {
             let error = one(name, files).unwrap_err().to_string();

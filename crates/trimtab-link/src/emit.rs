@@ -1,3 +1,5 @@
+//! An order of fragments as the text that a linker reads.
+
 use std::collections::HashSet;
 use thiserror::Error;
 use trimtab_program::Fragment;

@@ -56,7 +56,7 @@ impl Workload {
     ) -> Result<Vec<Workload>, GuestError> {
         let all = workload::all().map_err(GuestError::Catalogue)?;
         let workloads = all.iter().filter(|workload| wanted(workload)).filter_map(|workload| {
-            let script = workload.script.clone()?;
+            let script = workload.script()?.to_owned();
             Some(Workload { name: workload.name.clone(), script })
         });
         Ok(workloads.collect())

@@ -1,3 +1,5 @@
+//! Jobs that end well, badly, late and never, with what they leave behind.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;

@@ -1,12 +1,13 @@
 //! What a workload's manifest says.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use super::WorkloadError;
 
-/// A manifest: `workload.toml`.
+/// A manifest: `workload.toml`. At least one of its tables says how the workload is run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -17,6 +18,12 @@ pub struct Manifest {
     pub rank: u32,
     /// How a guest runs it, where guests do.
     pub guest: Option<Guest>,
+    /// Where its source is from, where that is not its folder alone.
+    pub source: Option<Source>,
+    /// How this machine compiles and runs it as one program, where it does.
+    pub program: Option<Program>,
+    /// The source's own tests, where they are run.
+    pub tests: Option<Tests>,
 }
 
 /// How a guest runs a workload.
@@ -47,9 +54,90 @@ impl GuestProgram {
     }
 }
 
+/// Where a source is from.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// The Debian source package; see [`debian`](crate::debian).
+    pub debian: String,
+}
+
+/// A program in C or C++ that one command compiles from its sources.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Its language.
+    #[serde(default)]
+    pub language: Language,
+    /// Files of the source to compile: names, or `*` and an ending, each in one folder of it.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Names of files that the patterns have too many.
+    #[serde(default)]
+    pub except: Vec<String>,
+    /// Files of the workload's folder that are put where the program is compiled and run; those in C
+    /// and C++ are compiled with it.
+    #[serde(default)]
+    pub own: Vec<String>,
+    /// Flags of the compiler, which runs in that place; `@` stands for the source's folder.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Libraries, as the compiler takes them.
+    #[serde(default)]
+    pub libraries: Vec<String>,
+    /// Files that are made there before it runs, by name.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, Input>,
+    /// Arguments of a run.
+    pub run: Vec<String>,
+    /// Arguments of a run that does the same, but much less of it.
+    pub small: Vec<String>,
+    /// The file that a run writes there, besides what it prints.
+    pub writes: Option<String>,
+}
+
+/// A language that programs are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum Language {
+    /// C.
+    #[default]
+    #[serde(rename = "C")]
+    C,
+    /// C++.
+    #[serde(rename = "C++")]
+    Cxx,
+}
+
+/// What an input is made of; the same each time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+pub enum Input {
+    /// So many bytes of words, to be compressed.
+    Words(usize),
+    /// So many functions in C, to be compiled.
+    Functions(usize),
+}
+
+/// The tests that a source brings along.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tests {
+    /// The folder of the source where the commands run.
+    #[serde(default = "here")]
+    pub folder: String,
+    /// A command for a shell that builds the tests.
+    pub build: String,
+    /// A command for a shell that runs them, and fails where one does.
+    pub run: String,
+}
+
 /// The rank of a workload that names none.
 fn last() -> u32 {
     1000
+}
+
+fn here() -> String {
+    ".".to_owned()
 }
 
 impl Manifest {
@@ -61,27 +149,56 @@ impl Manifest {
         let manifest: Manifest = toml::from_str(text).map_err(|source| {
             WorkloadError::Manifest { name: name.to_owned(), source: source.into() }
         })?;
-        let wrong = |found: String, expected| {
-            Err(WorkloadError::Wrong { name: name.to_owned(), found, expected })
-        };
-        let Some(guest) = &manifest.guest else {
-            return wrong("says nowhere where it runs".to_owned(), "a table guest");
-        };
-        if Path::new(&guest.script).components().count() != 1 {
-            let found = format!("has its script in {}", guest.script);
-            return wrong(found, "the name of a file in its folder");
+        match manifest.wrong() {
+            Some((found, expected)) => {
+                Err(WorkloadError::Wrong { name: name.to_owned(), found, expected })
+            }
+            None => Ok(manifest),
         }
-        for program in &guest.programs {
+    }
+
+    /// Files of its folder that it names.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let script = self.guest.iter().map(|guest| &guest.script);
+        let own = self.program.iter().flat_map(|program| &program.own);
+        script.chain(own).map(String::as_str)
+    }
+
+    /// What it says that cannot be, and what was expected.
+    fn wrong(&self) -> Option<(String, &'static str)> {
+        if self.guest.is_none() && self.program.is_none() && self.tests.is_none() {
+            return Some(("says nowhere how it is run".into(), "a table guest, program or tests"));
+        }
+        let from_elsewhere = |program: &Program| !program.files.is_empty();
+        if self.source.is_none()
+            && (self.tests.is_some() || self.program.as_ref().is_some_and(from_elsewhere))
+        {
+            return Some(("names files of a source and no source".into(), "a table source"));
+        }
+        if let Some(program) = &self.program
+            && program.files.is_empty()
+            && program.own.is_empty()
+        {
+            return Some(("names nothing to compile".into(), "program.files or program.own"));
+        }
+        for file in self.files() {
+            if Path::new(file).components().count() != 1 {
+                return Some((format!("names {file:?}"), "the name of a file in its folder"));
+            }
+        }
+        for program in self.guest.iter().flat_map(|guest| &guest.programs) {
+            let path = program.path.display();
             if !program.path.is_absolute() || program.name().is_empty() {
-                let found =
-                    format!("names a program: {} is no absolute path", program.path.display());
-                return wrong(found, "one such as /usr/bin/cjpeg");
+                let found = format!("names a program: {path} is no absolute path");
+                return Some((found, "one such as /usr/bin/cjpeg"));
             }
             if program.package.is_empty() {
-                let found = format!("names no package for {}", program.path.display());
-                return wrong(found, "the Debian package that has it");
+                return Some((
+                    format!("names no package for {path}"),
+                    "the Debian package that has it",
+                ));
             }
         }
-        Ok(manifest)
+        None
     }
 }

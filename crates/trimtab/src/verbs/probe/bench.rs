@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use trimtab_bench::{PROGRAMS, Program, Request};
+use trimtab_bench::{Program, Request, programs};
 use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
@@ -55,8 +55,9 @@ impl FromStr for Named {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        PROGRAMS.iter().find(|program| program.name == text).map(Self).ok_or_else(|| {
-            let names: Vec<&str> = PROGRAMS.iter().map(|program| program.name).collect();
+        let programs = programs().map_err(|error| error.to_string())?;
+        programs.iter().find(|program| program.name == text).map(Self).ok_or_else(|| {
+            let names: Vec<&str> = programs.iter().map(|program| program.name).collect();
             format!("expected one of {}", names.join(", "))
         })
     }
