@@ -2,6 +2,7 @@
 
 use crate::error::ReadError;
 use crate::isa::Isa;
+use crate::linked;
 use crate::program::{Function, FunctionId, Kind, Marker, Program, Section, SectionId, Segment};
 use crate::ranges::Range;
 use object::elf::{self, FileHeader32, FileHeader64};
@@ -38,7 +39,6 @@ impl<'data> Program<'data> {
         let headers = header.sections(endian, data).map_err(|_| damaged("the section table"))?;
         let mut sections = Vec::new();
         let mut section_of_index = vec![None; headers.len()];
-        let mut build_id = None;
         for (index, section) in headers.iter().enumerate() {
             let name =
                 headers.section_name(endian, section).map_err(|_| damaged("a section's name"))?;
@@ -53,9 +53,6 @@ impl<'data> Program<'data> {
                     section.sh_size(endian).into(),
                 );
                 sections.push((index, Section { name, range }));
-            }
-            if build_id.is_none() && section.sh_type(endian) == elf::SHT_NOTE {
-                build_id = find_build_id::<H>(section, data);
             }
         }
         sections.sort_by_key(|(_, section)| section.range);
@@ -127,7 +124,7 @@ impl<'data> Program<'data> {
             isa,
             kind: kind(header)?,
             entry: header.e_entry(endian).into(),
-            build_id,
+            build_id: linked::build_id(&headers, data),
             sections,
             segments,
             functions,
@@ -168,10 +165,10 @@ fn bad_header(data: &[u8]) -> ReadError {
 }
 
 fn isa<H: Header>(header: &H) -> Result<Isa, ReadError> {
+    if let Some(isa) = linked::isa(header) {
+        return Ok(isa);
+    }
     match header.e_machine(LittleEndian) {
-        elf::EM_X86_64 if header.is_class_64() => Ok(Isa::X86_64),
-        elf::EM_AARCH64 if header.is_class_64() => Ok(Isa::Aarch64),
-        elf::EM_MIPS if header.is_class_32() => Ok(Isa::Mips32),
         elf::EM_MIPS => Err(ReadError::Format { found: "a 64-bit ELF file for MIPS" }),
         elf::EM_X86_64 | elf::EM_AARCH64 | elf::EM_386 | elf::EM_ARM if header.is_class_32() => {
             Err(ReadError::Format { found: "a 32-bit ELF file" })
@@ -186,19 +183,6 @@ fn kind<H: Header>(header: &H) -> Result<Kind, ReadError> {
         elf::ET_DYN => Ok(Kind::Shared),
         found => Err(ReadError::NotLinked { found }),
     }
-}
-
-fn find_build_id<'data, H: Header>(
-    section: &H::SectionHeader,
-    data: &'data [u8],
-) -> Option<&'data [u8]> {
-    let mut notes = section.notes(LittleEndian, data).ok()??;
-    while let Ok(Some(note)) = notes.next() {
-        if note.name() == elf::ELF_NOTE_GNU && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID {
-            return Some(note.desc());
-        }
-    }
-    None
 }
 
 /// Mapping symbols say where code (`$x`) and data (`$d`) begin, with any ending behind a dot; they
@@ -229,17 +213,12 @@ struct Candidate<'data> {
 impl<'data> Candidate<'data> {
     fn new<H: Header>(name: &'data str, symbol: &H::Sym, section: SectionId) -> Self {
         let untyped = symbol.st_type() == elf::STT_NOTYPE;
-        let bind = match symbol.st_bind() {
-            elf::STB_GLOBAL => 0,
-            elf::STB_WEAK => 1,
-            _ => 2,
-        };
         Candidate {
             name,
             start: symbol.st_value(LittleEndian).into(),
             size: symbol.st_size(LittleEndian).into(),
             section,
-            rank: u8::from(untyped) * 4 + bind,
+            rank: u8::from(untyped) * 4 + linked::rank(symbol.st_bind()),
         }
     }
 }
@@ -271,8 +250,7 @@ fn disjoint<'data>(
             // A further name, or a label or function within one that has a size of its own. One
             // that reaches further begins a function: the one before is cut.
             Some(last)
-                if candidate.start == last.start
-                    || (candidate.start < last.end() && candidate.end() <= last.end()) =>
+                if linked::is_within(last.start..last.end(), candidate.start, candidate.end()) =>
             {
                 markers.push(Marker { name: candidate.name, address: candidate.start });
             }

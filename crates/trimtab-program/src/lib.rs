@@ -17,6 +17,7 @@ mod error;
 mod fragment;
 mod isa;
 mod link_map;
+pub mod linked;
 pub mod objects;
 mod program;
 mod ranges;

@@ -3,6 +3,7 @@
 use nix::libc::{c_int, pid_t};
 use object::elf;
 use std::io;
+use trimtab_program::Isa;
 
 /// An instruction that stops the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +32,12 @@ const TRAP_BRKPT: c_int = 1;
 const X86_64_SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05];
 
 impl Breakpoint {
-    /// The breakpoint for an ELF machine, where this tracer knows it.
-    pub(super) fn of(machine: u16) -> Option<Self> {
-        match machine {
-            elf::EM_X86_64 => Some(X86_64),
-            elf::EM_AARCH64 => Some(AARCH64),
-            _ => None,
+    /// The breakpoint for an instruction set, where this tracer knows it.
+    pub(super) fn of(isa: Isa) -> Option<Self> {
+        match isa {
+            Isa::X86_64 => Some(X86_64),
+            Isa::Aarch64 => Some(AARCH64),
+            Isa::Mips32 => None,
         }
     }
 
@@ -166,22 +167,22 @@ mod tests {
 
     #[test]
     fn breakpoints_are_those_of_the_processors() {
-        let x86 = Breakpoint::of(elf::EM_X86_64).unwrap();
+        let x86 = Breakpoint::of(Isa::X86_64).unwrap();
         assert_eq!((x86.bytes, x86.advance), (&[0xcc][..], 1));
-        let arm = Breakpoint::of(elf::EM_AARCH64).unwrap();
+        let arm = Breakpoint::of(Isa::Aarch64).unwrap();
         assert_eq!(arm.bytes, 0xd420_0000_u32.to_le_bytes());
         assert_eq!(arm.advance, 0, "brk leaves the program counter where it stands");
-        assert_eq!(Breakpoint::of(elf::EM_RISCV), None);
+        assert_eq!(Breakpoint::of(Isa::Mips32), None);
     }
 
     #[test]
     fn they_replace_code_and_nothing_else() {
-        let x86 = Breakpoint::of(elf::EM_X86_64).unwrap();
+        let x86 = Breakpoint::of(Isa::X86_64).unwrap();
         assert!(x86.fits(0x1001, &[0x55, 0x48]));
         assert!(!x86.fits(0x1000, &[0xcc, 0x90]), "the program's own");
         assert!(!x86.fits(0x1000, &[]), "no code");
         assert!(!x86.fits(0x1000, &X86_64_SIGNAL_RETURN));
-        let arm = Breakpoint::of(elf::EM_AARCH64).unwrap();
+        let arm = Breakpoint::of(Isa::Aarch64).unwrap();
         assert!(arm.fits(0x1004, &[0x3f, 0x23, 0x03, 0xd5]));
         assert!(!arm.fits(0x1002, &[0x3f, 0x23, 0x03, 0xd5]), "not where instructions begin");
         assert!(!arm.fits(0x1004, &[0x3f, 0x23]), "cut off");

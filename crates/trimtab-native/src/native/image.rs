@@ -1,6 +1,8 @@
 //! A program or library on disk: its functions, and where in memory they are.
 
-use super::arch::{self, Breakpoint};
+mod planting;
+
+use super::arch::Breakpoint;
 use super::system;
 use memmap2::Mmap;
 use object::elf::{self, FileHeader64};
@@ -8,23 +10,10 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
 use std::fs::File;
 use std::io;
-use std::num::NonZero;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use trimtab_program::linked;
 
 type Header = FileHeader64<LittleEndian>;
-type Symbol = elf::Sym64<LittleEndian>;
-
-/// Only whole pages are written, for each page written is one that the kernel copies.
-const PAGE: u64 = trimtab_program::PAGE_SIZE;
-
-/// The longest piece that is written at once.
-const LONGEST_WRITE: u64 = 1 << 18;
-
-/// What is written while a thread begins.
-const WORTH_A_THREAD: u64 = 1 << 19;
 
 /// Why a file is not traced.
 #[derive(Debug, thiserror::Error)]
@@ -70,17 +59,6 @@ impl Segment {
     }
 }
 
-/// Pages side by side.
-#[derive(Debug)]
-struct Run {
-    /// Linked addresses.
-    pages: Range<u64>,
-    /// Where in the file they begin.
-    offset: u64,
-    /// Where in them breakpoints are to stand.
-    places: Vec<u64>,
-}
-
 /// A program or library that is watched.
 #[derive(Debug)]
 pub(super) struct Image {
@@ -103,11 +81,9 @@ impl Image {
         let bytes = system::map(file)?;
         let data: &[u8] = &bytes;
         let header = Header::parse(data).map_err(|_| Unfit::Foreign)?;
-        let machine = header.e_machine(LittleEndian);
         let little = header.e_ident().data == elf::ELFDATA2LSB;
-        let Some(breakpoint) =
-            Breakpoint::of(machine).filter(|_| little && machine == arch::NATIVE)
-        else {
+        let isa = linked::isa(header).filter(|isa| little && isa.is_here());
+        let Some(breakpoint) = isa.and_then(Breakpoint::of) else {
             return Err(Unfit::Foreign);
         };
         let mut segments = Vec::new();
@@ -119,18 +95,7 @@ impl Image {
             }
         }
         let sections = header.sections(LittleEndian, data)?;
-        let mut build_id = None;
-        for section in sections.iter() {
-            if let Ok(Some(mut notes)) = section.notes(LittleEndian, data) {
-                while let Ok(Some(note)) = notes.next() {
-                    let is_id = note.name() == elf::ELF_NOTE_GNU
-                        && note.n_type(LittleEndian) == elf::NT_GNU_BUILD_ID;
-                    if is_id {
-                        build_id = build_id.or_else(|| Some(hex::encode(note.desc())));
-                    }
-                }
-            }
-        }
+        let build_id = linked::build_id(&sections, data).map(hex::encode);
         let mut functions = functions(&sections, data, elf::SHT_SYMTAB)?;
         if functions.is_empty() {
             functions = self::functions(&sections, data, elf::SHT_DYNSYM)?;
@@ -174,96 +139,6 @@ impl Image {
         let segment = self.segments.iter().find(begins)?;
         Some(start.wrapping_add(segment.file.0 - offset).wrapping_sub(segment.address))
     }
-
-    /// Writes a breakpoint to each function of which `wanted` says so, into a program's memory
-    /// where the linked addresses have moved by `bias` and only those in `window` are mapped.
-    ///
-    /// Writes whole runs of pages: the bytes between are those of the file, which nothing has
-    /// changed yet. What takes its time is that the kernel copies each page, and so all processors
-    /// do it.
-    pub(super) fn plant(
-        &self,
-        memory: &File,
-        bias: u64,
-        window: &Range<u64>,
-        wanted: impl Fn(usize) -> bool,
-    ) -> io::Result<()> {
-        let runs = self.runs(window, wanted);
-        let next = AtomicUsize::new(0);
-        let some = || {
-            let mut code = Vec::new();
-            while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.write(run, memory, bias, &mut code)?;
-            }
-            Ok(())
-        };
-        let bytes: u64 = runs.iter().map(|run| run.pages.end - run.pages.start).sum();
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = threads.min((bytes / WORTH_A_THREAD) as usize + 1);
-        thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(some)).collect();
-            let done = some();
-            others.into_iter().fold(done, |done, other| {
-                done.and(other.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
-            })
-        })
-    }
-
-    /// The runs of pages that hold the functions of which `wanted` says so.
-    fn runs(&self, window: &Range<u64>, wanted: impl Fn(usize) -> bool) -> Vec<Run> {
-        let mut runs = Vec::new();
-        for segment in &self.segments {
-            let addresses = segment.addresses();
-            let mapped = addresses.start.max(window.start)..addresses.end.min(window.end);
-            let first = self.functions.partition_point(|f| f.address < mapped.start);
-            let behind = self.functions.partition_point(|f| f.address < mapped.end);
-            let mut indices = (first..behind.max(first)).filter(|index| wanted(*index)).peekable();
-            while let Some(first) = indices.next() {
-                let mut pages = pages(self.functions[first].address, &mapped);
-                let mut places = vec![self.functions[first].address];
-                while let Some(next) = indices.next_if(|next| {
-                    let next = self::pages(self.functions[*next].address, &mapped);
-                    next.start <= pages.end && next.end - pages.start <= LONGEST_WRITE
-                }) {
-                    pages.end = self::pages(self.functions[next].address, &mapped).end;
-                    places.push(self.functions[next].address);
-                }
-                let offset = segment.file.0.saturating_add(pages.start - addresses.start);
-                runs.push(Run { pages, offset, places });
-            }
-        }
-        runs
-    }
-
-    /// Writes a run of pages with its breakpoints; `code` is room for them.
-    fn write(&self, run: &Run, memory: &File, bias: u64, code: &mut Vec<u8>) -> io::Result<()> {
-        let Run { pages, offset, places } = run;
-        let length = (pages.end - pages.start) as usize;
-        code.resize(code.len().max(length), 0);
-        let code = &mut code[..length];
-        self.file.read_exact_at(code, *offset)?;
-        for place in places {
-            let code = &mut code[(place - pages.start) as usize..];
-            if self.breakpoint.fits(*place, code) {
-                code[..self.breakpoint.bytes.len()].copy_from_slice(self.breakpoint.bytes);
-            }
-        }
-        memory.write_all_at(code, pages.start.wrapping_add(bias))
-    }
-
-    /// Writes the code of a function's first instruction back.
-    pub(super) fn restore(&self, memory: &File, bias: u64, index: usize) -> io::Result<()> {
-        let address = self.functions[index].address;
-        let code = self.code(address).unwrap_or_default();
-        let code = code.get(..self.breakpoint.bytes.len()).unwrap_or(code);
-        memory.write_all_at(code, address.wrapping_add(bias))
-    }
-}
-
-/// The page that holds a mapped address, as far as it is mapped.
-fn pages(address: u64, mapped: &Range<u64>) -> Range<u64> {
-    let start = address / PAGE * PAGE;
-    start.max(mapped.start)..start.saturating_add(PAGE).min(mapped.end)
 }
 
 /// The functions of a symbol table: those with a size, in sections of code. Of several names for an
@@ -302,7 +177,7 @@ fn functions(
                 size: symbol.st_size(LittleEndian),
                 name: strings.saturating_add(u64::from(name)),
             },
-            rank(symbol),
+            linked::rank(symbol.st_bind()),
         ));
     }
     // Names are long, and only those of the few functions that have several are looked at.
@@ -314,8 +189,7 @@ fn functions(
     for (function, _) in found {
         let end = |function: &Function| function.address.saturating_add(function.size);
         let within = functions.last().is_some_and(|last| {
-            function.address == last.address
-                || (function.address < end(last) && end(&function) <= end(last))
+            linked::is_within(last.address..end(last), function.address, end(&function))
         });
         if !within {
             functions.push(function);
@@ -331,19 +205,13 @@ fn name_at(data: &[u8], from: u64) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Lower is the better name for its address.
-fn rank(symbol: &Symbol) -> u8 {
-    match symbol.st_bind() {
-        elf::STB_GLOBAL => 0,
-        elf::STB_WEAK => 1,
-        _ => 2,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::arch::NATIVE;
     use super::*;
     use std::io::Write;
+    use std::os::unix::fs::FileExt;
+    use trimtab_program::PAGE_SIZE as PAGE;
 
     /// A real program, small enough to be damaged many times.
     const SMALL: &[u8] = if cfg!(target_arch = "aarch64") {
@@ -473,10 +341,10 @@ mod tests {
         let elf = || trimtab_fixture::Elf::new().text(".text", 0x1000, 0x100);
         let other = elf().machine(elf::EM_RISCV).function("f", 0x1000, 4).build();
         assert!(matches!(image(&other), Err(Unfit::Foreign)));
-        let stripped = elf().machine(arch::NATIVE).stripped().build();
+        let stripped = elf().machine(NATIVE).stripped().build();
         assert!(matches!(image(&stripped), Err(Unfit::NoFunctions)));
         // Symbols, but the file has no segment that would be mapped.
-        let unmapped = elf().machine(arch::NATIVE).function("f", 0x1000, 4).build();
+        let unmapped = elf().machine(NATIVE).function("f", 0x1000, 4).build();
         assert!(matches!(image(&unmapped), Err(Unfit::NoFunctions)));
     }
 
