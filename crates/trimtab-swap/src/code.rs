@@ -4,6 +4,28 @@ use crate::SwapError;
 use trimtab_program::references::{self, Target};
 use trimtab_program::{BlockMap, FunctionId, Isa, Program, Range, decode};
 
+/// Index of a block in [`Code::blocks`]: by address, over all functions. Not the number by which the
+/// compiler knows it, [`CodeBlock::id`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockId(pub u32);
+
+impl BlockId {
+    /// The id of the block at `index`.
+    pub const fn at(index: usize) -> Self {
+        BlockId(index as u32)
+    }
+
+    /// The index as a `usize`.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The next block in memory, if there is one.
+    pub const fn next(self) -> Self {
+        BlockId(self.0 + 1)
+    }
+}
+
 /// A basic block of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeBlock {
@@ -19,11 +41,16 @@ pub struct CodeBlock {
     pub falls_through: bool,
 }
 
+/// Blocks, as they are listed.
+pub trait BlockIds: DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone {}
+
+impl<T: DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone> BlockIds for T {}
+
 /// Something that a block refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reference {
-    /// Index of the block.
-    pub block: u32,
+    /// The block.
+    pub block: BlockId,
     /// What it refers to.
     pub target: Target,
 }
@@ -34,13 +61,13 @@ pub struct Code<'a> {
     program: &'a Program<'a>,
     /// By ascending address; they do not overlap.
     blocks: Vec<CodeBlock>,
-    /// Of each function its first block, and one more at the end.
-    first: Vec<u32>,
+    /// By function its first block, and one more at the end.
+    first: Vec<BlockId>,
     /// By ascending block.
     references: Vec<Reference>,
     /// Blocks without bytes, as what assembly jumps around can leave: the block into which each falls,
     /// ascending, and its number.
-    empty: Vec<(u32, u32)>,
+    empty: Vec<(BlockId, u32)>,
 }
 
 impl<'a> Code<'a> {
@@ -62,7 +89,7 @@ impl<'a> Code<'a> {
             empty: Vec::new(),
         };
         for function in program.function_ids() {
-            code.first.push(code.blocks.len() as u32);
+            code.first.push(BlockId::at(code.blocks.len()));
             let range = program.function(function).range;
             let from = mapped.partition_point(|(block, ..)| block.start < range.start);
             let own = mapped[from..].iter().take_while(|(block, ..)| block.start < range.end);
@@ -76,7 +103,7 @@ impl<'a> Code<'a> {
                     empty.push(*id);
                     continue;
                 }
-                let next = code.blocks.len() as u32;
+                let next = BlockId::at(code.blocks.len());
                 code.empty.extend(empty.drain(..).map(|id| (next, id)));
                 code.add(block, function, Some(*id), *falls_through);
                 end = block.end;
@@ -87,12 +114,12 @@ impl<'a> Code<'a> {
                 }
             }
         }
-        code.first.push(code.blocks.len() as u32);
+        code.first.push(BlockId::at(code.blocks.len()));
         Ok(code)
     }
 
     fn add(&mut self, range: Range, function: FunctionId, id: Option<u32>, falls_through: bool) {
-        let block = self.blocks.len() as u32;
+        let block = BlockId::at(self.blocks.len());
         let mut instructions = 0;
         let mut last = None;
         for found in references::instructions(self.program, range) {
@@ -123,40 +150,51 @@ impl<'a> Code<'a> {
         self.program
     }
 
-    /// All blocks by ascending address.
+    /// All blocks by ascending address; a [`BlockId`] is an index of this.
     pub fn blocks(&self) -> &[CodeBlock] {
         &self.blocks
     }
 
     /// Numbers by which the compiler knows the blocks without bytes that fall into a block, in memory's
     /// order. They go where it goes: elsewhere each would be a jump that runs as often.
-    pub fn empty_before(&self, block: usize) -> impl Iterator<Item = u32> + '_ {
-        let first = self.empty.partition_point(|(next, _)| (*next as usize) < block);
-        let own = self.empty[first..].iter().take_while(move |(next, _)| *next as usize == block);
+    pub fn empty_before(&self, block: BlockId) -> impl Iterator<Item = u32> + '_ {
+        let first = self.empty.partition_point(|(next, _)| *next < block);
+        let own = self.empty[first..].iter().take_while(move |(next, _)| *next == block);
         own.map(|(_, id)| *id)
     }
 
-    /// The indices of a function's blocks.
-    pub fn blocks_of(&self, function: FunctionId) -> std::ops::Range<usize> {
+    /// A block.
+    pub fn block(&self, id: BlockId) -> &CodeBlock {
+        &self.blocks[id.index()]
+    }
+
+    /// A function's blocks, ascending.
+    pub fn blocks_of(&self, function: FunctionId) -> impl BlockIds + use<> {
+        let (first, end) = self.bounds_of(function);
+        (first.0..end.0).map(BlockId)
+    }
+
+    /// A function's first block, and the one behind its last.
+    pub(crate) fn bounds_of(&self, function: FunctionId) -> (BlockId, BlockId) {
         let at = function.index();
         match (self.first.get(at), self.first.get(at + 1)) {
-            (Some(first), Some(end)) => *first as usize..*end as usize,
-            _ => 0..0,
+            (Some(first), Some(end)) => (*first, *end),
+            _ => (BlockId(0), BlockId(0)),
         }
     }
 
     /// The block that holds an address.
-    pub fn block_at(&self, address: u64) -> Option<usize> {
+    pub fn block_at(&self, address: u64) -> Option<BlockId> {
         let after = self.blocks.partition_point(|block| block.range.start <= address);
         let index = after.checked_sub(1)?;
-        self.blocks[index].range.contains(address).then_some(index)
+        self.blocks[index].range.contains(address).then_some(BlockId::at(index))
     }
 
-    /// The indices of the blocks that meet `range`.
-    pub(crate) fn blocks_in(&self, range: Range) -> std::ops::Range<usize> {
+    /// The blocks that meet `range`, ascending.
+    pub(crate) fn blocks_in(&self, range: Range) -> impl BlockIds + use<> {
         let first = self.blocks.partition_point(|block| block.range.end <= range.start);
         let end = self.blocks.partition_point(|block| block.range.start < range.end);
-        first..end.max(first)
+        (first as u32..end.max(first) as u32).map(BlockId)
     }
 
     pub(crate) fn references(&self) -> &[Reference] {
@@ -165,16 +203,16 @@ impl<'a> Code<'a> {
 
     /// What the blocks of a function refer to.
     pub(crate) fn references_of(&self, function: FunctionId) -> &[Reference] {
-        let blocks = self.blocks_of(function);
-        let first = self.references.partition_point(|found| (found.block as usize) < blocks.start);
-        let end = self.references.partition_point(|found| (found.block as usize) < blocks.end);
+        let (first, end) = self.bounds_of(function);
+        let first = self.references.partition_point(|found| found.block < first);
+        let end = self.references.partition_point(|found| found.block < end);
         &self.references[first..end]
     }
 
     /// What a block refers to.
-    pub(crate) fn references_in(&self, block: usize) -> &[Reference] {
-        let first = self.references.partition_point(|found| (found.block as usize) < block);
-        let end = self.references.partition_point(|found| (found.block as usize) <= block);
+    pub(crate) fn references_in(&self, block: BlockId) -> &[Reference] {
+        let first = self.references.partition_point(|found| found.block < block);
+        let end = self.references.partition_point(|found| found.block <= block);
         &self.references[first..end]
     }
 

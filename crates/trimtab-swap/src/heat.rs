@@ -1,7 +1,7 @@
 //! How often each block ran, and which are hot.
 
 use crate::SwapError;
-use crate::code::Code;
+use crate::code::{BlockId, Code};
 use rayon::prelude::*;
 use trimtab_profile::Stream;
 use trimtab_program::{FunctionId, Range};
@@ -134,14 +134,14 @@ pub struct Hot {
 
 impl Hot {
     /// Whether a block is one of them.
-    pub fn contains(&self, block: usize) -> bool {
-        self.blocks.get(block).copied().unwrap_or(false)
+    pub fn contains(&self, block: BlockId) -> bool {
+        self.blocks.get(block.index()).copied().unwrap_or(false)
     }
 
     /// These, and those that `more` is true of.
-    pub(crate) fn with(&self, more: impl Fn(usize) -> bool) -> Hot {
+    pub(crate) fn with(&self, more: impl Fn(BlockId) -> bool) -> Hot {
         let all = self.blocks.iter().enumerate();
-        Hot { blocks: all.map(|(block, hot)| *hot || more(block)).collect() }
+        Hot { blocks: all.map(|(block, hot)| *hot || more(BlockId::at(block))).collect() }
     }
 }
 
@@ -215,8 +215,8 @@ impl Heat {
     }
 
     /// How often a block ran.
-    pub fn count(&self, block: usize) -> u64 {
-        self.counts.get(block).copied().unwrap_or(0)
+    pub fn count(&self, block: BlockId) -> u64 {
+        self.counts.get(block.index()).copied().unwrap_or(0)
     }
 
     /// How often the block of a function ran that did so most.

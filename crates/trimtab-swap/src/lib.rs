@@ -35,7 +35,7 @@ mod tests;
 mod time;
 mod units;
 
-pub use code::{Code, CodeBlock};
+pub use code::{BlockId, BlockIds, Code, CodeBlock};
 pub use error::SwapError;
 pub use feature::COLDSWAP;
 pub use heat::{Heat, Hot, Run, Threshold};

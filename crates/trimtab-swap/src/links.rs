@@ -1,6 +1,6 @@
 //! What a placement is made from: units as pieces, and the direct control flow between them.
 
-use crate::code::{Code, Reference};
+use crate::code::{BlockId, Code, Reference};
 use crate::heat::Heat;
 use crate::units::{Class, Unit, Units};
 use rustc_hash::FxHashSet;
@@ -60,8 +60,8 @@ pub fn links(code: &Code<'_>, units: &Units, heat: &Heat) -> Vec<Edge> {
     let unit_of: Vec<Option<PieceId>> =
         blocks.iter().map(|block| units.at(block.range.start)).collect();
     let mut edges = Vec::new();
-    let mut link = |from: usize, to: usize| {
-        if let (Some(a), Some(b)) = (unit_of[from], unit_of[to])
+    let mut link = |from: BlockId, to: BlockId| {
+        if let (Some(a), Some(b)) = (unit_of[from.index()], unit_of[to.index()])
             && a != b
         {
             edges.push(Edge { from: a, to: b, count: heat.count(from).min(heat.count(to)) });
@@ -71,13 +71,13 @@ pub fn links(code: &Code<'_>, units: &Units, heat: &Heat) -> Vec<Edge> {
         if let Target::Call(to) | Target::Jump(to) = target
             && let Some(to) = code.block_at(to)
         {
-            link(block as usize, to);
+            link(block, to);
         }
     }
     for (index, block) in blocks.iter().enumerate() {
         let next = blocks.get(index + 1);
         if block.falls_through && next.is_some_and(|next| next.range.start == block.range.end) {
-            link(index, index + 1);
+            link(BlockId::at(index), BlockId::at(index + 1));
         }
     }
     edges

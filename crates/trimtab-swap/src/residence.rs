@@ -23,7 +23,7 @@ pub use patch_sites::{PatchKind, PatchSites};
 pub use roots::Group;
 
 use crate::SwapError;
-use crate::code::{Code, Reference};
+use crate::code::{BlockId, Code, Reference};
 use crate::heat::Run;
 use crate::objects::Objects;
 use indirect_calls::{indirect_calls, is_thunk};
@@ -158,8 +158,8 @@ impl Residence {
     }
 
     /// What may patch a block.
-    pub fn patched(&self, block: usize) -> Option<PatchKind> {
-        self.patched.get(block).copied().flatten()
+    pub fn patched(&self, block: BlockId) -> Option<PatchKind> {
+        self.patched.get(block.index()).copied().flatten()
     }
 
     /// Core functions that call through pointers of which nobody knows where they lead.
@@ -276,12 +276,12 @@ impl Search<'_> {
     fn run(&mut self) {
         while let Some(id) = self.open.pop_front() {
             let before = self.fault_hook.and_then(|hook| hooks::before(self.code, id, hook));
-            let first = self.code.blocks_of(id).start;
+            let (first, _) = self.code.bounds_of(id);
             let (mut through_pointer, mut jumps) = (false, false);
             let mut known = false;
             let mut addresses = Vec::new();
             for Reference { block, target } in self.code.references_of(id).iter().copied() {
-                if before.as_ref().is_some_and(|before| !before[block as usize - first]) {
+                if before.as_ref().is_some_and(|before| !before[block.index() - first.index()]) {
                     self.pass_over(id, target);
                     continue;
                 }
@@ -356,12 +356,10 @@ impl Search<'_> {
         if is_thunk(self.code.name(id)) {
             return;
         }
-        let blocks = self.code.blocks_of(id);
-        let Some(last) = blocks.clone().next_back().map(|last| self.code.blocks()[last]) else {
-            return;
-        };
+        let Some(last_block) = self.code.blocks_of(id).next_back() else { return };
+        let last = self.code.block(last_block);
         let calls_last = self.code.references_of(id).last().is_some_and(|reference| {
-            reference.block as usize + 1 == blocks.end
+            reference.block == last_block
                 && matches!(reference.target, Target::Call(_) | Target::IndirectCall)
         });
         // A function that ends with a call does not come back from it.

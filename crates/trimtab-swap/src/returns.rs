@@ -1,6 +1,6 @@
 //! How often code that is not hot is called for again after a cache has forgotten it.
 
-use crate::code::Code;
+use crate::code::{BlockId, Code};
 use crate::heat::{Heat, Hot, Run};
 use rayon::prelude::*;
 use trimtab_program::Range;
@@ -25,14 +25,14 @@ impl Returns {
     pub fn of(code: &Code<'_>, runs: &[Run<'_>], heat: &Heat, hot: &Hot, capacity: u64) -> Self {
         let returned = |run: &Run<'_>| {
             // Of each block of the stream the blocks that it needs.
-            let needs: Vec<Vec<u32>> = run
+            let needs: Vec<Vec<BlockId>> = run
                 .stream()
                 .blocks()
                 .iter()
                 .map(|block| {
                     let range = Range::with_length(block.start, block.length.into());
                     let cold = code.blocks_in(range).filter(|block| !hot.contains(*block));
-                    cold.map(|block| block as u32).collect()
+                    cold.collect()
                 })
                 .collect();
             let mut distance = Distance::new(code.blocks().len());
@@ -44,9 +44,9 @@ impl Returns {
                         continue;
                     }
                     last = Some(need);
-                    let bytes = code.blocks()[need as usize].range.length();
-                    if distance.touch(need, bytes).is_some_and(|since| since >= capacity) {
-                        found[need as usize] += 1;
+                    let bytes = code.block(need).range.length();
+                    if distance.touch(need.0, bytes).is_some_and(|since| since >= capacity) {
+                        found[need.index()] += 1;
                     }
                 }
             }
@@ -63,8 +63,8 @@ impl Returns {
     }
 
     /// How often a block came back.
-    pub fn count(&self, block: usize) -> u64 {
-        self.counts.get(block).copied().unwrap_or(0)
+    pub fn count(&self, block: BlockId) -> u64 {
+        self.counts.get(block.index()).copied().unwrap_or(0)
     }
 
     /// What is hot, and what comes back at least `least` times. 0 is taken for 1: what never came back is

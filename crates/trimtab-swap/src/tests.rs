@@ -274,7 +274,7 @@ fn a_short_run_weighs_as_much_as_a_long_one() {
     let name = |index: usize| program.functions_named(NAMES[index])[0];
     let recorded = |function: usize, times: usize| {
         let length = code.blocks_of(name(function)).next().unwrap();
-        let length = code.blocks()[length].range.length() as u32;
+        let length = code.block(length).range.length() as u32;
         let executions = vec![0; times];
         stream::write(Source::QemuPlugin, &[(at(function as u64), length)], &executions)
     };
@@ -508,8 +508,9 @@ fn a_block_without_bytes_goes_where_what_it_falls_into_goes() {
     section.extend(blocks.as_flattened());
     let map = BlockMap::from_section(&section).unwrap();
     let code = Code::read(&program, Some(&map)).unwrap();
-    let all: Vec<Vec<u32>> =
-        (0..code.blocks().len()).map(|block| code.empty_before(block).collect()).collect();
+    let all: Vec<Vec<u32>> = (0..code.blocks().len())
+        .map(|block| code.empty_before(crate::BlockId::at(block)).collect())
+        .collect();
     assert_eq!(all, [vec![], vec![5, 2], vec![]]);
     let unit = crate::Unit {
         name: "f".to_owned(),

@@ -1,6 +1,6 @@
 //! The pieces that a linker can place, and what becomes of each.
 
-use crate::code::Code;
+use crate::code::{BlockId, Code};
 use crate::heat::{Heat, Hot};
 use crate::residence::Residence;
 use serde::{Deserialize, Serialize};
@@ -184,15 +184,15 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn is_hot(&self, block: usize) -> bool {
+    fn is_hot(&self, block: BlockId) -> bool {
         self.hot.contains(block)
     }
 
     /// How often the hottest of some blocks ran, and the instructions that all of them ran.
-    fn heat_of(&self, blocks: &[usize]) -> (u64, u64) {
+    fn heat_of(&self, blocks: &[BlockId]) -> (u64, u64) {
         let counts = blocks.iter().map(|block| self.heat.count(*block));
-        let weight = |block: &usize| {
-            let instructions = self.code.blocks()[*block].instructions;
+        let weight = |block: &BlockId| {
+            let instructions = self.code.block(*block).instructions;
             self.heat.count(*block).saturating_mul(instructions.into())
         };
         (counts.max().unwrap_or(0), blocks.iter().map(weight).sum())
@@ -207,7 +207,7 @@ impl Builder<'_> {
     }
 
     fn whole(&self, fragment: &Fragment<'_>, functions: Vec<FunctionId>, pinned: bool) -> Unit {
-        let blocks: Vec<usize> = self.code.blocks_in(fragment.range).collect();
+        let blocks: Vec<BlockId> = self.code.blocks_in(fragment.range).collect();
         let core = pinned
             || functions.iter().any(|function| self.residence.why(*function).is_some())
             || blocks.iter().any(|block| self.residence.patched(*block).is_some());
@@ -236,7 +236,7 @@ impl Builder<'_> {
 
     fn init(&self, id: FunctionId) -> Unit {
         let function = self.code.program().function(id);
-        let blocks: Vec<usize> = self.code.blocks_of(id).collect();
+        let blocks: Vec<BlockId> = self.code.blocks_of(id).collect();
         let (count, executed) = self.heat_of(&blocks);
         Unit {
             name: function.name.to_owned(),
@@ -257,19 +257,20 @@ impl Builder<'_> {
     /// Takes a function apart. A function begins with its entry, so that this goes with the first
     /// part that there is.
     fn split(&self, fragment: &Fragment<'_>, function: FunctionId, units: &mut Vec<Unit>) {
-        let blocks: Vec<usize> = self.code.blocks_of(function).collect();
+        let blocks: Vec<BlockId> = self.code.blocks_of(function).collect();
         let closure = match self.residence.why(function) {
             None | Some(crate::Why::Patched(_)) => false,
             Some(_) => true,
         };
-        let stays = |block: &usize| self.residence.patched(*block).is_some() || self.is_hot(*block);
-        let ran = |block: &usize| self.heat.count(*block) > 0;
-        let knows_blocks = blocks.iter().all(|block| self.code.blocks()[*block].id.is_some());
+        let stays =
+            |block: &BlockId| self.residence.patched(*block).is_some() || self.is_hot(*block);
+        let ran = |block: &BlockId| self.heat.count(*block) > 0;
+        let knows_blocks = blocks.iter().all(|block| self.code.block(*block).id.is_some());
         if closure || blocks.len() < 2 || !knows_blocks {
             return units.push(self.whole(fragment, vec![function], false));
         }
         let resident = blocks.iter().any(stays);
-        let mut parts: [Vec<usize>; 3] = Default::default();
+        let mut parts: [Vec<BlockId>; 3] = Default::default();
         for (place, block) in blocks.iter().enumerate() {
             let part = match (stays(block), ran(block)) {
                 (true, _) => 0,
@@ -281,8 +282,8 @@ impl Builder<'_> {
             parts[part].push(*block);
         }
         // A part of its own is worth more than its jumps only if it is longer than they are.
-        let bytes = |part: &[usize]| -> u64 {
-            part.iter().map(|block| self.code.blocks()[*block].range.length()).sum()
+        let bytes = |part: &[BlockId]| -> u64 {
+            part.iter().map(|block| self.code.block(*block).range.length()).sum()
         };
         let never_ran = !blocks.iter().any(ran);
         if never_ran && !resident {
@@ -316,19 +317,19 @@ impl Builder<'_> {
         function: FunctionId,
         part: Part,
         class: Class,
-        blocks: &[usize],
+        blocks: &[BlockId],
     ) -> Unit {
         let all = self.code.blocks();
-        let ranges: Vec<Range> = blocks.iter().map(|block| all[*block].range).collect();
+        let ranges: Vec<Range> = blocks.iter().map(|block| all[block.index()].range).collect();
         let jumps = blocks.iter().enumerate().filter(|(place, block)| {
-            all[**block].falls_through && blocks.get(place + 1) != Some(&(**block + 1))
+            all[block.index()].falls_through && blocks.get(place + 1) != Some(&block.next())
         });
         let away =
             blocks.iter().flat_map(|block| self.code.references_in(*block)).filter(|found| {
                 // Calls are as long as they were, and so are jumps to other functions.
                 let Target::Jump(to) = found.target else { return false };
                 self.code.block_at(to).is_some_and(|to| {
-                    all[to].function == function && blocks.binary_search(&to).is_err()
+                    all[to.index()].function == function && blocks.binary_search(&to).is_err()
                 })
             });
         let size = ranges.iter().map(|range| range.length()).sum::<u64>()

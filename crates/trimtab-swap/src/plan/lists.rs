@@ -46,7 +46,7 @@ pub fn object_lists(code: &Code<'_>, units: &Units) -> Result<Vec<ObjectList>, S
 /// Numbers of the blocks that a unit has, with those without bytes before each.
 pub(crate) fn numbers(code: &Code<'_>, unit: &Unit) -> Vec<u32> {
     let blocks = unit.ranges.iter().filter_map(|range| code.block_at(range.start));
-    blocks.flat_map(|block| code.empty_before(block).chain(code.blocks()[block].id)).collect()
+    blocks.flat_map(|block| code.empty_before(block).chain(code.block(block).id)).collect()
 }
 
 /// The object that a linker's map names, as make names it. Archives are named from the build

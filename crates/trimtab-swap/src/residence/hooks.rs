@@ -9,18 +9,19 @@ use trimtab_program::references::Target;
 ///
 /// A jump through a pointer is taken to lead to all blocks.
 pub(crate) fn before(code: &Code<'_>, function: FunctionId, hook: FunctionId) -> Option<Vec<bool>> {
-    let blocks = code.blocks_of(function);
+    let (first, end) = code.bounds_of(function);
+    let count = end.index() - first.index();
     let entry = code.program().function(hook).range.start;
-    let mut leads = vec![false; blocks.len()];
+    let mut leads = vec![false; count];
     // From, to: places among the function's blocks.
     let mut ways: Vec<(usize, usize)> = Vec::new();
     for Reference { block, target } in code.references_of(function).iter().copied() {
-        let from = block as usize - blocks.start;
+        let from = block.index() - first.index();
         match target {
             Target::Call(to) | Target::Jump(to) if to == entry => leads[from] = true,
             Target::Jump(to) => {
-                let to = code.block_at(to).filter(|to| blocks.contains(to));
-                ways.extend(to.map(|to| (from, to - blocks.start)));
+                let to = code.block_at(to).filter(|to| (first..end).contains(to));
+                ways.extend(to.map(|to| (from, to.index() - first.index())));
             }
             Target::IndirectJump => leads[from] = true,
             Target::Call(_) | Target::IndirectCall | Target::Address(_) => {}
@@ -32,8 +33,8 @@ pub(crate) fn before(code: &Code<'_>, function: FunctionId, hook: FunctionId) ->
     if !calls {
         return None;
     }
-    for place in 1..blocks.len() {
-        if code.blocks()[blocks.start + place - 1].falls_through {
+    for place in 1..count {
+        if code.blocks()[first.index() + place - 1].falls_through {
             ways.push((place - 1, place));
         }
     }

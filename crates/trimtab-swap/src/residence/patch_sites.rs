@@ -86,7 +86,7 @@ impl PatchSites {
         for (kind, addresses) in self.kinds.iter().filter(|(kind, _)| !never.contains(kind)) {
             for address in addresses {
                 if let Some(block) = code.block_at(*address) {
-                    found[block].get_or_insert(*kind);
+                    found[block.index()].get_or_insert(*kind);
                 }
             }
         }
