@@ -1,7 +1,7 @@
 //! What each linker must be told, and the check that a linked file honoured it.
 //!
 //! Sans-I/O: [`emit`] turns fragments into the text that a linker reads, [`OrderFile`] reads such a
-//! text again, and [`check`] holds it against the linked program. [`kernel`] knows what a Linux
+//! text again, and [`check`] compares it with the linked program. [`kernel`] knows what a Linux
 //! kernel pins and where its boundaries are; [`boundaries`] checks that they were kept. A
 //! [`ClusterList`] tells clang which blocks of a function belong together. A [`Feature`] is what a kernel
 //! can be given; [`LAYOUT`] is the one that lets it take an order.

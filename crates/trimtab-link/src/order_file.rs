@@ -1,3 +1,5 @@
+//! Reading an order that was written for a linker.
+
 use crate::whole::REST;
 use thiserror::Error;
 use trimtab_program::{FunctionId, Program};

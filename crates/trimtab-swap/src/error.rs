@@ -1,3 +1,5 @@
+//! Why there is no plan.
+
 use thiserror::Error;
 
 /// Why there is no plan.

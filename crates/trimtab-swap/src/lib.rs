@@ -9,8 +9,8 @@
 //! 3. [`Residence`] says which functions must never be absent, and why.
 //! 4. [`Units`] are the pieces that a linker can place, each core, base or swappable.
 //! 5. [`Replay`] is what a run needs of the swappable units; it counts the faults of a placement.
-//! 6. [`Plan`] is the result, for people, the linker and the kernel; [`check`] holds a kernel that was
-//!    linked by it against it.
+//! 6. [`Plan`] is the result, for people, the linker and the kernel; [`check`] compares a kernel that was
+//!    linked by a plan with that plan.
 //!
 //! Source of the method: D. Chanet, J. Cabezas, E. Morancho, N. Navarro, K. De Bosschere, "Linux
 //! Kernel Compaction through Cold Code Swapping", Transactions on HiPEAC II.

@@ -67,6 +67,23 @@ struct Node {
     right: bool,
 }
 
+impl Node {
+    /// Puts the function into the other half, with what its windows count.
+    fn change_sides(&mut self, windows: &mut [Window]) {
+        self.right = !self.right;
+        for &window in &self.windows {
+            let window = &mut windows[window as usize];
+            let (gains, loses) = match self.right {
+                true => (&mut window.right, &mut window.left),
+                false => (&mut window.left, &mut window.right),
+            };
+            *gains += 1;
+            *loses -= 1;
+            window.known = false;
+        }
+    }
+}
+
 /// The functions that ran, earliest first, with their windows. Windows that hold a single function
 /// or more than half of all tell nothing apart and are left out.
 fn nodes(problem: &Problem<'_>) -> Vec<Node> {
@@ -148,6 +165,36 @@ impl Window {
     }
 }
 
+/// Numbers the windows of these functions anew, so that they index the table that is given back, and
+/// leaves out those that tell none of them apart.
+fn number_windows(nodes: &mut [Node]) -> Vec<Window> {
+    let mut members: FxHashMap<u32, u32> = FxHashMap::default();
+    for &window in nodes.iter().flat_map(|node| &node.windows) {
+        *members.entry(window).or_default() += 1;
+    }
+    let all = nodes.len() as u32;
+    let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut windows: Vec<Window> = Vec::new();
+    for node in nodes.iter_mut() {
+        node.windows.retain(|window| {
+            let members = members[window];
+            members > 1 && members < all
+        });
+        for window in &mut node.windows {
+            let next = numbers.len() as u32;
+            *window = *numbers.entry(*window).or_insert(next);
+            if *window == next {
+                windows.push(Window::default());
+            }
+            match node.right {
+                true => windows[*window as usize].right += 1,
+                false => windows[*window as usize].left += 1,
+            }
+        }
+    }
+    windows
+}
+
 impl BalancedPartitioning {
     fn bisect(&self, nodes: &mut [Node], depth: u32, bucket: u64) {
         nodes.sort_unstable_by_key(|node| node.rank);
@@ -168,31 +215,7 @@ impl BalancedPartitioning {
 
     /// Swaps functions between the halves for as long as that gains anything.
     fn swap(&self, nodes: &mut [Node], bucket: u64) {
-        let mut members: FxHashMap<u32, u32> = FxHashMap::default();
-        for &window in nodes.iter().flat_map(|node| &node.windows) {
-            *members.entry(window).or_default() += 1;
-        }
-        let all = nodes.len() as u32;
-        // Windows are numbered anew, so that they index a small table.
-        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut windows: Vec<Window> = Vec::new();
-        for node in nodes.iter_mut() {
-            node.windows.retain(|window| {
-                let members = members[window];
-                members > 1 && members < all
-            });
-            for window in &mut node.windows {
-                let next = numbers.len() as u32;
-                *window = *numbers.entry(*window).or_insert(next);
-                if *window == next {
-                    windows.push(Window::default());
-                }
-                match node.right {
-                    true => windows[*window as usize].right += 1,
-                    false => windows[*window as usize].left += 1,
-                }
-            }
-        }
+        let mut windows = number_windows(nodes);
         let mut chance = ChaCha8Rng::seed_from_u64(self.seed ^ bucket);
         let mut left: Vec<(f32, u32)> = Vec::new();
         let mut right: Vec<(f32, u32)> = Vec::new();
@@ -220,19 +243,8 @@ impl BalancedPartitioning {
                     if chance.random::<f64>() < self.skipped {
                         continue;
                     }
-                    let node = &mut nodes[place as usize];
-                    node.right = !node.right;
+                    nodes[place as usize].change_sides(&mut windows);
                     moved += 1;
-                    for &window in &node.windows {
-                        let window = &mut windows[window as usize];
-                        let (gains, loses) = match node.right {
-                            true => (&mut window.right, &mut window.left),
-                            false => (&mut window.left, &mut window.right),
-                        };
-                        *gains += 1;
-                        *loses -= 1;
-                        window.known = false;
-                    }
                 }
             }
             if moved == 0 {

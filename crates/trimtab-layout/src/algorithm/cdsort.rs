@@ -159,8 +159,14 @@ impl Sort {
             far: (hot_bytes.max(1) as f64).powf(-settings.distance_power),
             queue: MergeQueue::new(count),
         };
-        for chain in 0..count as u32 {
-            let mut later: Vec<u32> = sort.chains[chain as usize]
+        sort.consider_all();
+        sort
+    }
+
+    /// Puts the joins of all chains that call each other on the queue.
+    fn consider_all(&mut self) {
+        for chain in 0..self.chains.len() as u32 {
+            let mut later: Vec<u32> = self.chains[chain as usize]
                 .neighbours
                 .keys()
                 .copied()
@@ -168,10 +174,9 @@ impl Sort {
                 .collect();
             later.sort_unstable();
             for other in later {
-                sort.consider(chain, other);
+                self.consider(chain, other);
             }
         }
-        sort
     }
 
     /// Executions of a chain that miss the modelled cache, given its density.

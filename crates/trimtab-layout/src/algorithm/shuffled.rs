@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// All pieces in a random order: the yardstick that shows how much of an effect is mere luck.
+/// All pieces in a random order: the baseline that shows how much of an effect is mere luck.
 #[derive(Debug, Clone, Copy)]
 pub struct Shuffled {
     /// Seed of the generator; the same seed gives the same order.

@@ -119,17 +119,7 @@ impl BlockFlow {
             }
         }
 
-        let mut left = counts.clone();
-        for ((from, _), count) in &edges {
-            left[*from] = left[*from].saturating_sub(*count);
-        }
-        for pair in filled.windows(2) {
-            let &[from, to] = pair else { continue };
-            if blocks[from].falls_through && left[from] > 0 {
-                let passed = edges.entry((from, to)).or_default();
-                *passed = passed.saturating_add(left[from]);
-            }
-        }
+        fall_through(blocks, &filled, &counts, &mut edges);
         let mut edges: Vec<Edge<BlockIndex>> = edges
             .into_iter()
             .map(|((from, to), count)| Edge {
@@ -179,6 +169,27 @@ impl BlockFlow {
             .collect();
         let order = ext_tsp(&nodes, &between);
         order.iter().flat_map(|part| &moved[part.index()]).map(|at| blocks[*at].id).collect()
+    }
+}
+
+/// Adds to `edges` what of the `counts` of blocks that fall through leaves them in no way that was seen:
+/// it went on to the next of the `filled` ones.
+fn fall_through(
+    blocks: &[Block],
+    filled: &[usize],
+    counts: &[u64],
+    edges: &mut HashMap<(usize, usize), u64>,
+) {
+    let mut left = counts.to_vec();
+    for ((from, _), count) in edges.iter() {
+        left[*from] = left[*from].saturating_sub(*count);
+    }
+    for pair in filled.windows(2) {
+        let &[from, to] = pair else { continue };
+        if blocks[from].falls_through && left[from] > 0 {
+            let passed = edges.entry((from, to)).or_default();
+            *passed = passed.saturating_add(left[from]);
+        }
     }
 }
 

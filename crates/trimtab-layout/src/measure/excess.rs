@@ -1,3 +1,5 @@
+//! Where the pages come from that a run touches above the least that it must.
+
 use super::pages;
 use trimtab_program::{BlockMap, Fragment, Fragments, PAGE_SIZE, Program, Range, RangeSet};
 

@@ -1,3 +1,5 @@
+//! What one run touched of a section.
+
 use super::curve::{area, curve};
 use super::pages;
 use trimtab_profile::Profile;

@@ -14,14 +14,14 @@ pub(crate) fn before(code: &Code<'_>, function: FunctionId, hook: FunctionId) ->
     let entry = code.program().function(hook).range.start;
     let mut leads = vec![false; count];
     // From, to: places among the function's blocks.
-    let mut ways: Vec<(usize, usize)> = Vec::new();
+    let mut edges: Vec<(usize, usize)> = Vec::new();
     for Reference { block, target } in code.references_of(function).iter().copied() {
         let from = block.index() - first.index();
         match target {
             Target::Call(to) | Target::Jump(to) if to == entry => leads[from] = true,
             Target::Jump(to) => {
                 let to = code.block_at(to).filter(|to| (first..end).contains(to));
-                ways.extend(to.map(|to| (from, to.index() - first.index())));
+                edges.extend(to.map(|to| (from, to.index() - first.index())));
             }
             Target::IndirectJump => leads[from] = true,
             Target::Call(_) | Target::IndirectCall | Target::Address(_) => {}
@@ -35,13 +35,13 @@ pub(crate) fn before(code: &Code<'_>, function: FunctionId, hook: FunctionId) ->
     }
     for place in 1..count {
         if code.blocks()[first.index() + place - 1].falls_through {
-            ways.push((place - 1, place));
+            edges.push((place - 1, place));
         }
     }
-    // Ways lead on until nothing new is found: at most as often as there are blocks.
+    // Edges lead on until nothing new is found: at most as often as there are blocks.
     loop {
         let known = leads.iter().filter(|leads| **leads).count();
-        for (from, to) in &ways {
+        for (from, to) in &edges {
             leads[*from] |= leads[*to];
         }
         if leads.iter().filter(|leads| **leads).count() == known {
