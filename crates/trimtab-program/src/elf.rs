@@ -23,6 +23,16 @@ impl<'data> Program<'data> {
     /// # Errors
     /// Whatever [`ReadError`] lists. Never panics, whatever the bytes are.
     pub fn parse(data: &'data [u8]) -> Result<Self, ReadError> {
+        let program = Self::parse_any(data)?;
+        if program.functions.is_empty() { Err(ReadError::Stripped) } else { Ok(program) }
+    }
+
+    /// As [`Program::parse`], but also reads a file that no symbols name functions of; it has none
+    /// then.
+    ///
+    /// # Errors
+    /// As [`Program::parse`], without [`ReadError::Stripped`].
+    pub fn parse_any(data: &'data [u8]) -> Result<Self, ReadError> {
         match class(data)? {
             Class::Narrow => Self::parse_as::<FileHeader32<LittleEndian>>(data),
             Class::Wide => Self::parse_as::<FileHeader64<LittleEndian>>(data),
@@ -111,9 +121,6 @@ impl<'data> Program<'data> {
             }
         }
         let functions = disjoint(candidates, &sections, &mut markers);
-        if functions.is_empty() {
-            return Err(ReadError::Stripped);
-        }
         markers.sort_unstable_by_key(|marker| (marker.name, marker.address));
 
         let mut by_name: Vec<FunctionId> = (0..functions.len() as u32).map(FunctionId).collect();

@@ -8,8 +8,8 @@ use trimtab_link::Linker;
 
 use crate::progress::Detail;
 use crate::verbs::{
-    check, compare, completions, doctor, fit, man_pages, order, pages, probe, report, swap, trace,
-    wrapped,
+    check, compare, completions, doctor, fit, jar, man_pages, order, pages, probe, report, swap,
+    trace, wrapped,
 };
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
@@ -77,6 +77,8 @@ pub enum Verb {
         #[command(subcommand)]
         what: swap::What,
     },
+    /// Translate a MIPS program to a jar that any JVM runs
+    Jar(jar::Options),
     /// Show an experiment again
     Report(report::Options),
     /// Print completions for a shell
@@ -123,6 +125,7 @@ impl Verb {
             Self::Check(options) => check::run(&options),
             Self::Probe { what } => what.run(),
             Self::Swap { what } => what.run(),
+            Self::Jar(options) => jar::run(&options),
             Self::Report(options) => report::run(&options),
             Self::Completions(options) => completions::run(&options),
             Self::ManPages(options) => man_pages::run(&options),

@@ -5,6 +5,7 @@ pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod fit;
+pub mod jar;
 pub mod man_pages;
 pub mod order;
 pub mod pages;

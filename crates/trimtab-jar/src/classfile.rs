@@ -1,0 +1,87 @@
+//! Writing Java class files: a constant pool, methods, and the frames that the verifier wants.
+//!
+//! All code that the translator makes has an empty operand stack wherever a jump leads, and gives
+//! every local variable a value of one type at the method's start. So a frame is a number.
+//!
+//! Source: *The Java Virtual Machine Specification, Java SE 17 Edition*, chapter 4.
+
+mod code;
+mod pool;
+
+pub(crate) use code::{Code, Kind, Label, op};
+pub(crate) use pool::Pool;
+
+/// `major_version` of Java 17.
+const MAJOR: u16 = 61;
+
+/// `ACC_PUBLIC | ACC_STATIC` and the like.
+pub(crate) mod access {
+    pub(crate) const PUBLIC: u16 = 1;
+    pub(crate) const STATIC: u16 = 8;
+    pub(crate) const FINAL: u16 = 16;
+    pub(crate) const SUPER: u16 = 32;
+}
+
+/// A class with static methods, as it is put together.
+pub(crate) struct Class {
+    name: String,
+    superclass: &'static str,
+    pub(crate) pool: Pool,
+    methods: Vec<u8>,
+    count: u16,
+}
+
+impl Class {
+    /// A class of this internal name (`a/B`).
+    pub(crate) fn new(name: &str, superclass: &'static str) -> Class {
+        Class {
+            name: name.to_owned(),
+            superclass,
+            pool: Pool::default(),
+            methods: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// Its internal name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Adds a method with this body.
+    pub(crate) fn method(&mut self, flags: u16, name: &str, descriptor: &str, code: &Code) {
+        let attribute = self.pool.utf8("Code");
+        let frames = self.pool.utf8("StackMapTable");
+        let (name, descriptor) = (self.pool.utf8(name), self.pool.utf8(descriptor));
+        for part in [flags, name, descriptor, 1, attribute] {
+            self.methods.extend(part.to_be_bytes());
+        }
+        let body = code.attribute(&mut self.pool, frames);
+        self.methods.extend((body.len() as u32).to_be_bytes());
+        self.methods.extend(body);
+        self.count += 1;
+    }
+
+    /// How full the pool is: entries that no further class may exceed.
+    pub(crate) fn entries(&self) -> usize {
+        self.pool.len()
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        let this = self.pool.class(&self.name);
+        let parent = self.pool.class(self.superclass);
+        let mut file = 0xcafe_babe_u32.to_be_bytes().to_vec();
+        file.extend([0, 0]);
+        file.extend(MAJOR.to_be_bytes());
+        file.extend(self.pool.finish());
+        let flags = access::PUBLIC | access::FINAL | access::SUPER;
+        // No interfaces, no fields; no attributes behind the methods.
+        for part in [flags, this, parent, 0, 0, self.count] {
+            file.extend(part.to_be_bytes());
+        }
+        file.extend(self.methods);
+        file.extend([0, 0]);
+        file
+    }
+}

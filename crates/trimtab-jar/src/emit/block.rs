@@ -1,0 +1,494 @@
+//! The instructions of a block, and its end.
+
+use super::plan::{Plan, compares};
+use super::{Emitter, Handover};
+use crate::classfile::{Kind, Label, op};
+use crate::function::Block;
+use crate::ir::{Bin, Cond, End, Ins, Op, Val, Width};
+use crate::vars::{DOUBLE, FLAG, HI, LO, SINGLE, V0, Var, Vars, forms, other_half};
+
+impl Emitter<'_> {
+    /// The code of a block, with its label.
+    pub(super) fn block(&mut self, index: usize) {
+        let function = self.function;
+        let block = &function.blocks[index];
+        let plan = Plan::new(&self.facts, function, block);
+        self.code.bind(self.labels[index]);
+        for at in 0..block.ins.len() {
+            if !plan.silent[at] {
+                self.instruction(block, &plan, at);
+            }
+        }
+        self.end(block, &plan);
+    }
+
+    fn instruction(&mut self, block: &Block, plan: &Plan, at: usize) {
+        let ins = block.ins[at];
+        let live = plan.behind[at];
+        match ins.op {
+            Op::Nop => {}
+            Op::Bin(Bin::Add) if self.increments(&ins, plan, at) => {}
+            Op::Bin(Bin::Slt | Bin::Sltu) | Op::FloatCompare { .. } => {
+                self.flag(block, plan, at);
+                self.derive(&ins, live);
+            }
+            Op::Select { when } => self.select(block, plan, at, when),
+            Op::Store(width) => self.store(block, plan, at, width),
+            Op::StorePart { left } => {
+                self.operand(block, plan, at, ins.b);
+                self.address(block, plan, at);
+                let name = if left { "storeLeft" } else { "storeRight" };
+                self.run_time("trimtab/Memory", name, "(II)V", 2, None);
+            }
+            Op::LoadLinked => {
+                self.code.load(Kind::Cpu, 0);
+                self.address(block, plan, at);
+                let descriptor = "(Ltrimtab/Cpu;I)I";
+                self.run_time("trimtab/Memory", "loadLinked", descriptor, 2, Some(Kind::Int));
+                self.set_if_any(ins.d);
+            }
+            Op::StoreConditional => {
+                self.code.load(Kind::Cpu, 0);
+                self.address(block, plan, at);
+                self.operand(block, plan, at, ins.b);
+                let descriptor = "(Ltrimtab/Cpu;II)I";
+                self.run_time("trimtab/Memory", "storeConditional", descriptor, 3, Some(Kind::Int));
+                self.set_if_any(ins.d);
+            }
+            Op::MulWide { signed } => {
+                if live.has(HI) {
+                    self.product(block, plan, at, signed);
+                    self.set_product(true, live.has(LO));
+                } else {
+                    self.operand(block, plan, at, ins.a);
+                    self.operand(block, plan, at, ins.b);
+                    self.code.op(op::IMUL, -1);
+                    self.set(LO);
+                }
+            }
+            Op::MulAdd { signed, subtract } => {
+                self.get(HI);
+                self.code.op(op::I2L, 1);
+                self.int(32);
+                self.code.op(op::LSHL, -1);
+                self.get(LO);
+                self.widen(false);
+                self.code.op(op::LOR, -2);
+                self.product(block, plan, at, signed);
+                self.code.op(if subtract { op::LSUB } else { op::LADD }, -2);
+                self.set_product(live.has(HI), live.has(LO));
+            }
+            Op::DivWide { signed } => self.divide(&ins, live, signed),
+            Op::Trap { cond, signed, code } => {
+                self.operand(block, plan, at, ins.a);
+                self.operand(block, plan, at, ins.b);
+                self.trap(cond, signed, code);
+            }
+            Op::Break { code } => {
+                self.int(i32::from(code));
+                self.run_time("trimtab/Fault", "breakpoint", "(I)V", 1, None);
+            }
+            Op::Unknown => {
+                self.int(ins.pc.cast_signed());
+                self.int(ins.offset);
+                self.run_time("trimtab/Fault", "unknown", "(II)V", 2, None);
+            }
+            Op::Syscall => self.system_call(live),
+            Op::SetControl => {
+                self.code.load(Kind::Cpu, 0);
+                self.operand(block, plan, at, ins.a);
+                let field = self.class.pool.field("trimtab/Cpu", "control", "I");
+                self.code.op_u16(op::PUTFIELD, field, -2);
+            }
+            Op::Call(callee) => self.call(block, plan, at, callee),
+            _ => {
+                self.value(block, plan, at);
+                self.set_if_any(ins.d);
+                self.derive(&ins, live);
+            }
+        }
+    }
+
+    fn set_if_any(&mut self, d: Option<Var>) {
+        match d {
+            Some(d) => self.set(d),
+            None => self.drop_top(Kind::Int),
+        }
+    }
+
+    /// Adds a number to a variable where it is, if that is what the instruction does.
+    fn increments(&mut self, ins: &Ins, plan: &Plan, at: usize) -> bool {
+        let (Some(d), Val::Var(a), Val::Const(by)) = (ins.d, ins.a, ins.b) else { return false };
+        match i16::try_from(by) {
+            Ok(by) if a == d && self.has_slot(d) && plan.source(at, a).is_none() => {
+                self.code.increment(self.slot(d), by);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives the other forms of what an instruction set their values, as far as they are live.
+    pub(super) fn derive(&mut self, ins: &Ins, live: Vars) {
+        if let Some(d) = ins.d {
+            self.derive_from(d, live);
+        }
+    }
+
+    pub(super) fn derive_from(&mut self, d: Var, live: Vars) {
+        for form in forms(d).without(Vars::of(&[d])).and(live).iter() {
+            match (d, form) {
+                (DOUBLE..FLAG, _) => {
+                    self.get(d);
+                    let name = if form_is_high(d, form) { "high" } else { "low" };
+                    self.run_time("trimtab/Float", name, "(D)I", 2, Some(Kind::Int));
+                    if (SINGLE..DOUBLE).contains(&form) {
+                        self.float_of_bits();
+                    }
+                }
+                (_, DOUBLE..FLAG) => {
+                    let Some(other) = other_half(d) else { continue };
+                    let odd = (other & 1) == 1;
+                    // Registers begin at an even number.
+                    if odd {
+                        self.get(other);
+                    }
+                    self.bits(d);
+                    if !odd {
+                        self.get(other);
+                    }
+                    self.run_time("trimtab/Float", "join", "(II)D", 2, Some(Kind::Double));
+                }
+                (SINGLE..DOUBLE, _) => self.bits(d),
+                _ => {
+                    self.get(d);
+                    self.float_of_bits();
+                }
+            }
+            self.set(form);
+        }
+    }
+
+    /// Pushes the bits of a half.
+    fn bits(&mut self, var: Var) {
+        self.get(var);
+        if (SINGLE..DOUBLE).contains(&var) {
+            self.run_time("java/lang/Float", "floatToRawIntBits", "(F)I", 1, Some(Kind::Int));
+        }
+    }
+
+    fn float_of_bits(&mut self) {
+        self.run_time("java/lang/Float", "intBitsToFloat", "(I)F", 1, Some(Kind::Float));
+    }
+
+    /// Sets a variable to whether a comparison holds.
+    fn flag(&mut self, block: &Block, plan: &Plan, at: usize) {
+        let d = block.ins[at].d;
+        let (yes, done) = (self.code.label(), self.code.label());
+        self.compare(block, plan, at, true, yes);
+        self.int(0);
+        self.set_if_any(d);
+        self.code.jump(op::GOTO, done, 0);
+        self.code.bind(yes);
+        self.int(1);
+        self.set_if_any(d);
+        self.code.bind(done);
+    }
+
+    /// Jumps if the comparison of an instruction holds, or if it does not.
+    fn compare(&mut self, block: &Block, plan: &Plan, at: usize, when: bool, to: Label) {
+        let ins = block.ins[at];
+        match ins.op {
+            Op::Bin(bin) => {
+                self.operand(block, plan, at, ins.a);
+                if bin == Bin::Sltu {
+                    self.flip_sign();
+                }
+                match ins.b {
+                    Val::Const(value) if bin == Bin::Sltu => self.int(value ^ i32::MIN),
+                    other => {
+                        self.operand(block, plan, at, other);
+                        if bin == Bin::Sltu {
+                            self.flip_sign();
+                        }
+                    }
+                }
+                let cond = if when { Cond::Lt } else { Cond::Ge };
+                self.code.jump(compare_opcode(cond), to, 2);
+            }
+            Op::FloatCompare { bits } => {
+                let double = ins.is_double();
+                let words = if double { 2 } else { 1 };
+                // The fourth bit only says what raises an exception.
+                let bits = bits & 7;
+                match bits {
+                    0 => self.int(0),
+                    _ => {
+                        self.operand(block, plan, at, ins.a);
+                        self.operand(block, plan, at, ins.b);
+                    }
+                }
+                // `fcmpl` and `dcmpl` give -1 for numbers that have no order, the others 1.
+                let (lower, upper) = if double { (0x97, 0x98) } else { (0x95, 0x96) };
+                let (opcode, cond) = match bits {
+                    0 => (0, Cond::Ne),
+                    1 | 3 => {
+                        let name = if bits == 1 { "unordered" } else { "unorderedOrEqual" };
+                        let descriptor = if double { "(DD)I" } else { "(FF)I" };
+                        self.run_time(
+                            "trimtab/Float",
+                            name,
+                            descriptor,
+                            2 * words,
+                            Some(Kind::Int),
+                        );
+                        (0, Cond::Ne)
+                    }
+                    2 => (lower, Cond::Eq),
+                    4 => (upper, Cond::Lt),
+                    5 => (lower, Cond::Lt),
+                    6 => (upper, Cond::Le),
+                    _ => (lower, Cond::Le),
+                };
+                if opcode != 0 {
+                    self.code.op(opcode, 1 - 2 * words);
+                }
+                let cond = if when { cond } else { negated(cond) };
+                self.code.jump(zero_opcode(cond), to, 1);
+            }
+            _ => {}
+        }
+    }
+
+    fn flip_sign(&mut self) {
+        self.int(i32::MIN);
+        self.code.op(op::IXOR, -1);
+    }
+
+    fn select(&mut self, block: &Block, plan: &Plan, at: usize, when: bool) {
+        let ins = block.ins[at];
+        let Some(d) = ins.d else { return };
+        let live = plan.behind[at];
+        let skip = self.code.label();
+        // `b` is what `d` holds already; a constant there is one that it was set to.
+        if plan.source(at, d).is_some() && ins.b == Val::Var(d) {
+            self.operand(block, plan, at, ins.b);
+            self.set(d);
+        } else if let Val::Const(value) = ins.b {
+            self.int(value);
+            self.set(d);
+        }
+        self.operand(block, plan, at, ins.c);
+        self.code.jump(if when { op::IFEQ } else { op::IFNE }, skip, 1);
+        self.operand(block, plan, at, ins.a);
+        self.set(d);
+        self.code.bind(skip);
+        self.derive_from(d, live);
+    }
+
+    fn store(&mut self, block: &Block, plan: &Plan, at: usize, width: Width) {
+        let value = block.ins[at].b;
+        let handle = match width {
+            Width::I8 | Width::U8 => None,
+            Width::I16 | Width::U16 => Some("S"),
+            Width::I32 => Some("I"),
+            Width::F64 => Some("D"),
+        };
+        self.memory(handle);
+        self.address(block, plan, at);
+        self.operand(block, plan, at, value);
+        match width {
+            Width::I8 | Width::U8 => self.code.op(op::BASTORE, -3),
+            Width::I16 | Width::U16 => {
+                self.code.op(op::I2S, 0);
+                self.handle("set", "([BIS)V", 4, 0);
+            }
+            Width::I32 => self.handle("set", "([BII)V", 4, 0),
+            Width::F64 => self.handle("set", "([BID)V", 5, 0),
+        }
+    }
+
+    fn divide(&mut self, ins: &Ins, live: Vars, signed: bool) {
+        let both = |emitter: &mut Self, opcode: u8, name: &str| {
+            for operand in [ins.a, ins.b] {
+                match operand {
+                    Val::Const(value) => emitter.int(value),
+                    Val::Var(var) => emitter.get(var),
+                }
+            }
+            if signed {
+                emitter.code.op(opcode, -1);
+            } else {
+                emitter.run_time("java/lang/Integer", name, "(II)I", 2, Some(Kind::Int));
+            }
+        };
+        if live.has(LO) {
+            both(self, op::IDIV, "divideUnsigned");
+            self.set(LO);
+        }
+        if live.has(HI) {
+            both(self, op::IREM, "remainderUnsigned");
+            self.set(HI);
+        }
+    }
+
+    /// Pops two numbers; stops the program if they are so related.
+    fn trap(&mut self, cond: Cond, signed: bool, code: u16) {
+        if !signed {
+            self.run_time("java/lang/Integer", "compareUnsigned", "(II)I", 2, Some(Kind::Int));
+        }
+        let fine = self.code.label();
+        let opposite = negated(cond);
+        if signed {
+            self.code.jump(compare_opcode(opposite), fine, 2);
+        } else {
+            self.code.jump(zero_opcode(opposite), fine, 1);
+        }
+        self.int(i32::from(code));
+        self.run_time("trimtab/Fault", "trap", "(I)V", 1, None);
+        self.code.bind(fine);
+    }
+
+    fn system_call(&mut self, live: Vars) {
+        self.code.load(Kind::Cpu, 0);
+        for var in [2, 4, 5, 6, 7, 29] {
+            self.get(var);
+        }
+        let descriptor = "(Ltrimtab/Cpu;IIIIII)J";
+        self.run_time("trimtab/Linux", "call", descriptor, 7, Some(Kind::Long));
+        if live.has(7) {
+            self.code.op(op::DUP2, 2);
+            self.high_word();
+            self.set(7);
+        }
+        self.code.op(op::L2I, -1);
+        self.set(V0);
+    }
+
+    fn end(&mut self, block: &Block, plan: &Plan) {
+        let at = block.ins.len();
+        match &block.end {
+            End::Jump(_) => self.go(block, 0),
+            End::Branch { cond, a, b, .. } => {
+                let Some(taken) = block.next.first() else { return };
+                let taken = self.labels[*taken];
+                let compared = a
+                    .var()
+                    .and_then(|a| plan.source(at, a))
+                    .filter(|source| *b == Val::ZERO && compares(&block.ins[*source]));
+                match (compared, a, b) {
+                    (Some(source), _, _) => {
+                        self.compare(block, plan, source, *cond == Cond::Ne, taken);
+                    }
+                    (None, a, Val::Const(0)) => {
+                        self.operand(block, plan, at, *a);
+                        self.code.jump(zero_opcode(*cond), taken, 1);
+                    }
+                    (None, a, b) => {
+                        self.operand(block, plan, at, *a);
+                        self.operand(block, plan, at, *b);
+                        self.code.jump(compare_opcode(*cond), taken, 2);
+                    }
+                }
+                self.go(block, 1);
+            }
+            End::Table { to, targets } => self.table(block, plan, *to, targets),
+            End::Return => self.give_back(block, plan),
+            End::Tail(callee) => self.tail(block, plan, *callee),
+            End::Away(to) => {
+                self.code.load(Kind::Cpu, 0);
+                self.operand(block, plan, at, *to);
+                self.get(crate::vars::SP);
+                self.get(V0);
+                let descriptor = "(Ltrimtab/Cpu;III)V";
+                self.run_time("trimtab/Jump", "away", descriptor, 4, None);
+                self.never();
+            }
+            End::Stop => self.never(),
+        }
+    }
+
+    /// Goes on at the block's successor, unless that comes next anyway.
+    fn go(&mut self, block: &Block, which: usize) {
+        if let Some(next) = block.next.get(which) {
+            if self.following == Some(*next) {
+                return;
+            }
+            let label = self.labels[*next];
+            self.code.jump(op::GOTO, label, 0);
+        } else {
+            self.never();
+        }
+    }
+
+    /// Ends code that control never reaches the end of, as the verifier wants it.
+    pub(super) fn never(&mut self) {
+        self.code.op(1, 1);
+        self.code.op(op::ATHROW, -1);
+    }
+
+    fn table(&mut self, block: &Block, plan: &Plan, to: Val, targets: &[u32]) {
+        let elsewhere = self.code.label();
+        let first = targets.first().copied().unwrap_or_default();
+        self.operand(block, plan, block.ins.len(), to);
+        self.int(first.cast_signed());
+        self.code.op(op::ISUB, -1);
+        self.int(2);
+        self.run_time("java/lang/Integer", "rotateRight", "(II)I", 2, Some(Kind::Int));
+        let cases: Vec<(i32, Label)> = targets
+            .iter()
+            .zip(&block.next)
+            .map(|(target, next)| {
+                ((target.wrapping_sub(first) / 4).cast_signed(), self.labels[*next])
+            })
+            .collect();
+        self.code.switch(&cases, elsewhere);
+        self.code.bind(elsewhere);
+        self.tail(block, plan, crate::ir::Callee::Through(to));
+    }
+
+    /// Leaves for another method of the function: notes where to go on.
+    pub(super) fn hand_over(&mut self, next: i32) {
+        if let Some(Handover { state, leave }) = self.handover {
+            self.int(next);
+            self.code.store(Kind::Int, state);
+            self.code.jump(op::GOTO, leave, 0);
+        }
+    }
+}
+
+fn form_is_high(pair: Var, form: Var) -> bool {
+    let even = (pair - DOUBLE) * 2;
+    let number = if form < SINGLE { form - crate::vars::BITS } else { form - SINGLE };
+    number != even
+}
+
+fn negated(cond: Cond) -> Cond {
+    match cond {
+        Cond::Eq => Cond::Ne,
+        Cond::Ne => Cond::Eq,
+        Cond::Lt => Cond::Ge,
+        Cond::Ge => Cond::Lt,
+        Cond::Gt => Cond::Le,
+        Cond::Le => Cond::Gt,
+    }
+}
+
+fn order(cond: Cond) -> u8 {
+    match cond {
+        Cond::Eq => 0,
+        Cond::Ne => 1,
+        Cond::Lt => 2,
+        Cond::Ge => 3,
+        Cond::Gt => 4,
+        Cond::Le => 5,
+    }
+}
+
+fn zero_opcode(cond: Cond) -> u8 {
+    op::IFEQ + order(cond)
+}
+
+fn compare_opcode(cond: Cond) -> u8 {
+    op::IF_ICMPEQ + order(cond)
+}

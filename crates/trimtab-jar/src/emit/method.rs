@@ -1,0 +1,146 @@
+//! A function as one method.
+
+use super::{Context, Emitter};
+use crate::classfile::{Class, Code, Kind, Label, op};
+use crate::function::Function;
+use crate::ir::{Callee, End, Op};
+use crate::liveness::{Facts, behind, is_dead, live_out, returns_twice};
+use crate::vars::{DOUBLE, RA, RESULTS, SP, V0, Vars};
+
+/// The code of a function as one method.
+pub(crate) fn whole(context: &Context<'_>, function: &Function, class: &mut Class) -> Code {
+    let all: Vec<usize> = (0..function.blocks.len()).collect();
+    let facts = Facts { summaries: context.summaries, results: function.results };
+    let twice = has_second_return(context, function, &all);
+    let mut vars = variables(&facts, function, &all);
+    if twice {
+        vars = vars.or(Vars::of(&[SP, V0]));
+    }
+    let (mut emitter, ints) =
+        Emitter::new(context, function, class, function.arguments, 0, vars, usize::from(twice));
+    let start = emitter.code.label();
+    if twice {
+        emitter.get(SP);
+        emitter.code.store(Kind::Int, ints[0]);
+    }
+    emitter.code.bind(start);
+    let order = emitter.order(&all, function.entry);
+    if order.first() != Some(&function.entry) {
+        let label = emitter.labels[function.entry];
+        emitter.code.jump(op::GOTO, label, 0);
+    }
+    for (at, index) in order.iter().enumerate() {
+        emitter.following = order.get(at + 1).copied();
+        emitter.block(*index);
+    }
+    if twice {
+        emitter.second_returns(start, ints[0]);
+    }
+    emitter.code
+}
+
+/// Whether one of these blocks calls a function that can return twice.
+pub(super) fn has_second_return(
+    context: &Context<'_>,
+    function: &Function,
+    blocks: &[usize],
+) -> bool {
+    blocks.iter().any(|index| {
+        function.blocks[*index].ins.iter().any(|ins| match ins.op {
+            Op::Call(callee) => returns_twice(context.summaries, callee),
+            _ => false,
+        })
+    })
+}
+
+/// The variables that the code of these blocks reads or sets.
+pub(super) fn variables(facts: &Facts<'_>, function: &Function, blocks: &[usize]) -> Vars {
+    let mut vars = Vars::NONE;
+    for index in blocks {
+        let block = &function.blocks[*index];
+        vars = vars.or(block.live_in);
+        let behind = behind(facts, block, live_out(function, block));
+        for live in &behind {
+            vars = vars.or(*live);
+        }
+        for (ins, live) in block.ins.iter().zip(&behind) {
+            if is_dead(ins, *live) {
+                continue;
+            }
+            let returns_to = matches!(ins.op, Op::Call(_));
+            let sets = if returns_to { Vars::NONE } else { ins.sets() };
+            vars = vars.or(ins.uses()).or(sets);
+            match ins.op {
+                // Pairs that other forms are made of.
+                Op::Call(Callee::Through(_)) => vars = vars.or(live.and(RESULTS)).or(pairs(*live)),
+                Op::Call(callee @ Callee::At(to)) => {
+                    let passed = facts.passes(callee, Vars::NONE);
+                    // Where it returns to is known.
+                    vars = vars.or(passed.without(Vars::of(&[RA])));
+                    if !facts.summaries.contains_key(&to) {
+                        vars = vars.or(pairs(*live));
+                    }
+                }
+                _ => {}
+            }
+        }
+        match block.end {
+            End::Tail(_) | End::Table { .. } => {
+                vars = vars.or(facts.results).or(pairs(facts.results))
+            }
+            End::Return => vars = vars.or(facts.results),
+            End::Away(_) => vars = vars.or(Vars::of(&[SP, V0])),
+            _ => {}
+        }
+    }
+    vars.without(Vars::of(&[0]))
+}
+
+/// The pairs of which one of these is a form, of those that functions give back.
+fn pairs(live: Vars) -> Vars {
+    let mut vars = Vars::NONE;
+    for pair in [DOUBLE, DOUBLE + 1] {
+        if crate::vars::forms(pair).meets(live) {
+            vars.add(pair);
+        }
+    }
+    vars
+}
+
+impl Emitter<'_> {
+    /// An order of blocks in which the one that comes next is mostly the next one to run.
+    pub(super) fn order(&self, blocks: &[usize], first: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = blocks.to_vec();
+        order.sort_unstable_by_key(|index| (*index != first, *index));
+        order
+    }
+
+    /// Catches what comes back to calls that return twice. `low` is the slot that holds the stack's
+    /// pointer at the function's start.
+    pub(super) fn second_returns(&mut self, start: Label, low: u16) {
+        let (end, handler) = (self.code.label(), self.code.label());
+        self.code.bind(end);
+        self.code.bind_handler(start, end, handler);
+        self.code.load(Kind::Cpu, 0);
+        self.get(SP);
+        self.code.load(Kind::Int, low);
+        let descriptor = "(Ljava/lang/Throwable;Ltrimtab/Cpu;II)I";
+        self.run_time("trimtab/Jump", "land", descriptor, 4, Some(Kind::Int));
+        for var in [SP, V0] {
+            if self.has_slot(var) {
+                self.get_field(var);
+                self.set(var);
+            }
+        }
+        let mut cases: Vec<(i32, Label)> =
+            self.returns.iter().map(|(pc, label)| (pc.cast_signed(), *label)).collect();
+        cases.sort_unstable_by_key(|(pc, _)| *pc);
+        cases.dedup_by_key(|(pc, _)| *pc);
+        let lost = self.code.label();
+        self.code.switch(&cases, lost);
+        self.code.bind(lost);
+        self.code.load(Kind::Cpu, 0);
+        self.run_time("trimtab/Jump", "again", "(Ltrimtab/Cpu;)V", 1, None);
+        self.never();
+    }
+}

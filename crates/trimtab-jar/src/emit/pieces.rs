@@ -1,0 +1,396 @@
+//! A function as several methods, none of them larger than what is compiled.
+//!
+//! A driver makes a frame for the variables that cross from one method to another, and calls the
+//! methods one after another: each is told where to begin, takes what is live there out of the
+//! frame, and at its end puts back what it changed and others read. It returns where to go on: which
+//! method, in the upper half of the number, and where in that, in the lower.
+
+use super::method::{has_second_return, variables};
+use super::partition::parts;
+use super::plan::Plan;
+use super::{Context, Emitter, HUGE, Handover, Home};
+use crate::classfile::{Class, Code, Kind, Label, access, op};
+use crate::function::Function;
+use crate::ir::Op;
+use crate::liveness::{Facts, returns_twice};
+use crate::vars::{SP, V0, Vars, kind};
+use rustc_hash::FxHashMap;
+
+/// The descriptor of a piece: the state, the frame, where to begin.
+const PIECE: &str = "(Ltrimtab/Cpu;Ltrimtab/Cpu;I)I";
+
+/// Where pieces can be entered.
+#[derive(Default)]
+struct Entries {
+    /// Blocks, by their index: where they are entered.
+    blocks: FxHashMap<usize, i32>,
+    /// Returns from calls that return twice, by address.
+    returns: Vec<(u32, i32)>,
+}
+
+/// What a function was cut into.
+pub(crate) struct Cut {
+    /// Bytes of each method, the driver first.
+    pub(crate) sizes: Vec<usize>,
+}
+
+/// Adds the methods of a function to a class.
+pub(crate) fn split(
+    context: &Context<'_>,
+    function: &Function,
+    class: &mut Class,
+    home: &Home,
+) -> Cut {
+    let sizes = block_sizes(context, function, class);
+    let mut limit = HUGE - 1000;
+    loop {
+        let parts = parts(function, &sizes, limit);
+        let entries = entries(context, function, &parts);
+        let codes: Vec<Code> = (0..parts.len())
+            .map(|number| piece(context, function, class, &parts, number, &entries))
+            .collect();
+        let largest = codes.iter().map(Code::len).max().unwrap_or_default();
+        if largest > HUGE && limit > 600 {
+            limit = limit * 4 / 5;
+            continue;
+        }
+        let driver = driver(context, function, class, home, parts.len(), &entries);
+        let flags = access::PUBLIC | access::STATIC;
+        class.method(flags, &home.name, &home.shape.descriptor(), &driver);
+        for (number, code) in codes.iter().enumerate() {
+            class.method(flags, &piece_name(home, number), PIECE, code);
+        }
+        let sizes = std::iter::once(&driver).chain(&codes).map(Code::len).collect();
+        return Cut { sizes };
+    }
+}
+
+fn piece_name(home: &Home, number: usize) -> String {
+    format!("{}$part{number}", home.name)
+}
+
+/// The bytes that each block takes.
+fn block_sizes(context: &Context<'_>, function: &Function, class: &mut Class) -> Vec<usize> {
+    let all: Vec<usize> = (0..function.blocks.len()).collect();
+    let facts = Facts { summaries: context.summaries, results: function.results };
+    let vars = variables(&facts, function, &all);
+    let (mut emitter, _) = Emitter::new(context, function, class, Vars::NONE, 3, vars, 1);
+    all.iter()
+        .map(|index| {
+            let before = emitter.code.len();
+            emitter.block(*index);
+            // A switch is aligned.
+            emitter.code.len() - before + 4
+        })
+        .collect()
+}
+
+/// Numbers the places at which pieces are entered from others, or first.
+fn entries(context: &Context<'_>, function: &Function, parts: &[Vec<usize>]) -> Entries {
+    let mut part_of = vec![0; function.blocks.len()];
+    for (number, part) in parts.iter().enumerate() {
+        for block in part {
+            part_of[*block] = number;
+        }
+    }
+    let mut entered = vec![false; function.blocks.len()];
+    entered[function.entry] = true;
+    for (index, block) in function.blocks.iter().enumerate() {
+        for next in &block.next {
+            entered[*next] |= part_of[*next] != part_of[index];
+        }
+    }
+    let mut entries = Entries::default();
+    for (number, part) in parts.iter().enumerate() {
+        let mut place = (number as i32) << 16;
+        for index in part {
+            if entered[*index] {
+                entries.blocks.insert(*index, place);
+                place += 1;
+            }
+            for ins in &function.blocks[*index].ins {
+                if let Op::Call(callee) = ins.op
+                    && returns_twice(context.summaries, callee)
+                {
+                    entries.returns.push((ins.offset.cast_unsigned(), place));
+                    place += 1;
+                }
+            }
+        }
+    }
+    entries
+}
+
+/// What is live where a piece is entered.
+fn needed(context: &Context<'_>, function: &Function, part: &[usize], entries: &Entries) -> Vars {
+    let facts = Facts { summaries: context.summaries, results: function.results };
+    let mut live = Vars::NONE;
+    for index in part {
+        let block = &function.blocks[*index];
+        if entries.blocks.contains_key(index) {
+            live = live.or(block.live_in);
+        }
+        let plan = Plan::new(&facts, function, block);
+        for (ins, behind) in block.ins.iter().zip(&plan.behind) {
+            if matches!(ins.op, Op::Call(callee) if returns_twice(context.summaries, callee)) {
+                live = live.or(*behind);
+            }
+        }
+    }
+    live.without(Vars::of(&[0]))
+}
+
+fn piece(
+    context: &Context<'_>,
+    function: &Function,
+    class: &mut Class,
+    parts: &[Vec<usize>],
+    number: usize,
+    entries: &Entries,
+) -> Code {
+    let part = &parts[number];
+    let facts = Facts { summaries: context.summaries, results: function.results };
+    let exits: Vec<usize> = part
+        .iter()
+        .flat_map(|index| &function.blocks[*index].next)
+        .copied()
+        .filter(|next| !part.contains(next))
+        .collect();
+    let twice = has_second_return(context, function, part);
+    let mut vars = variables(&facts, function, part);
+    if twice {
+        vars = vars.or(Vars::of(&[SP, V0]));
+    }
+    // The frame, and where to begin; where to go on, and the stack's pointer at the start.
+    let (mut emitter, ints) = Emitter::piece(context, function, class, vars);
+    let [frame, begin, state, low] = ints;
+    let live = needed(context, function, part, entries).and(vars);
+    for var in live.iter() {
+        emitter.code.load(Kind::Cpu, frame);
+        emitter.get_from(var);
+        emitter.set(var);
+    }
+    let leave = emitter.code.label();
+    emitter.handover = Some(Handover { state, leave });
+    let start = emitter.code.label();
+    if twice {
+        emitter.code.load(Kind::Cpu, frame);
+        emitter.low();
+        emitter.code.store(Kind::Int, low);
+    }
+    let returns: Vec<(u32, Label, i32)> = entries
+        .returns
+        .iter()
+        .filter(|(_, place)| (*place >> 16) as usize == number)
+        .map(|(pc, place)| (*pc, emitter.code.label(), *place))
+        .collect();
+    let mut cases: Vec<(i32, Label)> = part
+        .iter()
+        .filter_map(|index| Some((*entries.blocks.get(index)?, emitter.labels[*index])))
+        .chain(returns.iter().map(|(_, label, place)| (*place, *label)))
+        .collect();
+    cases.sort_unstable_by_key(|(place, _)| *place);
+    emitter.code.load(Kind::Int, begin);
+    let lost = emitter.code.label();
+    emitter.code.switch(&cases, lost);
+    emitter.code.bind(lost);
+    emitter.run_time("trimtab/Jump", "lost", "()V", 0, None);
+    emitter.never();
+    emitter.code.bind(start);
+    for (at, index) in part.iter().enumerate() {
+        emitter.following = part.get(at + 1).copied();
+        emitter.block(*index);
+    }
+    // Returns into the middle of a block: through a jump to the label behind the call.
+    for (pc, label, _) in &returns {
+        emitter.code.bind(*label);
+        let behind = emitter.returns.iter().find(|(known, _)| known == pc).map(|(_, label)| *label);
+        if let Some(behind) = behind {
+            emitter.code.jump(op::GOTO, behind, 0);
+        } else {
+            emitter.never();
+        }
+    }
+    let mut known = exits.clone();
+    known.sort_unstable();
+    known.dedup();
+    for exit in &known {
+        let label = emitter.labels[*exit];
+        emitter.code.bind(label);
+        emitter.hand_over(entries.blocks.get(exit).copied().unwrap_or(-1));
+    }
+    if twice {
+        emitter.second_returns(start, low);
+    }
+    if known.is_empty() {
+        // All of it returns from the function.
+        return emitter.code;
+    }
+    emitter.code.bind(leave);
+    let read = known.iter().fold(Vars::NONE, |all, exit| all.or(function.blocks[*exit].live_in));
+    let set = part.iter().flat_map(|index| &function.blocks[*index].ins);
+    let set = set.fold(Vars::NONE, |all, ins| match ins.op {
+        Op::Call(callee) => all.or(facts.sets(callee)),
+        _ => all.or(ins.defs()),
+    });
+    for var in read.and(set).iter().filter(|var| *var != 0) {
+        emitter.code.load(Kind::Cpu, frame);
+        emitter.get(var);
+        emitter.put_field(var);
+    }
+    emitter.code.load(Kind::Int, state);
+    emitter.code.give_back(Some(Kind::Int));
+    emitter.code
+}
+
+fn driver(
+    context: &Context<'_>,
+    function: &Function,
+    class: &mut Class,
+    home: &Home,
+    count: usize,
+    entries: &Entries,
+) -> Code {
+    let twice = !entries.returns.is_empty();
+    let (mut emitter, [frame, state]) = Emitter::driver(context, function, class);
+    emitter.run_time("trimtab/Cpu", "frame", "()Ltrimtab/Cpu;", 0, Some(Kind::Cpu));
+    emitter.code.store(Kind::Cpu, frame);
+    for var in function.arguments.iter() {
+        emitter.code.load(Kind::Cpu, frame);
+        emitter.get(var);
+        emitter.put_field(var);
+    }
+    if twice {
+        emitter.code.load(Kind::Cpu, frame);
+        emitter.get(SP);
+        let field = emitter.class.pool.field("trimtab/Cpu", "low", "I");
+        emitter.code.op_u16(op::PUTFIELD, field, -2);
+    }
+    let first = entries.blocks.get(&function.entry).copied().unwrap_or_default();
+    emitter.int(first);
+    emitter.code.store(Kind::Int, state);
+    let (top, done) = (emitter.code.label(), emitter.code.label());
+    emitter.code.bind(top);
+    emitter.code.load(Kind::Int, state);
+    emitter.int(16);
+    emitter.code.op(op::ISHR, -1);
+    let cases: Vec<(i32, Label)> =
+        (0..count as i32).map(|number| (number, emitter.code.label())).collect();
+    emitter.code.switch(&cases, done);
+    for (number, label) in &cases {
+        emitter.code.bind(*label);
+        emitter.code.load(Kind::Cpu, 0);
+        emitter.code.load(Kind::Cpu, frame);
+        emitter.code.load(Kind::Int, state);
+        let name = piece_name(home, *number as usize);
+        let method = emitter.class.pool.method(&home.class, &name, PIECE);
+        emitter.code.call(method, 3, Some(Kind::Int));
+        emitter.code.store(Kind::Int, state);
+        emitter.code.jump(op::GOTO, top, 0);
+    }
+    emitter.code.bind(done);
+    emitter.give_back_state();
+    if twice {
+        emitter.driver_returns(top, frame, state, &entries.returns);
+    }
+    emitter.code
+}
+
+impl<'a> Emitter<'a> {
+    /// A piece: its slots for the frame, where to begin, where to go on, and the stack's pointer.
+    fn piece(
+        context: &'a Context<'a>,
+        function: &'a Function,
+        class: &'a mut Class,
+        vars: Vars,
+    ) -> (Emitter<'a>, [u16; 4]) {
+        let (mut emitter, ints) = Emitter::new(context, function, class, Vars::NONE, 2, vars, 2);
+        emitter.code.set_local(1, Kind::Cpu);
+        let slots = [0, 1, 2, 3].map(|at| ints.get(at).copied().unwrap_or_default());
+        (emitter, slots)
+    }
+
+    /// A driver: its slots for the frame and for where to go on.
+    fn driver(
+        context: &'a Context<'a>,
+        function: &'a Function,
+        class: &'a mut Class,
+    ) -> (Emitter<'a>, [u16; 2]) {
+        let arguments = function.arguments;
+        let (mut emitter, ints) =
+            Emitter::new(context, function, class, arguments, 0, Vars::NONE, 2);
+        let slots = [0, 1].map(|at| ints.get(at).copied().unwrap_or_default());
+        // The first of both is set to the frame before any label.
+        emitter.code.set_local(1 + arguments.iter().count(), Kind::Cpu);
+        (emitter, slots)
+    }
+
+    /// Replaces the state on the stack by what it keeps in the place of a variable.
+    fn get_from(&mut self, var: crate::vars::Var) {
+        let kind = kind(var);
+        let field = self.class.pool.field("trimtab/Cpu", &format!("v{var}"), kind.descriptor());
+        self.code.op_u16(op::GETFIELD, field, i32::from(kind.slots()) - 1);
+    }
+
+    /// Replaces the frame on the stack by the stack's pointer at the function's start.
+    fn low(&mut self) {
+        let field = self.class.pool.field("trimtab/Cpu", "low", "I");
+        self.code.op_u16(op::GETFIELD, field, 0);
+    }
+
+    /// Returns the results that a piece left in the state.
+    fn give_back_state(&mut self) {
+        let shape = self.context.homes.get(&self.function.start).map(|home| home.shape);
+        let Some(shape) = shape else { return self.never() };
+        match shape.returns {
+            Some((_, Kind::Long)) => {
+                self.get_field(crate::vars::V1);
+                self.code.op(op::I2L, 1);
+                self.int(32);
+                self.code.op(op::LSHL, -1);
+                self.get_field(V0);
+                self.widen(false);
+                self.code.op(op::LOR, -2);
+            }
+            Some((var, _)) => self.get_field(var),
+            None => {}
+        }
+        self.code.give_back(shape.returns.map(|(_, kind)| kind));
+    }
+
+    /// Catches what comes back to a call in a piece that has been left.
+    fn driver_returns(&mut self, start: Label, frame: u16, state: u16, returns: &[(u32, i32)]) {
+        let (end, handler) = (self.code.label(), self.code.label());
+        self.code.bind(end);
+        self.code.bind_handler(start, end, handler);
+        self.code.load(Kind::Cpu, 0);
+        self.code.load(Kind::Cpu, frame);
+        self.get_from(SP);
+        self.code.load(Kind::Cpu, frame);
+        self.low();
+        let descriptor = "(Ljava/lang/Throwable;Ltrimtab/Cpu;II)I";
+        self.run_time("trimtab/Jump", "land", descriptor, 4, Some(Kind::Int));
+        for var in [SP, V0] {
+            self.code.load(Kind::Cpu, frame);
+            self.get_field(var);
+            self.put_field(var);
+        }
+        let mut cases: Vec<(i32, Label)> =
+            returns.iter().map(|(pc, _)| (pc.cast_signed(), self.code.label())).collect();
+        let labelled: Vec<(Label, i32)> =
+            cases.iter().zip(returns).map(|((_, label), (_, place))| (*label, *place)).collect();
+        cases.sort_unstable_by_key(|(pc, _)| *pc);
+        let lost = self.code.label();
+        self.code.switch(&cases, lost);
+        for (label, place) in labelled {
+            self.code.bind(label);
+            self.int(place);
+            self.code.store(Kind::Int, state);
+            self.code.jump(op::GOTO, start, 0);
+        }
+        self.code.bind(lost);
+        self.code.load(Kind::Cpu, 0);
+        self.run_time("trimtab/Jump", "again", "(Ltrimtab/Cpu;)V", 1, None);
+        self.never();
+    }
+}

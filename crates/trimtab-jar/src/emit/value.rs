@@ -1,0 +1,372 @@
+//! Operands, and instructions that have a value.
+
+use super::plan::Plan;
+use super::{BASE, Emitter};
+use crate::classfile::{Kind, op};
+use crate::function::Block;
+use crate::ir::{Bin, Convert, Float, Op, Round, Un, Val, Width};
+use crate::vars::{HI, LO, Var};
+
+impl Emitter<'_> {
+    /// Pushes an operand of the instruction at `at`.
+    pub(super) fn operand(&mut self, block: &Block, plan: &Plan, at: usize, value: Val) {
+        match value {
+            Val::Const(value) => self.int(value),
+            Val::Var(var) => self.variable(block, plan, at, var),
+        }
+    }
+
+    /// Pushes a variable, which may be made only here.
+    pub(super) fn variable(&mut self, block: &Block, plan: &Plan, at: usize, var: Var) {
+        match plan.source(at, var) {
+            Some(source) => self.value(block, plan, source),
+            None => self.get(var),
+        }
+    }
+
+    /// Pushes an address as an index into memory.
+    pub(super) fn address(&mut self, block: &Block, plan: &Plan, at: usize) {
+        let ins = &block.ins[at];
+        let offset = ins.offset.wrapping_sub(BASE);
+        let (index, sum) = match (ins.a, ins.c) {
+            (Val::Const(a), Val::Const(c)) => (None, a.wrapping_add(c)),
+            (Val::Const(a), other) | (other, Val::Const(a)) => (Some(other), a),
+            (a, c) => {
+                self.operand(block, plan, at, a);
+                self.operand(block, plan, at, c);
+                self.code.op(op::IADD, -1);
+                self.int(offset);
+                self.code.op(op::IADD, -1);
+                return;
+            }
+        };
+        let sum = sum.wrapping_add(offset);
+        match index {
+            None => self.int(sum),
+            Some(index) => {
+                self.operand(block, plan, at, index);
+                self.int(sum);
+                self.code.op(op::IADD, -1);
+            }
+        }
+    }
+
+    /// Pushes a handle for memory, and memory.
+    pub(super) fn memory(&mut self, handle: Option<&str>) {
+        if let Some(handle) = handle {
+            let descriptor = "Ljava/lang/invoke/VarHandle;";
+            let field = self.class.pool.field("trimtab/Memory", handle, descriptor);
+            self.code.op_u16(op::GETSTATIC, field, 1);
+        }
+        let field = self.class.pool.field("trimtab/Memory", "M", "[B");
+        self.code.op_u16(op::GETSTATIC, field, 1);
+    }
+
+    /// Reads or writes through a handle; `words` are what it takes off the stack.
+    pub(super) fn handle(&mut self, name: &str, descriptor: &str, words: i32, result: i32) {
+        let method = self.class.pool.method("java/lang/invoke/VarHandle", name, descriptor);
+        self.code.op_u16(op::INVOKEVIRTUAL, method, result - words);
+    }
+
+    /// Pushes the value of an instruction that has one.
+    pub(super) fn value(&mut self, block: &Block, plan: &Plan, at: usize) {
+        let ins = block.ins[at];
+        match ins.op {
+            Op::Copy => self.operand(block, plan, at, ins.a),
+            Op::Bin(bin) => self.binary(block, plan, at, bin),
+            Op::Un(un) => {
+                self.operand(block, plan, at, ins.a);
+                self.unary(un);
+            }
+            Op::Extract { low, size } => {
+                self.operand(block, plan, at, ins.a);
+                if low > 0 {
+                    self.int(i32::from(low));
+                    self.code.op(op::IUSHR, -1);
+                }
+                if low + size < 32 {
+                    self.int(mask(size));
+                    self.code.op(op::IAND, -1);
+                }
+            }
+            Op::Insert { low, size } => {
+                self.operand(block, plan, at, ins.b);
+                self.int(!(mask(size) << low));
+                self.code.op(op::IAND, -1);
+                self.operand(block, plan, at, ins.a);
+                self.int(mask(size));
+                self.code.op(op::IAND, -1);
+                self.int(i32::from(low));
+                self.code.op(op::ISHL, -1);
+                self.code.op(op::IOR, -1);
+            }
+            Op::Load(width) => self.load(block, plan, at, width),
+            Op::LoadPart { left } => {
+                self.operand(block, plan, at, ins.b);
+                self.address(block, plan, at);
+                let name = if left { "loadLeft" } else { "loadRight" };
+                self.run_time("trimtab/Memory", name, "(II)I", 2, Some(Kind::Int));
+            }
+            Op::Thread => {
+                self.code.load(Kind::Cpu, 0);
+                let field = self.class.pool.field("trimtab/Cpu", "thread", "I");
+                self.code.op_u16(op::GETFIELD, field, 0);
+            }
+            Op::Float(float) => self.float(block, plan, at, float),
+            Op::FloatMulAdd { subtract, negate } => {
+                let double = ins.is_double();
+                let wide = u8::from(double);
+                let words = -(1 + i32::from(wide));
+                self.operand(block, plan, at, ins.a);
+                self.operand(block, plan, at, ins.b);
+                self.code.op(op::FMUL + wide, words);
+                self.operand(block, plan, at, ins.c);
+                self.code.op(if subtract { op::FADD + 4 } else { op::FADD } + wide, words);
+                if negate {
+                    self.code.op(op::FNEG + wide, 0);
+                }
+            }
+            Op::Convert(convert) => {
+                self.operand(block, plan, at, ins.a);
+                self.convert(convert);
+            }
+            Op::GetControl => {
+                self.code.load(Kind::Cpu, 0);
+                let field = self.class.pool.field("trimtab/Cpu", "control", "I");
+                self.code.op_u16(op::GETFIELD, field, 0);
+            }
+            _ => self.int(0),
+        }
+    }
+
+    fn binary(&mut self, block: &Block, plan: &Plan, at: usize, bin: Bin) {
+        let ins = block.ins[at];
+        if let (Bin::Sub, Val::Const(0)) = (bin, ins.a) {
+            self.operand(block, plan, at, ins.b);
+            self.code.op(op::INEG, 0);
+            return;
+        }
+        self.operand(block, plan, at, ins.a);
+        if let (Bin::Nor, Val::Const(0)) = (bin, ins.b) {
+            self.int(-1);
+            self.code.op(op::IXOR, -1);
+            return;
+        }
+        self.operand(block, plan, at, ins.b);
+        let opcode = match bin {
+            Bin::Add => op::IADD,
+            Bin::Sub => op::ISUB,
+            Bin::And => op::IAND,
+            Bin::Or | Bin::Nor => op::IOR,
+            Bin::Xor => op::IXOR,
+            Bin::Shl => op::ISHL,
+            Bin::Shr => op::IUSHR,
+            Bin::Sar => op::ISHR,
+            Bin::Mul => op::IMUL,
+            Bin::Rotr => {
+                self.run_time("java/lang/Integer", "rotateRight", "(II)I", 2, Some(Kind::Int));
+                return;
+            }
+            // Made with jumps, where nothing else is on the stack.
+            Bin::Slt | Bin::Sltu => {
+                self.run_time(
+                    "trimtab/Memory",
+                    if bin == Bin::Slt { "less" } else { "below" },
+                    "(II)I",
+                    2,
+                    Some(Kind::Int),
+                );
+                return;
+            }
+        };
+        self.code.op(opcode, -1);
+        if bin == Bin::Nor {
+            self.int(-1);
+            self.code.op(op::IXOR, -1);
+        }
+    }
+
+    fn unary(&mut self, un: Un) {
+        match un {
+            Un::LeadingZeros | Un::LeadingOnes => {
+                if un == Un::LeadingOnes {
+                    self.int(-1);
+                    self.code.op(op::IXOR, -1);
+                }
+                self.run_time(
+                    "java/lang/Integer",
+                    "numberOfLeadingZeros",
+                    "(I)I",
+                    1,
+                    Some(Kind::Int),
+                );
+            }
+            Un::SignByte => self.code.op(op::I2B, 0),
+            Un::SignHalf => self.code.op(op::I2S, 0),
+            Un::SwapBytesOfHalves => {
+                self.run_time("trimtab/Memory", "swapHalves", "(I)I", 1, Some(Kind::Int));
+            }
+        }
+    }
+
+    fn load(&mut self, block: &Block, plan: &Plan, at: usize, width: Width) {
+        match width {
+            Width::I8 | Width::U8 => {
+                self.memory(None);
+                self.address(block, plan, at);
+                self.code.op(op::BALOAD, -1);
+                if width == Width::U8 {
+                    self.int(255);
+                    self.code.op(op::IAND, -1);
+                }
+            }
+            Width::I16 | Width::U16 => {
+                self.memory(Some("S"));
+                self.address(block, plan, at);
+                self.handle("get", "([BI)S", 3, 1);
+                if width == Width::U16 {
+                    self.code.op(op::I2C, 0);
+                }
+            }
+            Width::I32 => {
+                self.memory(Some("I"));
+                self.address(block, plan, at);
+                self.handle("get", "([BI)I", 3, 1);
+            }
+            Width::F64 => {
+                self.memory(Some("D"));
+                self.address(block, plan, at);
+                self.handle("get", "([BI)D", 3, 2);
+            }
+        }
+    }
+
+    fn float(&mut self, block: &Block, plan: &Plan, at: usize, float: Float) {
+        let ins = block.ins[at];
+        let double = ins.is_double();
+        let (wide, kind) = if double { (1, Kind::Double) } else { (0, Kind::Float) };
+        let words = i32::from(kind.slots());
+        if matches!(float, Float::Reciprocal | Float::ReciprocalSqrt) {
+            // `fconst_1` and `dconst_1`.
+            self.code.op(if double { 0x0f } else { 0x0c }, words);
+        }
+        self.operand(block, plan, at, ins.a);
+        let math = |name: &str, emitter: &mut Self| {
+            let descriptor = if double { "(D)D" } else { "(F)F" };
+            emitter.run_time("java/lang/Math", name, descriptor, words, Some(kind));
+        };
+        match float {
+            Float::Add | Float::Sub | Float::Mul | Float::Div => {
+                self.operand(block, plan, at, ins.b);
+                let step = match float {
+                    Float::Add => 0,
+                    Float::Sub => 4,
+                    Float::Mul => 8,
+                    _ => 12,
+                };
+                self.code.op(op::FADD + wide + step, -words);
+            }
+            Float::Move => {}
+            Float::Abs => math("abs", self),
+            Float::Neg => self.code.op(op::FNEG + wide, 0),
+            Float::Sqrt => self.square_root(double),
+            Float::Reciprocal => self.code.op(op::FADD + wide + 12, -words),
+            Float::ReciprocalSqrt => {
+                self.square_root(double);
+                self.code.op(op::FADD + wide + 12, -words);
+            }
+        }
+    }
+
+    fn square_root(&mut self, double: bool) {
+        // The root of a `float`, rounded from that as a `double`, is the right one.
+        if !double {
+            self.code.op(op::F2D, 1);
+        }
+        self.run_time("java/lang/Math", "sqrt", "(D)D", 2, Some(Kind::Double));
+        if !double {
+            self.code.op(op::D2F, -1);
+        }
+    }
+
+    fn convert(&mut self, convert: Convert) {
+        match convert {
+            Convert::DoubleToSingle => self.code.op(op::D2F, -1),
+            Convert::SingleToDouble => self.code.op(op::F2D, 1),
+            Convert::IntToDouble => self.code.op(op::I2D, 1),
+            Convert::IntToSingle => self.code.op(op::I2F, 0),
+            Convert::DoubleToInt(round) => self.round(round),
+            Convert::SingleToInt(round) => {
+                self.code.op(op::F2D, 1);
+                self.round(round);
+            }
+        }
+    }
+
+    fn round(&mut self, round: Round) {
+        let name = match round {
+            Round::Nearest => "nearest",
+            Round::Zero => "towardsZero",
+            Round::Up => "up",
+            Round::Down => "down",
+            Round::Current => {
+                self.code.load(Kind::Cpu, 0);
+                let descriptor = "(DLtrimtab/Cpu;)I";
+                self.run_time("trimtab/Float", "current", descriptor, 3, Some(Kind::Int));
+                return;
+            }
+        };
+        self.run_time("trimtab/Float", name, "(D)I", 2, Some(Kind::Int));
+    }
+
+    /// Pushes both operands as 64-bit numbers and multiplies them.
+    pub(super) fn product(&mut self, block: &Block, plan: &Plan, at: usize, signed: bool) {
+        let ins = block.ins[at];
+        for operand in [ins.a, ins.b] {
+            self.operand(block, plan, at, operand);
+            self.widen(signed);
+        }
+        self.code.op(op::LMUL, -2);
+    }
+
+    pub(super) fn widen(&mut self, signed: bool) {
+        self.code.op(op::I2L, 1);
+        if !signed {
+            self.code.long(&mut self.class.pool, 0xffff_ffff);
+            self.code.op(op::LAND, -2);
+        }
+    }
+
+    /// Pops a 64-bit number into `HI` and `LO`, as far as they are live.
+    pub(super) fn set_product(&mut self, high: bool, low: bool) {
+        match (high, low) {
+            (true, true) => {
+                self.code.op(op::DUP2, 2);
+                self.code.op(op::L2I, -1);
+                self.set(LO);
+                self.high_word();
+                self.set(HI);
+            }
+            (true, false) => {
+                self.high_word();
+                self.set(HI);
+            }
+            (false, true) => {
+                self.code.op(op::L2I, -1);
+                self.set(LO);
+            }
+            (false, false) => self.code.op(op::POP2, -2),
+        }
+    }
+
+    /// Makes the high half of a 64-bit number of it.
+    pub(super) fn high_word(&mut self) {
+        self.int(32);
+        self.code.op(op::LUSHR, -1);
+        self.code.op(op::L2I, -1);
+    }
+}
+
+fn mask(size: u8) -> i32 {
+    u32::MAX.checked_shr(32 - u32::from(size)).unwrap_or_default().cast_signed()
+}

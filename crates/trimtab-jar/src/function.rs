@@ -1,0 +1,341 @@
+//! Functions as blocks of instructions.
+
+use crate::image::Image;
+use crate::ir::{Callee, Cond, End, Ins, Op, Val, Width};
+use crate::mips::{Control, Where, control, decode};
+use crate::vars::{RA, SAVED, SAVED2, SP, Vars};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Instructions after which a block is cut, so that any block fits into a method.
+const LONGEST: usize = 120;
+
+/// Added to an address: the block is the delay slot of a branch that is taken.
+const SLOT: u32 = 1;
+/// Added to an address: the block leaves the function for that address.
+const OUT: u32 = 2;
+
+/// Instructions that run one after another.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    /// Address of the first instruction, with what tells blocks at one address apart.
+    pub(crate) key: u32,
+    pub(crate) ins: Vec<Ins>,
+    pub(crate) end: End,
+    /// Where each edge leads: indices into the function's blocks, as [`End::targets`] has them.
+    pub(crate) next: Vec<usize>,
+    /// What is live at its start.
+    pub(crate) live_in: Vars,
+}
+
+/// A function.
+#[derive(Debug, Clone)]
+pub(crate) struct Function {
+    pub(crate) start: u32,
+    pub(crate) name: String,
+    /// By ascending key; the first is where it begins, unless [`Function::entry`] says otherwise.
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) entry: usize,
+    /// Its address is known elsewhere than in calls.
+    pub(crate) taken: bool,
+    /// Something that is reached calls it, or its address is known.
+    pub(crate) reached: bool,
+    /// What it is given.
+    pub(crate) arguments: Vars,
+    /// What its callers read of what it gives back.
+    pub(crate) results: Vars,
+    /// What it, or what it calls, may set of what functions give back; all forms of it.
+    pub(crate) writes: Vars,
+}
+
+impl Function {
+    /// The functions that it calls or leaves for, by address.
+    pub(crate) fn callees(&self) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        for block in &self.blocks {
+            for ins in &block.ins {
+                if let Op::Call(Callee::At(to)) = ins.op {
+                    found.insert(to);
+                }
+            }
+            if let End::Tail(Callee::At(to)) = block.end {
+                found.insert(to);
+            }
+        }
+        found
+    }
+
+    /// Instructions in all blocks.
+    pub(crate) fn instructions(&self) -> usize {
+        self.blocks.iter().map(|block| block.ins.len() + 1).sum()
+    }
+}
+
+/// Cuts the code from `start` to `end` into blocks.
+pub(crate) fn build(image: &Image<'_>, start: u32, end: u32, name: &str) -> Function {
+    let mut builder = Builder {
+        image,
+        start,
+        end,
+        leaders: BTreeSet::from([start]),
+        tables: Vec::new(),
+        leaves: false,
+        blocks: BTreeMap::new(),
+    };
+    builder.look();
+    builder.find_leaders();
+    builder.make_blocks();
+    let mut blocks: Vec<Block> = builder.blocks.into_values().collect();
+    let keys: Vec<u32> = blocks.iter().map(|block| block.key).collect();
+    for block in &mut blocks {
+        let targets = block.end.targets();
+        block.next = targets.iter().filter_map(|key| keys.binary_search(key).ok()).collect();
+    }
+    let entry = keys.binary_search(&start).unwrap_or_default();
+    Function {
+        start,
+        name: name.to_owned(),
+        blocks,
+        entry,
+        taken: false,
+        reached: false,
+        arguments: Vars::NONE,
+        results: Vars::NONE,
+        writes: Vars::NONE,
+    }
+}
+
+struct Builder<'a, 'data> {
+    image: &'a Image<'data>,
+    start: u32,
+    end: u32,
+    leaders: BTreeSet<u32>,
+    /// Where computed jumps may lead.
+    tables: Vec<u32>,
+    /// It takes the stack pointer from memory: its computed jumps leave for another frame.
+    leaves: bool,
+    blocks: BTreeMap<u32, Block>,
+}
+
+impl Builder<'_, '_> {
+    fn word(&self, pc: u32) -> Option<u32> {
+        if (self.start..self.end).contains(&pc) { self.image.word(pc) } else { None }
+    }
+
+    /// Where control goes on that leads to this address.
+    fn key(&self, to: u32) -> u32 {
+        if self.word(to).is_some() { to } else { to & !3 | OUT }
+    }
+
+    /// Looks the function over for computed jumps.
+    fn look(&mut self) {
+        let mut computed = false;
+        for pc in (self.start..self.end).step_by(4) {
+            let Some(word) = self.image.word(pc) else { break };
+            let ins = decode(pc, word);
+            self.leaves |=
+                ins.d == Some(SP) && ins.op == Op::Load(Width::I32) && ins.a != Val::Var(SP);
+            let jump = control(pc, word);
+            computed |= matches!(jump, Some(Control::Jump(Where::Register(to))) if to != RA);
+        }
+        if computed && !self.leaves {
+            let labels = &self.image.labels;
+            let from = labels.partition_point(|label| *label < self.start);
+            let to = labels.partition_point(|label| *label < self.end);
+            // Its own start is in data where its address is taken; no jump table has it.
+            self.tables = labels[from..to].iter().copied().filter(|l| *l != self.start).collect();
+            self.leaders.extend(&self.tables);
+        }
+    }
+
+    /// Finds where blocks begin, following what can be reached.
+    fn find_leaders(&mut self) {
+        let mut open: Vec<u32> = self.leaders.iter().copied().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(mut pc) = open.pop() {
+            while let Some(word) = self.word(pc) {
+                if !seen.insert(pc) {
+                    break;
+                }
+                let mut lead = |to: u32, builder: &mut Self| {
+                    if builder.word(to).is_some() {
+                        builder.leaders.insert(to);
+                        open.push(to);
+                    }
+                };
+                match control(pc, word) {
+                    None | Some(Control::BranchAndLink) => {
+                        pc += 4;
+                        if matches!(decode(pc - 4, word).op, Op::Break { .. }) {
+                            // What follows is reached by other ways, if at all.
+                            break;
+                        }
+                    }
+                    Some(Control::Call(to)) => {
+                        if to == Where::At(pc + 8) {
+                            lead(pc + 8, self);
+                            break;
+                        }
+                        pc += 8;
+                    }
+                    Some(Control::Branch { to, .. }) => {
+                        lead(to, self);
+                        lead(pc + 8, self);
+                        break;
+                    }
+                    Some(Control::Jump(Where::At(to))) => {
+                        lead(to, self);
+                        break;
+                    }
+                    Some(Control::Jump(_)) => break,
+                }
+            }
+        }
+    }
+
+    fn make_blocks(&mut self) {
+        let mut open: Vec<u32> = self.leaders.iter().copied().collect();
+        while let Some(start) = open.pop() {
+            if self.blocks.contains_key(&start) {
+                continue;
+            }
+            let block = self.block(start);
+            let known = |key: &u32| self.leaders.contains(key) || *key & 3 != 0;
+            let further: Vec<u32> =
+                block.end.targets().into_iter().filter(|key| !known(key)).collect();
+            open.extend(further);
+            self.blocks.insert(start, block);
+        }
+        let out: BTreeSet<u32> = self
+            .blocks
+            .values()
+            .flat_map(|block| block.end.targets())
+            .filter(|key| key & 3 == OUT)
+            .collect();
+        for key in out {
+            let end = End::Tail(Callee::At(key & !3));
+            self.blocks.insert(key, new_block(key, Vec::new(), end));
+        }
+    }
+
+    fn block(&mut self, start: u32) -> Block {
+        let mut ins = Vec::new();
+        let mut pc = start;
+        let end = loop {
+            if pc != start && (self.leaders.contains(&pc) || ins.len() >= LONGEST) {
+                break End::Jump(self.key(pc));
+            }
+            let Some(word) = self.word(pc) else {
+                // The code runs on into the next function.
+                break End::Tail(Callee::At(pc));
+            };
+            match control(pc, word) {
+                None => {
+                    let decoded = decode(pc, word);
+                    ins.push(decoded);
+                    pc += 4;
+                    if matches!(decoded.op, Op::Break { .. } | Op::Unknown) {
+                        break End::Stop;
+                    }
+                }
+                Some(Control::BranchAndLink) => {
+                    ins.push(unknown(pc, word));
+                    break End::Stop;
+                }
+                Some(found) => {
+                    if let Some(end) = self.with_slot(pc, found, &mut ins) {
+                        break end;
+                    }
+                    pc += 8;
+                }
+            }
+        };
+        ins.retain(|ins| ins.op != Op::Nop);
+        new_block(start, ins, end)
+    }
+
+    /// Adds what the instruction at `pc` and its delay slot do; says how the block ends, unless it
+    /// goes on behind.
+    fn with_slot(&mut self, pc: u32, found: Control, ins: &mut Vec<Ins>) -> Option<End> {
+        // A slot may lie behind the function's end, as padding is no part of it.
+        let slot_word = self.image.word(pc + 4).unwrap_or_default();
+        let slot = match control(pc + 4, slot_word) {
+            Some(_) => unknown(pc + 4, slot_word),
+            None => decode(pc + 4, slot_word),
+        };
+        let sets = slot.defs();
+        let mut keep = |value: Val, saved: u8| match value {
+            Val::Var(var) if sets.has(var) => {
+                ins.push(Ins { pc, ..Ins::new(Op::Copy, Some(saved), value, Val::ZERO) });
+                Val::Var(saved)
+            }
+            _ => value,
+        };
+        match found {
+            Control::Call(to) => {
+                let callee = match to {
+                    Where::At(to) => Callee::At(to),
+                    Where::Register(to) => Callee::Through(keep(Val::Var(to), SAVED)),
+                };
+                ins.push(slot);
+                if to == Where::At(pc + 8) {
+                    // Only there to learn the address.
+                    let address = Val::Const((pc + 8).cast_signed());
+                    ins.push(Ins { pc, ..Ins::new(Op::Copy, Some(RA), address, Val::ZERO) });
+                    return Some(End::Jump(self.key(pc + 8)));
+                }
+                let offset = (pc + 8).cast_signed();
+                ins.push(Ins { op: Op::Call(callee), offset, pc, ..Ins::NOP });
+                None
+            }
+            Control::Branch { cond, a, b, to, likely } => {
+                if likely {
+                    let taken = (pc + 4) | SLOT;
+                    let block = new_block(taken, vec![slot], End::Jump(self.key(to)));
+                    self.blocks.insert(taken, block);
+                    return Some(End::Branch { cond, a, b, taken, next: self.key(pc + 8) });
+                }
+                let (a, b) = (keep(a, SAVED), keep(b, SAVED2));
+                ins.push(slot);
+                Some(End::Branch { cond, a, b, taken: self.key(to), next: self.key(pc + 8) })
+            }
+            Control::Jump(Where::At(to)) => {
+                ins.push(slot);
+                Some(End::Jump(self.key(to)))
+            }
+            Control::Jump(Where::Register(RA)) if !self.leaves => {
+                ins.push(slot);
+                Some(End::Return)
+            }
+            Control::Jump(Where::Register(to)) => {
+                let to = keep(Val::Var(to), SAVED);
+                ins.push(slot);
+                Some(match (self.leaves, self.tables.is_empty()) {
+                    (true, _) => End::Away(to),
+                    (_, true) => End::Tail(Callee::Through(to)),
+                    _ => End::Table { to, targets: self.tables.clone() },
+                })
+            }
+            Control::BranchAndLink => Some(End::Stop),
+        }
+    }
+}
+
+fn unknown(pc: u32, word: u32) -> Ins {
+    Ins { op: Op::Unknown, offset: word.cast_signed(), pc, ..Ins::NOP }
+}
+
+fn new_block(key: u32, ins: Vec<Ins>, end: End) -> Block {
+    Block { key, ins, end, next: Vec::new(), live_in: Vars::NONE }
+}
+
+/// Whether two numbers are so related.
+pub(crate) fn holds(cond: Cond, a: i32, b: i32) -> bool {
+    match cond {
+        Cond::Eq => a == b,
+        Cond::Ne => a != b,
+        Cond::Lt => a < b,
+        Cond::Ge => a >= b,
+        Cond::Gt => a > b,
+        Cond::Le => a <= b,
+    }
+}

@@ -1,0 +1,36 @@
+//! MIPS Linux programs as Java classes.
+//!
+//! But for [`run`], this crate is *sans-I/O*: the bytes of an ELF file in, the bytes of classes and of a jar out. What
+//! the classes need to run, memory and system calls, is in `jar/`, in Java.
+//!
+//! [`translate`] goes through these steps:
+//! 1. `image`: the program as it is loaded; where its functions begin
+//! 2. `function`: each function as blocks of instructions (`ir`), decoded by `mips`
+//! 3. `constants`: constants and calls through the table of global offsets; saves of registers that
+//!    a callee keeps are dropped
+//! 4. `liveness`: what each function reads and gives back, across calls
+//! 5. `emit`: Java code, one method a function; those too large for the just-in-time compiler are
+//!    cut into several
+//! 6. `classfile`: the classes that hold it
+//!
+//! [`archive`] makes a jar of that and the run time.
+
+mod archive;
+mod classfile;
+mod constants;
+mod emit;
+mod error;
+mod function;
+mod image;
+mod ir;
+mod liveness;
+mod mips;
+mod report;
+pub mod run;
+mod translate;
+mod vars;
+
+pub use archive::archive;
+pub use error::JarError;
+pub use report::{Report, Split};
+pub use translate::{Entry, Translation, translate};

@@ -1,0 +1,333 @@
+//! What is live where, across functions: so that each is given and gives back only what is read.
+//!
+//! Backward data flow within a function; between functions the sets grow until nothing changes.
+
+use crate::constants::moved_constants;
+use crate::function::{Block, Function};
+use crate::ir::{Callee, End, Ins, Op, Val};
+use crate::vars::{
+    ARGUMENTS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, RESULTS, SP, V0, V1, Var, Vars, forms,
+    forms_of_pair, other_half,
+};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// What calls through pointers give back beside `v0` and `v1`.
+const POINTER_RESULTS: Vars = Vars::of(&[V0, V1, DOUBLE, DOUBLE + 1]);
+
+/// The first two arguments that are floating-point numbers.
+const POINTER_FLOATS: Vars = Vars::of(&[DOUBLE + 6, DOUBLE + 7]);
+
+/// What the callers of a function need to know of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Summary {
+    pub(crate) arguments: Vars,
+    pub(crate) writes: Vars,
+    pub(crate) results: Vars,
+}
+
+/// What is known of all functions, by address.
+pub(crate) type Summaries = FxHashMap<u32, Summary>;
+
+/// What is live before and behind an instruction or the end of a block.
+pub(crate) struct Facts<'a> {
+    pub(crate) summaries: &'a Summaries,
+    /// What the function's callers read.
+    pub(crate) results: Vars,
+}
+
+impl Facts<'_> {
+    /// What a call passes. The address to return to is known to the caller.
+    pub(crate) fn passes(&self, callee: Callee, floats: Vars) -> Vars {
+        match callee {
+            Callee::At(to) => match self.summaries.get(&to) {
+                Some(summary) => summary.arguments,
+                None => COMMON_ARGUMENTS,
+            },
+            Callee::Through(_) => COMMON_ARGUMENTS.or(floats),
+        }
+    }
+
+    /// What a call sets, in all forms.
+    pub(crate) fn sets(&self, callee: Callee) -> Vars {
+        match callee {
+            Callee::At(to) => self.summaries.get(&to).map_or(RESULTS, |summary| summary.writes),
+            Callee::Through(_) => RESULTS,
+        }
+    }
+
+    /// What is live before the end of a block, where `live` is live behind it.
+    pub(crate) fn before_end(&self, end: &End, live: Vars) -> Vars {
+        let live = match end {
+            End::Return => live.or(self.results),
+            End::Tail(callee) => {
+                let passed = self.passes(*callee, POINTER_FLOATS);
+                // What the callee does not set is the function's own.
+                live.or(passed).or(self.results.without(self.sets(*callee)))
+            }
+            // Where it goes, the frame's own register for results is read.
+            End::Away(_) => live.or(Vars::of(&[V0, SP])),
+            // What is no case of the table may be a function.
+            End::Table { .. } => live.or(COMMON_ARGUMENTS),
+            End::Jump(_) | End::Branch { .. } | End::Stop => live,
+        };
+        live.or(end.uses())
+    }
+
+    /// What is live before an instruction, where `live` is live behind it; nothing changes where it
+    /// is of no use.
+    pub(crate) fn before(&self, ins: &Ins, live: Vars) -> Vars {
+        if let Op::Call(callee) = ins.op {
+            let passed = self.passes(callee, call_floats(ins)).without(Vars::of(&[RA]));
+            let set = self.sets(callee).or(Vars::of(&[RA]));
+            return live.without(set).or(passed).or(ins.uses());
+        }
+        if is_dead(ins, live) {
+            return live;
+        }
+        let mut needs = ins.uses();
+        for var in ins.sets().iter() {
+            needs = needs.or(other_half_needed(var, live));
+        }
+        live.without(ins.defs()).or(needs)
+    }
+}
+
+/// The half of a pair that a derived `double` takes as it is.
+pub(crate) fn other_half_needed(var: Var, live: Vars) -> Vars {
+    match other_half(var) {
+        Some(other) if forms(var).and(live).iter().any(|form| (DOUBLE..FLAG).contains(&form)) => {
+            Vars::of(&[other])
+        }
+        _ => Vars::NONE,
+    }
+}
+
+/// The floating-point arguments that a call through a pointer may pass.
+pub(crate) fn call_floats(ins: &Ins) -> Vars {
+    match ins.c {
+        Val::Const(1) => POINTER_FLOATS,
+        _ => Vars::NONE,
+    }
+}
+
+/// Whether an instruction does nothing that is read.
+pub(crate) fn is_dead(ins: &Ins, live: Vars) -> bool {
+    ins.is_pure() && !ins.defs().meets(live)
+}
+
+/// What is live behind each instruction of a block, and behind all of them.
+pub(crate) fn behind(facts: &Facts<'_>, block: &Block, live_out: Vars) -> Vec<Vars> {
+    let mut live = facts.before_end(&block.end, live_out);
+    let mut behind = vec![live; block.ins.len() + 1];
+    for (at, ins) in block.ins.iter().enumerate().rev() {
+        behind[at] = live;
+        live = facts.before(ins, live);
+    }
+    behind
+}
+
+/// Marks the calls through pointers that may pass floating-point numbers: those where the registers
+/// for them may have been set since the last call, or are still what the function was given.
+pub(crate) fn mark_floats(function: &mut Function) {
+    let floats = forms_of_pair(12).or(forms_of_pair(14));
+    let mut may: Vec<Option<bool>> = vec![None; function.blocks.len()];
+    may[function.entry] = Some(true);
+    let mut open = vec![function.entry];
+    while let Some(at) = open.pop() {
+        let mut state = may[at].unwrap_or(true);
+        for ins in &mut function.blocks[at].ins {
+            if let Op::Call(callee) = ins.op {
+                if matches!(callee, Callee::Through(_)) {
+                    ins.c = Val::Const(i32::from(state));
+                }
+                state = false;
+            }
+            state |= ins.defs().meets(floats);
+        }
+        let next = function.blocks[at].next.clone();
+        for to in next {
+            let met = may[to].unwrap_or(false) | state;
+            if may[to] != Some(met) {
+                may[to] = Some(met);
+                open.push(to);
+            }
+        }
+    }
+}
+
+/// Finds what each function is given and gives back. `functions` are by ascending address; those
+/// whose address is known elsewhere are marked, and `entry` is called by nobody.
+pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
+    let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
+    let callers = callers(functions, &starts);
+    let mut summaries: Summaries = functions
+        .iter()
+        .map(|f| {
+            (f.start, Summary { arguments: Vars::NONE, writes: own_writes(f), results: Vars::NONE })
+        })
+        .collect();
+    spread_writes(functions, &callers, &starts, &mut summaries);
+    let begins = |f: &Function| f.taken || f.start == entry;
+    let mut open: BTreeSet<usize> =
+        (0..functions.len()).filter(|at| begins(&functions[*at])).collect();
+    let mut reached = vec![false; functions.len()];
+    while let Some(at) = open.pop_last() {
+        let function = &mut functions[at];
+        if !std::mem::replace(&mut reached[at], true) {
+            open.extend(function.callees().iter().filter_map(|to| starts.binary_search(to).ok()));
+        }
+        let taken = function.taken || function.start == entry;
+        let mut summary = summaries[&function.start];
+        if taken {
+            summary.results = summary.results.or(summary.writes.and(POINTER_RESULTS));
+            summaries.insert(function.start, summary);
+        }
+        let facts = Facts { summaries: &summaries, results: summary.results };
+        flow(&facts, function);
+        let arguments = function.blocks[function.entry].live_in.and(ARGUMENTS);
+        let (wanted, moved) = demands(&facts, function);
+        if arguments != summary.arguments {
+            summary.arguments = arguments;
+            summaries.insert(function.start, summary);
+            open.extend(callers.get(&function.start).into_iter().flatten());
+        }
+        for (callee, results) in wanted {
+            if let Some(known) = summaries.get_mut(&callee)
+                && !results.without(known.results).is_empty()
+            {
+                known.results = known.results.or(results);
+                open.extend(starts.binary_search(&callee));
+            }
+        }
+        for address in moved {
+            if let Ok(index) = starts.binary_search(&address)
+                && !functions[index].taken
+            {
+                functions[index].taken = true;
+                open.insert(index);
+            }
+        }
+    }
+    for (function, reached) in functions.iter_mut().zip(reached) {
+        let summary = summaries[&function.start];
+        function.reached = reached;
+        (function.arguments, function.results) = (summary.arguments, summary.results);
+        function.writes = summary.writes;
+    }
+    summaries
+}
+
+fn callers(functions: &[Function], starts: &[u32]) -> FxHashMap<u32, Vec<usize>> {
+    let mut callers: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+    for (index, function) in functions.iter().enumerate() {
+        for callee in function.callees() {
+            if starts.binary_search(&callee).is_ok() {
+                callers.entry(callee).or_default().push(index);
+            }
+        }
+    }
+    callers
+}
+
+/// What a function sets by itself of what functions give back; whole pairs.
+fn own_writes(function: &Function) -> Vars {
+    let mut writes = Vars::NONE;
+    for block in &function.blocks {
+        for ins in &block.ins {
+            writes = writes.or(match ins.op {
+                Op::Call(Callee::Through(_)) => RESULTS,
+                Op::Call(_) => Vars::NONE,
+                _ => ins.defs(),
+            });
+        }
+        if let End::Tail(Callee::Through(_)) | End::Table { .. } = block.end {
+            writes = RESULTS;
+        }
+    }
+    for pair in [0, 2] {
+        if writes.meets(forms_of_pair(pair)) {
+            writes = writes.or(forms_of_pair(pair));
+        }
+    }
+    writes.and(RESULTS)
+}
+
+fn spread_writes(
+    functions: &[Function],
+    callers: &FxHashMap<u32, Vec<usize>>,
+    starts: &[u32],
+    summaries: &mut Summaries,
+) {
+    for function in functions {
+        // What is no function is called as one that nothing is known of.
+        if function.callees().iter().any(|callee| starts.binary_search(callee).is_err())
+            && let Some(summary) = summaries.get_mut(&function.start)
+        {
+            summary.writes = RESULTS;
+        }
+    }
+    let mut open: Vec<usize> = (0..functions.len()).collect();
+    while let Some(at) = open.pop() {
+        let start = functions[at].start;
+        let writes = summaries[&start].writes;
+        for caller in callers.get(&start).into_iter().flatten() {
+            if let Some(summary) = summaries.get_mut(&functions[*caller].start)
+                && !writes.without(summary.writes).is_empty()
+            {
+                summary.writes = summary.writes.or(writes);
+                open.push(*caller);
+            }
+        }
+    }
+}
+
+/// Finds what is live at the start of each block.
+fn flow(facts: &Facts<'_>, function: &mut Function) {
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for at in (0..function.blocks.len()).rev() {
+            let block = &function.blocks[at];
+            let live_out = live_out(function, block);
+            let mut live = facts.before_end(&block.end, live_out);
+            for ins in block.ins.iter().rev() {
+                live = facts.before(ins, live);
+            }
+            if !live.without(block.live_in).is_empty() {
+                function.blocks[at].live_in = live.or(block.live_in);
+                changed = true;
+            }
+        }
+    }
+}
+
+/// What is live at the end of a block.
+pub(crate) fn live_out(function: &Function, block: &Block) -> Vars {
+    block.next.iter().fold(Vars::NONE, |all, next| all.or(function.blocks[*next].live_in))
+}
+
+/// What the function reads of what others give back, and the constants that it moves about.
+fn demands(facts: &Facts<'_>, function: &Function) -> (Vec<(u32, Vars)>, BTreeSet<u32>) {
+    let (mut wanted, mut moved) = (Vec::new(), BTreeSet::new());
+    for block in &function.blocks {
+        let behind = behind(facts, block, live_out(function, block));
+        for (ins, live) in block.ins.iter().zip(&behind) {
+            if let Op::Call(Callee::At(to)) = ins.op {
+                wanted.push((to, live.and(facts.sets(Callee::At(to)))));
+            } else if !is_dead(ins, *live) {
+                moved.extend(moved_constants(ins));
+            }
+        }
+        if let End::Tail(callee @ Callee::At(to)) = block.end {
+            wanted.push((to, facts.results.and(facts.sets(callee))));
+        }
+    }
+    (wanted, moved)
+}
+
+/// Whether a function notes the address that it will return to, as `setjmp` does: its callers can be
+/// come back to.
+pub(crate) fn returns_twice(summaries: &Summaries, callee: Callee) -> bool {
+    matches!(callee, Callee::At(to) if summaries.get(&to).is_some_and(|s| s.arguments.has(RA)))
+}

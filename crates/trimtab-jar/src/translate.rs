@@ -1,0 +1,251 @@
+//! From a program to classes.
+
+use crate::classfile::{Class, Code, Kind, access, op};
+use crate::constants::{drop_saves, moved_constants, propagate, prune};
+use crate::emit::{ADAPTERS, Context, HUGE, Home, Shape, adapter, split, whole};
+use crate::error::JarError;
+use crate::function::{Function, build};
+use crate::image::Image;
+use crate::ir::{End, Op};
+use crate::liveness::{mark_floats, solve};
+use crate::report::{Report, Split};
+use crate::vars::KEPT;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A class or another file of the archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path in the archive.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A translated program.
+#[derive(Debug, Clone)]
+pub struct Translation {
+    /// Classes, and the program's memory as `program.image`; by ascending path.
+    pub entries: Vec<Entry>,
+    /// What was done.
+    pub report: Report,
+}
+
+/// A class is closed when it is this large: the constant pool holds 65,535 entries.
+const CLASS_BYTES: usize = 150_000;
+/// As above, for the entries of the pool.
+const CLASS_ENTRIES: usize = 40_000;
+
+/// Translates a statically linked MIPS32 program: the bytes of its ELF file.
+///
+/// Takes time in proportion to the code, but for calls: what functions pass each other is worked out
+/// by going over them until nothing changes.
+///
+/// # Errors
+/// [`JarError`] says why a program cannot be translated. Never panics, whatever the bytes are.
+pub fn translate(elf: &[u8]) -> Result<Translation, JarError> {
+    let mut image = Image::read(elf)?;
+    let mut functions = find_functions(&image);
+    if !image.named {
+        // Functions that only code names by their addresses begin somewhere within others.
+        while image.add_functions(named_by_code(&image, &functions)) {
+            functions = find_functions(&image);
+        }
+    }
+    let summaries = solve(&mut functions, image.entry);
+    functions.retain(|function| function.reached);
+    let named: Vec<(u32, String)> = functions.iter().map(|f| (f.start, f.name.clone())).collect();
+    let names = Image::unique_names(&named);
+    let mut report = Report {
+        functions: functions.len(),
+        instructions: image.instructions(),
+        elf_bytes: elf.len(),
+        ..Report::default()
+    };
+    for function in &functions {
+        report.count(function);
+    }
+
+    // Where each method will be: as many instructions to a class as give about its size.
+    let mut homes = FxHashMap::default();
+    let mut class_of = Vec::new();
+    let (mut class, mut bytes) = (0, 0);
+    for (function, name) in functions.iter().zip(names) {
+        let size = function.instructions() * 12;
+        if bytes > 0 && bytes + size > CLASS_BYTES {
+            class += 1;
+            bytes = 0;
+        }
+        bytes += size;
+        class_of.push(class);
+        let shape = Shape::of(&summaries[&function.start]);
+        homes.insert(function.start, Home { class: format!("program/Code{class}"), name, shape });
+    }
+    let context = Context { homes: &homes, summaries: &summaries };
+
+    let mut entries = Vec::new();
+    let mut open: Option<(usize, Class)> = None;
+    for (function, number) in functions.iter().zip(class_of) {
+        if open.as_ref().is_none_or(|(current, _)| *current != number) {
+            finish(&mut entries, open.take());
+            open = Some((number, Class::new(&format!("program/Code{number}"), "java/lang/Object")));
+        }
+        let (Some((_, class)), Some(home)) = (open.as_mut(), homes.get(&function.start)) else {
+            continue;
+        };
+        method(&context, function, class, home, &mut report);
+        if class.entries() > CLASS_ENTRIES {
+            report.full_classes += 1;
+        }
+    }
+    finish(&mut entries, open);
+    let taken: Vec<u32> = functions
+        .iter()
+        .filter(|function| function.taken || function.start == image.entry)
+        .map(|function| function.start)
+        .collect();
+    entries.push(calls(&context, &taken));
+    entries.push(Entry { path: "program.image".to_owned(), bytes: memory(&image, &taken) });
+    entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    report.classes = entries.iter().filter(|entry| entry.path.ends_with(".class")).count();
+    Ok(Translation { entries, report })
+}
+
+fn finish(entries: &mut Vec<Entry>, class: Option<(usize, Class)>) {
+    if let Some((_, class)) = class {
+        let path = format!("{}.class", class.name());
+        entries.push(Entry { path, bytes: class.finish() });
+    }
+}
+
+fn method(
+    context: &Context<'_>,
+    function: &Function,
+    class: &mut Class,
+    home: &Home,
+    report: &mut Report,
+) {
+    let code = whole(context, function, class);
+    if code.len() <= HUGE {
+        let flags = access::PUBLIC | access::STATIC;
+        class.method(flags, &home.name, &home.shape.descriptor(), &code);
+        return;
+    }
+    let bytes = code.len();
+    let cut = split(context, function, class, home);
+    report.split.push(Split { name: function.name.clone(), bytes, methods: cut.sizes });
+}
+
+/// Makes functions of all code that symbols and calls lead to.
+fn find_functions(image: &Image<'_>) -> Vec<Function> {
+    let mut known: BTreeMap<u32, Function> = BTreeMap::new();
+    let mut open: BTreeSet<u32> = image.functions.keys().copied().collect();
+    while let Some(start) = open.pop_first() {
+        let (end, name) = match image.functions.range(..=start).next_back() {
+            Some((at, (end, name))) if *at == start => (*end, name.clone()),
+            Some((_, (end, name))) if start < *end => (*end, format!("{name}_{start:x}")),
+            _ => (image.code_end(start), format!("f_{start:x}")),
+        };
+        let mut function = build(image, start, end, &name);
+        propagate(image, &mut function);
+        prune(&mut function);
+        drop_saves(&mut function, KEPT);
+        mark_floats(&mut function);
+        let further = function.callees();
+        known.insert(start, function);
+        open.extend(
+            further.into_iter().filter(|to| !known.contains_key(to) && image.word(*to).is_some()),
+        );
+    }
+    let mut functions: Vec<Function> = known.into_values().collect();
+    for function in &mut functions {
+        function.taken = image.pointers.binary_search(&function.start).is_ok();
+    }
+    functions
+}
+
+/// Constants in code, and pointers in data, that may be addresses of functions. What is in a function
+/// with computed jumps is rather a place that those lead to.
+fn named_by_code(image: &Image<'_>, functions: &[Function]) -> BTreeSet<u32> {
+    let ins = functions.iter().flat_map(|function| &function.blocks).flat_map(|block| &block.ins);
+    let starts: BTreeMap<u32, bool> = functions
+        .iter()
+        .map(|f| (f.start, f.blocks.iter().any(|b| matches!(b.end, End::Table { .. }))))
+        .collect();
+    let jumps = |at: &u32| starts.range(..=*at).next_back().is_some_and(|(_, jumps)| *jumps);
+    let pointers = image.pointers.iter().copied().filter(|at| !jumps(at));
+    ins.flat_map(moved_constants)
+        .chain(pointers)
+        .filter(|address| image.looks_like_function(*address))
+        .collect()
+}
+
+/// The class that finds functions by their address.
+fn calls(context: &Context<'_>, taken: &[u32]) -> Entry {
+    let mut class = Class::new("program/Calls", "java/lang/Object");
+    let groups = taken.chunks(ADAPTERS);
+    let count = groups.len();
+    for (index, starts) in groups.enumerate() {
+        adapter(&mut class, context, index, starts);
+    }
+    let mut kinds = vec![Kind::Int; 7];
+    kinds[0] = Kind::Cpu;
+    kinds.push(Kind::Int);
+    let mut code = Code::new(kinds, 7);
+    code.load(Kind::Int, 1);
+    let find = class.pool.method("trimtab/Memory", "function", "(I)I");
+    code.call(find, 1, Some(Kind::Int));
+    code.store(Kind::Int, 7);
+    let cases: Vec<_> = (0..count as i32).map(|index| (index, code.label())).collect();
+    let elsewhere = code.label();
+    code.load(Kind::Int, 7);
+    code.int(&mut class.pool, ADAPTERS as i32);
+    code.op(op::IDIV, -1);
+    code.switch(&cases, elsewhere);
+    for (index, label) in &cases {
+        code.bind(*label);
+        code.load(Kind::Cpu, 0);
+        code.load(Kind::Int, 7);
+        for slot in 2..7 {
+            code.load(Kind::Int, slot);
+        }
+        let method =
+            class.pool.method("program/Calls", &format!("to{index}"), "(Ltrimtab/Cpu;IIIIII)J");
+        code.call(method, 7, Some(Kind::Long));
+        code.give_back(Some(Kind::Long));
+    }
+    code.bind(elsewhere);
+    code.zero(Kind::Long);
+    code.give_back(Some(Kind::Long));
+    class.method(access::PUBLIC | access::STATIC, "to", "(Ltrimtab/Cpu;IIIIII)J", &code);
+    Entry { path: "program/Calls.class".to_owned(), bytes: class.finish() }
+}
+
+/// The memory that the program begins with, as the run time reads it: big-endian words.
+///
+/// Entry, address and number of the program headers; the number of functions whose addresses are
+/// known, and those, ascending; then segments: address, bytes, size in memory, and the bytes.
+fn memory(image: &Image<'_>, taken: &[u32]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let word = |value: u32, bytes: &mut Vec<u8>| bytes.extend(value.to_be_bytes());
+    word(image.entry, &mut bytes);
+    word(image.headers.0, &mut bytes);
+    word(u32::from(image.headers.1), &mut bytes);
+    word(taken.len() as u32, &mut bytes);
+    for start in taken {
+        word(*start, &mut bytes);
+    }
+    word(image.segments.len() as u32, &mut bytes);
+    for segment in &image.segments {
+        word(segment.address, &mut bytes);
+        word(segment.bytes.len() as u32, &mut bytes);
+        word(segment.size, &mut bytes);
+        bytes.extend(segment.bytes);
+    }
+    bytes
+}
+
+/// Whether a function has an instruction that is not known.
+pub(crate) fn has_unknown(function: &Function) -> bool {
+    function.blocks.iter().flat_map(|block| &block.ins).any(|ins| ins.op == Op::Unknown)
+}

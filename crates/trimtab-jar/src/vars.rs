@@ -1,0 +1,172 @@
+//! The registers of the processor as variables, and sets of them.
+//!
+//! A floating-point register is seen in up to three forms: its bits (an `int`), a `float`, and with
+//! its neighbour a `double`. Each form is a variable of its own; an instruction sets the one that is
+//! natural to it, and the others are derived from that where they are live.
+
+use crate::classfile::Kind;
+
+/// A variable: index of a register or of a form of one.
+pub(crate) type Var = u8;
+
+/// Registers by their numbers come first.
+pub(crate) const V0: Var = 2;
+pub(crate) const V1: Var = 3;
+pub(crate) const T9: Var = 25;
+pub(crate) const GP: Var = 28;
+pub(crate) const SP: Var = 29;
+pub(crate) const RA: Var = 31;
+pub(crate) const HI: Var = 32;
+pub(crate) const LO: Var = 33;
+/// The bits of floating-point register 0; those of the others follow.
+pub(crate) const BITS: Var = 34;
+/// Register 0 as a `float`.
+pub(crate) const SINGLE: Var = 66;
+/// Registers 0 and 1 as a `double`; those of the other pairs follow.
+pub(crate) const DOUBLE: Var = 98;
+/// The first of eight condition flags.
+pub(crate) const FLAG: Var = 114;
+/// What a delay slot changes before its branch has looked at it.
+pub(crate) const SAVED: Var = 122;
+/// The second of them.
+pub(crate) const SAVED2: Var = 123;
+/// How many variables there are.
+pub(crate) const COUNT: usize = 124;
+
+/// The type of a variable.
+pub(crate) fn kind(var: Var) -> Kind {
+    match var {
+        SINGLE..DOUBLE => Kind::Float,
+        DOUBLE..FLAG => Kind::Double,
+        _ => Kind::Int,
+    }
+}
+
+/// A set of variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Vars(pub(crate) u128);
+
+impl Vars {
+    pub(crate) const NONE: Vars = Vars(0);
+
+    /// The set of these.
+    pub(crate) const fn of(vars: &[Var]) -> Vars {
+        let (mut set, mut at) = (0, 0);
+        while at < vars.len() {
+            set |= 1 << vars[at];
+            at += 1;
+        }
+        Vars(set)
+    }
+
+    pub(crate) fn has(self, var: Var) -> bool {
+        self.0 >> var & 1 != 0
+    }
+
+    pub(crate) fn add(&mut self, var: Var) {
+        self.0 |= 1 << var;
+    }
+
+    pub(crate) const fn and(self, other: Vars) -> Vars {
+        Vars(self.0 & other.0)
+    }
+
+    pub(crate) const fn or(self, other: Vars) -> Vars {
+        Vars(self.0 | other.0)
+    }
+
+    pub(crate) const fn without(self, other: Vars) -> Vars {
+        Vars(self.0 & !other.0)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(crate) fn meets(self, other: Vars) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The variables, ascending.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Var> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let var = rest.checked_ilog2().map(|_| rest.trailing_zeros() as Var)?;
+            rest &= rest - 1;
+            Some(var)
+        })
+    }
+}
+
+/// All forms of floating-point register `register` and, where that is one half of a pair, of the
+/// pair; not the bits of the other half.
+pub(crate) const fn forms_of_half(register: u8) -> Vars {
+    Vars::of(&[BITS + register, SINGLE + register, DOUBLE + register / 2])
+}
+
+/// All forms of a pair of floating-point registers.
+pub(crate) const fn forms_of_pair(register: u8) -> Vars {
+    let even = register & !1;
+    forms_of_half(even).or(forms_of_half(even + 1))
+}
+
+/// What setting `var` gives a new value: itself, and the other forms of the same register.
+pub(crate) fn forms(var: Var) -> Vars {
+    match var {
+        BITS..SINGLE => forms_of_half(var - BITS),
+        SINGLE..DOUBLE => forms_of_half(var - SINGLE),
+        DOUBLE..FLAG => forms_of_pair((var - DOUBLE) * 2),
+        _ => Vars::of(&[var]),
+    }
+}
+
+/// What the derived form `double` of a half that `var` sets is made from beside it: the bits of the
+/// other half.
+pub(crate) fn other_half(var: Var) -> Option<Var> {
+    match var {
+        BITS..SINGLE => Some(BITS + ((var - BITS) ^ 1)),
+        SINGLE..DOUBLE => Some(BITS + ((var - SINGLE) ^ 1)),
+        _ => None,
+    }
+}
+
+/// What functions give back: `v0`, `v1`, and `f0` and `f2` in all forms.
+pub(crate) const RESULTS: Vars = Vars::of(&[V0, V1]).or(forms_of_pair(0)).or(forms_of_pair(2));
+
+/// What functions can be given. Registers that a callee must keep are not among them: it can only
+/// save and restore what they held.
+pub(crate) const ARGUMENTS: Vars =
+    Vars::of(&[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 24, SP, RA])
+        .or(forms_of_pair(12))
+        .or(forms_of_pair(14));
+
+/// What any function may be given when nothing is known of it.
+pub(crate) const COMMON_ARGUMENTS: Vars = Vars::of(&[4, 5, 6, 7, SP]);
+
+/// Registers that functions keep: `s0` to `s8`, `gp`, `ra` (which a call sets, but which the callee
+/// keeps for its return) and `f20` and up.
+pub(crate) const KEPT: Vars = Vars::of(&[16, 17, 18, 19, 20, 21, 22, 23, 28, 30, 31])
+    .or(forms_of_pair(20))
+    .or(forms_of_pair(22))
+    .or(forms_of_pair(24))
+    .or(forms_of_pair(26))
+    .or(forms_of_pair(28))
+    .or(forms_of_pair(30));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_register_has_its_forms() {
+        let all = |vars: Vars| vars.iter().collect::<Vec<_>>();
+        assert_eq!(all(forms(V0)), [2]);
+        assert_eq!(all(forms(BITS + 1)), [35, 67, 98], "the high half of f0");
+        assert_eq!(all(forms(SINGLE)), [34, 66, 98]);
+        assert_eq!(all(forms(DOUBLE + 1)), [36, 37, 68, 69, 99]);
+        assert_eq!(other_half(SINGLE + 12), Some(BITS + 13));
+        assert_eq!(other_half(DOUBLE), None);
+        assert!(RESULTS.has(DOUBLE) && RESULTS.has(SINGLE + 2) && !RESULTS.has(DOUBLE + 2));
+        assert!(!ARGUMENTS.meets(KEPT.without(Vars::of(&[RA]))));
+    }
+}

@@ -1,0 +1,244 @@
+//! Programs that Debian's compiler made, on the JVM and in QEMU: both must say the same.
+#![allow(clippy::unwrap_used)]
+
+use object::elf;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+use trimtab_fixture::Elf;
+use trimtab_jar::{Entry, Translation, archive, run, translate};
+
+const INPUT: &[u8] = b"some lines\nfor the program\n";
+
+/// The classes of the run time, compiled once.
+fn run_time() -> &'static [Entry] {
+    static CLASSES: OnceLock<Vec<Entry>> = OnceLock::new();
+    CLASSES.get_or_init(|| run::run_time().unwrap())
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.c"))
+}
+
+fn output(command: &mut Command) -> Output {
+    let text = format!("{command:?}");
+    let missing = |error| panic!("{text}: {error}; run ./setup --for jar");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(missing);
+    // A program that does not read has closed the pipe.
+    let _ = child.stdin.take().unwrap().write_all(INPUT);
+    child.wait_with_output().unwrap()
+}
+
+/// Compiles a program.
+fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+    let program = folder.join(name);
+    let compiled = output(
+        Command::new("mipsel-linux-gnu-gcc")
+            .args(options)
+            .args(["-static", "-o"])
+            .arg(&program)
+            .arg(source(name))
+            .arg("-lm"),
+    );
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    program
+}
+
+/// Writes the jar of a program.
+fn jar(program: &Path) -> (PathBuf, Translation) {
+    let translation = translate(&fs::read(program).unwrap()).unwrap();
+    let entries = [translation.entries.as_slice(), run_time()].concat();
+    let jar = program.with_extension("jar");
+    fs::write(&jar, archive("trimtab.Main", &entries).unwrap()).unwrap();
+    (jar, translation)
+}
+
+fn java(jar: &Path, root: &Path, write: bool) -> Output {
+    output(
+        Command::new("java")
+            .arg("-Xverify:all")
+            .arg(format!("-Dtrimtab.root={}", root.display()))
+            .arg(format!("-Dtrimtab.write={write}"))
+            .arg("-jar")
+            .arg(jar)
+            .arg("argument"),
+    )
+}
+
+/// Has the JVM verify all classes of jars, also those that no run of the program needs.
+fn verify(jars: &[PathBuf]) {
+    let class = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/Verify.java");
+    let verified = output(Command::new("java").arg(class).args(jars));
+    let text = String::from_utf8_lossy(&verified.stdout);
+    let classes = text.lines().filter(|line| line.starts_with("verified ")).count();
+    assert_eq!(classes, jars.len(), "{}", String::from_utf8_lossy(&verified.stderr));
+    assert!(!text.contains("verified 0"), "{text}");
+}
+
+/// Runs a program both ways, compiled with each of these sets of options.
+fn same_as_qemu(name: &str, ways: &[&[&str]]) {
+    for options in ways {
+        let folder = TempDir::new().unwrap();
+        let program = compile(folder.path(), name, options);
+        let (jar, _) = jar(&program);
+        let expected = output(
+            Command::new("qemu-mipsel").current_dir(folder.path()).arg(&program).arg("argument"),
+        );
+        verify(std::slice::from_ref(&jar));
+        let found = java(&jar, folder.path(), true);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!(
+            (text(&found.stdout), found.status.code()),
+            (text(&expected.stdout), expected.status.code()),
+            "{name} {options:?}: {}",
+            text(&found.stderr)
+        );
+        assert!(!expected.stdout.is_empty());
+    }
+}
+
+const BOTH: [&[&str]; 2] = [&["-O0"], &["-O2"]];
+
+#[test]
+fn integers_are_computed_as_the_processor_does() {
+    same_as_qemu("integers", &BOTH);
+    same_as_qemu("integers", &[&["-O3", "-march=mips32"], &["-Os", "-mbranch-likely"]]);
+}
+
+#[test]
+fn floating_point_numbers_are_the_same_to_the_last_bit() {
+    same_as_qemu("floats", &BOTH);
+    same_as_qemu("floats", &[&["-O2", "-mfp32"]]);
+}
+
+#[test]
+fn tables_pointers_and_jumps_to_earlier_frames_lead_where_they_should() {
+    same_as_qemu("control", &BOTH);
+}
+
+#[test]
+fn memory_strings_and_files_hold_what_was_written() {
+    same_as_qemu("memory", &BOTH);
+}
+
+#[test]
+fn functions_too_large_for_one_method_are_cut_and_still_right() {
+    same_as_qemu("large", &BOTH);
+    let folder = TempDir::new().unwrap();
+    let (_, translation) = jar(&compile(folder.path(), "large", &["-O2"]));
+    let split =
+        translation.report.split.iter().find(|split| split.name.starts_with("run")).unwrap();
+    assert!(split.bytes > 8000 && split.methods.len() > 3, "{split:?}");
+    for split in &translation.report.split {
+        assert!(split.methods.iter().all(|bytes| *bytes <= 8000), "{split:?}");
+    }
+    assert_eq!(translation.report.unknown, [""; 0]);
+}
+
+/// Code from random words, with branches near and far made more likely.
+fn random_code(seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 16) as u32
+    };
+    let words = (0..4000).map(|_| match next() % 8 {
+        0 => 0x1000_0000 | next() & 0x0fff_0000 | (next() % 400),
+        1 => 0x1000_0000 | next() & 0x0fff_0000 | (next() % 400).wrapping_neg() & 0xffff,
+        2 => 0x4600_0000 | next() & 0x003f_ffff,
+        3 => next() & 0x03ff_ffff,
+        4 => 0x0c10_0400 | (next() % 4000),
+        5 => 0x03e0_0008,
+        _ => next(),
+    });
+    words.flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn no_code_makes_classes_that_the_verifier_refuses() {
+    let folder = TempDir::new().unwrap();
+    let jars: Vec<PathBuf> = (0..40)
+        .map(|seed| {
+            let code = random_code(seed);
+            let size = code.len() as u64;
+            // Functions of any length, some of them far too large for one method.
+            let cut = 0x40_1000 + 4 * (seed * 97 % 3999 + 1);
+            let file = Elf::new()
+                .class_32()
+                .machine(elf::EM_MIPS)
+                .kind(elf::ET_EXEC)
+                .entry(0x40_1000)
+                .text(".text", 0x40_1000, size)
+                .function("start", 0x40_1000, cut - 0x40_1000)
+                .function("rest", cut, 0x40_1000 + size - cut)
+                .contents(0x40_1000, &code)
+                .loaded()
+                .build();
+            let program = folder.path().join(format!("random{seed}"));
+            fs::write(&program, file).unwrap();
+            jar(&program).0
+        })
+        .collect();
+    verify(&jars);
+}
+
+#[test]
+fn a_stripped_program_runs_as_well() {
+    same_as_qemu("control", &[&["-O2", "-s"]]);
+}
+
+#[test]
+fn the_same_program_gives_the_same_jar() {
+    let folder = TempDir::new().unwrap();
+    let program = compile(folder.path(), "integers", &["-O1"]);
+    let first = fs::read(jar(&program).0).unwrap();
+    assert_eq!(first, fs::read(jar(&program).0).unwrap());
+}
+
+#[test]
+fn files_outside_the_root_are_out_of_reach() {
+    let folder = TempDir::new().unwrap();
+    let (jar, _) = jar(&compile(folder.path(), "sandbox", &["-O1"]));
+    let root = folder.path().join("root");
+    fs::create_dir_all(root.join("folder")).unwrap();
+    fs::write(root.join("given.txt"), "seven b").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", root.join("link")).unwrap();
+    let found = java(&jar, &root, false);
+    let text = String::from_utf8(found.stdout).unwrap();
+    let expected = "\
+/given.txt: opened
+given.txt: Read-only file system
+/../../../etc/passwd: No such file or directory
+link: Permission denied
+folder/../../../../etc/passwd: No such file or directory
+made.txt: Read-only file system
+7
+entry .
+entry ..
+entry folder
+entry given.txt
+entry link
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_fault_names_the_functions_that_led_to_it() {
+    let folder = TempDir::new().unwrap();
+    let (jar, _) = jar(&compile(folder.path(), "fault", &["-O1"]));
+    let found = java(&jar, folder.path(), false);
+    assert_eq!((found.stdout.as_slice(), found.status.code()), (&b"before\n"[..], Some(139)));
+    let text = String::from_utf8(found.stderr).unwrap();
+    assert!(text.starts_with("the program was stopped by signal 11: "), "{text}");
+    assert!(text.contains("\n    in broken\n    in main\n"), "{text}");
+}

@@ -1,0 +1,148 @@
+/* Ways for control to go: tables, pointers to functions, jumps back to earlier frames, recursion. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_table(int x, int y)
+{
+	switch (x) {
+	case 0: return y + 1;
+	case 1: return y * 3;
+	case 2: return y - 7;
+	case 3: return y ^ 0x55;
+	case 4: return -y;
+	case 5: return y << 3;
+	case 6: return y >> 2;
+	case 7: return ~y;
+	case 9: return y % 11;
+	default: return y + x;
+	}
+}
+
+static int computed(const char *program, int value)
+{
+	static void *const to[] = { &&add, &&twice, &&less, &&end };
+	goto *to[*program++ - '0'];
+add:
+	value += 5;
+	goto *to[*program++ - '0'];
+twice:
+	value *= 2;
+	goto *to[*program++ - '0'];
+less:
+	value -= 3;
+	goto *to[*program++ - '0'];
+end:
+	return value;
+}
+
+static int sum(int n, ...)
+{
+	va_list list;
+	int total = 0;
+	va_start(list, n);
+	for (int i = 0; i < n; i++)
+		total += i % 3 == 2 ? (int)va_arg(list, double) : va_arg(list, int);
+	va_end(list);
+	return total;
+}
+
+static jmp_buf back;
+static int depth;
+
+static void deep(int n, int value)
+{
+	volatile char here[64];
+	here[0] = n;
+	depth++;
+	if (n == 0)
+		longjmp(back, value);
+	deep(n - 1, value);
+	depth += here[0];
+}
+
+static int jumps(void)
+{
+	volatile int count = 0;
+	int value = setjmp(back);
+	count++;
+	if (value < 5)
+		deep(10 + value, value + 1);
+	return count * 100 + value;
+}
+
+static int nested(void)
+{
+	jmp_buf outer, inner;
+	volatile int trail = 0;
+	if (!setjmp(outer)) {
+		if (!setjmp(inner))
+			longjmp(inner, 1);
+		trail = trail * 10 + 1;
+		longjmp(outer, 2);
+	}
+	return trail * 10 + 2;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static sigjmp_buf out;
+static volatile sig_atomic_t caught;
+
+static void handler(int signal)
+{
+	caught += signal;
+}
+
+static void escape(int signal)
+{
+	siglongjmp(out, signal);
+}
+
+static int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+
+struct big { int a, b, c; double d; };
+
+static struct big make(int x) { return (struct big){ x, x * 2, x * 3, x / 4.0 }; }
+
+int main(int argc, char **argv)
+{
+	int total = 0;
+	for (int i = 0; i < 60; i++)
+		total = total * 7 + by_table(i % 12, i * i - total);
+	printf("%d %d %d\n", total, computed("0120123", argc), sum(5, 1, 2, 3.5, 4, 5));
+	printf("%d %d %d\n", jumps(), depth, nested());
+	int list[100];
+	for (int i = 0; i < 100; i++)
+		list[i] = i * 7919 % 101;
+	qsort(list, 100, sizeof *list, compare);
+	printf("%d %d %d %d\n", list[0], list[50], list[99], fibonacci(20));
+	signal(SIGUSR1, handler);
+	raise(SIGUSR1);
+	raise(SIGUSR1);
+	printf("caught %d\n", caught);
+	struct sigaction action;
+	memset(&action, 0, sizeof action);
+	action.sa_handler = escape;
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGFPE, &action, NULL);
+	int signal = sigsetjmp(out, 1);
+	if (!signal)
+		*(volatile int *)0 = 1;
+	printf("signal %d\n", signal);
+	signal = sigsetjmp(out, 1);
+	volatile int zero = 0;
+	if (!signal)
+		printf("%d\n", 1 / zero);
+	printf("signal %d\n", signal);
+	struct big big = make(argc + 4);
+	printf("%d %d %d %g %s\n", big.a, big.b, big.c, big.d, argc > 1 ? argv[1] : "none");
+	atexit((void (*)(void))fflush);
+	return 7;
+}

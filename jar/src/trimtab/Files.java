@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/** The files of the program: streams, pipes, and what lies below the directory that it was given. */
+final class Files {
+  private static final int CREATE = 0x100;
+  private static final int TRUNCATE = 0x200;
+  private static final int EXCLUSIVE = 0x400;
+  private static final int APPEND = 8;
+  private static final int MOST = 1024;
+  private static final int BUFFER = 8192;
+
+  /** What a number that a program has for a file stands for. */
+  private static final class Open {
+    final Path path;
+    final FileChannel channel;
+    final InputStream in;
+    final OutputStream out;
+    final List<String> names;
+    final ArrayDeque<byte[]> pipe;
+    boolean append;
+    int flags;
+    int next;
+    int users = 1;
+
+    Open(Path path, FileChannel channel, InputStream in, OutputStream out, List<String> names, ArrayDeque<byte[]> pipe) {
+      this.path = path;
+      this.channel = channel;
+      this.in = in;
+      this.out = out;
+      this.names = names;
+      this.pipe = pipe;
+    }
+  }
+
+  private final List<Open> files = new ArrayList<>();
+  private final Path root;
+  private final boolean writable;
+  private final OutputStream err;
+  private final ByteArrayOutputStream waiting = new ByteArrayOutputStream();
+  private final OutputStream out;
+  private String directory = "/";
+
+  Files(InputStream in, OutputStream out, OutputStream err, Path root, boolean writable) {
+    this.root = root;
+    this.writable = writable;
+    this.out = out;
+    this.err = err;
+    files.add(new Open(null, null, in, null, null, null));
+    files.add(new Open(null, null, null, out, null, null));
+    files.add(new Open(null, null, null, err, null, null));
+  }
+
+  /** Writes out what is still held back. */
+  void flush() {
+    try {
+      waiting.writeTo(out);
+      waiting.reset();
+      out.flush();
+      err.flush();
+    } catch (IOException e) {
+      waiting.reset();
+    }
+  }
+
+  /** Says on the error output what ended the program. */
+  void complain(Throwable thrown) {
+    flush();
+    PrintStream stream = new PrintStream(err, true);
+    stream.println(
+        "the program was stopped by signal " + Signals.of(thrown) + ": " + thrown.getMessage());
+    StackTraceElement[] frames = thrown.getStackTrace();
+    for (int i = 0; i < frames.length && i < 30; i++) {
+      if (frames[i].getClassName().startsWith("program.")) {
+        stream.println("    in " + frames[i].getMethodName());
+      }
+    }
+  }
+
+  private Open at(int file) {
+    return file >= 0 && file < files.size() ? files.get(file) : null;
+  }
+
+  private int add(Open open, int lowest) {
+    for (int i = lowest; i < MOST; i++) {
+      while (files.size() <= i) {
+        files.add(null);
+      }
+      if (files.get(i) == null) {
+        files.set(i, open);
+        return i;
+      }
+    }
+    return -Errors.EMFILE;
+  }
+
+  /** What a path names in the sandbox; null where it leads out of it, or there is none. */
+  private Path resolve(String name) throws IOException {
+    if (root == null) {
+      return null;
+    }
+    if (name.isEmpty()) {
+      throw new NoSuchFileException(name);
+    }
+    Path inside = root.getFileSystem().getPath(name.startsWith("/") ? name : directory + "/" + name);
+    Path path = root;
+    for (Path part : inside.normalize()) {
+      // Above the root is the root.
+      if (!part.toString().equals("..")) {
+        path = path.resolve(part.toString());
+      }
+    }
+    // Links are followed by the system, so that where they lead has to be looked at here.
+    Path known = path;
+    while (!java.nio.file.Files.exists(known, LinkOption.NOFOLLOW_LINKS)) {
+      known = known.getParent();
+    }
+    Path real;
+    try {
+      real = known.toRealPath();
+    } catch (NoSuchFileException e) {
+      return null;
+    }
+    return real.startsWith(root) ? path : null;
+  }
+
+  int open(String name, int flags) throws IOException {
+    if (name.equals("/dev/null")) {
+      return add(new Open(null, null, InputStream.nullInputStream(), OutputStream.nullOutputStream(), null, null), 0);
+    }
+    Path path = resolve(name);
+    if (path == null) {
+      return root == null ? -Errors.ENOENT : -Errors.EACCES;
+    }
+    int mode = flags & 3;
+    boolean changes = mode != 0 || (flags & (CREATE | TRUNCATE)) != 0;
+    if (java.nio.file.Files.isDirectory(path)) {
+      return mode != 0 ? -Errors.EISDIR : add(new Open(path, null, null, null, list(path), null), 0);
+    }
+    if (changes && !writable) {
+      boolean there = java.nio.file.Files.exists(path);
+      return there || (flags & CREATE) != 0 ? -Errors.EROFS : -Errors.ENOENT;
+    }
+    Set<OpenOption> options = new java.util.HashSet<>();
+    if (mode != 1) {
+      options.add(StandardOpenOption.READ);
+    }
+    if (mode != 0) {
+      options.add(StandardOpenOption.WRITE);
+    }
+    if ((flags & CREATE) != 0 && mode == 0 && !java.nio.file.Files.exists(path)) {
+      java.nio.file.Files.createFile(path);
+    }
+    if ((flags & CREATE) != 0 && mode != 0) {
+      boolean alone = (flags & EXCLUSIVE) != 0;
+      options.add(alone ? StandardOpenOption.CREATE_NEW : StandardOpenOption.CREATE);
+    }
+    if ((flags & TRUNCATE) != 0 && mode != 0) {
+      options.add(StandardOpenOption.TRUNCATE_EXISTING);
+    }
+    Open open = new Open(path, FileChannel.open(path, options), null, null, null, null);
+    open.append = (flags & APPEND) != 0;
+    open.flags = flags & ~(CREATE | TRUNCATE | EXCLUSIVE);
+    return add(open, 0);
+  }
+
+  private static List<String> list(Path path) throws IOException {
+    List<String> names = new ArrayList<>();
+    names.add(".");
+    names.add("..");
+    try (DirectoryStream<Path> entries = java.nio.file.Files.newDirectoryStream(path)) {
+      for (Path entry : entries) {
+        names.add(entry.getFileName().toString());
+      }
+    }
+    names.sort(null);
+    return names;
+  }
+
+  int close(int file) throws IOException {
+    Open open = at(file);
+    if (open == null) {
+      return -Errors.EBADF;
+    }
+    files.set(file, null);
+    if (--open.users == 0 && open.channel != null) {
+      open.channel.close();
+    }
+    return 0;
+  }
+
+  int duplicate(int file, int to, boolean exactly) throws IOException {
+    Open open = at(file);
+    if (open == null || to < 0 || to >= MOST) {
+      return -Errors.EBADF;
+    }
+    if (exactly && file != to) {
+      close(to);
+    }
+    if (exactly && file == to) {
+      return to;
+    }
+    open.users++;
+    return add(open, to);
+  }
+
+  int pipe(int address) {
+    ArrayDeque<byte[]> bytes = new ArrayDeque<>();
+    int read = add(new Open(null, null, null, null, null, bytes), 0);
+    int write = add(new Open(null, null, null, null, null, bytes), 0);
+    if (write < 0) {
+      return write;
+    }
+    Memory.writeInt(address, read);
+    Memory.writeInt(address + 4, write);
+    return 0;
+  }
+
+  int read(int file, int address, int length, long position) throws IOException {
+    Open open = at(file);
+    if (open == null) {
+      return -Errors.EBADF;
+    }
+    Memory.check(address, length);
+    if (open.in != null) {
+      flush();
+      int got = length == 0 ? 0 : open.in.read(Memory.M, address - Memory.BASE, length);
+      return Math.max(got, 0);
+    }
+    if (open.pipe != null) {
+      byte[] first = open.pipe.poll();
+      if (first == null) {
+        return 0;
+      }
+      int got = Math.min(length, first.length);
+      System.arraycopy(first, 0, Memory.M, address - Memory.BASE, got);
+      if (got < first.length) {
+        open.pipe.addFirst(java.util.Arrays.copyOfRange(first, got, first.length));
+      }
+      return got;
+    }
+    if (open.channel == null) {
+      return open.names != null ? -Errors.EISDIR : -Errors.EBADF;
+    }
+    ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
+    int got = position < 0 ? open.channel.read(buffer) : open.channel.read(buffer, position);
+    return Math.max(got, 0);
+  }
+
+  int write(int file, int address, int length, long position) throws IOException {
+    Open open = at(file);
+    if (open == null) {
+      return -Errors.EBADF;
+    }
+    Memory.check(address, length);
+    if (open.out == out) {
+      waiting.write(Memory.M, address - Memory.BASE, length);
+      if (waiting.size() >= BUFFER) {
+        flush();
+      }
+      return length;
+    }
+    if (open.out != null) {
+      flush();
+      open.out.write(Memory.M, address - Memory.BASE, length);
+      return length;
+    }
+    if (open.pipe != null) {
+      open.pipe.add(Memory.readBytes(address, length));
+      return length;
+    }
+    if (open.channel == null) {
+      return -Errors.EBADF;
+    }
+    ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
+    if (position >= 0) {
+      return open.channel.write(buffer, position);
+    }
+    if (open.append) {
+      open.channel.position(open.channel.size());
+    }
+    return open.channel.write(buffer);
+  }
+
+  long seek(int file, long offset, int whence) throws IOException {
+    Open open = at(file);
+    if (open == null) {
+      return -Errors.EBADF;
+    }
+    if (open.names != null && offset == 0 && whence == 0) {
+      open.next = 0;
+      return 0;
+    }
+    if (open.channel == null) {
+      return -Errors.ESPIPE;
+    }
+    long base = whence == 0 ? 0 : whence == 1 ? open.channel.position() : open.channel.size();
+    if (whence < 0 || whence > 2 || base + offset < 0) {
+      return -Errors.EINVAL;
+    }
+    open.channel.position(base + offset);
+    return base + offset;
+  }
+
+  int truncate(int file, long size) throws IOException {
+    Open open = at(file);
+    if (open == null || open.channel == null) {
+      return -Errors.EBADF;
+    }
+    if (size > open.channel.size()) {
+      ByteBuffer zero = ByteBuffer.allocate(1);
+      open.channel.write(zero, size - 1);
+    } else {
+      open.channel.truncate(size);
+    }
+    return 0;
+  }
+
+  int sync(int file) throws IOException {
+    Open open = at(file);
+    if (open == null) {
+      return -Errors.EBADF;
+    }
+    if (open.channel != null) {
+      open.channel.force(true);
+    }
+    return 0;
+  }
+
+  int control(int file, int command, int argument) throws IOException {
+    Open open = at(file);
+    if (open == null) {
+      return -Errors.EBADF;
+    }
+    switch (command) {
+      case 0: // F_DUPFD
+      case 1030: // F_DUPFD_CLOEXEC
+        return duplicate(file, argument, false);
+      case 3: // F_GETFL
+        return open.channel == null ? (open.out != null ? 1 : 0) : open.flags;
+      case 1: // F_GETFD
+      case 2: // F_SETFD
+      case 4: // F_SETFL
+      case 6: // F_SETLK
+      case 7: // F_SETLKW
+      case 34: // F_SETLK64
+      case 35: // F_SETLKW64
+        return 0;
+      case 14: // F_GETLK
+      case 33: // F_GETLK64
+        Memory.writeShort(argument, 2);
+        return 0;
+      default:
+        return -Errors.EINVAL;
+    }
+  }
+
+  /** What {@code stat} says, where {@code file} is negative of a path. */
+  Status status(int file, String name) throws IOException {
+    Open open = file < 0 ? null : at(file);
+    if (file >= 0 && open == null) {
+      return Status.error(-Errors.EBADF);
+    }
+    if (open != null && open.path == null) {
+      return Status.stream(file, open.pipe != null);
+    }
+    Path path = open == null ? resolve(name) : open.path;
+    if (path == null) {
+      boolean isNull = name != null && name.equals("/dev/null");
+      return isNull ? Status.stream(3, false) : Status.error(root == null ? -Errors.ENOENT : -Errors.EACCES);
+    }
+    return Status.of(path);
+  }
+
+  int entries(int file, int address, int length) {
+    Open open = at(file);
+    if (open == null || open.names == null) {
+      return open == null ? -Errors.EBADF : -Errors.ENOTDIR;
+    }
+    int at = address;
+    while (open.next < open.names.size()) {
+      String entry = open.names.get(open.next);
+      byte[] name = entry.getBytes(StandardCharsets.UTF_8);
+      int size = (19 + name.length + 1 + 7) & ~7;
+      if (size > address + length - at) {
+        return at == address ? -Errors.EINVAL : at - address;
+      }
+      open.next++;
+      Memory.clear(at, size);
+      Memory.writeLong(at, open.next);
+      Memory.writeLong(at + 8, open.next);
+      Memory.writeShort(at + 16, size);
+      boolean directory = open.next <= 2 || java.nio.file.Files.isDirectory(open.path.resolve(entry));
+      Memory.writeByte(at + 18, directory ? 4 : 8);
+      Memory.writeBytes(at + 19, name);
+      at += size;
+    }
+    return at - address;
+  }
+
+  int remove(String name, boolean directory) throws IOException {
+    Path path = resolve(name);
+    if (path == null) {
+      return -Errors.ENOENT;
+    }
+    if (!writable) {
+      return java.nio.file.Files.exists(path, LinkOption.NOFOLLOW_LINKS) ? -Errors.EROFS : -Errors.ENOENT;
+    }
+    boolean isDirectory = java.nio.file.Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS);
+    if (isDirectory != directory) {
+      return isDirectory ? -Errors.EISDIR : java.nio.file.Files.exists(path) ? -Errors.ENOTDIR : -Errors.ENOENT;
+    }
+    java.nio.file.Files.delete(path);
+    return 0;
+  }
+
+  int rename(String from, String to) throws IOException {
+    Path source = resolve(from);
+    Path target = resolve(to);
+    if (source == null || target == null) {
+      return -Errors.ENOENT;
+    }
+    if (!writable) {
+      return -Errors.EROFS;
+    }
+    java.nio.file.Files.move(source, target, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+    return 0;
+  }
+
+  int makeDirectory(String name) throws IOException {
+    Path path = resolve(name);
+    if (path == null) {
+      return -Errors.ENOENT;
+    }
+    if (!writable) {
+      return -Errors.EROFS;
+    }
+    java.nio.file.Files.createDirectory(path);
+    return 0;
+  }
+
+  int access(String name, int mode) throws IOException {
+    Path path = resolve(name);
+    if (path == null || !java.nio.file.Files.exists(path)) {
+      return -Errors.ENOENT;
+    }
+    return (mode & 2) != 0 && !writable ? -Errors.EROFS : 0;
+  }
+
+  int enter(String name) throws IOException {
+    Path path = resolve(name);
+    if (path == null || !java.nio.file.Files.isDirectory(path)) {
+      return -Errors.ENOENT;
+    }
+    directory = "/" + root.relativize(path);
+    return 0;
+  }
+
+  int currentDirectory(int address, int length) {
+    byte[] name = (directory + "\0").getBytes(StandardCharsets.UTF_8);
+    if (name.length > length) {
+      return -Errors.ERANGE;
+    }
+    Memory.writeBytes(address, name);
+    return name.length;
+  }
+
+  /** The bytes of a file for a mapping. */
+  byte[] contents(int file, long offset, int length) throws IOException {
+    Open open = at(file);
+    if (open == null || open.channel == null) {
+      return null;
+    }
+    ByteBuffer buffer = ByteBuffer.allocate((int) Math.max(0, Math.min(length, open.channel.size() - offset)));
+    while (buffer.hasRemaining() && open.channel.read(buffer, offset + buffer.position()) > 0) {
+      // Until all is there.
+    }
+    return java.util.Arrays.copyOf(buffer.array(), buffer.position());
+  }
+
+  /** The number of an error for what Java throws. */
+  static int error(IOException thrown) {
+    if (thrown instanceof NoSuchFileException) {
+      return Errors.ENOENT;
+    }
+    if (thrown instanceof FileAlreadyExistsException) {
+      return Errors.EEXIST;
+    }
+    if (thrown instanceof AccessDeniedException) {
+      return Errors.EACCES;
+    }
+    if (thrown instanceof DirectoryNotEmptyException) {
+      return Errors.ENOTEMPTY;
+    }
+    return thrown instanceof NotDirectoryException ? Errors.ENOTDIR : Errors.EIO;
+  }
+}

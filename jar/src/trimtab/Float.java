@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+/** What floating-point instructions do that Java has no instruction for. */
+public final class Float {
+  private Float() {}
+
+  /** A pair of registers as a number. */
+  public static double join(int high, int low) {
+    return Double.longBitsToDouble((long) high << 32 | low & 0xffffffffL);
+  }
+
+  /** The even register of a pair. */
+  public static int low(double value) {
+    return (int) Double.doubleToRawLongBits(value);
+  }
+
+  /** The odd register of a pair. */
+  public static int high(double value) {
+    return (int) (Double.doubleToRawLongBits(value) >>> 32);
+  }
+
+  /** The integer of a whole number; what does not fit becomes the largest one, as MIPS has it. */
+  private static int fit(double value) {
+    return value >= -2147483648.0 ? (int) value : Integer.MAX_VALUE;
+  }
+
+  /** {@code trunc.w}. */
+  public static int towardsZero(double value) {
+    return value > -2147483649.0 ? (int) value : Integer.MAX_VALUE;
+  }
+
+  /** {@code round.w}. */
+  public static int nearest(double value) {
+    return fit(Math.rint(value));
+  }
+
+  /** {@code ceil.w}. */
+  public static int up(double value) {
+    return fit(Math.ceil(value));
+  }
+
+  /** {@code floor.w}. */
+  public static int down(double value) {
+    return fit(Math.floor(value));
+  }
+
+  /** {@code cvt.w}: as the control register says. */
+  public static int current(double value, Cpu cpu) {
+    switch (cpu.control & 3) {
+      case 0:
+        return nearest(value);
+      case 1:
+        return towardsZero(value);
+      case 2:
+        return up(value);
+      default:
+        return down(value);
+    }
+  }
+
+  /** {@code c.un}. */
+  public static int unordered(double a, double b) {
+    return a != a || b != b ? 1 : 0;
+  }
+
+  /** {@code c.ueq}. */
+  public static int unorderedOrEqual(double a, double b) {
+    return a != a || b != b || a == b ? 1 : 0;
+  }
+
+  /** {@code c.un}. */
+  public static int unordered(float a, float b) {
+    return a != a || b != b ? 1 : 0;
+  }
+
+  /** {@code c.ueq}. */
+  public static int unorderedOrEqual(float a, float b) {
+    return a != a || b != b || a == b ? 1 : 0;
+  }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+/** What a program may use. */
+final class Limits {
+  private Limits() {}
+
+  /** Bytes of the stack of the program, at the end of its memory. */
+  static final int STACK = 8 << 20;
+
+  /** Bytes of the stack of Java that a program's thread gets: each function has a frame there. */
+  static final long JAVA_STACK = 512L << 20;
+
+  /** End of memory in bytes: {@code trimtab.memory} says how many MiB. */
+  static int memory() {
+    int mib = Integer.getInteger("trimtab.memory", 128);
+    return Math.max(24, Math.min(mib, 2047)) << 20;
+  }
+}

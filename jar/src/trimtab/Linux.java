@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** System calls, by their numbers on MIPS with 32 bits. */
+public final class Linux {
+  private static final int PROCESS = 4242;
+  private static final int USER = 1000;
+  private static final long GIGA = 1000000000L;
+
+  static Files files;
+
+  /** Calls that there are none of, and how often each was made. */
+  private static final Map<Integer, Integer> unknown = new TreeMap<>();
+
+  private Linux() {}
+
+  static void start(Files given) {
+    files = given;
+    Maps.start();
+  }
+
+  /** {@code v0} in the lower word; in the upper 1 where that is the number of an error. */
+  public static long call(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) {
+    int result;
+    try {
+      result = perform(cpu, number, a0, a1, a2, a3, stack);
+    } catch (IOException e) {
+      result = -Files.error(e);
+    } catch (java.nio.file.InvalidPathException e) {
+      result = -Errors.ENOENT;
+    } catch (IndexOutOfBoundsException e) {
+      result = -Errors.EFAULT;
+    }
+    return result < 0 && result > -4096 ? 1L << 32 | -result : result & 0xffffffffL;
+  }
+
+  private static int perform(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack)
+      throws IOException {
+    switch (number) {
+      case 4001: // exit
+      case 4246: // exit_group
+        throw new Exit(a0 & 255);
+      case 4003: // read
+        return files.read(a0, a1, a2, -1);
+      case 4004: // write
+        return files.write(a0, a1, a2, -1);
+      case 4005: // open
+        return files.open(Memory.string(a0), a1);
+      case 4288: // openat
+        return files.open(Memory.string(a1), a2);
+      case 4006: // close
+        return files.close(a0);
+      case 4010: // unlink
+        return files.remove(Memory.string(a0), false);
+      case 4294: // unlinkat
+        return files.remove(Memory.string(a1), (a2 & 0x200) != 0);
+      case 4040: // rmdir
+        return files.remove(Memory.string(a0), true);
+      case 4038: // rename
+        return files.rename(Memory.string(a0), Memory.string(a1));
+      case 4295: // renameat
+      case 4351: // renameat2
+        return files.rename(Memory.string(a1), Memory.string(a3));
+      case 4039: // mkdir
+        return files.makeDirectory(Memory.string(a0));
+      case 4289: // mkdirat
+        return files.makeDirectory(Memory.string(a1));
+      case 4012: // chdir
+        return files.enter(Memory.string(a0));
+      case 4203: // getcwd
+        return files.currentDirectory(a0, a1);
+      case 4033: // access
+        return files.access(Memory.string(a0), a1);
+      case 4300: // faccessat
+      case 4439: // faccessat2
+        return files.access(Memory.string(a1), a2);
+      case 4019: // lseek
+        return (int) files.seek(a0, a1, a2);
+      case 4140: // _llseek
+        return seek(a0, (long) a1 << 32 | a2 & 0xffffffffL, a3, Memory.readInt(stack + 16));
+      case 4041: // dup
+        return files.duplicate(a0, 0, false);
+      case 4063: // dup2
+      case 4327: // dup3
+        return files.duplicate(a0, a1, true);
+      case 4328: // pipe2
+        return files.pipe(a0);
+      case 4054: // ioctl
+        return -Errors.ENOTTY;
+      case 4055: // fcntl
+      case 4220: // fcntl64
+        return files.control(a0, a1, a2);
+      case 4212: // ftruncate64
+        return files.truncate(a0, (long) a3 << 32 | a2 & 0xffffffffL);
+      case 4093: // ftruncate
+        return files.truncate(a0, a1);
+      case 4118: // fsync
+      case 4152: // fdatasync
+        return files.sync(a0);
+      case 4145: // readv
+        return vector(true, a0, a1, a2);
+      case 4146: // writev
+        return vector(false, a0, a1, a2);
+      case 4200: // pread64
+        return files.read(a0, a1, a2, Memory.readLong(stack + 16));
+      case 4201: // pwrite64
+        return files.write(a0, a1, a2, Memory.readLong(stack + 16));
+      case 4213: // stat64
+      case 4214: // lstat64
+        return files.status(-1, Memory.string(a0)).write(a1);
+      case 4215: // fstat64
+        return files.status(a0, null).write(a1);
+      case 4293: // fstatat64
+        return (a3 & 0x1000) != 0 && Memory.readByte(a1) == 0
+            ? files.status(a0, null).write(a2)
+            : files.status(-1, Memory.string(a1)).write(a2);
+      case 4366: // statx
+        return (a2 & 0x1000) != 0 && Memory.readByte(a1) == 0
+            ? files.status(a0, null).writeExtended(Memory.readInt(stack + 16))
+            : files.status(-1, Memory.string(a1)).writeExtended(Memory.readInt(stack + 16));
+      case 4219: // getdents64
+        return files.entries(a0, a1, a2);
+      case 4085: // readlink
+      case 4298: // readlinkat
+        return -Errors.EINVAL;
+      default:
+        return elsewhere(cpu, number, a0, a1, a2, a3, stack);
+    }
+  }
+
+  /** Calls that are not about files. */
+  private static int elsewhere(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack)
+      throws IOException {
+    switch (number) {
+      case 4045: // brk
+        return Maps.heap(a0);
+      case 4090: // mmap
+        return map(a0, a1, a3, Memory.readInt(stack + 16), Memory.readInt(stack + 20));
+      case 4210: // mmap2
+        return map(a0, a1, a3, Memory.readInt(stack + 16), 4096L * Memory.readInt(stack + 20));
+      case 4091: // munmap
+        return Maps.unmap(a0, a1);
+      case 4167: // mremap
+        return Maps.remap(a0, a1, a2, (a3 & 1) != 0);
+      case 4125: // mprotect
+      case 4218: // madvise
+      case 4147: // cacheflush
+      case 4162: // sched_yield
+      case 4309: // set_robust_list
+      case 4206: // sigaltstack
+      case 4015: // chmod
+      case 4094: // fchmod
+      case 4316: // utimensat
+      case 4412: // utimensat_time64
+      case 4192: // prctl
+      case 4358: // membarrier
+        return 0;
+      case 4283: // set_thread_area
+        cpu.thread = a0;
+        return 0;
+      case 4020: // getpid
+      case 4222: // gettid
+      case 4252: // set_tid_address
+        return PROCESS;
+      case 4064: // getppid
+        return 1;
+      case 4024: // getuid
+      case 4047: // getgid
+      case 4049: // geteuid
+      case 4050: // getegid
+        return USER;
+      case 4060: // umask
+        return 022;
+      case 4037: // kill
+        return a0 == PROCESS || a0 == 0 ? Signals.raise(cpu, a1, stack) : -Errors.ESRCH;
+      case 4236: // tkill
+        return a0 == PROCESS ? Signals.raise(cpu, a1, stack) : -Errors.ESRCH;
+      case 4266: // tgkill
+        return a0 == PROCESS ? Signals.raise(cpu, a2, stack) : -Errors.ESRCH;
+      case 4194: // rt_sigaction
+        return Signals.action(a0, a1, a2, a3);
+      case 4195: // rt_sigprocmask
+        return Signals.mask(cpu, a0, a1, a2, a3, stack);
+      case 4196: // rt_sigpending
+        return Signals.pending(a0);
+      case 4122: // uname
+        return name(a0);
+      case 4238: // futex
+      case 4422: // futex_time64
+        // Nobody else could ever wake the only thread.
+        return (a1 & 127) == 1 ? 0 : -Errors.EAGAIN;
+      case 4353: // getrandom
+        return random(a0, a1);
+      case 4240: // sched_getaffinity
+        Memory.clear(a2, Math.max(4, a1 & ~3));
+        Memory.writeInt(a2, 1);
+        return 4;
+      default:
+        return time(number, a0, a1, a2, a3);
+    }
+  }
+
+  /** Calls about time and limits. */
+  private static int time(int number, int a0, int a1, int a2, int a3) {
+    switch (number) {
+      case 4013: // time
+        return (int) (System.currentTimeMillis() / 1000);
+      case 4078: // gettimeofday
+        long now = System.currentTimeMillis();
+        if (a0 != 0) {
+          Memory.writeInt(a0, (int) (now / 1000));
+          Memory.writeInt(a0 + 4, (int) (now % 1000 * 1000));
+        }
+        return 0;
+      case 4263: // clock_gettime
+        long nanos = clock(a0);
+        Memory.writeInt(a1, (int) (nanos / GIGA));
+        Memory.writeInt(a1 + 4, (int) (nanos % GIGA));
+        return 0;
+      case 4403: // clock_gettime64
+        Memory.writeLong(a1, clock(a0) / GIGA);
+        Memory.writeLong(a1 + 8, clock(a0) % GIGA);
+        return 0;
+      case 4264: // clock_getres
+        Memory.writeInt(a1, 0);
+        Memory.writeInt(a1 + 4, 1);
+        return 0;
+      case 4406: // clock_getres_time64
+        Memory.writeLong(a1, 0);
+        Memory.writeLong(a1 + 8, 1);
+        return 0;
+      case 4043: // times
+        Memory.clear(a0, 16);
+        Memory.writeInt(a0, (int) (clock(2) / 10000000));
+        return (int) (System.nanoTime() / 10000000) & 0x7fffffff;
+      case 4077: // getrusage
+        Memory.clear(a1, 72);
+        Memory.writeInt(a1, (int) (clock(2) / GIGA));
+        Memory.writeInt(a1 + 4, (int) (clock(2) % GIGA / 1000));
+        return 0;
+      case 4166: // nanosleep
+        return sleep(Memory.readInt(a0) * GIGA + Memory.readInt(a0 + 4));
+      case 4265: // clock_nanosleep
+        return sleep(Memory.readInt(a2) * GIGA + Memory.readInt(a2 + 4) - ((a1 & 1) != 0 ? clock(a0) : 0));
+      case 4407: // clock_nanosleep_time64
+        return sleep(Memory.readLong(a2) * GIGA + Memory.readInt(a2 + 8) - ((a1 & 1) != 0 ? clock(a0) : 0));
+      case 4076: // getrlimit
+        Memory.writeInt(a1, a0 == 3 ? Limits.STACK : 0x7fffffff);
+        Memory.writeInt(a1 + 4, 0x7fffffff);
+        return 0;
+      case 4338: // prlimit64
+        if (a3 != 0) {
+          Memory.writeLong(a3, a1 == 3 ? Limits.STACK : -1);
+          Memory.writeLong(a3 + 8, -1);
+        }
+        return 0;
+      case 4116: // sysinfo
+        Memory.clear(a0, 64);
+        Memory.writeInt(a0 + 16, Memory.END);
+        Memory.writeInt(a0 + 52, 1);
+        return 0;
+      default:
+        unknown.merge(number, 1, Integer::sum);
+        return -Errors.ENOSYS;
+    }
+  }
+
+  /** Numbers of the calls that there are none of, and how often each was made. */
+  static Map<Integer, Integer> unknown() {
+    return unknown;
+  }
+
+  private static int seek(int file, long offset, int result, int whence) throws IOException {
+    long position = files.seek(file, offset, whence);
+    if (position < 0) {
+      return (int) position;
+    }
+    Memory.writeLong(result, position);
+    return 0;
+  }
+
+  private static int vector(boolean reads, int file, int address, int count) throws IOException {
+    int total = 0;
+    for (int i = 0; i < count; i++) {
+      int at = Memory.readInt(address + 8 * i);
+      int length = Memory.readInt(address + 8 * i + 4);
+      if (length == 0) {
+        continue;
+      }
+      int done = reads ? files.read(file, at, length, -1) : files.write(file, at, length, -1);
+      if (done < 0) {
+        return total > 0 ? total : done;
+      }
+      total += done;
+      if (done < length) {
+        break;
+      }
+    }
+    return total;
+  }
+
+  private static int map(int address, int length, int flags, int file, long offset)
+      throws IOException {
+    boolean anonymous = (flags & 0x800) != 0;
+    byte[] bytes = anonymous ? null : files.contents(file, offset, length);
+    if (!anonymous && bytes == null) {
+      return -Errors.EBADF;
+    }
+    int at = Maps.map(address, length, (flags & 0x10) != 0);
+    if (bytes != null && (at >= 0 || at < -4095)) {
+      Memory.writeBytes(at, bytes);
+    }
+    return at;
+  }
+
+  private static int random(int address, int length) {
+    byte[] bytes = new byte[Math.max(0, Math.min(length, 1 << 16))];
+    new java.security.SecureRandom().nextBytes(bytes);
+    Memory.writeBytes(address, bytes);
+    return bytes.length;
+  }
+
+  private static int name(int address) {
+    String[] names = {"Linux", "java", "6.1.0", "trimtab", "mips", "(none)"};
+    Memory.clear(address, 65 * names.length);
+    for (int i = 0; i < names.length; i++) {
+      Memory.writeBytes(address + 65 * i, names[i].getBytes(StandardCharsets.UTF_8));
+    }
+    return 0;
+  }
+
+  private static long clock(int clock) {
+    return clock == 0 || clock == 5 ? System.currentTimeMillis() * 1000000 : System.nanoTime();
+  }
+
+  private static int sleep(long nanos) {
+    files.flush();
+    try {
+      if (nanos > 0) {
+        Thread.sleep(nanos / 1000000, (int) (nanos % 1000000));
+      }
+      return 0;
+    } catch (InterruptedException e) {
+      throw new Exit(128 + Signals.INT);
+    }
+  }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * The program's memory: one array. The address of its first byte is {@link #BASE}; what lies below
+ * is never there, so that an access through a null pointer fails.
+ *
+ * <p>All of it is static: a class loader holds one program.
+ */
+public final class Memory {
+  /** The first address. */
+  public static final int BASE = 4096;
+
+  /** The end of memory. */
+  public static final int END = Limits.memory();
+
+  /** Memory. */
+  public static final byte[] M = new byte[END - BASE];
+
+  /** {@code short} at an index. */
+  public static final VarHandle S =
+      MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
+
+  /** {@code int} at an index. */
+  public static final VarHandle I =
+      MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+
+  /** {@code double} at an index. */
+  public static final VarHandle D =
+      MethodHandles.byteArrayViewVarHandle(double[].class, ByteOrder.LITTLE_ENDIAN);
+
+  /** Addresses of functions that pointers may hold, ascending. */
+  private static int[] functions;
+
+  /** Number of each of them, by distance from the first in words; -1 where none begins. */
+  private static short[] numbers;
+
+  static int entry;
+  static int headers;
+  static int headerCount;
+
+  /** The first address behind the program. */
+  static int programEnd;
+
+  private Memory() {}
+
+  /** Reads what the translator wrote; the names of its parts are there. */
+  static void load(InputStream stream) throws IOException {
+    DataInputStream in = new DataInputStream(stream);
+    entry = in.readInt();
+    headers = in.readInt();
+    headerCount = in.readInt();
+    functions = new int[in.readInt()];
+    for (int i = 0; i < functions.length; i++) {
+      functions[i] = in.readInt();
+    }
+    int words = (functions[functions.length - 1] - functions[0]) / 4 + 1;
+    numbers = new short[words];
+    Arrays.fill(numbers, (short) -1);
+    for (int i = 0; i < functions.length; i++) {
+      numbers[(functions[i] - functions[0]) / 4] = (short) i;
+    }
+    int segments = in.readInt();
+    for (int i = 0; i < segments; i++) {
+      int address = in.readInt();
+      int length = in.readInt();
+      int size = in.readInt();
+      if (address < BASE || size > END - address) {
+        throw new IOException(
+            "the program needs memory up to address " + (address + (long) size) + ", there is as much as " + END
+                + " bytes: give more with -Dtrimtab.memory=MIB");
+      }
+      in.readFully(M, address - BASE, length);
+      programEnd = Math.max(programEnd, address + size);
+    }
+  }
+
+  /** The number of the function at an address. */
+  public static int function(int address) {
+    int word = Integer.rotateRight(address - functions[0], 2);
+    if (word >= 0 && word < numbers.length) {
+      int number = numbers[word];
+      if (number >= 0) {
+        return number;
+      }
+    }
+    throw Fault.noCode(address);
+  }
+
+  static byte readByte(int address) {
+    return M[address - BASE];
+  }
+
+  static int readInt(int address) {
+    return (int) I.get(M, address - BASE);
+  }
+
+  static void writeByte(int address, int value) {
+    M[address - BASE] = (byte) value;
+  }
+
+  static void writeShort(int address, int value) {
+    S.set(M, address - BASE, (short) value);
+  }
+
+  static void writeInt(int address, int value) {
+    I.set(M, address - BASE, value);
+  }
+
+  static void writeLong(int address, long value) {
+    writeInt(address, (int) value);
+    writeInt(address + 4, (int) (value >> 32));
+  }
+
+  static long readLong(int address) {
+    return (readInt(address) & 0xffffffffL) | (long) readInt(address + 4) << 32;
+  }
+
+  static byte[] readBytes(int address, int length) {
+    check(address, length);
+    return Arrays.copyOfRange(M, address - BASE, address - BASE + length);
+  }
+
+  static void writeBytes(int address, byte[] bytes) {
+    check(address, bytes.length);
+    System.arraycopy(bytes, 0, M, address - BASE, bytes.length);
+  }
+
+  static void clear(int address, int length) {
+    check(address, length);
+    Arrays.fill(M, address - BASE, address - BASE + length, (byte) 0);
+  }
+
+  /** Whether all of these addresses have memory. */
+  static boolean has(int address, int length) {
+    return length >= 0 && address >= BASE && address <= END && length <= END - address;
+  }
+
+  static void check(int address, int length) {
+    if (!has(address, length)) {
+      throw new IndexOutOfBoundsException(address);
+    }
+  }
+
+  /** The string at an address. */
+  static String string(int address) {
+    int end = address;
+    while (readByte(end) != 0) {
+      end++;
+    }
+    return new String(M, address - BASE, end - address, StandardCharsets.UTF_8);
+  }
+
+  /** {@code lwl}: the word's upper bytes, from an index downwards. */
+  public static int loadLeft(int old, int index) {
+    int shift = 8 * (3 - (index & 3));
+    int word = (int) I.get(M, index & ~3);
+    return shift == 0 ? word : word << shift | old & (1 << shift) - 1;
+  }
+
+  /** {@code lwr}: the word's lower bytes, from an index upwards. */
+  public static int loadRight(int old, int index) {
+    int shift = 8 * (index & 3);
+    int word = (int) I.get(M, index & ~3);
+    return shift == 0 ? word : word >>> shift | old & ~(-1 >>> shift);
+  }
+
+  /** {@code swl}. */
+  public static void storeLeft(int value, int index) {
+    int shift = 8 * (3 - (index & 3));
+    int at = index & ~3;
+    int mask = -1 >>> shift;
+    I.set(M, at, (int) I.get(M, at) & ~mask | value >>> shift & mask);
+  }
+
+  /** {@code swr}. */
+  public static void storeRight(int value, int index) {
+    int shift = 8 * (index & 3);
+    int at = index & ~3;
+    int mask = -1 << shift;
+    I.set(M, at, (int) I.get(M, at) & ~mask | value << shift & mask);
+  }
+
+  /** {@code ll}. */
+  public static int loadLinked(Cpu cpu, int index) {
+    cpu.linked = index;
+    cpu.linkedValue = (int) I.get(M, index);
+    return cpu.linkedValue;
+  }
+
+  /** {@code sc}: one thread runs, so that only its own stores can come between. */
+  public static int storeConditional(Cpu cpu, int index, int value) {
+    if (cpu.linked != index || (int) I.get(M, index) != cpu.linkedValue) {
+      return 0;
+    }
+    I.set(M, index, value);
+    cpu.linked = -1;
+    return 1;
+  }
+
+  /** {@code wsbh}. */
+  public static int swapHalves(int value) {
+    return (value & 0x00ff00ff) << 8 | value >>> 8 & 0x00ff00ff;
+  }
+
+  /** {@code slt}. */
+  public static int less(int a, int b) {
+    return a < b ? 1 : 0;
+  }
+
+  /** {@code sltu}. */
+  public static int below(int a, int b) {
+    return a + Integer.MIN_VALUE < b + Integer.MIN_VALUE ? 1 : 0;
+  }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import program.Calls;
+
+/** The program of this class loader, as it runs. */
+public final class Program {
+  private Program() {}
+
+  /**
+   * Runs the program to its end. Its memory is that of the class loader, so that this can be done
+   * once.
+   *
+   * @param args the program's name and arguments
+   * @param root the directory that the program sees as its root; null for none
+   * @param writable whether it may change what is there
+   * @return its exit status
+   */
+  public static int run(
+      String[] args,
+      String[] environment,
+      InputStream in,
+      OutputStream out,
+      OutputStream err,
+      Path root,
+      boolean writable)
+      throws IOException {
+    try (InputStream image = Program.class.getResourceAsStream("/program.image")) {
+      if (image == null) {
+        throw new IOException("the jar is damaged: it has no program.image");
+      }
+      Memory.load(image);
+    }
+    Linux.start(new Files(in, out, err, root, writable));
+    int stack = stack(args, environment);
+    int[] status = {0};
+    Throwable[] failure = {null};
+    Thread thread =
+        new Thread(null, () -> status[0] = main(stack, failure), args[0], Limits.JAVA_STACK);
+    thread.start();
+    boolean interrupted = false;
+    while (true) {
+      try {
+        thread.join();
+        break;
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    Linux.files.flush();
+    if (failure[0] != null) {
+      Program.<RuntimeException>sneaky(failure[0]);
+    }
+    return status[0];
+  }
+
+  private static int main(int stack, Throwable[] failure) {
+    Cpu cpu = new Cpu();
+    try {
+      Calls.to(cpu, Memory.entry, 0, 0, 0, 0, stack);
+      return 0;
+    } catch (Exit exit) {
+      return exit.status;
+    } catch (Throwable thrown) {
+      if (Signals.of(thrown) == 0) {
+        failure[0] = thrown;
+        return 255;
+      }
+      return ended(cpu, thrown, stack);
+    }
+  }
+
+  /** An instruction failed, and nothing in the program's frames could go on from there. */
+  private static int ended(Cpu cpu, Throwable thrown, int stack) {
+    try {
+      Signals.caught(thrown, cpu, stack - (Limits.STACK - (64 << 10)));
+    } catch (Exit exit) {
+      return exit.status;
+    } catch (Throwable same) {
+      // No handler, or one that returned: the program ends by the signal.
+    }
+    Linux.files.complain(thrown);
+    return 128 + Signals.of(thrown);
+  }
+
+  /** Puts arguments, environment and what the kernel says at the stack's start. */
+  private static int stack(String[] args, String[] environment) {
+    int at = Memory.END - 64;
+    int[] argv = new int[args.length];
+    for (int i = 0; i < args.length; i++) {
+      at = push(at, args[i]);
+      argv[i] = at;
+    }
+    int[] envp = new int[environment.length];
+    for (int i = 0; i < environment.length; i++) {
+      at = push(at, environment[i]);
+      envp[i] = at;
+    }
+    at -= 16;
+    int random = at;
+    for (int i = 0; i < 16; i++) {
+      Memory.writeByte(random + i, i * 37 + 11);
+    }
+    // Headers, their size and number, size of a page, entry; no privileges; ticks of a clock.
+    int[] auxiliary = {
+      3, Memory.headers, 4, 32, 5, Memory.headerCount, 6, 4096, 9, Memory.entry, 11, 1000, 12, 1000,
+      13, 1000, 14, 1000, 16, 0, 17, 100, 23, 0, 25, random, 0, 0
+    };
+    int words = 1 + argv.length + 1 + envp.length + 1 + auxiliary.length;
+    at = (at - 4 * words) & ~15;
+    int word = at;
+    Memory.writeInt(word, argv.length);
+    for (int pointer : argv) {
+      Memory.writeInt(word += 4, pointer);
+    }
+    Memory.writeInt(word += 4, 0);
+    for (int pointer : envp) {
+      Memory.writeInt(word += 4, pointer);
+    }
+    Memory.writeInt(word += 4, 0);
+    for (int value : auxiliary) {
+      Memory.writeInt(word += 4, value);
+    }
+    return at;
+  }
+
+  private static int push(int at, String text) {
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    at -= bytes.length + 1;
+    Memory.writeBytes(at, bytes);
+    Memory.writeByte(at + bytes.length, 0);
+    return at;
+  }
+
+  /** Throws anything where only unchecked exceptions are declared. */
+  @SuppressWarnings("unchecked")
+  static <T extends Throwable> RuntimeException sneaky(Throwable thrown) throws T {
+    throw (T) thrown;
+  }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import java.util.ArrayList;
+import java.util.List;
+import program.Calls;
+
+/** Signals within the program: what it sends itself, and what its instructions cause. */
+final class Signals {
+  static final int INT = 2;
+  static final int ILL = 4;
+  static final int TRAP = 5;
+  static final int ABRT = 6;
+  static final int FPE = 8;
+  static final int KILL = 9;
+  static final int SEGV = 11;
+  static final int PIPE = 13;
+  static final int ALRM = 14;
+  static final int TERM = 15;
+  static final int CHLD = 18;
+  private static final int WINCH = 20;
+  private static final int URG = 21;
+  private static final int STOP = 23;
+  private static final int CONT = 25;
+
+  private static final int COUNT = 128;
+  private static final int NODEFER = 0x40000000;
+  private static final int RESETHAND = 0x80000000;
+  private static final int SIGINFO = 8;
+
+  /** Handler, flags and mask of each signal: {@code struct sigaction} of the kernel's. */
+  private static final int[] handlers = new int[COUNT + 1];
+
+  private static final int[] flags = new int[COUNT + 1];
+  private static final long[] masks = new long[2 * (COUNT + 1)];
+
+  /** Signals that are held back, and those of them that have been sent. */
+  private static final long[] blocked = new long[2];
+
+  private static final List<Integer> pending = new ArrayList<>();
+
+  private Signals() {}
+
+  private static boolean isBlocked(int signal) {
+    return (blocked[(signal - 1) >> 6] >> (signal - 1) & 1) != 0;
+  }
+
+  /** {@code rt_sigaction}. */
+  static int action(int signal, int set, int old, int size) {
+    if (signal < 1 || signal > COUNT || size != 16) {
+      return -Errors.EINVAL;
+    }
+    if (old != 0) {
+      Memory.writeInt(old, flags[signal]);
+      Memory.writeInt(old + 4, handlers[signal]);
+      Memory.writeLong(old + 8, masks[2 * signal]);
+      Memory.writeLong(old + 16, masks[2 * signal + 1]);
+    }
+    if (set != 0) {
+      if (signal == KILL || signal == STOP) {
+        return -Errors.EINVAL;
+      }
+      flags[signal] = Memory.readInt(set);
+      handlers[signal] = Memory.readInt(set + 4);
+      masks[2 * signal] = Memory.readLong(set + 8);
+      masks[2 * signal + 1] = Memory.readLong(set + 16);
+    }
+    return 0;
+  }
+
+  /** {@code rt_sigprocmask}. */
+  static int mask(Cpu cpu, int how, int set, int old, int size, int stack) {
+    if (size != 16) {
+      return -Errors.EINVAL;
+    }
+    if (old != 0) {
+      Memory.writeLong(old, blocked[0]);
+      Memory.writeLong(old + 8, blocked[1]);
+    }
+    if (set != 0) {
+      for (int i = 0; i < 2; i++) {
+        long bits = Memory.readLong(set + 8 * i);
+        switch (how) {
+          case 1:
+            blocked[i] |= bits;
+            break;
+          case 2:
+            blocked[i] &= ~bits;
+            break;
+          case 3:
+            blocked[i] = bits;
+            break;
+          default:
+            return -Errors.EINVAL;
+        }
+      }
+      blocked[0] &= ~(1L << (KILL - 1) | 1L << (STOP - 1));
+      deliver(cpu, stack);
+    }
+    return 0;
+  }
+
+  /** {@code rt_sigpending}. */
+  static int pending(int set) {
+    long[] bits = new long[2];
+    for (int signal : pending) {
+      bits[(signal - 1) >> 6] |= 1L << (signal - 1);
+    }
+    Memory.writeLong(set, bits[0]);
+    Memory.writeLong(set + 8, bits[1]);
+    return 0;
+  }
+
+  /** The program sends itself a signal. */
+  static int raise(Cpu cpu, int signal, int stack) {
+    if (signal == 0) {
+      return 0;
+    }
+    if (signal < 0 || signal > COUNT) {
+      return -Errors.EINVAL;
+    }
+    if (!pending.contains(signal)) {
+      pending.add(signal);
+    }
+    deliver(cpu, stack);
+    return 0;
+  }
+
+  private static void deliver(Cpu cpu, int stack) {
+    for (int i = 0; i < pending.size(); ) {
+      int signal = pending.get(i);
+      if (isBlocked(signal)) {
+        i++;
+      } else {
+        pending.remove(i);
+        handle(cpu, signal, stack, 0);
+        i = 0;
+      }
+    }
+  }
+
+  /** Runs what the program wants to be run for a signal, or ends it. */
+  private static void handle(Cpu cpu, int signal, int stack, int address) {
+    int handler = handlers[signal];
+    if (handler == 1) {
+      return;
+    }
+    if (handler == 0) {
+      if (signal == CHLD || signal == WINCH || signal == URG || signal == CONT) {
+        return;
+      }
+      throw new Exit(128 + signal);
+    }
+    int flag = flags[signal];
+    if ((flag & RESETHAND) != 0) {
+      handlers[signal] = 0;
+    }
+    long[] before = blocked.clone();
+    blocked[0] |= masks[2 * signal];
+    blocked[1] |= masks[2 * signal + 1];
+    if ((flag & NODEFER) == 0) {
+      blocked[(signal - 1) >> 6] |= 1L << (signal - 1);
+    }
+    // Below what the interrupted function may have on the stack: what the handler is told.
+    int info = (stack - 2048) & ~15;
+    Memory.clear(info, 1024);
+    Memory.writeInt(info, signal);
+    Memory.writeInt(info + 12, address);
+    Cpu saved = new Cpu();
+    saved.v98 = cpu.v98;
+    saved.v99 = cpu.v99;
+    Calls.to(
+        cpu,
+        handler,
+        signal,
+        (flag & SIGINFO) != 0 ? info : 0,
+        (flag & SIGINFO) != 0 ? info + 128 : 0,
+        0,
+        info - 64);
+    cpu.v98 = saved.v98;
+    cpu.v99 = saved.v99;
+    System.arraycopy(before, 0, blocked, 0, 2);
+    deliver(cpu, stack);
+  }
+
+  /** The signal for something that Java throws; 0 where it is none. */
+  static int of(Throwable thrown) {
+    if (thrown instanceof Fault) {
+      return ((Fault) thrown).signal;
+    }
+    if (thrown instanceof IndexOutOfBoundsException || thrown instanceof StackOverflowError) {
+      return SEGV;
+    }
+    return thrown instanceof ArithmeticException ? FPE : 0;
+  }
+
+  /**
+   * Runs the program's handler for what an instruction caused. Without one, or where it returns, the
+   * program is at its end, as there is no way back to the instruction.
+   */
+  static Jump caught(Throwable thrown, Cpu cpu, int stack) {
+    int signal = of(thrown);
+    if (signal != 0 && handlers[signal] > 1) {
+      int handler = handlers[signal];
+      try {
+        handle(cpu, signal, stack, 0);
+      } catch (Jump jump) {
+        return jump;
+      }
+      if (handlers[signal] == handler) {
+        handlers[signal] = 0;
+      }
+    }
+    throw Program.<RuntimeException>sneaky(thrown);
+  }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import java.io.IOException;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+
+/** What {@code stat} says of a file. */
+final class Status {
+  private static final int DIRECTORY = 0040755;
+  private static final int REGULAR = 0100644;
+  private static final int EXECUTABLE = 0100755;
+  private static final int CHARACTERS = 0020620;
+  private static final int PIPE = 0010600;
+
+  /** Not 0 where there is no such file. */
+  final int error;
+
+  private final int mode;
+  private final long inode;
+  private final long size;
+  private final long changed;
+
+  private Status(int error, int mode, long inode, long size, long changed) {
+    this.error = error;
+    this.mode = mode;
+    this.inode = inode;
+    this.size = size;
+    this.changed = changed;
+  }
+
+  static Status error(int error) {
+    return new Status(error, 0, 0, 0, 0);
+  }
+
+  static Status stream(int file, boolean pipe) {
+    return new Status(0, pipe ? PIPE : CHARACTERS, file + 1, 0, 0);
+  }
+
+  static Status of(Path path) throws IOException {
+    BasicFileAttributes found =
+        java.nio.file.Files.readAttributes(path, BasicFileAttributes.class, new LinkOption[0]);
+    Object key = found.fileKey();
+    int mode = found.isDirectory() ? DIRECTORY : java.nio.file.Files.isExecutable(path) ? EXECUTABLE : REGULAR;
+    // The system's key tells files apart; its hash is as good as a number.
+    long inode = key == null ? path.hashCode() & 0x7fffffffL : key.hashCode() & 0x7fffffffL;
+    return new Status(0, mode, inode + 16, found.size(), found.lastModifiedTime().toMillis());
+  }
+
+  /** Writes {@code struct stat64}. */
+  int write(int at) {
+    if (error != 0) {
+      return error;
+    }
+    Memory.clear(at, 104);
+    Memory.writeInt(at, 1);
+    Memory.writeLong(at + 16, inode);
+    Memory.writeInt(at + 24, mode);
+    Memory.writeInt(at + 28, 1);
+    Memory.writeInt(at + 32, 1000);
+    Memory.writeInt(at + 36, 1000);
+    Memory.writeLong(at + 56, size);
+    for (int time = 64; time < 88; time += 8) {
+      Memory.writeInt(at + time, (int) (changed / 1000));
+      Memory.writeInt(at + time + 4, (int) (changed % 1000 * 1000000));
+    }
+    Memory.writeInt(at + 88, 4096);
+    Memory.writeLong(at + 96, (size + 511) / 512);
+    return 0;
+  }
+
+  /** Writes {@code struct statx}. */
+  int writeExtended(int at) {
+    if (error != 0) {
+      return error;
+    }
+    Memory.clear(at, 256);
+    Memory.writeInt(at, 0x7ff);
+    Memory.writeInt(at + 4, 4096);
+    Memory.writeInt(at + 16, 1);
+    Memory.writeInt(at + 20, 1000);
+    Memory.writeInt(at + 24, 1000);
+    Memory.writeShort(at + 28, mode);
+    Memory.writeLong(at + 32, inode);
+    Memory.writeLong(at + 40, size);
+    Memory.writeLong(at + 48, (size + 511) / 512);
+    for (int time = 64; time < 128; time += 16) {
+      Memory.writeLong(at + time, changed / 1000);
+      Memory.writeInt(at + time + 8, (int) (changed % 1000 * 1000000));
+    }
+    Memory.writeInt(at + 140, 1);
+    return 0;
+  }
+}
