@@ -29,12 +29,13 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo demo-swap test test-changed nightly install deb lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-swap demo-jar bench-jar test test-changed nightly install deb lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
 	@echo "make demo            fit a kernel to its boot: build, trace, lay out, relink, compare"
 	@echo "make demo-swap       run a kernel with its cold code swapped out, and say what it saves and costs"
+	@echo "make demo-jar        translate C programs to jars, and run them"
 	@echo "make test            all tests, with a small kernel built and booted"
 	@echo "make test-changed    the tests of crates that changed since BASE=HEAD~1"
 	@echo "make nightly         what make test has no time for: other kernels, swapping end to end, long fuzzing"
@@ -46,6 +47,7 @@ help:
 	@echo "make bench-tracer    how much slower a program starts while it is traced"
 	@echo "make bench-probe     what instrumented programs cost, beside other tools"
 	@echo "make bench-layout    kernels and programs beside what other tools make of them, in one table"
+	@echo "make bench-jar       kernels in C: native, as jars, and in an emulator"
 	@echo "make bench-programs  fit real programs, and measure BOLT and lld's own order beside them"
 	@echo "make clean           remove what was built; keeps work/, where the results are"
 
@@ -60,6 +62,14 @@ demo-swap:
 	@mkdir -p $(WORK)
 	$(TRIMTAB) swap run --config $(SWAP_CONFIG) --work $(WORK) \
 		--json $(WORK)/swap.json --html $(WORK)/swap.html $(SWAP_OPTIONS)
+
+demo-jar:
+	@./setup --for jar
+	$(CARGO) build --release --package trimtab
+	@mkdir -p $(WORK)
+	mipsel-linux-gnu-gcc -O2 -static jar/bench/life.c -o $(WORK)/life
+	$(TRIMTAB) jar $(WORK)/life -o $(WORK)/life.jar --json $(WORK)/jar.json
+	java -jar $(WORK)/life.jar 10
 
 test:
 	@$(SIDE_BY_SIDE) setup-test build-test
@@ -107,6 +117,12 @@ bench-probe:
 	@mkdir -p $(WORK)
 	$(CARGO) build --release --package trimtab
 	$(TRIMTAB) probe bench --work $(WORK) --json $(WORK)/probe.json --html $(WORK)/probe.html
+
+bench-jar:
+	@./setup --for jar
+	$(CARGO) build --release --package trimtab
+	@mkdir -p $(WORK)
+	@bench/jar --json $(WORK)/bench-jar.json
 
 bench-layout: build-demo
 	@./setup --for layout

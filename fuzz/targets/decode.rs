@@ -6,7 +6,7 @@ use trimtab_program::{Isa, decode};
 
 fuzz_target!(|data: &[u8]| {
     let start = 0x1000;
-    for isa in [Isa::X86_64, Isa::Aarch64] {
+    for isa in Isa::ALL {
         let blocks = decode::blocks_of(isa, start, data);
         assert_eq!(blocks.is_empty(), data.is_empty());
         assert!(blocks.iter().all(|block| !block.is_empty()));

@@ -1,6 +1,6 @@
 //! MIPS Linux programs as Java classes.
 //!
-//! But for [`run`], this crate is *sans-I/O*: the bytes of an ELF file in, the bytes of classes and of a jar out. What
+//! But for the module `run`, this crate is *sans-I/O*: the bytes of an ELF file in, the bytes of classes and of a jar out. What
 //! the classes need to run, memory and system calls, is in `jar/`, in Java.
 //!
 //! [`translate`] goes through these steps:
@@ -26,6 +26,7 @@ mod ir;
 mod liveness;
 mod mips;
 mod report;
+#[cfg(feature = "run")]
 pub mod run;
 mod translate;
 mod vars;

@@ -142,6 +142,11 @@ fn probe_is_true() {
 }
 
 #[test]
+fn jar_is_true() {
+    assert_eq!(run("jar.md"), (2, 0));
+}
+
+#[test]
 fn trace_is_true() {
     assert_eq!(run("trace.md"), (1, 2));
 }
