@@ -35,8 +35,9 @@
 #include <unistd.h>
 #include <unwind.h>
 
-extern const struct function __start_trimtab_probe_functions[] HIDDEN;
-extern const struct function __stop_trimtab_probe_functions[] HIDDEN;
+/* Weak: a program may have no instrumented function. */
+extern const struct function __start_trimtab_probe_functions[] HIDDEN __attribute__((weak));
+extern const struct function __stop_trimtab_probe_functions[] HIDDEN __attribute__((weak));
 extern const Elf64_Ehdr __ehdr_start HIDDEN __attribute__((weak));
 
 /* Read by every stub. */
@@ -85,6 +86,13 @@ static void end(void)
 	head->last_cycles = cycles();
 	head->last_ns = nanoseconds();
 	head->ended = 1;
+}
+
+static void end_quickly(void)
+{
+	if (head)
+		leave_open_calls();
+	end();
 }
 
 /* A child of fork goes on by itself: what its parent counted is not counted twice. All that stubs
@@ -231,8 +239,12 @@ static void begin(void)
 	struct object *first;
 	ssize_t length;
 
-	if (head || !count)
+	if (head)
 		return;
+	if (!count) {
+		complain("no function is instrumented, for reasons that trimtab probe said");
+		return;
+	}
 	/* The signal must not end a program of which nothing can be recorded. */
 	if (number)
 		listen_for(number);
@@ -290,6 +302,9 @@ static void begin(void)
 		return;
 	}
 	pthread_atfork(NULL, NULL, child_begins);
+	/* Before destructors: static programs take their unwind information away in one. */
+	atexit(leave_open_calls);
+	at_quick_exit(end_quickly);
 	if (!initial || strcmp(initial, "off"))
 		trimtab_probe_on = 1;
 }

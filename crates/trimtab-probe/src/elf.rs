@@ -181,6 +181,15 @@ pub struct Relocation {
     pub addend: i64,
 }
 
+impl Relocation {
+    /// The same for a copy of the instruction elsewhere in the section. What kinds in `anchored` hold is
+    /// the distance from a label that stays.
+    pub fn moved_to(self, offset: u64, anchored: &[u32]) -> Self {
+        let by = if anchored.contains(&self.kind) { offset.wrapping_sub(self.offset) } else { 0 };
+        Self { offset, addend: self.addend.wrapping_add(by.cast_signed()), ..self }
+    }
+}
+
 /// An object file.
 #[derive(Debug, Clone)]
 pub struct Object {

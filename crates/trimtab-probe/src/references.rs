@@ -14,6 +14,8 @@ pub trait Scan {
     const POINTER: u32;
     /// Kinds of relocations that hold distances, as jump tables do.
     const DISTANCES: &[u32];
+    /// Kinds of relocations in code that hold distances from a label to which the code adds them.
+    const ANCHORED: &[u32];
 
     /// Finds what the instructions of a part of a section lead to.
     fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut References);

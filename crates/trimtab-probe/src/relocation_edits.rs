@@ -76,12 +76,13 @@ impl SectionEnd<'_> {
         all[first..behind].to_vec()
     }
 
-    /// Gives the relocations of some bytes to a copy of these. Says whether there are any.
-    pub fn move_relocations(&mut self, from: Range<u64>, to: u64) -> bool {
+    /// Gives the relocations of some bytes to a copy of these ([`Relocation::moved_to`]). Says whether
+    /// there are any.
+    pub fn move_relocations(&mut self, from: Range<u64>, to: u64, anchored: &[u32]) -> bool {
         let taken = self.take_relocations(from.clone());
         for &relocation in &taken {
             let offset = relocation.offset - from.start + to;
-            self.changes.add(self.section, Relocation { offset, ..relocation });
+            self.changes.add(self.section, relocation.moved_to(offset, anchored));
         }
         !taken.is_empty()
     }

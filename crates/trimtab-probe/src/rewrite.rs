@@ -387,7 +387,7 @@ impl<'a> Rewriter<'a> {
             self.changes.add(section, Relocation { offset, ..*relocation });
         }
         if let Some(copy) = &stub.copy {
-            self.relocate_copy(section, start, copy);
+            self.relocate_copy::<A>(section, start, copy);
         }
         if let Some(name) = A::CODE_SYMBOL.filter(|_| self.begun.insert(section)) {
             self.add_local(name, elf::STT_NOTYPE, section, start..start);
@@ -442,14 +442,14 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Has what a copy of a function refers to be what the function refers to, by now.
-    fn relocate_copy(&mut self, section: usize, start: u64, copy: &BodyCopy) {
+    fn relocate_copy<A: Arch>(&mut self, section: usize, start: u64, copy: &BodyCopy) {
         let relocations = &self.object.relocations[section];
         for CopyRange { from, to } in &copy.copied {
             let first = relocations.partition_point(|relocation| relocation.offset < from.start);
             let inside = relocations[first..].iter().take_while(|it| it.offset < from.end);
             for relocation in inside {
                 let offset = relocation.offset - from.start + *to as u64 + start;
-                self.changes.add(section, Relocation { offset, ..*relocation });
+                self.changes.add(section, relocation.moved_to(offset, A::ANCHORED));
             }
         }
         for lead in &copy.branches {

@@ -46,6 +46,7 @@ pub struct Plan {
 impl Scan for Aarch64 {
     const POINTER: u32 = elf::R_AARCH64_ABS64;
     const DISTANCES: &[u32] = &[elf::R_AARCH64_PREL32, elf::R_AARCH64_PREL64];
+    const ANCHORED: &[u32] = &[];
 
     fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
         decode::scan(object, section, range, found);

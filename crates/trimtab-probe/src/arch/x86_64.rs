@@ -58,6 +58,7 @@ pub struct Plan {
 impl Scan for X86_64 {
     const POINTER: u32 = elf::R_X86_64_64;
     const DISTANCES: &[u32] = &[elf::R_X86_64_PC32, elf::R_X86_64_PC64];
+    const ANCHORED: &[u32] = &decode::DISTANCES_8;
 
     fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
         scan::scan(object, section, range, found);

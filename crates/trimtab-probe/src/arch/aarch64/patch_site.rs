@@ -122,7 +122,7 @@ impl PatchSite {
             _ if instruction.address().is_some() => self.write_address(to, instruction, here),
             _ if instruction.literal().is_some() => write_literal(to, instruction),
             _ => {
-                to.move_relocations(from, at);
+                to.move_relocations(from, at, &[]);
                 put(to, instruction.word);
             }
         }

@@ -2,11 +2,18 @@
 
 use iced_x86::{ConstantOffsets, Decoder, DecoderOptions, Instruction, OpKind};
 
+use object::elf;
+
 use crate::elf::{Object, Relocation};
 use crate::function::Place;
 
 /// An instruction and where its constants are.
 pub type Insn = (Instruction, ConstantOffsets);
+
+/// Kinds of relocations that hold a distance of 8 bytes from where they are, as immediates of code: the
+/// label that the code adds it to stays where it is when the instruction is elsewhere.
+pub const DISTANCES_8: [u32; 3] =
+    [elf::R_X86_64_PC64, elf::R_X86_64_GOTPC64, elf::R_X86_64_GOTPCREL64];
 
 /// Decodes `range` of a section. Ends at the first bytes that are no instruction.
 pub fn decode(object: &Object, section: usize, start: u64, end: u64) -> Vec<Insn> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use iced_x86::{Code, FlowControl, Mnemonic};
 use object::elf;
 
-use super::decode::{Insn, branch_target, is_near_branch};
+use super::decode::{DISTANCES_8, Insn, branch_target, is_near_branch};
 use crate::elf::Object;
 use crate::function::Function;
 use crate::reason::{Reason, is_tracer};
@@ -95,7 +95,7 @@ impl PatchSite {
             let from = instruction.ip()..instruction.next_ip();
             let at = to.end();
             rows.push((from.start, at - body));
-            let has_relocation = to.move_relocations(from.clone(), at);
+            let has_relocation = to.move_relocations(from.clone(), at, &DISTANCES_8);
             let target = branch_target(to.object, to.section, decoded);
             let data = to.data();
             match target {

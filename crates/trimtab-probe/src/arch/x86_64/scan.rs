@@ -5,6 +5,7 @@ use std::ops::Range;
 use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
 use object::elf;
 
+use super::decode::DISTANCES_8;
 use super::decode::{Insn, branch_target, decode, is_near_branch, relative_target};
 use super::jump_tables::is_table_jump;
 use crate::elf::{Object, Relocation};
@@ -18,6 +19,7 @@ pub fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut Refe
     let code = decode(object, section, range.start, range.end);
     let end = code.last().map_or(range.start, |(instruction, _)| instruction.next_ip());
     found.incomplete |= end != range.end;
+    let is_anchored = has_anchors(object, section, &range);
     for decoded in &code {
         let (instruction, constants) = decoded;
         if is_near_branch(instruction) {
@@ -47,7 +49,7 @@ pub fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut Refe
             }
             continue;
         }
-        take_addresses(object, section, decoded, found);
+        take_addresses(object, section, decoded, is_anchored, found);
     }
     if (0..code.len()).any(|index| is_by_address(&code, index)) {
         found.computed.insert((section, range.start));
@@ -57,8 +59,25 @@ pub fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut Refe
     }
 }
 
-/// Finds the addresses in an instruction that is no branch.
-fn take_addresses(object: &Object, section: usize, decoded: &Insn, found: &mut References) {
+/// Whether code computes distances from its own labels: to the table of addresses, as the large code model
+/// does, or to anything else. The address of such a label is the other part of the sum, and not that of a
+/// function, even where a function begins there.
+fn has_anchors(object: &Object, section: usize, range: &Range<u64>) -> bool {
+    let relocations = &object.relocations[section];
+    let first = relocations.partition_point(|relocation| relocation.offset < range.start);
+    let mut inside = relocations[first..].iter().take_while(|it| it.offset < range.end);
+    inside.any(|relocation| DISTANCES_8.contains(&relocation.kind))
+}
+
+/// Finds the addresses in an instruction that is no branch. Where the function has anchors
+/// ([`has_anchors`]), addresses of code without relocation are such.
+fn take_addresses(
+    object: &Object,
+    section: usize,
+    decoded: &Insn,
+    is_anchored: bool,
+    found: &mut References,
+) {
     let (instruction, constants) = decoded;
     let fields = [(constants.displacement_offset(), true), (constants.immediate_offset(), false)];
     for (field, is_displacement) in fields.into_iter().filter(|&(field, _)| field != 0) {
@@ -81,6 +100,11 @@ fn take_addresses(object: &Object, section: usize, decoded: &Insn, found: &mut R
                 let target = relocation.and_then(|it| object.target(it));
                 (target.and_then(|(to, at)| Some((to, u64::try_from(at).ok()?))), kind, 0)
             }
+            // The distance from the table of addresses, which is not known: it is added.
+            Some(kind @ elf::R_X86_64_GOTOFF64) => {
+                let target = relocation.and_then(|it| object.target(it));
+                (target.and_then(|(to, at)| Some((to, u64::try_from(at).ok()?))), kind, 0)
+            }
             // By way of the table of addresses: it has those of symbols.
             _ => continue,
         };
@@ -90,7 +114,9 @@ fn take_addresses(object: &Object, section: usize, decoded: &Insn, found: &mut R
             continue;
         }
         // Other instructions read or write what is at the place, or there and behind it.
-        let is_pointer = !is_displacement || is_relative && instruction.mnemonic() == Mnemonic::Lea;
+        let is_anchor = is_anchored && relocation.is_none();
+        let is_address = is_relative && instruction.mnemonic() == Mnemonic::Lea && !is_anchor;
+        let is_pointer = !is_displacement || is_address;
         if is_pointer {
             found.point(target, Pointer { at: (section, at), kind, addend });
         } else {

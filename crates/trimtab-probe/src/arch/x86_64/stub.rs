@@ -22,6 +22,11 @@ const EQUAL: u8 = 4;
 const NOT_EQUAL: u8 = 5;
 const ABOVE: u8 = 7;
 
+/// Alignment of the entry of a stub in its section, as compilers have it for functions.
+const ENTRY_ALIGNMENT: usize = 16;
+/// `int3`, where nothing comes.
+const TRAP: u8 = 0xcc;
+
 /// What is to be written.
 pub struct Writer<'a> {
     asm: Assembler,
@@ -115,6 +120,9 @@ impl Writer<'_> {
         self.call_block()?;
         self.asm.jump(has_block);
 
+        // Where symbols lead: pointers to members of C++ have a meaning for the lowest bit.
+        let padded = self.asm.code.len().next_multiple_of(ENTRY_ALIGNMENT);
+        self.asm.code.resize(padded, TRAP);
         self.asm.resume(ENTRY);
         self.begin(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;

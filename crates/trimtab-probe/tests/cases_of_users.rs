@@ -1,0 +1,96 @@
+//! Programs and builds that people brought: what went wrong with them once does so no more.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Bench, Compiler, GCC, compilers, runtime};
+use trimtab_probe::{Hook, Profile, Reason, Recording, Selection};
+
+/// What a program says of which nothing is instrumented.
+const NOTHING: &str = "trimtab-probe: no function is instrumented, for reasons that trimtab probe said: \
+                       nothing is recorded\n";
+
+/// Runs a case plain and instrumented; gives where that is done.
+fn same(case: &str, compiler: Compiler, flags: &[&str], hook: Hook) -> Bench {
+    let bench = Bench::new(compiler, flags);
+    let object = bench.compile(case, &[]);
+    let (probed, done) = bench.instrument(&object, hook, Selection::default());
+    // clang's unwind information is of another kind there: nothing is instrumented, which is no error.
+    let is_left = |why: &Reason| *why == Reason::OddUnwind && flags.contains(&"-mcmodel=large");
+    let is_fine = !done.instrumented.is_empty() || done.left.iter().all(|(_, why)| is_left(why));
+    assert!(is_fine, "{case} {flags:?}: {:?}", done.left);
+    assert!(compiler.c != GCC.c || !done.instrumented.is_empty(), "{case} {flags:?}");
+    bench.link("plain", &[&object], &[]);
+    bench.link("probed", &[&probed], &[runtime().as_os_str()]);
+    let mut plain = bench.run("plain");
+    if done.instrumented.is_empty() {
+        plain.output.push_str(NOTHING);
+    }
+    assert_eq!(bench.run("probed"), plain, "{case} by {} {flags:?} {}", compiler.c, hook.name());
+    bench
+}
+
+#[test]
+fn in_the_large_code_model_labels_at_the_beginning_of_functions_stay() {
+    for compiler in compilers() {
+        for level in ["-O0", "-O1", "-O2", "-Os"] {
+            for link in [&["-fPIE", "-pie"][..], &["-fno-pie", "-no-pie"]] {
+                for hook in [Hook::Time, Hook::Value] {
+                    let flags = [&["-mcmodel=large", level], link].concat();
+                    same("large_model.c", compiler, &flags, hook);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pointers_to_members_of_classes_lead_to_entries_of_stubs() {
+    for compiler in compilers() {
+        for level in ["-O1", "-O2", "-Os"] {
+            same("member_pointers.cc", compiler, &[level], Hook::Order);
+        }
+        let flags = ["-O1", "-mno-red-zone", "-fno-plt", "-fno-omit-frame-pointer"];
+        same("exceptions.cc", compiler, &flags, Hook::Order);
+    }
+}
+
+#[test]
+fn a_program_without_instrumented_functions_links_and_says_so() {
+    for link in [&["-pie", "-fPIE"][..], &["-static", "-no-pie", "-fno-pie"]] {
+        let bench = Bench::new(GCC, link);
+        let object = bench.compile("nothing.c", &["-fno-asynchronous-unwind-tables"]);
+        let (probed, done) = bench.instrument(&object, Hook::Time, Selection::default());
+        assert_eq!(done.left, [("main".to_owned(), Reason::NoUnwind)]);
+        bench.link("probed", &[&probed], &[runtime().as_os_str()]);
+        let ran = bench.run("probed");
+        assert_eq!(ran.code, Some(7));
+        assert_eq!(ran.output, NOTHING);
+    }
+}
+
+#[test]
+fn calls_under_way_at_the_end_are_counted() {
+    for compiler in compilers() {
+        for (level, quick) in [("-O0", "-DQUICK=0"), ("-O2", "-DQUICK=1"), ("-O2", "-DQUICK=0")] {
+            for hook in [Hook::Time, Hook::Cycles, Hook::Count, Hook::Event] {
+                let bench = same("ends.c", compiler, &[level, quick], hook);
+                let data = bench.recording("probed");
+                let recording = Recording::parse(&data).unwrap();
+                let profile = Profile::of(std::slice::from_ref(&recording)).unwrap();
+                for name in ["main", "server", "finish"] {
+                    let row = profile.functions.iter().find(|row| row.name == name).unwrap();
+                    let label = format!("{name} by {} {level} {}", compiler.c, hook.name());
+                    assert_eq!(row.calls, 1, "{label}");
+                    if hook == Hook::Time {
+                        // work() is most of it, and in it.
+                        let work = profile.functions.iter().find(|row| row.name == "work");
+                        let inside = work.unwrap().total_cycles / 25;
+                        assert!(row.total_cycles >= inside, "{label}: {}", row.total_cycles);
+                    }
+                }
+            }
+        }
+    }
+}
