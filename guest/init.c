@@ -8,11 +8,16 @@
  *
  *     trimtab: ready                         init runs, everything is mounted
  *     trimtab: uptime SECONDS                at that moment, by the guest's monotonic clock
+ *     trimtab: module NAME ok                or: why it was not loaded
  *     trimtab: workload NAME ok              or: failed CODE
  *     trimtab: finished SECONDS              when it had ended, by the same clock
  *     trimtab: ftrace CALLS FUNCTIONS LOST   only if the function tracer ran
  *     trimtab: error TEXT                    something init itself could not do
  *     trimtab: end                           nothing follows
+ *
+ * A workload may say more, of whatever it is about:
+ *
+ *     trimtab: TOPIC NAME VALUE
  */
 #include "init.h"
 
@@ -27,6 +32,7 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -127,6 +133,63 @@ static int argument(const char *key, char *value, size_t size)
 	return 0;
 }
 
+/*
+ * Finds the parameters of a module on the kernel command line, where they are NAME.PARAMETER=VALUE, and
+ * copies them as the kernel takes them with a module. What does not fit is left out.
+ */
+static void parameters(const char *module, char *values, size_t size)
+{
+	char line[4096];
+	int file = open("/proc/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t length = file < 0 ? -1 : read(file, line, sizeof(line) - 1);
+	size_t name_length = strlen(module);
+	size_t used = 0;
+
+	if (file >= 0)
+		close(file);
+	values[0] = '\0';
+	line[length < 0 ? 0 : length] = '\0';
+	for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n")) {
+		size_t word_length = strlen(word);
+
+		if (strncmp(word, module, name_length) != 0 || word[name_length] != '.')
+			continue;
+		word += name_length + 1;
+		word_length -= name_length + 1;
+		if (used + word_length + 2 > size)
+			continue;
+		memcpy(values + used, word, word_length);
+		used += word_length;
+		values[used++] = ' ';
+		values[used] = '\0';
+	}
+}
+
+/* Loads modules, whose names have commas between them, in this order. */
+static void load(char *names)
+{
+	char path[640], values[1024];
+
+	for (char *end, *name = names; name; name = end) {
+		int file;
+
+		end = strchr(name, ',');
+		if (end)
+			*end++ = '\0';
+		parameters(name, values, sizeof(values));
+		snprintf(path, sizeof(path), "/lib/modules/%s.ko", name);
+		file = strchr(name, '/') ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+		if (file < 0)
+			say("module %s is not in this guest", name);
+		else if (syscall(SYS_finit_module, file, values, 0) != 0)
+			say("module %s %s", name, strerror(errno));
+		else
+			say("module %s ok", name);
+		if (file >= 0)
+			close(file);
+	}
+}
+
 static void run(const char *name)
 {
 	char script[128];
@@ -199,6 +262,7 @@ int main(void)
 {
 	char name[64];
 	char value[64];
+	char modules[512];
 
 	open_console();
 	mount_at("proc", "/proc", NULL);
@@ -209,6 +273,8 @@ int main(void)
 	say("ready");
 	say("uptime %.9f", now());
 
+	if (argument("trimtab.modules", modules, sizeof(modules)))
+		load(modules);
 	if (argument("trimtab.workload", name, sizeof(name)))
 		run(name);
 	say("finished %.9f", now());

@@ -40,6 +40,9 @@ pub trait Platform: Copy {
     /// The device of the guest's first serial port, its console.
     fn console(self) -> &'static str;
 
+    /// QEMU's name of a disk of its machine.
+    fn disk(self) -> &'static str;
+
     /// The guest's device through which it sends its own trace out.
     fn outlet(self) -> &'static str;
 
@@ -136,6 +139,14 @@ impl Platform for Isa {
         match self {
             Isa::X86_64 | Isa::Mips32 => "ttyS0",
             Isa::Aarch64 => "ttyAMA0",
+        }
+    }
+
+    fn disk(self) -> &'static str {
+        match self {
+            Isa::X86_64 | Isa::Mips32 => "virtio-blk-pci",
+            // Its machine has virtio devices beside the bus.
+            Isa::Aarch64 => "virtio-blk-device",
         }
     }
 

@@ -2,16 +2,23 @@
 
 mod command;
 mod console;
+mod device;
 mod error;
+mod hardware;
+mod ktap;
+mod request;
 #[cfg(test)]
 mod tests;
 mod trace;
 mod turns;
 
+pub use device::{Device, Disk, NullBlock};
 pub use error::BootError;
+pub use hardware::{Accelerator, Clock, Hardware};
+pub use ktap::{Outcome, Test, Tests};
+pub use request::{BootRequest, Ftrace, Tracers};
 
 use crate::arch::Platform;
-use crate::qemu::Qemu;
 use console::Console;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,140 +26,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trimtab_lab::process::{Job, ProcessError, Running, Tail};
-
-/// What runs the guest's instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Accelerator {
-    /// QEMU translates them. Works everywhere; plugins need it.
-    #[default]
-    Tcg,
-    /// The processor does. Ask [`accelerator_that_works`] first.
-    Kvm,
-}
-
-/// What time is to a guest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Clock {
-    /// The time of the machine below. No two boots are quite the same.
-    #[default]
-    Real,
-    /// What the guest has executed; waiting is skipped. Slower, and each boot is exactly like the one
-    /// before. TCG only.
-    Instructions {
-        /// An instruction takes 2 to the power of this many nanoseconds; at most 10. Another speed
-        /// lets interrupts come at other points.
-        shift: u8,
-    },
-}
-
-impl Clock {
-    /// 2 ns an instruction.
-    pub const INSTRUCTIONS: Clock = Clock::Instructions { shift: 1 };
-}
-
-/// The machine that a guest gets. Its kind is that of the emulator.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Machine {
-    /// Memory in MiB; at least 64.
-    pub memory_mib: u32,
-    /// Number of CPUs; at least 1.
-    pub cpus: u32,
-    /// What runs it.
-    pub accelerator: Accelerator,
-    /// What its time is.
-    pub clock: Clock,
-}
-
-impl Default for Machine {
-    /// 256 MiB, one CPU, TCG.
-    fn default() -> Self {
-        Machine { memory_mib: 256, cpus: 1, accelerator: Accelerator::Tcg, clock: Clock::Real }
-    }
-}
-
-/// Who watches a boot. Both can, and then see the same boot.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tracers {
-    /// Our QEMU plugin, at this path; see [`plugin::build`](crate::plugin::build). It also counts
-    /// instructions.
-    pub plugin: Option<PathBuf>,
-    /// Whether the plugin also writes a stream of every block that runs.
-    pub stream: bool,
-    /// The kernel's function tracer.
-    pub ftrace: Option<Ftrace>,
-}
-
-/// The kernel's function tracer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ftrace {
-    /// Size of the buffer of each CPU in MiB. The guest gets that much memory more.
-    pub buffer_mib: u32,
-}
-
-impl Default for Ftrace {
-    /// Room for about nine million calls on each CPU.
-    fn default() -> Self {
-        Ftrace { buffer_mib: 256 }
-    }
-}
-
-/// What to boot, and how.
-#[derive(Debug, Clone)]
-pub struct BootRequest {
-    /// The emulator.
-    pub qemu: Qemu,
-    /// The kernel image: a bzImage, or a vmlinux with PVH entry; for arm64 an Image or Image.gz.
-    pub kernel: PathBuf,
-    /// The guest's root; see [`guest::build`](crate::guest::build).
-    pub initramfs: PathBuf,
-    /// The machine.
-    pub machine: Machine,
-    /// Name of the workload to run; none: the machine ends once it is up.
-    pub workload: Option<String>,
-    /// Kernel arguments to add; they come last, so they win.
-    pub arguments: Vec<String>,
-    /// Who watches.
-    pub tracers: Tracers,
-    /// Folder for `console.log` and the traces; made if it is not there. One for each boot.
-    pub folder: PathBuf,
-    /// How long it may take. [`BootRequest::LIMIT`] is plenty for anything but a full ftrace.
-    pub limit: Duration,
-}
-
-impl BootRequest {
-    /// Where the plugin writes its trace: there even if the guest does not end as ours does.
-    pub fn plugin_trace(&self) -> PathBuf {
-        self.folder.join("plugin.trace")
-    }
-
-    /// Where the plugin writes its stream, if it does.
-    pub fn plugin_stream(&self) -> PathBuf {
-        self.folder.join("plugin.stream")
-    }
-
-    /// A limit that a small guest on a busy machine keeps.
-    pub const LIMIT: Duration = Duration::from_secs(120);
-
-    /// A boot of `kernel` with `initramfs` on the default machine, without a workload and untraced.
-    pub fn new(
-        qemu: Qemu,
-        kernel: impl Into<PathBuf>,
-        initramfs: impl Into<PathBuf>,
-        folder: impl Into<PathBuf>,
-    ) -> Self {
-        BootRequest {
-            qemu,
-            kernel: kernel.into(),
-            initramfs: initramfs.into(),
-            machine: Machine::default(),
-            workload: None,
-            arguments: Vec::new(),
-            tracers: Tracers::default(),
-            folder: folder.into(),
-            limit: Self::LIMIT,
-        }
-    }
-}
 
 /// Numbers of instructions that ran in a boot. They repeat exactly with [`Clock::Instructions`].
 ///
@@ -206,8 +79,10 @@ pub struct Boot {
     pub blocks: Option<Blocks>,
     /// What the function tracer recorded, if it ran.
     pub calls: Option<Calls>,
-    /// What the guest said of cold code swapping, by name; empty where it said nothing.
-    pub swap: BTreeMap<String, String>,
+    /// What the guest said in lines `trimtab: TOPIC NAME VALUE`: by topic, by name.
+    pub said: BTreeMap<String, BTreeMap<String, String>>,
+    /// The tests that ran in the guest: the kernel's own, and those of programs that speak as it does.
+    pub tests: Tests,
     /// QEMU's command line, to repeat the boot by hand.
     pub command_line: String,
 }
@@ -254,7 +129,8 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
         uptime_finished: report.finished,
         blocks,
         calls,
-        swap: report.swap,
+        said: report.said,
+        tests: report.tests,
         command_line,
     })
 }
@@ -290,8 +166,8 @@ pub fn accelerator_that_works(request: &BootRequest) -> Result<Accelerator, Boot
         return Ok(Accelerator::Tcg);
     }
     let mut probe = request.clone();
-    probe.machine.accelerator = Accelerator::Kvm;
-    probe.machine.clock = Clock::Real;
+    probe.hardware.accelerator = Accelerator::Kvm;
+    probe.hardware.clock = Clock::Real;
     probe.tracers = Tracers::default();
     probe.workload = None;
     probe.folder = request.folder.join("kvm-probe");
@@ -309,8 +185,14 @@ fn check(request: &BootRequest) -> Result<(), BootError> {
             return Err(BootError::Missing { what, path: path.clone() });
         }
     }
-    let machine = &request.machine;
+    let machine = &request.hardware;
     let kvm = machine.accelerator == Accelerator::Kvm;
+    let images = request.disks.iter().filter_map(Disk::image);
+    for path in images {
+        if !path.is_file() {
+            return Err(BootError::Missing { what: "image of a disk", path: path.to_owned() });
+        }
+    }
     let wrong = if machine.memory_mib < 64 {
         Some("less than 64 MiB of memory")
     } else if machine.cpus == 0 {
@@ -344,7 +226,8 @@ struct Report {
     finished: Duration,
     ftrace: Option<console::FtraceEnd>,
     errors: Vec<String>,
-    swap: BTreeMap<String, String>,
+    said: BTreeMap<String, BTreeMap<String, String>>,
+    tests: Tests,
 }
 
 /// What QEMU says when it is ended is no word of the guest.
@@ -377,6 +260,9 @@ fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report,
         }
     }
     let tail = qemu.tail();
+    if console.said_too_much() {
+        return Err(BootError::SaidTooMuch { most: console::MOST_SAID, tail });
+    }
     if console.panicked {
         return Err(BootError::Panicked { lines: console.panic, log: log.to_owned() });
     }
@@ -390,6 +276,15 @@ fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report,
         qemu.wait()
     {
         return Err(error.into());
+    }
+    for name in &request.modules {
+        match console.said.get("module").and_then(|modules| modules.get(name)) {
+            Some(said) if said == "ok" => {}
+            Some(why) => {
+                return Err(BootError::Module { name: name.clone(), why: why.clone(), tail });
+            }
+            None => return Err(BootError::Silent { missing: "that a module is loaded", tail }),
+        }
     }
     if let Some(workload) = &request.workload {
         match console.workload {
@@ -408,6 +303,7 @@ fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report,
         finished: console.finished.ok_or_else(|| silent("its uptime at the end"))?,
         ftrace: console.ftrace,
         errors: console.errors,
-        swap: console.swap,
+        said: console.said,
+        tests: console.tests.end(),
     })
 }

@@ -179,6 +179,13 @@ pub fn build_init(cc: &Path, folder: &Path) -> Result<PathBuf, GuestError> {
     Ok(init)
 }
 
+/// Where modules lie in a guest's root for its init to load: files to [build] it with.
+pub fn modules(modules: &[PathBuf]) -> BTreeMap<String, PathBuf> {
+    let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let at = |path: &PathBuf| Some((format!("lib/modules/{}", name(path)?), path.clone()));
+    modules.iter().filter_map(at).collect()
+}
+
 /// Sources of our init (file name, text): what a cached build of it depends on.
 pub fn init_sources() -> &'static [(&'static str, &'static str)] {
     &INIT

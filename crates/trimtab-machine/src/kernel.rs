@@ -5,17 +5,21 @@
 //! - [`Configuration`] is what to build of it, [`Toolchain`] what builds it.
 //! - [`Build`] is a configured build directory. [`Build::link`] gives a [`KernelImage`] for some
 //!   [`Generated`] files: the first one compiles everything, each further one only what they change.
+//!   [`Build::modules`] builds modules for it that are not part of its source.
 
 mod apart;
 mod build;
 mod configuration;
+mod devices;
 mod error;
+mod modules;
 mod source;
 mod toolchain;
 mod tree;
 
 pub use build::{Build, KernelImage};
 pub use configuration::Configuration;
+pub use devices::{DISK, MODULES, NULL_BLOCK};
 pub use error::KernelError;
 pub use source::Source;
 pub use toolchain::Toolchain;

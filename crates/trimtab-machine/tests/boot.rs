@@ -11,9 +11,15 @@ use trimtab_lab::failure::Hint;
 use trimtab_lab::tools::{self, ToolError};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::LAYOUT;
-use trimtab_machine::boot::{Accelerator, Boot, BootError, BootRequest, Clock, Ftrace, boot};
+use trimtab_machine::boot::{
+    Accelerator, Boot, BootError, BootRequest, Clock, Device, Disk, Ftrace, NullBlock, Outcome,
+    boot,
+};
 use trimtab_machine::guest::{self, Workload};
-use trimtab_machine::kernel::{Build, Configuration, Generated, Source, Toolchain};
+use trimtab_machine::kernel::{
+    Build, Configuration, DISK, Feature, Generated, KernelError, MODULES, NULL_BLOCK, Source,
+    Toolchain,
+};
 use trimtab_machine::qemu::Qemu;
 use trimtab_machine::{Isa, plugin};
 use trimtab_profile::Place;
@@ -27,16 +33,43 @@ struct Lab {
     qemu: Qemu,
 }
 
-/// The image of the kernel that tests share; `make test` says where that is.
-fn kernel() -> PathBuf {
+/// The work directory that tests share; `make test` says where that is.
+fn work() -> WorkDir {
     let fallback = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
     let path = std::env::var_os("TRIMTAB_TEST_WORK").map_or_else(fallback, PathBuf::from);
-    let work = WorkDir::open(&path).unwrap();
-    let source = Source::find(None, &[&LAYOUT]).unwrap().unpack(&work, &[&LAYOUT]).unwrap();
-    let configuration = Configuration::named("tiny", Isa::X86_64).unwrap().with(&LAYOUT, 1);
+    WorkDir::open(&path).unwrap()
+}
+
+/// A small kernel with these features, configured for as many CPUs.
+fn build<'work>(work: &'work WorkDir, features: &[&'static Feature]) -> Build<'work> {
+    let source = Source::find(None, features).unwrap().unpack(work, features).unwrap();
+    let tiny = Configuration::named("tiny", Isa::X86_64).unwrap();
+    let configuration = features.iter().fold(tiny, |tiny, feature| tiny.with(feature, 1));
     let toolchain = Toolchain::Clang(tool(tools::llvm()));
-    let build = Build::configure(&work, &source, &configuration, &toolchain).unwrap();
-    build.link(&Generated::new(), |_| ()).unwrap().image
+    Build::configure(work, &source, &configuration, &toolchain).unwrap()
+}
+
+/// The kernel of most tests.
+fn kernel() -> PathBuf {
+    build(&work(), &[&LAYOUT]).link(&Generated::new(), |_| ()).unwrap().image
+}
+
+/// A stock kernel with disks and modules, and the module of `linux/test-module`; made once.
+fn stock() -> &'static (PathBuf, Vec<PathBuf>) {
+    static STOCK: OnceLock<(PathBuf, Vec<PathBuf>)> = OnceLock::new();
+    STOCK.get_or_init(|| {
+        // Another test may have the work directory just now.
+        lab();
+        let work = work();
+        let build = build(&work, &[&DISK, &NULL_BLOCK, &MODULES]);
+        let image = build.link(&Generated::new(), |_| ()).unwrap();
+        assert!(matches!(image.map(), Err(KernelError::NoMap { .. })));
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../linux/test-module");
+        let modules = build.modules(&[&folder]).unwrap();
+        assert_eq!(build.modules(&[&folder]).unwrap(), modules);
+        assert!(!folder.join("hello.ko").exists(), "the folder is not changed");
+        (image.image, modules)
+    })
 }
 
 /// Fails with what to install.
@@ -78,6 +111,100 @@ fn lab() -> &'static Lab {
     })
 }
 
+/// Gives a workload more than the shell.
+const INSTALL: &str = "/bin/busybox --install -s /bin\n";
+
+/// A guest of the stock kernel with a workload of its own and the module.
+fn stock_request(name: &str, script: &str) -> BootRequest {
+    let (image, modules) = stock();
+    let lab = lab();
+    let folder = lab.folder.path().join(format!("{name}-root"));
+    fs::create_dir(&folder).unwrap();
+    let workload = Workload { name: "own".to_owned(), script: format!("{INSTALL}{script}") };
+    let (cc, busybox) = (tool(tools::find("gcc")).path, tool(tools::find("busybox")).path);
+    let files = guest::modules(modules);
+    let root = guest::build(Isa::X86_64, &cc, &busybox, &[workload], &files, &folder).unwrap();
+    let mut request = lab.request(name, "own");
+    request.kernel = image.clone();
+    request.initramfs = root;
+    request
+}
+
+#[test]
+fn an_image_is_a_disk_whose_writes_stay_only_where_they_shall() {
+    let script = "read -r first < /dev/vda\necho \"trimtab: disk first $first\"\n\
+                  echo \"trimtab: disk sectors $(cat /sys/block/vda/size)\"\n\
+                  echo written | dd of=/dev/vda conv=notrunc,fsync 2> /dev/null\n";
+    let mut request = stock_request("disk", script);
+    let image = lab().folder.path().join("an, image");
+    let mut content = b"from outside\n".to_vec();
+    content.resize(1 << 20, 0);
+    fs::write(&image, &content).unwrap();
+    request.disks = vec![Disk::Image { path: image.clone(), keeps: false }];
+    let boot = trimtab_machine::boot::boot(&request).unwrap();
+    assert_eq!(boot.said["disk"]["first"], "from outside");
+    assert_eq!(boot.said["disk"]["sectors"], "2048");
+    assert!(fs::read(&image).unwrap() == content);
+
+    request.disks = vec![Disk::Image { path: image.clone(), keeps: true }];
+    trimtab_machine::boot::boot(&request).unwrap();
+    assert!(fs::read(&image).unwrap().starts_with(b"written\n"));
+}
+
+#[test]
+fn a_disk_in_the_guests_memory_takes_the_guests_time_and_repeats() {
+    let script = "now() { read -r up idle < /proc/uptime; echo $up; }\n\
+                  echo \"trimtab: disk before $(now)\"\n\
+                  dd if=/dev/nullb0 of=/dev/null bs=4k count=64 iflag=direct 2> /dev/null || exit 1\n\
+                  echo \"trimtab: disk after $(now)\"\n";
+    let run = |name: &str, latency| {
+        let mut request = stock_request(name, script);
+        request.hardware.clock = Clock::INSTRUCTIONS;
+        request.disks = vec![Disk::Null(NullBlock { gib: 1, latency })];
+        let boot = boot(&request).unwrap();
+        let at = |name: &str| boot.said["disk"][name].parse::<f64>().unwrap();
+        (at("after") - at("before"), boot.uptime_finished)
+    };
+    let slow = run("slow-disk", Duration::from_millis(20));
+    println!("64 reads of 20 ms each: {:.2} s of the guest's time", slow.0);
+    assert!((1.28..1.5).contains(&slow.0), "{slow:?}");
+    assert_eq!(slow, run("slow-disk-again", Duration::from_millis(20)));
+    assert!(run("fast-disk", Duration::from_micros(10)).0 < slow.0 / 4.0);
+}
+
+#[test]
+fn a_module_is_loaded_with_its_parameters_and_its_tests_are_read() {
+    let mut request = stock_request("module", "cat /sys/module/hello/parameters/number\n");
+    request.modules = vec!["hello".to_owned()];
+    request.arguments = vec!["hello.number=7".to_owned()];
+    let boot = trimtab_machine::boot::boot(&request).unwrap();
+    assert_eq!(boot.said["module"]["hello"], "ok");
+    assert_eq!(boot.said["hello"]["number"], "7");
+    let tests: Vec<_> =
+        boot.tests.all().iter().map(|test| (test.name.as_str(), test.outcome)).collect();
+    assert_eq!(tests, [("hello/loads", Outcome::Pass), ("hello/counts", Outcome::Skip)]);
+
+    request.arguments = vec!["hello.number=-7".to_owned()];
+    let error = trimtab_machine::boot::boot(&request).unwrap_err().to_string();
+    assert!(error.contains("module `hello`: Invalid argument"), "{error}");
+    request.modules = vec!["other".to_owned()];
+    let error = trimtab_machine::boot::boot(&request).unwrap_err().to_string();
+    assert!(error.contains("module `other`: is not in this guest"), "{error}");
+}
+
+#[test]
+fn what_is_plugged_in_is_there() {
+    let script = "for device in /sys/bus/pci/devices/*; do\n\
+                  echo \"trimtab: pci ${device##*/} $(cat $device/vendor):$(cat $device/device)\"\ndone\n";
+    let mut request = stock_request("device", script);
+    let without = boot(&request).unwrap();
+    request.devices =
+        vec![Device { arguments: "virtio-rng-pci".to_owned(), reason: "the test looks for it" }];
+    let with = boot(&request).unwrap();
+    let is_there = |boot: &Boot| boot.said["pci"].values().any(|id| id == "0x1af4:0x1005");
+    assert!(is_there(&with) && !is_there(&without), "{:?}", with.said);
+}
+
 impl Lab {
     fn request(&self, name: &str, workload: &str) -> BootRequest {
         let folder = self.folder.path().join(name);
@@ -114,8 +241,8 @@ fn each_workload_runs_on_each_machine() {
         Workload::all().unwrap().iter().zip(machines.iter().cycle())
     {
         let mut request = lab.request(&workload.name, &workload.name);
-        request.machine.cpus = *cpus;
-        request.machine.memory_mib = *memory_mib;
+        request.hardware.cpus = *cpus;
+        request.hardware.memory_mib = *memory_mib;
         let boot = boot(&request).unwrap();
         print(&format!("{} with {cpus} CPUs", workload.name), &boot);
     }
@@ -178,8 +305,8 @@ fn with_icount_boots_repeat_exactly() {
     for (workload, cpus) in [("boot", 1), ("network", 2)] {
         let run = |number: u32| {
             let mut request = lab.request(&format!("icount-{workload}-{number}"), workload);
-            request.machine.clock = Clock::INSTRUCTIONS;
-            request.machine.cpus = cpus;
+            request.hardware.clock = Clock::INSTRUCTIONS;
+            request.hardware.cpus = cpus;
             request.tracers.plugin = Some(lab.plugin.clone());
             let boot = boot(&request).unwrap();
             print(&format!("{workload} with icount, {cpus} CPUs"), &boot);
@@ -198,7 +325,7 @@ fn the_function_tracer_sends_the_first_call_of_each_function() {
     let lab = lab();
     let mut request = lab.request("ftrace", "boot");
     // One CPU is traced with both tracers below.
-    request.machine.cpus = 2;
+    request.hardware.cpus = 2;
     request.tracers.ftrace = Some(Ftrace::default());
     let boot = boot(&request).unwrap();
     print("ftrace with 2 CPUs", &boot);
@@ -300,9 +427,9 @@ fn an_accelerator_is_found() {
     let lab = lab();
     let mut request = lab.request("accelerator", "boot");
     let start = Instant::now();
-    request.machine.accelerator = trimtab_machine::boot::accelerator_that_works(&request).unwrap();
-    println!("{:?} after {:.1} s", request.machine.accelerator, start.elapsed().as_secs_f64());
-    if request.machine.accelerator == Accelerator::Kvm {
+    request.hardware.accelerator = trimtab_machine::boot::accelerator_that_works(&request).unwrap();
+    println!("{:?} after {:.1} s", request.hardware.accelerator, start.elapsed().as_secs_f64());
+    if request.hardware.accelerator == Accelerator::Kvm {
         print("KVM", &boot(&request).unwrap());
     }
 }

@@ -3,7 +3,7 @@
 //! Traced boots count time in instructions, so that the same kernel and guest give the same traces
 //! again, and with them the same order.
 
-use trimtab_machine::boot::{Clock, Machine};
+use trimtab_machine::boot::{Clock, Hardware};
 
 /// One machine with one workload to boot on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,13 +11,13 @@ pub struct Scene {
     /// What is special about it, for people.
     pub name: String,
     /// The machine.
-    pub machine: Machine,
+    pub machine: Hardware,
     /// What the guest does once it is up.
     pub workload: &'static str,
 }
 
 impl Scene {
-    fn new(name: &str, machine: Machine, workload: &'static str) -> Self {
+    fn new(name: &str, machine: Hardware, workload: &'static str) -> Self {
         Scene { name: name.to_owned(), machine, workload }
     }
 
@@ -34,8 +34,8 @@ const SPEEDS: [u8; 5] = [2, 4, 5, 6, 0];
 /// The most boots that differ from one another.
 pub const MOST: i64 = 7 + 6 * SPEEDS.len() as i64;
 
-fn machine() -> Machine {
-    Machine { clock: Clock::INSTRUCTIONS, ..Machine::default() }
+fn machine() -> Hardware {
+    Hardware { clock: Clock::INSTRUCTIONS, ..Hardware::default() }
 }
 
 /// The boot that is to become better, and against which it is measured.
@@ -47,9 +47,9 @@ pub fn reference() -> Scene {
 /// interrupts come at other points), then variations that a product would also see; from then on
 /// the same at other speeds. At most [`MOST`]. None is held out.
 pub fn traced(count: usize) -> Vec<Scene> {
-    let slower = |shift| Machine { clock: Clock::Instructions { shift }, ..machine() };
+    let slower = |shift| Hardware { clock: Clock::Instructions { shift }, ..machine() };
     let cycle = [
-        Scene::new("4 CPUs", Machine { cpus: 4, ..machine() }, "boot"),
+        Scene::new("4 CPUs", Hardware { cpus: 4, ..machine() }, "boot"),
         Scene::new("network workload", machine(), "network"),
         Scene::new("processes workload", machine(), "processes"),
         Scene::new("files workload", machine(), "files"),
@@ -61,7 +61,8 @@ pub fn traced(count: usize) -> Vec<Scene> {
     for shift in SPEEDS {
         scenes.push(Scene::new("another speed", slower(shift), "boot"));
         for scene in &cycle {
-            let machine = Machine { clock: Clock::Instructions { shift }, ..scene.machine.clone() };
+            let machine =
+                Hardware { clock: Clock::Instructions { shift }, ..scene.machine.clone() };
             scenes.push(Scene { machine, ..scene.clone() });
         }
     }
@@ -73,8 +74,8 @@ pub fn traced(count: usize) -> Vec<Scene> {
 /// and the reference in real time, which is never twice the same.
 pub fn held_out() -> Vec<Scene> {
     vec![
-        Scene::new("600 MiB of memory", Machine { memory_mib: 600, ..machine() }, "boot"),
-        Scene::new("2 CPUs", Machine { cpus: 2, ..machine() }, "boot"),
+        Scene::new("600 MiB of memory", Hardware { memory_mib: 600, ..machine() }, "boot"),
+        Scene::new("2 CPUs", Hardware { cpus: 2, ..machine() }, "boot"),
         Scene::new("another init (services)", machine(), "services"),
         Scene { name: "real time".to_owned(), ..reference().in_real_time() },
     ]

@@ -1,6 +1,6 @@
 //! QEMU's command line for a boot.
 
-use super::{Accelerator, BootRequest, Clock, Traces, turns};
+use super::{Accelerator, BootRequest, Clock, Disk, Traces, turns};
 use crate::arch::Platform;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -26,7 +26,7 @@ fn processor(isa: Isa) -> &'static str {
 
 /// The arguments of a boot whose tracers write to `traces`.
 pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString> {
-    let machine = &request.machine;
+    let machine = &request.hardware;
     let isa = request.qemu.isa();
     let mut line = Line(Vec::new());
     // Nothing but what is asked for: each device costs boot time and changes what is traced.
@@ -68,6 +68,20 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
             }
         };
     }
+    for (number, disk) in request.disks.iter().filter_map(Disk::drive).enumerate() {
+        let id = format!("id=disk{number}");
+        let drive = joined([
+            OsStr::new("if=none,format=raw,"),
+            OsStr::new(&id),
+            OsStr::new(if disk.keeps { ",file=" } else { ",snapshot=on,file=" }),
+            &escaped(disk.path),
+        ]);
+        line.add("-drive").add(drive);
+        line.add("-device").add(format!("{},drive=disk{number}", isa.disk()));
+    }
+    for device in &request.devices {
+        line.add("-device").add(&device.arguments);
+    }
     if let Some(library) = &request.tracers.plugin {
         let mut plugin = joined([
             OsStr::new("file="),
@@ -88,7 +102,7 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
 /// other CPUs run it. QEMU's CPUs that run at the same time may still run what stood there before, a
 /// breakpoint, when Linux no longer expects it, and then it panics: "Oops: int3". So one runs at a time.
 fn tcg(request: &BootRequest) -> &'static str {
-    let is_patched = request.tracers.ftrace.is_some() && request.machine.cpus > 1;
+    let is_patched = request.tracers.ftrace.is_some() && request.hardware.cpus > 1;
     if is_patched { "tcg,thread=single" } else { "tcg" }
 }
 
@@ -97,24 +111,28 @@ fn kernel_arguments(request: &BootRequest) -> String {
     let mut words = vec![format!("console={}", isa.console())];
     // A panic or an oops ends the machine at once. Without nokaslr, addresses would mean nothing.
     words.extend(["panic=-1", "oops=panic", "nokaslr", "rdinit=/init"].map(String::from));
-    if isa == Isa::X86_64 && request.machine.clock == Clock::Real {
+    if isa == Isa::X86_64 && request.hardware.clock == Clock::Real {
         // On a busy machine QEMU's timer may not tick in the time that Linux waits for it, and then it
         // panics: "IO-APIC + timer doesn't work!"
         words.push("no_timer_check".into());
+    }
+    words.extend(request.disks.iter().flat_map(Disk::kernel_arguments));
+    if !request.modules.is_empty() {
+        words.push(format!("trimtab.modules={}", request.modules.join(",")));
     }
     if let Some(workload) = &request.workload {
         words.push(format!("trimtab.workload={workload}"));
     }
     if let Some(ftrace) = request.tracers.ftrace {
         words.extend(["ftrace=function".into(), format!("trace_buf_size={}M", ftrace.buffer_mib)]);
-        if request.machine.cpus > 1 {
+        if request.hardware.cpus > 1 {
             // The clocks of two CPUs may differ, and their events are merged by time.
             words.push("trace_clock=global".into());
         }
         words.push(format!("trimtab.ftrace={}", isa.outlet()));
     }
     if request.has_halted_cpu() {
-        words.extend(turns::arguments(request.machine.cpus));
+        words.extend(turns::arguments(request.hardware.cpus));
     }
     words.extend(request.arguments.iter().cloned());
     words.join(" ")

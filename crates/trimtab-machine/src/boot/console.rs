@@ -1,11 +1,14 @@
 //! Reads a guest's console: what our init says, and a kernel's last words.
 
+use super::ktap;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use trimtab_lab::process::Line;
 
 /// Lines kept of a panic.
 const PANIC_LINES: usize = 40;
+/// Values kept of what a guest says: far more than any workload has.
+pub(super) const MOST_SAID: usize = 100_000;
 
 /// What a console has said so far.
 #[derive(Debug, Default)]
@@ -21,8 +24,12 @@ pub(super) struct Console {
     pub(super) ftrace: Option<FtraceEnd>,
     /// What init itself could not do.
     pub(super) errors: Vec<String>,
-    /// What it said of cold code swapping: names and values.
-    pub(super) swap: BTreeMap<String, String>,
+    /// What it said else: by topic, by name.
+    pub(super) said: BTreeMap<String, BTreeMap<String, String>>,
+    /// How many values that were.
+    values: usize,
+    /// What its tests said.
+    pub(super) tests: ktap::Reader,
     /// The kernel's words from the first sign of its end on. It may be none: see `panicked`.
     pub(super) panic: Vec<String>,
     pub(super) panicked: bool,
@@ -42,6 +49,7 @@ pub(super) struct FtraceEnd {
 impl Console {
     pub(super) fn line(&mut self, line: &Line) {
         self.look_for_panic(&line.text);
+        self.tests.line(&line.text);
         // Something may stand before it that had no end of line of its own.
         let Some((_, words)) = line.text.split_once("trimtab: ") else { return };
         match words.split_once(' ') {
@@ -51,13 +59,23 @@ impl Console {
             Some(("finished", seconds)) => self.finished = duration(seconds),
             Some(("workload", words)) => self.workload = self.workload.take().or(workload(words)),
             Some(("ftrace", words)) => self.ftrace = ftrace(words),
-            Some(("coldswap", words)) => {
-                if let Some((name, value)) = words.split_once(' ') {
-                    self.swap.insert(name.to_owned(), value.trim().to_owned());
-                }
-            }
             Some(("error", text)) => self.errors.push(text.to_owned()),
-            _ => {}
+            Some((topic, words)) => self.say(topic, words),
+            None => {}
+        }
+    }
+
+    /// Whether it said more than is kept.
+    pub(super) fn said_too_much(&self) -> bool {
+        self.values > MOST_SAID
+    }
+
+    fn say(&mut self, topic: &str, words: &str) {
+        let Some((name, value)) = words.split_once(' ') else { return };
+        self.values += 1;
+        if !topic.is_empty() && !self.said_too_much() {
+            let topic = self.said.entry(topic.to_owned()).or_default();
+            topic.insert(name.to_owned(), value.trim().to_owned());
         }
     }
 
@@ -149,13 +167,35 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_swapping_are_kept_by_name() {
+    fn what_it_says_else_is_kept_by_topic_and_name() {
         let console = read(
-            "trimtab: coldswap faults 12\n\
-             [ 1.0] xtrimtab: coldswap worst_context task\ntrimtab: coldswap\n",
+            "trimtab: counts faults 12\n[ 1.0] xtrimtab: counts worst_context a task\n\
+             trimtab: counts\ntrimtab: module hello ok\ntrimtab: counts faults 13\n",
         );
-        let swap: Vec<_> = console.swap.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        assert_eq!(swap, [("faults", "12"), ("worst_context", "task")]);
+        let said: Vec<_> = console
+            .said
+            .iter()
+            .flat_map(|(topic, values)| {
+                values.iter().map(move |(name, value)| (topic, name, value))
+            })
+            .map(|(topic, name, value)| (topic.as_str(), name.as_str(), value.as_str()))
+            .collect();
+        let expected = [
+            ("counts", "faults", "13"),
+            ("counts", "worst_context", "a task"),
+            ("module", "hello", "ok"),
+        ];
+        assert_eq!(said, expected);
+        assert!(!console.said_too_much());
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let text: String =
+            (0..=MOST_SAID).map(|number| format!("trimtab: t n{number} 1\n")).collect();
+        let console = read(&text);
+        assert!(console.said_too_much());
+        assert_eq!(console.said["t"].len(), MOST_SAID);
     }
 
     #[test]

@@ -90,6 +90,24 @@ pub enum BootError {
         /// The console's last lines.
         tail: Tail,
     },
+    /// A module could not be loaded.
+    #[error("the guest could not load the module `{name}`: {why}{tail}")]
+    Module {
+        /// Its name.
+        name: String,
+        /// What its init said of it.
+        why: String,
+        /// The console's last lines.
+        tail: Tail,
+    },
+    /// The guest says more than anybody asked for.
+    #[error("the guest said more than {most} values in lines `trimtab: TOPIC NAME VALUE`{tail}")]
+    SaidTooMuch {
+        /// How many are kept.
+        most: usize,
+        /// The console's last lines.
+        tail: Tail,
+    },
     /// The guest ended in order, and something it must say is missing.
     #[error("the guest ended without saying {missing}; is this a root that trimtab made?{tail}")]
     Silent {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::qemu::Qemu;
 use crate::testing;
 use trimtab_program::Isa;
 
@@ -63,7 +64,7 @@ fn linux_does_not_test_the_timer_of_a_machine_in_real_time() {
         (Isa::Aarch64, Clock::Real, false),
     ] {
         let mut lab = lab_of(isa, GOOD);
-        lab.request.machine.clock = clock;
+        lab.request.hardware.clock = clock;
         let line = boot(&lab.request).unwrap().command_line;
         assert_eq!(line.contains(" no_timer_check"), expected, "{line}");
     }
@@ -83,7 +84,7 @@ fn an_arm_machine_has_its_own_devices() {
     let text = super::boot(&lab.request).unwrap_err().to_string();
     assert!(text.contains("the kernel argument earlycon to see more"), "{text}");
     if !Isa::Aarch64.is_here() {
-        lab.request.machine.accelerator = Accelerator::Kvm;
+        lab.request.hardware.accelerator = Accelerator::Kvm;
         let text = super::boot(&lab.request).unwrap_err().to_string();
         assert!(text.contains("KVM and another architecture than this machine's"), "{text}");
     }
@@ -103,8 +104,8 @@ fn a_cpu_that_is_never_started_keeps_older_kernels_from_hanging() {
     let line = |qemu: &str, isa, release: &str, cpus, clock| {
         let mut lab = lab_with(qemu, isa, GOOD);
         image(&lab.request.kernel, release);
-        lab.request.machine.cpus = cpus;
-        lab.request.machine.clock = clock;
+        lab.request.hardware.cpus = cpus;
+        lab.request.hardware.clock = clock;
         lab.request.arguments = vec!["own".to_owned()];
         boot(&lab.request).unwrap().command_line
     };
@@ -197,10 +198,10 @@ fn what_is_missing_or_impossible_is_said_before_anything_runs() {
     assert!(text.contains("there is no kernel image at ") && text.ends_with("bzImage"), "{text}");
 
     let mut request = lab.request.clone();
-    request.machine.accelerator = Accelerator::Kvm;
-    request.machine.clock = Clock::INSTRUCTIONS;
+    request.hardware.accelerator = Accelerator::Kvm;
+    request.hardware.clock = Clock::INSTRUCTIONS;
     assert!(matches!(boot(&request), Err(BootError::Machine { .. })));
-    request.machine.clock = Clock::Real;
+    request.hardware.clock = Clock::Real;
     request.tracers.plugin = Some(lab.folder.path().join("plugin"));
     assert!(matches!(boot(&request), Err(BootError::Machine { .. })));
 }
@@ -218,7 +219,7 @@ fn a_stream_is_asked_of_the_plugin_and_counters_of_the_guest_come_back() {
     let trace = "trimtab-trace 1\\ninstructions 4\\ninstructions-kernel 3\\nevents\\n";
     let script = format!(
         "printf '{trace}' > \"$(dirname \"$0\")/boot/plugin.trace\"; \
-         echo 'trimtab: coldswap faults 7'; {GOOD}"
+         echo 'trimtab: counts faults 7'; {GOOD}"
     );
     let mut lab = lab(&script);
     lab.request.tracers.plugin = Some(lab.folder.path().join("plugin"));
@@ -227,7 +228,7 @@ fn a_stream_is_asked_of_the_plugin_and_counters_of_the_guest_come_back() {
     lab.request.tracers.stream = true;
     let boot = boot(&lab.request).unwrap();
     assert!(boot.command_line.contains("boot/plugin.stream"), "{}", boot.command_line);
-    assert_eq!(boot.swap["faults"], "7");
+    assert_eq!(boot.said["counts"]["faults"], "7");
     assert_eq!(boot.blocks.unwrap().instructions.kernel, 3);
 }
 
@@ -240,7 +241,7 @@ fn traced_on(isa: Isa, cpus: u32, words: &str, trace: &str) -> Result<Boot, Boot
     let good = GOOD.replace("trimtab: finished 1", &script);
     let body = format!("printf '{trace}' > \"$(dirname \"$0\")/boot/ftrace.txt\"; {good}");
     let mut lab = lab_of(isa, &body);
-    lab.request.machine.cpus = cpus;
+    lab.request.hardware.cpus = cpus;
     lab.request.tracers.ftrace = Some(Ftrace { buffer_mib: 64 });
     boot(&lab.request)
 }
@@ -248,7 +249,7 @@ fn traced_on(isa: Isa, cpus: u32, words: &str, trace: &str) -> Result<Boot, Boot
 #[test]
 fn while_linux_changes_its_own_code_one_cpu_runs_at_a_time() {
     let mut lab = lab(GOOD);
-    lab.request.machine.cpus = 2;
+    lab.request.hardware.cpus = 2;
     let plain = boot(&lab.request).unwrap().command_line;
     assert!(plain.contains(" -accel tcg -cpu"), "{plain}");
     for (cpus, expected) in [(1, " -accel tcg -cpu"), (2, " -accel tcg,thread=single -cpu")] {

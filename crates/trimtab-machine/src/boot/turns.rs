@@ -6,7 +6,7 @@
 //! `do_boot_cpu()` for a CPU that it starts: it calls `schedule()` in a loop while the timer is periodic,
 //! and both wait for ever. Halted, a CPU between them takes the turn that is lost.
 
-use super::{BootRequest, Clock, Machine};
+use super::{BootRequest, Clock, Hardware};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -21,7 +21,7 @@ impl BootRequest {
     /// Whether the machine gets one CPU more than is asked for, which the kernel is told to leave alone:
     /// without it, this kernel would not start its second CPU in this QEMU. Known of bzImages only.
     pub fn has_halted_cpu(&self) -> bool {
-        let Machine { cpus, clock, .. } = self.machine;
+        let Hardware { cpus, clock, .. } = self.hardware;
         self.qemu.isa() == Isa::X86_64
             && cpus > 1
             && clock != Clock::Real

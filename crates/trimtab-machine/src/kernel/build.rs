@@ -322,7 +322,7 @@ impl<'work> Build<'work> {
         Ok(())
     }
 
-    fn make(&self, purpose: &str, log: &str) -> Job {
+    pub(super) fn make(&self, purpose: &str, log: &str) -> Job {
         let mut job = Job::new(purpose, "make")
             .package("make")
             .arg("-C")

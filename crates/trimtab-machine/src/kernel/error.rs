@@ -104,6 +104,12 @@ pub enum KernelError {
         /// The path given.
         path: String,
     },
+    /// No modules can be built for this kernel.
+    #[error("no modules can be built for this kernel: {why}")]
+    NoModules {
+        /// Why not.
+        why: &'static str,
+    },
     /// The kernel was linked without a map.
     #[error(
         "the kernel {} has no linker's map: its build has neither CONFIG_FUNCTION_ORDER nor \

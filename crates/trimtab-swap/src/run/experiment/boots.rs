@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{Step, WorkDir};
-use trimtab_machine::boot::{Clock, Machine, Tracers, boot};
+use trimtab_machine::boot::{Clock, Hardware, Tracers, boot};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
@@ -18,6 +18,8 @@ use super::{INIT, guest};
 use crate::run::{Backing, Request};
 use trimtab_inputs::{Elf, Recording};
 
+/// What the guest calls what its kernel counted.
+const TOPIC: &str = "coldswap";
 /// Kept in a boot's step.
 const RECORD: &str = "swap.json";
 /// What the kernel needs of any machine. Time stamps are nanoseconds where instructions are the
@@ -172,7 +174,7 @@ impl Boots<'_> {
         keep: Keep,
     ) -> Result<Done> {
         let machine =
-            Machine { cpus: self.request.cpus, memory_mib: MEMORY, clock, ..Machine::default() };
+            Hardware { cpus: self.request.cpus, memory_mib: MEMORY, clock, ..Hardware::default() };
         let traced = keep != Keep::Words;
         let arguments: Vec<String> =
             arguments.iter().filter(|argument| !argument.is_empty()).cloned().collect();
@@ -188,7 +190,7 @@ impl Boots<'_> {
             Step::Todo(building) => building,
         };
         let mut boot_request = self.bench.request(kernel, building.path());
-        boot_request.machine = machine;
+        boot_request.hardware = machine;
         boot_request.workload = Some(workload.to_owned());
         boot_request.arguments = arguments;
         boot_request.limit = LIMIT;
@@ -197,7 +199,7 @@ impl Boots<'_> {
             stream: traced,
             ftrace: None,
         };
-        let booted = boot(&boot_request).with_context(|| match side {
+        let mut booted = boot(&boot_request).with_context(|| match side {
             Side::Before => format!("the kernel with all code in memory did not run {workload}"),
             Side::After(_) => format!("the kernel with code swapped out did not run {workload}"),
         })?;
@@ -218,7 +220,8 @@ impl Boots<'_> {
             fs::remove_file(&stream)
                 .with_context(|| format!("cannot remove {}", stream.display()))?;
         }
-        let record = Record { counted, swap: booted.swap, command_line: booted.command_line };
+        let swap = booted.said.remove(TOPIC).unwrap_or_default();
+        let record = Record { counted, swap, command_line: booted.command_line };
         let path = building.path().join(RECORD);
         fs::write(&path, serde_json::to_vec_pretty(&record)?)
             .with_context(|| format!("cannot write {}", path.display()))?;

@@ -163,8 +163,8 @@ fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
         }
     };
     let mut request = BootRequest::new(qemu, &options.kernel, initramfs, folder.join("boot"));
-    request.machine.memory_mib = options.memory;
-    request.machine.cpus = options.cpus;
+    request.hardware.memory_mib = options.memory;
+    request.hardware.cpus = options.cpus;
     request.workload = options.initramfs.is_none().then(|| options.workload.clone());
     request.arguments = options.arg.clone();
     request.limit = Duration::from_secs(options.timeout.into());

@@ -1,0 +1,74 @@
+//! Disks and other devices of a guest.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A disk of a guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Disk {
+    /// An image, as a virtio disk, `/dev/vda` and so on. Its time is the host's: where instructions are the
+    /// guest's clock, no two boots wait alike for it. The kernel needs [`DISK`](crate::kernel::DISK).
+    Image {
+        /// The file, byte for byte what the guest sees.
+        path: PathBuf,
+        /// Whether what the guest writes stays. Otherwise it is gone after the boot, and the next one sees
+        /// the same disk.
+        keeps: bool,
+    },
+    /// A disk in the guest's own memory, `/dev/nullb0`, whose time is the guest's, so that boots repeat. The
+    /// kernel needs [`NULL_BLOCK`](crate::kernel::NULL_BLOCK). One of them at most.
+    Null(NullBlock),
+}
+
+/// A `null_blk` device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NullBlock {
+    /// Its size in GiB, at least 1. Memory is taken only for what is written.
+    pub gib: u32,
+    /// How long it takes for each request: a timer of the guest says when that is over.
+    pub latency: Duration,
+}
+
+/// Something else that is plugged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// What QEMU's `-device` takes: `virtio-rng-pci`.
+    pub arguments: String,
+    /// What it is there for. Each device costs boot time and changes what is traced.
+    pub reason: &'static str,
+}
+
+/// A disk that QEMU has to offer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Drive<'a> {
+    pub(super) path: &'a Path,
+    pub(super) keeps: bool,
+}
+
+impl Disk {
+    /// The file behind it, if there is one.
+    pub(super) fn image(&self) -> Option<&Path> {
+        self.drive().map(|drive| drive.path)
+    }
+
+    pub(super) fn drive(&self) -> Option<Drive<'_>> {
+        match self {
+            Disk::Image { path, keeps } => Some(Drive { path, keeps: *keeps }),
+            Disk::Null(_) => None,
+        }
+    }
+
+    /// What the kernel is told of it.
+    pub(super) fn kernel_arguments(&self) -> Vec<String> {
+        let Disk::Null(null) = self else { return Vec::new() };
+        // 2: a timer completes a request.
+        let values = [
+            ("nr_devices", 1),
+            ("memory_backed", 1),
+            ("gb", u128::from(null.gib)),
+            ("irqmode", 2),
+            ("completion_nsec", null.latency.as_nanos()),
+        ];
+        values.map(|(name, value)| format!("null_blk.{name}={value}")).to_vec()
+    }
+}

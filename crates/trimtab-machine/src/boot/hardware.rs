@@ -1,0 +1,52 @@
+//! The hardware that a guest gets, and what its time is.
+
+/// What runs the guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Accelerator {
+    /// QEMU translates them. Works everywhere; plugins need it.
+    #[default]
+    Tcg,
+    /// The processor does. Ask [`accelerator_that_works`](super::accelerator_that_works)
+    /// first.
+    Kvm,
+}
+
+/// What time is to a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The time of the machine below. No two boots are quite the same.
+    #[default]
+    Real,
+    /// What the guest has executed; waiting is skipped. Slower, and each boot is exactly like the one
+    /// before. TCG only.
+    Instructions {
+        /// An instruction takes 2 to the power of this many nanoseconds; at most 10. Another speed
+        /// lets interrupts come at other points.
+        shift: u8,
+    },
+}
+
+impl Clock {
+    /// 2 ns an instruction.
+    pub const INSTRUCTIONS: Clock = Clock::Instructions { shift: 1 };
+}
+
+/// The hardware that a guest gets, beside its disks and other devices. Its kind is that of the emulator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hardware {
+    /// Memory in MiB; at least 64.
+    pub memory_mib: u32,
+    /// Number of CPUs; at least 1.
+    pub cpus: u32,
+    /// What runs it.
+    pub accelerator: Accelerator,
+    /// What its time is.
+    pub clock: Clock,
+}
+
+impl Default for Hardware {
+    /// 256 MiB, one CPU, TCG.
+    fn default() -> Self {
+        Hardware { memory_mib: 256, cpus: 1, accelerator: Accelerator::Tcg, clock: Clock::Real }
+    }
+}
