@@ -6,6 +6,7 @@
 
 mod error;
 mod files;
+mod kept;
 mod lock;
 mod space;
 mod step;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub use error::WorkError;
 pub use error::no_space_hint;
 pub use files::{copy_whole, write_whole};
+pub use kept::{Found, Kept};
 pub use space::{available, require};
 pub use step::{Building, Step};
 

@@ -105,7 +105,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
 
     let job = Job::new("booting the guest", request.qemu.program())
         .package(request.qemu.isa().qemu_package())
-        .args(command::arguments(request, &traces))
+        .args(command::arguments(request, &request.files(&traces)))
         .log(&console)
         .limit(request.limit)
         // Ending QEMU writes the trace.

@@ -13,7 +13,8 @@ use super::{Hashes, unreadable};
 use crate::workdir::WorkError;
 
 /// What one step depends on: named values. The order in which they are given does not matter;
-/// a name that is given twice keeps the last value.
+/// a name that is given twice keeps the last value. Only of [several steps of one kind](Key::after) the
+/// order counts, and all of them do.
 ///
 /// Everything that can change the result belongs in: tool versions, configurations, patches,
 /// sources, options, seeds, and the keys of the steps before it ([`Key::after`]).
@@ -65,11 +66,15 @@ impl Key {
         Ok(self.field(name, format_args!("{} {}", root.display(), hex::encode(hasher.finalize()))))
     }
 
-    /// Depends on all that an earlier step depended on.
+    /// Depends on all that an earlier step depended on. Of several steps of one kind each counts, in the
+    /// order in which they are given.
     #[must_use]
     pub fn after(self, earlier: &Key) -> Self {
-        let name = format!("after {}", earlier.kind);
-        self.field(&name, earlier.hash())
+        let first = format!("after {}", earlier.kind);
+        let further = (2u64..).map(|number| format!("{first} #{number}"));
+        let mut names = std::iter::once(first.clone()).chain(further);
+        let free = names.find(|name| !self.fields.contains_key(name));
+        self.field(&free.unwrap_or(first), earlier.hash())
     }
 
     /// SHA-256 over kind and fields, in hexadecimal.
@@ -135,6 +140,18 @@ mod tests {
         ] {
             assert_ne!(key.hash(), other.hash(), "{other:?}");
         }
+    }
+
+    #[test]
+    fn each_of_several_earlier_steps_counts() {
+        let boot = |number: u32| Key::new("boot").field("number", number);
+        let after = |numbers: &[u32]| {
+            numbers.iter().fold(Key::new("plan"), |key, number| key.after(&boot(*number))).hash()
+        };
+        let all = [&[][..], &[1], &[2], &[1, 2], &[2, 1], &[1, 1], &[1, 2, 1], &[1, 2, 2]];
+        let hashes: std::collections::BTreeSet<String> =
+            all.iter().map(|numbers| after(numbers)).collect();
+        assert_eq!(hashes.len(), all.len());
     }
 
     #[test]

@@ -47,6 +47,14 @@ pub enum WorkError {
         /// The name given.
         name: String,
     },
+    /// The record of a step cannot be read.
+    #[error("{} is damaged ({source}); remove the folder it is in", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
     /// The system said no.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
@@ -71,7 +79,7 @@ impl Hint for WorkError {
                 }
                 _ => return no_space_hint(source),
             },
-            Self::Name { .. } => return None,
+            Self::Name { .. } | Self::Record { .. } => return None,
         };
         Some(hint.to_owned())
     }

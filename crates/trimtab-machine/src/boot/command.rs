@@ -24,8 +24,20 @@ fn processor(isa: Isa) -> &'static str {
     }
 }
 
-/// The arguments of a boot whose tracers write to `traces`.
-pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString> {
+/// Where all files of a boot are.
+pub(super) struct Files<'a> {
+    pub(super) kernel: &'a Path,
+    pub(super) initramfs: &'a Path,
+    pub(super) plugin: Option<&'a Path>,
+    /// Images of disks, in their order.
+    pub(super) images: Vec<&'a Path>,
+    /// Where tracers write.
+    pub(super) traces: &'a Traces,
+}
+
+/// QEMU's arguments for a boot with its files there.
+pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsString> {
+    let traces = files.traces;
     let machine = &request.hardware;
     let isa = request.qemu.isa();
     let mut line = Line(Vec::new());
@@ -54,7 +66,7 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
         line.add("-icount").add(format!("shift={shift},sleep=off"));
         line.add("-rtc").add("clock=vm,base=2026-01-01");
     }
-    line.add("-kernel").add(&request.kernel).add("-initrd").add(&request.initramfs);
+    line.add("-kernel").add(files.kernel).add("-initrd").add(files.initramfs);
     line.add("-append").add(kernel_arguments(request));
     line.add("-chardev").add("stdio,id=console,signal=off").add("-serial").add("chardev:console");
     if request.tracers.ftrace.is_some() {
@@ -68,13 +80,14 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
             }
         };
     }
-    for (number, disk) in request.disks.iter().filter_map(Disk::drive).enumerate() {
+    let drives = request.disks.iter().filter_map(Disk::drive).zip(&files.images);
+    for (number, (disk, image)) in drives.enumerate() {
         let id = format!("id=disk{number}");
         let drive = joined([
             OsStr::new("if=none,format=raw,"),
             OsStr::new(&id),
             OsStr::new(if disk.keeps { ",file=" } else { ",snapshot=on,file=" }),
-            &escaped(disk.path),
+            &escaped(image),
         ]);
         line.add("-drive").add(drive);
         line.add("-device").add(format!("{},drive=disk{number}", isa.disk()));
@@ -82,7 +95,7 @@ pub(super) fn arguments(request: &BootRequest, traces: &Traces) -> Vec<OsString>
     for device in &request.devices {
         line.add("-device").add(&device.arguments);
     }
-    if let Some(library) = &request.tracers.plugin {
+    if let Some(library) = files.plugin {
         let mut plugin = joined([
             OsStr::new("file="),
             &escaped(library),

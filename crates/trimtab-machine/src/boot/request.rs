@@ -1,9 +1,13 @@
 //! What to boot, and how.
 
-use super::{Device, Disk, Hardware};
+use super::command::{self, Files};
+use super::{Device, Disk, Hardware, Traces};
 use crate::qemu::Qemu;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trimtab_lab::cache::{Hashes, Key};
+use trimtab_lab::workdir::WorkError;
 
 /// Who watches a boot. Both can, and then see the same boot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -96,5 +100,44 @@ impl BootRequest {
             folder: folder.into(),
             limit: Self::LIMIT,
         }
+    }
+
+    pub(super) fn files<'a>(&'a self, traces: &'a Traces) -> Files<'a> {
+        Files {
+            kernel: &self.kernel,
+            initramfs: &self.initramfs,
+            plugin: self.tracers.plugin.as_deref(),
+            images: self.disks.iter().filter_map(Disk::image).collect(),
+            traces,
+        }
+    }
+
+    /// What the boot depends on: QEMU's arguments, where all files have the same names wherever they are,
+    /// the steps that made the kernel, and the guest's root, plugin and emulator, and what is on its disks.
+    ///
+    /// # Errors
+    /// If the image of a disk cannot be read.
+    pub fn key(&self, kernel: &Key, rest: &Key, hashes: &Hashes) -> Result<Key, WorkError> {
+        let traces = Traces {
+            plugin: "plugin.trace".into(),
+            stream: self.tracers.stream.then(|| "plugin.stream".into()),
+            ftrace: "ftrace.txt".into(),
+        };
+        let images: Vec<&Path> = self.disks.iter().filter_map(Disk::image).collect();
+        let files = Files {
+            kernel: Path::new("kernel"),
+            initramfs: Path::new("root"),
+            plugin: self.tracers.plugin.as_ref().map(|_| Path::new("plugin")),
+            images: images.iter().map(|_| Path::new("image")).collect(),
+            traces: &traces,
+        };
+        let arguments = command::arguments(self, &files).join(&OsString::from("\0"));
+        let key = Key::new("boot-request/1")
+            .after(kernel)
+            .after(rest)
+            .bytes("arguments", arguments.as_encoded_bytes());
+        (1..).zip(images).try_fold(key, |key, (number, image)| {
+            key.file(&format!("image {number}"), image, hashes)
+        })
     }
 }

@@ -4,6 +4,7 @@
 use super::*;
 use crate::qemu::Qemu;
 use crate::testing;
+use trimtab_lab::cache::{Hashes, Key};
 use trimtab_program::Isa;
 
 const GOOD: &str = "echo 'trimtab: ready'; echo 'trimtab: uptime 0.5'; \
@@ -275,4 +276,61 @@ fn an_ftrace_must_be_whole() {
     assert!(text.contains("no tracefs (does this kernel have CONFIG_FUNCTION_TRACER?)"), "{text}");
     let text = traced("ftrace 0 0 0", "").unwrap_err().to_string();
     assert!(text.contains("recorded no call"), "{text}");
+}
+
+#[test]
+fn the_key_of_a_boot_knows_its_arguments_and_not_where_its_files_are() {
+    let work = tempfile::tempdir().unwrap();
+    let hashes = Hashes::open(work.path().join("hashes.json"));
+    let made = |name: &str| Key::new(name);
+    let key = |change: &dyn Fn(&mut BootRequest)| {
+        let mut lab = lab(GOOD);
+        lab.request.tracers.plugin = Some(lab.folder.path().join("plugin"));
+        change(&mut lab.request);
+        lab.request.key(&made("kernel"), &made("bench"), &hashes).unwrap().hash()
+    };
+    let plain = key(&|_| ());
+    assert_eq!(plain, key(&|request| request.folder = "elsewhere".into()));
+    assert_eq!(plain, key(&|request| request.limit = Duration::from_secs(1)));
+    let disk = |content: &'static str| {
+        move |request: &mut BootRequest| {
+            let path = request.kernel.with_file_name("image");
+            fs::write(&path, content).unwrap();
+            request.disks = vec![Disk::Image { path, keeps: false }];
+        }
+    };
+    let others = [
+        key(&|request| request.hardware.cpus = 2),
+        key(&|request| request.hardware.memory_mib = 300),
+        key(&|request| request.hardware.clock = Clock::INSTRUCTIONS),
+        key(&|request| request.workload = None),
+        key(&|request| request.arguments = vec!["quiet".to_owned()]),
+        key(&|request| request.tracers.stream = true),
+        key(&|request| request.tracers.plugin = None),
+        key(&|request| request.tracers.ftrace = Some(Ftrace::default())),
+        key(&|request| request.modules = vec!["hello".to_owned()]),
+        key(&|request| {
+            request.devices = vec![Device { arguments: "virtio-rng-pci".to_owned(), reason: "" }];
+        }),
+        key(&|request| {
+            request.disks = vec![Disk::Null(NullBlock { gib: 1, latency: Duration::ZERO })];
+        }),
+        key(&disk("one")),
+        key(&disk("two")),
+    ];
+    let all: std::collections::BTreeSet<&String> = others.iter().chain([&plain]).collect();
+    assert_eq!(all.len(), others.len() + 1);
+    assert_eq!(key(&disk("one")), others[11]);
+    // A kernel that needs a CPU which is never started is another machine, as its arguments say.
+    let old = key(&|request| {
+        image(&request.kernel, "6.1.192");
+        request.hardware.cpus = 2;
+        request.hardware.clock = Clock::INSTRUCTIONS;
+    });
+    let new = key(&|request| {
+        image(&request.kernel, "6.12.48");
+        request.hardware.cpus = 2;
+        request.hardware.clock = Clock::INSTRUCTIONS;
+    });
+    assert_ne!(old, new);
 }
