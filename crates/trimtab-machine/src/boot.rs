@@ -5,6 +5,7 @@ mod console;
 mod device;
 mod error;
 mod hardware;
+mod kept;
 mod ktap;
 mod request;
 #[cfg(test)]
@@ -15,11 +16,13 @@ mod turns;
 pub use device::{Device, Disk, NullBlock};
 pub use error::BootError;
 pub use hardware::{Accelerator, Clock, Hardware};
+pub use kept::{BootRecord, Digest, KeptBoot, KeptRequest};
 pub use ktap::{Outcome, Test, Tests};
 pub use request::{BootRequest, Ftrace, Tracers};
 
 use crate::arch::Platform;
 use console::Console;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -30,7 +33,7 @@ use trimtab_lab::process::{Job, ProcessError, Running, Tail};
 /// Numbers of instructions that ran in a boot. They repeat exactly with [`Clock::Instructions`].
 ///
 /// A block that an exception cut short counts as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Instructions {
     /// All.
     pub total: u64,
@@ -77,6 +80,8 @@ pub struct Boot {
     pub uptime_finished: Duration,
     /// What the plugin recorded, if it was there.
     pub blocks: Option<Blocks>,
+    /// The plugin's stream of every block that ran, if it was to write one.
+    pub stream: Option<PathBuf>,
     /// What the function tracer recorded, if it ran.
     pub calls: Option<Calls>,
     /// What the guest said in lines `trimtab: TOPIC NAME VALUE`: by topic, by name.
@@ -128,6 +133,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
         uptime_ready: report.uptime,
         uptime_finished: report.finished,
         blocks,
+        stream: traces.stream,
         calls,
         said: report.said,
         tests: report.tests,

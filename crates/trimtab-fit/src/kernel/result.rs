@@ -140,7 +140,7 @@ fn boot(m: &Evidence<'_>) -> Result<Boot> {
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
     let timed = before.len() >= 2;
     let measured = |samples: &[f64]| statistics::measured(samples);
-    let instructions = |boot: &KeptBoot| boot.record.kernel_instructions.unwrap_or(0);
+    let instructions = |boot: &KeptBoot| boot.record.instructions.map_or(0, |all| all.kernel);
     Ok(Boot {
         instructions: BeforeAfter::new(instructions(m.before.boot), instructions(m.after.boot)),
         virtual_seconds: BeforeAfter::new(m.before.boot.record.uptime, m.after.boot.record.uptime),

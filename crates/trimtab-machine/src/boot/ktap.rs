@@ -3,6 +3,8 @@
 //! Source: `Documentation/dev-tools/ktap.rst` of Linux. As `kunit_tool` does, a line in front of which the
 //! kernel put a time is read as well, and nesting is told by indentation.
 
+use serde::{Deserialize, Serialize};
+
 /// Results kept of one boot. A kernel with all of its own tests has some two thousand.
 const MOST_RESULTS: usize = 20_000;
 /// Tests in tests in tests: more than any has.
@@ -11,7 +13,7 @@ const MOST_LEVELS: usize = 16;
 const MOST_BYTES: usize = 512;
 
 /// How a test ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It passed.
     Pass,
@@ -22,7 +24,7 @@ pub enum Outcome {
 }
 
 /// A test that ran in a guest.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Test {
     /// Its name, behind the names of the suites that it is in: `coldswap/patches`.
     pub name: String,
@@ -33,7 +35,7 @@ pub struct Test {
 }
 
 /// The tests that ran in a guest, in the order in which they ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tests {
     all: Vec<Test>,
     /// Results that were too many to be kept.

@@ -9,6 +9,9 @@ use std::time::Duration;
 use trimtab_lab::cache::{Hashes, Key};
 use trimtab_lab::workdir::WorkError;
 
+/// The plugin's stream, in the folder of a boot.
+pub(super) const STREAM: &str = "plugin.stream";
+
 /// Who watches a boot. Both can, and then see the same boot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tracers {
@@ -73,7 +76,7 @@ impl BootRequest {
 
     /// Where the plugin writes its stream, if it does.
     pub fn plugin_stream(&self) -> PathBuf {
-        self.folder.join("plugin.stream")
+        self.folder.join(STREAM)
     }
 
     /// A limit that a small guest on a busy machine keeps.
@@ -120,7 +123,7 @@ impl BootRequest {
     pub fn key(&self, kernel: &Key, rest: &Key, hashes: &Hashes) -> Result<Key, WorkError> {
         let traces = Traces {
             plugin: "plugin.trace".into(),
-            stream: self.tracers.stream.then(|| "plugin.stream".into()),
+            stream: self.tracers.stream.then(|| STREAM.into()),
             ftrace: "ftrace.txt".into(),
         };
         let images: Vec<&Path> = self.disks.iter().filter_map(Disk::image).collect();

@@ -124,7 +124,7 @@ pub fn run(request: &Request, progress: &dyn Observe) -> Result<SwapRun> {
     let before = link(&build, &Generated::new(), &stage)?;
     stage.ended(before.cached, "");
 
-    let boots = Boots { work: &work, bench: &bench, request };
+    let boots = Boots { bench: &bench, request };
     let stage = progress.stage("trace the workloads");
     stage.parts(workloads.len() as u64);
     let traced = all(&workloads, &stage, |_, name| {
@@ -212,7 +212,7 @@ pub fn run(request: &Request, progress: &dyn Observe) -> Result<SwapRun> {
 
 /// How often a workload runs to take the system time that was asked for.
 fn rounds(request: &Request, traced: &Done) -> Result<u32> {
-    let counted = traced.record.counted.as_ref().context("a boot was not counted")?;
+    let counted = traced.record.digest.as_ref().context("a boot was not counted")?;
     let round = counted.instructions as f64 * NANOSECONDS / f64::from(TRACED_ROUNDS);
     let rounds = (request.seconds * 1e9 / round.max(1.0)).ceil();
     Ok((rounds as u32).clamp(1, MOST_ROUNDS))

@@ -1,16 +1,12 @@
 //! Boots of kernels that can swap, whose results are kept.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::{KernelTime, kernel_time};
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize};
-use trimtab_lab::cache::Key;
-use trimtab_lab::workdir::{Step, WorkDir};
-use trimtab_machine::boot::{Clock, Hardware, Tracers, boot};
+use trimtab_machine::boot::{Boot, Clock, Digest, Hardware, KeptBoot, KeptRequest, Tracers};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
@@ -20,8 +16,6 @@ use trimtab_inputs::{Elf, Recording};
 
 /// What the guest calls what its kernel counted.
 const TOPIC: &str = "coldswap";
-/// Kept in a boot's step.
-const RECORD: &str = "swap.json";
 /// What the kernel needs of any machine. Time stamps are nanoseconds where instructions are the
 /// clock; there no timer could be trusted to calibrate them.
 const ARGUMENTS: &str = "nopti noreplace-smp no-kvmapf nmi_watchdog=0";
@@ -39,7 +33,6 @@ const LIMIT: Duration = Duration::from_secs(1800);
 /// What a boot needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Boots<'a> {
-    pub work: &'a WorkDir,
     pub bench: &'a Testbed<'a>,
     pub request: &'a Request,
 }
@@ -64,38 +57,63 @@ pub(super) enum Keep {
     Words,
 }
 
-/// What is kept of a boot.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Record {
-    /// What ran from the start of init on, where it was counted.
-    pub counted: Option<KernelTime>,
-    /// What the kernel counted, by name.
-    pub swap: BTreeMap<String, String>,
-    pub command_line: String,
+/// A boot, with what ran from the start of init on, where it was counted.
+pub(super) type Done = KeptBoot<Option<KernelTime>>;
+
+/// What the guest calls `name` among what its kernel counted, if it said it.
+pub(super) fn said<'a>(done: &'a Done, name: &str) -> Option<&'a str> {
+    done.record.said.get(TOPIC)?.get(name).map(String::as_str)
 }
 
-/// A boot that was done, now or before.
-#[derive(Debug, Clone)]
-pub(super) struct Done {
-    pub record: Record,
-    /// What ran, where it is kept.
-    pub stream: PathBuf,
-    pub cached: bool,
+/// A counter of the kernel's.
+///
+/// # Errors
+/// That the guest did not say it.
+pub(super) fn counter(done: &Done, name: &str) -> Result<u64> {
+    let value = said(done, name).with_context(|| {
+        format!(
+            "the guest did not say how many `{name}` its kernel counted; expected a line \
+             `trimtab: {TOPIC} {name} NUMBER` on its console"
+        )
+    })?;
+    value.parse().with_context(|| format!("the guest's `{name}` is {value}, no number"))
 }
 
-impl Record {
-    /// A counter of the kernel's.
-    ///
-    /// # Errors
-    /// That the guest did not say it.
-    pub fn counter(&self, name: &str) -> Result<u64> {
-        let value = self.swap.get(name).with_context(|| {
-            format!(
-                "the guest did not say how many `{name}` its kernel counted; expected a line \
-                 `trimtab: coldswap {name} NUMBER` on its console"
-            )
-        })?;
-        value.parse().with_context(|| format!("the guest's `{name}` is {value}, no number"))
+/// Counts what the kernel ran.
+#[derive(Debug)]
+struct Counting<'a> {
+    vmlinux: &'a Path,
+    keep: Keep,
+}
+
+impl Digest for Counting<'_> {
+    type Digest = Option<KernelTime>;
+
+    fn name(&self) -> &str {
+        match self.keep {
+            Keep::Counts => "counts/7",
+            Keep::Stream => "stream/7",
+            Keep::Words => "words/7",
+        }
+    }
+
+    fn digest(&self, boot: &Boot) -> Result<Option<KernelTime>> {
+        if self.keep == Keep::Words {
+            return Ok(None);
+        }
+        let stream = boot.stream.as_ref().context("the boot has no stream of what ran")?;
+        let elf = Elf::open(self.vmlinux)?;
+        let recording = Recording::open(stream)?;
+        let found = recording
+            .stream()?
+            .with_context(|| format!("{} is no stream of what ran", stream.display()))?;
+        let counted = kernel_time(&elf.program()?, &found, INIT)?;
+        if self.keep == Keep::Counts {
+            // It is large.
+            fs::remove_file(stream)
+                .with_context(|| format!("cannot remove {}", stream.display()))?;
+        }
+        Ok(Some(counted))
     }
 }
 
@@ -173,66 +191,24 @@ impl Boots<'_> {
         side: Side<'_>,
         keep: Keep,
     ) -> Result<Done> {
-        let machine =
-            Hardware { cpus: self.request.cpus, memory_mib: MEMORY, clock, ..Hardware::default() };
         let traced = keep != Keep::Words;
-        let arguments: Vec<String> =
+        let mut request = self.bench.request(kernel, Path::new(""));
+        request.hardware =
+            Hardware { cpus: self.request.cpus, memory_mib: MEMORY, clock, ..Hardware::default() };
+        request.workload = Some(workload.to_owned());
+        request.arguments =
             arguments.iter().filter(|argument| !argument.is_empty()).cloned().collect();
-        let key = Key::new("swap-boot/6")
-            .after(&kernel.key)
-            .after(self.bench.key())
-            .field("machine", format_args!("{machine:?}"))
-            .field("workload", workload)
-            .field("arguments", arguments.join(" "))
-            .field("keep", format_args!("{keep:?}"));
-        let building = match self.work.resumable("swap-boot", &key)? {
-            Step::Done(folder) => return read(folder, true),
-            Step::Todo(building) => building,
-        };
-        let mut boot_request = self.bench.request(kernel, building.path());
-        boot_request.hardware = machine;
-        boot_request.workload = Some(workload.to_owned());
-        boot_request.arguments = arguments;
-        boot_request.limit = LIMIT;
-        boot_request.tracers = Tracers {
+        request.limit = LIMIT;
+        request.tracers = Tracers {
             plugin: traced.then(|| self.bench.plugin().to_owned()),
             stream: traced,
             ftrace: None,
         };
-        let mut booted = boot(&boot_request).with_context(|| match side {
+        let digest = Counting { vmlinux: &kernel.vmlinux, keep };
+        let boot = KeptRequest { testbed: self.bench, kernel, request, repetition: 0, digest };
+        boot.get().with_context(|| match side {
             Side::Before => format!("the kernel with all code in memory did not run {workload}"),
             Side::After(_) => format!("the kernel with code swapped out did not run {workload}"),
-        })?;
-        let stream = boot_request.plugin_stream();
-        let counted = match traced {
-            true => {
-                let elf = Elf::open(&kernel.vmlinux)?;
-                let recording = Recording::open(&stream)?;
-                let found = recording
-                    .stream()?
-                    .with_context(|| format!("{} is no stream of what ran", stream.display()))?;
-                Some(kernel_time(&elf.program()?, &found, INIT)?)
-            }
-            false => None,
-        };
-        if traced && keep == Keep::Counts {
-            // It is large.
-            fs::remove_file(&stream)
-                .with_context(|| format!("cannot remove {}", stream.display()))?;
-        }
-        let swap = booted.said.remove(TOPIC).unwrap_or_default();
-        let record = Record { counted, swap, command_line: booted.command_line };
-        let path = building.path().join(RECORD);
-        fs::write(&path, serde_json::to_vec_pretty(&record)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        read(building.finish()?, false)
+        })
     }
-}
-
-fn read(folder: PathBuf, cached: bool) -> Result<Done> {
-    let path = folder.join(RECORD);
-    let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let record = serde_json::from_slice(&text)
-        .with_context(|| format!("{} is damaged; remove the folder it is in", path.display()))?;
-    Ok(Done { record, stream: folder.join("plugin.stream"), cached })
 }

@@ -1,12 +1,11 @@
 //! The plan of a run.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Code, CompilerLists, LinkerScript, PatchKind, Plan, ResidentBudget};
+use crate::{Code, CompilerLists, Granularity, LinkerScript, PatchKind, Plan, ResidentBudget};
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
-use trimtab_lab::workdir::{Step, WorkDir, write_whole};
+use trimtab_lab::workdir::{Kept, WorkDir, WorkError, write_whole};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_program::Program;
 use trimtab_report::model::SwapSweep;
@@ -20,8 +19,6 @@ use trimtab_lab::observe::Observe;
 const PLACEMENT: &str = "recency";
 /// Thresholds of the report's figures, less than `trimtab swap sweep` has: each takes half a minute.
 const THRESHOLDS: [f64; 6] = [0.5, 0.9, 0.98, 0.99, 0.999, 1.0];
-/// Kept where page faults were counted.
-const SWEEP: &str = "sweep.json";
 
 /// A plan, and what a kernel's build takes of it.
 pub(super) struct Made {
@@ -42,7 +39,7 @@ pub(super) struct Made {
 fn inputs(request: &Request, kernel: &KernelImage, traced: &[&Done]) -> Result<Inputs> {
     Ok(Inputs {
         kernel: kernel.vmlinux.clone(),
-        trace: traced.iter().map(|done| done.stream.clone()).collect(),
+        trace: traced.iter().map(|done| done.stream()).collect(),
         map: Some(kernel.map()?),
         granularity: request.granularity,
         // The boots have noreplace-smp, and the driver keeps what is patched in swapped code.
@@ -96,7 +93,7 @@ pub(super) fn sweep(
     progress: &dyn Observe,
 ) -> Result<SwapSweep> {
     let inputs = inputs(request, kernel, traced)?;
-    let held_out: Vec<PathBuf> = held_out.iter().map(|done| done.stream.clone()).collect();
+    let streams: Vec<PathBuf> = held_out.iter().map(|done| done.stream()).collect();
     let mut frames = FRAMES.to_vec();
     frames.push(request.frames);
     frames.sort_unstable();
@@ -107,29 +104,53 @@ pub(super) fn sweep(
         policy_threshold: request.threshold,
         seed: 0,
     };
-    // The folder of a stream has the hash of all that it depends on.
-    let key = Key::new("swap-sweep/2")
-        .after(&kernel.key)
-        .field("traces", format_args!("{:?} {held_out:?}", inputs.trace))
-        .field("granularity", inputs.granularity.name())
-        .field("range", format_args!("{range:?}"));
-    let building = match work.resumable("swap-sweep", &key)? {
-        Step::Done(folder) => return swept(&folder),
-        Step::Todo(building) => building,
+    let traces = traced.iter().chain(held_out).map(|done| &done.key).collect();
+    let counting = Counting {
+        kernel,
+        traces,
+        held_out: held_out.len(),
+        granularity: inputs.granularity,
+        range,
+        make: &|| sweep::sweep(&inputs, &streams, range, progress),
     };
-    let found = sweep::sweep(&inputs, &held_out, range, progress)?;
-    let path = building.path().join(SWEEP);
-    fs::write(&path, found.to_json())
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    swept(&building.finish()?)
+    Ok(work.get(&counting)?.record)
 }
 
-fn swept(folder: &Path) -> Result<SwapSweep> {
-    let path = folder.join(SWEEP);
-    let text =
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    SwapSweep::from_json(&text)
-        .with_context(|| format!("{} is damaged; remove the folder it is in", path.display()))
+/// Counts of page faults, which are kept.
+struct Counting<'a> {
+    kernel: &'a KernelImage,
+    /// Keys of the boots, those that are held out last.
+    traces: Vec<&'a Key>,
+    /// How many are held out.
+    held_out: usize,
+    granularity: Granularity,
+    range: Range<'a>,
+    make: &'a dyn Fn() -> Result<SwapSweep>,
+}
+
+impl Kept for Counting<'_> {
+    const KIND: &'static str = "swap-sweep";
+    const VERSION: u32 = 3;
+    type Record = SwapSweep;
+    type Error = anyhow::Error;
+
+    fn key(&self, key: Key) -> Result<Key, WorkError> {
+        let Range { thresholds, frames, policy_threshold, seed } = self.range;
+        let listed = |numbers: Vec<String>| numbers.join(" ");
+        let key = key
+            .after(&self.kernel.key)
+            .field("held out", self.held_out)
+            .field("granularity", self.granularity.name())
+            .field("thresholds", listed(thresholds.iter().map(f64::to_string).collect()))
+            .field("frames", listed(frames.iter().map(u32::to_string).collect()))
+            .field("threshold of policies", policy_threshold)
+            .field("seed", seed);
+        Ok(self.traces.iter().fold(key, |key, trace| key.after(trace)))
+    }
+
+    fn make(&self, _at: &Path) -> Result<SwapSweep> {
+        (self.make)()
+    }
 }
 
 /// Bytes of the kernel's data that are not released when it is up.

@@ -11,7 +11,7 @@ use trimtab_report::model::{
     SwapRunSchema, SwapSelftest, SwapWorkload,
 };
 
-use super::boots::{Done, Record};
+use super::boots::{Done, counter, said};
 use super::{Measurements, WorkloadRun};
 
 /// Nanoseconds that an instruction takes on the clock that the boots have.
@@ -28,8 +28,8 @@ pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
     let request = m.request;
     let bytes = m.made.plan.code_bytes;
     let kib = |bytes: u64| bytes as f64 / 1024.0;
-    let one = m.workloads.first().map(|ran| &ran.after.record);
-    let counter = |name| one.map_or(Ok(0), |record| record.counter(name));
+    let one = m.workloads.first().map(|ran| &ran.after);
+    let counter = |name| one.map_or(Ok(0), |done| counter(done, name));
     let store = counter("store_bytes")?;
     let tables = bytes.tables + counter("table_bytes")?;
     let net = bytes.core + bytes.base + request.frames as u64 * PAGE_SIZE + tables;
@@ -82,39 +82,38 @@ pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
             image: m.after.image.display().to_string(),
             plan: m.made.path.display().to_string(),
             guest: m.bench.guest().display().to_string(),
-            boot: one.map_or_else(String::new, |record| record.command_line.clone()),
+            boot: one.map_or_else(String::new, |done| done.record.command_line.clone()),
         },
         repeat: repeat(m),
     })
 }
 
-fn overflow(m: &Measurements<'_>, record: &Record) -> Result<u64> {
-    Ok(record.counter("resident_peak")?.saturating_sub(m.request.frames.into()))
+fn overflow(m: &Measurements<'_>, done: &Done) -> Result<u64> {
+    Ok(counter(done, "resident_peak")?.saturating_sub(m.request.frames.into()))
 }
 
 fn workload(m: &Measurements<'_>, ran: &WorkloadRun) -> Result<SwapWorkload> {
     let WorkloadRun { name, held_out, before, after, .. } = ran;
-    let record = &after.record;
-    let faults = record.counter("faults")?;
+    let faults = counter(after, "faults")?;
     let delay = faults as f64 * f64::from(m.request.latency()) * 1000.0 / NANOSECONDS;
-    let without = before.record.counted.as_ref().context("a boot was not counted")?;
-    let with = record.counted.as_ref().context("a boot was not counted")?;
+    let without = before.record.digest.as_ref().context("a boot was not counted")?;
+    let with = after.record.digest.as_ref().context("a boot was not counted")?;
     let cores: Vec<SwapCore> = CORES
         .iter()
         .zip(without.waits.iter().zip(&with.waits))
         .map(|(core, waits)| on_core(core, (without, with), waits, delay))
         .collect();
     let slowest = cores.iter().max_by(|a, b| a.system_time_ratio.total_cmp(&b.system_time_ratio));
-    let worst = record.counter("worst_ns")?;
+    let worst = counter(after, "worst_ns")?;
     Ok(SwapWorkload {
         name: name.clone(),
         held_out: *held_out,
         rounds: ran.rounds.into(),
         system_seconds: without.instructions as f64 * NANOSECONDS / 1e9,
         faults,
-        data_faults: record.counter("data_faults")?,
-        evictions: record.counter("evictions")?,
-        overflow: overflow(m, record)?,
+        data_faults: counter(after, "data_faults")?,
+        evictions: counter(after, "evictions")?,
+        overflow: overflow(m, after)?,
         system_instructions: BeforeAfter::new(without.instructions, with.instructions),
         system_time_ratio: slowest.map(|core| core.system_time_ratio),
         delay_share: slowest.map(|core| core.delay_share),
@@ -122,7 +121,9 @@ fn workload(m: &Measurements<'_>, ran: &WorkloadRun) -> Result<SwapWorkload> {
         cores,
         // Zero where the guest has no clock.
         worst_us: (worst > 0).then(|| worst as f64 / 1000.0),
-        worst_context: (worst > 0).then(|| record.swap.get("worst_context").cloned()).flatten(),
+        worst_context: (worst > 0)
+            .then(|| said(after, "worst_context").map(str::to_owned))
+            .flatten(),
         late_us: late(m, name),
     })
 }
@@ -130,7 +131,7 @@ fn workload(m: &Measurements<'_>, ran: &WorkloadRun) -> Result<SwapWorkload> {
 /// How much too late a thread was woken at worst; nothing where this kernel cannot wake it in time.
 fn late(m: &Measurements<'_>, workload: &str) -> Option<BeforeAfter<u64>> {
     let name = format!("late_{workload}");
-    let mut found = m.late.iter().map(|done| done.record.counter(&name).ok());
+    let mut found = m.late.iter().map(|done| counter(done, &name).ok());
     Some(BeforeAfter::new(found.next()??, found.next()??))
 }
 
@@ -163,14 +164,13 @@ fn handler(m: &Measurements<'_>) -> Result<SwapHandler> {
     let mut faults = 0;
     let mut time = 0;
     for WorkloadRun { after, .. } in &m.workloads {
-        faults += after.record.counter("faults")?;
-        time += after.record.counter("total_ns")?;
+        faults += counter(after, "faults")?;
+        time += counter(after, "total_ns")?;
     }
     let waiting = faults * u64::from(m.request.latency()) * 1000;
     let each = |time: f64, faults: u64| (faults > 0 && time > 0.0).then(|| time / faults as f64);
     let tested = |done: &Done| {
-        let record = &done.record;
-        anyhow::Ok(each(record.counter("total_ns")? as f64 / 1000.0, record.counter("faults")?))
+        anyhow::Ok(each(counter(done, "total_ns")? as f64 / 1000.0, counter(done, "faults")?))
     };
     Ok(SwapHandler {
         instructions: each(time.saturating_sub(waiting) as f64 / NANOSECONDS, faults),
@@ -185,17 +185,16 @@ fn largest(workloads: &[SwapWorkload], share: impl Fn(&SwapCore) -> f64) -> Opti
 }
 
 fn tested(m: &Measurements<'_>, done: &Done) -> Result<SwapSelftest> {
-    let record = &done.record;
     Ok(SwapSelftest {
         interval_ms: m.request.selftest.into(),
-        faults: record.counter("faults")?,
-        data_faults: record.counter("data_faults")?,
-        evictions: record.counter("evictions")?,
-        shootdowns: record.counter("shootdowns")?,
-        touches: record.counter("touches")?,
-        audits: record.counter("audits")?,
-        overflow: overflow(m, record)?,
-        errors: record.counter("errors")?,
+        faults: counter(done, "faults")?,
+        data_faults: counter(done, "data_faults")?,
+        evictions: counter(done, "evictions")?,
+        shootdowns: counter(done, "shootdowns")?,
+        touches: counter(done, "touches")?,
+        audits: counter(done, "audits")?,
+        overflow: overflow(m, done)?,
+        errors: counter(done, "errors")?,
     })
 }
 
@@ -204,8 +203,8 @@ fn tested(m: &Measurements<'_>, done: &Done) -> Result<SwapSelftest> {
 /// as well, and no other kernel has it.
 fn released(m: &Measurements<'_>) -> Result<Option<f64>> {
     let Some(WorkloadRun { before, after, .. }) = m.workloads.first() else { return Ok(None) };
-    let total = |done: &Done| done.record.counter("mem_total_kib");
-    let gap = before.record.counter("gap_pages")? * PAGE_SIZE / 1024;
+    let total = |done: &Done| counter(done, "mem_total_kib");
+    let gap = counter(before, "gap_pages")? * PAGE_SIZE / 1024;
     Ok(Some(total(after)? as f64 - (total(before)? + gap) as f64))
 }
 
@@ -219,10 +218,10 @@ fn checks(
     let mut active = true;
     let mut cpus = u64::from(m.request.cpus);
     for WorkloadRun { before, after, .. } in &m.workloads {
-        let plan = after.record.swap.get("plan").is_some_and(|plan| *plan == m.made.id);
-        active &= plan && after.record.counter("active")? == 1;
-        active &= before.record.counter("active")? == 0;
-        cpus = cpus.min(before.record.counter("cpus")?).min(after.record.counter("cpus")?);
+        let plan = said(after, "plan").is_some_and(|plan| plan == m.made.id);
+        active &= plan && counter(after, "active")? == 1;
+        active &= counter(before, "active")? == 0;
+        cpus = cpus.min(counter(before, "cpus")?).min(counter(after, "cpus")?);
     }
     let overflow: u64 = workloads.iter().map(|workload| workload.overflow).sum();
     let faults: u64 = workloads.iter().map(|workload| workload.faults).sum();
