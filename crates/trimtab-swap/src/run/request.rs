@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
+use trimtab_lab::failure::Failure;
+
 use crate::Granularity;
 
 /// What reading a page of the flash of the paper takes, in microseconds.
@@ -97,6 +100,30 @@ impl Backing {
 }
 
 impl Request {
+    /// Fails at once where what was asked for cannot be.
+    ///
+    /// # Errors
+    /// A threshold of 0, and too few frames for the CPUs.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.threshold <= 0.0 {
+            return Err(Failure::usage(
+                "a threshold of 0 keeps nothing in memory for speed, expected more, and at most 1; \
+                 see --help",
+            )
+            .into());
+        }
+        let least = 4 * self.cpus;
+        if self.frames < least {
+            return Err(Failure::usage(format!(
+                "{} frames are too few for {} CPUs, expected at least {least}: each may need four \
+                 pages at once for a single instruction; see --help",
+                self.frames, self.cpus
+            ))
+            .into());
+        }
+        Ok(())
+    }
+
     /// Microseconds that reading a page takes at least.
     pub fn latency(&self) -> u32 {
         self.latency.unwrap_or(match self.store {

@@ -58,10 +58,10 @@ pub(super) enum Keep {
 }
 
 /// A boot, with what ran from the start of init on, where it was counted.
-pub(super) type Done = KeptBoot<Option<KernelTime>>;
+pub(super) type SwapBoot = KeptBoot<Option<KernelTime>>;
 
 /// What the guest calls `name` among what its kernel counted, if it said it.
-pub(super) fn said<'a>(done: &'a Done, name: &str) -> Option<&'a str> {
+pub(super) fn said<'a>(done: &'a SwapBoot, name: &str) -> Option<&'a str> {
     done.record.said.get(TOPIC)?.get(name).map(String::as_str)
 }
 
@@ -69,7 +69,7 @@ pub(super) fn said<'a>(done: &'a Done, name: &str) -> Option<&'a str> {
 ///
 /// # Errors
 /// That the guest did not say it.
-pub(super) fn counter(done: &Done, name: &str) -> Result<u64> {
+pub(super) fn counter(done: &SwapBoot, name: &str) -> Result<u64> {
     let value = said(done, name).with_context(|| {
         format!(
             "the guest did not say how many `{name}` its kernel counted; expected a line \
@@ -127,7 +127,7 @@ impl Boots<'_> {
         rounds: u32,
         side: Side<'_>,
         keep: Keep,
-    ) -> Result<Done> {
+    ) -> Result<SwapBoot> {
         let mut arguments = vec![ARGUMENTS.to_owned(), TIME.to_owned(), self.flash()];
         arguments.push(guest::rounds(rounds));
         arguments.extend(self.planned(side));
@@ -137,7 +137,7 @@ impl Boots<'_> {
 
     /// Boots with instructions for a clock, and runs all workloads beside a thread that wants to be
     /// woken in time.
-    pub fn latency(&self, kernel: &KernelImage, side: Side<'_>) -> Result<Done> {
+    pub fn latency(&self, kernel: &KernelImage, side: Side<'_>) -> Result<SwapBoot> {
         let mut arguments = vec![ARGUMENTS.to_owned(), TIME.to_owned(), self.flash()];
         arguments.extend(self.planned(side));
         let keep = Keep::Words;
@@ -145,7 +145,7 @@ impl Boots<'_> {
     }
 
     /// Boots in real time, runs all workloads, and has everything swapped out again and again.
-    pub fn selftest(&self, kernel: &KernelImage, plan: &str) -> Result<Done> {
+    pub fn selftest(&self, kernel: &KernelImage, plan: &str) -> Result<SwapBoot> {
         let mut arguments = vec![ARGUMENTS.to_owned(), self.flash()];
         arguments.extend(self.swapping(plan));
         arguments.push(format!("coldswap.selftest={}", self.request.selftest));
@@ -190,7 +190,7 @@ impl Boots<'_> {
         arguments: &[String],
         side: Side<'_>,
         keep: Keep,
-    ) -> Result<Done> {
+    ) -> Result<SwapBoot> {
         let traced = keep != Keep::Words;
         let mut request = self.bench.request(kernel, Path::new(""));
         request.hardware =

@@ -10,7 +10,7 @@ use trimtab_machine::kernel::KernelImage;
 use trimtab_program::Program;
 use trimtab_report::model::SwapSweep;
 
-use super::boots::Done;
+use super::boots::SwapBoot;
 use crate::run::sweep::{self, FRAMES, Range};
 use crate::run::{self, Files, Inputs, Request};
 use trimtab_lab::observe::Observe;
@@ -21,7 +21,7 @@ const PLACEMENT: &str = "recency";
 const THRESHOLDS: [f64; 6] = [0.5, 0.9, 0.98, 0.99, 0.999, 1.0];
 
 /// A plan, and what a kernel's build takes of it.
-pub(super) struct Made {
+pub(super) struct KernelPlan {
     pub plan: Plan,
     /// For the linker script: what is swapped.
     pub script: LinkerScript,
@@ -36,7 +36,7 @@ pub(super) struct Made {
 }
 
 /// What a plan is made from.
-fn inputs(request: &Request, kernel: &KernelImage, traced: &[&Done]) -> Result<Inputs> {
+fn inputs(request: &Request, kernel: &KernelImage, traced: &[&SwapBoot]) -> Result<Inputs> {
     Ok(Inputs {
         kernel: kernel.vmlinux.clone(),
         trace: traced.iter().map(|done| done.stream()).collect(),
@@ -54,9 +54,9 @@ fn inputs(request: &Request, kernel: &KernelImage, traced: &[&Done]) -> Result<I
 pub(super) fn plan(
     request: &Request,
     kernel: &KernelImage,
-    traced: &[&Done],
+    traced: &[&SwapBoot],
     progress: &dyn Observe,
-) -> Result<Made> {
+) -> Result<KernelPlan> {
     let inputs = inputs(request, kernel, traced)?;
     let frames = request.frames as usize;
     let packing = run::packing(PLACEMENT, frames)?;
@@ -79,7 +79,7 @@ pub(super) fn plan(
     text.push('\n');
     write_whole(&path, text.as_bytes())?;
     let order = plan.resident_order()?;
-    Ok(Made { id: script.id(), plan, script, order, lists: partition.lists()?, path })
+    Ok(KernelPlan { id: script.id(), plan, script, order, lists: partition.lists()?, path })
 }
 
 /// Counts page faults for other thresholds, placements, cache sizes and policies, or reads what was
@@ -88,8 +88,8 @@ pub(super) fn sweep(
     work: &WorkDir,
     request: &Request,
     kernel: &KernelImage,
-    traced: &[&Done],
-    held_out: &[&Done],
+    traced: &[&SwapBoot],
+    held_out: &[&SwapBoot],
     progress: &dyn Observe,
 ) -> Result<SwapSweep> {
     let inputs = inputs(request, kernel, traced)?;

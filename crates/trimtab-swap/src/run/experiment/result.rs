@@ -11,8 +11,8 @@ use trimtab_report::model::{
     SwapRunSchema, SwapSelftest, SwapWorkload,
 };
 
-use super::boots::{Done, counter, said};
-use super::{Measurements, WorkloadRun};
+use super::boots::{SwapBoot, counter, said};
+use super::measurements::{Measurements, WorkloadRun};
 
 /// Nanoseconds that an instruction takes on the clock that the boots have.
 pub(super) const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
@@ -25,8 +25,8 @@ pub(super) const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
 /// # Errors
 /// That a guest did not say what its kernel counted.
 pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
-    let request = m.request;
-    let bytes = m.made.plan.code_bytes;
+    let request = m.workshop.request;
+    let bytes = m.plan.plan.code_bytes;
     let kib = |bytes: u64| bytes as f64 / 1024.0;
     let one = m.workloads.first().map(|ran| &ran.after);
     let counter = |name| one.map_or(Ok(0), |done| counter(done, name));
@@ -34,15 +34,15 @@ pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
     let tables = bytes.tables + counter("table_bytes")?;
     let net = bytes.core + bytes.base + request.frames as u64 * PAGE_SIZE + tables;
     let in_memory = if request.store.is_memory() { store } else { 0 };
-    let before = bytes.original + m.data;
-    let data = m.data.saturating_sub(bytes.data);
+    let before = bytes.original + m.swapped.data;
+    let data = m.swapped.data.saturating_sub(bytes.data);
     let reduction = |after: u64| 1.0 - (after + data) as f64 / before.max(1) as f64;
     let workloads =
         m.workloads.iter().map(|ran| workload(m, ran)).collect::<Result<Vec<SwapWorkload>>>()?;
     let selftest = m.selftest.as_ref().map(|done| tested(m, done)).transpose()?;
     Ok(SwapRun {
         schema: SwapRunSchema::V1,
-        kernel: m.version.clone(),
+        kernel: m.workshop.version.clone(),
         config: request.config.clone(),
         granularity: request.granularity.name().to_owned(),
         threshold: request.threshold,
@@ -52,8 +52,8 @@ pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
         store: request.store.name().to_owned(),
         latency_us: request.latency().into(),
         cpus: request.cpus.into(),
-        plan: m.made.id.clone(),
-        pages: m.made.plan.pages,
+        plan: m.plan.id.clone(),
+        pages: m.plan.plan.pages,
         code_kib: SwapCode {
             original: kib(bytes.original),
             core: kib(bytes.core),
@@ -63,7 +63,7 @@ pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
             tables: kib(tables),
             net_resident: kib(net),
         },
-        data_kib: kib(m.data),
+        data_kib: kib(m.swapped.data),
         data_swappable_kib: kib(bytes.data),
         store_kib: kib(store),
         footprint_reduction: reduction(net),
@@ -78,24 +78,24 @@ pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
         sweep: m.sweep.clone(),
         artifacts: SwapArtifacts {
             vmlinux_before: m.before.vmlinux.display().to_string(),
-            vmlinux_after: m.after.vmlinux.display().to_string(),
-            image: m.after.image.display().to_string(),
-            plan: m.made.path.display().to_string(),
-            guest: m.bench.guest().display().to_string(),
+            vmlinux_after: m.swapped.image.vmlinux.display().to_string(),
+            image: m.swapped.image.image.display().to_string(),
+            plan: m.plan.path.display().to_string(),
+            guest: m.workshop.testbed.guest().display().to_string(),
             boot: one.map_or_else(String::new, |done| done.record.command_line.clone()),
         },
         repeat: repeat(m),
     })
 }
 
-fn overflow(m: &Measurements<'_>, done: &Done) -> Result<u64> {
-    Ok(counter(done, "resident_peak")?.saturating_sub(m.request.frames.into()))
+fn overflow(m: &Measurements<'_>, done: &SwapBoot) -> Result<u64> {
+    Ok(counter(done, "resident_peak")?.saturating_sub(m.workshop.request.frames.into()))
 }
 
 fn workload(m: &Measurements<'_>, ran: &WorkloadRun) -> Result<SwapWorkload> {
     let WorkloadRun { name, held_out, before, after, .. } = ran;
     let faults = counter(after, "faults")?;
-    let delay = faults as f64 * f64::from(m.request.latency()) * 1000.0 / NANOSECONDS;
+    let delay = faults as f64 * f64::from(m.workshop.request.latency()) * 1000.0 / NANOSECONDS;
     let without = before.record.digest.as_ref().context("a boot was not counted")?;
     let with = after.record.digest.as_ref().context("a boot was not counted")?;
     let cores: Vec<SwapCore> = CORES
@@ -167,9 +167,9 @@ fn handler(m: &Measurements<'_>) -> Result<SwapHandler> {
         faults += counter(after, "faults")?;
         time += counter(after, "total_ns")?;
     }
-    let waiting = faults * u64::from(m.request.latency()) * 1000;
+    let waiting = faults * u64::from(m.workshop.request.latency()) * 1000;
     let each = |time: f64, faults: u64| (faults > 0 && time > 0.0).then(|| time / faults as f64);
-    let tested = |done: &Done| {
+    let tested = |done: &SwapBoot| {
         anyhow::Ok(each(counter(done, "total_ns")? as f64 / 1000.0, counter(done, "faults")?))
     };
     Ok(SwapHandler {
@@ -184,9 +184,9 @@ fn largest(workloads: &[SwapWorkload], share: impl Fn(&SwapCore) -> f64) -> Opti
     all.map(share).max_by(f64::total_cmp)
 }
 
-fn tested(m: &Measurements<'_>, done: &Done) -> Result<SwapSelftest> {
+fn tested(m: &Measurements<'_>, done: &SwapBoot) -> Result<SwapSelftest> {
     Ok(SwapSelftest {
-        interval_ms: m.request.selftest.into(),
+        interval_ms: m.workshop.request.selftest.into(),
         faults: counter(done, "faults")?,
         data_faults: counter(done, "data_faults")?,
         evictions: counter(done, "evictions")?,
@@ -203,7 +203,7 @@ fn tested(m: &Measurements<'_>, done: &Done) -> Result<SwapSelftest> {
 /// as well, and no other kernel has it.
 fn released(m: &Measurements<'_>) -> Result<Option<f64>> {
     let Some(WorkloadRun { before, after, .. }) = m.workloads.first() else { return Ok(None) };
-    let total = |done: &Done| counter(done, "mem_total_kib");
+    let total = |done: &SwapBoot| counter(done, "mem_total_kib");
     let gap = counter(before, "gap_pages")? * PAGE_SIZE / 1024;
     Ok(Some(total(after)? as f64 - (total(before)? + gap) as f64))
 }
@@ -213,12 +213,12 @@ fn checks(
     workloads: &[SwapWorkload],
     selftest: Option<&SwapSelftest>,
 ) -> Result<Vec<Check>> {
-    let checked = &m.checked;
+    let checked = &m.swapped.summary;
     let all = checked.swappable + checked.outside;
     let mut active = true;
-    let mut cpus = u64::from(m.request.cpus);
+    let mut cpus = u64::from(m.workshop.request.cpus);
     for WorkloadRun { before, after, .. } in &m.workloads {
-        let plan = said(after, "plan").is_some_and(|plan| plan == m.made.id);
+        let plan = said(after, "plan").is_some_and(|plan| plan == m.plan.id);
         active &= plan && counter(after, "active")? == 1;
         active &= counter(before, "active")? == 0;
         cpus = cpus.min(counter(before, "cpus")?).min(counter(after, "cpus")?);
@@ -242,8 +242,8 @@ fn checks(
         ),
         Check::new(
             "the guest had as many CPUs as it was given",
-            cpus == u64::from(m.request.cpus),
-            format!("{cpus} of {}", m.request.cpus),
+            cpus == u64::from(m.workshop.request.cpus),
+            format!("{cpus} of {}", m.workshop.request.cpus),
         ),
         Check::new(
             "no workload took more frames than there are",
@@ -269,7 +269,7 @@ fn checks(
 }
 
 fn repeat(m: &Measurements<'_>) -> Repeat {
-    let request = m.request;
+    let request = m.workshop.request;
     let mut command = format!(
         "trimtab swap run --config {} --granularity {} --threshold {} --frames {} --policy {} --store {} \
          --latency {} --cpus {} --selftest {} --room {} --seconds {}",
@@ -294,12 +294,12 @@ fn repeat(m: &Measurements<'_>) -> Repeat {
     if request.sweep {
         command.push_str(" --sweep");
     }
-    let mut tool_versions = m.bench.versions().clone();
-    tool_versions.extend(m.toolchain.versions());
+    let mut tool_versions = m.workshop.testbed.versions().clone();
+    tool_versions.extend(m.workshop.toolchain.versions());
     let inputs = BTreeMap::from([
         ("kernel before".to_owned(), m.before.key.hash()),
-        ("kernel after".to_owned(), m.after.key.hash()),
-        ("plan".to_owned(), m.made.plan.id.clone()),
+        ("kernel after".to_owned(), m.swapped.image.key.hash()),
+        ("plan".to_owned(), m.plan.plan.id.clone()),
     ]);
     Repeat { command, tool_versions, inputs, seed: 0 }
 }

@@ -1,0 +1,95 @@
+//! What a run works with: the source, configured for a build, and what boots the result.
+
+use anyhow::Result;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::{Observe, Stage};
+use trimtab_lab::tools;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_link::CAN_SPLIT;
+use trimtab_machine::Isa;
+use trimtab_machine::kernel::{Build, Configuration, Generated, KernelImage, Source, Toolchain};
+use trimtab_machine::testbed::{self, Testbed};
+
+use super::guest;
+use crate::run::Request;
+use crate::{COLDSWAP, Granularity};
+
+/// What is looked for before anything is done: what is missing is missed at once.
+pub(super) struct Tools {
+    configuration: Configuration,
+    source: Source,
+    toolchain: Toolchain,
+}
+
+impl Tools {
+    /// Finds all that `request` needs.
+    pub fn find(request: &Request) -> Result<Self> {
+        let configuration =
+            Configuration::named(&request.config, Isa::X86_64)?.with(&COLDSWAP, request.cpus);
+        let source = Source::find(request.source.as_deref(), &[&COLDSWAP])?;
+        let toolchain = Toolchain::Clang(tools::llvm()?);
+        testbed::require_tools(Isa::X86_64, request.busybox.as_deref())?;
+        Ok(Tools { configuration, source, toolchain })
+    }
+}
+
+/// All that kernels are built and booted with.
+pub(super) struct Workshop<'work> {
+    pub request: &'work Request,
+    pub version: String,
+    pub toolchain: Toolchain,
+    pub build: Build<'work>,
+    pub testbed: Testbed<'work>,
+}
+
+impl<'work> Workshop<'work> {
+    /// Unpacks and configures the source, and prepares the guest.
+    pub fn prepare(
+        request: &'work Request,
+        tools: Tools,
+        work: &'work WorkDir,
+        observe: &dyn Observe,
+    ) -> Result<Self> {
+        let Tools { configuration, source, toolchain } = tools;
+        let stage = observe.stage("unpack and patch the kernel source");
+        let unpacked = source.unpack(work, &[&COLDSWAP])?;
+        stage.ended(unpacked.cached, &format!("Linux {}", unpacked.release.version));
+        let stage = observe.stage("configure the kernel");
+        let build = Build::configure(work, &unpacked, &configuration, &toolchain)?;
+        stage.ended(build.cached(), "");
+        if request.granularity == Granularity::Block && !build.has(CAN_SPLIT)? {
+            return Err(Failure::new(
+                "this kernel's configuration did not accept CONFIG_BLOCK_ORDER, without which \
+                 functions are not taken apart",
+            )
+            .hint("use --granularity function")
+            .into());
+        }
+        let stage = observe.stage("prepare the guest");
+        let programs = guest::programs()?;
+        let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
+        let testbed = Testbed::prepare_with(
+            work,
+            Isa::X86_64,
+            request.busybox.as_deref(),
+            guest::workloads()?,
+            &programs,
+        )?;
+        stage.ended(testbed.cached(), "");
+        let version = unpacked.release.version.clone();
+        Ok(Workshop { request, version, toolchain, build, testbed })
+    }
+
+    /// Builds the kernel without a plan.
+    pub fn first_kernel(&self, observe: &dyn Observe) -> Result<KernelImage> {
+        let stage = observe.stage("build the kernel");
+        let image = link(&self.build, &Generated::new(), &stage)?;
+        stage.ended(image.cached, "");
+        Ok(image)
+    }
+}
+
+/// Links a kernel with what was generated for it.
+pub(super) fn link(build: &Build<'_>, generated: &Generated, stage: &Stage) -> Result<KernelImage> {
+    Ok(build.link(generated, |line| stage.note_make(line))?)
+}
