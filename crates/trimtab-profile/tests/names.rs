@@ -54,10 +54,8 @@ app 1 1.7: 1 cpu-clock:u: 401208 app::work+0x8 (/app)
     let (names, ambiguous, missing) = ran(&read::read(text).unwrap(), &program);
     assert_eq!((names, ambiguous, missing), (expected.map(str::to_owned).to_vec(), 0, vec![]));
     // The system put the program elsewhere: an overload is told by where the others are.
-    let moved: String = text
-        .lines()
-        .map(|line| line.replace(" 401", " 55d1f5e8a").replacen("55d1f5e8a", "55d1f5e8a", 1) + "\n")
-        .collect();
+    let moved: String =
+        text.lines().map(|line| line.replace(" 401", " 55d1f5e8a") + "\n").collect();
     let (names, ambiguous, missing) = ran(&read::read(&moved).unwrap(), &program);
     assert_eq!((names, ambiguous, missing), (expected.map(str::to_owned).to_vec(), 0, vec![]));
 }
