@@ -20,6 +20,8 @@ pub struct Run {
     pub events: u64,
     /// Events that the tracer says are missing.
     pub lost: u64,
+    /// Lines that say nothing of what ran, by kind.
+    pub passed: Vec<(&'static str, u64)>,
     /// How much of it was found in the program.
     pub coverage: Coverage,
     /// Whether it has every execution, not only the first of each place.
@@ -32,6 +34,9 @@ impl Run {
         let mut text = format!("{} trace, {} events", self.source.name(), count(self.events));
         if self.lost > 0 {
             text.push_str(&format!(", {} lost", count(self.lost)));
+        }
+        for (kind, lines) in &self.passed {
+            text.push_str(&format!(", {} {kind} passed over", count(*lines)));
         }
         text
     }
@@ -47,6 +52,18 @@ impl Run {
         );
         if !coverage.missing.is_empty() {
             text.push_str(&format!(", {} not found", count(coverage.missing.len() as u64)));
+        }
+        if coverage.ambiguous > 0 {
+            text.push_str(&format!(
+                ", {} of several functions, which all count as run",
+                count(coverage.ambiguous)
+            ));
+        }
+        if coverage.without_suffix > 0 {
+            text.push_str(&format!(
+                ", {} found only without the compiler's suffix: the trace is of another build",
+                count(coverage.without_suffix)
+            ));
         }
         text
     }
@@ -91,6 +108,7 @@ impl Runs {
                 source: trace.source(),
                 events: trace.events().len() as u64,
                 lost: trace.lost,
+                passed: trace.passed().collect(),
                 coverage: profile.coverage().clone(),
                 complete: stream::is_stream(recording.bytes()),
             });

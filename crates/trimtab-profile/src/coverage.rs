@@ -17,6 +17,9 @@ pub struct Coverage {
     pub missing: Vec<String>,
     /// Names that several functions share; all of them were taken as executed.
     pub ambiguous: u64,
+    /// Distinct names that fit only when the suffix is left out that the compiler put behind them
+    /// (`.llvm.1234`, `.isra.0`): those of another build, most likely.
+    pub without_suffix: u64,
     /// Events outside the program's code: firmware, boot loader, user space, modules, and all of
     /// other programs.
     pub outside: u64,

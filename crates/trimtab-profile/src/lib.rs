@@ -6,9 +6,12 @@
 
 mod coverage;
 mod early;
+mod moved;
+mod names;
 mod process;
 mod profile;
 pub mod read;
+mod readable;
 pub mod stream;
 mod trace;
 

@@ -1,7 +1,11 @@
 use crate::coverage::Coverage;
 use crate::early::Early;
+use crate::moved::Moved;
+use crate::names::{Found, Names};
+use crate::readable::is_readable;
 use crate::trace::{Event, NameId, Place, Trace};
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use trimtab_program::{FunctionId, Program, Range, RangeSet};
 
 /// How finely a profile knows what ran.
@@ -36,9 +40,11 @@ impl Profile {
     /// Finds each event of `trace` in `program`.
     ///
     /// An address is believed where the trace gives no symbol for it or the program has the same
-    /// symbol there; else the symbol and its offset are looked up by name, so that a trace of a
-    /// kernel also fits the same code linked in another order. Early boot code that ran at its
-    /// physical address is moved to where it is linked.
+    /// symbol there, be it demangled; else the symbol and its offset are looked up by name, so that a
+    /// trace of a kernel also fits the same code linked in another order, and one of a program that the
+    /// system put anywhere. Of several functions of a name those count that were moved as far as others.
+    /// A name that the program has only with another suffix of the compiler's means that function. Early
+    /// boot code that ran at its physical address is moved to where it is linked.
     ///
     /// A trace can hold several programs (`perf script` does). Then the one whose symbols this
     /// program has is taken, and the events of all others count as outside.
@@ -108,6 +114,7 @@ impl Profile {
             sum.bytes_total += more.bytes_total;
             sum.bytes_found += more.bytes_found;
             sum.ambiguous += more.ambiguous;
+            sum.without_suffix += more.without_suffix;
             sum.outside += more.outside;
             for name in &more.missing {
                 if !sum.missing.contains(name) {
@@ -122,6 +129,8 @@ impl Profile {
 struct Resolver<'a, 'data> {
     trace: &'a Trace,
     program: &'a Program<'data>,
+    names: Names<'a, 'data>,
+    moved: Moved,
     precision: Precision,
     /// The object whose events count, where the trace holds several.
     object: Option<Option<NameId>>,
@@ -132,6 +141,10 @@ struct Resolver<'a, 'data> {
     blocks: Vec<Range>,
     lost: Vec<Range>,
     missing: HashSet<String>,
+    /// Names that fit only without their suffix.
+    without_suffix: HashSet<NameId>,
+    /// Names that several functions have, of which nothing tells which one ran.
+    ambiguous: HashSet<NameId>,
     misplaced: u64,
     coverage: Coverage,
 }
@@ -150,17 +163,22 @@ enum Evidence {
 impl<'a, 'data> Resolver<'a, 'data> {
     fn new(trace: &'a Trace, program: &'a Program<'data>) -> Self {
         let blocks = trace.events().iter().any(|e| matches!(e.place, Place::Block { .. }));
+        let names = Names::new(trace, program);
         Resolver {
             trace,
             program,
+            moved: Moved::of(trace, program, &names),
             precision: if blocks { Precision::Blocks } else { Precision::Functions },
-            object: choose_object(trace, program),
+            object: choose_object(trace, program, &names),
+            names,
             early: Early::of(program, trace),
             position: vec![None; program.functions().len()],
             functions: Vec::new(),
             blocks: Vec::new(),
             lost: Vec::new(),
             missing: HashSet::new(),
+            without_suffix: HashSet::new(),
+            ambiguous: HashSet::new(),
             misplaced: 0,
             coverage: Coverage::default(),
         }
@@ -173,8 +191,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
         }
         let (address, length) = match event.place {
             Place::Name(id) => {
-                let trace = self.trace;
-                self.add_name(trace.name(id), event.count);
+                self.add_name(id, event.count);
                 return;
             }
             Place::Address(address) => (address, None),
@@ -189,19 +206,16 @@ impl<'a, 'data> Resolver<'a, 'data> {
             section.map_or(range, |section| range.intersection(section.range))
         };
         if let Some((name, offset)) = event.symbol {
-            let trace = self.trace;
-            let name = trace.name(name);
-            let named = function.filter(|&id| {
-                self.program.function(id).name == name || self.program.lookup(name).contains(&id)
-            });
+            let found = self.find(name);
+            let named = function.filter(|id| found.ids.contains(id));
             // Of a single instruction only the function is taken, and its name tells that.
             let at_offset = |id| address - self.program.function(id).range.start == offset;
             match named.filter(|&id| length.is_none() || at_offset(id)) {
                 Some(id) => self.add_block(id, address, length, event.count, Evidence::Symbol),
-                None if self.add_moved(name, named, offset, length, event.count) => {}
+                None if self.add_moved(event, &found, named, offset, address, length) => {}
                 None => {
                     self.lost.push(lost());
-                    self.miss(name.to_owned());
+                    self.miss(self.trace.name(name).to_owned());
                 }
             }
             return;
@@ -233,14 +247,25 @@ impl<'a, 'data> Resolver<'a, 'data> {
         early.linked(address)
     }
 
-    fn add_name(&mut self, name: &str, count: u64) {
-        let found = self.program.lookup(name);
-        if found.is_empty() {
-            self.miss(name.to_owned());
+    /// What a name of the trace can mean.
+    fn find(&mut self, name: NameId) -> Rc<Found> {
+        let found = self.names.find(name);
+        if found.without_suffix {
+            self.without_suffix.insert(name);
+        }
+        found
+    }
+
+    fn add_name(&mut self, name: NameId, count: u64) {
+        let found = self.find(name);
+        if found.ids.is_empty() {
+            self.miss(self.trace.name(name).to_owned());
             return;
         }
-        self.coverage.ambiguous += u64::from(found.len() > 1);
-        for id in found {
+        if found.ids.len() > 1 {
+            self.ambiguous.insert(name);
+        }
+        for &id in &found.ids {
             let range = self.program.function(id).range;
             self.enter(id, count);
             self.blocks.push(range);
@@ -252,21 +277,41 @@ impl<'a, 'data> Resolver<'a, 'data> {
     /// such a symbol.
     fn add_moved(
         &mut self,
-        name: &str,
+        event: &Event,
+        found: &Found,
         likely: Option<FunctionId>,
         offset: u64,
+        address: u64,
         length: Option<u64>,
-        count: u64,
     ) -> bool {
-        let fits = |id: &FunctionId| offset < self.program.function(*id).range.length();
-        let fitting: Vec<FunctionId> = match likely.filter(fits) {
+        let program = self.program;
+        let fits = |id: &FunctionId| offset < program.function(*id).range.length();
+        let mut fitting: Vec<FunctionId> = match likely.filter(fits) {
             Some(id) => vec![id],
-            None => self.program.lookup(name).into_iter().filter(fits).collect(),
+            None => found.ids.iter().copied().filter(fits).collect(),
         };
-        self.coverage.ambiguous += u64::from(fitting.len() > 1);
+        if fitting.len() > 1 {
+            let as_others =
+                |id: &FunctionId| self.moved.allows(event.object, program, *id, offset, address);
+            if fitting.iter().any(as_others) {
+                fitting.retain(as_others);
+            }
+        }
+        // Demanglers differ in the words for one function; then the address tells which it is.
+        let readable = event.symbol.is_some_and(|(name, _)| is_readable(self.trace.name(name)));
+        if fitting.is_empty()
+            && readable
+            && let Some((id, start)) = self.moved.function_at(event.object, program, address)
+        {
+            self.add_block(id, start, length, event.count, Evidence::Symbol);
+            return true;
+        }
+        if fitting.len() > 1 {
+            self.ambiguous.extend(event.symbol.map(|(name, _)| name));
+        }
         for &id in &fitting {
-            let start = self.program.function(id).range.start + offset;
-            self.add_block(id, start, length, count, Evidence::Moved);
+            let start = program.function(id).range.start + offset;
+            self.add_block(id, start, length, event.count, Evidence::Moved);
         }
         !fitting.is_empty()
     }
@@ -347,6 +392,8 @@ impl<'a, 'data> Resolver<'a, 'data> {
         self.coverage.names_found = found - self.misplaced.min(found);
         self.coverage.bytes_total = executed.bytes().saturating_add(lost.bytes());
         self.coverage.bytes_found = executed.bytes();
+        self.coverage.ambiguous = self.ambiguous.len() as u64;
+        self.coverage.without_suffix = self.without_suffix.len() as u64;
         Profile {
             precision: self.precision,
             functions: self.functions,
@@ -360,7 +407,11 @@ impl<'a, 'data> Resolver<'a, 'data> {
 /// The object whose events are the program's, where the trace holds events of several objects and
 /// the program has the symbols of at least one. Libraries share some names with a kernel, so the
 /// share of the names found weighs as much as their number.
-fn choose_object(trace: &Trace, program: &Program<'_>) -> Option<Option<NameId>> {
+fn choose_object(
+    trace: &Trace,
+    program: &Program<'_>,
+    names: &Names<'_, '_>,
+) -> Option<Option<NameId>> {
     let first = trace.events().first()?.object;
     if trace.events().iter().all(|event| event.object == first) {
         return None;
@@ -369,9 +420,7 @@ fn choose_object(trace: &Trace, program: &Program<'_>) -> Option<Option<NameId>>
     let mut counts: HashMap<Option<NameId>, (f64, f64)> = HashMap::new();
     for event in trace.events() {
         let found = match (event.place, event.symbol) {
-            (Place::Name(name), _) | (_, Some((name, _))) => {
-                !program.lookup(trace.name(name)).is_empty()
-            }
+            (Place::Name(name), _) | (_, Some((name, _))) => !names.find(name).ids.is_empty(),
             (Place::Address(address) | Place::Block { start: address, .. }, None) => {
                 program.function_at(address).is_some()
             }

@@ -5,6 +5,7 @@ mod list;
 mod native;
 mod perf;
 mod symbol;
+mod tally;
 #[cfg(test)]
 mod testing;
 mod trace_cmd;
@@ -36,7 +37,7 @@ pub enum Format {
 }
 
 /// Why a text is not a trace.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum TraceError {
     /// Nothing in it.
@@ -56,6 +57,27 @@ pub enum TraceError {
         found: String,
         /// What should stand there.
         expected: &'static str,
+    },
+    /// Too many lines that the format does not allow. A few are passed over.
+    #[error(
+        "line {line} of the {format} trace: found `{found}`, expected {expected}; \
+         {unreadable} of {lines} lines cannot be read, allowed are {allowed} %"
+    )]
+    Lines {
+        /// Line number, from 1, of the first of them.
+        line: usize,
+        /// Name of the format.
+        format: &'static str,
+        /// That line, cut to 80 characters.
+        found: String,
+        /// What should stand there.
+        expected: &'static str,
+        /// How many cannot be read.
+        unreadable: u64,
+        /// Of how many that say something.
+        lines: u64,
+        /// The largest share that is passed over, in percent.
+        allowed: f64,
     },
     /// None of the known formats.
     #[error(
@@ -102,6 +124,7 @@ pub fn detect(text: &str) -> Result<Format, TraceError> {
     text.lines()
         .take(DETECT_LINES)
         .find_map(format_of_line)
+        .or_else(|| text.lines().any(trace_cmd::is_head).then_some(Format::TraceCmd))
         .or_else(|| {
             // A single word says little: the heads of some call chains are no more than that.
             let first = text.lines().find(|l| !l.trim().is_empty() && !l.starts_with('#'));
@@ -143,7 +166,12 @@ fn format_of_line(line: &str) -> Option<Format> {
 }
 
 fn bad_line(line: usize, format: &'static str, found: &str, expected: &'static str) -> TraceError {
-    TraceError::Line { line, format, found: found.chars().take(80).collect(), expected }
+    TraceError::Line { line, format, found: cut(found), expected }
+}
+
+/// A line as messages show it.
+fn cut(line: &str) -> String {
+    line.chars().take(80).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 /// Who recorded a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct Event {
     /// The file or module that holds the code, where the tracer sees several: `[kernel.kallsyms]`,
     /// `ext4`, `/usr/bin/app`. `None` is the program that the tracer is about.
     pub object: Option<NameId>,
-    /// How often it ran in all; at least 1.
+    /// How often it ran in all; 0 where nothing but a stack trace says that it ran.
     pub count: u64,
 }
 
@@ -94,6 +94,9 @@ pub struct Trace {
     /// Events that the tracer itself says are missing: overwritten in its buffer, or dropped. At
     /// least 1 where it says that some are missing and not how many.
     pub lost: u64,
+    /// Lines of its text that say nothing of what ran, by their kind: other events, and lines that cannot
+    /// be read.
+    passed: BTreeMap<&'static str, u64>,
     events: Vec<Event>,
     names: Vec<String>,
     name_ids: HashMap<String, NameId>,
@@ -107,6 +110,7 @@ impl Trace {
             source,
             build_id: None,
             lost: 0,
+            passed: BTreeMap::new(),
             events: Vec::new(),
             names: Vec::new(),
             name_ids: HashMap::new(),
@@ -129,9 +133,26 @@ impl Trace {
         self.events.is_empty()
     }
 
+    /// How many lines of each kind were passed over, by the kind's name in the plural.
+    pub fn passed(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.passed.iter().map(|(kind, count)| (*kind, *count))
+    }
+
+    /// Counts lines that are passed over; `kind` says in the plural what they are.
+    pub fn pass_over(&mut self, kind: &'static str, count: u64) {
+        if count > 0 {
+            *self.passed.entry(kind).or_default() += count;
+        }
+    }
+
     /// The name that `id` stands for.
     pub fn name(&self, id: NameId) -> &str {
         &self.names[id.0 as usize]
+    }
+
+    /// All names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
     }
 
     /// The id for `name`.
@@ -152,6 +173,17 @@ impl Trace {
         self.record_in(None, place, symbol, count);
     }
 
+    /// Records that a place ran before what is recorded next, and nothing of how often: the caller of a
+    /// function, which a stack trace shows.
+    pub fn record_caller(
+        &mut self,
+        object: Option<NameId>,
+        place: Place,
+        symbol: Option<(NameId, u64)>,
+    ) {
+        self.add(object, place, symbol, 0);
+    }
+
     /// As [`Trace::record`], for a tracer that sees several programs: `object` holds the code. The
     /// same address in two objects makes two events.
     pub fn record_in(
@@ -161,7 +193,16 @@ impl Trace {
         symbol: Option<(NameId, u64)>,
         count: u64,
     ) {
-        let count = count.max(1);
+        self.add(object, place, symbol, count.max(1));
+    }
+
+    fn add(
+        &mut self,
+        object: Option<NameId>,
+        place: Place,
+        symbol: Option<(NameId, u64)>,
+        count: u64,
+    ) {
         match self.seen.entry((place, object)) {
             Entry::Vacant(entry) => {
                 entry.insert(self.events.len() as u32);

@@ -128,11 +128,13 @@ fn lost_events_are_counted() {
 }
 
 #[test]
-fn frames_of_callers_are_no_events() {
+fn callers_in_call_chains_are_functions_that_ran() {
     let trace = parse("perf-chains");
     let seen = names(&trace);
-    assert!(!seen.contains(&"do_syscall_64"), "{seen:?}");
-    assert!(seen.len() < 10 && !seen.is_empty(), "{seen:?}");
+    assert!(seen.contains(&"do_syscall_64"), "{seen:?}");
+    // They are no samples: those were taken in a few functions.
+    let sampled = trace.events().iter().filter(|event| event.count > 0).count();
+    assert!(sampled < 10 && sampled > 0, "{sampled}");
     let objects: Vec<_> = trace.events().iter().map(|e| e.object.map(|o| trace.name(o))).collect();
     assert!(objects.contains(&Some("[kernel.kallsyms]")), "{objects:?}");
 }

@@ -225,7 +225,10 @@ impl<'data> Candidate<'data> {
             start: symbol.st_value(LittleEndian).into(),
             size: symbol.st_size(LittleEndian).into(),
             section,
-            rank: u8::from(untyped) * 4 + linked::rank(symbol.st_bind()),
+            // Linkers know a symbol with a version under its bare name, another name says more.
+            rank: u8::from(name.contains('@')) * 8
+                + u8::from(untyped) * 4
+                + linked::rank(symbol.st_bind()),
         }
     }
 }

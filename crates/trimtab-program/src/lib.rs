@@ -22,6 +22,7 @@ pub mod objects;
 mod program;
 mod ranges;
 pub mod references;
+mod suffix;
 
 pub use blocks::{Block, BlockMap, BlockMapError};
 pub use error::ReadError;
@@ -30,6 +31,7 @@ pub use isa::Isa;
 pub use link_map::{InputSection, LinkMap, LinkMapError};
 pub use program::{Function, FunctionId, Kind, Marker, Program, Section, SectionId, Segment};
 pub use ranges::{Range, RangeSet};
+pub use suffix::without_suffix;
 
 /// Bytes in a page, the unit in which all results are counted.
 pub const PAGE_SIZE: u64 = 4096;

@@ -177,7 +177,7 @@ impl<'data> Program<'data> {
     }
 
     /// The functions that `name` can mean: those of this name, else those that have it as a
-    /// further name.
+    /// further name, else those that have it with a version (`name@V1`, `name@@V2`).
     pub fn lookup(&self, name: &str) -> Vec<FunctionId> {
         let named = self.functions_named(name);
         if !named.is_empty() {
@@ -188,9 +188,37 @@ impl<'data> Program<'data> {
             .iter()
             .filter_map(|marker| self.function_at(marker.address))
             .collect();
+        if found.is_empty() && !name.contains('@') {
+            found.extend(self.names_beginning(&format!("{name}@")).map(|(id, _)| id));
+        }
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// The functions with a name, or a further name, that begins with `start`, and that name.
+    pub fn names_beginning<'a>(
+        &'a self,
+        start: &'a str,
+    ) -> impl Iterator<Item = (FunctionId, &'data str)> + 'a {
+        let first = self.by_name.partition_point(|&id| self.function(id).name < start);
+        let named = self.by_name[first..]
+            .iter()
+            .map(|&id| (id, self.function(id).name))
+            .take_while(move |(_, name)| name.starts_with(start));
+        let first = self.markers.partition_point(|marker| marker.name < start);
+        let further = self.markers[first..]
+            .iter()
+            .take_while(move |marker| marker.name.starts_with(start))
+            .filter_map(|marker| Some((self.function_at(marker.address)?, marker.name)));
+        named.chain(further)
+    }
+
+    /// All names of all functions, further ones included.
+    pub fn names(&self) -> impl Iterator<Item = (FunctionId, &'data str)> + '_ {
+        let named = self.by_name.iter().map(|&id| (id, self.function(id).name));
+        let further = self.markers.iter();
+        named.chain(further.filter_map(|m| Some((self.function_at(m.address)?, m.name))))
     }
 
     /// Address of the symbol `name`, function or not.

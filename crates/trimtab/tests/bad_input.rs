@@ -182,7 +182,7 @@ fn traces_that_do_not_fit() {
         (
             "broken",
             "broken.trace: line 2 of the list trace: found `two words`, expected one name, \
-             NAME+0xOFFSET or hexadecimal address\n",
+             NAME+0xOFFSET or hexadecimal address; 1 of 2 lines cannot be read, allowed are 5 %\n",
         ),
         (
             "gone",

@@ -10,32 +10,66 @@
 //!
 //! Events of other kinds may stand between the functions; they are passed over.
 
+use super::TraceError;
 use super::symbol::Symbol;
-use super::{TraceError, bad_line};
+use super::tally::Tally;
 use crate::trace::{Place, Source, Trace};
 
 const FORMAT: &str = "ftrace";
 const GRAPH_FORMAT: &str = "function_graph";
+
+/// The kind under which events are counted that are no functions.
+const EVENTS: &str = "other events";
 
 /// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     /// A function ran.
     Function(Symbol<'a>),
+    /// A function of a stack trace, the innermost first.
+    Caller(Symbol<'a>),
+    /// A stack trace begins, of a user program or of the kernel.
+    Stack { user: bool },
     /// So many events are missing.
     Lost(u64),
-    /// Nothing about functions.
-    Other,
+    /// An event that is no function.
+    Event,
+    /// Nothing about what ran.
+    Nothing,
 }
 
 /// Reads the output of the function tracer, and of the latency tracers that list functions.
 pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
-    read_lines(text, FORMAT, "`TASK-PID [CPU] TIME: FUNCTION <-PARENT`", function_line)
+    read_lines(text, FORMAT, "`TASK-PID [CPU] TIME: FUNCTION <-PARENT`", any_line(text, false))
 }
 
 /// Reads the output of the function_graph tracer.
 pub(super) fn read_graph(text: &str) -> Result<Trace, TraceError> {
-    read_lines(text, GRAPH_FORMAT, "`CPU) DURATION us | FUNCTION();`", graph_line)
+    read_lines(text, GRAPH_FORMAT, "`CPU) DURATION us | FUNCTION();`", any_line(text, true))
+}
+
+/// Reads lines of both tracers: a latency tracer can draw graphs, and a buffer can hold the output of one
+/// tracer after the other. `graph` says which is tried first.
+fn any_line<'a>(text: &'a str, graph: bool) -> impl Fn(&'a str) -> Option<Line<'a>> {
+    // Where callers are printed, what has none is no function.
+    let parents = text.lines().any(|line| line.contains(" <-") && is_function(function_line(line)));
+    move |line| {
+        let function = || match function_line(line) {
+            Some(Line::Function(_)) if parents && !line.contains(" <-") => Some(Line::Event),
+            other => other,
+        };
+        if graph {
+            return graph_line(line).or_else(function);
+        }
+        match function() {
+            Some(Line::Function(symbol)) => Some(Line::Function(symbol)),
+            other if line.contains('|') => match graph_line(line) {
+                Some(Line::Function(symbol)) => Some(Line::Function(symbol)),
+                graph => other.or(graph),
+            },
+            other => other,
+        }
+    }
 }
 
 /// Reads `text` line by line with `parse`, which returns `None` for a line that cannot be.
@@ -43,26 +77,48 @@ pub(super) fn read_lines<'a>(
     text: &'a str,
     format: &'static str,
     expected: &'static str,
-    parse: fn(&'a str) -> Option<Line<'a>>,
+    parse: impl Fn(&'a str) -> Option<Line<'a>>,
 ) -> Result<Trace, TraceError> {
     let mut trace = Trace::new(Source::Ftrace);
+    let mut tally = Tally::new(format, expected);
+    let mut stack = Stack::default();
     let mut overwritten = 0;
     // `cat trace_pipe` is usually killed, so the last line can be cut anywhere: even one that
     // reads well may end within a name.
     let complete = text.rfind('\n').map_or(0, |end| end + 1);
     for (index, line) in text[..complete].lines().enumerate() {
-        match parse(line) {
-            Some(Line::Function(symbol)) => record(&mut trace, &symbol),
-            Some(Line::Lost(count)) => trace.lost = trace.lost.saturating_add(count),
-            Some(Line::Other) => overwritten = header_overrun(line).unwrap_or(overwritten),
-            None => return Err(bad_line(index + 1, format, line, expected)),
+        let parsed = parse(line);
+        match parsed {
+            Some(Line::Caller(symbol)) => stack.push(symbol),
+            Some(Line::Nothing) => overwritten = header_overrun(line).unwrap_or(overwritten),
+            // It is the stack of the function before it.
+            Some(Line::Stack { user: false }) if stack.callers.is_empty() => {}
+            Some(_) => stack.end(&mut trace),
+            None => {}
         }
+        match parsed {
+            Some(Line::Function(symbol)) => stack.function = Some(symbol),
+            Some(Line::Stack { user }) => {
+                stack.user = user;
+                trace.pass_over(EVENTS, 1);
+            }
+            Some(Line::Lost(count)) => trace.lost = trace.lost.saturating_add(count),
+            Some(Line::Event) => trace.pass_over(EVENTS, 1),
+            Some(Line::Caller(_) | Line::Nothing) => {}
+            None => {
+                tally.unreadable(index + 1, line);
+                continue;
+            }
+        }
+        tally.good();
     }
+    stack.end(&mut trace);
     if let Some(Line::Function(symbol)) = parse(&text[complete..])
         && text[complete..].contains(" <-")
     {
         record(&mut trace, &symbol);
     }
+    tally.finish(&mut trace)?;
     // The header of `trace` counts what its lost lines tell as well.
     trace.lost = trace.lost.max(overwritten);
     if trace.is_empty() {
@@ -72,6 +128,42 @@ pub(super) fn read_lines<'a>(
         });
     }
     Ok(trace)
+}
+
+/// A function, and the stack trace behind it: its callers ran before it.
+#[derive(Default)]
+struct Stack<'a> {
+    function: Option<Symbol<'a>>,
+    callers: Vec<Symbol<'a>>,
+    user: bool,
+}
+
+impl<'a> Stack<'a> {
+    fn push(&mut self, caller: Symbol<'a>) {
+        if !self.user {
+            self.callers.push(caller);
+        }
+    }
+
+    /// Records the callers, the outermost first, then the function.
+    fn end(&mut self, trace: &mut Trace) {
+        for caller in self.callers.drain(..).rev() {
+            record_caller(trace, &caller);
+        }
+        if let Some(function) = self.function.take() {
+            record(trace, &function);
+        }
+        self.user = false;
+    }
+}
+
+fn record_caller(trace: &mut Trace, symbol: &Symbol<'_>) {
+    let object = symbol.module.map(|module| trace.intern(module));
+    // Of a return address only the function counts.
+    if let Some(name) = symbol.name {
+        let place = Place::Name(trace.intern(name));
+        trace.record_caller(object, place, None);
+    }
 }
 
 fn record(trace: &mut Trace, symbol: &Symbol<'_>) {
@@ -104,20 +196,30 @@ pub(super) fn function_line(line: &str) -> Option<Line<'_>> {
         let bare = line.split_once(" <-").and_then(|(symbol, _)| Symbol::parse(symbol));
         return bare.map(Line::Function);
     };
+    match event.trim() {
+        "<stack trace>" => return Some(Line::Stack { user: false }),
+        "<user stack trace>" => return Some(Line::Stack { user: true }),
+        _ => {}
+    }
     let (function, has_parent) = match event.split_once(" <-") {
         Some((function, _)) => (function, true),
         None => (event, false),
     };
     match Symbol::parse(function) {
+        // System calls are printed like calls, `sys_close(fd: 3)`; arguments of functions have an
+        // equals sign.
+        Some(_) if !has_parent && function.contains('(') && !function.contains('=') => {
+            Some(Line::Event)
+        }
         Some(symbol) => Some(Line::Function(symbol)),
         // Further events have a time as well, and anything behind it.
-        None if !has_parent || event.contains(": ") => Some(Line::Other),
+        None if !has_parent || event.contains(": ") => Some(Line::Event),
         None => None,
     }
 }
 
-/// What follows the time in `… 5.201057: …`, `… 20419us+: …` or `… (+0.014ms): …`.
-fn after_time(line: &str) -> Option<&str> {
+/// What follows the time of an event in `… 5.201057: …`, `… 20419us+: …` or `… (+0.014ms): …`.
+pub(super) fn after_time(line: &str) -> Option<&str> {
     let mut from = 0;
     while let Some(at) = line[from..].find(": ") {
         let end = from + at;
@@ -169,7 +271,7 @@ pub(super) fn graph_line(line: &str) -> Option<Line<'_>> {
         || call.contains("==========")
         || call.starts_with("(Overruns: ");
     let processor = before.trim_start().starts_with(|c: char| c.is_ascii_digit());
-    (known || (processor && call.is_empty())).then_some(Line::Other)
+    (known || (processor && call.is_empty())).then_some(Line::Nothing)
 }
 
 /// Lines that all tracers print.
@@ -177,14 +279,24 @@ fn common(line: &str) -> Option<Line<'_>> {
     let start = line.trim_start();
     match start.as_bytes().first() {
         // Headers, and `##### CPU 1 buffer started ####`.
-        None | Some(b'#') => Some(Line::Other),
+        None | Some(b'#') => Some(Line::Nothing),
         Some(b'C') => lost(start).map(Line::Lost),
         // Stack traces: `=> do_one_initcall`; a rule; `[LINE TOO BIG]`.
-        Some(b'=') if start.starts_with("=> ") => Some(Line::Other),
-        Some(b'-') if start.starts_with("-----") => Some(Line::Other),
-        Some(b'[') if start.starts_with("[LINE TOO BIG]") => Some(Line::Other),
-        Some(b'(') if start.starts_with("(Overruns: ") => Some(Line::Other),
+        Some(b'=') => start.strip_prefix("=> ").map(caller),
+        Some(b'-') if start.starts_with("-----") => Some(Line::Nothing),
+        Some(b'[') if start.starts_with("[LINE TOO BIG]") => Some(Line::Nothing),
+        Some(b'(') if start.starts_with("(Overruns: ") => Some(Line::Nothing),
         _ => None,
+    }
+}
+
+/// A line of a stack trace. User programs have files in them, and bare addresses say little.
+pub(super) fn caller(text: &str) -> Line<'_> {
+    match Symbol::parse(text) {
+        Some(symbol) if symbol.name.is_some_and(|name| !name.contains(['/', '['])) => {
+            Line::Caller(symbol)
+        }
+        _ => Line::Nothing,
     }
 }
 
@@ -311,7 +423,77 @@ mod tests {
 [LINE TOO BIG]
   init-1 [001] ..... 38.3: a <-p
 ";
-        assert_eq!(listing(&read(text).unwrap()), ["a 2"]);
+        let trace = read(text).unwrap();
+        assert_eq!(listing(&trace), ["a 2", "do_one_initcall 0"]);
+        assert_eq!(trace.passed().collect::<Vec<_>>(), [("other events", 4)]);
+    }
+
+    #[test]
+    fn events_are_no_functions_even_where_they_look_so() {
+        let events = "\
+  cat-1 [001] ..... 412.1: sys_openat(dfd: ffffffffffffff9c, flags: 80000, mode: 0)
+  cat-1 [001] ..... 412.2: sys_openat -> 0x3
+  cat-1 [001] ..... 412.3: sys_sched_yield()
+  cat-1 [001] ..... 412.4: sys_sched_yield -> 0x0
+  cat-1 [001] ..... 412.5: my_event:
+";
+        let functions = "\
+  cat-1 [001] ..... 412.0: do_sys_openat2 <-__x64_sys_openat
+  cat-1 [001] ..... 412.6: vfs_read <-ksys_read
+";
+        let trace = read(&format!("{functions}{events}")).unwrap();
+        assert_eq!(names(&trace), ["do_sys_openat2", "vfs_read"]);
+        assert_eq!(trace.passed().collect::<Vec<_>>(), [("other events", 5)]);
+        // With parents not printed.
+        let functions = functions.replace(" <-__x64_sys_openat", "").replace(" <-ksys_read", "");
+        let trace = read(&format!("{functions}{events}")).unwrap();
+        assert_eq!(names(&trace), ["do_sys_openat2", "vfs_read"]);
+        // A marker that somebody writes can be a single word.
+        let text = "  a-1 [001] ..... 1.0: f <-p\n  a-1 [001] ..... 1.1: hello\n";
+        assert_eq!(names(&read(text).unwrap()), ["f"]);
+    }
+
+    #[test]
+    fn callers_in_stack_traces_ran_before_the_function() {
+        let text = "\
+  init-1 [001] ..... 37.8: f <-g
+  init-1 [001] ..... 37.8: <stack trace>
+ => f
+ => g
+ => main_loop+0x10/0x20 [ext4]
+ => 0xffffffffc0000000
+  init-1 [001] ..... 37.9: <user stack trace>
+ => /usr/lib/libc.so.6[+0x1234]
+ => nothing_of_the_kernel
+  init-1 [001] ..... 38.0: g <-h
+";
+        let trace = read(text).unwrap();
+        assert_eq!(listing(&trace), ["main_loop in ext4 0", "g 1", "f 1"]);
+    }
+
+    #[test]
+    fn latency_tracers_can_draw_graphs() {
+        let text = "# tracer: irqsoff
+#
+   0 us |   0)   bash-1507    |  d... |   0.000 us    |  foo();
+   1 us |   0)   bash-1507    |  d..1 |   0.378 us    |    bar();
+   2 us |   0)   bash-1507    |  d..1 |               |    baz() {
+   2 us |   0)   bash-1507    |  d..1 |   1.378 us    |    }
+";
+        assert_eq!(names(&read(text).unwrap()), ["foo", "bar", "baz"]);
+    }
+
+    #[test]
+    fn a_few_unreadable_lines_are_passed_over_and_counted() {
+        let line = "  init-1 [001] ..... 37.8: a <-p\n";
+        let trace = read(&format!("{}Segmentation fault\n", line.repeat(30))).unwrap();
+        assert_eq!(listing(&trace), ["a 30"]);
+        assert_eq!(trace.passed().collect::<Vec<_>>(), [("unreadable lines", 1)]);
+        let error = read(&format!("{}Segmentation fault\n", line.repeat(10))).unwrap_err();
+        assert!(
+            error.to_string().ends_with("1 of 11 lines cannot be read, allowed are 5 %"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -344,7 +526,8 @@ mod tests {
         assert_eq!(
             read(text).unwrap_err().to_string(),
             "line 3 of the ftrace trace: found `Segmentation fault`, \
-             expected `TASK-PID [CPU] TIME: FUNCTION <-PARENT`"
+             expected `TASK-PID [CPU] TIME: FUNCTION <-PARENT`; \
+             1 of 3 lines cannot be read, allowed are 5 %"
         );
         assert!(matches!(read("# tracer: nop\n#\n"), Err(TraceError::Empty { .. })));
     }
@@ -388,6 +571,6 @@ mod tests {
     #[test]
     fn refuses_garbage_in_a_graph() {
         let text = " 0)   0.1 us    |  a();\nSegmentation fault\n";
-        assert!(matches!(read_graph(text), Err(TraceError::Line { line: 2, .. })));
+        assert!(matches!(read_graph(text), Err(TraceError::Lines { line: 2, .. })));
     }
 }

@@ -9,24 +9,29 @@
 //!             1190 main+0x25 (/tmp/loop)
 //! ```
 //!
-//! Of a call chain only the innermost frame is where the sample was taken. Samples are put in
-//! order of their time, where they have one.
+//! Of a call chain the innermost frame is where the sample was taken; the others are callers, which ran
+//! before it. Samples are put in order of their time, where they have one.
 
+use super::TraceError;
 use super::symbol::{hex, split_offset};
-use super::{TraceError, bad_line};
-use crate::trace::{Place, Source, Trace};
+use super::tally::Tally;
+use crate::trace::{NameId, Place, Source, Trace};
 
 const FORMAT: &str = "perf";
 
 /// Shortest address that is believed where nothing but its look tells it from a number.
 const ADDRESS_DIGITS: usize = 6;
 
+/// The kinds under which lines are counted that are passed over.
+const TRACEPOINTS: &str = "other events";
+
 pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
-    let mut samples: Vec<(f64, Frame<'_>)> = Vec::new();
-    let mut lost = 0u64;
+    let mut samples: Vec<Sample<'_>> = Vec::new();
+    let mut tally = Tally::new(FORMAT, "`COMM PID TIME: EVENT: ADDRESS SYMBOL+0xOFFSET (FILE)`");
+    let mut trace = Trace::new(Source::Perf);
     let mut time = 0.0;
-    // Whether the frame of the current sample is still to come.
-    let mut wanted = true;
+    // Whether a line of a call chain goes on with the last sample.
+    let mut in_chain = false;
     // A line that can only be the head of a call chain: a chain or nothing must follow.
     let mut head: Option<(usize, &str)> = None;
     for (index, line) in text.lines().enumerate() {
@@ -34,53 +39,62 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
             Line::Chain(frame) => {
                 head = None;
                 match frame {
-                    Some(frame) if wanted && !frame.inlined => {
-                        samples.push((time, frame));
-                        wanted = false;
+                    Some(frame) if in_chain => {
+                        if let Some(sample) = samples.last_mut() {
+                            sample.frames.push(frame);
+                        }
                     }
-                    // Inlined functions stand before the one that holds them, at its address.
-                    Some(_) => {}
-                    None if wanted => return Err(unreadable(index + 1, line)),
-                    None => {}
+                    Some(frame) => {
+                        samples.push(Sample { time, frames: vec![frame] });
+                        in_chain = true;
+                    }
+                    None => {
+                        tally.unreadable(index + 1, line);
+                        continue;
+                    }
                 }
+                tally.good();
                 continue;
             }
             Line::Nothing => head = None,
             Line::Remark { lost: count } => {
-                lost = lost.saturating_add(count);
+                trace.lost = trace.lost.saturating_add(count);
                 continue;
             }
             Line::Sample { time: at, frame } => {
                 if let Some((number, line)) = head.take() {
-                    return Err(unreadable(number, line));
+                    tally.unreadable(number, line);
                 }
+                tally.good();
                 time = at.unwrap_or(time);
-                samples.extend(frame.map(|frame| (time, frame)));
+                match frame {
+                    Some(frame) => samples.push(Sample { time, frames: vec![frame] }),
+                    // Of a chain that follows, this is the head.
+                    None if !is_chain_head(line) => trace.pass_over(TRACEPOINTS, 1),
+                    None => {}
+                }
             }
             // `-F +srcline` prints a line of the source below each frame.
             Line::Unknown if line.starts_with("  ") && line.contains(':') => continue,
             Line::Unknown => {
                 if let Some((number, line)) = head.replace((index + 1, line)) {
-                    return Err(unreadable(number, line));
+                    tally.unreadable(number, line);
                 }
             }
         }
-        wanted = true;
+        in_chain = false;
     }
     if let Some((number, line)) = head
         && text.ends_with('\n')
     {
-        return Err(unreadable(number, line));
+        tally.unreadable(number, line);
     }
     // Stable: samples without a time stay where they are.
-    samples.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let mut trace = Trace::new(Source::Perf);
-    trace.lost = lost;
-    for (_, frame) in &samples {
-        let object = frame.object.map(|object| trace.intern(object));
-        let symbol = frame.name.map(|name| (trace.intern(name), frame.offset.unwrap_or(0)));
-        trace.record_in(object, Place::Address(frame.address), symbol, 1);
+    samples.sort_by(|a, b| a.time.total_cmp(&b.time));
+    for sample in &samples {
+        sample.record(&mut trace);
     }
+    tally.finish(&mut trace)?;
     if trace.is_empty() {
         return Err(TraceError::Empty {
             expected: "expected samples with addresses; was it printed with \
@@ -90,13 +104,36 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
     Ok(trace)
 }
 
+/// Whether a line without a frame ends in the name of its event: the frames come below it.
+fn is_chain_head(line: &str) -> bool {
+    line.trim_end().ends_with(':')
+}
+
+/// One sample: where it was taken, and the callers.
+struct Sample<'a> {
+    time: f64,
+    /// The innermost first.
+    frames: Vec<Frame<'a>>,
+}
+
+impl Sample<'_> {
+    fn record(&self, trace: &mut Trace) {
+        // Inlined functions stand before the one that holds them, at its address.
+        let mut frames = self.frames.iter().filter(|frame| !frame.inlined);
+        let Some(innermost) = frames.next() else { return };
+        // Callers began before what they called.
+        for caller in frames.rev().filter_map(Frame::of_call) {
+            let (object, symbol) = caller.interned(trace);
+            trace.record_caller(object, Place::Address(caller.address), symbol);
+        }
+        let (object, symbol) = innermost.interned(trace);
+        trace.record_in(object, Place::Address(innermost.address), symbol, 1);
+    }
+}
+
 /// Whether `line` is a sample with its address, or a frame of a call chain.
 pub(super) fn is_sample(line: &str) -> bool {
     matches!(Line::parse(line), Line::Chain(Some(_)) | Line::Sample { frame: Some(_), .. })
-}
-
-fn unreadable(number: usize, line: &str) -> TraceError {
-    bad_line(number, FORMAT, line, "`COMM PID TIME: EVENT: ADDRESS SYMBOL+0xOFFSET (FILE)`")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -201,25 +238,50 @@ fn without_time(line: &str) -> Option<Frame<'_>> {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads `1155 work+0x1c (/tmp/loop)`: the offset, the file or both can be missing.
+    /// Reads `1155 work+0x1c (/tmp/loop)`: the name, the offset, the file or all of them can be missing.
     fn parse(text: &'a str) -> Option<Self> {
-        let (address, rest) = text.trim().split_once(' ')?;
+        let text = text.trim();
+        let (address, rest) = text.split_once(' ').unwrap_or((text, ""));
         let address = hex(address)?;
         let rest = rest.trim_start();
         let inlined = rest.strip_suffix(" (inlined)");
-        let (symbol, object) = split_object(inlined.unwrap_or(rest));
+        // Code without a symbol can be printed without a word for it.
+        let nameless = rest.starts_with("(/") || rest.starts_with("([") || rest.starts_with("(//");
+        let (symbol, object) = match rest.strip_prefix('(').filter(|_| nameless) {
+            Some(object) => ("", object.strip_suffix(')')),
+            None => split_object(inlined.unwrap_or(rest)),
+        };
         let (name, offset) = split_offset(symbol);
         // A period and an event's name look like an address and a symbol, but for the colon.
-        if name.is_empty() || name.ends_with(':') || name.starts_with('(') {
+        if name.ends_with(':') || (name.starts_with('(') && !name.starts_with("(anonymous ")) {
             return None;
         }
         Some(Frame {
             address,
-            name: (name != "[unknown]").then_some(name),
+            name: (!name.is_empty() && name != "[unknown]").then_some(name),
             offset,
             object: object.filter(|object| *object != "[unknown]"),
             inlined: inlined.is_some(),
         })
+    }
+
+    /// The place of the call, of a frame to which a function is going to return. Nothing where it would
+    /// return behind the end of the caller: then the symbol is that of the function behind it. Nor where
+    /// nobody knows what is there: stacks are often guessed.
+    fn of_call(&self) -> Option<Self> {
+        self.name?;
+        let offset = match self.offset {
+            Some(offset) => Some(offset.checked_sub(1)?),
+            None => None,
+        };
+        Some(Frame { address: self.address.saturating_sub(1), offset, ..*self })
+    }
+
+    /// The object and the symbol with its offset, as a trace has them.
+    fn interned(&self, trace: &mut Trace) -> (Option<NameId>, Option<(NameId, u64)>) {
+        let object = self.object.map(|object| trace.intern(object));
+        let symbol = self.name.map(|name| (trace.intern(name), self.offset.unwrap_or(0)));
+        (object, symbol)
     }
 }
 
@@ -265,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_innermost_frame_of_call_chains() {
+    fn callers_in_call_chains_ran_before_what_they_called() {
         let text = "\
 loop 24825  1149.094100:     250000 cpu-clock: 
 \tffffffff815f4b79 change_pte_range+0x239 ([kernel.kallsyms])
@@ -288,7 +350,18 @@ loop 24825  1149.094400:     250000 cpu-clock:
 \t           f8350 [unknown] (/usr/lib/libc.so.6 (deleted))
 
 ";
-        assert_eq!(listing(&read(text).unwrap()), EXPECTED);
+        let trace = read(text).unwrap();
+        assert_eq!(
+            listing(&trace),
+            [
+                "ffffffff816b6437 vfs_write+0x397 in [kernel.kallsyms] 0",
+                "ffffffff815f4b79 change_pte_range+0x239 in [kernel.kallsyms] 1",
+                "118f main+0x24 in /tmp/loop 0",
+                "1155 work+0x1c in /tmp/loop 2",
+                "f8350 in /usr/lib/libc.so.6 (deleted) 1",
+            ]
+        );
+        assert_eq!(trace.passed().count(), 0);
     }
 
     #[test]
@@ -332,7 +405,39 @@ a 1 0.900000:  1 cycles:  10 first+0x0 (a)
 ls 1 [000] 1.5: sched:sched_switch: prev_comm=ls prev_pid=1 ==> next_comm=x next_pid=2
 ls 1 [000] 1.6: cpu-clock: 1155 work+0x1c (a)
 ";
-        assert_eq!(listing(&read(text).unwrap()), ["1155 work+0x1c in a 1"]);
+        let trace = read(text).unwrap();
+        assert_eq!(listing(&trace), ["1155 work+0x1c in a 1"]);
+        assert_eq!(trace.passed().collect::<Vec<_>>(), [("other events", 1)]);
+    }
+
+    #[test]
+    fn frames_need_no_name() {
+        let text = "\
+a 1 2.5:  1 cycles:  20 f+0x0 (/bin/a)
+a 1 2.6:  1 cycles:  7f26 (/bin/my app (deleted))
+a 1 2.7:  1 cycles:
+\t    7f27
+\t    7f28 ([vdso])
+\t    7f29 (anonymous namespace)::f+0x2 (/bin/a)
+
+";
+        assert_eq!(
+            listing(&read(text).unwrap()),
+            [
+                "20 f+0x0 in /bin/a 1",
+                "7f26 in /bin/my app (deleted) 1",
+                "7f28 (anonymous namespace)::f+0x1 in /bin/a 0",
+                "7f27 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn one_bad_frame_in_many_lines_is_passed_over() {
+        let good = "a 1 2.5:  1 cycles:\n\t    20 f+0x0 (a)\n\n".repeat(40);
+        let trace = read(&format!("{good}a 1 2.6: 1 cycles:\n\tno frame\n\n{good}")).unwrap();
+        assert_eq!(listing(&trace), ["20 f+0x0 in a 80"]);
+        assert_eq!(trace.passed().collect::<Vec<_>>(), [("unreadable lines", 1)]);
     }
 
     #[test]
@@ -340,7 +445,7 @@ ls 1 [000] 1.6: cpu-clock: 1155 work+0x1c (a)
         let good = "a 1 2.5:  1 cycles:  20 f+0x0 (a)\n";
         let bad = |text: String, line| {
             let error = read(&text).unwrap_err();
-            assert!(matches!(error, TraceError::Line { line: l, .. } if l == line), "{error}");
+            assert!(matches!(error, TraceError::Lines { line: l, .. } if l == line), "{error}");
         };
         bad(format!("{good}Segmentation fault\n{good}"), 2);
         bad(format!("{good}Segmentation fault\n"), 2);

@@ -11,7 +11,9 @@
 //!
 //! Its addresses are those of one run, so only names count. They are symbols with `--demangle=no`.
 
-use super::{TraceError, bad_line};
+use super::TraceError;
+use super::tally::Tally;
+use crate::readable::before_parameters;
 use crate::trace::{Place, Source, Trace};
 
 const FORMAT: &str = "uftrace";
@@ -21,6 +23,8 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
     let mut calls: Vec<(f64, Call<'_>)> = Vec::new();
     let mut lost = 0u64;
     let mut modules = false;
+    let expected = "`[ TID] | FUNCTION();` or `TIME TID: [entry] FUNCTION(ADDRESS)`";
+    let mut tally = Tally::new(FORMAT, expected);
     for (index, line) in text.lines().enumerate() {
         if is_header(line) {
             modules = line.split_ascii_whitespace().rev().nth(1) == Some("NAME");
@@ -32,14 +36,16 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
             // The stacks of a program that was killed, which were printed as they grew.
             Some(Line::End) => break,
             None => {
-                let expected = "`[ TID] | FUNCTION();` or `TIME TID: [entry] FUNCTION(ADDRESS)`";
-                return Err(bad_line(index + 1, FORMAT, line, expected));
+                tally.unreadable(index + 1, line);
+                continue;
             }
         }
+        tally.good();
     }
     calls.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let mut trace = Trace::new(Source::Uftrace);
     trace.lost = lost;
+    tally.finish(&mut trace)?;
     for (_, call) in &calls {
         let object = call.module.filter(|_| modules).map(|module| trace.intern(module));
         let place = Place::Name(trace.intern(call.name));
@@ -102,6 +108,10 @@ impl<'a> Line<'a> {
         if line.starts_with(['#', '=']) || line.trim().is_empty() {
             return Some(Line::Other);
         }
+        // `dump` prints arguments and results below the call.
+        if ["  args[", "  retval "].iter().any(|start| line.starts_with(start)) {
+            return Some(Line::Other);
+        }
         if line.starts_with("uftrace file header: ") || line.starts_with("reading ") {
             return Some(Line::Other);
         }
@@ -124,6 +134,7 @@ impl<'a> Line<'a> {
             "entry" => {
                 let time = head.split_ascii_whitespace().next()?.parse().ok()?;
                 let (call, _) = rest.rsplit_once(" depth:")?;
+                // The address is the last in parentheses; what is printed of arguments has lines of its own.
                 let (name, _) = call.rsplit_once('(')?;
                 Some(Line::Entry { time, call: Call { name, module: None } })
             }
@@ -156,12 +167,15 @@ impl<'a> Line<'a> {
 
 /// The function of `name(arguments)…`. Names that were made readable can hold parentheses.
 fn name(content: &str) -> Option<&str> {
-    let mut end = content.find('(')?;
-    if content[..end].ends_with("operator") {
-        end += 2 + content.get(end + 2..)?.find('(')?;
-    }
-    let name = &content[..end];
-    let start = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '~' | '<');
+    let name = before_parameters(content);
+    // uftrace prints no parentheses of a call behind a name that ends in some.
+    let name = if name.len() == content.len() {
+        let end = content.rfind(')').filter(|_| content.contains("operator("))?;
+        &content[..=end]
+    } else {
+        name
+    };
+    let start = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '~' | '<' | '(');
     name.starts_with(start).then_some(name)
 }
 
@@ -207,10 +221,32 @@ mod tests {
             ("operator new(unsigned long);", "operator new"),
             ("~A() {", "~A"),
             ("f.constprop.0();", "f.constprop.0"),
+            ("main::$_0::operator();", "main::$_0::operator()"),
+            ("shop::A::operator(cast);", "shop::A::operator(cast)"),
+            ("shop::A::operator(cast)(0x7f, \"<\") = 12;", "shop::A::operator(cast)"),
+            ("_GLOBAL__N_1::hidden(3) {", "_GLOBAL__N_1::hidden"),
+            ("(anonymous namespace)::hidden(int);", "(anonymous namespace)::hidden"),
+            (
+                "main::{lambda(int)#1}::operator()(int) const();",
+                "main::{lambda(int)#1}::operator()",
+            ),
+            ("int shop::spin<void (*)(int)>(int);", "int shop::spin<void (*)(int)>"),
+            ("shop::A::operator<<(int);", "shop::A::operator<<"),
         ] {
             assert_eq!(name(line), Some(expected));
         }
-        assert_eq!(name("operator("), None);
+        assert_eq!(name("Segmentation fault"), None);
+    }
+
+    #[test]
+    fn dumps_can_hold_arguments_and_results() {
+        let text = "uftrace file header: version       = 4\n\nreading 31.dat\n\
+                    10.5  31: [entry] main(55b6) depth: 0\n10.5  31: [args ] length = 16\n\
+                    \x20 args[0] d64: 0x0000000000000001\n  args[1] str: ): [entry] f(1) depth: 1\n\
+                    10.6  31: [exit ] main(55b6) depth: 0\n10.6  31: [retval] length = 8\n\
+                    \x20 retval d64: 0x0000000000000004\n";
+        let trace = read(text).unwrap();
+        assert_eq!((names(&trace), trace.passed().count()), (vec!["main"], 0));
     }
 
     #[test]
@@ -226,7 +262,7 @@ mod tests {
     #[test]
     fn refuses_anything_else() {
         let text = "            [ 31] | main() {\nSegmentation fault\n";
-        assert!(matches!(read(text), Err(TraceError::Line { line: 2, .. })));
+        assert!(matches!(read(text), Err(TraceError::Lines { line: 2, .. })));
         let text = "# DURATION     TID     FUNCTION\n";
         assert!(matches!(read(text), Err(TraceError::Empty { .. })));
     }
