@@ -130,7 +130,7 @@ bench-layout: build-demo
 
 bench-programs: build-demo
 	@./setup --for layout
-	@programs/bench
+	@bench/programs
 
 clean:
 	$(CARGO) clean

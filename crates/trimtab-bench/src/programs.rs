@@ -61,7 +61,7 @@ impl Program {
         let manifest = workload.manifest.program.as_ref()?;
         Some(Program {
             name: &workload.name,
-            package: workload.manifest.source.as_ref().map(|source| source.debian.as_str()),
+            package: workload.manifest.source.as_ref().and_then(|source| source.debian.as_deref()),
             is_cxx: manifest.language == Language::Cxx,
             arguments: &manifest.run,
             small: &manifest.small,

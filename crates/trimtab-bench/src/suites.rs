@@ -31,10 +31,11 @@ pub fn suites() -> anyhow::Result<Vec<&'static Workload>> {
 /// # Errors
 /// What cannot be fetched or built.
 pub fn run(plan: &Plan, suite: &Workload) -> anyhow::Result<BenchSuite> {
-    let (Some(source), Some(tests)) = (&suite.manifest.source, &suite.manifest.tests) else {
-        bail!("the workload {} has no tests", suite.name);
+    let package = suite.manifest.source.as_ref().and_then(|source| source.debian.as_ref());
+    let (Some(package), Some(tests)) = (package, &suite.manifest.tests) else {
+        bail!("the workload {} has no tests of a Debian package", suite.name);
     };
-    let (tree, version) = debian::source(&source.debian, &plan.work.join("sources"))?;
+    let (tree, version) = debian::source(package, &plan.work.join("sources"))?;
     let place = plan.work.join("suites").join(&suite.name);
     let cannot = || format!("cannot write to {}", place.display());
     if place.exists() {
@@ -85,7 +86,7 @@ pub fn run(plan: &Plan, suite: &Workload) -> anyhow::Result<BenchSuite> {
         .count();
     Ok(BenchSuite {
         name: suite.name.clone(),
-        package: format!("{} {version}", source.debian),
+        package: format!("{} {version}", package),
         seen: count("seen"),
         instrumented: count("instrumented"),
         recordings: recordings as u64,

@@ -6,6 +6,7 @@
 
 mod error;
 mod manifest;
+mod start;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +15,8 @@ use std::sync::LazyLock;
 use include_dir::{Dir, include_dir};
 
 pub use error::WorkloadError;
-pub use manifest::{Guest, GuestProgram, Input, Language, Manifest, Program, Source, Tests};
+pub use manifest::{Guest, GuestProgram, Input, Language, Manifest, Program, Source, Start, Tests};
+pub use start::prepare;
 
 static CATALOGUE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
 
@@ -161,6 +163,11 @@ mod tests {
                 "a",
                 &[(MANIFEST, b"summary = \"x\"\n[program]\nrun = []\nsmall = []\n")],
                 "names nothing to compile",
+            ),
+            (
+                "a",
+                &[(MANIFEST, b"summary = \"x\"\n[source]\ncrate = \"x\"\n[tests]\nbuild = \"\"\nrun = \"\"\n")],
+                "does not say where its source is from; expected debian, or crate and version",
             ),
             (
                 "a",

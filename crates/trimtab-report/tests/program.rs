@@ -1,5 +1,5 @@
 //! The renderings of a fitted program, from the result of a real fit of the SQLite shell with BOLT's
-//! and lld's versions beside it (`programs/bench sqlite`).
+//! and lld's versions beside it (`bench/programs sqlite`).
 
 #![allow(clippy::unwrap_used)]
 

@@ -95,6 +95,9 @@ pub enum Verb {
     /// Run a command and measure it
     #[command(hide = true)]
     WrappedRun(wrapped::Run),
+    /// Fetch a program of the catalogue.
+    #[command(hide = true)]
+    WrappedPrepare(wrapped::Prepare),
 }
 
 impl Verb {
@@ -105,6 +108,7 @@ impl Verb {
             Self::WrappedLink(options) => Some(wrapped::link(options)),
             Self::WrappedCompile(options) => Some(wrapped::compile(options)),
             Self::WrappedRun(options) => Some(wrapped::run(options)),
+            Self::WrappedPrepare(options) => Some(wrapped::prepare(options)),
             _ => None,
         }
     }
@@ -129,7 +133,10 @@ impl Verb {
             Self::Report(options) => report::run(&options),
             Self::Completions(options) => completions::run(&options),
             Self::ManPages(options) => man_pages::run(&options),
-            Self::WrappedLink(_) | Self::WrappedCompile(_) | Self::WrappedRun(_) => Ok(()),
+            Self::WrappedLink(_)
+            | Self::WrappedCompile(_)
+            | Self::WrappedRun(_)
+            | Self::WrappedPrepare(_) => Ok(()),
         }
     }
 }

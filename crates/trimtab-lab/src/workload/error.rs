@@ -1,6 +1,12 @@
 //! What can be wrong with the catalogue.
 
+use std::io;
+use std::path::PathBuf;
+
 use thiserror::Error;
+
+use crate::debian::SourceError;
+use crate::process::ProcessError;
 
 /// Why a workload cannot be used.
 #[derive(Debug, Error)]
@@ -29,6 +35,28 @@ pub enum WorkloadError {
         name: String,
         /// The file.
         file: String,
+    },
+    /// Nothing is known of its start.
+    #[error(
+        "the workload {name} has no start; expected the tables source and start in its manifest"
+    )]
+    NoStart {
+        /// The workload.
+        name: String,
+    },
+    /// Its source could not be fetched.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A command failed.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
     },
     /// The manifest is not TOML, or says something that is not known.
     #[error("the manifest of the workload {name} cannot be read: {source}")]

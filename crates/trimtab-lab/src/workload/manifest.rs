@@ -22,6 +22,8 @@ pub struct Manifest {
     pub source: Option<Source>,
     /// How this machine compiles and runs it as one program, where it does.
     pub program: Option<Program>,
+    /// How it is built by its own build and started, where its start is fitted.
+    pub start: Option<Start>,
     /// The source's own tests, where they are run.
     pub tests: Option<Tests>,
 }
@@ -54,12 +56,43 @@ impl GuestProgram {
     }
 }
 
-/// Where a source is from.
+/// Where a source is from: Debian or a registry of crates.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// The Debian source package; see [`debian`](crate::debian).
-    pub debian: String,
+    pub debian: Option<String>,
+    /// The crate, which cargo fetches.
+    #[serde(rename = "crate")]
+    pub crate_name: Option<String>,
+    /// The crate's version.
+    pub version: Option<String>,
+}
+
+/// How a program is built by its own build and started.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// The folder of the source where the commands run.
+    #[serde(default = "here")]
+    pub folder: String,
+    /// Files of the workload's folder that are put there.
+    #[serde(default)]
+    pub own: Vec<String>,
+    /// A command for a shell that prepares the source once.
+    pub prepare: Option<String>,
+    /// A command for a shell that builds the program. It compiles by `$CC` and `$CXX` and takes flags
+    /// from `$EXTRA_CFLAGS` and `$EXTRA_RUSTFLAGS`.
+    pub build: String,
+    /// The file that it builds.
+    pub program: String,
+    /// Other files that hold the program, as a pattern of a shell: the build links it again once they
+    /// are gone, too.
+    pub linked: Option<String>,
+    /// A command that starts it.
+    pub run: String,
+    /// Another, which judges what was made of the first.
+    pub held_out: String,
 }
 
 /// A program in C or C++ that one command compiles from its sources.
@@ -161,17 +194,32 @@ impl Manifest {
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let script = self.guest.iter().map(|guest| &guest.script);
         let own = self.program.iter().flat_map(|program| &program.own);
-        script.chain(own).map(String::as_str)
+        let start = self.start.iter().flat_map(|start| &start.own);
+        script.chain(own).chain(start).map(String::as_str)
     }
 
     /// What it says that cannot be, and what was expected.
     fn wrong(&self) -> Option<(String, &'static str)> {
-        if self.guest.is_none() && self.program.is_none() && self.tests.is_none() {
-            return Some(("says nowhere how it is run".into(), "a table guest, program or tests"));
+        if self.guest.is_none()
+            && self.program.is_none()
+            && self.start.is_none()
+            && self.tests.is_none()
+        {
+            let expected = "a table guest, program, start or tests";
+            return Some(("says nowhere how it is run".into(), expected));
+        }
+        if let Some(source) = &self.source {
+            let parts = [&source.debian, &source.crate_name, &source.version].map(Option::is_some);
+            if parts != [true, false, false] && parts != [false, true, true] {
+                let expected = "debian, or crate and version";
+                return Some(("does not say where its source is from".into(), expected));
+            }
         }
         let from_elsewhere = |program: &Program| !program.files.is_empty();
         if self.source.is_none()
-            && (self.tests.is_some() || self.program.as_ref().is_some_and(from_elsewhere))
+            && (self.tests.is_some()
+                || self.start.is_some()
+                || self.program.as_ref().is_some_and(from_elsewhere))
         {
             return Some(("names files of a source and no source".into(), "a table source"));
         }

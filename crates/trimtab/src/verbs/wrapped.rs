@@ -1,9 +1,12 @@
 //! What trimtab does in the place of other programs. Nobody types these: trimtab's own tools do.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
+use trimtab_lab::shell;
+use trimtab_lab::workload;
 use trimtab_native::program::{measure, wrap};
 
 /// In the place of a linker.
@@ -33,6 +36,49 @@ pub struct Compile {
 pub struct Run {
     /// The folder with what is to be run, which also gets the result.
     task: PathBuf,
+}
+
+/// In the place of a script that fetches a program.
+#[derive(Debug, Args)]
+pub struct Prepare {
+    /// The workload of the catalogue.
+    name: String,
+    /// The folder that gets its source.
+    folder: PathBuf,
+}
+
+/// Fetches and prepares the source of a workload, and prints for a shell where it is, and how it is
+/// built and started; gives the exit code.
+pub fn prepare(options: &Prepare) -> u8 {
+    match prepared(options) {
+        Ok(text) => {
+            print!("{text}");
+            0
+        }
+        Err(error) => failed(&format!("{error:#}")),
+    }
+}
+
+fn prepared(options: &Prepare) -> anyhow::Result<String> {
+    let all = workload::all()?;
+    let found = all.iter().find(|workload| workload.name == options.name);
+    let names = || {
+        let started = all.iter().filter(|workload| workload.manifest.start.is_some());
+        started.map(|workload| workload.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let found = found
+        .with_context(|| format!("there is no program {}, expected {}", options.name, names()))?;
+    let (place, start) = workload::prepare(found, &options.folder)?;
+    let variables = [
+        ("source", place.as_os_str()),
+        ("build", start.build.as_ref()),
+        ("program", start.program.as_ref()),
+        ("linked", start.linked.as_deref().unwrap_or_default().as_ref()),
+        ("run", start.run.as_ref()),
+        ("held_out", start.held_out.as_ref()),
+    ];
+    let line = |(name, value): (&str, &OsStr)| format!("{name}={}\n", shell::quoted(value));
+    Ok(variables.map(line).concat())
 }
 
 /// Links, and gives the linker's exit code.

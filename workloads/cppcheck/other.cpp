@@ -1,0 +1,1 @@
+struct A { ~A(); int *p; }; A::~A() { delete p; }
