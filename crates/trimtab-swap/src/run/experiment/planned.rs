@@ -9,6 +9,7 @@ use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{Step, WorkDir, write_whole};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_program::Program;
+use trimtab_report::Report;
 use trimtab_report::model::SwapSweep;
 
 use super::boots::Done;
