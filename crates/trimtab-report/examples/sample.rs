@@ -6,19 +6,19 @@
 mod sample;
 
 use std::{env, fs, io, path::PathBuf};
-use trimtab_report::{html, table};
+use trimtab_report::Report;
 
 fn main() -> io::Result<()> {
     let directory = PathBuf::from(env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
     fs::create_dir_all(&directory)?;
     for spanned in [200, 2048, 6000] {
         let fit = sample::fit_kernel(spanned);
-        fs::write(directory.join(format!("fit-{spanned}.html")), html::fit_kernel(&fit))?;
+        fs::write(directory.join(format!("fit-{spanned}.html")), fit.page())?;
         fs::write(directory.join(format!("fit-{spanned}.json")), fit.to_json())?;
     }
     let pages = sample::pages(2048);
-    fs::write(directory.join("pages.html"), html::pages(&pages))?;
-    print!("{}\n{}", table::fit_kernel(&sample::fit_kernel(2048), 80), table::pages(&pages, 80));
-    print!("\n{}\n{}", table::check(&sample::check(), 80), table::doctor(&sample::doctor(), 80));
+    fs::write(directory.join("pages.html"), pages.page())?;
+    print!("{}\n{}", sample::fit_kernel(2048).terminal(80), pages.terminal(80));
+    print!("\n{}\n{}", sample::check().terminal(80), sample::doctor().terminal(80));
     Ok(())
 }

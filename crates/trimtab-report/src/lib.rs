@@ -1,20 +1,25 @@
-//! What trimtab found, once: result models, and their renderings as a terminal table, as JSON and
-//! as a self-contained HTML page.
+//! Reports as data: what a verb found, once, and three renderings of it.
 //!
-//! Values in, text out: nothing here measures, reads files or knows a terminal. A verb fills a
-//! model from [`model`], and hands it to [`table`], [`html`] or its own `to_json`. The three always
-//! agree because each shows the same fields.
+//! A [`Report`] is a model, whose JSON is what its `--json` writes, with the [`section`]s that show it:
+//! tables of typed cells, figures and text. One renderer makes plain text for a terminal of them, one a
+//! self-contained HTML page; they always agree because both show the same sections. Values in, text
+//! out: nothing here measures, reads files or knows a terminal.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod common;
 mod error;
-pub mod html;
+pub mod figure;
+mod html;
 mod json;
 pub mod model;
 pub mod number;
-mod paper;
+pub mod phrase;
+mod report;
+pub mod section;
 mod svg;
-pub mod table;
+pub mod terminal;
 
 pub use error::ReportError;
-pub use model::{CheckReport, CompareReport, DoctorReport, FitKernel, FitProgram, PagesReport};
+pub use phrase::Phrase;
+pub use report::{Drawn, Kind, Report, Schema};

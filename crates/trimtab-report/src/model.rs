@@ -1,45 +1,37 @@
-//! The result models: what each verb found, in the units and under the names that its JSON has.
-//!
-//! The names of fields are the keys of the JSON and are stable: keys are added, never renamed.
-//! Numbers that follow from others are methods, so that they cannot contradict them.
-
-/// Bytes of a page: `trimtab_program::PAGE_SIZE`, of which a report knows nothing else.
-pub(crate) const PAGE: u32 = 4096;
+//! The reports of the verbs: a file each, with the model and with the sections that show it.
 
 mod check;
-mod common;
 mod compare;
 mod doctor;
 mod fit_kernel;
 mod fit_program;
 mod pages;
+mod paper;
 mod probe_bench;
+mod shared;
 mod swap_run;
 mod swap_sweep;
 
-pub use check::{Boundary, CheckCounts, CheckReport, CheckSchema, OrderNames};
-pub use common::{
-    Address, BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, Target,
-    TargetSense, ratio, sample_curve,
+pub use crate::common::{
+    Address, BeforeAfter, Check, Coverage, Functions, Input, Minimum, OrderCounts, Repeat, Target,
+    TargetSense, TracedCurve, ratio, sample_curve,
 };
-pub use compare::{CompareReport, CompareSchema, Compared, ComparedTrace, Cost, Modelled, Paging};
-pub use doctor::{DoctorReport, DoctorSchema, Tool};
+pub use check::{Boundary, CheckCounts, CheckReport, OrderNames};
+pub use compare::{CompareReport, Compared, ComparedTrace, Cost, Modelled, Paging};
+pub use doctor::{DoctorReport, Tool};
 pub use fit_kernel::{
-    Artifacts, BlockOrder, Boot, Booted, ByteExcess, Curve, Excess, FitKernel, FitKernelSchema,
-    Ftrace, Granularity, HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,
+    Artifacts, BlockOrder, Boot, Booted, ByteExcess, Curve, Excess, FitKernel, Ftrace, Granularity,
+    HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,
 };
 pub use fit_program::{
-    Beside, Faults, FitProgram, FitProgramSchema, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
+    Beside, Faults, FitProgram, HeldOutRun, ObjectLayout, ProgramArtifacts, Times,
 };
-pub use pages::{Cause, Input, PagesReport, PagesSchema, PagesSection, PagesText, TracedCurve};
+pub use pages::{Cause, PagesReport, PagesSection, PagesText};
 pub use probe_bench::{
-    BenchProgram, BenchRewriting, BenchSuite, BenchSummary, BenchTool, ProbeBench, ProbeBenchSchema,
+    BenchProgram, BenchRewriting, BenchSuite, BenchSummary, BenchTool, ProbeBench,
 };
 pub use swap_run::{
-    SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun, SwapRunSchema, SwapSelftest,
-    SwapWorkload,
+    SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun, SwapSelftest, SwapWorkload,
 };
-pub use swap_sweep::{
-    Latency, SwapSweep, SwapSweepSchema, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace,
-};
+pub use swap_sweep::{Latency, SwapSweep, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace};
 pub use trimtab_stats::{Interval, Measured};

@@ -13,6 +13,15 @@ pub fn signed(value: i64) -> String {
     format!("{}{}", sign(value as f64), count(value.unsigned_abs()))
 }
 
+/// The first `most` names on one line, and how many more there are.
+pub fn some(names: &[String], most: usize) -> String {
+    let mut text = names.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > most {
+        text += &format!(" and {} more", count((names.len() - most) as u64));
+    }
+    text
+}
+
 /// A size in bytes: `512 B`, `1.5 KiB`, `34.2 MiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
@@ -23,21 +32,6 @@ pub fn bytes(value: u64) -> String {
         }
     }
     format!("{value} B")
-}
-
-/// A share that is more or less than nothing, with its sign: `+1.2 %`.
-pub fn signed_share(value: f64) -> String {
-    change(1.0, 1.0 + value)
-}
-
-/// A size in KiB, as [`bytes`] shows it.
-pub fn kibibytes(value: f64) -> String {
-    bytes((value * 1024.0).round() as u64)
-}
-
-/// What `show` makes of a value, or [`NONE`].
-pub fn or_none(value: Option<f64>, show: fn(f64) -> String) -> String {
-    value.map_or_else(|| NONE.to_owned(), show)
 }
 
 /// A size in bytes that is round, without the decimal that [`bytes`] would show: `4 KiB`.
@@ -64,7 +58,12 @@ pub fn share(value: f64) -> String {
 
 /// What became of `before`, as percentage with its sign: `−64.3 %`.
 pub fn change(before: f64, after: f64) -> String {
-    let percent = (after / before - 1.0) * 100.0;
+    signed_share(after / before - 1.0)
+}
+
+/// A share that is more or less than nothing, with its sign: `+1.2 %`.
+pub fn signed_share(value: f64) -> String {
+    let percent = value * 100.0;
     if !percent.is_finite() {
         return NONE.to_owned();
     }
@@ -73,6 +72,22 @@ pub fn change(before: f64, after: f64) -> String {
     let shown = fixed(percent.abs(), digits);
     let zero = shown.chars().all(|digit| matches!(digit, '0' | '.'));
     format!("{}{shown} %", if zero { "" } else { sign(percent) })
+}
+
+/// A share that is often close to 1, with all of its digits: `99.9999 %`.
+pub fn threshold(value: f64) -> String {
+    if !(value * 100.0).is_finite() {
+        return NONE.to_owned();
+    }
+    let percent = format!("{:.4}", value * 100.0);
+    let short = percent.trim_end_matches('0');
+    let short = if short.ends_with('.') { format!("{short}0") } else { short.to_owned() };
+    format!("{short} %")
+}
+
+/// A number with two digits behind the point: `1.06`.
+pub fn hundredths(value: f64) -> String {
+    if value.is_finite() { format!("{value:.2}") } else { NONE.to_owned() }
 }
 
 /// How many times something is something else: `1.05 ×`. Always rounded up: a limit that is missed

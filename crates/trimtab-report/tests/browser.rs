@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use trimtab_report::html;
+use trimtab_report::Report;
 
 /// A page takes about two seconds; a loaded machine may take much longer.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -107,7 +107,7 @@ fn examine(page: &str) -> Probe {
 #[test]
 fn the_page_of_a_fit() {
     let fit = sample::fit_kernel(2048);
-    let probe = examine(&html::fit_kernel(&fit));
+    let probe = examine(&fit.page());
     assert_eq!(probe.headline, "810 → 289 pages touched while booting");
     assert_eq!(probe.cells, 810 + 289);
     assert!(probe.numbers > 100, "only {} numbers are tied to the JSON", probe.numbers);
@@ -116,14 +116,14 @@ fn the_page_of_a_fit() {
 #[test]
 fn pages_of_small_and_large_kernels() {
     for (spanned, width) in [(200, 400), (6000, 1280), (6000, 400)] {
-        let probe = look(&html::fit_kernel(&sample::fit_kernel(spanned)), width, false);
+        let probe = look(&sample::fit_kernel(spanned).page(), width, false);
         assert!(probe.problems.is_empty(), "{spanned} pages: {}", probe.problems.join("\n"));
     }
 }
 
 #[test]
 fn the_page_of_pages() {
-    let probe = examine(&html::pages(&sample::pages(2048)));
+    let probe = examine(&sample::pages(2048).page());
     assert_eq!(probe.headline, "810 of 2,048 text pages touched");
     assert_eq!(probe.cells, 810);
     assert!(probe.numbers > 50, "only {} numbers are tied to the JSON", probe.numbers);
@@ -131,7 +131,7 @@ fn the_page_of_pages() {
 
 #[test]
 fn the_page_of_instrumented_programs() {
-    let probe = examine(&html::probe_bench(&sample::probe_bench()));
+    let probe = examine(&sample::probe_bench().page());
     assert_eq!(probe.headline, "What instrumented programs cost");
     assert!(probe.numbers > 100, "only {} numbers are tied to the JSON", probe.numbers);
 }
@@ -150,14 +150,14 @@ fn long_names_do_not_burst_the_page() {
     fit.repeat.inputs.insert(long.clone(), long.clone());
     fit.artifacts.vmlinux_after = long;
     for width in [1280, 400] {
-        let probe = look(&html::fit_kernel(&fit), width, false);
+        let probe = look(&fit.page(), width, false);
         assert!(probe.problems.is_empty(), "at {width} px:\n{}", probe.problems.join("\n"));
     }
 }
 
 #[test]
 fn the_examination_finds_what_is_wrong() {
-    let page = html::fit_kernel(&sample::fit_kernel(200));
+    let page = sample::fit_kernel(200).page();
     let wide = page.replacen("<main>", "<main><p style=\"width:3000px\">wide</p>", 1);
     let wrong = page.replacen("data-key=\"touched.after\">", "data-key=\"touched.after\">9", 1);
     let broken = page.replacen("</main>", "</main><script>undefined_name()</script>", 1);

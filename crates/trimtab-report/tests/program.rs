@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
+use trimtab_report::Report;
+use trimtab_report::model::FitProgram;
 use trimtab_report::model::{BeforeAfter, BlockOrder, Check, Granularity, ObjectLayout};
-use trimtab_report::{FitProgram, html, table};
 
 fn fit() -> FitProgram {
     FitProgram::from_json(include_str!("sample/fit-program.json")).unwrap()
@@ -16,14 +17,14 @@ fn it_reads_back() {
     assert_eq!(FitProgram::from_json(&fit().to_json()).unwrap(), fit());
     let empty = FitProgram::default();
     assert_eq!(FitProgram::from_json(&empty.to_json()).unwrap(), empty);
-    assert!(html::fit_program(&empty).ends_with("</html>"));
-    assert!(!table::fit_program(&empty, 80).contains("NaN"));
+    assert!(empty.page().ends_with("</html>"));
+    assert!(!empty.terminal(80).contains("NaN"));
 }
 
 #[test]
 fn the_table_says_all_and_keeps_its_width() {
     for width in [80, 100, 132] {
-        let text = table::fit_program(&fit(), width);
+        let text = fit().terminal(width);
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= width.into(), "{widest} > {width}:\n{text}");
         for part in
@@ -38,8 +39,8 @@ fn the_table_says_all_and_keeps_its_width() {
 fn what_does_not_hold_is_seen_everywhere() {
     let mut fit = fit();
     fit.checks.push(Check::new("the moon is round", false, "it is <flat>"));
-    assert!(table::fit_program(&fit, 80).contains("the moon is round"));
-    let page = html::fit_program(&fit);
+    assert!(fit.terminal(80).contains("the moon is round"));
+    let page = fit.page();
     assert!(page.contains("Not everything holds.") && !page.contains("<flat>"));
 }
 
@@ -47,13 +48,13 @@ fn what_does_not_hold_is_seen_everywhere() {
 fn jumps_and_the_order_of_blocks_are_shown_where_they_are_known() {
     let mut fit = fit();
     fit.granularity = Granularity::Block;
-    assert!(!table::fit_program(&fit, 80).contains("ext-tsp"));
+    assert!(!fit.terminal(80).contains("ext-tsp"));
     fit.split.block_order = BlockOrder::ExtTsp;
     fit.jumps_taken = Some(BeforeAfter::new(31_824, 19_885));
-    let text = table::fit_program(&fit, 80);
+    let text = fit.terminal(80);
     assert!(text.contains("jumps taken") && text.contains("19,885"), "{text}");
     assert!(text.contains("(ext-tsp)"), "{text}");
-    assert!(html::fit_program(&fit).contains("jumps taken"));
+    assert!(fit.page().contains("jumps taken"));
     let json = fit.to_json();
     assert!(json.contains("\"block_order\": \"ext-tsp\""), "{json}");
 }
@@ -62,13 +63,13 @@ fn jumps_and_the_order_of_blocks_are_shown_where_they_are_known() {
 fn libraries_are_shown() {
     let mut fit = fit();
     fit.libraries.push(ObjectLayout { file: "libmore.so".to_owned(), ..fit.layout.clone() });
-    assert!(table::fit_program(&fit, 80).contains("libmore.so"));
-    assert!(html::fit_program(&fit).contains("libmore.so"));
+    assert!(fit.terminal(80).contains("libmore.so"));
+    assert!(fit.page().contains("libmore.so"));
 }
 
 #[test]
 fn numbers_of_the_page_are_those_of_the_json() {
-    let page = html::fit_program(&fit());
+    let page = fit().page();
     let json: Value = serde_json::from_str(&fit().to_json()).unwrap();
     let mut seen = 0;
     for part in page.split("<data value=\"").skip(1) {
@@ -87,7 +88,7 @@ fn numbers_of_the_page_are_those_of_the_json() {
 
 #[test]
 fn the_page_needs_nothing_from_outside() {
-    let page = html::fit_program(&fit());
+    let page = fit().page();
     for foreign in ["http://", "https://", "src=", "@import", "<link"] {
         assert!(!page.contains(foreign), "{foreign}");
     }

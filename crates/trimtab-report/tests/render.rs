@@ -6,8 +6,8 @@ mod sample;
 
 use std::fs;
 use std::path::Path;
-use trimtab_report::model::ProbeBench;
-use trimtab_report::{CheckReport, DoctorReport, FitKernel, PagesReport, ReportError, html, table};
+use trimtab_report::model::{CheckReport, DoctorReport, FitKernel, PagesReport, ProbeBench};
+use trimtab_report::{Report, ReportError};
 
 fn widest(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
@@ -35,14 +35,14 @@ fn every_result_reads_back_from_its_json() {
 fn an_empty_result_reads_back_and_renders() {
     let fit = FitKernel::default();
     assert_eq!(FitKernel::from_json(&fit.to_json()).unwrap(), fit);
-    assert!(table::fit_kernel(&fit, 80).contains('–'));
-    assert!(html::fit_kernel(&fit).ends_with("</html>"));
+    assert!(fit.terminal(80).contains('–'));
+    assert!(fit.page().ends_with("</html>"));
     let pages = PagesReport::default();
-    assert!(!table::pages(&pages, 80).contains("NaN"));
-    assert!(html::pages(&pages).ends_with("</html>"));
+    assert!(!pages.terminal(80).contains("NaN"));
+    assert!(pages.page().ends_with("</html>"));
     let bench = ProbeBench::default();
-    assert!(!table::probe_bench(&bench, 80).contains("NaN"));
-    assert!(html::probe_bench(&bench).ends_with("</html>"));
+    assert!(!bench.terminal(80).contains("NaN"));
+    assert!(bench.page().ends_with("</html>"));
 }
 
 #[test]
@@ -114,13 +114,13 @@ fn foreign_text_is_refused_with_a_sentence() {
 fn tables_fit_into_their_width_and_have_no_colour() {
     for width in [80, 100, 132] {
         for text in [
-            table::fit_kernel(&sample::fit_kernel(2048), width),
-            table::fit_kernel(&sample::fit_kernel(6000), width),
-            table::fit_kernel(&sample::fit_kernel_by_blocks(2048), width),
-            table::pages(&sample::pages(2048), width),
-            table::check(&sample::check(), width),
-            table::doctor(&sample::doctor(), width),
-            table::probe_bench(&sample::probe_bench(), width),
+            sample::fit_kernel(2048).terminal(width),
+            sample::fit_kernel(6000).terminal(width),
+            sample::fit_kernel_by_blocks(2048).terminal(width),
+            sample::pages(2048).terminal(width),
+            sample::check().terminal(width),
+            sample::doctor().terminal(width),
+            sample::probe_bench().terminal(width),
         ] {
             assert!(widest(&text) <= width.into(), "{} > {width}:\n{text}", widest(&text));
             assert!(!text.contains('\u{1b}'));
@@ -144,14 +144,14 @@ fn assert_golden(text: &str, name: &str) {
 
 #[test]
 fn the_tables() {
-    assert_golden(&table::fit_kernel(&sample::fit_kernel(2048), 80), "fit-kernel.txt");
+    assert_golden(&sample::fit_kernel(2048).terminal(80), "fit-kernel.txt");
     let by_blocks = sample::fit_kernel_by_blocks(2048);
-    assert_golden(&table::fit_kernel(&by_blocks, 80), "fit-kernel-blocks.txt");
-    assert_golden(&table::pages(&sample::pages(2048), 80), "pages.txt");
-    assert_golden(&table::check(&sample::check(), 80), "check.txt");
-    assert_golden(&table::doctor(&sample::doctor(), 80), "doctor.txt");
+    assert_golden(&by_blocks.terminal(80), "fit-kernel-blocks.txt");
+    assert_golden(&sample::pages(2048).terminal(80), "pages.txt");
+    assert_golden(&sample::check().terminal(80), "check.txt");
+    assert_golden(&sample::doctor().terminal(80), "doctor.txt");
     assert_golden(&sample::check().to_json(), "check.json");
-    assert_golden(&table::probe_bench(&sample::probe_bench(), 80), "probe-bench.txt");
+    assert_golden(&sample::probe_bench().terminal(80), "probe-bench.txt");
 }
 
 /// What a page says: the text between its tags, a line for each.
@@ -166,15 +166,15 @@ fn said(page: &str) -> String {
 #[test]
 fn the_page_of_instrumented_programs_says_what_the_table_does() {
     let bench = sample::probe_bench();
-    let page = said(&html::probe_bench(&bench));
+    let page = said(&bench.page());
     assert_golden(&page, "probe-bench-page.txt");
-    let table = table::probe_bench(&bench, 400);
+    let table = bench.terminal(400);
     for text in bench.left_out.iter().chain(bench.targets.iter().map(|target| &target.name)) {
         let escaped = text.replace('\'', "&#39;");
         assert!(page.contains(text) || page.contains(&escaped), "{text}");
         assert!(table.contains(text), "{text}");
     }
-    assert!(table.contains("67 MB/s") && page.contains("67.11"), "{table}{page}");
+    assert!(table.contains("67.11") && page.contains("67.11"), "{table}{page}");
 }
 
 #[test]
@@ -184,17 +184,17 @@ fn contradictions_are_told_everywhere() {
     assert!(fit.ok());
     fit.touched.after += 1;
     assert!(!fit.ok());
-    assert!(table::fit_kernel(&fit, 80).contains("CONTRADICTION"));
-    assert!(html::fit_kernel(&fit).contains("contradict"));
+    assert!(fit.terminal(80).contains("CONTRADICT"));
+    assert!(fit.page().contains("contradict"));
 }
 
 #[test]
 fn pages_need_nothing_from_outside() {
     for text in [
-        html::fit_kernel(&sample::fit_kernel(2048)),
-        html::fit_kernel(&sample::fit_kernel_by_blocks(2048)),
-        html::pages(&sample::pages(2048)),
-        html::probe_bench(&sample::probe_bench()),
+        sample::fit_kernel(2048).page(),
+        sample::fit_kernel_by_blocks(2048).page(),
+        sample::pages(2048).page(),
+        sample::probe_bench().page(),
     ] {
         for foreign in ["http://", "https://", "src=", "@import", "<link"] {
             assert!(!text.contains(foreign), "{foreign}");
@@ -211,13 +211,13 @@ fn names_cannot_break_out_of_the_page() {
     let mut fit = sample::fit_kernel(200);
     fit.config = "</script><script>alert(1)</script>".into();
     fit.held_out[0].name = "<img>".into();
-    let text = html::fit_kernel(&fit);
+    let text = fit.page();
     assert!(!text.contains("<script>alert") && !text.contains("<img>"));
 }
 
 #[test]
 fn the_same_result_gives_the_same_bytes() {
     let (one, two) = (sample::fit_kernel(2048), sample::fit_kernel(2048));
-    assert_eq!(html::fit_kernel(&one), html::fit_kernel(&two));
+    assert_eq!(one.page(), two.page());
     assert_eq!(one.to_json(), two.to_json());
 }

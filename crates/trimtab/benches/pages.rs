@@ -12,6 +12,7 @@ use trimtab::cli::Outputs;
 use trimtab::verbs::pages::{Options, measure};
 use trimtab_profile::{Profile, read};
 use trimtab_program::Program;
+use trimtab_report::Report;
 
 /// Functions of the made-up kernel, and blocks that its boot runs.
 const FUNCTIONS: u64 = 26_000;

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Serialize;
 use trimtab_lab::workdir::{copy_whole, write_whole};
+use trimtab_report::Report;
 
 use crate::cli::Outputs;
 
@@ -64,6 +65,18 @@ pub fn result(outputs: &Outputs, json: &str, table: impl FnOnce() -> String) -> 
         None => {}
     }
     print(&table())
+}
+
+/// Gives a report to whom it was asked for: the page to the file of `--html`, the rest as [`result`]
+/// does.
+///
+/// # Errors
+/// That something cannot be written.
+pub fn report<R: Report>(outputs: &Outputs, report: &R) -> anyhow::Result<()> {
+    if let Some(file) = &outputs.html {
+        whole(file, &report.page())?;
+    }
+    result(outputs, &report.to_json(), || report.terminal(width()))
 }
 
 /// Columns of the terminal; 80 where there is none.

@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use trimtab_lab::script;
 use trimtab_lab::store::{Experiment, Store};
+use trimtab_report::Report;
 use trimtab_report::model::FitKernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_trimtab");

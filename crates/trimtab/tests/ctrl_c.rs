@@ -12,6 +12,7 @@ use common::{Live, alone, assert_nothing_runs_in, fit, run, shared};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use trimtab_lab::tools;
+use trimtab_report::Report;
 use trimtab_report::model::FitKernel;
 
 /// Stops the command while `tool` works in `stage`, and gives what it said.

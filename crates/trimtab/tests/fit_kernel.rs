@@ -10,6 +10,7 @@ use std::process::Command;
 
 use common::{Ended, PROGRAM, alone, fit, run, shared};
 use serde_json::Value;
+use trimtab_report::Report;
 use trimtab_report::model::{FitKernel, Granularity, TargetSense};
 
 /// What the JSON of `trimtab.fit.kernel/1` has, as JSON pointers.

@@ -8,6 +8,7 @@ use std::fs;
 use std::process::Command;
 
 use common::{Ended, PROGRAM, alone, run, shared};
+use trimtab_report::Report;
 use trimtab_report::model::SwapRun;
 
 fn swap_run(arguments: &[&str]) -> Ended {

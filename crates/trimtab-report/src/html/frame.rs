@@ -33,29 +33,6 @@ pub fn page<T: Serialize>(title: &str, body: &Markup, result: &T) -> String {
     .into_string()
 }
 
-/// A section with a heading, a sentence or two on how to read it, and what it shows.
-pub fn section(id: &str, title: &str, lede: &Markup, content: &Markup) -> Markup {
-    html! {
-        section id=(id) aria-labelledby={ (id) "-title" } {
-            header {
-                h2 id={ (id) "-title" } { (title) }
-                p.lede { (lede) }
-            }
-            (content)
-        }
-    }
-}
-
-/// A number that stands out, what it is, and a remark.
-pub fn tile(value: &Markup, label: &str, remark: &Markup) -> Markup {
-    html! {
-        div.tile {
-            dt { (label) }
-            dd { span.value { (value) } span.remark { (remark) } }
-        }
-    }
-}
-
 /// The foot of a page.
 pub fn foot(schema: &str) -> Markup {
     html! {

@@ -1,28 +1,20 @@
 //! What `trimtab check` found: `trimtab.check/1`.
 
-use super::common::*;
-use crate::{ReportError, json};
+use crate::common::{Address, Check, OrderCounts};
+use crate::number;
+use crate::phrase::{code, count, mark};
+use crate::section::{Head, Section, Table, name, number as column, text};
+use crate::{Report, Schema, row};
 use serde::{Deserialize, Serialize};
 
-/// The schema's name; it has no other value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CheckSchema {
-    /// `trimtab.check/1`.
-    #[default]
-    #[serde(rename = "trimtab.check/1")]
-    V1,
-}
-
-impl CheckSchema {
-    /// As the JSON has it.
-    pub const NAME: &'static str = "trimtab.check/1";
-}
+/// Names shown per fate.
+const NAMES: usize = 10;
 
 /// Whether a linked file honours an order, and what became of each of its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
-    /// Always [`CheckSchema::V1`].
-    pub schema: CheckSchema,
+    /// Its schema.
+    pub schema: Schema<CheckReport>,
     /// The linked file.
     pub program: String,
     /// The order.
@@ -96,7 +88,7 @@ impl CheckReport {
         boundaries: Vec<Boundary>,
     ) -> Self {
         Self {
-            schema: CheckSchema::V1,
+            schema: Schema::default(),
             program: program.into(),
             order_file: order_file.into(),
             order: CheckCounts {
@@ -121,17 +113,96 @@ impl CheckReport {
         self.boundaries.iter().all(|boundary| boundary.ok)
             && self.checks.iter().all(|check| check.ok)
     }
+}
 
-    /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.
-    pub fn to_json(&self) -> String {
-        json::write(self)
+impl Report for CheckReport {
+    const VERB: &'static str = "check";
+    const SCHEMA: &'static str = "trimtab.check/1";
+
+    fn title(&self) -> String {
+        format!("{} against {}", self.program, self.order_file)
     }
 
-    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
-    ///
-    /// # Errors
-    /// [`ReportError`] where the text is no such result.
-    pub fn from_json(text: &str) -> Result<Self, ReportError> {
-        json::read(text, CheckSchema::NAME)
+    fn head(&self) -> Head {
+        let verdict =
+            if self.ok() { "The link honours the order." } else { "The link is NOT right." };
+        Head {
+            what: format!("{} against {}: {verdict}", self.program, self.order_file).into(),
+            ..Head::default()
+        }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let mut sections = vec![self.lines()];
+        if !self.boundaries.is_empty() {
+            sections.push(self.symbols());
+        }
+        sections
+    }
+
+    fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+}
+
+impl CheckReport {
+    fn lines(&self) -> Section {
+        let (order, names) = (&self.order, &self.names);
+        let counts = &order.counts;
+        let fates: [(&str, u64, &[String]); 6] = [
+            ("placed", counts.placed, &[]),
+            ("misplaced", order.misplaced, &names.misplaced),
+            ("unknown", counts.unknown, &names.unknown),
+            ("duplicate", counts.duplicate, &names.duplicate),
+            ("discarded", counts.discarded, &names.discarded),
+            ("pinned", counts.pinned, &names.pinned),
+        ];
+        let mut rows: Vec<_> = fates
+            .iter()
+            .map(|(fate, lines, names)| {
+                row![*fate, count(format!("order.{fate}"), *lines), number::some(names, NAMES)]
+            })
+            .collect();
+        rows.push(row!["all", count("", order.total()), ""]);
+        let columns = [text("order"), column("lines"), text("names")];
+        Section::new("order", "Every line of the order", "").with(Table::new(
+            "Lines of the order",
+            columns,
+            rows,
+        ))
+    }
+
+    fn symbols(&self) -> Section {
+        // Without anything to compare with, nothing is new.
+        let compared = self.boundaries.iter().any(|boundary| boundary.before.is_some());
+        let rows = self.boundaries.iter().map(|boundary| {
+            row![
+                code(&boundary.symbol),
+                boundary.after.map_or(number::NONE.to_owned(), |address| address.to_string()),
+                if compared { boundary.moved() } else { number::NONE.to_owned() },
+                mark(boundary.ok, "ok", "failed"),
+                &boundary.detail,
+            ]
+        });
+        let columns = [name("symbol"), name("address"), column("moved by"), name(""), text("")];
+        Section::new("boundaries", "Boundary symbols", "").with(Table::new(
+            "Boundary symbols",
+            columns,
+            rows,
+        ))
+    }
+}
+
+impl Boundary {
+    /// How far it moved, in hexadecimal: shorter beside its address than a second address.
+    fn moved(&self) -> String {
+        match (self.before, self.after) {
+            (None, None) => number::NONE.to_owned(),
+            (None, Some(_)) => "new".to_owned(),
+            (Some(_), None) => "gone".to_owned(),
+            (Some(before), Some(after)) if after == before => "0".to_owned(),
+            (Some(before), Some(after)) if after > before => format!("+{:#x}", after.0 - before.0),
+            (Some(before), Some(after)) => format!("−{:#x}", before.0 - after.0),
+        }
     }
 }

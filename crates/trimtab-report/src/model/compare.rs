@@ -1,29 +1,17 @@
 //! What `trimtab compare` found: `trimtab.compare/1`.
 
-use super::common::*;
-use super::pages::Input;
-use crate::{ReportError, json};
+use crate::common::{Coverage, Input, Minimum, TracedCurve};
+use crate::figure::{Figure, Series};
+use crate::phrase::{bytes, code, count, or_none, ratio, seconds, share};
+use crate::section::{Column, Head, Headline, Section, Table, Tile, name, number as column, text};
+use crate::{Phrase, Report, Schema, phrase, row};
 use serde::{Deserialize, Serialize};
-
-/// The schema's name; it has no other value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CompareSchema {
-    /// `trimtab.compare/1`.
-    #[default]
-    #[serde(rename = "trimtab.compare/1")]
-    V1,
-}
-
-impl CompareSchema {
-    /// As the JSON has it.
-    pub const NAME: &'static str = "trimtab.compare/1";
-}
 
 /// What each algorithm's order costs on each trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CompareReport {
-    /// Always [`CompareSchema::V1`].
-    pub schema: CompareSchema,
+    /// Its schema.
+    pub schema: Schema<CompareReport>,
     /// The program.
     pub program: Input,
     /// Whether the linker's map gave the pieces, or they were guessed from symbols.
@@ -115,7 +103,7 @@ pub struct Cost {
     /// Page faults with little memory.
     pub paging: Paging,
     /// The page-fault curve.
-    pub curve: super::pages::TracedCurve,
+    pub curve: TracedCurve,
 }
 
 /// Page faults by the policy of replacement.
@@ -134,19 +122,6 @@ pub struct Paging {
 }
 
 impl CompareReport {
-    /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.
-    pub fn to_json(&self) -> String {
-        json::write(self)
-    }
-
-    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
-    ///
-    /// # Errors
-    /// [`ReportError`] where the text is no such result.
-    pub fn from_json(text: &str) -> Result<Self, ReportError> {
-        json::read(text, CompareSchema::NAME)
-    }
-
     /// Whether any trace was held out.
     pub fn has_held_out(&self) -> bool {
         self.traces.iter().any(|trace| trace.held_out)
@@ -181,10 +156,214 @@ impl CompareReport {
     }
 }
 
+/// Classes of the curves that are drawn together; their colours tell them apart.
+const CURVES: [&str; 4] = ["before", "after", "tone-good", "tone-bad"];
+
+impl Report for CompareReport {
+    const VERB: &'static str = "compare";
+    const SCHEMA: &'static str = "trimtab.compare/1";
+
+    fn title(&self) -> String {
+        format!("Orders of {}", self.program.path)
+    }
+
+    fn head(&self) -> Head {
+        let model = &self.model;
+        Head {
+            facts: vec![self.program.path.clone(), self.program.kind.clone()],
+            headline: Headline::One(self.algorithms.len().to_string().into()),
+            what: "orders of the same code, and what each costs".into(),
+            summary: self.notes.iter().map(Phrase::from).collect(),
+            tiles: vec![
+                Tile::new(count("pieces", self.pieces), "movable pieces", "in the program's text"),
+                Tile::new(
+                    count("model.frames", model.frames),
+                    "page frames",
+                    "in the model of demand paging",
+                ),
+                Tile::new(
+                    bytes("model.l1i_bytes", model.l1i_bytes),
+                    "instruction cache",
+                    phrase![
+                        "and TLBs of ",
+                        count("model.itlb_4k_entries", model.itlb_4k_entries),
+                        " and ",
+                        count("model.itlb_2m_entries", model.itlb_2m_entries),
+                        " entries",
+                    ],
+                ),
+            ],
+            ..Head::default()
+        }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let mut sections: Vec<Section> = self.curves().into_iter().collect();
+        for held_out in [true, false] {
+            if self.traces.iter().any(|trace| trace.held_out == held_out) {
+                sections.extend([self.costs(held_out), self.paging(held_out)]);
+            }
+        }
+        sections.extend([self.used(), self.orders()]);
+        sections
+    }
+}
+
+impl CompareReport {
+    /// The curves of one trace: the first held-out one, or the first. As many as there are colours:
+    /// the program as it is, and the orders with the smallest areas.
+    fn curves(&self) -> Option<Section> {
+        let place = self.traces.iter().position(|trace| trace.held_out).unwrap_or(0);
+        let (trace, first) = (self.traces.get(place)?, self.algorithms.first()?);
+        let cost = |algorithm: &'_ Compared| algorithm.costs.get(place).map_or(0, |cost| cost.area);
+        let mut best: Vec<&Compared> = self.algorithms.iter().skip(1).collect();
+        best.sort_by_key(|algorithm| cost(algorithm));
+        best.truncate(CURVES.len() - 1);
+        let drawn = std::iter::once(first).chain(best).zip(CURVES);
+        let series = drawn.filter_map(|(algorithm, class)| {
+            let curve = &algorithm.costs.get(place)?.curve;
+            let (label, points) = (algorithm.name.clone(), curve.pages.clone());
+            Some(Series { label, class, points, events: curve.events })
+        });
+        let lede = phrase![
+            "The page-fault curve of ",
+            code(&trace.path),
+            ": the program as it is, and the three orders with the smallest area.",
+        ];
+        Some(Section::new("curve", "When pages are first touched", lede).with(Figure::Curve {
+            series: series.collect(),
+            step: first.costs.get(place).map_or(1, |cost| cost.curve.step),
+            minimum: trace.minimum.function_pages,
+        }))
+    }
+
+    /// What traces are called.
+    fn which(&self, held_out: bool) -> &'static str {
+        match (held_out, self.leave_one_out) {
+            (false, _) => "training traces",
+            (true, false) => "held-out traces",
+            (true, true) => "traces left out in turn",
+        }
+    }
+
+    /// A row for each algorithm, of sums over traces, which the JSON has only one by one.
+    fn sums(&self, held_out: bool, costs: &[fn(&Cost) -> u64]) -> Vec<Vec<Phrase>> {
+        let row = |algorithm: &Compared| {
+            let sums = costs.iter().map(|cost| self.sum(algorithm, held_out, cost));
+            let mut row = row![code(&algorithm.name)];
+            row.extend(sums.map(|sum| Phrase::from(count("", sum))));
+            row
+        };
+        self.algorithms.iter().map(row).collect()
+    }
+
+    fn costs(&self, held_out: bool) -> Section {
+        let costs: [fn(&Cost) -> u64; 5] = [
+            |cost| cost.touched,
+            |cost| cost.area,
+            |cost| cost.l1i,
+            |cost| cost.itlb_4k,
+            |cost| cost.itlb_2m,
+        ];
+        let mut rows = self.sums(held_out, &costs);
+        for (row, algorithm) in rows.iter_mut().zip(&self.algorithms) {
+            let area = self.function_area(algorithm, held_out);
+            row.insert(3, area.map_or(phrase![], |area| count("", area).into()));
+            let to_peer = self.to_peer(algorithm, held_out);
+            row.insert(4, to_peer.map_or(phrase![], |to_peer| ratio("", to_peer).into()));
+        }
+        let columns = [
+            name("order"),
+            column("pages touched"),
+            column("area"),
+            column("area, 32 functions a page"),
+            column("that to LLVM's"),
+            column("L1I misses"),
+            column("TLB misses, 4 KiB"),
+            column("TLB misses, 2 MiB"),
+        ];
+        let which = if held_out { "held-out" } else { "training" };
+        let lede = "Summed over the traces. The area is that under the page-fault curve; with 32 \
+                    functions a page it is what llvm-profdata order counts.";
+        Section::new(format!("costs-{which}"), format!("Costs on {}", self.which(held_out)), lede)
+            .with(Table::new("Costs", columns, rows))
+    }
+
+    fn paging(&self, held_out: bool) -> Section {
+        let costs: [fn(&Cost) -> u64; 5] = [
+            |cost| cost.paging.lru,
+            |cost| cost.paging.fifo,
+            |cost| cost.paging.random,
+            |cost| cost.paging.nru,
+            |cost| cost.paging.optimum,
+        ];
+        let mut columns: Vec<Column> = vec![name("order")];
+        columns.extend(["LRU", "FIFO", "random", "NRU", "optimum"].map(column));
+        let which = if held_out { "held-out" } else { "training" };
+        let title = format!("Page faults of {} with little memory", self.which(held_out));
+        let lede = phrase![
+            "Memory has room for ",
+            count("model.frames", self.model.frames),
+            " pages of code; the columns differ in which page makes room.",
+        ];
+        Section::new(format!("paging-{which}"), title, lede).with(Table::new(
+            "Page faults",
+            columns,
+            self.sums(held_out, &costs),
+        ))
+    }
+
+    fn used(&self) -> Section {
+        let rows = self.traces.iter().enumerate().map(|(place, trace)| {
+            let key = |name: &str| format!("traces.{place}.{name}");
+            let minimum = trace.minimum;
+            row![
+                code(&trace.path),
+                if trace.held_out { "held out" } else { "training" },
+                &trace.kind,
+                if trace.complete { "all" } else { "first" },
+                count(key("executed"), trace.executed),
+                count(key("minimum.function_pages"), minimum.function_pages),
+                count(key("minimum.executed_pages"), minimum.executed_pages),
+                share(key("coverage.names"), trace.coverage.names),
+            ]
+        });
+        let columns = [
+            text("trace"),
+            name("use"),
+            text("kind").aside(),
+            name("executions"),
+            column("pieces executed"),
+            column("functions").of("minimum, pages"),
+            column("bytes").of("minimum, pages"),
+            column("coverage"),
+        ];
+        let lede = "Orders were made from the training traces alone.";
+        Section::new("traces", "Traces", lede).with(Table::new("Traces", columns, rows))
+    }
+
+    fn orders(&self) -> Section {
+        let rows = self.algorithms.iter().enumerate().map(|(place, algorithm)| {
+            let key = |name: &str| format!("algorithms.{place}.{name}");
+            let took = (algorithm.listed > 0).then_some(algorithm.seconds);
+            row![
+                code(&algorithm.name),
+                &algorithm.description,
+                &algorithm.input,
+                count(key("listed"), algorithm.listed),
+                or_none(took, |took| seconds(key("seconds"), took)),
+            ]
+        });
+        let columns =
+            [name("order"), text("what it does"), name("from"), column("listed"), column("time")];
+        let lede = "An approximated flow is guessed from first executions alone.";
+        Section::new("algorithms", "Orders", lede).with(Table::new("Orders", columns, rows))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{html, table};
 
     /// Two orders and the program as it is, on a training trace and two held out.
     fn sample() -> CompareReport {
@@ -229,12 +408,12 @@ mod tests {
     fn it_reads_back_and_all_renderings_show_the_same() {
         let report = sample();
         assert_eq!(CompareReport::from_json(&report.to_json()).unwrap(), report);
-        let text = table::compare(&report, 80);
+        let text = report.terminal(80);
         for shown in ["held-out traces", "0.9000", "A remark.", "llvm-profdata"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        let page = html::compare(&report);
+        let page = report.page();
         assert!(page.contains("&lt;three&gt;") && !page.contains("<three>"));
         assert!(page.contains("trimtab.compare/1"));
     }

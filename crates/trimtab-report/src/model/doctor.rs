@@ -1,27 +1,16 @@
 //! What `trimtab doctor` found: `trimtab.doctor/1`.
 
-use crate::{ReportError, json};
+use crate::number::NONE;
+use crate::phrase::mark;
+use crate::section::{Block, Head, Section, Table, name, text};
+use crate::{Report, Schema, row};
 use serde::{Deserialize, Serialize};
-
-/// The schema's name; it has no other value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DoctorSchema {
-    /// `trimtab.doctor/1`.
-    #[default]
-    #[serde(rename = "trimtab.doctor/1")]
-    V1,
-}
-
-impl DoctorSchema {
-    /// As the JSON has it.
-    pub const NAME: &'static str = "trimtab.doctor/1";
-}
 
 /// Which tools this machine has, which it lacks, and how to install those.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoctorReport {
-    /// Always [`DoctorSchema::V1`].
-    pub schema: DoctorSchema,
+    /// Its schema.
+    pub schema: Schema<DoctorReport>,
     /// The tools, those that most verbs need first.
     pub tools: Vec<Tool>,
 }
@@ -50,17 +39,65 @@ impl DoctorReport {
     pub fn ok(&self) -> bool {
         self.tools.iter().all(|tool| tool.ok)
     }
+}
 
-    /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.
-    pub fn to_json(&self) -> String {
-        json::write(self)
+impl Report for DoctorReport {
+    const VERB: &'static str = "doctor";
+    const SCHEMA: &'static str = "trimtab.doctor/1";
+
+    fn title(&self) -> String {
+        "What this machine has".to_owned()
     }
 
-    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
-    ///
-    /// # Errors
-    /// [`ReportError`] where the text is no such result.
-    pub fn from_json(text: &str) -> Result<Self, ReportError> {
-        json::read(text, DoctorSchema::NAME)
+    fn head(&self) -> Head {
+        let missing = self.tools.iter().filter(|tool| !tool.ok).count();
+        let what = match missing {
+            0 => "Nothing is missing.".to_owned(),
+            _ => {
+                format!("{missing} of {} tools are missing or of a wrong version", self.tools.len())
+            }
+        };
+        Head { what: what.into(), ..Head::default() }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let rows = self.tools.iter().map(|tool| {
+            let state = match (tool.ok, &tool.found) {
+                (true, _) => mark(true, "ok", ""),
+                (false, None) => mark(false, "", "missing"),
+                (false, Some(_)) => mark(false, "", "wrong"),
+            };
+            let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| NONE.to_owned());
+            row![
+                &tool.name,
+                state,
+                or_none(&tool.version),
+                &tool.wanted,
+                tool.needed_by.join(", "),
+                or_none(&tool.found),
+            ]
+        });
+        let columns = [
+            name("tool"),
+            name("state"),
+            text("version"),
+            text("wanted"),
+            text("needed by"),
+            text("found").aside(),
+        ];
+        let tools = Section::new("tools", "Tools", "").with(Table::new("Tools", columns, rows));
+        let mut commands: Vec<String> = Vec::new();
+        for tool in self.tools.iter().filter(|tool| !tool.ok) {
+            if !commands.contains(&tool.install) {
+                commands.push(tool.install.clone());
+            }
+        }
+        match commands.is_empty() {
+            true => vec![tools],
+            false => vec![
+                tools,
+                Section::new("install", "Install them with", "").with(Block::Commands(commands)),
+            ],
+        }
     }
 }

@@ -1,23 +1,14 @@
 //! What `trimtab fit kernel` found: `trimtab.fit.kernel/1`.
 
-use super::common::*;
-use crate::{ReportError, json};
+mod sections;
+
+use crate::Schema;
+use crate::common::{
+    BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, Target, ratio,
+    sample_curve,
+};
 use serde::{Deserialize, Serialize};
 use trimtab_stats::{Interval, Measured};
-
-/// The schema's name; it has no other value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FitKernelSchema {
-    /// `trimtab.fit.kernel/1`.
-    #[default]
-    #[serde(rename = "trimtab.fit.kernel/1")]
-    V1,
-}
-
-impl FitKernelSchema {
-    /// As the JSON has it.
-    pub const NAME: &'static str = "trimtab.fit.kernel/1";
-}
 
 /// A kernel before and after it was laid out for its boot, and the proof of the effect.
 ///
@@ -25,8 +16,8 @@ impl FitKernelSchema {
 /// `held_out` has the boots that did not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FitKernel {
-    /// Always [`FitKernelSchema::V1`].
-    pub schema: FitKernelSchema,
+    /// Its schema.
+    pub schema: Schema<FitKernel>,
     /// Which kernel.
     pub kernel: Kernel,
     /// Name of its configuration.
@@ -415,19 +406,6 @@ pub struct Invisible {
 }
 
 impl FitKernel {
-    /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.
-    pub fn to_json(&self) -> String {
-        json::write(self)
-    }
-
-    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
-    ///
-    /// # Errors
-    /// [`ReportError`] where the text is no such result.
-    pub fn from_json(text: &str) -> Result<Self, ReportError> {
-        json::read(text, FitKernelSchema::NAME)
-    }
-
     /// Pages touched after, as a multiple of the function-level minimum.
     pub fn ratio_to_minimum(&self) -> f64 {
         ratio(self.touched.after, self.minimum.function_pages)

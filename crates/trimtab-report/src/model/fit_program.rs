@@ -1,24 +1,12 @@
 //! What `trimtab fit program` found: `trimtab.fit.program/1`.
 
-use super::common::*;
+mod sections;
+
 use super::fit_kernel::{Curve, Granularity, Seconds, Split, Text, Touched};
-use crate::{ReportError, json};
+use crate::Schema;
+use crate::common::{BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, ratio};
 use serde::{Deserialize, Serialize};
 use trimtab_stats::{Interval, Measured};
-
-/// The schema's name; it has no other value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FitProgramSchema {
-    /// `trimtab.fit.program/1`.
-    #[default]
-    #[serde(rename = "trimtab.fit.program/1")]
-    V1,
-}
-
-impl FitProgramSchema {
-    /// As the JSON has it.
-    pub const NAME: &'static str = "trimtab.fit.program/1";
-}
 
 /// A program before and after it was laid out for its start-up, and the proof of the effect.
 ///
@@ -26,8 +14,8 @@ impl FitProgramSchema {
 /// was to become better.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FitProgram {
-    /// Always [`FitProgramSchema::V1`].
-    pub schema: FitProgramSchema,
+    /// Its schema.
+    pub schema: Schema<FitProgram>,
     /// The program's file.
     pub program: String,
     /// Its architecture, `x86_64`.
@@ -251,19 +239,6 @@ pub struct ProgramArtifacts {
 }
 
 impl FitProgram {
-    /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.
-    pub fn to_json(&self) -> String {
-        json::write(self)
-    }
-
-    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
-    ///
-    /// # Errors
-    /// [`ReportError`] where the text is no such result.
-    pub fn from_json(text: &str) -> Result<Self, ReportError> {
-        json::read(text, FitProgramSchema::NAME)
-    }
-
     /// The program and its libraries.
     pub fn objects(&self) -> impl Iterator<Item = &ObjectLayout> {
         std::iter::once(&self.layout).chain(&self.libraries)
@@ -279,6 +254,7 @@ impl FitProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Report;
 
     #[test]
     fn the_programs_layout_stands_at_the_top_of_the_json() {

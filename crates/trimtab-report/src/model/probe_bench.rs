@@ -1,29 +1,17 @@
 //! What `trimtab probe bench` measured: `trimtab.probe.bench/1`.
 
-use super::common::{Repeat, Target};
-use crate::{ReportError, json};
+use crate::common::{Repeat, Target};
+use crate::phrase::{count, hundredths, mark, or_none};
+use crate::section::{Block, Column, Head, Section, Table, name, number};
+use crate::{Phrase, Report, Schema, phrase, row};
 use serde::{Deserialize, Serialize};
 use trimtab_stats::Interval;
-
-/// The schema's name; it has no other value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ProbeBenchSchema {
-    /// `trimtab.probe.bench/1`.
-    #[default]
-    #[serde(rename = "trimtab.probe.bench/1")]
-    V1,
-}
-
-impl ProbeBenchSchema {
-    /// As the JSON has it.
-    pub const NAME: &'static str = "trimtab.probe.bench/1";
-}
 
 /// What instrumentation costs real programs, by us and by others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeBench {
-    /// Always [`ProbeBenchSchema::V1`].
-    pub schema: ProbeBenchSchema,
+    /// Its schema.
+    pub schema: Schema<ProbeBench>,
     /// Times that each program was run in each way.
     pub rounds: u32,
     /// Nanoseconds that reading the machine's counter of cycles takes: hooks that tell cycles do it
@@ -186,17 +174,210 @@ impl BenchRewriting {
     }
 }
 
-impl ProbeBench {
-    /// The JSON for people and for diffs.
-    pub fn to_json(&self) -> String {
-        json::write(self)
+impl Report for ProbeBench {
+    const VERB: &'static str = "probe bench";
+    const SCHEMA: &'static str = "trimtab.probe.bench/1";
+
+    fn title(&self) -> String {
+        "What instrumented programs cost".to_owned()
     }
 
-    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
-    ///
-    /// # Errors
-    /// [`ReportError`] where the text is no such result.
-    pub fn from_json(text: &str) -> Result<Self, ReportError> {
-        json::read(text, ProbeBenchSchema::NAME)
+    fn head(&self) -> Head {
+        let mut summary = vec![Phrase::from(
+            "Processor time beside the plain program by the same compiler, run in turn, with the \
+             interval that covers 95 %.",
+        )];
+        summary.extend(self.counter_ns.map(|reading| {
+            phrase![
+                "Hooks that tell cycles read the machine's counter twice a call, ",
+                hundredths("counter_ns", reading),
+                " ns each.",
+            ]
+        }));
+        Head {
+            facts: vec![
+                format!("{} programs", self.programs.len()),
+                format!("{} runs in each way", self.rounds),
+            ],
+            what: "What instrumented programs cost".into(),
+            summary,
+            ..Head::default()
+        }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let mut sections: Vec<Section> = self.means().into_iter().collect();
+        sections.extend((0..self.programs.len()).map(|place| self.program(place)));
+        sections.extend([self.rewritten(), self.tested(), self.without()].into_iter().flatten());
+        sections
+    }
+
+    fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    fn repeat(&self) -> Option<&Repeat> {
+        Some(&self.repeat)
+    }
+}
+
+/// The columns that say which way it is.
+fn ways() -> Vec<Column> {
+    ["tool", "hook", "functions"].map(name).to_vec()
+}
+
+impl ProbeBench {
+    fn means(&self) -> Option<Section> {
+        let rows = self.summary.iter().enumerate().map(|(place, way)| {
+            let key = |field: &str| format!("summary.{place}.{field}");
+            let of =
+                |field: &str, value| or_none(value, |value: f64| hundredths(key(field), value));
+            row![
+                &way.tool,
+                &way.hook,
+                &way.functions,
+                count(key("programs"), way.programs),
+                hundredths(key("time_ratio"), way.time_ratio),
+                of("instruction_ratio", way.instruction_ratio),
+                of("text_ratio", way.text_ratio),
+                of("bytes_per_stub", way.bytes_per_stub),
+            ]
+        });
+        let mut columns = ways();
+        columns.extend(["programs", "time", "instructions", "code", "bytes a stub"].map(number));
+        let lede = "Geometric means, in times of the plain programs'. Means over fewer programs, \
+                    because others could not be instrumented so, are not to be held against means \
+                    over all.";
+        (!self.summary.is_empty()).then(|| {
+            Section::new("summary", "All programs", lede).with(Table::new(
+                "All programs",
+                columns,
+                rows,
+            ))
+        })
+    }
+
+    /// What the program at `place` costs in each way.
+    fn program(&self, place: usize) -> Section {
+        let program = &self.programs[place];
+        let rows = program.tools.iter().enumerate().map(|(at, tool)| {
+            let key = |field: &str| format!("programs.{place}.tools.{at}.{field}");
+            let of =
+                |field: &str, value| or_none(value, |value: f64| hundredths(key(field), value));
+            let whole = |field: &str, value| or_none(value, |value: u64| count(key(field), value));
+            let time = tool.time_ratio;
+            row![
+                &tool.tool,
+                &tool.hook,
+                &tool.functions,
+                hundredths(key("time_ratio.mean"), time.mean),
+                phrase![
+                    hundredths(key("time_ratio.low"), time.low),
+                    " to ",
+                    hundredths(key("time_ratio.high"), time.high),
+                ],
+                whole("events", tool.events),
+                of("ns_per_event", tool.ns_per_event),
+                of("instruction_ratio", tool.instruction_ratio),
+                of("branch_miss_ratio", tool.branch_miss_ratio),
+                of("l1i_miss_ratio", tool.l1i_miss_ratio),
+                of("l1d_miss_ratio", tool.l1d_miss_ratio),
+            ]
+        });
+        let mut columns = ways();
+        columns.extend([
+            number("time"),
+            number("95 %"),
+            number("calls"),
+            number("ns a call"),
+            number("instructions"),
+            number("branches").of("misses"),
+            number("L1I").of("misses"),
+            number("L1D").of("misses"),
+        ]);
+        let key = |field: &str| format!("programs.{place}.{field}");
+        let title = match program.package.as_str() {
+            "" => program.name.clone(),
+            package => format!("{} ({package})", program.name),
+        };
+        let lede = phrase![
+            count(key("functions"), program.functions),
+            " functions, ",
+            count(key("hot"), program.hot),
+            " of them make up 80 % of the cycles. Instructions and misses are simulated; they, the \
+             bytes of code and the bytes that are loaded are in times of the plain program's, which \
+             has ",
+            count(key("text_bytes"), program.text_bytes),
+            " bytes of code, loads ",
+            count(key("loaded_bytes"), program.loaded_bytes),
+            " and takes ",
+            hundredths(key("seconds"), program.seconds),
+            " s.",
+        ];
+        Section::new(format!("program-{place}"), title, lede).with(Table::new(
+            &program.name,
+            columns,
+            rows,
+        ))
+    }
+
+    fn rewritten(&self) -> Option<Section> {
+        let found = self.rewriting.as_ref()?;
+        let row = row![
+            count("rewriting.bytes", found.bytes),
+            count("rewriting.written", found.written),
+            count("rewriting.functions", found.functions),
+            hundredths("rewriting.seconds", found.seconds),
+            count("rewriting.cores", found.cores),
+            hundredths("rewriting.bytes/1000000/rewriting.seconds", found.speed()),
+        ];
+        let columns =
+            ["bytes of objects", "bytes written", "functions", "seconds", "cores", "MB/s"];
+        let lede = "Objects are read from files, all that is in them is instrumented, and files are \
+                    written.";
+        Some(Section::new("rewriting", "Rewriting", lede).with(Table::new(
+            "Rewriting",
+            columns.map(number),
+            [row],
+        )))
+    }
+
+    fn tested(&self) -> Option<Section> {
+        let rows = self.suites.iter().enumerate().map(|(place, suite)| {
+            let key = |field: &str| format!("suites.{place}.{field}");
+            row![
+                &suite.package,
+                phrase![
+                    count(key("instrumented"), suite.instrumented),
+                    " of ",
+                    count(key("seen"), suite.seen),
+                ],
+                count(key("recordings"), suite.recordings),
+                mark(suite.plain_passed, "pass", "fail"),
+                mark(suite.instrumented_passed, "pass", "fail"),
+            ]
+        });
+        let columns = [
+            name("tests of"),
+            number("functions"),
+            number("recordings"),
+            name("plain"),
+            name("instrumented"),
+        ];
+        let lede = "The packages' own tests, with every function instrumented that can be.";
+        (!self.suites.is_empty()).then(|| {
+            Section::new("suites", "Test suites", lede).with(Table::new(
+                "Test suites",
+                columns,
+                rows,
+            ))
+        })
+    }
+
+    fn without(&self) -> Option<Section> {
+        let lede = "What was not measured, and what tools could not instrument.";
+        let list = self.left_out.iter().map(Phrase::from).collect();
+        (!self.left_out.is_empty())
+            .then(|| Section::new("left-out", "Left out", lede).with(Block::List(list)))
     }
 }

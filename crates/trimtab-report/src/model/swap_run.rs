@@ -1,31 +1,19 @@
 //! What `trimtab swap run` found: `trimtab.swap.run/1`.
 
-use super::common::{BeforeAfter, Check, Repeat};
 use super::swap_sweep::SwapSweep;
+use crate::common::{BeforeAfter, Check, Repeat};
 use crate::number::{count, rough};
-use crate::{ReportError, json};
+use crate::phrase::{change_by, kibibytes, or_none, plain, share, threshold, times};
+use crate::section::{Block, Head, Headline, Section, Table, Tile, name, number, text};
+use crate::{Phrase, Report, Schema, phrase, row};
 use serde::{Deserialize, Serialize};
-
-/// The schema's name; it has no other value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SwapRunSchema {
-    /// `trimtab.swap.run/1`.
-    #[default]
-    #[serde(rename = "trimtab.swap.run/1")]
-    V1,
-}
-
-impl SwapRunSchema {
-    /// As the JSON has it.
-    pub const NAME: &'static str = "trimtab.swap.run/1";
-}
 
 /// A kernel that ran with its cold code swapped out, beside the same kernel with all of it in memory.
 /// `None` is what was not measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwapRun {
-    /// Always [`SwapRunSchema::V1`].
-    pub schema: SwapRunSchema,
+    /// Its schema.
+    pub schema: Schema<SwapRun>,
     /// Version of the kernel.
     pub kernel: String,
     /// The configuration that it was built with, less what does not work with swapping.
@@ -269,19 +257,6 @@ impl SwapRun {
         )
     }
 
-    /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.
-    pub fn to_json(&self) -> String {
-        json::write(self)
-    }
-
-    /// Reads what [`Self::to_json`] wrote, by this version or a later one.
-    ///
-    /// # Errors
-    /// [`ReportError`] where the text is no such result.
-    pub fn from_json(text: &str) -> Result<Self, ReportError> {
-        json::read(text, SwapRunSchema::NAME)
-    }
-
     /// What does not hold, each as a sentence without a full stop.
     pub fn failures(&self) -> Vec<String> {
         let broken = self.checks.iter().filter(|check| !check.ok);
@@ -297,10 +272,240 @@ impl SwapRun {
     }
 }
 
+impl Report for SwapRun {
+    const VERB: &'static str = "swap run";
+    const SCHEMA: &'static str = "trimtab.swap.run/1";
+
+    fn title(&self) -> String {
+        format!("Linux {} with its cold code swapped out", self.kernel)
+    }
+
+    fn head(&self) -> Head {
+        let code = self.code_kib;
+        let store = match self.latency_us {
+            0 => self.store.clone(),
+            latency => format!("{}, {latency} µs a page", self.store),
+        };
+        let less = phrase![
+            share("footprint_reduction_with_store", self.footprint_reduction_with_store),
+            " less with the store",
+        ];
+        Head {
+            facts: vec![
+                format!("Linux {}", self.kernel),
+                self.config.clone(),
+                format!("by {}", self.granularity),
+                format!("plan {}", self.plan),
+                format!("{} CPU{}", self.cpus, if self.cpus == 1 { "" } else { "s" }),
+            ],
+            headline: Headline::One(share("", self.resident_share()).into()),
+            what: phrase![
+                "of the kernel's code stays in memory at T = ",
+                threshold("threshold", self.threshold),
+                format!(" with {} page frames, {}, from {store}", self.frames, self.policy),
+            ],
+            tiles: vec![
+                Tile::new(kibibytes("code_kib.core", code.core), "core", "must never be absent"),
+                Tile::new(kibibytes("code_kib.base", code.base), "base", "runs too often"),
+                Tile::new(
+                    kibibytes("code_kib.swappable", code.swappable),
+                    "swappable",
+                    phrase!["on ", phrase::count("pages", self.pages), " pages"],
+                ),
+                Tile::new(
+                    share("footprint_reduction", self.footprint_reduction),
+                    "less code and data",
+                    less,
+                ),
+            ],
+            ..Head::default()
+        }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let mut sections = vec![self.memory(), self.costs(), self.causes()];
+        sections.extend(self.tested());
+        sections.extend(self.sweep.iter().flat_map(SwapSweep::figures));
+        sections
+    }
+
+    fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
+    fn repeat(&self) -> Option<&Repeat> {
+        Some(&self.repeat)
+    }
+
+    fn files(&self) -> Vec<(String, String)> {
+        let files = &self.artifacts;
+        [
+            ("vmlinux before", &files.vmlinux_before),
+            ("vmlinux after", &files.vmlinux_after),
+            ("image", &files.image),
+            ("plan", &files.plan),
+            ("guest", &files.guest),
+            ("a boot of it", &files.boot),
+        ]
+        .map(|(name, path)| (name.to_owned(), path.clone()))
+        .to_vec()
+    }
+}
+
+/// Microseconds.
+fn micros(key: String, value: f64) -> Phrase {
+    phrase![plain(key, value), " µs"]
+}
+
+impl SwapRun {
+    fn memory(&self) -> Section {
+        let code = self.code_kib;
+        let of = |key: &str, part: f64| match code.original {
+            0.0 => crate::number::NONE.into(),
+            original => Phrase::from(share(format!("{key}/code_kib.original"), part / original)),
+        };
+        let part =
+            |(name, key, kib): (&str, &str, f64)| row![name, kibibytes(key, kib), of(key, kib)];
+        let mut rows: Vec<Vec<Phrase>> = [
+            ("core", "code_kib.core", code.core),
+            ("base", "code_kib.base", code.base),
+            ("cache", "code_kib.cache", code.cache),
+            ("tables", "code_kib.tables", code.tables),
+            ("what stays of the code", "code_kib.net_resident", code.net_resident),
+            ("swappable", "code_kib.swappable", code.swappable),
+            ("all code", "code_kib.original", code.original),
+        ]
+        .into_iter()
+        .map(part)
+        .collect();
+        let other = |name: &str, key: &str, kib: f64| row![name, kibibytes(key, kib), ""];
+        rows.extend([
+            other("data", "data_kib", self.data_kib),
+            other("swappable data", "data_swappable_kib", self.data_swappable_kib),
+            other("store", "store_kib", self.store_kib),
+            row![
+                "more for the guest, as it says",
+                or_none(self.released_kib, |kib| kibibytes("released_kib", kib)),
+                "",
+            ],
+        ]);
+        let columns = [text(""), number("memory"), number("of all code")];
+        let lede = "What is released when the kernel is up is not counted.";
+        Section::new("memory", "Memory", lede).with(Table::new("Memory", columns, rows))
+    }
+
+    fn costs(&self) -> Section {
+        let rows = self.workloads.iter().enumerate().map(|(place, found)| {
+            let key = |name: &str| format!("workloads.{place}.{name}");
+            let whole = |name: &str, value: u64| phrase::count(key(name), value);
+            row![
+                found.title(),
+                whole("rounds", found.rounds),
+                phrase![plain(key("system_seconds"), found.system_seconds), " s"],
+                whole("faults", found.faults),
+                whole("evictions", found.evictions),
+                whole("overflow", found.overflow),
+                or_none(found.system_time_ratio, |ratio| times(key("system_time_ratio"), ratio)),
+                or_none(found.worst_us, |us| micros(key("worst_us"), us)),
+                found.worst_context.as_deref().unwrap_or(crate::number::NONE),
+                or_none(found.late_us, |late| {
+                    phrase![
+                        whole("late_us.before", late.before),
+                        " µs → ",
+                        whole("late_us.after", late.after),
+                        " µs",
+                    ]
+                }),
+            ]
+        });
+        let columns = [
+            text("workload"),
+            number("rounds"),
+            number("without swapping"),
+            number("faults"),
+            number("evictions"),
+            number("overflow"),
+            number("system time"),
+            number("worst fault"),
+            text("in"),
+            number("late"),
+        ];
+        let mut lede = phrase![
+            "System time is that of the kernel from the start of init on, as a multiple of that of the \
+             kernel with all code in memory, on the core where it is larger. Waiting ",
+            phrase::count("latency_us", self.latency_us),
+            " µs for a page of the store is part of it. The system time without swapping is given in \
+             seconds. Late is how much too late a thread of real-time priority that sleeps a \
+             millisecond at a time woke up at worst, without and with swapping.",
+        ];
+        if self.workloads.iter().any(|found| found.held_out) {
+            lede.push(" * held out: the plan was made without it.");
+        }
+        Section::new("workloads", "Workloads", lede).with(Table::new("Workloads", columns, rows))
+    }
+
+    fn causes(&self) -> Section {
+        let rows = self.workloads.iter().enumerate().flat_map(|(place, found)| {
+            found.cores.iter().enumerate().map(move |(at, core)| {
+                let key = |name: &str| format!("workloads.{place}.cores.{at}.{name}");
+                row![
+                    found.title(),
+                    &core.name,
+                    change_by(key("delay_share"), core.delay_share),
+                    change_by(key("handling_share"), core.handling_share),
+                    change_by(key("cache_share"), core.cache_share),
+                    change_by(key("tlb_share"), core.tlb_share),
+                    times(key("system_time_ratio"), core.system_time_ratio),
+                ]
+            })
+        });
+        let columns = [
+            text("workload"),
+            name("core"),
+            number("waiting"),
+            number("handling"),
+            number("cache"),
+            number("TLB"),
+            number("together"),
+        ];
+        let lede = "What of the system time without swapping each cause adds: waiting for the store, \
+                    all else that is executed, and code that the core does not have at hand, by a \
+                    simulation of its instruction cache and its address translation.";
+        let title = "System time by its causes";
+        Section::new("cores", title, lede).with(Table::new(title, columns, rows))
+    }
+
+    fn tested(&self) -> Option<Section> {
+        let test = self.selftest.as_ref()?;
+        let rows = [
+            ("page faults", "faults", test.faults),
+            ("of them for data", "data_faults", test.data_faults),
+            ("evictions", "evictions", test.evictions),
+            ("shootdowns", "shootdowns", test.shootdowns),
+            ("pages read at random", "touches", test.touches),
+            ("audits", "audits", test.audits),
+            ("overflow", "overflow", test.overflow),
+            ("errors", "errors", test.errors),
+        ]
+        .map(|(name, key, value)| row![name, phrase::count(format!("selftest.{key}"), value)]);
+        let lede = phrase![
+            "All workloads, with everything swapped out every ",
+            phrase::count("selftest.interval_ms", test.interval_ms),
+            " ms, free frames filled with INT3, and all that is mapped compared with the store.",
+        ];
+        let said = [self.handler.sentence(), self.late_sentence()];
+        let said = said.into_iter().filter(|sentence| !sentence.is_empty());
+        Some(
+            Section::new("selftest", "Self-test", lede)
+                .with(Table::new("Self-test", [text("counted"), number("times")], rows))
+                .with_all(said.map(|sentence| Block::Text(sentence.into()))),
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{html, table};
 
     fn sample() -> SwapRun {
         SwapRun {
@@ -340,22 +545,23 @@ mod tests {
         let run = sample();
         assert_eq!(SwapRun::from_json(&run.to_json()).unwrap(), run);
         assert_eq!(run.resident_share(), 0.2);
-        let text = table::swap_run(&run, 80);
+        let text = run.terminal(80);
         for shown in ["20.0 %", "99.9 %", "1,234", "1.10 ×", "98,765", "442 µs", "files*", "* held"]
         {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        let page = html::swap_run(&run);
-        assert!(page.contains("files*") && page.contains("* the plan"));
+        let page = run.page();
+        assert!(page.contains("files*") && page.contains("* held out"));
         assert!(page.contains("&lt;boot&gt;") && !page.contains("<boot>"));
-        assert!(page.contains(SwapRunSchema::NAME));
+        assert!(page.contains(SwapRun::SCHEMA));
         let handler = "5,432 instructions and 18 µs on this machine";
         assert!(text.replace('\n', " ").contains(handler), "{text}");
         assert!(page.contains(handler));
         let late = "1,337 µs too late (<boot>), and 21 µs";
         assert!(text.replace('\n', " ").contains(late), "{text}");
-        assert!(page.contains("21 µs → 1,337 µs"));
+        assert!(text.contains("21 µs → 1,337 µs"), "{text}");
+        assert!(page.contains("data-key=\"workloads.0.late_us.after\">1,337</data> µs"));
     }
 
     #[test]

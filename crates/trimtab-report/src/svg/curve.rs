@@ -12,13 +12,14 @@ const LABEL: f64 = 19.0;
 const SIDE: f64 = 1000.0;
 
 /// One curve.
-pub struct Series<'a> {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
     /// What it is, for its label.
-    pub label: &'a str,
+    pub label: String,
     /// Class that gives its colour.
-    pub class: &'a str,
+    pub class: &'static str,
     /// Distinct pages touched; see the model on which event each point stands for.
-    pub points: &'a [u32],
+    pub points: Vec<u32>,
     /// Events in all.
     pub events: u64,
 }
@@ -73,7 +74,8 @@ pub fn curve(series: &[Series], step: u32, minimum: u32) -> Markup {
     }
 }
 
-fn describe(series: &[Series], minimum: u32) -> String {
+/// The curves in words.
+pub fn describe(series: &[Series], minimum: u32) -> String {
     let mut text = "Page-fault curve.".to_owned();
     for one in series {
         let end = one.points.last().copied().unwrap_or(0);
@@ -111,9 +113,9 @@ fn point(value: f64) -> String {
 
 /// Labels of the ends of the curves and of the minimum: class, text, and distance from the top in
 /// pixels, moved apart where they would overlap.
-fn labels<'a>(series: &[Series<'a>], minimum: u32, top: f64) -> Vec<(&'a str, String, f64)> {
+fn labels(series: &[Series], minimum: u32, top: f64) -> Vec<(&'static str, String, f64)> {
     let place = |pages: u32| (1.0 - f64::from(pages) / top) * HEIGHT;
-    let mut labels: Vec<(&str, String, f64)> = series
+    let mut labels: Vec<(&'static str, String, f64)> = series
         .iter()
         .map(|one| {
             let end = one.points.last().copied().unwrap_or(0);
@@ -159,8 +161,13 @@ mod tests {
 
     #[test]
     fn labels_do_not_overlap() {
-        let series = |label, points| Series { label, class: label, points, events: 1 };
-        let labels = labels(&[series("a", &[289]), series("b", &[290])], 288, 1000.0);
+        let series = |class: &'static str, points| Series {
+            label: class.to_owned(),
+            class,
+            points: vec![points],
+            events: 1,
+        };
+        let labels = labels(&[series("a", 289), series("b", 290)], 288, 1000.0);
         for pair in labels.windows(2) {
             assert!(pair[0].2 - pair[1].2 >= LABEL, "{labels:?}");
         }

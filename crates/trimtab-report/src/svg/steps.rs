@@ -8,6 +8,7 @@ use std::fmt::Write;
 const SIDE: f64 = 1000.0;
 
 /// One line.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// What it is, for the legend.
     pub label: String,
@@ -20,7 +21,7 @@ pub struct Line {
 }
 
 /// How values become heights.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// In proportion.
     Linear,

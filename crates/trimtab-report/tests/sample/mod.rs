@@ -3,6 +3,7 @@
 #![allow(dead_code, missing_docs)]
 
 use std::collections::BTreeMap;
+use trimtab_report::Schema;
 use trimtab_report::model::*;
 use trimtab_stats::{measured, paired_ratio};
 
@@ -123,7 +124,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
     let pinned_sections = i64::from(after - function_pages) / 2;
     let sharing = i64::from(after - function_pages) - alignment - pinned_sections;
     let mut fit = FitKernel {
-        schema: FitKernelSchema::V1,
+        schema: Schema::default(),
         kernel: Kernel { version: "6.12.38".into(), arch: "x86_64".into() },
         config: "lab".into(),
         granularity: Granularity::Function,
@@ -304,7 +305,7 @@ pub fn pages(spanned: u32) -> PagesReport {
     let fit = fit_kernel(spanned);
     let mut random = Random(7);
     PagesReport {
-        schema: PagesSchema::V1,
+        schema: Schema::default(),
         program: Input {
             path: "lab/before/vmlinux".into(),
             kind: "ELF x86-64".into(),
@@ -416,7 +417,7 @@ pub fn doctor() -> DoctorReport {
         install: format!("apt-get install {name}"),
     };
     DoctorReport {
-        schema: DoctorSchema::V1,
+        schema: Schema::default(),
         tools: vec![
             tool("clang", Some("/usr/bin/clang"), Some("22.1.0"), "16 or later", true),
             tool("lld", Some("/usr/bin/ld.lld"), Some("11.0.1"), "16 or later", false),
@@ -488,7 +489,7 @@ pub fn probe_bench() -> ProbeBench {
         bytes_per_stub: (tool == "trimtab").then_some(108.5),
     };
     ProbeBench {
-        schema: ProbeBenchSchema::V1,
+        schema: Schema::default(),
         rounds: 6,
         counter_ns: Some(9.75),
         programs: vec![

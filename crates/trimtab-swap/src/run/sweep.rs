@@ -8,9 +8,9 @@ use crate::{Bytes, Class, Code, Partition, Replay, Store, page_images};
 use trimtab_layout::cost::{Policy, faults};
 use trimtab_layout::paged::{Places, packings};
 use trimtab_program::{PAGE_SIZE, Program};
+use trimtab_report::Schema;
 use trimtab_report::model::{
-    Input, Latency, SwapSweep, SwapSweepSchema, SweptPlacement, SweptPolicy, SweptThreshold,
-    SweptTrace,
+    Input, Latency, SwapSweep, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace,
 };
 
 use super::{Files, Inputs, read_kernel};
@@ -76,7 +76,7 @@ pub fn sweep(
     let stage = progress.stage("count page faults");
     stage.parts(thresholds.len() as u64);
     let mut found = SwapSweep {
-        schema: SwapSweepSchema::V1,
+        schema: Schema::default(),
         kernel: Input {
             path: files.path().display().to_string(),
             kind: trimtab_inputs::kind(&program),

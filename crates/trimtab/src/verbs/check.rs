@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use trimtab_link::{Check, Outcome};
 use trimtab_program::{Program, Range};
-use trimtab_report::model::{self, Address, Boundary, OrderNames};
+use trimtab_report::model::{self, Address, Boundary, CheckReport, OrderNames};
 use trimtab_report::number::{bytes, count, share};
-use trimtab_report::{CheckReport, table};
 
 use crate::cli::{self, Outputs};
 use crate::{destination, output};
@@ -52,7 +51,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.json.as_deref()])?;
     let report = examine(options)?;
     let outputs = Outputs { json: options.json.clone(), html: None };
-    output::result(&outputs, &report.to_json(), || table::check(&report, output::width()))?;
+    output::report(&outputs, &report)?;
     match broken(&report) {
         None => Ok(()),
         Some(why) => Err(Failure::new(why).into()),

@@ -5,6 +5,7 @@ mod peer;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::verbs::stored::Kept;
 use clap::Args;
 use trimtab_layout::cost::{self, Execution, Hierarchy};
 use trimtab_layout::{
@@ -13,11 +14,11 @@ use trimtab_layout::{
 };
 use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Fragment, Fragments, Program, Range, SectionId};
+use trimtab_report::Schema;
 use trimtab_report::model::{
-    CompareReport, CompareSchema, Compared, ComparedTrace, Cost, Coverage, Input, Minimum,
-    Modelled, Paging, TracedCurve,
+    CompareReport, Compared, ComparedTrace, Cost, Coverage, Input, Minimum, Modelled, Paging,
+    TracedCurve,
 };
-use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::progress::Progress;
@@ -70,6 +71,9 @@ pub struct Options {
     /// The least share of each trace that has to be found in the program, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
     pub min_coverage: f64,
+    /// Where it is stored.
+    #[command(flatten)]
+    pub kept: Kept,
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,
@@ -82,10 +86,8 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let report = compare(options)?;
-    if let Some(file) = &options.outputs.html {
-        output::whole(file, &html::compare(&report))?;
-    }
-    output::result(&options.outputs, &report.to_json(), || table::compare(&report, output::width()))
+    options.kept.keep(&report)?;
+    output::report(&options.outputs, &report)
 }
 
 /// All that is known of the traces: training ones, then those held out.
@@ -175,7 +177,7 @@ fn compare(options: &Options) -> anyhow::Result<CompareReport> {
     }
     stage.done("");
     Ok(CompareReport {
-        schema: CompareSchema::V1,
+        schema: Schema::default(),
         program: Input {
             path: file.path().display().to_string(),
             kind: inputs::kind(&program),

@@ -6,11 +6,11 @@ use clap::Args;
 use trimtab_layout::{Excess, Footprint, functions_run, pages};
 use trimtab_profile::Profile;
 use trimtab_program::{Fragment, Fragments, PAGE_SIZE, Program, SectionId};
+use trimtab_report::Schema;
 use trimtab_report::model::{
-    Address, Cause, Coverage, Functions, Input, Minimum, PagesReport, PagesSchema, PagesSection,
-    PagesText, TracedCurve,
+    Address, Cause, Coverage, Functions, Input, Minimum, PagesReport, PagesSection, PagesText,
+    TracedCurve,
 };
-use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::{destination, output};
@@ -59,10 +59,7 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let report = measure(options)?;
-    if let Some(file) = &options.outputs.html {
-        output::whole(file, &html::pages(&report))?;
-    }
-    output::result(&options.outputs, &report.to_json(), || table::pages(&report, output::width()))
+    output::report(&options.outputs, &report)
 }
 
 /// Reads everything and counts; the verb without its output.
@@ -93,7 +90,7 @@ pub fn measure(options: &Options) -> anyhow::Result<PagesReport> {
     let coverage = profile.coverage();
     let range = program.section(text_section).range;
     Ok(PagesReport {
-        schema: PagesSchema::V1,
+        schema: Schema::default(),
         program: Input {
             path: file.path().display().to_string(),
             kind: inputs::kind(&program),

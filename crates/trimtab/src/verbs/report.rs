@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use comfy_table::{Table, presets};
 use trimtab_lab::shell::command_line;
 use trimtab_lab::store::{FILE, Store, Stored, Summary, Which};
-use trimtab_report::model::{FitKernel, FitProgram};
-use trimtab_report::{html, table};
+use trimtab_report::section::{Table, name};
+use trimtab_report::{row, terminal};
 
 use crate::cli::{self, Outputs};
 use crate::output;
+use crate::verbs::stored::KINDS;
 use trimtab_lab::failure::Failure;
 
 /// Shows an experiment of the store: what was measured, and what it takes to repeat it.
@@ -69,70 +69,34 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         };
     }
     let stored = store.get(options.experiment.0)?;
-    let json = serde_json::to_string(&stored.experiment.result)?;
-    let fit = match stored.experiment.verb.as_str() {
-        "fit kernel" => Some(Fit::Kernel(Box::new(FitKernel::from_json(&json)?))),
-        "fit program" => Some(Fit::Program(Box::new(FitProgram::from_json(&json)?))),
-        _ => None,
-    };
+    let result = &stored.experiment.result;
+    let json = serde_json::to_string(result)?;
+    let schema = result.get("schema").and_then(|schema| schema.as_str());
+    let kind = KINDS.iter().find(|kind| Some(kind.schema) == schema);
+    let drawn = kind.map(|kind| kind.draw(&json, output::width())).transpose()?;
     if let Some(path) = &options.outputs.html {
-        let Some(fit) = &fit else {
+        let Some(drawn) = &drawn else {
             return Err(Failure::new(format!(
                 "experiment {} is one of `trimtab {}`, which has no page",
                 stored.id, stored.experiment.verb
             ))
             .into());
         };
-        output::whole(path, &fit.page())?;
+        output::whole(path, &drawn.page)?;
     }
-    let json = fit.as_ref().map_or(json, Fit::to_json);
+    let json = drawn.as_ref().map_or(json, |drawn| drawn.json.clone());
     output::result(&options.outputs, &json, || {
-        let shown = fit.map_or_else(String::new, |fit| fit.table());
+        let shown = drawn.map_or_else(String::new, |drawn| drawn.terminal);
         format!("{shown}\n{}", repeat(&stored))
     })
 }
 
-/// A result that has a page.
-enum Fit {
-    Kernel(Box<FitKernel>),
-    Program(Box<FitProgram>),
-}
-
-impl Fit {
-    fn to_json(&self) -> String {
-        match self {
-            Self::Kernel(fit) => fit.to_json(),
-            Self::Program(fit) => fit.to_json(),
-        }
-    }
-
-    fn page(&self) -> String {
-        match self {
-            Self::Kernel(fit) => html::fit_kernel(fit),
-            Self::Program(fit) => html::fit_program(fit),
-        }
-    }
-
-    fn table(&self) -> String {
-        match self {
-            Self::Kernel(fit) => table::fit_kernel(fit, output::width()),
-            Self::Program(fit) => table::fit_program(fit, output::width()),
-        }
-    }
-}
-
 fn listed(list: &[Summary]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(["id", "finished", "verb", "command"]);
-    for line in list {
-        table.add_row([
-            &line.id.to_string(),
-            &line.finished,
-            &line.verb,
-            &command_line(&line.command),
-        ]);
-    }
-    format!("{}\n", table.trim_fmt())
+    let line = |line: &Summary| {
+        row![line.id.to_string(), &line.finished, &line.verb, command_line(&line.command)]
+    };
+    let columns = [name("id"), name("finished"), name("verb"), name("command")];
+    terminal::table(&Table::new("Experiments", columns, list.iter().map(line)), output::width())
 }
 
 /// What it takes to repeat an experiment.

@@ -6,9 +6,10 @@ use crate::{CORES, Core, KernelTime, Waits};
 use anyhow::{Context, Result};
 use trimtab_machine::boot::Clock;
 use trimtab_program::PAGE_SIZE;
+use trimtab_report::Schema;
 use trimtab_report::model::{
     BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun,
-    SwapRunSchema, SwapSelftest, SwapWorkload,
+    SwapSelftest, SwapWorkload,
 };
 
 use super::boots::{SwapBoot, counter, said};
@@ -41,7 +42,7 @@ pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
         m.workloads.iter().map(|ran| workload(m, ran)).collect::<Result<Vec<SwapWorkload>>>()?;
     let selftest = m.selftest.as_ref().map(|done| tested(m, done)).transpose()?;
     Ok(SwapRun {
-        schema: SwapRunSchema::V1,
+        schema: Schema::default(),
         kernel: m.workshop.version.clone(),
         config: request.config.clone(),
         granularity: request.granularity.name().to_owned(),

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trimtab_report::model::{FitKernel, TargetSense};
-use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::progress::Progress;
+use crate::verbs::stored;
 use crate::{destination, output};
 use trimtab_fit::KernelRequest;
 use trimtab_fit::kernel as fit;
@@ -157,11 +157,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let progress = Progress::new();
     let fit = fit::fit(&options.request(), &progress)?;
-    super::keep(&options.work, "fit kernel", &fit.repeat, &fit.to_json())?;
-    if let Some(path) = &options.outputs.html {
-        output::whole(path, &html::fit_kernel(&fit))?;
-    }
-    output::result(&options.outputs, &fit.to_json(), || table::fit_kernel(&fit, output::width()))?;
+    stored::keep(&options.work, &fit)?;
+    output::report(&options.outputs, &fit)?;
     verdict(&fit)
 }
 

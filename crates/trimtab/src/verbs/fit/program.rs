@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trimtab_report::model::FitProgram;
-use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::progress::Progress;
+use crate::verbs::stored;
 use crate::{destination, output};
 use anyhow::Context;
 use trimtab_fit::ProgramRequest;
@@ -206,11 +206,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let progress = Progress::new();
     let fit = fit::fit(&options.request()?, &progress)?;
-    super::keep(&options.work, "fit program", &fit.repeat, &fit.to_json())?;
-    if let Some(path) = &options.outputs.html {
-        output::whole(path, &html::fit_program(&fit))?;
-    }
-    output::result(&options.outputs, &fit.to_json(), || table::fit_program(&fit, output::width()))?;
+    stored::keep(&options.work, &fit)?;
+    output::report(&options.outputs, &fit)?;
     verdict(&fit)
 }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::verbs::stored;
 use clap::Args;
 use trimtab_bench::{Program, Request, programs};
-use trimtab_report::{html, table};
 
 use crate::cli::{self, Outputs};
 use crate::output;
@@ -80,10 +80,6 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         command: std::env::args().collect::<Vec<_>>().join(" "),
     };
     let found = trimtab_bench::bench(&request, &Progress::new())?;
-    if let Some(file) = &options.outputs.html {
-        output::whole(file, &html::probe_bench(&found))?;
-    }
-    output::result(&options.outputs, &found.to_json(), || {
-        table::probe_bench(&found, output::width())
-    })
+    stored::keep(&options.work, &found)?;
+    output::report(&options.outputs, &found)
 }

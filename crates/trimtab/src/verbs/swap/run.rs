@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::verbs::stored;
 use clap::{Args, ValueEnum};
-use trimtab_report::{html, table};
 
 use super::arguments::Grain;
 use crate::cli::{self, Outputs};
@@ -154,12 +154,8 @@ impl Options {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let found = swap::run(&options.request(), &Progress::new())?;
-    if let Some(file) = &options.outputs.html {
-        output::whole(file, &html::swap_run(&found))?;
-    }
-    output::result(&options.outputs, &found.to_json(), || {
-        table::swap_run(&found, output::width())
-    })?;
+    stored::keep(&options.work, &found)?;
+    output::report(&options.outputs, &found)?;
     match found.failures().as_slice() {
         [] => Ok(()),
         broken => Err(Failure::new(format!(

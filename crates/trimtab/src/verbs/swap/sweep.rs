@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::verbs::stored::Kept;
 use clap::Args;
-use trimtab_report::{html, table};
 
 use super::arguments::InputArguments;
 use crate::cli::Outputs;
@@ -45,6 +45,9 @@ pub struct Options {
     /// Seed of random replacement
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Where it is stored.
+    #[command(flatten)]
+    pub kept: Kept,
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,
@@ -63,10 +66,6 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         seed: options.seed,
     };
     let found = sweep(&options.inputs.inputs(), &options.held_out, range, &Progress::new())?;
-    if let Some(file) = &options.outputs.html {
-        output::whole(file, &html::swap_sweep(&found))?;
-    }
-    output::result(&options.outputs, &found.to_json(), || {
-        table::swap_sweep(&found, output::width())
-    })
+    options.kept.keep(&found)?;
+    output::report(&options.outputs, &found)
 }

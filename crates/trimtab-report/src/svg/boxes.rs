@@ -1,11 +1,13 @@
-//! Small figures that are made of words and boxes: bars, a stacked bar, a strip of runs.
+//! Figures that are made of words and boxes: bars, a stacked bar, a strip of runs.
 
-use super::shown;
-use crate::model::{BeforeAfter, Measured};
-use crate::number;
+use crate::common::BeforeAfter;
+use crate::html::shown;
+use crate::{number, phrase};
 use maud::{Markup, html};
+use trimtab_stats::Measured;
 
-/// One bar of [`bars`].
+/// One bar.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
     /// What it measures.
     pub label: String,
@@ -15,6 +17,18 @@ pub struct Bar {
     pub key: String,
     /// Pages.
     pub value: u32,
+}
+
+impl Bar {
+    /// A bar of `value`, which is at `key` in the JSON, in the colour of `class`.
+    pub fn new(
+        label: impl Into<String>,
+        class: &'static str,
+        key: impl Into<String>,
+        value: u32,
+    ) -> Self {
+        Self { label: label.into(), class, key: key.into(), value }
+    }
 }
 
 /// Bars on one scale, longest full width.
@@ -27,7 +41,7 @@ pub fn bars(bars: &[Bar]) -> Markup {
                     dt { (bar.label) }
                     dd {
                         i style={ "width:" (percent(f64::from(bar.value) / most)) } {}
-                        (shown::count(&bar.key, bar.value))
+                        (shown(&phrase::count(&bar.key, bar.value)))
                     }
                 }
             }
@@ -37,7 +51,7 @@ pub fn bars(bars: &[Bar]) -> Markup {
 
 /// Pages above a minimum by cause: one bar in parts, and its legend. `key` is where the causes are
 /// in the JSON.
-pub fn excess(key: &str, causes: &[(&str, &str, i64)]) -> Markup {
+pub fn causes(key: &str, causes: &[(&str, &str, i64)]) -> Markup {
     let above: i64 = causes.iter().map(|(_, _, pages)| (*pages).max(0)).sum();
     let part = |pages: i64| percent(pages.max(0) as f64 / above.max(1) as f64);
     html! {
@@ -50,7 +64,7 @@ pub fn excess(key: &str, causes: &[(&str, &str, i64)]) -> Markup {
             @for (cause, name, pages) in causes {
                 div {
                     dt { i class={ "swatch cause-" (cause) } {} (name) }
-                    dd { (shown::signed(&format!("{key}.{cause}"), *pages)) }
+                    dd { (shown(&phrase::difference(format!("{key}.{cause}"), *pages))) }
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The pieces that several results share.
+//! The pieces that several reports share.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,6 +52,17 @@ pub struct Coverage {
     pub bytes: f64,
 }
 
+/// A file that was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Where it is, as the command line gave it.
+    pub path: String,
+    /// What it is, for people: `ELF x86-64`, `trace of the QEMU plugin`.
+    pub kind: String,
+    /// SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
 /// What became of the lines of an order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderCounts {
@@ -100,6 +111,16 @@ pub enum TargetSense {
     AtMost,
     /// `value >= limit`.
     AtLeast,
+}
+
+impl TargetSense {
+    /// The sign between the number found and its limit.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::AtMost => "≤",
+            Self::AtLeast => "≥",
+        }
+    }
 }
 
 /// A number to reach.
@@ -189,6 +210,26 @@ pub fn sample_curve(curves: &[&[u32]], most: usize) -> (u32, Vec<Vec<u32>>) {
         .map(|curve| curve.chunks(step).filter_map(|chunk| chunk.last().copied()).collect())
         .collect();
     (u32::try_from(step).unwrap_or(u32::MAX), sampled)
+}
+
+/// Distinct pages touched against events. Point i is the state after
+/// `min((i + 1) * step, events)` events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedCurve {
+    /// Events between two points, 1 or more.
+    pub step: u32,
+    /// Events in all.
+    pub events: u64,
+    /// Distinct pages touched.
+    pub pages: Vec<u32>,
+}
+
+impl TracedCurve {
+    /// From one number of pages per event, keeping at most `most` points.
+    pub fn sampled(pages: &[u32], most: usize) -> Self {
+        let (step, mut curves) = sample_curve(&[pages], most);
+        Self { step, events: pages.len() as u64, pages: curves.pop().unwrap_or_default() }
+    }
 }
 
 #[cfg(test)]
