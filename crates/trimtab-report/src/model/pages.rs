@@ -100,7 +100,11 @@ impl Report for PagesReport {
     fn head(&self) -> Head {
         let minimum = self.minimum;
         Head {
-            facts: vec![self.program.path.clone(), self.program.kind.clone()],
+            facts: vec![
+                self.program.path.clone(),
+                self.program.kind.clone(),
+                format!("{}: {}", self.trace.path, self.trace.kind),
+            ],
             headline: Headline::Part(
                 count("touched", self.touched).into(),
                 count("text.pages_spanned", self.text.pages_spanned).into(),

@@ -8,7 +8,6 @@ use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{Kept, WorkDir, WorkError, write_whole};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_program::Program;
-use trimtab_report::Report;
 use trimtab_report::model::SwapSweep;
 
 use super::boots::SwapBoot;
