@@ -198,8 +198,8 @@ fn traces_that_do_not_fit() {
     }
     let (code, output, _) = folder.run("pages app --trace stale.trace --min-coverage 0.4");
     assert_eq!(code, 0);
-    assert!(output.contains("coverage, names            40.0 %"), "{output}");
-    assert!(output.contains("Not found: other_0, other_1"), "{output}");
+    assert!(output.contains("40.0 % of function names"), "{output}");
+    assert!(output.contains("Not found in the program\n\nother_0, other_1"), "{output}");
 }
 
 #[test]
