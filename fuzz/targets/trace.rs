@@ -10,7 +10,8 @@ static PROGRAM: &[u8] = include_bytes!("../../testdata/programs/lld-x86_64.elf")
 fuzz_target!(|text: &str| {
     let Ok(trace) = read::read(text) else { return };
     assert!(!trace.is_empty());
-    assert!(trace.events().iter().all(|event| event.count >= 1));
+    // Callers in stack traces are not counted; something was.
+    assert!(trace.events().iter().any(|event| event.count >= 1));
     let Ok(program) = Program::parse(PROGRAM) else { return };
     let profile = Profile::resolve(&trace, &program);
     let coverage = profile.coverage();
