@@ -41,23 +41,12 @@ use trimtab_report::model::FitKernel;
 
 use built::FirstKernel;
 use laid_out::Layout;
-use measured::{Evidence, Side};
+use measured::{Evidence, Seconds, Side};
 use proved::Proof;
 use relinked::FittedKernel;
 use split::SplitKernel;
 use traced::Traces;
 use workshop::{Tools, Workshop};
-
-/// How long the phases took.
-#[derive(Debug, Clone, Copy)]
-struct Seconds {
-    start: Instant,
-    build: Duration,
-    trace: Duration,
-    split: Duration,
-    layout: Duration,
-    relink: Duration,
-}
 
 /// Fits a kernel.
 ///

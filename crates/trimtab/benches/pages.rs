@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use trimtab::cli::Outputs;
+use trimtab::arguments::Outputs;
 use trimtab::verbs::pages::{Options, measure};
 use trimtab_profile::{Profile, read};
 use trimtab_program::Program;

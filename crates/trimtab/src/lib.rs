@@ -1,6 +1,7 @@
 //! The command `trimtab`: arguments in, progress and results out. One file per verb, in [`verbs`];
 //! what a verb does is in the crates that it calls.
 
+pub mod arguments;
 pub mod cli;
 pub mod destination;
 pub mod failure;

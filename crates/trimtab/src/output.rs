@@ -8,7 +8,7 @@ use serde::Serialize;
 use trimtab_lab::workdir::{copy_whole, write_whole};
 use trimtab_report::Report;
 
-use crate::cli::Outputs;
+use crate::arguments::Outputs;
 
 /// Prints text. A reader that has seen enough (`trimtab ... | head`) is no error.
 ///

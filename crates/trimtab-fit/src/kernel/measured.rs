@@ -6,6 +6,7 @@ mod tracers;
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use trimtab_layout::Footprint;
@@ -14,7 +15,6 @@ use trimtab_profile::Profile;
 use trimtab_program::BlockMap;
 use trimtab_report::model::{self, BeforeAfter, ByteExcess, Ftrace, Image, Section};
 
-use super::Seconds;
 use super::kept_boot::KeptBoot;
 use super::laid_out::OrderCheck;
 use super::linked::Kernel;
@@ -22,6 +22,17 @@ use super::proved::Proof;
 use super::split::SplitCounts;
 use super::traced::TracerPair;
 use super::workshop::Workshop;
+
+/// How long the phases took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seconds {
+    pub start: Instant,
+    pub build: Duration,
+    pub trace: Duration,
+    pub split: Duration,
+    pub layout: Duration,
+    pub relink: Duration,
+}
 
 /// One of the two kernels, and its boot on the machine of the reference.
 pub(super) struct Side<'a> {

@@ -13,6 +13,7 @@ use super::plan::{self, Scene};
 use super::relinked::FittedKernel;
 use super::traced::{Traces, in_blocks};
 use super::workshop::Workshop;
+use crate::shuffled::shuffled;
 
 /// A boot that made no order.
 pub(super) struct HeldOut {
@@ -84,7 +85,7 @@ impl Proof {
                 })
             })
             .collect::<Result<Vec<HeldOut>>>()?;
-        let shuffled = crate::shuffled(
+        let shuffled = shuffled(
             &before.fragments,
             &traces.reference,
             before.range(),

@@ -17,7 +17,8 @@ use trimtab_stats as statistics;
 
 use super::kept_boot::KeptBoot;
 use super::measured::{Evidence, Measures, narrow};
-use super::{Tracer, verdict};
+use super::request::Tracer;
+use super::verdict;
 use trimtab_lab::shell::quoted;
 
 /// The most points of a curve that a report holds.

@@ -15,6 +15,7 @@ use super::start::Round;
 use super::tooling::Tooling;
 use super::traces::Run;
 use super::workshop::Workshop;
+use crate::shuffled::shuffled;
 
 /// What was found; [`result::model`](super::result::model) makes the report of it.
 pub(super) struct Evidence<'a> {
@@ -93,7 +94,7 @@ pub(super) fn sides<'a>(
             after: new,
             profiles: profiles(before.runs),
             profiles_after: profiles(after.runs),
-            shuffled: crate::shuffled(
+            shuffled: shuffled(
                 &old.fragments,
                 measured,
                 old.range(),

@@ -19,9 +19,9 @@ use trimtab_stats::{self as statistics, StatisticsError};
 
 use super::evidence::{Evidence, Sides};
 use super::object::Object;
+use super::request::{BlockOrder, Sections};
 use super::start::Round;
 use super::start::Start;
-use super::{BlockOrder, Sections};
 use trimtab_inputs::sha256;
 
 /// The most points of a curve that a report holds.

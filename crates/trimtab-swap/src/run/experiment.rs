@@ -30,9 +30,6 @@ use swapped::SwappedKernel;
 use traced::{Traces, Workloads};
 use workshop::{Tools, Workshop};
 
-/// The function with which init begins: what runs from there on is the workload's.
-const INIT: &str = "kernel_execve";
-
 /// Runs a kernel with its cold code swapped out.
 ///
 /// # Errors

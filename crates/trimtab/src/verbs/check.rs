@@ -8,7 +8,7 @@ use trimtab_program::{Program, Range};
 use trimtab_report::model::{self, Address, Boundary, CheckReport, OrderNames};
 use trimtab_report::number::{bytes, count, share};
 
-use crate::cli::{self, Outputs};
+use crate::arguments::{self, Outputs};
 use crate::{destination, output};
 use trimtab_inputs::{self as inputs, Elf, Text};
 use trimtab_lab::failure::Failure;
@@ -36,7 +36,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
     /// The largest share of lines that may name nothing in the program, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = "0.1", value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0.1", value_parser = arguments::share)]
     pub max_unknown: f64,
     /// Also write the result as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]

@@ -20,7 +20,7 @@ use trimtab_report::model::{
     TracedCurve,
 };
 
-use crate::cli::{self, Outputs};
+use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::{destination, output};
 use trimtab_inputs::{self as inputs, Elf, Run, Runs, Text};
@@ -69,7 +69,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// The least share of each trace that has to be found in the program, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,
     /// Where it is stored.
     #[command(flatten)]

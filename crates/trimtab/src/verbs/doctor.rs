@@ -10,7 +10,7 @@ use comfy_table::{Table, presets};
 use serde::Serialize;
 use trimtab_lab::tools::{self, Found, Tool, ToolError, Toolbox, Version};
 
-use crate::{cli, output};
+use crate::{arguments, output};
 use machine::Machine;
 use trimtab_lab::failure::Failure;
 
@@ -31,7 +31,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub json: Option<PathBuf>,
     /// The directory whose free space is shown
-    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
 }
 

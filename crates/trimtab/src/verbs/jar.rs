@@ -7,7 +7,7 @@ use clap::Args;
 use trimtab_jar::run::{self, Request, Summary};
 use trimtab_report::number::{bytes, count};
 
-use crate::cli::Outputs;
+use crate::arguments::Outputs;
 use crate::{destination, output};
 
 /// Split functions that are listed.

@@ -11,7 +11,7 @@ use trimtab_layout::{Algorithm, InPlace, Movable, Named, Placement, Shuffled, al
 use trimtab_link::LAYOUT;
 use trimtab_program::FragmentId;
 
-use crate::cli;
+use crate::arguments;
 use crate::{destination, output};
 use summary::Summary;
 use trimtab_inputs::{self as inputs, Elf, Runs, Text};
@@ -44,7 +44,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
     /// The linker that is to follow the order [default: kernel for a kernel, else lld]
-    #[arg(long, value_name = "LINKER", value_parser = cli::linkers(Linker::ALL))]
+    #[arg(long, value_name = "LINKER", value_parser = arguments::linkers(Linker::ALL))]
     pub linker: Option<Linker>,
     /// Write the order to FILE; to standard output where it is not given or -
     #[arg(long, short, value_name = "FILE")]
@@ -62,7 +62,7 @@ pub struct Options {
     )]
     pub print_patch: Option<String>,
     /// The least share of each trace that has to be found in the program, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,
     /// Seed of random choices: the order of --algorithm shuffled
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -12,7 +12,7 @@ use trimtab_report::model::{
     TracedCurve,
 };
 
-use crate::cli::{self, Outputs};
+use crate::arguments::{self, Outputs};
 use crate::{destination, output};
 use trimtab_inputs::{self as inputs, Elf, Runs, Text};
 use trimtab_lab::failure::Failure;
@@ -45,7 +45,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     pub section: Option<String>,
     /// The least share of the trace that has to be found in the program, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,
     /// Where results go.
     #[command(flatten)]

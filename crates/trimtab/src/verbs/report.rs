@@ -9,7 +9,7 @@ use trimtab_lab::store::{FILE, Store, Stored, Summary, Which};
 use trimtab_report::section::{Table, name};
 use trimtab_report::{row, terminal};
 
-use crate::cli::{self, Outputs};
+use crate::arguments::{self, Outputs};
 use crate::output;
 use crate::verbs::stored::KINDS;
 use trimtab_lab::failure::Failure;
@@ -28,7 +28,7 @@ pub struct Options {
     #[arg(long, conflicts_with = "html")]
     pub list: bool,
     /// The directory that the experiment worked in
-    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
     /// Where results go.
     #[command(flatten)]

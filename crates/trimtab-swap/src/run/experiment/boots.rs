@@ -10,9 +10,12 @@ use trimtab_machine::boot::{Boot, Clock, Digest, Hardware, KeptBoot, KeptRequest
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
-use super::{INIT, guest};
+use super::guest;
 use crate::run::{Backing, Request};
 use trimtab_inputs::{Elf, Recording};
+
+/// The function with which init begins: what runs from there on is the workload's.
+const INIT: &str = "kernel_execve";
 
 /// What the guest calls what its kernel counted.
 const TOPIC: &str = "coldswap";

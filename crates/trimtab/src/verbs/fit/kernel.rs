@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use trimtab_report::model::{FitKernel, TargetSense};
 
-use crate::cli::{self, Outputs};
+use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
 use crate::{destination, output};
@@ -39,7 +39,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub busybox: Option<PathBuf>,
     /// Where to build, and to keep what a later run can use again
-    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
     /// Boots to trace for the order: the one to make better, the same again, then variations
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=fit::plan::MOST))]
@@ -60,7 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = "clang")]
     pub compiler: Compiler,
     /// The least share of the trace that has to be found in the kernel, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,
     /// Seed of random choices: the shuffles that the order is compared with
     #[arg(long, value_name = "N", default_value_t = 0)]

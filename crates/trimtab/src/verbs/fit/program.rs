@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use trimtab_report::model::FitProgram;
 
-use crate::cli::{self, Outputs};
+use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
 use crate::{destination, output};
@@ -62,7 +62,7 @@ pub struct Options {
     /// What links the program
     #[arg(
         long, value_name = "NAME", default_value = "lld",
-        value_parser = cli::linkers(Linker::of_programs())
+        value_parser = arguments::linkers(Linker::of_programs())
     )]
     pub linker: Linker,
     /// Where the sections lie in the file: with lld, what a start needs can stand together
@@ -81,13 +81,13 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 7200, value_parser = clap::value_parser!(u64).range(1..=604800))]
     pub build_limit: u64,
     /// The least share of a trace that has to be found in the program, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,
     /// Seed of random choices: the shuffles that the order is compared with
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// Where to keep traces, orders and both versions
-    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
     /// Where results go.
     #[command(flatten)]

@@ -7,7 +7,7 @@ use clap::Args;
 use trimtab_probe::Hook;
 use trimtab_probe::run::Choice;
 
-use crate::cli;
+use crate::arguments;
 
 /// Which functions, and what happens at their entries and exits.
 #[derive(Debug, Clone, Args)]
@@ -34,7 +34,7 @@ pub struct ChoiceArguments {
     #[arg(long, value_name = "FILE")]
     pub profile: Vec<PathBuf>,
     /// Which share of the recorded cycles the functions of --profile make up, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = arguments::share)]
     pub share: f64,
     /// Only functions of at least so many bytes
     #[arg(long, value_name = "BYTES", default_value = "0")]

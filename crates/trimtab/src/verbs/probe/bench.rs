@@ -7,7 +7,7 @@ use crate::verbs::stored;
 use clap::Args;
 use trimtab_bench::{Program, Request, programs};
 
-use crate::cli::{self, Outputs};
+use crate::arguments::{self, Outputs};
 use crate::output;
 use crate::progress::Progress;
 
@@ -40,7 +40,7 @@ pub struct Options {
     #[arg(long)]
     pub no_suites: bool,
     /// Where to work; sources are kept there
-    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
     /// Where results go.
     #[command(flatten)]

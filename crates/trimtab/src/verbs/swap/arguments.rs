@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use trimtab_swap::run::Inputs;
 use trimtab_swap::{Granularity, PatchKind};
 
-use crate::{cli, formats};
+use crate::{arguments, formats};
 
 /// What a plan or a sweep is made from.
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub struct InputArguments {
     #[arg(long, value_name = "FUNCTION")]
     pub from: Option<String>,
     /// The least share of each trace that has to be found in the kernel, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,
 }
 

@@ -12,7 +12,7 @@ use trimtab_swap::{Class, Code, Plan, ResidentBudget};
 
 use super::arguments::InputArguments;
 use crate::progress::Progress;
-use crate::{cli, destination, output};
+use crate::{arguments, destination, output};
 use trimtab_lab::observe::Observe;
 use trimtab_swap::run::{self as swap, Files};
 
@@ -29,11 +29,11 @@ pub struct Options {
     #[command(flatten)]
     pub inputs: InputArguments,
     /// Share of all executed instructions that stays in memory, above 0, at most 1
-    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = arguments::share)]
     pub threshold: f64,
     /// Share of all code that may stay in memory, with the cache: where the threshold leaves room,
     /// what would be loaded most often stays, too [default: only what the threshold says]
-    #[arg(long, value_name = "SHARE", value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", value_parser = arguments::share)]
     pub room: Option<f64>,
     /// Page frames of the cache
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=65536))]

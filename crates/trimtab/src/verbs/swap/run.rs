@@ -6,7 +6,7 @@ use crate::verbs::stored;
 use clap::{Args, ValueEnum};
 
 use super::arguments::Grain;
-use crate::cli::{self, Outputs};
+use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::{destination, output};
 use trimtab_lab::failure::Failure;
@@ -34,17 +34,17 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub busybox: Option<PathBuf>,
     /// Where to build, and to keep what a later run can use again
-    #[arg(long, value_name = "DIR", default_value = cli::WORK)]
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
     /// How finely code is taken apart: functions, or hot, warm and frozen parts of them
     #[arg(long, value_name = "WHAT", default_value = "block")]
     pub granularity: Grain,
     /// Share of all executed instructions that stays in memory, above 0, at most 1
-    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = arguments::share)]
     pub threshold: f64,
     /// Share of all code that may stay in memory, with the cache: where the threshold leaves room,
     /// what would be loaded most often stays, too; 0: only what the threshold says
-    #[arg(long, value_name = "SHARE", default_value = "0.149", value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0.149", value_parser = arguments::share)]
     pub room: f64,
     /// Page frames of the cache; at least 4 for each CPU
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(4..=1024))]
@@ -80,7 +80,7 @@ pub struct Options {
     #[arg(long)]
     pub sweep: bool,
     /// The least share of each trace that has to be found in the kernel, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,
     /// Where results go.
     #[command(flatten)]

@@ -6,9 +6,9 @@ use crate::verbs::stored::Kept;
 use clap::Args;
 
 use super::arguments::InputArguments;
-use crate::cli::Outputs;
+use crate::arguments::Outputs;
 use crate::progress::Progress;
-use crate::{cli, destination, output};
+use crate::{arguments, destination, output};
 use trimtab_swap::run::sweep::{FRAMES, Range, THRESHOLDS, sweep};
 
 /// Counts the page faults that traces would cause, for each threshold, placement, cache size and
@@ -29,7 +29,7 @@ pub struct Options {
     pub held_out: Vec<PathBuf>,
     /// Shares of all executed instructions that stay in memory
     #[arg(
-        long, value_name = "SHARES", value_delimiter = ',', value_parser = cli::share,
+        long, value_name = "SHARES", value_delimiter = ',', value_parser = arguments::share,
         default_values_t = THRESHOLDS
     )]
     pub thresholds: Vec<f64>,
@@ -40,7 +40,7 @@ pub struct Options {
     )]
     pub frames: Vec<u32>,
     /// The threshold at which policies of replacement are compared
-    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = arguments::share)]
     pub policy_threshold: f64,
     /// Seed of random replacement
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -14,7 +14,7 @@ use self::recording::{End, Recording};
 use crate::output;
 use crate::progress::Progress;
 use crate::verbs::fit::kernel::Tracer;
-use crate::{cli, destination};
+use crate::{arguments, destination};
 use trimtab_inputs::Elf;
 
 /// How a kernel is booted and recorded.
@@ -63,7 +63,7 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=86400))]
     pub timeout: u32,
     /// The least share of the trace that has to be found in --vmlinux, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = cli::MIN_COVERAGE, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,
     /// Also write a summary of what was recorded as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]
