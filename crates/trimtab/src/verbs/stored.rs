@@ -11,7 +11,7 @@ use trimtab_report::model::{
 };
 use trimtab_report::{Kind, Report};
 
-use crate::cli;
+use crate::arguments;
 
 /// Every kind of report that can be drawn from its JSON.
 pub const KINDS: [Kind; 9] = [
@@ -41,7 +41,7 @@ impl Kept {
     /// # Errors
     /// That the store cannot be opened or written.
     pub fn keep<R: Report>(&self, report: &R) -> anyhow::Result<()> {
-        let usual = Path::new(cli::WORK);
+        let usual = Path::new(arguments::WORK);
         match &self.work {
             Some(work) => keep(work, report),
             None if usual.is_dir() => keep(usual, report),
