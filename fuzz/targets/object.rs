@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trimtab_probe::{Hook, Hooks, Options, ProbeError, Selection, instrument, instrument_archive};
+use trimtab_probe::{Hook, Hooks, Options, ProbeError, instrument, instrument_archive};
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(hooks) = Hooks::read(data) {
