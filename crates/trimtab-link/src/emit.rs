@@ -1,12 +1,13 @@
 //! An order of fragments as the text that a linker reads.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use thiserror::Error;
-use trimtab_program::Fragment;
+use trimtab_program::{Fragment, FragmentId, Fragments, Program};
 
 use crate::Linker;
+use crate::linker::{Line, symbol_line};
 
-/// Why an order cannot be written.
+/// Why a section cannot be named in a linker script.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EmitError {
@@ -35,37 +36,33 @@ pub struct Emitted {
     /// Fragments without a name that this linker knows: code without a symbol, in a section that
     /// shares its name with all others.
     pub unnamed: u64,
+    /// Names that this linker's format has no way to write, left out.
+    pub unwritable: Vec<String>,
 }
 
 /// Writes the order of `fragments` for `linker`, as [`write`] does, and gives the text alone.
-///
-/// # Errors
-/// As [`write`].
 pub fn emit<'a, 'data: 'a>(
     linker: Linker,
     fragments: impl IntoIterator<Item = &'a Fragment<'data>>,
-) -> Result<String, EmitError> {
-    write(linker, fragments).map(|emitted| emitted.text)
+) -> String {
+    write(linker, fragments).text
 }
 
 /// Writes the order of `fragments` for `linker`. What linkers know by the same line is written
-/// once.
-///
-/// # Errors
-/// [`EmitError::Name`] for names with white space or characters that are patterns.
+/// once; names that the linker cannot be told are left out.
 pub fn write<'a, 'data: 'a>(
     linker: Linker,
     fragments: impl IntoIterator<Item = &'a Fragment<'data>>,
-) -> Result<Emitted, EmitError> {
+) -> Emitted {
     let mut emitted = Emitted::default();
     let (before, after) = linker.frame("Written by trimtab order. First line is placed first.");
     emitted.text.push_str(&before);
     let mut seen = HashSet::new();
     for fragment in fragments {
-        emitted.add(linker, fragment, &mut seen)?;
+        emitted.add(linker, fragment, &mut seen);
     }
     emitted.text.push_str(after);
-    Ok(emitted)
+    emitted
 }
 
 impl Emitted {
@@ -75,19 +72,74 @@ impl Emitted {
         linker: Linker,
         fragment: &Fragment<'_>,
         seen: &mut HashSet<String>,
-    ) -> Result<(), EmitError> {
-        match linker.line(fragment)? {
-            None => self.unnamed += 1,
-            Some(line) if seen.contains(&line) => self.duplicate.push(fragment.name.to_owned()),
-            Some(line) => {
+    ) {
+        match linker.line(fragment) {
+            Line::None => self.unnamed += 1,
+            Line::Unwritable => self.unwritable.push(fragment.name.to_owned()),
+            Line::Text(line) if seen.contains(&line) => {
+                self.duplicate.push(fragment.name.to_owned());
+            }
+            Line::Text(line) => {
                 self.text.push_str(&line);
                 self.text.push('\n');
                 self.lines += 1;
                 seen.insert(line);
             }
         }
-        Ok(())
     }
+}
+
+/// What a linker places when it follows an order: for each line all that the line means.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Followed {
+    /// The fragments in the order in which the linker places them.
+    pub order: Vec<FragmentId>,
+    /// Those of them that the order did not list: they have the name of one that it lists.
+    pub namesakes: Vec<FragmentId>,
+}
+
+/// Finds out what a linker places when it is told to place the fragments `listed`, in their order. lld
+/// knows functions by their names alone, gold sections; so static functions of several files that have the
+/// same name come together, even those that never ran. Such come in their present order.
+pub fn follow(
+    linker: Linker,
+    program: &Program<'_>,
+    fragments: &Fragments<'_>,
+    listed: &[FragmentId],
+) -> Followed {
+    let mut by_line: HashMap<String, Vec<FragmentId>> = HashMap::new();
+    let mut add = |line: String, id: FragmentId| {
+        let ids = by_line.entry(line).or_default();
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    };
+    for id in fragments.ids() {
+        if let Line::Text(line) = linker.line(fragments.get(id)) {
+            add(line, id);
+        }
+    }
+    if linker == Linker::Lld {
+        let further = program.names().filter_map(|(function, name)| {
+            Some((symbol_line(name)?, fragments.at(program.function(function).range.start)?))
+        });
+        further.for_each(|(line, id)| add(line, id));
+    }
+    let wanted: HashSet<FragmentId> = listed.iter().copied().collect();
+    let mut placed = HashSet::new();
+    let mut followed = Followed::default();
+    for id in listed {
+        let Line::Text(line) = linker.line(fragments.get(*id)) else { continue };
+        let mut all = by_line.get(&line).cloned().unwrap_or_default();
+        all.sort_unstable();
+        for id in all.into_iter().filter(|id| placed.insert(*id)) {
+            followed.order.push(id);
+            if !wanted.contains(&id) {
+                followed.namesakes.push(id);
+            }
+        }
+    }
+    followed
 }
 
 /// Whether a name means itself in an order, and nothing else.
@@ -107,7 +159,7 @@ mod tests {
     use super::*;
     use crate::{OrderFile, Target};
     use trimtab_fixture::Elf;
-    use trimtab_program::{Fragments, LinkMap, Program};
+    use trimtab_program::LinkMap;
 
     const MAP: &str = "\
              VMA              LMA     Size Align Out     In      Symbol
@@ -143,7 +195,7 @@ mod tests {
             true => Fragments::from_link_map(&program, &map, section),
             false => Fragments::from_symbols(&program, section),
         };
-        write(linker, fragments.as_slice()).unwrap()
+        write(linker, fragments.as_slice())
     }
 
     #[test]
@@ -227,17 +279,104 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_something_else_is_refused() {
-        let bytes = Elf::new().text(".text", 0x1000, 16).function("operator*", 0x1000, 16).build();
+    fn unusual_names_are_written_as_each_linker_takes_them_or_left_out() {
+        // Which linker takes what was tried with lld 22, gold and GNU ld 2.40; see tests of the command.
+        const NAMES: [&str; 11] = [
+            "größe",
+            "a,b",
+            "f(int)",
+            "two words",
+            "a#b",
+            "#a",
+            "a*b",
+            "a[b",
+            "a\"b",
+            "api@@V2",
+            "a\nb",
+        ];
+        let mut elf = Elf::new().text(".text", 0x1000, 0x1000);
+        for (index, name) in NAMES.iter().enumerate() {
+            elf = elf.function(name, 0x1000 + index as u64 * 16, 16);
+        }
+        let bytes = elf.build();
         let program = Program::parse(&bytes).unwrap();
         let fragments =
             Fragments::from_symbols(&program, program.section_named(".text").unwrap().0);
-        let error = emit(Linker::Gold, fragments.as_slice()).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "the section name \".text.operator*\" cannot be written in an order for gold: it has \
-             characters that mean something else there"
-        );
+        for (linker, lines, left_out) in [
+            (
+                Linker::Lld,
+                &["größe", "a,b", "f(int)", "two words", "a#b", "a*b", "a[b", "a\"b", "api"][..],
+                &["#a", "a\nb"][..],
+            ),
+            (
+                Linker::Gold,
+                &[
+                    ".text.größe",
+                    ".text.a,b",
+                    ".text.f(int)",
+                    ".text.two words",
+                    ".text.a#b",
+                    ".text.#a",
+                    ".text.a\"b",
+                    ".text.api@@V2",
+                ],
+                &["a*b", "a[b", "a\nb"],
+            ),
+            (
+                Linker::Kernel,
+                &[
+                    "*(\".text.größe\")",
+                    "*(\".text.a,b\")",
+                    "*(\".text.f(int)\")",
+                    "*(\".text.two words\")",
+                    "*(\".text.a#b\")",
+                    "*(\".text.#a\")",
+                    "*(\".text.api@@V2\")",
+                ],
+                &["a*b", "a[b", "a\"b", "a\nb"],
+            ),
+        ] {
+            let emitted = write(linker, fragments.as_slice());
+            let written: Vec<&str> = emitted.text.lines().skip(1).collect();
+            assert_eq!(written, lines, "{}", linker.name());
+            assert_eq!(emitted.unwritable, left_out, "{}", linker.name());
+            assert_eq!(emitted.lines as usize, lines.len());
+            // What is written reads back as what it names.
+            let order = OrderFile::parse(&emitted.text).unwrap();
+            let names: Vec<&str> = order.entries.iter().map(|entry| entry.function()).collect();
+            let meant: Vec<&str> = NAMES
+                .into_iter()
+                .filter(|name| !left_out.contains(name))
+                .map(
+                    |name| {
+                        if linker == Linker::Lld { name.split('@').next().unwrap() } else { name }
+                    },
+                )
+                .collect();
+            assert_eq!(names, meant, "{}", linker.name());
+            assert!(order.entries.iter().all(|entry| !entry.lookup(&program).is_empty()));
+        }
+    }
+
+    #[test]
+    fn what_shares_a_name_is_placed_with_it() {
+        let bytes = elf();
+        let program = Program::parse(&bytes).unwrap();
+        let map = LinkMap::parse(MAP).unwrap();
+        let (section, _) = program.section_named(".text").unwrap();
+        let fragments = Fragments::from_link_map(&program, &map, section);
+        let ids: Vec<FragmentId> = fragments.ids().collect();
+        let listed = [ids[2], ids[0]];
+        for (linker, order, namesakes) in [
+            (Linker::Lld, &[ids[1], ids[2], ids[0]][..], &[ids[1]][..]),
+            (Linker::Gold, &[ids[1], ids[2], ids[0]], &[ids[1]]),
+            (Linker::Gnu, &[ids[2], ids[0]], &[]),
+            (Linker::Kernel, &[ids[2], ids[0]], &[]),
+        ] {
+            let followed = follow(linker, &program, &fragments, &listed);
+            assert_eq!(followed.order, order, "{}", linker.name());
+            assert_eq!(followed.namesakes, namesakes, "{}", linker.name());
+        }
     }
 
     #[test]

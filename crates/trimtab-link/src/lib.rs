@@ -21,7 +21,7 @@ mod whole;
 pub use boundaries::{Boundary, boundaries};
 pub use check::{Check, Line, Outcome, check};
 pub use clusters::{ClusterList, SPLIT_FLAGS};
-pub use emit::{EmitError, Emitted, emit, write};
+pub use emit::{EmitError, Emitted, Followed, emit, follow, write};
 pub use feature::{Feature, Generated};
 pub use layout::{BlockList, CAN_SPLIT, KERNEL_ORDER, LAYOUT, Splits};
 pub use linker::{Linker, LinkerError, OrderOption};

@@ -8,7 +8,6 @@ use std::str::FromStr;
 use thiserror::Error;
 use trimtab_program::{Fragment, Origin};
 
-use crate::EmitError;
 use crate::emit::{is_plain, is_single_object};
 use crate::layout::KERNEL_ORDER;
 
@@ -162,39 +161,63 @@ impl Linker {
         }
     }
 
-    /// The line for one fragment; none where the linker has no way to name it alone.
-    pub(crate) fn line(self, fragment: &Fragment<'_>) -> Result<Option<String>, EmitError> {
+    /// The line for one fragment.
+    pub(crate) fn line(self, fragment: &Fragment<'_>) -> Line {
         let section = fragment.section_name();
-        let checked = |name: &str| match is_plain(name) {
-            true => Ok(name.to_owned()),
-            false => Err(EmitError::Name { name: name.to_owned(), linker: self.name() }),
+        let file = match &fragment.origin {
+            Origin::InputSection { file, .. } if is_single_object(file) && is_plain(file) => file,
+            _ => "*",
         };
-        let line = match self {
-            Linker::Lld => match fragment.functions().next() {
-                Some(_) => checked(fragment.name)?,
-                None => return Ok(None),
-            },
+        let written = match self {
+            Linker::Lld if fragment.functions().next().is_none() => return Line::None,
+            Linker::Lld => symbol_line(fragment.name),
             // The line `.text` would mean the plain section of every file.
-            Linker::Gold if section == ".text" => return Ok(None),
-            Linker::Gold => checked(&section)?,
-            Linker::Gnu | Linker::Kernel => {
-                let file = match &fragment.origin {
-                    Origin::InputSection { file, .. }
-                        if is_single_object(file) && is_plain(file) =>
-                    {
-                        file.as_ref()
-                    }
-                    _ => "*",
-                };
-                if file == "*" && section == ".text" && self == Linker::Gnu {
-                    return Ok(None);
-                }
-                format!("{file}({})", checked(&section)?)
-            }
+            Linker::Gold if section == ".text" => return Line::None,
+            Linker::Gold => (!has(&section, "*?[")).then(|| section.into_owned()),
+            Linker::Gnu if file == "*" && section == ".text" => return Line::None,
+            Linker::Gnu | Linker::Kernel => pattern(&section).map(|name| format!("{file}({name})")),
         };
-        Ok(Some(line))
+        written
+            .filter(|text| !text.is_empty() && !text.contains(char::is_control))
+            .map_or(Line::Unwritable, Line::Text)
     }
 }
+
+/// What an order says of one fragment.
+pub(crate) enum Line {
+    /// The linker has no way to name it alone.
+    None,
+    /// Its name cannot be written.
+    Unwritable,
+    Text(String),
+}
+
+/// A line of lld's list of symbols: lld leaves out white space around it, takes what begins with a hash
+/// for a comment, and knows symbols without their version.
+pub(crate) fn symbol_line(name: &str) -> Option<String> {
+    let name = match name.split_once('@') {
+        Some((bare, _)) if !bare.is_empty() => bare,
+        _ => name,
+    };
+    (name.trim() == name && !name.starts_with('#')).then(|| name.to_owned())
+}
+
+/// The name of a section as linker scripts take it: in quotation marks, where it has other characters than
+/// those of names in C. Patterns mean more than themselves even there, and no linker has a way to write a
+/// quotation mark.
+fn pattern(section: &str) -> Option<String> {
+    match is_plain(section) && !has(section, "#<>&'%|`^!@=~") {
+        true => Some(section.to_owned()),
+        false => (!has(section, "*?[\"\\")).then(|| format!("\"{section}\"")),
+    }
+}
+
+fn has(text: &str, characters: &str) -> bool {
+    text.contains(|c| characters.contains(c))
+}
+
+/// How the first line of a list of symbols or sections begins.
+pub(crate) const HEAD: &str = "# Written by trimtab order.";
 
 impl fmt::Display for Linker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,5 +1,6 @@
 //! Reading an order that was written for a linker.
 
+use crate::linker::HEAD;
 use crate::whole::REST;
 use thiserror::Error;
 use trimtab_program::{FunctionId, Program};
@@ -95,21 +96,20 @@ impl OrderFile {
     /// [`OrderFileError`].
     pub fn parse(text: &str) -> Result<Self, OrderFileError> {
         let mut entries = Vec::new();
+        // Then each line is a name, whatever is in it.
+        let ours = text.starts_with(HEAD);
         for (index, raw) in text.lines().enumerate() {
             let line = raw.trim();
             let comment = line.starts_with('#') || (line.starts_with("/*") && line.ends_with("*/"));
-            if line.is_empty() || comment || line == "}" || line.ends_with(": {") {
+            if line.is_empty() || comment || line == "}" || (line.ends_with(": {") && !ours) {
                 continue;
             }
             let bad =
                 || OrderFileError::Line { line: index + 1, found: line.chars().take(80).collect() };
-            let target = match line.split_once('(') {
-                Some((file, rest)) => {
-                    let section = rest.strip_suffix(')').ok_or_else(bad)?.trim();
-                    if section == REST {
-                        continue;
-                    }
-                    let file = (file.trim() != "*").then(|| file.trim().to_owned());
+            let target = match section_of(line).filter(|_| !ours) {
+                Some((_, section)) if section == REST => continue,
+                Some((file, section)) => {
+                    let file = (file != "*").then(|| file.to_owned());
                     Target::Section { section: section.to_owned(), file }
                 }
                 None if line.starts_with('.') => {
@@ -117,10 +117,11 @@ impl OrderFile {
                 }
                 None => Target::Symbol(line.to_owned()),
             };
-            let name = match &target {
-                Target::Symbol(name) | Target::Section { section: name, .. } => name,
-            };
-            if name.is_empty() || name.contains(char::is_whitespace) {
+            let (Target::Symbol(name) | Target::Section { section: name, .. }) = &target;
+            let quoted = line.ends_with("\")");
+            let blank = name.contains(char::is_whitespace) && !quoted;
+            let cut = line.starts_with("*(") && matches!(target, Target::Symbol(_));
+            if name.is_empty() || ((blank || cut) && !ours) {
                 return Err(bad());
             }
             entries.push(Entry { line: index + 1, target });
@@ -130,6 +131,16 @@ impl OrderFile {
         }
         Ok(OrderFile { entries })
     }
+}
+
+/// The file and the section of `FILE(SECTION)`, without the quotation marks that the section may have.
+/// The names of sections of code begin with a dot.
+fn section_of(line: &str) -> Option<(&str, &str)> {
+    let (file, section) = line.strip_suffix(')')?.split_once('(')?;
+    let section = section.trim();
+    let plain = section.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+    let section = plain.unwrap_or(section);
+    section.starts_with('.').then_some((file.trim(), section))
 }
 
 #[cfg(test)]
@@ -165,6 +176,7 @@ mod tests {
         for text in ["", "\n\n", "# nothing\n", ".text : {\n}\n"] {
             assert_eq!(OrderFile::parse(text), Err(OrderFileError::Empty), "{text}");
         }
+        assert_eq!(functions("*(\".text.two words\")\n"), ["two words"]);
         for text in ["main\ntwo words\n", "main\n*(.text.a .text.b)\n", "main\n*(.text.a\n"] {
             let error = OrderFile::parse(text).unwrap_err();
             assert!(matches!(error, OrderFileError::Line { line: 2, .. }), "{error}");

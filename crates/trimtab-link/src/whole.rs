@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use trimtab_program::{Fragment, Origin};
 
 use crate::emit::{is_plain, is_single_object};
-use crate::{EmitError, Emitted, Linker};
+use crate::{Emitted, Linker};
 
 /// The sections of all functions, and their cold parts, of a file that are not in `.text.hot`: those of
 /// which a list says how they are split. Functions that begin with an *h* are not among them, either.
@@ -21,10 +21,7 @@ pub const FILE_ORDER: &str = "*(.text.unlikely .text.unlikely.* .text.unknown .t
 ///
 /// Where all that is left of a file's cold code comes in its own order, one line says so: linkers try
 /// each line with every section.
-///
-/// # Errors
-/// [`EmitError::Name`] for names with white space or characters that are patterns.
-pub fn emit_whole<'a, 'data: 'a>(fragments: &[&'a Fragment<'data>]) -> Result<Emitted, EmitError> {
+pub fn emit_whole<'a, 'data: 'a>(fragments: &[&'a Fragment<'data>]) -> Emitted {
     let mut left: HashMap<&str, BTreeSet<u64>> = HashMap::new();
     for fragment in fragments {
         if let Some(file) = file_with_rest(fragment) {
@@ -49,9 +46,9 @@ pub fn emit_whole<'a, 'data: 'a>(fragments: &[&'a Fragment<'data>]) -> Result<Em
             left.remove(&fragment.range.start);
         }
         at += 1;
-        emitted.add(Linker::Kernel, fragment, &mut seen)?;
+        emitted.add(Linker::Kernel, fragment, &mut seen);
     }
-    Ok(emitted)
+    emitted
 }
 
 /// The file of a fragment, where [`REST`] matches it there.
@@ -89,7 +86,7 @@ mod tests {
         let fragments = Fragments::from_link_map(&program, &map, section);
         let fragments = fragments.as_slice();
         assert_eq!(fragments.len(), 7);
-        emit_whole(&order.iter().map(|at| &fragments[*at]).collect::<Vec<_>>()).unwrap()
+        emit_whole(&order.iter().map(|at| &fragments[*at]).collect::<Vec<_>>())
     }
 
     fn lines(emitted: &Emitted) -> Vec<&str> {

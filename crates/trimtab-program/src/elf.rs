@@ -8,6 +8,7 @@ use crate::ranges::Range;
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
+use std::collections::HashSet;
 
 /// What both sizes of header are to the reader.
 trait Header: FileHeader<Endian = LittleEndian> {}
@@ -208,11 +209,15 @@ fn is_function<H: Header>(symbol: &H::Sym) -> bool {
     }
 }
 
+/// What a version adds to the rank of a name.
+const VERSIONED: u8 = 8;
+
 struct Candidate<'data> {
     name: &'data str,
     start: u64,
     size: u64,
     section: SectionId,
+    global: bool,
     /// Lower is the better name for its address.
     rank: u8,
 }
@@ -225,8 +230,9 @@ impl<'data> Candidate<'data> {
             start: symbol.st_value(LittleEndian).into(),
             size: symbol.st_size(LittleEndian).into(),
             section,
+            global: symbol.st_bind() == elf::STB_GLOBAL,
             // Linkers know a symbol with a version under its bare name, another name says more.
-            rank: u8::from(name.contains('@')) * 8
+            rank: u8::from(name.contains('@')) * VERSIONED
                 + u8::from(untyped) * 4
                 + linked::rank(symbol.st_bind()),
         }
@@ -236,6 +242,20 @@ impl<'data> Candidate<'data> {
 impl Candidate<'_> {
     fn end(&self) -> u64 {
         self.start.saturating_add(self.size)
+    }
+}
+
+/// A name that is global and has several addresses is that of several versions of a function, which lld
+/// writes without their versions: another name at the same address says more.
+fn rank_versions(candidates: &mut [Candidate<'_>]) {
+    let mut global: Vec<(&str, u64)> =
+        candidates.iter().filter(|c| c.global).map(|c| (c.name, c.start)).collect();
+    global.sort_unstable();
+    global.dedup();
+    let several: HashSet<&str> =
+        global.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0).collect();
+    for candidate in candidates.iter_mut().filter(|c| c.global && several.contains(c.name)) {
+        candidate.rank += VERSIONED;
     }
 }
 
@@ -253,6 +273,7 @@ fn disjoint<'data>(
         }
         inside
     });
+    rank_versions(&mut candidates);
     candidates.sort_unstable_by_key(|c| (c.start, c.size == 0, c.rank, c.name, c.size));
     let mut chosen: Vec<Candidate<'data>> = Vec::with_capacity(candidates.len());
     for candidate in candidates {

@@ -177,7 +177,7 @@ impl<'data> Program<'data> {
     }
 
     /// The functions that `name` can mean: those of this name, else those that have it as a
-    /// further name, else those that have it with a version (`name@V1`, `name@@V2`).
+    /// further name, else those that have it with a version (`name@V1`, `name@@V2`), or without its own.
     pub fn lookup(&self, name: &str) -> Vec<FunctionId> {
         let named = self.functions_named(name);
         if !named.is_empty() {
@@ -188,12 +188,23 @@ impl<'data> Program<'data> {
             .iter()
             .filter_map(|marker| self.function_at(marker.address))
             .collect();
-        if found.is_empty() && !name.contains('@') {
-            found.extend(self.names_beginning(&format!("{name}@")).map(|(id, _)| id));
+        if found.is_empty() {
+            match name.split_once('@') {
+                None => found.extend(self.names_beginning(&format!("{name}@")).map(|(id, _)| id)),
+                // lld writes symbols without their versions.
+                Some((bare, _)) if !bare.is_empty() => found = self.without_version(bare),
+                Some(_) => {}
+            }
         }
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    fn without_version(&self, bare: &str) -> Vec<FunctionId> {
+        let further = self.markers_named(bare).iter();
+        let further = further.filter_map(|marker| self.function_at(marker.address));
+        self.functions_named(bare).iter().copied().chain(further).collect()
     }
 
     /// The functions with a name, or a further name, that begins with `start`, and that name.

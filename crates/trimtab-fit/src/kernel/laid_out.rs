@@ -65,8 +65,8 @@ impl Layout {
             .map(|piece| kernel.fragments.get(movable.fragment(*piece)))
             .collect();
         let text = match granularity {
-            Granularity::Function => emit(Linker::Kernel, listed)?,
-            Granularity::Block => emit_whole(&listed)?.text,
+            Granularity::Function => emit(Linker::Kernel, listed),
+            Granularity::Block => emit_whole(&listed).text,
         };
         let took = clock.elapsed();
         stage.done(&format!("{} fragments in the order", order.listed().len()));

@@ -46,5 +46,5 @@ fn lay_out(tooling: &Tooling, object: &Object<'_>, profiles: &[Profile]) -> Resu
     let problem = movable.problem();
     let order = tooling.algorithm.order(&problem);
     let listed = order.listed().iter().map(|piece| object.fragments.get(movable.fragment(*piece)));
-    Ok(emit(tooling.linker, listed)?)
+    Ok(emit(tooling.linker, listed))
 }

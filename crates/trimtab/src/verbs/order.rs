@@ -2,14 +2,17 @@
 
 mod summary;
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use trimtab_layout::{Algorithm, InPlace, Movable, Named, Placement, Shuffled, algorithms, named};
-use trimtab_link::LAYOUT;
-use trimtab_program::FragmentId;
+use trimtab_layout::{
+    Algorithm, InPlace, Movable, Named, Order, PieceId, Placement, Shuffled, algorithms, named,
+};
+use trimtab_link::{Followed, LAYOUT};
+use trimtab_program::{FragmentId, Fragments, Program, SectionId};
 
 use crate::arguments;
 use crate::{destination, output};
@@ -130,38 +133,30 @@ fn find(options: &Options) -> anyhow::Result<(String, Summary)> {
         .hint("for another program give its linker: --linker lld, gold or gnu")
         .into());
     }
-    let section = inputs::section(&program, path, None)?;
     let map_file = options.map.as_deref().map(Text::of_map).transpose()?;
     let map = map_file.as_ref().map(|text| text.link_map()).transpose()?;
     let with_map = map.as_ref().zip(options.map.as_deref());
-    let fragments = inputs::fragments(&program, with_map, section)?;
     let runs = Runs::read(&options.trace, &program, options.min_coverage, crate::formats::ALL)?;
 
-    let mut movable =
-        Movable::new(&fragments, &runs.profiles, |fragment| mobility.allows(fragment));
-    let streams: Vec<_> = runs.streams()?.into_iter().flatten().collect();
-    // One trace without transitions would tip the scales.
-    if streams.len() == runs.runs.len() {
-        movable.observe(&fragments, &streams);
+    let sections = sections(&program, path, linker)?;
+    let mut parts = Vec::new();
+    for section in &sections {
+        let fragments = inputs::fragments(&program, with_map, *section)?;
+        parts.push(Part::of(&program, fragments, &runs, &mobility, &*algorithm, linker)?);
     }
-    let problem = movable.problem();
-    let order = algorithm.order(&problem);
-    let listed = order.listed().iter().map(|piece| fragments.get(movable.fragment(*piece)));
-    let emitted = trimtab_link::write(linker, listed)?;
+    let listed = parts.iter().flat_map(|part| part.listed.iter().map(|id| part.fragments.get(*id)));
+    let emitted = trimtab_link::write(linker, listed);
     if emitted.lines == 0 {
+        let names: Vec<&str> = sections.iter().map(|id| program.section(*id).name).collect();
         return Err(Failure::new(format!(
             "there is nothing to order: no function in {} of {} that can be moved ran",
-            program.section(section).name,
+            names.join(", "),
             path.display()
         ))
         .hint("trimtab pages says what ran in which section")
         .into());
     }
-    let placement = Placement::new(&problem, &order);
-    let listed_pieces: Vec<FragmentId> =
-        order.listed().iter().map(|piece| movable.fragment(*piece)).collect();
-    let functions =
-        listed_pieces.iter().map(|id| fragments.get(*id).functions().count() as u64).sum();
+    let functions = parts.iter().map(Part::functions).sum();
     let summary = Summary::new(
         summary::What {
             program: path,
@@ -173,9 +168,73 @@ fn find(options: &Options) -> anyhow::Result<(String, Summary)> {
         &emitted,
         functions,
         &runs,
-        |profile| summary::predict(&program, &fragments, &movable, &placement, profile),
-    );
+        |profile| summary::predict(&program, &parts, profile),
+    )
+    .with_namesakes(&parts)
+    .with_elsewhere(&program, &sections, &runs.profiles);
     Ok((emitted.text, summary))
+}
+
+/// The output sections that are laid out, each by itself: `.text`, and what linkers make beside it with
+/// `-z keep-text-section-prefix`. A kernel pins all others, and a piece of GNU ld's script is for one.
+fn sections(
+    program: &Program<'_>,
+    path: &Path,
+    linker: trimtab_link::Linker,
+) -> Result<Vec<SectionId>, Failure> {
+    let main = inputs::section(program, path, None)?;
+    if !matches!(linker, trimtab_link::Linker::Lld | trimtab_link::Linker::Gold) {
+        return Ok(vec![main]);
+    }
+    let beside = inputs::sections(program)
+        .filter(|id| *id != main && program.section(*id).name.starts_with(".text."));
+    Ok(std::iter::once(main).chain(beside).collect())
+}
+
+/// One output section, laid out.
+pub(crate) struct Part<'data> {
+    fragments: Fragments<'data>,
+    movable: Movable,
+    /// What the order lists.
+    listed: Vec<FragmentId>,
+    followed: Followed,
+    /// Where the linker will put the pieces.
+    placement: Placement,
+}
+
+impl<'data> Part<'data> {
+    fn of(
+        program: &Program<'data>,
+        fragments: Fragments<'data>,
+        runs: &Runs,
+        mobility: &Mobility,
+        algorithm: &dyn Algorithm,
+        linker: trimtab_link::Linker,
+    ) -> anyhow::Result<Self> {
+        let mut movable =
+            Movable::new(&fragments, &runs.profiles, |fragment| mobility.allows(fragment));
+        let streams: Vec<_> = runs.streams()?.into_iter().flatten().collect();
+        // One trace without transitions would tip the scales.
+        if streams.len() == runs.runs.len() {
+            movable.observe(&fragments, &streams);
+        }
+        let problem = movable.problem();
+        let order = algorithm.order(&problem);
+        let listed: Vec<FragmentId> =
+            order.listed().iter().map(|piece| movable.fragment(*piece)).collect();
+        let followed = trimtab_link::follow(linker, program, &fragments, &listed);
+        let piece_of: HashMap<FragmentId, PieceId> = (0..problem.pieces.len() as u32)
+            .map(|piece| (movable.fragment(PieceId(piece)), PieceId(piece)))
+            .collect();
+        let leading = followed.order.iter().filter_map(|id| piece_of.get(id).copied());
+        let order = Order::leading(leading, problem.pieces.len());
+        let placement = Placement::new(&problem, &order);
+        Ok(Part { placement, listed, followed, movable, fragments })
+    }
+
+    fn functions(&self) -> u64 {
+        self.listed.iter().map(|id| self.fragments.get(*id).functions().count() as u64).sum()
+    }
 }
 
 /// The algorithm that was asked for, or the best for what is known. A kernel's text is never loaded

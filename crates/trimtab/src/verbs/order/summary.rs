@@ -1,13 +1,16 @@
 //! What is said of an order: how it is used, and what it promises.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
-use trimtab_layout::{Movable, Placement, functions_run, pages};
+use trimtab_layout::{functions_run, pages};
 use trimtab_link::{Emitted, Linker};
 use trimtab_profile::Profile;
-use trimtab_program::{Fragments, Program, RangeSet};
-use trimtab_report::number::count;
+use trimtab_program::{FragmentId, FunctionId, Program, RangeSet, SectionId};
+use trimtab_report::number::{self, count};
+
+use super::Part;
 
 use trimtab_inputs::{Run, Runs};
 
@@ -37,6 +40,13 @@ pub(super) struct Summary {
     functions: u64,
     duplicate: Vec<String>,
     unnamed: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unwritable: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    namesakes: Vec<Namesake>,
+    /// For each other section of code how many functions ran there.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    elsewhere: BTreeMap<String, u64>,
     traces: Vec<Traced>,
     use_it: String,
 }
@@ -66,24 +76,29 @@ pub(super) struct Predicted {
     minimum_function_pages: u64,
 }
 
-/// Counts the pages that a run touches where the program's text lies now, and where `placement`
-/// has it.
-pub(super) fn predict(
-    program: &Program<'_>,
-    fragments: &Fragments<'_>,
-    movable: &Movable,
-    placement: &Placement,
-    profile: &Profile,
-) -> Predicted {
-    let section = fragments.section();
-    let range = program.section(section).range;
-    let executed: RangeSet = profile.executed().within(range).collect();
-    let moved = movable.moved(fragments, placement, &executed);
-    Predicted {
-        touched_before: pages::touched(&executed).len() as u64,
-        touched_after: pages::touched(&moved).len() as u64,
-        minimum_function_pages: pages::minimum(functions_run(program, section, profile).bytes()),
+/// Counts the pages that a run touches where the program's text lies now, and where the linker will put
+/// its `parts`.
+pub(super) fn predict(program: &Program<'_>, parts: &[Part<'_>], profile: &Profile) -> Predicted {
+    let mut predicted =
+        Predicted { touched_before: 0, touched_after: 0, minimum_function_pages: 0 };
+    for part in parts {
+        let section = part.fragments.section();
+        let range = program.section(section).range;
+        let executed: RangeSet = profile.executed().within(range).collect();
+        let moved = part.movable.moved(&part.fragments, &part.placement, &executed);
+        predicted.touched_before += pages::touched(&executed).len() as u64;
+        predicted.touched_after += pages::touched(&moved).len() as u64;
+        predicted.minimum_function_pages +=
+            pages::minimum(functions_run(program, section, profile).bytes());
     }
+    predicted
+}
+
+/// A function that did not run, and is placed for its name.
+#[derive(Debug, Clone, Serialize)]
+struct Namesake {
+    name: String,
+    bytes: u64,
 }
 
 impl Summary {
@@ -113,10 +128,46 @@ impl Summary {
             functions,
             duplicate: emitted.duplicate.clone(),
             unnamed: emitted.unnamed,
+            unwritable: emitted.unwritable.clone(),
+            namesakes: Vec::new(),
+            elsewhere: BTreeMap::new(),
             traces: runs.runs.iter().zip(&runs.profiles).map(traced).collect(),
             use_it,
             output,
         }
+    }
+
+    /// With what the linker places beside that which the order lists, as it has the same name.
+    pub(super) fn with_namesakes(mut self, parts: &[Part<'_>]) -> Self {
+        for part in parts {
+            let namesake = |id: &FragmentId| {
+                let fragment = part.fragments.get(*id);
+                Namesake { name: fragment.name.to_owned(), bytes: fragment.range.length() }
+            };
+            self.namesakes.extend(part.followed.namesakes.iter().map(namesake));
+        }
+        self
+    }
+
+    /// With what ran in other sections of code than those that were ordered.
+    pub(super) fn with_elsewhere(
+        mut self,
+        program: &Program<'_>,
+        ordered: &[SectionId],
+        profiles: &[Profile],
+    ) -> Self {
+        let ran: BTreeSet<FunctionId> = profiles
+            .iter()
+            .flat_map(|profile| profile.functions().iter().map(|executed| executed.function))
+            .collect();
+        for id in ran {
+            let section = program.function(id).section;
+            let name = program.section(section).name;
+            if !ordered.contains(&section) && name.starts_with(".text.") {
+                *self.elsewhere.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+        self
     }
 
     /// For people.
@@ -144,6 +195,33 @@ impl Summary {
             lines.push(format!(
                 "names that several functions have, written once: {}",
                 names(&self.duplicate)
+            ));
+        }
+        if !self.namesakes.is_empty() {
+            let bytes = self.namesakes.iter().map(|namesake| namesake.bytes).sum();
+            let all: Vec<String> =
+                self.namesakes.iter().map(|namesake| namesake.name.clone()).collect();
+            lines.push(format!(
+                "{} of functions that did not run come along, as {} knows them by the names of others \
+                 that did: {}; the prediction counts them{}",
+                number::bytes(bytes),
+                self.linker,
+                names(&all),
+                if self.linker == Linker::Gnu.name() { "; --map FILE tells them apart" } else { "" },
+            ));
+        }
+        if !self.unwritable.is_empty() {
+            lines.push(format!(
+                "functions that ran, but whose names {} cannot be told, left out: {}",
+                self.linker,
+                names(&self.unwritable)
+            ));
+        }
+        for (section, functions) in &self.elsewhere {
+            lines.push(format!(
+                "functions that ran in {section}, which this order does not reach, left out: {}; \
+                 link with -z nokeep-text-section-prefix",
+                count(*functions)
             ));
         }
         if self.unnamed > 0 {
