@@ -2,7 +2,7 @@
 
 use crate::order_file::{Entry, OrderFile, Target};
 use std::collections::{HashMap, HashSet};
-use trimtab_program::{Fragments, Origin, Program, Range};
+use trimtab_program::{Fragments, FunctionId, Origin, Program, Range};
 
 /// What became of one line of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +32,9 @@ pub struct Line {
     pub outcome: Outcome,
     /// The first place of what it names, where the program has it.
     pub range: Option<Range>,
+    /// What the function is called now, where the program has it under another suffix of the compiler's
+    /// alone: then no linker knows the line. It counts as placed where it happens to lie right.
+    pub renamed: Option<String>,
 }
 
 /// Every line of an order, accounted for.
@@ -65,7 +68,8 @@ impl Check {
 ///
 /// `fragments` are the program's own, best from its linker's map; `pinned` are the ranges that do
 /// not follow an order. `before`, the program as it was linked without the order, tells what was
-/// discarded from what was never there.
+/// discarded from what was never there. Of a line that names nothing the function is looked for that has
+/// the name but for the compiler's suffix, which can change with every build.
 pub fn check(
     order: &OrderFile,
     program: &Program<'_>,
@@ -86,8 +90,11 @@ pub fn check(
                 false => Found::At(fresh),
                 // Another wording of a line before it: it names nothing new.
                 true if known => Found::Again,
-                true if before.is_some_and(|p| !entry.lookup(p).is_empty()) => Found::Gone,
-                true => Found::Nowhere,
+                true => match program.lookup_without_suffix(entry.function()) {
+                    Some(id) if taken.insert(program.function(id).range) => Found::Renamed(id),
+                    _ if before.is_some_and(|p| !entry.lookup(p).is_empty()) => Found::Gone,
+                    _ => Found::Nowhere,
+                },
             }
         } else {
             Found::Again
@@ -107,15 +114,31 @@ pub fn check(
         })
         .collect();
     let in_order = longest_ascending(&movable);
+    let renamed: Vec<(usize, u64)> = found
+        .iter()
+        .enumerate()
+        .filter_map(|(line, (_, places))| match places {
+            Found::Renamed(id) => Some((line, program.function(*id).range.start)),
+            _ => None,
+        })
+        .collect();
+    let fitting = fitting(&movable, &in_order, &renamed);
     let lines = found
         .into_iter()
         .enumerate()
         .map(|(position, (entry, places))| {
             let range = match &places {
                 Found::At(places) => places.first().copied(),
+                Found::Renamed(id) => Some(program.function(*id).range),
+                _ => None,
+            };
+            let renamed = match &places {
+                Found::Renamed(id) => Some(program.function(*id).name.to_owned()),
                 _ => None,
             };
             let outcome = match places {
+                Found::Renamed(_) if fitting.contains(&position) => Outcome::Placed,
+                Found::Renamed(_) => Outcome::Unknown,
                 Found::Again => Outcome::Duplicate,
                 Found::Gone => Outcome::Discarded,
                 Found::Nowhere => Outcome::Unknown,
@@ -126,7 +149,7 @@ pub fn check(
                 Found::At(places) if places.len() > 1 => Outcome::Duplicate,
                 Found::At(_) => Outcome::Placed,
             };
-            Line { line: entry.line, name: entry.function().to_owned(), outcome, range }
+            Line { line: entry.line, name: entry.function().to_owned(), outcome, range, renamed }
         })
         .collect();
     Check { lines }
@@ -134,6 +157,8 @@ pub fn check(
 
 enum Found {
     At(Vec<Range>),
+    /// Under another suffix.
+    Renamed(FunctionId),
     Gone,
     Nowhere,
     Again,
@@ -173,6 +198,28 @@ impl<'a> Index<'a> {
         }
         entry.lookup(program).iter().map(|id| program.function(*id).range).collect()
     }
+}
+
+/// The lines of those `renamed`, which no linker knew, that lie right all the same:
+/// between the lines before and behind them that are `in_order`, and in order among themselves.
+fn fitting(
+    lines: &[(usize, u64)],
+    in_order: &HashSet<usize>,
+    renamed: &[(usize, u64)],
+) -> HashSet<usize> {
+    let mut sorted: Vec<(usize, u64)> =
+        lines.iter().copied().filter(|(line, _)| in_order.contains(line)).collect();
+    let between = |line: usize, address: u64| {
+        let behind = sorted.partition_point(|(other, _)| *other < line);
+        let before = behind.checked_sub(1).map(|at| sorted[at].1);
+        let next = sorted.get(behind).map(|(_, address)| *address);
+        before.is_none_or(|before| before < address) && next.is_none_or(|next| address < next)
+    };
+    let candidates: Vec<(usize, u64)> =
+        renamed.iter().copied().filter(|(line, address)| between(*line, *address)).collect();
+    sorted.extend(candidates);
+    sorted.sort_unstable();
+    longest_ascending(&sorted)
 }
 
 /// The lines of a longest strictly ascending subsequence of addresses, by patience sorting.
@@ -257,6 +304,24 @@ mod tests {
         );
         let without = outcomes("b\ngone\n", &after, &pinned, None);
         assert_eq!(without, [Outcome::Placed, Outcome::Unknown]);
+    }
+
+    #[test]
+    fn a_function_under_another_suffix_is_found_and_no_line_that_the_linker_knew() {
+        let after =
+            program(&[("a", 0x1000), ("b.llvm.2", 0x1010), ("c", 0x1020), ("d.llvm.2", 0x1030)]);
+        let order = "a\nb.llvm.1\nd.llvm.1\nc\ne.llvm.1\n";
+        assert_eq!(
+            outcomes(order, &after, &[], None),
+            [Outcome::Placed, Outcome::Placed, Outcome::Unknown, Outcome::Placed, Outcome::Unknown]
+        );
+        let program = Program::parse(&after).unwrap();
+        let fragments =
+            Fragments::from_symbols(&program, program.section_named(".text").unwrap().0);
+        let check = check(&OrderFile::parse(order).unwrap(), &program, &fragments, &[], None);
+        let renamed: Vec<Option<&str>> =
+            check.lines.iter().map(|line| line.renamed.as_deref()).collect();
+        assert_eq!(renamed, [None, Some("b.llvm.2"), Some("d.llvm.2"), None, None]);
     }
 
     #[test]

@@ -188,6 +188,102 @@ fn the_order_of_another_program_is_told() {
     assert_eq!(code, 0);
 }
 
+/// A program of twenty functions of these names, called in turn.
+fn numbered(name: &str) -> String {
+    let function = |index| {
+        format!(
+            "__attribute__((noinline)) int {name}_{index:02}(int x){{ volatile int v=x; return v+{index}; }}\n"
+        )
+    };
+    let call = |index| format!("s+={name}_{index:02}(c);");
+    let functions: String = (0..20).map(function).collect();
+    let calls: String = (0..20).map(call).collect();
+    format!("{functions}int main(int c,char**v){{ int s=0; (void)v;{calls} return s==0; }}\n")
+}
+
+#[test]
+fn an_order_whose_functions_are_gone_is_not_honoured() {
+    let bench = Bench::new();
+    fs::write(bench.file("v1.c"), numbered("alpha")).unwrap();
+    fs::write(bench.file("v2.c"), numbered("beta")).unwrap();
+    let names: String = (0..20).map(|index| format!("alpha_{index:02}\n")).collect();
+    fs::write(bench.file("v1.order"), format!("main\n{names}")).unwrap();
+    for version in ["v1", "v2"] {
+        bench.sh(&format!(
+            "gcc -O1 -ffunction-sections -no-pie -Btools/ -fuse-ld=lld \
+             -Wl,--symbol-ordering-file=v1.order -Wl,--no-warn-symbol-ordering -o {version} {version}.c"
+        ));
+    }
+    let (code, output, error) =
+        bench.trimtab(&["check", "v2", "--order", "v1.order", "--before", "v1"]);
+    assert_eq!(code, 1, "{output}");
+    assert_eq!(
+        error,
+        "trimtab: v2 does not honour v1.order: 20 of 21 lines are gone, allowed are 10.0 %: the program \
+         has 20 functions that v1 does not have, so it was built from other sources; make the order anew \
+         from this build\n"
+    );
+    // The linker left them out of the very same program.
+    fs::write(bench.file("v1.c"), numbered("alpha").replace("s+=alpha_1", "if (0) s+=alpha_1"))
+        .unwrap();
+    bench.sh("gcc -O1 -ffunction-sections -no-pie -Btools/ -fuse-ld=lld -Wl,--gc-sections \
+         -Wl,--symbol-ordering-file=v1.order -o collected v1.c");
+    let arguments = ["check", "collected", "--order", "v1.order", "--before", "v1"];
+    let (code, _, error) = bench.trimtab(&arguments);
+    assert_eq!(code, 1);
+    assert!(
+        error.contains("10 of 21 lines are gone, allowed are 10.0 %: the linker left them out"),
+        "{error}"
+    );
+    let (code, _, _) = bench.trimtab(&[&arguments[..], &["--max-unknown", "0.5"]].concat());
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn suffixes_of_another_build_are_found_by_order_and_named_by_check() {
+    let bench = Bench::new();
+    let build = |hash: u32| {
+        let functions: String = (0..10)
+            .map(|index| {
+                let name = format!("work_{index}.llvm.{}", hash + index);
+                format!(
+                    ".section .text.{name},\"ax\"\n.type {name},@function\n{name}: .fill 32,1,0x90\n.size {name},32\n"
+                )
+            })
+            .collect();
+        let start = ".section .text._start,\"ax\"\n.globl _start\n.type _start,@function\n_start: ret\n.size _start,1\n";
+        fs::write(bench.file("a.s"), format!("{start}{functions}")).unwrap();
+        bench.sh("gcc -c a.s");
+    };
+    build(100);
+    bench.sh("ld.lld -o old a.o");
+    let names: Vec<String> =
+        (0..10).rev().map(|index| format!("work_{index}.llvm.{}", 100 + index)).collect();
+    fs::write(bench.file("start.trace"), names.join("\n")).unwrap();
+    let order = |program: &str| {
+        let (code, output, error) =
+            bench.trimtab(&["order", program, "--trace", "start.trace", "-o", "out.order"]);
+        assert_eq!(code, 0, "{error}");
+        (fs::read_to_string(bench.file("out.order")).unwrap(), output)
+    };
+    let (old, _) = order("old");
+    build(500);
+    bench.sh("ld.lld -o new a.o --symbol-ordering-file=out.order --no-warn-symbol-ordering");
+    let (code, _, error) =
+        bench.trimtab(&["check", "new", "--order", "out.order", "--before", "old"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("under another suffix of the compiler's"), "{error}");
+    assert!(error.contains(".llvm.1") && error.contains(".llvm.5"), "{error}");
+    // The old trace still makes an order of the new program.
+    let (new, output) = order("new");
+    assert!(output.contains("100.0 % of names"), "{output}");
+    let words = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("10 found only without the compiler's suffix"), "{output}");
+    assert_eq!(new, old.replace(".llvm.10", ".llvm.50"));
+    bench.sh("ld.lld -o new a.o --symbol-ordering-file=out.order");
+    assert_eq!(bench.trimtab(&["check", "new", "--order", "out.order", "--before", "old"]).0, 0);
+}
+
 #[test]
 fn gcc_keeps_cold_code_in_sections_of_another_name() {
     let bench = Bench::new();

@@ -1,10 +1,11 @@
 //! `trimtab check`: did the linker do what the order says?
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use trimtab_link::{Check, Outcome};
-use trimtab_program::{Program, Range};
+use trimtab_link::{Check, Line, Outcome};
+use trimtab_program::{Program, Range, without_suffix};
 use trimtab_report::model::{self, Address, Boundary, CheckReport, OrderNames};
 use trimtab_report::number::{bytes, count, share};
 
@@ -58,6 +59,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
+/// Whether enough lines name something.
+const OF_THIS_PROGRAM: &str = "the order is of this program";
+
+/// Whether enough of what was there before still is.
+const STILL_THERE: &str = "what the order names is still there";
+
 /// Reads everything and checks it.
 fn examine(options: &Options) -> anyhow::Result<CheckReport> {
     let order_text = Text::of_order(&options.order)?;
@@ -94,7 +101,14 @@ fn examine(options: &Options) -> anyhow::Result<CheckReport> {
         boundaries.into_iter().map(boundary).collect(),
     );
     report.checks.push(in_order(&check));
-    report.checks.push(known(&report, options.max_unknown));
+    let renamed = renamed(&check);
+    report.checks.push(known(&report, options.max_unknown, renamed.as_deref()));
+    if let Some(before) = before.as_ref().zip(options.before.as_deref())
+        && report.order.counts.discarded > 0
+    {
+        let cause = discarded(&program, before);
+        report.checks.push(there(&report, options.max_unknown, Some(&cause)));
+    }
     if mobility.is_kernel() {
         report.checks.push(apart(&check, mobility.pinned()));
     }
@@ -130,15 +144,62 @@ fn in_order(check: &Check) -> model::Check {
 }
 
 /// Not too many lines name nothing: else the order is of another program.
-fn known(report: &CheckReport, most: f64) -> model::Check {
-    let (unknown, all) = (report.order.counts.unknown, report.order.total());
-    let detail = format!(
-        "{} of {} lines are unknown, allowed are {}",
-        count(unknown),
-        count(all),
-        share(most)
-    );
-    model::Check::new("the order is of this program", unknown as f64 <= all as f64 * most, detail)
+fn known(report: &CheckReport, most: f64, cause: Option<&str>) -> model::Check {
+    let unknown = report.order.counts.unknown;
+    limited(OF_THIS_PROGRAM, unknown, "unknown", report.order.total(), most, cause)
+}
+
+/// Not too many lines name what is gone: else the order is of another build.
+fn there(report: &CheckReport, most: f64, cause: Option<&str>) -> model::Check {
+    let gone = report.order.counts.discarded;
+    limited(STILL_THERE, gone, "gone", report.order.total(), most, cause)
+}
+
+/// At most a share of the lines is `what`.
+fn limited(
+    name: &str,
+    lines: u64,
+    what: &str,
+    all: u64,
+    most: f64,
+    cause: Option<&str>,
+) -> model::Check {
+    let mut detail =
+        format!("{} of {} lines are {what}, allowed are {}", count(lines), count(all), share(most));
+    if let Some(cause) = cause {
+        detail.push_str(": ");
+        detail.push_str(cause);
+    }
+    model::Check::new(name, lines as f64 <= all as f64 * most, detail)
+}
+
+/// Why lines name nothing, where the functions are there under other suffixes.
+fn renamed(check: &Check) -> Option<String> {
+    let renamed = |line: &&Line| line.outcome != Outcome::Placed && line.renamed.is_some();
+    let lines: Vec<&Line> = check.lines.iter().filter(renamed).collect();
+    let Line { name, renamed, .. } = lines.first()?;
+    Some(format!(
+        "{} of them name functions that this build has under another suffix of the compiler's, which no \
+         linker takes for the same ({name} is {} now); make the order anew from this build",
+        count(lines.len() as u64),
+        renamed.as_deref().unwrap_or_default()
+    ))
+}
+
+/// Why what was in the program `before`, which was read from a file, is gone.
+fn discarded(program: &Program<'_>, (before, path): (&Program<'_>, &Path)) -> String {
+    let names = |program: &Program<'_>| -> HashSet<String> {
+        program.names().map(|(_, name)| without_suffix(name).0.to_owned()).collect()
+    };
+    match names(program).difference(&names(before)).count() as u64 {
+        0 => "the linker left them out, with --gc-sections or identical code folding".to_owned(),
+        new => format!(
+            "the program has {} functions that {} does not have, so it was built from other sources; \
+             make the order anew from this build",
+            count(new),
+            path.display()
+        ),
+    }
 }
 
 /// No code that the kernel keeps apart lies between the lines that were placed.
@@ -166,7 +227,10 @@ fn size(before: &Program<'_>, after: &Program<'_>) -> model::Check {
 fn broken(report: &CheckReport) -> Option<String> {
     let head = format!("{} does not honour {}", report.program, report.order_file);
     let boundary = report.boundaries.iter().find(|boundary| !boundary.ok);
-    let check = report.checks.iter().find(|check| !check.ok);
+    // Where lines name nothing, that is why they are not in order.
+    let mut failed: Vec<&model::Check> = report.checks.iter().filter(|check| !check.ok).collect();
+    failed.sort_by_key(|check| ![OF_THIS_PROGRAM, STILL_THERE].contains(&check.name.as_str()));
+    let check = failed.first();
     match (boundary, check) {
         (Some(boundary), _) => Some(format!("{head}: {}: {}", boundary.symbol, boundary.detail)),
         (None, Some(check)) => Some(format!("{head}: {}", check.detail)),
