@@ -1,16 +1,20 @@
 //! What experiments are made from: linked programs, linker maps, traces and orders. Each error names the file and
 //! says what to do.
 
+mod bytes;
 mod elf;
+mod raw;
 mod recording;
 mod runs;
 mod text;
 
+pub use bytes::Bytes;
 pub use elf::Elf;
 pub use recording::{Format, Recording};
 pub use runs::{Run, Runs};
 pub use text::Text;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
@@ -92,6 +96,27 @@ pub fn sha256<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
         hash.update(part);
     }
     hex::encode(hash.finalize())
+}
+
+/// Bytes that do not make text, of which so many are taken for those of odd names.
+const ODD_BYTES: usize = 1 << 20;
+
+/// Bytes as text. Names of commands, of files and of functions can hold any byte: what is no UTF-8 is
+/// replaced, as long as it is not so much that the file is something else.
+///
+/// # Errors
+/// That it is no text.
+fn readable(bytes: &[u8]) -> io::Result<Cow<'_, str>> {
+    if bytes.get(..bytes.len().min(4096)).is_some_and(|head| head.contains(&0)) {
+        return Err(io::Error::other("it is no text: there is a zero byte at its beginning"));
+    }
+    let odd: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
+    if odd > ODD_BYTES {
+        return Err(io::Error::other(
+            "it is no text: more than a million of its bytes are no UTF-8",
+        ));
+    }
+    Ok(String::from_utf8_lossy(bytes))
 }
 
 /// That a file cannot be read; `what` says what it should be, `hint` where it comes from.

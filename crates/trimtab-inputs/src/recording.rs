@@ -1,13 +1,16 @@
 //! A trace on disk: text with first executions, a binary stream of all of them, or another format that
 //! whoever opens it can read.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::Context;
 use trimtab_profile::{Stream, Trace, read, stream};
 
-use crate::unreadable;
+use crate::bytes::{Bytes, STANDARD_INPUT};
+use crate::raw::Raw;
+use crate::{readable, unreadable};
 
 /// Reads one more format of traces, which `trimtab-profile` does not know: gives a trace in our own
 /// form of a file's path and content, or none where it is no such file.
@@ -17,23 +20,40 @@ pub type Format = fn(&Path, &[u8]) -> anyhow::Result<Option<String>>;
 #[derive(Debug, Clone)]
 pub struct Recording {
     path: PathBuf,
-    bytes: Vec<u8>,
+    bytes: Rc<Bytes>,
 }
 
 impl Recording {
-    /// Reads the file.
+    /// Reads the file; `-` is standard input. Of what a tracer recorded, and its tool has made no text of
+    /// yet, the tool that is installed makes it now.
     ///
     /// # Errors
-    /// That it cannot be read.
+    /// That it cannot be read, that the tool is not there or fails, or that there is no such tool.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let hint = "record one with trimtab trace, ftrace or perf";
-        let bytes = fs::read(path).map_err(|error| unreadable("trace", path, &error, hint))?;
-        Ok(Self { path: path.to_owned(), bytes })
+        let failed = |error: io::Error| unreadable("trace", path, &error, hint);
+        let bytes = if path.as_os_str() == STANDARD_INPUT {
+            Bytes::standard_input().map_err(failed)?
+        } else if path.is_dir() {
+            match Raw::of(path, None) {
+                Some(raw) => raw.text(path)?,
+                None => {
+                    return Err(failed(io::Error::other("it is not a file, but a folder")).into());
+                }
+            }
+        } else {
+            let bytes = Bytes::open(path).map_err(failed)?;
+            match Raw::of(path, Some(bytes.as_slice())) {
+                Some(raw) => raw.text(path)?,
+                None => bytes,
+            }
+        };
+        Ok(Self { path: path.to_owned(), bytes: Rc::new(bytes) })
     }
 
     /// The file's content.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.as_slice()
     }
 
     /// First executions. `formats` are tried before those that `trimtab-profile` reads.
@@ -46,7 +66,7 @@ impl Recording {
         }
         let mut converted = None;
         for format in formats {
-            converted = format(&self.path, &self.bytes)?;
+            converted = format(&self.path, self.bytes())?;
             if converted.is_some() {
                 break;
             }
@@ -54,7 +74,8 @@ impl Recording {
         let text = match converted {
             Some(text) => text.into(),
             // Names of commands in a trace can hold any byte.
-            None => String::from_utf8_lossy(&self.bytes),
+            None => readable(self.bytes())
+                .map_err(|error| unreadable("trace", &self.path, &error, ""))?,
         };
         read::read(&text).with_context(|| self.path.display().to_string())
     }
@@ -64,9 +85,9 @@ impl Recording {
     /// # Errors
     /// That it is a damaged stream, with the file's name.
     pub fn stream(&self) -> anyhow::Result<Option<Stream<'_>>> {
-        if !stream::is_stream(&self.bytes) {
+        if !stream::is_stream(self.bytes()) {
             return Ok(None);
         }
-        Stream::parse(&self.bytes).map(Some).with_context(|| self.path.display().to_string())
+        Stream::parse(self.bytes()).map(Some).with_context(|| self.path.display().to_string())
     }
 }

@@ -1,6 +1,5 @@
 //! A text on disk: a linker's map, a trace or an order.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -8,7 +7,7 @@ use trimtab_link::OrderFile;
 use trimtab_profile::{Trace, read};
 use trimtab_program::LinkMap;
 
-use crate::unreadable;
+use crate::{Bytes, readable, unreadable};
 
 /// A text file.
 #[derive(Debug)]
@@ -24,9 +23,10 @@ impl Text {
     /// # Errors
     /// That it cannot be read.
     pub fn read(path: &Path, what: &str, hint: &str) -> anyhow::Result<Self> {
-        let bytes = fs::read(path).map_err(|error| unreadable(what, path, &error, hint))?;
-        let text = String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let bytes = Bytes::open(path).map_err(|error| unreadable(what, path, &error, hint))?;
+        let text = readable(bytes.as_slice())
+            .map_err(|error| unreadable(what, path, &error, hint))?
+            .into_owned();
         Ok(Self { path: path.to_owned(), text })
     }
 

@@ -59,10 +59,16 @@ impl<'data> Program<'data> {
                 && section.sh_size(endian).into() > 0
             {
                 let name = std::str::from_utf8(name).map_err(|_| damaged("a section's name"))?;
-                let range = Range::with_length(
-                    section.sh_addr(endian).into(),
-                    section.sh_size(endian).into(),
-                );
+                if section.sh_type(endian) == elf::SHT_NOBITS {
+                    return Err(ReadError::WithoutCode { section: name.to_owned() });
+                }
+                // All that is counted later is counted by this size.
+                let (offset, size) =
+                    (section.sh_offset(endian).into(), section.sh_size(endian).into());
+                if offset.checked_add(size).is_none_or(|end| end > data.len() as u64) {
+                    return Err(damaged(&format!("section {name} of {size} bytes")));
+                }
+                let range = Range::with_length(section.sh_addr(endian).into(), size);
                 sections.push((index, Section { name, range }));
             }
         }

@@ -50,6 +50,15 @@ pub enum ReadError {
         /// Value of `e_type`.
         found: u16,
     },
+    /// Sections of code without content.
+    #[error(
+        "the code of the ELF file is not in it: section {section} has a size but no content, as in a \
+         file of debug information alone; give the linked program itself"
+    )]
+    WithoutCode {
+        /// Name of the section.
+        section: String,
+    },
     /// No symbol table.
     #[error(
         "the ELF file is stripped: it has no .symtab section with functions; \

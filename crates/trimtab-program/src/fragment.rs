@@ -76,12 +76,14 @@ impl<'data> Fragments<'data> {
         map: &LinkMap<'data>,
         section: SectionId,
     ) -> Self {
-        let output = program.section(section).name;
+        let (output, whole) = (program.section(section).name, program.section(section).range);
         let mut last_end = 0;
         let fragments = map
             .sections
             .iter()
             .filter(|input| input.output == output)
+            // What a map says beyond that is of another program.
+            .filter(|input| input.range.intersection(whole) == input.range)
             .filter(|input| {
                 let separate = input.range.start >= last_end;
                 last_end = last_end.max(input.range.end);
@@ -97,7 +99,7 @@ impl<'data> Fragments<'data> {
                     name,
                     origin: Origin::InputSection { file: input.file.clone(), section: input.name },
                     range: input.range,
-                    alignment: input.alignment,
+                    alignment: possible_alignment(input.alignment, input.range.start),
                     first_function: functions.start,
                     function_count: functions.end - functions.start,
                 }
@@ -170,6 +172,12 @@ impl<'data> Fragments<'data> {
             function.section == self.section && self.at(function.range.start).is_none()
         })
     }
+}
+
+/// An alignment as a map has it, if what lies at `address` can have it; else 1.
+fn possible_alignment(alignment: u64, address: u64) -> u64 {
+    let possible = alignment.is_power_of_two() && address.is_multiple_of(alignment);
+    if possible { alignment } else { 1 }
 }
 
 fn functions_starting_in(program: &Program<'_>, range: Range) -> std::ops::Range<u32> {

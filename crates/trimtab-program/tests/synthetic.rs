@@ -300,3 +300,34 @@ proptest! {
         check(&elf.build())?;
     }
 }
+
+/// The offset of the header of the section that holds code.
+fn header_of_text(bytes: &[u8]) -> usize {
+    let number = |at: usize, length: usize| {
+        bytes[at..at + length].iter().rev().fold(0usize, |all, byte| all << 8 | usize::from(*byte))
+    };
+    let (table, count) = (number(0x28, 8), number(0x3c, 2));
+    let code = |header: &usize| number(header + 8, 8) & 4 != 0 && number(header + 4, 4) == 1;
+    (0..count).map(|index| table + index * 64).find(code).unwrap()
+}
+
+#[test]
+fn a_section_that_lies_of_its_size_is_refused_before_anything_is_counted() {
+    let whole = Elf::new().text(".text", 0x1000, 0x100).function("f", 0x1000, 16).build();
+    assert!(Program::parse(&whole).is_ok());
+    let header = header_of_text(&whole);
+    for size in [whole.len() as u64 + 1, 1 << 34, 1 << 56, u64::MAX] {
+        let mut bytes = whole.clone();
+        bytes[header + 32..header + 40].copy_from_slice(&size.to_le_bytes());
+        let error = Program::parse(&bytes).unwrap_err().to_string();
+        assert!(error.contains(&format!("section .text of {size} bytes does not fit")), "{error}");
+    }
+    let mut offset = whole.clone();
+    offset[header + 24..header + 32].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert!(Program::parse(&offset).is_err());
+    // Only debug information.
+    let mut empty = whole;
+    empty[header + 4..header + 8].copy_from_slice(&8u32.to_le_bytes());
+    let error = Program::parse(&empty).unwrap_err().to_string();
+    assert!(error.starts_with("the code of the ELF file is not in it: section .text"), "{error}");
+}

@@ -123,7 +123,7 @@ fn programs_that_cannot_be_read() {
         ),
         (
             ".",
-            "cannot read the program .: it is not a file\n  hint: give the linked file with its \
+            "cannot read the program .: it is not a file, but a folder\n  hint: give the linked file with its \
              symbols; for a kernel: vmlinux from the build directory\n"
                 .to_owned(),
         ),
@@ -435,4 +435,70 @@ fn a_shuffled_order_has_every_function_and_follows_its_seed() {
     assert_eq!(order(1).lines().count(), 31);
     assert_eq!(order(1), order(1));
     assert_ne!(order(1), order(2));
+}
+
+#[test]
+fn inputs_without_an_end_are_one_message() {
+    let folder = Folder::new();
+    fs::File::create(folder.path().join("holes")).unwrap().set_len(1 << 40).unwrap();
+    let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
+    assert!(made.success());
+    let cases = [
+        ("/dev/zero", "it is not a file, but a device"),
+        ("pipe", "it is not a file, but a named pipe"),
+        ("holes", "it has 1024 GiB, expected at most 8"),
+        (".", "it is not a file, but a folder"),
+    ];
+    for (input, message) in cases {
+        for command in [
+            format!("pages {input} --trace good.trace"),
+            format!("pages app --trace {input}"),
+            format!("pages app --trace good.trace --map {input}"),
+            format!("order {input} --trace good.trace"),
+            format!("order app --trace {input}"),
+            format!("check app --order {input}"),
+            format!("check {input} --order good.trace"),
+        ] {
+            let (code, output, error) = folder.run(&command);
+            assert_eq!((code, output.as_str()), (1, ""), "{command}");
+            assert!(error.contains(message), "{command}: {error}");
+            assert!(error.lines().count() <= 2, "{command}: {error}");
+        }
+    }
+    // A gigabyte of zeros is read up to where it is seen that it is nothing.
+    fs::File::create(folder.path().join("zeros")).unwrap().set_len(1 << 30).unwrap();
+    for command in [
+        "pages zeros --trace good.trace",
+        "pages app --trace zeros",
+        "pages app --trace good.trace --map zeros",
+        "check app --order zeros",
+    ] {
+        let output = Command::new("sh")
+            .arg("-c")
+            .arg(format!(
+                "ulimit -v 4194304; exec timeout 10 {} {command}",
+                env!("CARGO_BIN_EXE_trimtab")
+            ))
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        assert!(output.stderr.len() < 1000, "{command}");
+    }
+}
+
+#[test]
+fn a_trace_can_come_by_a_pipe() {
+    let folder = Folder::new();
+    let trimtab = env!("CARGO_BIN_EXE_trimtab");
+    for command in [
+        format!("{trimtab} pages app --trace - < good.trace"),
+        format!("cat good.trace | {trimtab} pages app --trace -"),
+        format!("cat good.trace | {trimtab} pages app --trace /dev/stdin"),
+    ] {
+        let output =
+            Command::new("sh").arg("-c").arg(&command).current_dir(folder.path()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("list trace, 20 events"), "{command}: {text}");
+    }
 }

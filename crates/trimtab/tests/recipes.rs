@@ -70,6 +70,9 @@ fn perf_of_a_cxx_program_as_the_manual_says() {
             let said = names.iter().any(|name| name == "_Z4overPKc");
             assert_eq!(said, options.ends_with("sym,dso") && kind == "-pie", "{options}: {output}");
         }
+        // The data itself: perf makes the text.
+        let (names, _) = ordered(&bench, "app", "start.data");
+        assert!(names.iter().any(|name| name == "_ZN4shop4spinIiEET_S1_"), "{names:?}");
         bench.sh("perf record -q -g -e cpu-clock:u -F 500 -o chains.data ./app");
         bench.sh("perf script -i chains.data > chains.txt 2>/dev/null");
         let (names, _) = ordered(&bench, "app", "chains.txt");
@@ -101,6 +104,8 @@ fn uftrace_with_any_names_columns_and_arguments() {
     bench.sh("g++ -O1 -pg -ffunction-sections -o app app.cc");
     bench.sh("uftrace record --no-libcall -d own ./app");
     bench.sh("uftrace record -a -A '.@arg1,arg2' -R '.@retval' -d args ./app");
+    let (names, _) = ordered(&bench, "app", "own");
+    assert!(names.iter().any(|name| name == "_Z4overi"), "{names:?}");
     for data in ["own", "args"] {
         for print in [
             "replay --demangle=no",
@@ -140,4 +145,102 @@ fn uftrace_with_any_names_columns_and_arguments() {
             assert!(!output.contains("unreadable"), "{data} {print}: {output}");
         }
     }
+}
+
+/// Functions of the kernel by the lines of a trace, found by other means than ours.
+fn functions(text: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let event = line.split_once(": function: ").map(|(_, rest)| rest.trim());
+        let bare = line.split_once(" <-").filter(|_| !line.contains("<--"));
+        let name = match (event, bare) {
+            (Some(name), _) => name.split([' ', '+']).next().unwrap_or_default(),
+            (None, Some((start, _))) => start.rsplit(' ').next().unwrap_or_default(),
+            _ => continue,
+        };
+        if !names.iter().any(|other| other == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// What the recipes for ftrace and trace-cmd leave: `boot.txt`, and `later.txt` with `later.dat` where the
+/// function tracer of this kernel may be used. Else what it printed elsewhere.
+fn record_functions(bench: &Bench) -> bool {
+    let live = "set -e; t=/sys/kernel/tracing; test -w $t/current_tracer; echo function > $t/current_tracer; \
+                cat /etc/hostname; echo 0 > $t/tracing_on; cat $t/trace > boot.txt; echo nop > $t/current_tracer; \
+                echo 1 > $t/tracing_on; trace-cmd record -q -p function -o later.dat sleep 0.1; \
+                trace-cmd report -i later.dat > later.txt";
+    if bench.run("sh", &["-c", live]).0 == 0 {
+        return true;
+    }
+    println!(
+        "the kernel's function tracer may not be used here: what it printed elsewhere is read"
+    );
+    for (from, to) in [("ftrace-plain", "boot"), ("trace-cmd-plain", "later")] {
+        let file = format!("{}/../traces/{from}.txt", app::SOURCES);
+        fs::copy(file, bench.file(&format!("{to}.txt"))).unwrap();
+    }
+    false
+}
+
+#[test]
+fn ftrace_and_trace_cmd_as_the_manual_says() {
+    let bench = Bench::new();
+    let live = record_functions(&bench);
+    for trace in ["boot.txt", "later.txt"] {
+        let text = fs::read_to_string(bench.file(trace)).unwrap();
+        let expected = functions(&text);
+        assert!(expected.len() >= 10, "{trace}: {expected:?}");
+        // A program of the functions that are in it.
+        let source: String = expected
+            .iter()
+            .map(|name| {
+                format!(
+                    ".section .text.{name},\"ax\"\n.globl {name}\n.type {name},@function\n\
+                     {name}: .fill 64,1,0x90\n.size {name},64\n"
+                )
+            })
+            .collect();
+        fs::write(bench.file("k.s"), format!("{source}.globl _start\n_start: ret\n")).unwrap();
+        bench.sh("gcc -c k.s && ld.lld -o k k.o");
+        let (names, output) = ordered(&bench, "k", trace);
+        assert_eq!(names, expected, "{trace}");
+        assert!(!output.contains("unreadable"), "{output}");
+    }
+    if live {
+        let (names, _) = ordered(&bench, "k", "later.dat");
+        assert!(!names.is_empty());
+    }
+}
+
+#[test]
+fn what_a_tool_recorded_is_read_by_the_tool_that_is_installed() {
+    let bench = Bench::new();
+    // In place of trace-cmd, whose recording needs rights that tests may lack.
+    let printed = format!("{}/../traces/trace-cmd-plain.txt", app::SOURCES);
+    fs::write(
+        bench.file("tools/trace-cmd"),
+        format!("#!/bin/sh\n[ \"$*\" = 'report -i trace.dat' ] && cat {printed}\n"),
+    )
+    .unwrap();
+    bench.sh("chmod +x tools/trace-cmd");
+    fs::write(bench.file("trace.dat"), b"\x17\x08\x44tracing6\0").unwrap();
+    bench.sh("gcc -O1 -o app main.c more.c");
+    let (code, _, error) = bench.trimtab(&["order", "app", "--trace", "trace.dat"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("the trace is of another build: 0.0 %"), "{error}");
+    // Where the tool is missing, the message names it and its package.
+    fs::remove_file(bench.file("tools/trace-cmd")).unwrap();
+    let trimtab = env!("CARGO_BIN_EXE_trimtab");
+    let (_, _, error) =
+        bench.run("env", &["PATH=/nowhere", trimtab, "order", "app", "--trace", "trace.dat"]);
+    assert!(error.contains("install the package `trace-cmd`"), "{error}");
+    // And what nothing here can read is told as what it is.
+    fs::create_dir(bench.file("ctf")).unwrap();
+    fs::write(bench.file("ctf/metadata"), "/* CTF 1.8 */").unwrap();
+    let (code, _, error) = bench.trimtab(&["order", "app", "--trace", "ctf"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("Common Trace Format") && error.contains("babeltrace2 ctf"), "{error}");
 }

@@ -1,0 +1,121 @@
+//! What tracers write before their own tool has made text of it. The tool that is installed is called.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::Context;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::process::Job;
+
+use crate::bytes::Bytes;
+
+/// A kind of raw trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Raw {
+    /// `perf record`.
+    Perf,
+    /// `trace-cmd record`.
+    TraceCmd,
+    /// The folder of `uftrace record`.
+    Uftrace,
+    /// A folder in the Common Trace Format: LTTng, barectf, `perf data convert`.
+    Ctf,
+    /// Event Tracing for Windows.
+    Etl,
+}
+
+/// How the data of perf begins, in either order of bytes, as `struct perf_file_header` has it.
+const PERF: [&[u8]; 3] = [b"PERFILE2", b"2ELIFREP", b"PERFFILE"];
+/// How a file of trace-cmd begins, as trace-cmd.dat(5) says.
+const TRACE_CMD: &[u8] = b"\x17\x08\x44tracing";
+
+impl Raw {
+    /// What the file or folder at `path` is; nothing where it is no raw trace. `bytes` are those of the
+    /// file.
+    pub(crate) fn of(path: &Path, bytes: Option<&[u8]>) -> Option<Self> {
+        let Some(bytes) = bytes else {
+            let has = |name: &str| path.join(name).is_file();
+            return match () {
+                () if has("metadata") => Some(Raw::Ctf),
+                () if has("info") && has("task.txt") => Some(Raw::Uftrace),
+                () => None,
+            };
+        };
+        if PERF.iter().any(|magic| bytes.starts_with(magic)) {
+            return Some(Raw::Perf);
+        }
+        if bytes.starts_with(TRACE_CMD) {
+            return Some(Raw::TraceCmd);
+        }
+        let etl = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("etl"));
+        etl.then_some(Raw::Etl)
+    }
+
+    /// What it is, and the command that makes text of it.
+    fn tool(self, path: &Path) -> Option<(&'static str, &'static str, Vec<OsString>)> {
+        let (program, package, before, behind): (_, _, &[&str], &[&str]) = match self {
+            // Data that was copied from a board is somebody else's.
+            Raw::Perf => ("perf", "linux-perf", &["script", "--force", "--input"], &[]),
+            Raw::TraceCmd => ("trace-cmd", "trace-cmd", &["report", "-i"], &[]),
+            Raw::Uftrace => {
+                ("uftrace", "uftrace", &["replay", "--data"], &["--demangle=no", "--no-pager"])
+            }
+            Raw::Ctf | Raw::Etl => return None,
+        };
+        let mut arguments: Vec<OsString> = before.iter().map(OsString::from).collect();
+        arguments.push(path.into());
+        arguments.extend(behind.iter().map(OsString::from));
+        Some((program, package, arguments))
+    }
+
+    /// Calls the tool, and gives what it printed.
+    pub(crate) fn text(self, path: &Path) -> anyhow::Result<Bytes> {
+        let Some((program, package, arguments)) = self.tool(path) else {
+            return Err(self.refused(path).into());
+        };
+        let folder = std::env::temp_dir();
+        let output = tempfile::Builder::new()
+            .prefix("trimtab-trace-")
+            .tempfile_in(&folder)
+            .with_context(|| format!("cannot write to {}", folder.display()))?;
+        let job = Job::new(format!("making text of {}", path.display()), program)
+            .package(package)
+            .args(arguments)
+            .log(output.path());
+        job.run()?;
+        let bytes = Bytes::open(output.path());
+        bytes.with_context(|| format!("cannot read what {program} printed of {}", path.display()))
+    }
+
+    fn refused(self, path: &Path) -> Failure {
+        let path = path.display();
+        match self {
+            Raw::Etl => Failure::new(format!("{path} is a trace of Windows, which has no program of Linux in it"))
+                .hint("record the program on Linux: perf record, uftrace record, or trimtab trace program"),
+            _ => Failure::new(format!("{path} is a trace in the Common Trace Format, which trimtab does not read"))
+                .hint(format!(
+                    "babeltrace2 {path} prints it; make a list of the functions or addresses in it, one a line"
+                )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn raw_traces_are_known_by_how_they_begin() {
+        let file = Path::new("file");
+        assert_eq!(Raw::of(file, Some(b"PERFILE2\x68\0\0\0")), Some(Raw::Perf));
+        assert_eq!(Raw::of(file, Some(b"\x17\x08\x44tracing6\0")), Some(Raw::TraceCmd));
+        assert_eq!(Raw::of(Path::new("a.ETL"), Some(b"\0\0\x01\0")), Some(Raw::Etl));
+        assert_eq!(Raw::of(file, Some(b"main\n")), None);
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Raw::of(folder.path(), None), None);
+        std::fs::write(folder.path().join("metadata"), "/* CTF 1.8 */").unwrap();
+        assert_eq!(Raw::of(folder.path(), None), Some(Raw::Ctf));
+    }
+}
