@@ -220,6 +220,46 @@ fn a_static_program_is_a_program() {
 }
 
 #[test]
+fn a_small_program_with_all_of_the_c_library_in_it_is_fitted() {
+    let bench = Bench::new();
+    fs::write(
+        bench.file("app.c"),
+        "#include <stdio.h>\n\
+         __attribute__((noinline)) static int one(int x) { volatile int v = x; return v + 1; }\n\
+         __attribute__((noinline)) static int two(int x) { volatile int v = x; return v * 2; }\n\
+         int main(int c, char **v) { (void)v; printf(\"%d\\n\", c > 9 ? two(c) : one(c)); return 0; }\n",
+    )
+    .unwrap();
+    let build = ["--build", "gcc -O1 -static -o app app.c", "--run", "./app", "--runs", "0"];
+    let (code, result, error) = fit(&bench, &build);
+    assert_eq!(code, 0, "{error}");
+    // The C library was compiled long ago, which says nothing of this build.
+    assert!(number(&result, "/separate") > 0.5, "{result}");
+}
+
+#[test]
+fn a_wrong_run_does_not_throw_the_build_away() {
+    let bench = Bench::new();
+    fs::write(
+        bench.file("Makefile"),
+        "app: main.o more.o\n\t$(CC) -o app main.o more.o\n%.o: %.c\n\t$(CC) -O1 -c $<\n",
+    )
+    .unwrap();
+    let run = |run: &str| fit(&bench, &["--build", "make", "--run", run, "--runs", "0"]);
+    let (code, _, error) = run("./ap");
+    assert_eq!(code, 1);
+    assert!(error.contains("./ap"), "{error}");
+    let linked = fs::metadata(bench.file("app")).unwrap().modified().unwrap();
+    let (code, _, error) = run("./app --no-such && false");
+    assert_eq!(code, 1, "{error}");
+    assert!(!error.contains("linked nothing"), "{error}");
+    assert_eq!(fs::metadata(bench.file("app")).unwrap().modified().unwrap(), linked);
+    let (code, result, error) = run("./app");
+    assert_eq!(code, 0, "{error}");
+    assert_fitted(&bench, &result, "app");
+}
+
+#[test]
 fn processes_and_threads_of_a_program_are_traced_too() {
     let bench = Bench::new();
     fs::write(

@@ -30,9 +30,9 @@ impl Builder {
         for compile in self.wrappers.compiles()?.iter().filter(|compile| compile.list.is_some()) {
             remove(&compile.output)?;
         }
-        self.wrappers.forget()?;
+        let remembered = self.wrappers.forget()?;
         self.build()?;
-        Ok(self.wrappers.links()?)
+        Ok(self.wrappers.links_since(&remembered)?)
     }
 
     /// What clang compiled.

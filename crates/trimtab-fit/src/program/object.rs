@@ -221,13 +221,13 @@ impl Object<'_> {
     }
 
     /// Share of the text, 0 to 1, in input sections that are named after a function. The compiler's
-    /// start files do not count; nor, where there is anything else, do libraries that were linked in
-    /// as archives: they are often the system's, compiled long ago.
+    /// start files do not count, nor what this build did not compile: archives of the system, compiled
+    /// long ago. Other archives count where there is nothing else.
     pub fn separate(&self) -> f64 {
         let (mut separate, mut all) = ([0; 2], [0; 2]);
         for fragment in self.fragments.as_slice() {
             let Origin::InputSection { file, section } = &fragment.origin else { continue };
-            if fragment.functions().next().is_none() || is_start_file(file) {
+            if fragment.functions().next().is_none() || is_start_file(file) || is_of_system(file) {
                 continue;
             }
             let archived = usize::from(file.contains(".a:") || file.contains(".rlib:"));
@@ -275,6 +275,19 @@ fn is_start_file(path: &str) -> bool {
     start.starts_with("crt") && name.ends_with(".o")
 }
 
+/// Whether it is a member of an archive that came with the system or with the compiler.
+fn is_of_system(file: &str) -> bool {
+    let archive = file.split_once(".a:").or_else(|| file.split_once(".rlib:"));
+    let folders = ["/usr/", "/lib/", "/lib32/", "/lib64/", "/opt/", "/nix/"];
+    archive.is_some_and(|(archive, _)| {
+        let system = folders.iter().any(|folder| archive.starts_with(folder))
+            || archive.contains("/.rustup/");
+        let ours = std::env::current_dir()
+            .is_ok_and(|directory| Path::new(archive).starts_with(directory));
+        system && !ours
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,6 +304,23 @@ mod tests {
         forget_temporary_names(&mut map, Path::new("/tmp"));
         let files: Vec<&str> = map.sections.iter().map(|section| section.file.as_ref()).collect();
         assert_eq!(files, ["*", "/tmpfiles/b.o"]);
+    }
+
+    #[test]
+    fn archives_of_the_system_are_told_from_those_of_the_build() {
+        for (file, system) in [
+            ("/usr/lib/x86_64-linux-gnu/libc.a:printf.o", true),
+            (
+                "/usr/lib/gcc/x86_64-linux-gnu/12/../../../x86_64-linux-gnu/libm-2.36.a:s_sin.o",
+                true,
+            ),
+            ("/home/me/.rustup/toolchains/stable/lib/libstd-1.rlib:std.o", true),
+            ("libmine.a:a.o", false),
+            ("/home/me/build/libmine.a:a.o", false),
+            ("/usr/lib/crt1.o", false),
+        ] {
+            assert_eq!(is_of_system(file), system, "{file}");
+        }
     }
 
     #[test]

@@ -118,12 +118,20 @@ pub fn folder_for(path: &Path, work: &Path) -> PathBuf {
     }
 }
 
+/// Copies a file with the time at which it was written: by that builds and trimtab know whether it is
+/// still what was linked.
 fn copy(from: &Path, to: &Path) -> Result<(), ProgramError> {
     remove(to)?;
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(io("make", folder))?;
     }
     fs::copy(from, to).map_err(io("copy", from))?;
+    let written = fs::metadata(from).and_then(|data| data.modified()).map_err(io("read", from))?;
+    let file = fs::OpenOptions::new().append(true).open(to);
+    // What may not be written may keep the time of the copy: then it is linked again.
+    if let Ok(file) = file {
+        let _ = file.set_modified(written);
+    }
     Ok(())
 }
 

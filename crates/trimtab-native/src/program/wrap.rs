@@ -11,6 +11,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -151,6 +152,10 @@ impl Wrappers {
         let path = folder.join(SETTINGS);
         let text =
             serde_json::to_vec_pretty(&settings).map_err(|e| io("write", &path)(e.into()))?;
+        // What another linker made is none of this one's.
+        if fs::read(&path).is_ok_and(|before| before != text) {
+            empty(&folder.join("links"))?;
+        }
         fs::write(&path, text).map_err(io("write", &path))?;
         let path = wrappers.together();
         fs::write(&path, TOGETHER_SCRIPT).map_err(io("write", &path))?;
@@ -199,7 +204,7 @@ impl Wrappers {
         Ok(job)
     }
 
-    /// What was linked since [`Wrappers::forget`], by output.
+    /// What was linked since [`Wrappers::forget`], or lies as it was linked before, by output.
     ///
     /// # Errors
     /// [`ProgramError::File`].
@@ -219,13 +224,41 @@ impl Wrappers {
         Ok(compiles)
     }
 
-    /// Forgets what was linked, and all orders and lists. What was compiled is remembered: builds
-    /// compile only what changed.
+    /// Forgets all orders and lists, and what was linked in an order, is gone, or was written anew since.
+    /// What lies as it was linked is remembered, as is what was compiled: builds make only what changed.
     ///
     /// # Errors
     /// [`ProgramError::File`].
-    pub fn forget(&self) -> Result<(), ProgramError> {
-        ["links", "orders", "lists"].iter().try_for_each(|name| empty(&self.folder.join(name)))
+    pub fn forget(&self) -> Result<Remembered, ProgramError> {
+        let links = self.folder.join("links");
+        let mut remembered = Vec::new();
+        for entry in fs::read_dir(&links).map_err(io("read", &links))? {
+            let record = entry.map_err(io("read", &links))?.path();
+            if record.extension() != Some(OsStr::new("json")) {
+                continue;
+            }
+            if still_stands(&record) {
+                let written = written(&record).map_err(io("read", &record))?;
+                remembered.push((record, written));
+            } else {
+                fs::remove_file(&record).map_err(io("remove", &record))?;
+            }
+        }
+        ["orders", "lists"].iter().try_for_each(|name| empty(&self.folder.join(name)))?;
+        Ok(Remembered(remembered))
+    }
+
+    /// What was linked since, or is remembered and lies untouched.
+    ///
+    /// # Errors
+    /// [`ProgramError::File`].
+    pub fn links_since(&self, remembered: &Remembered) -> Result<Vec<Link>, ProgramError> {
+        for (record, then) in &remembered.0 {
+            if written(record).is_ok_and(|now| now == *then) && !still_stands(record) {
+                fs::remove_file(record).map_err(io("remove", record))?;
+            }
+        }
+        self.links()
     }
 
     /// From now on, functions of what is compiled to `output` are split by this list, in the form of
@@ -274,6 +307,28 @@ fn empty(folder: &Path) -> Result<(), ProgramError> {
         fs::remove_file(&path).map_err(io("remove", &path))?;
     }
     Ok(())
+}
+
+/// Links that are remembered: the file of each record, and when it was written.
+#[derive(Debug)]
+pub struct Remembered(Vec<(PathBuf, SystemTime)>);
+
+fn written(path: &Path) -> std::io::Result<SystemTime> {
+    fs::metadata(path)?.modified()
+}
+
+/// Whether what a record says was linked still lies there, without an order, and with its map.
+fn still_stands(record: &Path) -> bool {
+    let Some(link) =
+        fs::read(record).ok().and_then(|text| serde_json::from_slice::<Link>(&text).ok())
+    else {
+        return false;
+    };
+    // The record is written when the linker has ended.
+    let untouched = |path: &Path| {
+        written(path).is_ok_and(|file| written(record).is_ok_and(|record| file <= record))
+    };
+    link.order.is_none() && untouched(&link.output) && untouched(&link.map)
 }
 
 /// The records in a folder. One that was cut off by a kill is none.
@@ -337,6 +392,17 @@ mod tests {
         assert_eq!(links.len(), 1);
         assert_eq!((&links[0].output, &links[0].order), (&output, &None));
         assert!(!fs::read_to_string(&output).unwrap().contains("ordering"));
+        // What lies as it was linked is remembered, unless somebody else wrote it anew.
+        fs::write(&links[0].map, "map").unwrap();
+        fs::write(&output, "linked").unwrap();
+        let record = folder.join("links").join(format!("{}.json", key(&output)));
+        fs::write(&record, serde_json::to_vec(&links[0]).unwrap()).unwrap();
+        wrappers.forget().unwrap();
+        assert_eq!(wrappers.links().unwrap().len(), 1);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::write(&output, "by others").unwrap();
+        wrappers.forget().unwrap();
+        assert_eq!(wrappers.links().unwrap(), []);
         let order = wrappers.set_order(&output, "main\n").unwrap();
         assert_eq!(link(&folder, &arguments), Ok(0));
         let said = fs::read_to_string(&output).unwrap();
