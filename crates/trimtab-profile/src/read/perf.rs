@@ -327,6 +327,20 @@ mod tests {
     }
 
     #[test]
+    fn callers_ran_where_the_frame_of_the_sample_has_no_name() {
+        let text = "\
+app 24825  1149.094100:     250000 cpu-clock: 
+\t          201180 [unknown] (/usr/lib/libgone.so)
+\t            1190 main+0x25 (/tmp/app)
+";
+        let trace = read(text).unwrap();
+        let named = |event: &crate::Event| {
+            event.symbol.is_some_and(|(id, _)| trace.name(id) == "main") && event.count == 0
+        };
+        assert!(trace.events().iter().any(named), "{:?}", trace.events());
+    }
+
+    #[test]
     fn callers_in_call_chains_ran_before_what_they_called() {
         let text = "\
 loop 24825  1149.094100:     250000 cpu-clock: 
