@@ -6,7 +6,9 @@ pub mod kernel;
 use object::Endianness;
 use object::elf;
 use object::write::StringId;
-use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, SymbolIndex, Writer};
+use object::write::elf::{
+    FileHeader, ProgramHeader, SectionHeader, SectionIndex, Sym, SymbolIndex, Writer,
+};
 
 /// A symbol to be written.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +50,25 @@ impl Default for Elf {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Where everything in a file has its place.
+struct Places<'a> {
+    /// Name, offset and bytes of the note with the build ID.
+    note: Option<(StringId, usize, Vec<u8>)>,
+    /// In the order of [`Elf::sections`].
+    sections: Vec<SectionPlace<'a>>,
+    /// Names and symbols; none in a stripped file.
+    symbols: Vec<(StringId, &'a Symbol)>,
+}
+
+/// Where a section has its place.
+struct SectionPlace<'a> {
+    name: StringId,
+    index: SectionIndex,
+    /// In the file.
+    offset: usize,
+    section: &'a Section,
 }
 
 impl Elf {
@@ -191,10 +212,22 @@ impl Elf {
     pub fn build(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(self.endian, self.is_64, &mut bytes);
-        // First everything is given its place, in the order in which it is written below.
+        // First everything is given its place, in the order in which it is written then.
+        let places = self.reserve(&mut writer);
+        self.write_headers(&mut writer, &places);
+        self.write_contents(&mut writer, &places);
+        self.write_section_headers(&mut writer, &places);
+        bytes
+    }
+
+    /// How many sections a loadable segment is made of.
+    fn loaded_sections(&self) -> usize {
+        if self.loaded { self.sections.len() } else { 0 }
+    }
+
+    fn reserve<'a>(&'a self, writer: &mut Writer<'a>) -> Places<'a> {
         writer.reserve_file_header();
-        let loaded = if self.loaded { self.sections.len() } else { 0 };
-        let headers = self.segments.len() + loaded;
+        let headers = self.segments.len() + self.loaded_sections();
         if headers > 0 {
             writer.reserve_program_headers(headers as u32);
         }
@@ -210,14 +243,15 @@ impl Elf {
             .map(|section| {
                 let name = writer.add_section_name(section.name.as_bytes());
                 let index = writer.reserve_section_index();
-                (name, index, writer.reserve(section.size as usize, 16), section)
+                let offset = writer.reserve(section.size as usize, 16);
+                SectionPlace { name, index, offset, section }
             })
             .collect();
         let mut symbols: Vec<(StringId, &Symbol)> = Vec::new();
         if !self.stripped {
             writer.reserve_null_symbol_index();
             symbols.extend(self.symbols.iter().map(|symbol| {
-                let section = symbol.section.map(|section| sections[section].1);
+                let section = symbol.section.map(|section| sections[section].index);
                 let _: SymbolIndex = writer.reserve_symbol_index(section);
                 (writer.add_string(symbol.name.as_bytes()), symbol)
             }));
@@ -229,7 +263,10 @@ impl Elf {
         writer.reserve_shstrtab_section_index();
         writer.reserve_shstrtab();
         writer.reserve_section_headers();
+        Places { note, sections, symbols }
+    }
 
+    fn write_headers(&self, writer: &mut Writer<'_>, places: &Places<'_>) {
         let header = FileHeader {
             os_abi: elf::ELFOSABI_NONE,
             abi_version: 0,
@@ -240,10 +277,12 @@ impl Elf {
         };
         // Fails only where no memory is left.
         let _ = writer.write_file_header(&header);
-        if headers > 0 {
+        if self.segments.len() + self.loaded_sections() > 0 {
             writer.write_align_program_headers();
         }
-        for (_, _, offset, section) in sections.iter().take(loaded) {
+        for SectionPlace { offset, section, .. } in
+            places.sections.iter().take(self.loaded_sections())
+        {
             writer.write_program_header(&ProgramHeader {
                 p_type: elf::PT_LOAD,
                 p_flags: elf::PF_R | elf::PF_X,
@@ -256,9 +295,9 @@ impl Elf {
             });
         }
         for &(address, physical, size) in &self.segments {
-            let held = sections.iter().find(|(.., section)| section.address == address);
+            let held = places.sections.iter().find(|place| place.section.address == address);
             let (offset, length) =
-                held.map_or((0, 0), |(_, _, offset, section)| (*offset as u64, section.size));
+                held.map_or((0, 0), |place| (place.offset as u64, place.section.size));
             writer.write_program_header(&ProgramHeader {
                 p_type: elf::PT_LOAD,
                 p_flags: elf::PF_R | elf::PF_X,
@@ -270,21 +309,24 @@ impl Elf {
                 p_align: 0x1000,
             });
         }
-        if let Some((_, _, note)) = &note {
+    }
+
+    fn write_contents(&self, writer: &mut Writer<'_>, places: &Places<'_>) {
+        if let Some((_, _, note)) = &places.note {
             writer.write_align(4);
             writer.write(note);
         }
-        for (_, _, _, section) in &sections {
+        for place in &places.sections {
             writer.write_align(16);
-            writer.write(&self.bytes_of(section));
+            writer.write(&self.bytes_of(place.section));
         }
         if !self.stripped {
             writer.write_null_symbol();
-            for (name, symbol) in &symbols {
+            for (name, symbol) in &places.symbols {
                 let absolute = symbol.section.is_none();
                 writer.write_symbol(&Sym {
                     name: Some(*name),
-                    section: symbol.section.map(|section| sections[section].1),
+                    section: symbol.section.map(|section| places.sections[section].index),
                     st_info: symbol.info,
                     st_other: 0,
                     st_shndx: if absolute { elf::SHN_ABS } else { 0 },
@@ -295,8 +337,11 @@ impl Elf {
             writer.write_strtab();
         }
         writer.write_shstrtab();
+    }
+
+    fn write_section_headers(&self, writer: &mut Writer<'_>, places: &Places<'_>) {
         writer.write_null_section_header();
-        if let Some((name, offset, note)) = &note {
+        if let Some((name, offset, note)) = &places.note {
             writer.write_section_header(&SectionHeader {
                 name: Some(*name),
                 sh_type: elf::SHT_NOTE,
@@ -310,7 +355,7 @@ impl Elf {
                 sh_entsize: 0,
             });
         }
-        for (name, _, offset, section) in &sections {
+        for SectionPlace { name, offset, section, .. } in &places.sections {
             writer.write_section_header(&SectionHeader {
                 name: Some(*name),
                 sh_type: elf::SHT_PROGBITS,
@@ -329,7 +374,6 @@ impl Elf {
             writer.write_strtab_section_header();
         }
         writer.write_shstrtab_section_header();
-        bytes
     }
 
     fn note(&self, id: &[u8]) -> Vec<u8> {

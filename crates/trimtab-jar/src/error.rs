@@ -1,3 +1,5 @@
+//! Why a program cannot be translated.
+
 use thiserror::Error;
 use trimtab_program::ReadError;
 

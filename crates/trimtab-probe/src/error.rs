@@ -1,3 +1,5 @@
+//! Why an object cannot be instrumented.
+
 use thiserror::Error;
 
 /// Why an object file cannot be instrumented.

@@ -1,3 +1,5 @@
+//! Why a function is left as it is.
+
 /// Why a function is left as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

@@ -1,3 +1,5 @@
+//! How much of a trace a program has.
+
 use thiserror::Error;
 
 /// How much of a trace could be found in a program. The trace of another build is the commonest

@@ -1,3 +1,5 @@
+//! A trace that is found in a program: which functions and which of their bytes ran.
+
 use crate::coverage::Coverage;
 use crate::early::Early;
 use crate::moved::Moved;

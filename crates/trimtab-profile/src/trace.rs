@@ -1,3 +1,5 @@
+//! What a tracer recorded, whatever the program is.
+
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 

@@ -6,7 +6,7 @@ use crate::linked;
 use crate::program::{Function, FunctionId, Kind, Marker, Program, Section, SectionId, Segment};
 use crate::ranges::Range;
 use object::elf::{self, FileHeader32, FileHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
 use object::{LittleEndian, SectionIndex};
 use std::collections::HashSet;
 
@@ -44,89 +44,14 @@ impl<'data> Program<'data> {
         let header = H::parse(data).map_err(|_| bad_header(data))?;
         let isa = isa(header)?;
         kind(header)?;
-        let damaged = |what: &str| ReadError::Damaged { what: what.to_owned(), size: data.len() };
         let endian = LittleEndian;
 
-        let headers = header.sections(endian, data).map_err(|_| damaged("the section table"))?;
-        let mut sections = Vec::new();
-        let mut section_of_index = vec![None; headers.len()];
-        for (index, section) in headers.iter().enumerate() {
-            let name =
-                headers.section_name(endian, section).map_err(|_| damaged("a section's name"))?;
-            let flags: u64 = section.sh_flags(endian).into();
-            if flags & u64::from(elf::SHF_ALLOC) != 0
-                && flags & u64::from(elf::SHF_EXECINSTR) != 0
-                && section.sh_size(endian).into() > 0
-            {
-                let name = std::str::from_utf8(name).map_err(|_| damaged("a section's name"))?;
-                if section.sh_type(endian) == elf::SHT_NOBITS {
-                    return Err(ReadError::WithoutCode { section: name.to_owned() });
-                }
-                // All that is counted later is counted by this size.
-                let (offset, size) =
-                    (section.sh_offset(endian).into(), section.sh_size(endian).into());
-                if offset.checked_add(size).is_none_or(|end| end > data.len() as u64) {
-                    return Err(damaged(&format!("section {name} of {size} bytes")));
-                }
-                let range = Range::with_length(section.sh_addr(endian).into(), size);
-                sections.push((index, Section { name, range }));
-            }
-        }
-        sections.sort_by_key(|(_, section)| section.range);
-        for (position, (index, _)) in sections.iter().enumerate() {
-            section_of_index[*index] = Some(SectionId(position as u32));
-        }
-        let sections: Vec<Section> = sections.into_iter().map(|(_, section)| section).collect();
-
-        let segments = header
-            .program_headers(endian, data)
-            .map_err(|_| damaged("the program headers"))?
-            .iter()
-            .filter(|segment| segment.p_type(endian) == elf::PT_LOAD)
-            .map(|segment| Segment {
-                range: Range::with_length(
-                    segment.p_vaddr(endian).into(),
-                    segment.p_memsz(endian).into(),
-                ),
-                physical: segment.p_paddr(endian).into(),
-                file: Range::with_length(
-                    segment.p_offset(endian).into(),
-                    segment.p_filesz(endian).into(),
-                ),
-            })
-            .collect();
-
-        let table = headers
-            .symbols(endian, data, elf::SHT_SYMTAB)
-            .map_err(|_| damaged("the symbol table"))?;
-        let mut candidates = Vec::new();
-        let mut markers = Vec::new();
-        for (index, symbol) in table.enumerate() {
-            if symbol.is_undefined(endian)
-                || matches!(symbol.st_type(), elf::STT_SECTION | elf::STT_FILE | elf::STT_TLS)
-            {
-                continue;
-            }
-            let name =
-                symbol.name(endian, table.strings()).map_err(|_| damaged("a symbol's name"))?;
-            let Ok(name) = std::str::from_utf8(name) else { continue };
-            if name.is_empty() || (isa == Isa::Aarch64 && is_mapping(name)) {
-                continue;
-            }
-            // Absolute symbols have no section, and files with very many sections keep the index
-            // in a table of its own.
-            let section = table
-                .symbol_section(endian, symbol, index)
-                .ok()
-                .flatten()
-                .and_then(|SectionIndex(index)| section_of_index.get(index).copied().flatten());
-            match section {
-                Some(section) if is_function::<H>(symbol) => {
-                    candidates.push(Candidate::new::<H>(name, symbol, section));
-                }
-                _ => markers.push(Marker { name, address: symbol.st_value(endian).into() }),
-            }
-        }
+        let headers =
+            header.sections(endian, data).map_err(|_| damage("the section table", data))?;
+        let (sections, section_of_index) = code_sections::<H>(&headers, data)?;
+        let segments = loaded_segments(header, data)?;
+        let (candidates, mut markers) =
+            symbols::<H>(&headers, data, &section_of_index, isa == Isa::Aarch64)?;
         let functions = disjoint(candidates, &sections, &mut markers);
         markers.sort_unstable_by_key(|marker| (marker.name, marker.address));
 
@@ -146,6 +71,103 @@ impl<'data> Program<'data> {
             markers,
         })
     }
+}
+
+/// A part of a file is not what its headers say.
+fn damage(what: &str, data: &[u8]) -> ReadError {
+    ReadError::Damaged { what: what.to_owned(), size: data.len() }
+}
+
+/// The sections with code, by address, and for each index in the file's section table which of them it is.
+fn code_sections<'data, H: Header>(
+    headers: &SectionTable<'data, H>,
+    data: &'data [u8],
+) -> Result<(Vec<Section<'data>>, Vec<Option<SectionId>>), ReadError> {
+    let endian = LittleEndian;
+    let unnamed = || damage("a section's name", data);
+    let mut sections = Vec::new();
+    for (index, section) in headers.iter().enumerate() {
+        let name = headers.section_name(endian, section).map_err(|_| unnamed())?;
+        let flags: u64 = section.sh_flags(endian).into();
+        let (offset, size) = (section.sh_offset(endian).into(), section.sh_size(endian).into());
+        let code = u64::from(elf::SHF_ALLOC | elf::SHF_EXECINSTR);
+        if flags & code != code || size == 0 {
+            continue;
+        }
+        let name = std::str::from_utf8(name).map_err(|_| unnamed())?;
+        if section.sh_type(endian) == elf::SHT_NOBITS {
+            return Err(ReadError::WithoutCode { section: name.to_owned() });
+        }
+        // All that is counted later is counted by this size.
+        if offset.checked_add(size).is_none_or(|end: u64| end > data.len() as u64) {
+            return Err(damage(&format!("section {name} of {size} bytes"), data));
+        }
+        let range = Range::with_length(section.sh_addr(endian).into(), size);
+        sections.push((index, Section { name, range }));
+    }
+    sections.sort_by_key(|(_, section)| section.range);
+    let mut section_of_index = vec![None; headers.len()];
+    for (position, (index, _)) in sections.iter().enumerate() {
+        section_of_index[*index] = Some(SectionId(position as u32));
+    }
+    Ok((sections.into_iter().map(|(_, section)| section).collect(), section_of_index))
+}
+
+/// What of the file is loaded, in the order of the program headers.
+fn loaded_segments<H: Header>(header: &H, data: &[u8]) -> Result<Vec<Segment>, ReadError> {
+    let endian = LittleEndian;
+    let headers =
+        header.program_headers(endian, data).map_err(|_| damage("the program headers", data))?;
+    let loaded = headers.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
+    let segment = |segment: &H::ProgramHeader| Segment {
+        range: Range::with_length(segment.p_vaddr(endian).into(), segment.p_memsz(endian).into()),
+        physical: segment.p_paddr(endian).into(),
+        file: Range::with_length(segment.p_offset(endian).into(), segment.p_filesz(endian).into()),
+    };
+    Ok(loaded.map(segment).collect())
+}
+
+/// The symbols that can be functions of the sections with code, and all others. `section_of_index` is
+/// indexed by the file's section table; `marked` says that symbols tell code and data apart.
+fn symbols<'data, H: Header>(
+    headers: &SectionTable<'data, H>,
+    data: &'data [u8],
+    section_of_index: &[Option<SectionId>],
+    marked: bool,
+) -> Result<(Vec<Candidate<'data>>, Vec<Marker<'data>>), ReadError> {
+    let endian = LittleEndian;
+    let table = headers
+        .symbols(endian, data, elf::SHT_SYMTAB)
+        .map_err(|_| damage("the symbol table", data))?;
+    let mut candidates = Vec::new();
+    let mut markers = Vec::new();
+    for (index, symbol) in table.enumerate() {
+        if symbol.is_undefined(endian)
+            || matches!(symbol.st_type(), elf::STT_SECTION | elf::STT_FILE | elf::STT_TLS)
+        {
+            continue;
+        }
+        let name =
+            symbol.name(endian, table.strings()).map_err(|_| damage("a symbol's name", data))?;
+        let Ok(name) = std::str::from_utf8(name) else { continue };
+        if name.is_empty() || (marked && is_mapping(name)) {
+            continue;
+        }
+        // Absolute symbols have no section, and files with very many sections keep the index in a
+        // table of its own.
+        let section = table
+            .symbol_section(endian, symbol, index)
+            .ok()
+            .flatten()
+            .and_then(|SectionIndex(index)| section_of_index.get(index).copied().flatten());
+        match section {
+            Some(section) if is_function::<H>(symbol) => {
+                candidates.push(Candidate::new::<H>(name, symbol, section));
+            }
+            _ => markers.push(Marker { name, address: symbol.st_value(endian).into() }),
+        }
+    }
+    Ok((candidates, markers))
 }
 
 /// The size of a file's addresses.

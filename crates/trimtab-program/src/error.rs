@@ -1,3 +1,5 @@
+//! Why the bytes of a file are not a program.
+
 use thiserror::Error;
 
 /// Why the bytes of a file are not a program that can be laid out.

@@ -1,3 +1,5 @@
+//! A linked program: its sections, segments, functions and other symbols, by address and by name.
+
 use crate::isa::Isa;
 use crate::ranges::Range;
 

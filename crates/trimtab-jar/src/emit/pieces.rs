@@ -227,13 +227,7 @@ fn piece(
         return emitter.code;
     }
     emitter.code.bind(leave);
-    let read = known.iter().fold(Vars::NONE, |all, exit| all.or(function.blocks[*exit].live_in));
-    let set = part.iter().flat_map(|index| &function.blocks[*index].ins);
-    let set = set.fold(Vars::NONE, |all, ins| match ins.op {
-        Op::Call(callee) => all.or(facts.sets(callee)),
-        _ => all.or(ins.defs()),
-    });
-    for var in read.and(set).iter().filter(|var| *var != 0) {
+    for var in changed(&facts, function, part, &known).iter().filter(|var| *var != 0) {
         emitter.code.load(Kind::Cpu, frame);
         emitter.get(var);
         emitter.put_field(var);
@@ -241,6 +235,17 @@ fn piece(
     emitter.code.load(Kind::Int, state);
     emitter.code.give_back(Some(Kind::Int));
     emitter.code
+}
+
+/// What a part sets that the blocks read to which it leaves: the caller must find it in the frame.
+fn changed(facts: &Facts<'_>, function: &Function, part: &[usize], exits: &[usize]) -> Vars {
+    let read = exits.iter().fold(Vars::NONE, |all, exit| all.or(function.blocks[*exit].live_in));
+    let set = part.iter().flat_map(|index| &function.blocks[*index].ins);
+    let set = set.fold(Vars::NONE, |all, ins| match ins.op {
+        Op::Call(callee) => all.or(facts.sets(callee)),
+        _ => all.or(ins.defs()),
+    });
+    read.and(set)
 }
 
 fn driver(

@@ -1,3 +1,5 @@
+//! The compilers and linkers that build a kernel.
+
 use trimtab_lab::tools::{Found, Llvm};
 
 /// What compiles and links a kernel. The linker is lld in any case.

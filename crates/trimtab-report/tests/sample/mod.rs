@@ -107,19 +107,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
         wall.before.push(2.84 * load * (1.0 + random.normal() * 0.012));
         wall.after.push(2.805 * load * (1.0 + random.normal() * 0.012));
     }
-    let all = Booted { attempted: 3, succeeded: 3 };
-    let held_out =
-        [("memory 128 MiB", 8, 3, 3), ("2 CPUs", 61, 17, 12), ("init: ext4 workload", 74, 34, 19)]
-            .into_iter()
-            .map(|(name, more, more_after, more_minimum)| {
-                HeldOut::new(
-                    name,
-                    BeforeAfter::new(before + more, after + more_after),
-                    function_pages + more_minimum,
-                    all,
-                )
-            })
-            .collect();
+    let held_out = held_out(before, after, function_pages);
     let alignment = i64::from(after - function_pages) / 3;
     let pinned_sections = i64::from(after - function_pages) / 2;
     let sharing = i64::from(after - function_pages) - alignment - pinned_sections;
@@ -164,16 +152,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
             failed: None,
         },
         order: OrderCounts { placed: 3_702, unknown: 0, duplicate: 41, discarded: 2, pinned: 142 },
-        artifacts: Artifacts {
-            vmlinux_before: "lab/before/vmlinux".into(),
-            vmlinux_after: "lab/after/vmlinux".into(),
-            image_before: "lab/before/bzImage".into(),
-            image_after: "lab/after/bzImage".into(),
-            guest: "lab/guest.cpio".into(),
-            order_file: "lab/order.lld".into(),
-            trace: "lab/boot.trace".into(),
-            html: Some("lab/fit.html".into()),
-        },
+        artifacts: artifacts(),
         excess: Excess { alignment, pinned_sections, sharing, cold_parts: 0, other: 0 },
         split: Split::default(),
         byte_excess: None,
@@ -194,41 +173,83 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
             functions_plugin: 3_887,
             invisible: Invisible { noinstr: 87, entry: 24, before_start: 301, other: 64 },
         }),
-        repeat: Repeat {
-            command: "trimtab fit kernel --source linux-source-6.12 --config lab --boots 30 \
-                      --seed 1 --html fit.html"
-                .into(),
-            tool_versions: map(&[
-                ("clang", "Debian clang version 22.1.0"),
-                ("ld.lld", "Debian LLD 22.1.0"),
-                ("qemu-system-x86_64", "QEMU emulator version 7.2.19 (Debian 1:7.2+dfsg-7)"),
-                ("trimtab", "0.1.0"),
-            ]),
-            inputs: map(&[
-                ("linux-source-6.12.tar.xz", &hash(&mut random)),
-                ("configuration", &hash(&mut random)),
-                ("kernel patch", &hash(&mut random)),
-                ("guest", &hash(&mut random)),
-                ("vmlinux before", &hash(&mut random)),
-                ("vmlinux after", &hash(&mut random)),
-            ]),
-            seed: 1,
-        },
-        checks: vec![
-            Check::new("_stext is where it was", true, "0xffffffff81000000"),
-            Check::new(
-                "noinstr text is one range",
-                true,
-                "0xffffffff81801000 to 0xffffffff81804a60",
-            ),
-            Check::new("entry text is one range", true, "0xffffffff81a00000 to 0xffffffff81a018c2"),
-            Check::new("return thunks keep their address bits", true, "srso_alias_untrain_ret"),
-            Check::new("ftrace's functions are all in the plugin's", true, "3,411 of 3,411"),
-            Check::new("every boot came up", true, "39 of 39"),
-        ],
+        repeat: repeat(&mut random),
+        checks: checks(),
         targets: Vec::new(),
     };
-    fit.targets = vec![
+    fit.targets = targets(&fit);
+    fit
+}
+
+/// Its boots that made no order; the counts are pages.
+fn held_out(before: u32, after: u32, function_pages: u32) -> Vec<HeldOut> {
+    let all = Booted { attempted: 3, succeeded: 3 };
+    [("memory 128 MiB", 8, 3, 3), ("2 CPUs", 61, 17, 12), ("init: ext4 workload", 74, 34, 19)]
+        .into_iter()
+        .map(|(name, more, more_after, more_minimum)| {
+            HeldOut::new(
+                name,
+                BeforeAfter::new(before + more, after + more_after),
+                function_pages + more_minimum,
+                all,
+            )
+        })
+        .collect()
+}
+
+/// What it takes to repeat that fit.
+fn repeat(random: &mut Random) -> Repeat {
+    Repeat {
+        command: "trimtab fit kernel --source linux-source-6.12 --config lab --boots 30 \
+                  --seed 1 --html fit.html"
+            .into(),
+        tool_versions: map(&[
+            ("clang", "Debian clang version 22.1.0"),
+            ("ld.lld", "Debian LLD 22.1.0"),
+            ("qemu-system-x86_64", "QEMU emulator version 7.2.19 (Debian 1:7.2+dfsg-7)"),
+            ("trimtab", "0.1.0"),
+        ]),
+        inputs: map(&[
+            ("linux-source-6.12.tar.xz", &hash(random)),
+            ("configuration", &hash(random)),
+            ("kernel patch", &hash(random)),
+            ("guest", &hash(random)),
+            ("vmlinux before", &hash(random)),
+            ("vmlinux after", &hash(random)),
+        ]),
+        seed: 1,
+    }
+}
+
+/// The checks of that fit, all of which hold.
+fn checks() -> Vec<Check> {
+    vec![
+        Check::new("_stext is where it was", true, "0xffffffff81000000"),
+        Check::new("noinstr text is one range", true, "0xffffffff81801000 to 0xffffffff81804a60"),
+        Check::new("entry text is one range", true, "0xffffffff81a00000 to 0xffffffff81a018c2"),
+        Check::new("return thunks keep their address bits", true, "srso_alias_untrain_ret"),
+        Check::new("ftrace's functions are all in the plugin's", true, "3,411 of 3,411"),
+        Check::new("every boot came up", true, "39 of 39"),
+    ]
+}
+
+/// Where its files are.
+fn artifacts() -> Artifacts {
+    Artifacts {
+        vmlinux_before: "lab/before/vmlinux".into(),
+        vmlinux_after: "lab/after/vmlinux".into(),
+        image_before: "lab/before/bzImage".into(),
+        image_after: "lab/after/bzImage".into(),
+        guest: "lab/guest.cpio".into(),
+        order_file: "lab/order.lld".into(),
+        trace: "lab/boot.trace".into(),
+        html: Some("lab/fit.html".into()),
+    }
+}
+
+/// The targets of a fit of a kernel, as far as a sample has them.
+fn targets(fit: &FitKernel) -> Vec<Target> {
+    vec![
         Target::at_most("pages touched, × function-level minimum", 1.05, fit.ratio_to_minimum()),
         Target::at_most(
             "worst held-out boot, × its minimum",
@@ -242,8 +263,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
         ),
         Target::at_least("boots that came up", 30.0, 30.0),
         Target::at_most("relink, seconds", 40.0, fit.seconds.relink),
-    ];
-    fit
+    ]
 }
 
 /// The same, as if functions had been split.
