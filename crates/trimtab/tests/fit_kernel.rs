@@ -231,7 +231,7 @@ fn a_kernel_is_fitted_below_the_minimum_of_whole_functions_by_its_blocks() {
     assert!(lines.lines().filter(|line| line.contains("(.text.")).count() > 500);
 
     // Nothing but what is split is compiled a second time.
-    let build = newest_step("kernel-blocks");
+    let build = newest_step("kernel-apart");
     let log = fs::read_to_string(build.join("build.log")).unwrap();
     let lists = fs::read_to_string(build.join("include/generated/block-lists")).unwrap();
     for line in log.lines() {

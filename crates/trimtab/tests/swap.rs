@@ -117,6 +117,9 @@ fn a_kernel_that_was_not_linked_for_it_is_refused() {
     let error = bench.bad(&["check", "vmlinux", "plan.json"], 1);
     assert!(error.contains("no symbol __coldswap_start"), "{error}");
     let error = bench.bad(&["check", "vmlinux", "boot.stream"], 1);
+    assert!(error.contains("cannot read the plan boot.stream: it is no text"), "{error}");
+    fs::write(bench.file("other.json"), "{}").unwrap();
+    let error = bench.bad(&["check", "vmlinux", "other.json"], 1);
     assert!(error.contains("this is no plan"), "{error}");
 }
 
