@@ -56,6 +56,7 @@ struct Builder<'a> {
 /// # Errors
 /// What cannot be built.
 pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
+    // Long: the variants, one after the other.
     workshop.prepare()?;
     let mut builder = Builder { plan, workshop, variants: Vec::new(), failures: Vec::new() };
     let gcc = &plan.gcc;

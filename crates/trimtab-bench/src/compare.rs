@@ -198,6 +198,7 @@ fn result(
     times: &[Vec<f64>],
     counts: &[Option<Simulated>],
 ) -> anyhow::Result<BenchProgram> {
+    // Long: each ratio is of the same pair of variants.
     let mut tools = Vec::new();
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     for (index, variant) in built.variants.iter().enumerate() {

@@ -44,6 +44,7 @@ pub struct Request {
 /// What cannot be fetched, built or run. Targets that are missed are no error: they are in the
 /// result.
 pub fn bench(request: &Request, observe: &dyn Observe) -> anyhow::Result<ProbeBench> {
+    // Long: a line for each tool that may be missing.
     let toolbox = Toolbox::from_env();
     let find = |name: &str| -> Option<PathBuf> {
         tools::tool(name).and_then(|tool| toolbox.find(tool).ok()).map(|found| found.path)

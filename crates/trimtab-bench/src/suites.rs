@@ -31,6 +31,7 @@ pub fn suites() -> anyhow::Result<Vec<&'static Workload>> {
 /// # Errors
 /// What cannot be fetched or built.
 pub fn run(plan: &Plan, suite: &Workload) -> anyhow::Result<BenchSuite> {
+    // Long: the steps of a suite, each in its own folder.
     let package = suite.manifest.source.as_ref().and_then(|source| source.debian.as_ref());
     let (Some(package), Some(tests)) = (package, &suite.manifest.tests) else {
         bail!("the workload {} has no tests of a Debian package", suite.name);

@@ -17,7 +17,7 @@ use trimtab_program::{Program, SectionId};
 use trimtab_report::Schema;
 use trimtab_report::model::{CompareReport, ComparedTrace, Coverage, Input, Minimum, Modelled};
 
-use fold::{Bench, Fold};
+use fold::Bench;
 
 /// What is compared with what.
 #[derive(Debug, Clone)]
@@ -104,20 +104,7 @@ pub fn compare(request: &CompareRequest, observe: &dyn Observe) -> anyhow::Resul
             || request.algorithms.iter().any(|name| name == peer::NAME),
     };
 
-    let folds = traces.folds(request.leave_one_out);
-    let stage = observe.stage("compare orders");
-    stage.parts(folds.len() as u64);
-    let mut all = Fold::default();
-    for (place, (training, judged)) in folds.iter().enumerate() {
-        let fold = bench.fold(training, judged, &stage);
-        for (trace, executed) in judged.iter().zip(&fold.executed) {
-            described[*trace].executed = *executed;
-            described[*trace].held_out |= request.leave_one_out;
-        }
-        all.add(fold);
-        stage.at(place as u64 + 1);
-    }
-    stage.done("");
+    let all = bench.folds(request.leave_one_out, &mut described, observe);
     Ok(CompareReport {
         schema: Schema::default(),
         program: Input {

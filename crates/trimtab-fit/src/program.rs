@@ -53,6 +53,7 @@ use workshop::Workshop;
 /// Missing tools, a build that fails, takes no part or compiles without function sections, a
 /// program that cannot be traced or does not end well.
 pub fn fit(request: &ProgramRequest, observe: &dyn Observe) -> Result<FitProgram> {
+    // Long: the phases, one after the other.
     let start = Instant::now();
     let (workshop, tracer) = Workshop::prepare(request)?;
     let (mut linked, build_took) = built::build(&workshop, observe)?;

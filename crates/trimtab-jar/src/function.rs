@@ -256,6 +256,7 @@ impl Builder<'_, '_> {
     /// Adds what the instruction at `pc` and its delay slot do; says how the block ends, unless it
     /// goes on behind.
     fn with_slot(&mut self, pc: u32, found: Control, ins: &mut Vec<Ins>) -> Option<End> {
+        // Long: a case for each kind of branch.
         // A slot may lie behind the function's end, as padding is no part of it.
         let slot_word = self.image.word(pc + 4).unwrap_or_default();
         let slot = match control(pc + 4, slot_word) {

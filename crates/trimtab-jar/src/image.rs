@@ -52,6 +52,7 @@ fn damaged(what: &str) -> JarError {
 impl<'data> Image<'data> {
     /// Reads a linked file.
     pub(crate) fn read(data: &'data [u8]) -> Result<Self, JarError> {
+        // Long: each check belongs to what was read just before it.
         let program = Program::parse_any(data)?;
         if program.isa() != Isa::Mips32 {
             return Err(JarError::Machine { found: other(program.isa()) });

@@ -44,6 +44,7 @@ const CLASS_ENTRIES: usize = 40_000;
 /// # Errors
 /// [`JarError`] says why a program cannot be translated. Never panics, whatever the bytes are.
 pub fn translate(elf: &[u8]) -> Result<Translation, JarError> {
+    // Long: the translation, step by step.
     let mut image = Image::read(elf)?;
     let mut functions = find_functions(&image);
     if !image.named {

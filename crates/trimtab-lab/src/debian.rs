@@ -42,6 +42,7 @@ pub enum SourceError {
 /// # Errors
 /// If apt does not have it, or the folder cannot be written.
 pub fn source(package: &str, folder: &Path) -> Result<(PathBuf, String), SourceError> {
+    // Long: the steps of apt, each with its own failure.
     let place = folder.join(package);
     if let Some(found) = unpacked(&place) {
         return Ok(found);

@@ -77,6 +77,67 @@ pub fn check(
     pinned: &[Range],
     before: Option<&Program<'_>>,
 ) -> Check {
+    let found = found(order, program, fragments, before);
+    // What the linker placed as told is ascending; the longest ascending run of addresses is the
+    // largest set of lines that can be said to be in order.
+    let movable: Vec<(usize, u64)> = found
+        .iter()
+        .enumerate()
+        .filter_map(|(line, (_, places))| match places {
+            Found::At(places) if !places.iter().any(|r| is_pinned(*r, pinned)) => {
+                Some((line, places[0].start))
+            }
+            _ => None,
+        })
+        .collect();
+    let in_order = longest_ascending(&movable);
+    let renamed: Vec<(usize, u64)> = found
+        .iter()
+        .enumerate()
+        .filter_map(|(line, (_, places))| match places {
+            Found::Renamed(id) => Some((line, program.function(*id).range.start)),
+            _ => None,
+        })
+        .collect();
+    let fitting = fitting(&movable, &in_order, &renamed);
+    let outcome = |position: usize, places: &Found| match places {
+        Found::Renamed(_) if fitting.contains(&position) => Outcome::Placed,
+        Found::Renamed(_) => Outcome::Unknown,
+        Found::Again => Outcome::Duplicate,
+        Found::Gone => Outcome::Discarded,
+        Found::Nowhere => Outcome::Unknown,
+        Found::At(places) if places.iter().any(|r| is_pinned(*r, pinned)) => Outcome::Pinned,
+        Found::At(_) if !in_order.contains(&position) => Outcome::Misplaced,
+        Found::At(places) if places.len() > 1 => Outcome::Duplicate,
+        Found::At(_) => Outcome::Placed,
+    };
+    let line = |(position, (entry, places)): (usize, &(Entry, Found))| {
+        let (range, renamed) = match places {
+            Found::At(places) => (places.first().copied(), None),
+            Found::Renamed(id) => {
+                let function = program.function(*id);
+                (Some(function.range), Some(function.name.to_owned()))
+            }
+            _ => (None, None),
+        };
+        Line {
+            line: entry.line,
+            name: entry.function().to_owned(),
+            outcome: outcome(position, places),
+            range,
+            renamed,
+        }
+    };
+    Check { lines: found.iter().enumerate().map(line).collect() }
+}
+
+/// Where each line's pieces are in the program.
+fn found(
+    order: &OrderFile,
+    program: &Program<'_>,
+    fragments: &Fragments<'_>,
+    before: Option<&Program<'_>>,
+) -> Vec<(Entry, Found)> {
     let index = Index::new(fragments);
     let mut seen: HashSet<&Target> = HashSet::new();
     let mut taken: HashSet<Range> = HashSet::new();
@@ -101,58 +162,7 @@ pub fn check(
         };
         found.push((entry.clone(), places));
     }
-    // What the linker placed as told is ascending; the longest ascending run of addresses is the
-    // largest set of lines that can be said to be in order.
-    let movable: Vec<(usize, u64)> = found
-        .iter()
-        .enumerate()
-        .filter_map(|(line, (_, places))| match places {
-            Found::At(places) if !places.iter().any(|r| is_pinned(*r, pinned)) => {
-                Some((line, places[0].start))
-            }
-            _ => None,
-        })
-        .collect();
-    let in_order = longest_ascending(&movable);
-    let renamed: Vec<(usize, u64)> = found
-        .iter()
-        .enumerate()
-        .filter_map(|(line, (_, places))| match places {
-            Found::Renamed(id) => Some((line, program.function(*id).range.start)),
-            _ => None,
-        })
-        .collect();
-    let fitting = fitting(&movable, &in_order, &renamed);
-    let lines = found
-        .into_iter()
-        .enumerate()
-        .map(|(position, (entry, places))| {
-            let range = match &places {
-                Found::At(places) => places.first().copied(),
-                Found::Renamed(id) => Some(program.function(*id).range),
-                _ => None,
-            };
-            let renamed = match &places {
-                Found::Renamed(id) => Some(program.function(*id).name.to_owned()),
-                _ => None,
-            };
-            let outcome = match places {
-                Found::Renamed(_) if fitting.contains(&position) => Outcome::Placed,
-                Found::Renamed(_) => Outcome::Unknown,
-                Found::Again => Outcome::Duplicate,
-                Found::Gone => Outcome::Discarded,
-                Found::Nowhere => Outcome::Unknown,
-                Found::At(places) if places.iter().any(|r| is_pinned(*r, pinned)) => {
-                    Outcome::Pinned
-                }
-                Found::At(_) if !in_order.contains(&position) => Outcome::Misplaced,
-                Found::At(places) if places.len() > 1 => Outcome::Duplicate,
-                Found::At(_) => Outcome::Placed,
-            };
-            Line { line: entry.line, name: entry.function().to_owned(), outcome, range, renamed }
-        })
-        .collect();
-    Check { lines }
+    found
 }
 
 enum Found {

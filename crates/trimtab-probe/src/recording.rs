@@ -110,6 +110,7 @@ impl<'data> Recording<'data> {
     /// # Errors
     /// [`ProbeError::Recording`]. Never panics, whatever the bytes are.
     pub fn parse(data: &'data [u8]) -> Result<Self, ProbeError> {
+        // Long: one pass over the chunks of a recording.
         let wrong = |what: &str| ProbeError::Recording { what: what.to_owned() };
         if !data.starts_with(MAGIC) {
             return Err(wrong("it does not begin with TTPROBE1"));

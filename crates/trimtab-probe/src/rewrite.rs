@@ -167,6 +167,7 @@ impl<'a> Rewriter<'a> {
         count: usize,
         frames: usize,
     ) -> Self {
+        // Long: sections and symbols are added in the order in which they are written.
         let hook = options.hook;
         let names =
             object.add_section(Section::new(abi::NAMES, elf::SHT_PROGBITS, elf::SHF_ALLOC, 1));

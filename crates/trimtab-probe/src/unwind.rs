@@ -122,6 +122,7 @@ impl UnwindTable {
     /// # Errors
     /// [`ProbeError::Damaged`] where it is no such information.
     pub fn read(object: &Object, vendor: Vendor) -> Result<Self, ProbeError> {
+        // Long: one pass over the entries, whose state is in the decoder.
         let mut found = object.sections.iter().enumerate().filter(|(_, s)| s.name == b".eh_frame");
         let Some((section, data)) = found.next() else { return Ok(Self::default()) };
         if found.next().is_some() || data.has(object::elf::SHF_GROUP) {

@@ -274,6 +274,7 @@ impl Search<'_> {
     }
 
     fn run(&mut self) {
+        // Long: one search, whose state is in these variables.
         while let Some(id) = self.open.pop_front() {
             let before = self.fault_hook.and_then(|hook| hooks::before(self.code, id, hook));
             let (first, _) = self.code.bounds_of(id);

@@ -1,12 +1,12 @@
 //! Orders made from some traces and judged by others.
 
-use trimtab_lab::observe::Stage;
+use trimtab_lab::observe::{Observe, Stage};
 use trimtab_layout::cost::Hierarchy;
 use trimtab_layout::{Algorithm, Movable};
 use trimtab_link::kernel::Mobility;
 use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Fragment, Fragments, Range};
-use trimtab_report::model::Compared;
+use trimtab_report::model::{Compared, ComparedTrace};
 
 use super::judge::{Judge, Judged};
 use super::{Traces, peer};
@@ -38,7 +38,7 @@ pub(super) struct Fold {
 impl Fold {
     /// Adds what came of other traces. A row that one of the two does not have is left out: the peer
     /// can be missing from one.
-    pub(super) fn add(&mut self, fold: Self) {
+    fn add(&mut self, fold: Self) {
         self.pieces = fold.pieces;
         self.executed.extend(fold.executed);
         let new = fold.notes.into_iter().filter(|note| !self.notes.contains(note));
@@ -60,8 +60,32 @@ impl Fold {
 }
 
 impl Bench<'_> {
+    /// All folds together. `described` says of each trace, in their order, what it executes.
+    pub(super) fn folds(
+        &self,
+        leave_one_out: bool,
+        described: &mut [ComparedTrace],
+        observe: &dyn Observe,
+    ) -> Fold {
+        let folds = self.traces.folds(leave_one_out);
+        let stage = observe.stage("compare orders");
+        stage.parts(folds.len() as u64);
+        let mut all = Fold::default();
+        for (place, (training, judged)) in folds.iter().enumerate() {
+            let fold = self.fold(training, judged, &stage);
+            for (trace, executed) in judged.iter().zip(&fold.executed) {
+                described[*trace].executed = *executed;
+                described[*trace].held_out |= leave_one_out;
+            }
+            all.add(fold);
+            stage.at(place as u64 + 1);
+        }
+        stage.done("");
+        all
+    }
+
     /// Makes orders from the training traces, and judges them by the judging ones.
-    pub(super) fn fold(&self, training: &[usize], judged: &[usize], stage: &Stage) -> Fold {
+    fn fold(&self, training: &[usize], judged: &[usize], stage: &Stage) -> Fold {
         let Traces { profiles, streams, .. } = self.traces;
         let made_from: Vec<Profile> =
             training.iter().map(|trace| profiles[*trace].clone()).collect();

@@ -78,6 +78,7 @@ impl Starts<'_> {
     }
 
     fn start(&self, side: &str, objects: &[Object<'_>]) -> Result<Start> {
+        // Long: the steps of one start, in the order in which they must be.
         let versions: Vec<PathBuf> = self
             .objects
             .iter()

@@ -23,6 +23,7 @@ impl Emitter<'_> {
     }
 
     fn instruction(&mut self, block: &Block, plan: &Plan, at: usize) {
+        // Long: a case for each operation.
         let ins = block.ins[at];
         let live = plan.behind[at];
         match ins.op {
@@ -197,6 +198,7 @@ impl Emitter<'_> {
 
     /// Jumps if the comparison of an instruction holds, or if it does not.
     fn compare(&mut self, block: &Block, plan: &Plan, at: usize, when: bool, to: Label) {
+        // Long: a case for each kind of comparison.
         let ins = block.ins[at];
         match ins.op {
             Op::Bin(bin) => {

@@ -148,6 +148,7 @@ fn piece(
     number: usize,
     entries: &Entries,
 ) -> Code {
+    // Long: the way into a part, its blocks and the way out share its labels.
     let part = &parts[number];
     let facts = Facts { summaries: context.summaries, results: function.results };
     let exits: Vec<usize> = part

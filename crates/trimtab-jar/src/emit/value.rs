@@ -70,6 +70,7 @@ impl Emitter<'_> {
 
     /// Pushes the value of an instruction that has one.
     pub(super) fn value(&mut self, block: &Block, plan: &Plan, at: usize) {
+        // Long: a case for each operation.
         let ins = block.ins[at];
         match ins.op {
             Op::Copy => self.operand(block, plan, at, ins.a),

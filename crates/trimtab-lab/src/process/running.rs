@@ -90,6 +90,7 @@ enum Cause {
 
 impl Running {
     pub(super) fn start(job: Job, stdout: Stdout) -> Result<Self, ProcessError> {
+        // Long: what was begun before a step that fails must be ended in it.
         let counted = Counted::begin();
         if job.interrupt.load(Ordering::SeqCst) {
             return Err(ProcessError::Interrupted { purpose: job.purpose });

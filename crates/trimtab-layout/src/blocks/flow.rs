@@ -66,6 +66,7 @@ impl BlockFlow {
     /// that it ends with, and came back to the next. No edge leads to the entry, which stays first in
     /// any order: that is how a function looks that calls itself.
     pub fn of(&self, blocks: &[Block]) -> (Vec<u64>, Vec<Edge<BlockIndex>>) {
+        // Long: counts and edges come from one pass over what ran.
         let mut counts = vec![0u64; blocks.len()];
         let mut edges: HashMap<(usize, usize), u64> = HashMap::new();
         let mut filled: Vec<usize> =

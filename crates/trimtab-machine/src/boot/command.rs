@@ -37,6 +37,7 @@ pub(super) struct Files<'a> {
 
 /// QEMU's arguments for a boot with its files there.
 pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsString> {
+    // Long: QEMU's arguments in their order.
     let traces = files.traces;
     let machine = &request.hardware;
     let isa = request.qemu.isa();

@@ -41,6 +41,7 @@ pub fn installed(isa: Isa) -> Result<Option<Found>, ToolError> {
 /// # Errors
 /// If there is no `apt-get` or `dpkg-deb`, or its sources have no such package.
 pub fn fetch(isa: Isa, folder: &Path) -> Result<(PathBuf, String), GuestError> {
+    // Long: the steps of apt and dpkg, each with its own failure.
     let apt = folder.join("apt");
     let file_error = |path: &Path, source| GuestError::File { path: path.to_owned(), source };
     for part in ["lists/partial", "cache/archives/partial", "unpacked"] {

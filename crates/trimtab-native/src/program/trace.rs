@@ -81,6 +81,7 @@ impl Tracer {
         limits: Limits,
         folder: &Path,
     ) -> Result<Recording, ProgramError> {
+        // Long: a case for each tracer.
         fs::create_dir_all(folder).map_err(io("make", folder))?;
         let not_run = || ProgramError::NotRun {
             command: command.text.clone(),

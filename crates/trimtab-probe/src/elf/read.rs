@@ -20,6 +20,7 @@ impl Object {
     /// # Errors
     /// Whatever [`ProbeError`] lists. Never panics, whatever the bytes are.
     pub fn parse(data: &[u8]) -> Result<Self, ProbeError> {
+        // Long: each check belongs to what was read just before it.
         let (header, isa) = check_header(data)?;
         let header = *header;
         let damaged = |what| ProbeError::Damaged { what, size: data.len() };

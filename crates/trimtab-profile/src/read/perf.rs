@@ -26,6 +26,7 @@ const ADDRESS_DIGITS: usize = 6;
 const TRACEPOINTS: &str = "other events";
 
 pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
+    // Long: a case for each kind of line, and the state between lines.
     let mut samples: Vec<Sample<'_>> = Vec::new();
     let mut tally = Tally::new(FORMAT, "`COMM PID TIME: EVENT: ADDRESS SYMBOL+0xOFFSET (FILE)`");
     let mut trace = Trace::new(Source::Perf);

@@ -35,6 +35,7 @@ impl Residence {
     /// Adds up what brings code into the core. Takes time in proportion to the number of core
     /// functions times that of the calls between them.
     pub fn causes(&self, program: &Program<'_>) -> CoreCauses {
+        // Long: all sums are over the same search.
         let bytes = |id: FunctionId| program.function(id).range.length();
         let core: Vec<(FunctionId, Why)> =
             program.function_ids().filter_map(|id| Some((id, self.why(id)?))).collect();

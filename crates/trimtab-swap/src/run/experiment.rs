@@ -36,6 +36,7 @@ use workshop::{Tools, Workshop};
 /// Missing tools or sources, no space, a build that fails, a plan that cannot be, a guest that does
 /// not come up.
 pub fn run(request: &Request, observe: &dyn Observe) -> Result<SwapRun> {
+    // Long: the phases, one after the other.
     let workloads = Workloads::of(request)?;
     request.check()?;
     let tools = Tools::find(request)?;

@@ -57,6 +57,7 @@ pub fn sweep(
     range: Range<'_>,
     progress: &dyn Observe,
 ) -> anyhow::Result<SwapSweep> {
+    // Long: all thresholds share what was read of the kernel.
     let files = Files::open(inputs)?;
     let program = files.program()?;
     let stage = progress.stage("read the kernel");
@@ -169,6 +170,7 @@ impl Point<'_> {
         share: f64,
         note: impl Fn(&str),
     ) -> (SweptThreshold, Vec<Places>) {
+        // Long: all thresholds share what was read of the kernel.
         let units = &self.partition.units;
         let mut first = Vec::new();
         let mut placements: Vec<SweptPlacement> = Vec::new();

@@ -109,6 +109,7 @@ impl Copy {
         unwind: &Unwind,
         place: StackUse,
     ) -> Option<Self> {
+        // Long: each instruction is judged by what was found of the function before it.
         let object = context.object;
         let is_handled = unwind.table.is_some() && !can_share_table(unwind);
         let is_fit = place == StackUse::LocalOnly && function.size <= LONGEST && !is_handled;

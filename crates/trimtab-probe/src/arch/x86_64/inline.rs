@@ -133,6 +133,7 @@ fn step(
     indices: &HashMap<u64, usize>,
     names: &mut Vec<SymbolName>,
 ) -> Result<Step, WhyCalled> {
+    // Long: each property of an instruction rules out some, in this order.
     let (section, at) = (function.section, instruction.ip());
     match instruction.flow_control() {
         FlowControl::Next => {}

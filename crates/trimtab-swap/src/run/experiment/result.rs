@@ -26,6 +26,7 @@ pub(super) const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
 /// # Errors
 /// That a guest did not say what its kernel counted.
 pub(super) fn model(m: &Measurements<'_>) -> Result<SwapRun> {
+    // Long: a line for each field of the model.
     let request = m.workshop.request;
     let bytes = m.plan.plan.code_bytes;
     let kib = |bytes: u64| bytes as f64 / 1024.0;
