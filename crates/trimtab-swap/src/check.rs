@@ -1,7 +1,7 @@
 //! Whether a kernel that was linked by a plan can be swapped as it says: no code that must stay lies
 //! between the bounds of the swappable code, and none refers to what lies between those of data.
 
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanUnit};
 use crate::units::Class;
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
@@ -118,34 +118,55 @@ pub struct LinkSummary {
 /// [`Refusal`].
 pub fn check(program: &Program<'_>, plan: &Plan) -> Result<LinkSummary, Refusal> {
     let range = bounds(program, START, END)?;
-    // Of each name how many swappable and other pieces the plan has: static functions share names.
-    let mut known: HashMap<&str, (usize, usize)> = HashMap::new();
-    for unit in &plan.units {
-        for name in std::iter::once(&unit.name).chain(&unit.also) {
-            let entry = known.entry(name.as_str()).or_default();
-            match unit.class {
-                Class::Swappable => entry.0 += 1,
-                _ => entry.1 += 1,
-            }
-        }
-    }
     let swappable: Vec<_> = plan.units_of(Class::Swappable);
     let found = swappable.iter().filter(|unit| !program.lookup(&unit.name).is_empty()).count();
     if (found as f64) < swappable.len() as f64 * LEAST_FOUND {
         let found = found as f64 / swappable.len().max(1) as f64 * 100.0;
         return Err(Refusal::OtherBuild { id: plan.id.clone(), found });
     }
-    let mut inside: HashMap<&str, usize> = HashMap::new();
+    let inside = inside(program, plan, range)?;
+    let (pages, pages_kept) = pages(program, &swappable);
+    let here = swappable.iter().filter(|unit| inside.contains_key(unit.name.as_str())).count();
+    let data = match plan.data.is_empty() {
+        true => 0,
+        false => data(program, plan)?.length(),
+    };
+    Ok(LinkSummary {
+        range,
+        functions: inside.values().sum(),
+        swappable: here as u64,
+        outside: (swappable.len() - here) as u64,
+        pages_kept,
+        pages,
+        data,
+    })
+}
+
+/// Functions of the swappable range, by name.
+///
+/// # Errors
+/// That one lies there which the plan keeps in memory, or does not know.
+fn inside<'a>(
+    program: &Program<'a>,
+    plan: &Plan,
+    range: Range,
+) -> Result<HashMap<&'a str, u64>, Refusal> {
+    // Of each name how many swappable pieces the plan has: static functions share names.
+    let mut known: HashMap<&str, u64> = HashMap::new();
+    for unit in &plan.units {
+        for name in std::iter::once(&unit.name).chain(&unit.also) {
+            *known.entry(name).or_default() += u64::from(unit.class == Class::Swappable);
+        }
+    }
+    let mut inside: HashMap<&str, u64> = HashMap::new();
     let (mut resident, mut unknown) = (Vec::new(), Vec::new());
-    let mut functions = 0;
     for id in program.functions_in(range) {
         let name = program.function(id).name;
-        functions += 1;
         let count = inside.entry(name).or_default();
         *count += 1;
         match known.get(name) {
             None => unknown.push(name),
-            Some((swappable, _)) if *count > *swappable => resident.push(name),
+            Some(swappable) if *count > *swappable => resident.push(name),
             Some(_) => {}
         }
     }
@@ -155,6 +176,11 @@ pub fn check(program: &Program<'_>, plan: &Plan) -> Result<LinkSummary, Refusal>
     if !unknown.is_empty() {
         return Err(Refusal::Unknown { count: unknown.len(), names: some(&unknown) });
     }
+    Ok(inside)
+}
+
+/// Pages of the plan, and those of which all pieces share a page of the program.
+fn pages(program: &Program<'_>, swappable: &[&PlanUnit]) -> (u64, u64) {
     let (mut kept, mut pages) = (0, 0);
     for group in swappable.chunk_by(|a, b| a.page == b.page) {
         pages += 1;
@@ -166,20 +192,7 @@ pub fn check(program: &Program<'_>, plan: &Plan) -> Result<LinkSummary, Refusal>
         });
         kept += u64::from(same);
     }
-    let here = swappable.iter().filter(|unit| inside.contains_key(unit.name.as_str())).count();
-    let data = match plan.data.is_empty() {
-        true => 0,
-        false => data(program, plan)?.length(),
-    };
-    Ok(LinkSummary {
-        range,
-        functions,
-        swappable: here as u64,
-        outside: (swappable.len() - here) as u64,
-        pages_kept: kept,
-        pages,
-        data,
-    })
+    (pages, kept)
 }
 
 fn bounds(program: &Program<'_>, start: &'static str, end: &'static str) -> Result<Range, Refusal> {

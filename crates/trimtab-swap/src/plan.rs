@@ -233,6 +233,35 @@ impl Bytes {
     }
 }
 
+impl PlanUnit {
+    /// A unit of the plan's inputs, by its place among them.
+    fn new(made: &PlanInputs<'_>, index: usize) -> Self {
+        let unit = &made.units.as_slice()[index];
+        let name = |id: &trimtab_program::FunctionId| made.code.name(*id).to_owned();
+        let offset = made.places.offsets.get(index).copied().flatten();
+        PlanUnit {
+            name: unit.name.clone(),
+            also: unit.functions.iter().skip(1).map(name).collect(),
+            section: unit.section.clone(),
+            file: unit.file.clone(),
+            part: unit.part,
+            class: unit.class,
+            size: unit.size,
+            count: unit.count,
+            why: match unit.class {
+                Class::Core => why(made.residence, &unit.functions).to_owned(),
+                _ => String::new(),
+            },
+            page: offset.map(|offset| offset / PAGE_SIZE),
+            offset: offset.map(|offset| offset % PAGE_SIZE),
+            blocks: match unit.part {
+                Part::Whole => Vec::new(),
+                _ => lists::numbers(made.code, unit),
+            },
+        }
+    }
+}
+
 impl Plan {
     /// Writes a plan down.
     ///
@@ -246,30 +275,6 @@ impl Plan {
         let names = |functions: &[trimtab_program::FunctionId]| {
             functions.iter().map(|id| code.name(*id).to_owned()).collect()
         };
-        let planned = units.as_slice().iter().enumerate().map(|(index, unit)| {
-            let offset = made.places.offsets.get(index).copied().flatten();
-            let blocks = match unit.part {
-                Part::Whole => Vec::new(),
-                _ => lists::numbers(code, unit),
-            };
-            PlanUnit {
-                name: unit.name.clone(),
-                also: unit.functions.iter().skip(1).map(|id| code.name(*id).to_owned()).collect(),
-                section: unit.section.clone(),
-                file: unit.file.clone(),
-                part: unit.part,
-                class: unit.class,
-                size: unit.size,
-                count: unit.count,
-                why: match unit.class {
-                    Class::Core => why(residence, &unit.functions).to_owned(),
-                    _ => String::new(),
-                },
-                page: offset.map(|offset| offset / PAGE_SIZE),
-                offset: offset.map(|offset| offset % PAGE_SIZE),
-                blocks,
-            }
-        });
         Ok(Plan {
             schema: PlanSchema::V1,
             id: id(made.kernel),
@@ -301,7 +306,7 @@ impl Plan {
             },
             exclusions: residence.ends().to_vec(),
             data: made.data.to_vec(),
-            units: planned.collect(),
+            units: (0..units.as_slice().len()).map(|index| PlanUnit::new(made, index)).collect(),
         })
     }
 
