@@ -80,14 +80,6 @@ impl WorkDir {
         step::whole(&self.root, name, key)
     }
 
-    /// Where a step is that is done; none where it is not.
-    ///
-    /// # Errors
-    /// [`WorkError::Name`].
-    pub fn find(&self, name: &str, key: &Key) -> Result<Option<PathBuf>, WorkError> {
-        step::find(&self.root, name, key)
-    }
-
     /// A step whose directory may be re-entered: what it has built so far is still there in the
     /// next run, at the same path. For jobs that can take up their own work again, such as a kernel
     /// build, whose files moreover name the directory that they are in.

@@ -12,15 +12,17 @@ mod build;
 mod configuration;
 mod devices;
 mod error;
+mod link;
 mod modules;
 mod source;
 mod toolchain;
 mod tree;
 
-pub use build::{Build, KernelImage};
+pub use build::Build;
 pub use configuration::Configuration;
 pub use devices::{DISK, MODULES, NULL_BLOCK};
 pub use error::KernelError;
+pub use link::KernelImage;
 pub use source::Source;
 pub use toolchain::Toolchain;
 pub use tree::{Release, Tree};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use trimtab_lab::cache::Key;
 use trimtab_lab::compile::{CompileError, compile};
 use trimtab_lab::tools::Found;
-use trimtab_lab::workdir::{Step, WorkDir};
+use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
 
 const SOURCES: [(&str, &str); 4] = [
     ("trimtab_trace.c", include_str!("../../../qemu/trimtab_trace.c")),
@@ -56,18 +56,30 @@ pub struct KeptPlugin {
 /// # Errors
 /// As [`build`], and those of the work directory.
 pub fn kept(work: &WorkDir, gcc: &Found) -> anyhow::Result<KeptPlugin> {
-    let mut key = Key::new("plugin/1").field("gcc", gcc.version_text());
-    for (name, text) in &SOURCES {
-        key = key.bytes(name, text.as_bytes());
+    let found = work.get(&Plugin { gcc })?;
+    Ok(KeptPlugin { path: found.folder.join(FILE), key: found.key, cached: found.cached })
+}
+
+/// The plugin, as this compiler makes it.
+struct Plugin<'a> {
+    gcc: &'a Found,
+}
+
+impl Kept for Plugin<'_> {
+    const KIND: &'static str = "plugin";
+    const VERSION: u32 = 1;
+    type Record = ();
+    type Error = anyhow::Error;
+
+    fn key(&self, key: Key) -> Result<Key, WorkError> {
+        let key = key.field("gcc", self.gcc.version_text());
+        Ok(SOURCES.iter().fold(key, |key, (name, text)| key.bytes(name, text.as_bytes())))
     }
-    let (folder, cached) = match work.step("plugin", &key)? {
-        Step::Done(folder) => (folder, true),
-        Step::Todo(building) => {
-            build(&gcc.path, building.path())?;
-            (building.finish()?, false)
-        }
-    };
-    Ok(KeptPlugin { path: folder.join(FILE), key, cached })
+
+    fn make(&self, at: &Path) -> anyhow::Result<()> {
+        build(&self.gcc.path, at)?;
+        Ok(())
+    }
 }
 
 #[cfg(test)]

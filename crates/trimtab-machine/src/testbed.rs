@@ -1,24 +1,20 @@
 //! What boots kernels: the emulator, a guest and the tracing plugin.
 
+mod parts;
+
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::boot::{Accelerator, BootRequest, accelerator_that_works};
+use crate::boot::{Accelerator, BootRequest};
 use crate::kernel::KernelImage;
 use crate::qemu::Qemu;
 use crate::{Isa, Platform, guest, plugin};
-use anyhow::{Context, Result};
+use anyhow::Result;
+use parts::{Busybox, Guest, WorkingAccelerator};
 use trimtab_lab::cache::Key;
 use trimtab_lab::tools;
-use trimtab_lab::workdir::{Step, WorkDir};
-
-/// Kept where it was tried what runs a guest: its name.
-const ACCELERATOR: &str = "accelerator";
-
-/// Kept beside a busybox that was downloaded: its package's version.
-const VERSION: &str = "version";
+use trimtab_lab::workdir::WorkDir;
 
 /// What boots kernels: the emulator, the guest and the tracing plugin.
 #[derive(Debug)]
@@ -64,36 +60,20 @@ impl<'work> Testbed<'work> {
             None => Busybox::find(work, isa)?,
         };
 
-        let mut guest_key = Key::new("guest/3")
-            .field("arch", isa.kbuild())
-            .file("busybox", &busybox.path, work.hashes())?
-            .field("gcc", guest_gcc.version_text());
-        for (name, text) in guest::init_sources() {
-            guest_key = guest_key.bytes(name, text.as_bytes());
-        }
-        for workload in &workloads {
-            guest_key = guest_key.bytes(&workload.name, workload.script.as_bytes());
-        }
         let programs = programs.iter().map(|name| Ok(tools::find(name)?.path));
         let programs = programs.collect::<Result<Vec<PathBuf>>>()?;
         let files = guest::programs::files(&programs)?;
-        for (name, path) in &files {
-            guest_key = guest_key.file(name, path, work.hashes())?;
-        }
-        let mut cached = true;
-        let guest = match work.step("guest", &guest_key)? {
-            Step::Done(path) => path,
-            Step::Todo(building) => {
-                cached = false;
-                let folder = building.path();
-                guest::build(isa, &guest_gcc.path, &busybox.path, &workloads, &files, folder)?;
-                building.finish()?
-            }
-        };
+        let guest = work.get(&Guest {
+            isa,
+            gcc: &guest_gcc,
+            busybox: &busybox.path,
+            workloads: &workloads,
+            files: &files,
+            hashes: work.hashes(),
+        })?;
         let plugin = plugin::kept(work, &gcc)?;
-        cached &= plugin.cached;
         let key = Key::new("bench/1")
-            .after(&guest_key)
+            .after(&guest.key)
             .after(&plugin.key)
             .field("qemu", qemu_tool.version_text());
         let mut versions: BTreeMap<String, String> =
@@ -104,11 +84,11 @@ impl<'work> Testbed<'work> {
         Ok(Testbed {
             work,
             qemu,
-            guest: guest.join("guest.cpio.gz"),
+            guest: guest.folder.join("guest.cpio.gz"),
             plugin: plugin.path,
             versions,
             key,
-            cached,
+            cached: guest.cached && plugin.cached,
             accelerator: OnceLock::new(),
         })
     }
@@ -129,30 +109,7 @@ impl<'work> Testbed<'work> {
     /// # Errors
     /// What keeps a boot from being tried.
     pub fn try_kvm(&self, kernel: &KernelImage) -> Result<()> {
-        let key = Key::new("accelerator/1").after(&kernel.key).after(&self.key);
-        let folder = match self.work.step("accelerator", &key)? {
-            Step::Done(folder) => folder,
-            Step::Todo(building) => {
-                let request = BootRequest::new(
-                    self.qemu.clone(),
-                    &kernel.image,
-                    &self.guest,
-                    building.path(),
-                );
-                let found = match accelerator_that_works(&request)? {
-                    Accelerator::Kvm => "kvm",
-                    Accelerator::Tcg => "tcg",
-                };
-                let path = building.path().join(ACCELERATOR);
-                fs::write(&path, found)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                building.finish()?
-            }
-        };
-        let path = folder.join(ACCELERATOR);
-        let found =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let accelerator = if found == "kvm" { Accelerator::Kvm } else { Accelerator::Tcg };
+        let accelerator = self.work.get(&WorkingAccelerator { testbed: self, kernel })?.record;
         self.accelerator.get_or_init(|| accelerator);
         Ok(())
     }
@@ -215,37 +172,6 @@ pub fn require_tools(isa: Isa, busybox: Option<&Path>) -> Result<()> {
     }
     tools::find(isa.gcc())?;
     Ok(())
-}
-
-/// What the guest's shell and commands are.
-struct Busybox {
-    path: PathBuf,
-    version: String,
-}
-
-impl Busybox {
-    /// The one that is installed, or where that is for another architecture the one in Debian's
-    /// package, which is kept.
-    fn find(work: &WorkDir, isa: Isa) -> Result<Self> {
-        if let Some(found) = guest::busybox::installed(isa)? {
-            return Ok(Busybox { version: found.version_text(), path: found.path });
-        }
-        let key = Key::new("busybox/1").field("arch", isa.kbuild());
-        let folder = match work.step("busybox", &key)? {
-            Step::Done(folder) => folder,
-            Step::Todo(building) => {
-                let (_, version) = guest::busybox::fetch(isa, building.path())?;
-                let path = building.path().join(VERSION);
-                fs::write(&path, version)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                building.finish()?
-            }
-        };
-        let path = folder.join(VERSION);
-        let version =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Busybox { path: folder.join("busybox"), version })
-    }
 }
 
 #[cfg(test)]

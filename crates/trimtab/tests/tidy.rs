@@ -33,6 +33,9 @@ const WITHOUT_IO: [&str; 6] = [
 const STARTS_PROCESSES: [&str; 2] =
     ["crates/trimtab-lab/src/process", "crates/trimtab-native/src/native"];
 
+/// Where steps of a work directory are made: all others give it a value that is `Kept`.
+const MAKES_STEPS: &str = "crates/trimtab-lab/src/workdir";
+
 /// Fails with a list of what breaks a rule.
 fn none(rule: &str, broken: Vec<String>) {
     assert!(broken.is_empty(), "{rule}:\n  {}", broken.join("\n  "));
@@ -119,6 +122,17 @@ fn no_key_is_made_of_debug_output() {
         lines.map(|(at, _)| format!("{}:{}", file.path, at + 1)).collect::<Vec<String>>()
     });
     none("a key changes with how a type is printed for debugging", broken.collect());
+}
+
+#[test]
+fn steps_are_kept_in_one_way() {
+    let broken = Source::shipped().into_iter().flat_map(|file| {
+        let allowed = file.path.starts_with(MAKES_STEPS);
+        let words = ["work.step(", ".resumable(", "Step::Todo"];
+        let lines = words.iter().filter(|_| !allowed).flat_map(|word| file.lines_with(word));
+        lines.map(|line| format!("{}:{line}", file.path)).collect::<Vec<String>>()
+    });
+    none("a step of a work directory is made by hand", broken.collect());
 }
 
 #[test]

@@ -71,6 +71,18 @@ impl Key {
     #[must_use]
     pub fn after(self, earlier: &Key) -> Self {
         let first = format!("after {}", earlier.kind);
+        self.at_free(first, earlier)
+    }
+
+    /// The same of a step that has a part of its own in this one, such as the boots that judge a plan beside
+    /// those that made it: those of another name are told apart from it.
+    #[must_use]
+    pub fn after_as(self, name: &str, earlier: &Key) -> Self {
+        let first = format!("after {} as {name}", earlier.kind);
+        self.at_free(first, earlier)
+    }
+
+    fn at_free(self, first: String, earlier: &Key) -> Self {
         let further = (2u64..).map(|number| format!("{first} #{number}"));
         let mut names = std::iter::once(first.clone()).chain(further);
         let free = names.find(|name| !self.fields.contains_key(name));
@@ -152,6 +164,30 @@ mod tests {
         let hashes: std::collections::BTreeSet<String> =
             all.iter().map(|numbers| after(numbers)).collect();
         assert_eq!(hashes.len(), all.len());
+    }
+
+    #[test]
+    fn what_part_an_earlier_step_has_counts() {
+        let boot = |number: u32| Key::new("boot").field("number", number);
+        let as_parts = |numbers: &[(&str, u32)]| {
+            let key = Key::new("plan");
+            numbers
+                .iter()
+                .fold(key, |key, (name, number)| key.after_as(name, &boot(*number)))
+                .hash()
+        };
+        let all: [&[(&str, u32)]; 6] = [
+            &[("made", 1)],
+            &[("held out", 1)],
+            &[("made", 1), ("held out", 2)],
+            &[("made", 2), ("held out", 1)],
+            &[("made", 1), ("made", 2)],
+            &[("made", 1), ("made", 2), ("held out", 3)],
+        ];
+        let mut hashes: std::collections::BTreeSet<String> =
+            all.iter().map(|parts| as_parts(parts)).collect();
+        hashes.insert(Key::new("plan").after(&boot(1)).hash());
+        assert_eq!(hashes.len(), all.len() + 1);
     }
 
     #[test]

@@ -7,11 +7,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::io;
-use super::{Step, WorkDir, WorkError};
+use super::{Step, WorkDir, WorkError, step};
 use crate::cache::Key;
 
-/// Kept in a step: its record.
+/// Kept in a step: its record, where there is more to know of it than its files.
 const RECORD: &str = "record.json";
+
+/// A record that is not written down, as there is nothing in it.
+const NOTHING: &[u8] = b"null";
 
 /// Something that is made once and found again as long as all that it depends on is the same.
 pub trait Kept {
@@ -22,7 +25,7 @@ pub trait Kept {
     /// Whether it is built in its place, and what a killed run left of it is still there for the next one.
     /// Otherwise it is there as a whole or not at all.
     const RESUMABLE: bool = false;
-    /// What is known of it beside its files.
+    /// What is known of it beside its files: `()` where there is nothing.
     type Record: Serialize + DeserializeOwned;
     /// Why it cannot be made.
     type Error: From<WorkError>;
@@ -59,7 +62,7 @@ impl WorkDir {
     /// # Errors
     /// As [`Kept::make`]; [`WorkError::Record`] where what was kept is damaged.
     pub fn get<K: Kept>(&self, kept: &K) -> Result<Found<K::Record>, K::Error> {
-        let key = kept.key(Key::new(&format!("{}/{}", K::KIND, K::VERSION)))?;
+        let key = key(kept)?;
         let step = match K::RESUMABLE {
             true => self.resumable(K::KIND, &key)?,
             false => self.step(K::KIND, &key)?,
@@ -76,16 +79,34 @@ impl WorkDir {
         let record = read(&folder.join(RECORD))?;
         Ok(Found { record, folder, key, cached })
     }
+
+    /// Where something is that was made before; none where it was not.
+    ///
+    /// # Errors
+    /// As [`Kept::key`].
+    pub fn find<K: Kept>(&self, kept: &K) -> Result<Option<PathBuf>, WorkError> {
+        step::find(&self.root, K::KIND, &key(kept)?)
+    }
+}
+
+fn key<K: Kept>(kept: &K) -> Result<Key, WorkError> {
+    kept.key(Key::new(&format!("{}/{}", K::KIND, K::VERSION)))
 }
 
 fn write(path: &Path, record: &impl Serialize) -> Result<(), WorkError> {
     let text = serde_json::to_vec_pretty(record)
         .map_err(|error| io("write", path)(std::io::Error::other(error)))?;
+    if text == NOTHING {
+        return Ok(());
+    }
     fs::write(path, text).map_err(io("write", path))
 }
 
 fn read<Record: DeserializeOwned>(path: &Path) -> Result<Record, WorkError> {
-    let text = fs::read(path).map_err(io("read", path))?;
+    let text = match fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => NOTHING.to_vec(),
+        read => read.map_err(io("read", path))?,
+    };
     serde_json::from_slice(&text)
         .map_err(|source| WorkError::Record { path: path.to_owned(), source })
 }
@@ -146,6 +167,47 @@ mod tests {
         for other in [&[1][..], &[2, 1], &[1, 2, 2], &[1, 1]] {
             assert!(!work.get(&sum(other)).unwrap().cached, "{other:?}");
         }
+    }
+
+    #[test]
+    fn what_was_made_is_found_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let work = WorkDir::open(root.path()).unwrap();
+        assert_eq!(work.find(&sum(&[1])).unwrap(), None);
+        let made = work.get(&sum(&[1])).unwrap();
+        assert_eq!(work.find(&sum(&[1])).unwrap(), Some(made.folder));
+        assert_eq!(work.find(&sum(&[2])).unwrap(), None);
+    }
+
+    struct Files;
+
+    impl Kept for Files {
+        const KIND: &'static str = "files";
+        const VERSION: u32 = 1;
+        type Record = ();
+        type Error = WorkError;
+
+        fn key(&self, key: Key) -> Result<Key, WorkError> {
+            Ok(key)
+        }
+
+        fn make(&self, at: &Path) -> Result<(), WorkError> {
+            fs::write(at.join("file"), "").map_err(io("write", at))
+        }
+    }
+
+    #[test]
+    fn files_of_which_nothing_else_is_known_have_no_record() {
+        let root = tempfile::tempdir().unwrap();
+        let work = WorkDir::open(root.path()).unwrap();
+        let found = work.get(&Files).unwrap();
+        assert!(found.folder.join("file").exists() && !found.folder.join(RECORD).exists());
+        assert!(work.get(&Files).unwrap().cached);
+        // Where there must be one, its absence is damage.
+        let sum = sum(&[1]);
+        fs::remove_file(work.get(&sum).unwrap().folder.join(RECORD)).unwrap();
+        let error = work.get(&sum).unwrap_err().to_string();
+        assert!(error.contains("record.json") && error.contains("remove the folder"), "{error}");
     }
 
     #[test]

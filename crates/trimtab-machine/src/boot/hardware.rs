@@ -1,7 +1,10 @@
 //! The hardware that a guest gets, and what its time is.
 
+use serde::{Deserialize, Serialize};
+
 /// What runs the guest's instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Accelerator {
     /// QEMU translates them. Works everywhere; plugins need it.
     #[default]

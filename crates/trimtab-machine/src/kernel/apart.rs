@@ -8,7 +8,7 @@ use super::error::file;
 use super::{Build, KernelError};
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
-use trimtab_lab::workdir::Step;
+use trimtab_lab::workdir::{Kept, WorkError};
 use trimtab_link::feature::Generated;
 
 const COPY_LIMIT: Duration = Duration::from_secs(600);
@@ -32,24 +32,40 @@ impl<'work> Build<'work> {
     /// # Errors
     /// If this build was never [linked](Build::link), or files cannot be written.
     pub fn apart(&self, generated: &Generated) -> Result<Build<'work>, KernelError> {
-        let mut key = Key::new("kernel-apart/1").after(&self.key);
-        let directory = match self.work.resumable("kernel-apart", &key)? {
-            Step::Done(path) => path,
-            Step::Todo(building) => {
-                Job::new("copying what was compiled", "cp")
-                    .args(["-a", "--reflink=auto", "--"])
-                    .arg(format!("{}/.", self.directory().display()))
-                    .arg(building.path())
-                    .limit(COPY_LIMIT)
-                    .run()?;
-                moved(building.path(), self.directory(), building.path())?;
-                building.finish()?
-            }
-        };
+        let copy = self.work.get(&Copy { of: self })?;
+        let mut key = copy.key;
         for (path, text) in generated.files() {
             key = key.bytes(path, text.as_bytes());
         }
-        Ok(self.moved_to(directory, key, self.given.clone().and(generated)))
+        Ok(self.moved_to(copy.folder, key, self.given.clone().and(generated)))
+    }
+}
+
+/// A build directory with all that was compiled in another one.
+struct Copy<'a> {
+    of: &'a Build<'a>,
+}
+
+impl Kept for Copy<'_> {
+    const KIND: &'static str = "kernel-apart";
+    const VERSION: u32 = 1;
+    /// Notes name the directory that they are in.
+    const RESUMABLE: bool = true;
+    type Record = ();
+    type Error = KernelError;
+
+    fn key(&self, key: Key) -> Result<Key, WorkError> {
+        Ok(key.after(&self.of.key))
+    }
+
+    fn make(&self, at: &Path) -> Result<(), KernelError> {
+        Job::new("copying what was compiled", "cp")
+            .args(["-a", "--reflink=auto", "--"])
+            .arg(format!("{}/.", self.of.directory().display()))
+            .arg(at)
+            .limit(COPY_LIMIT)
+            .run()?;
+        moved(at, self.of.directory(), at)
     }
 }
 

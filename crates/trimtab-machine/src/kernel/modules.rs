@@ -9,7 +9,7 @@ use super::error::file;
 use super::{Build, KernelError};
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
-use trimtab_lab::workdir::Step;
+use trimtab_lab::workdir::{Kept, WorkError};
 
 /// The symbols that modules can use: of the kernel, and of the kernel and all its modules.
 const KERNEL_SYMBOLS: &str = "vmlinux.symvers";
@@ -30,45 +30,17 @@ impl Build<'_> {
                 why: "its configuration has no CONFIG_MODULES=y",
             });
         }
-        let mut key = Key::new("kernel-modules/1").after(&self.key);
+        let mut sources = Vec::new();
         for (number, folder) in folders.iter().enumerate() {
-            for path in files(folder)? {
+            sources.extend(files(folder)?.into_iter().map(|path| {
                 let name = path.strip_prefix(folder).unwrap_or(&path);
-                let name = format!("{number} {}", name.display());
-                key = key.file(&name, &path, self.work.hashes())?;
-            }
+                (format!("{number} {}", name.display()), path)
+            }));
         }
-        let path = match self.work.step("kernel-modules", &key)? {
-            Step::Done(path) => path,
-            Step::Todo(building) => {
-                self.ready_for_modules()?;
-                let mut symbols: Vec<PathBuf> = Vec::new();
-                for (number, folder) in folders.iter().enumerate() {
-                    // make leaves what it makes beside the sources.
-                    let copy = building.path().join(number.to_string());
-                    Job::new("copying the module's source", "cp")
-                        .args(["-a", "--no-target-directory"])
-                        .arg(folder)
-                        .arg(&copy)
-                        .run()?;
-                    let of_others: Vec<String> =
-                        symbols.iter().map(|path| path.display().to_string()).collect();
-                    self.make("building the kernel's module", "modules.log")
-                        .arg(format!("M={}", copy.display()))
-                        .arg(format!("KBUILD_EXTRA_SYMBOLS={}", of_others.join(" ")))
-                        // Warnings about our own code are ours.
-                        .arg("KCFLAGS=")
-                        .arg("modules")
-                        .limit(LIMIT)
-                        .run()?;
-                    symbols.push(copy.join(ALL_SYMBOLS));
-                }
-                building.finish()?
-            }
-        };
+        let made = self.work.get(&Modules { build: self, folders, sources })?.folder;
         let mut modules = Vec::new();
         for number in 0..folders.len() {
-            let made = files(&path.join(number.to_string()))?;
+            let made = files(&made.join(number.to_string()))?;
             modules
                 .extend(made.into_iter().filter(|path| path.extension() == Some(OsStr::new("ko"))));
         }
@@ -89,6 +61,55 @@ impl Build<'_> {
         let all = self.directory().join(ALL_SYMBOLS);
         if !all.is_file() {
             fs::copy(&of_kernel, &all).map_err(file("copy", of_kernel))?;
+        }
+        Ok(())
+    }
+}
+
+/// The modules in some folders, built.
+struct Modules<'a> {
+    build: &'a Build<'a>,
+    folders: &'a [&'a Path],
+    /// All files of the folders, by the number of the folder and their paths in it.
+    sources: Vec<(String, PathBuf)>,
+}
+
+impl Kept for Modules<'_> {
+    const KIND: &'static str = "kernel-modules";
+    const VERSION: u32 = 1;
+    type Record = ();
+    type Error = KernelError;
+
+    fn key(&self, key: Key) -> Result<Key, WorkError> {
+        let hashes = self.build.work.hashes();
+        let mut sources = self.sources.iter();
+        sources
+            .try_fold(key.after(&self.build.key), |key, (name, path)| key.file(name, path, hashes))
+    }
+
+    fn make(&self, at: &Path) -> Result<(), KernelError> {
+        self.build.ready_for_modules()?;
+        let mut symbols: Vec<PathBuf> = Vec::new();
+        for (number, folder) in self.folders.iter().enumerate() {
+            // make leaves what it makes beside the sources.
+            let copy = at.join(number.to_string());
+            Job::new("copying the module's source", "cp")
+                .args(["-a", "--no-target-directory"])
+                .arg(folder)
+                .arg(&copy)
+                .run()?;
+            let of_others: Vec<String> =
+                symbols.iter().map(|path| path.display().to_string()).collect();
+            self.build
+                .make("building the kernel's module", "modules.log")
+                .arg(format!("M={}", copy.display()))
+                .arg(format!("KBUILD_EXTRA_SYMBOLS={}", of_others.join(" ")))
+                // Warnings about our own code are ours.
+                .arg("KCFLAGS=")
+                .arg("modules")
+                .limit(LIMIT)
+                .run()?;
+            symbols.push(copy.join(ALL_SYMBOLS));
         }
         Ok(())
     }

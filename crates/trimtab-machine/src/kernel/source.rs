@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
-use trimtab_lab::workdir::{Building, Step, WorkDir};
+use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
 use trimtab_link::feature::{Feature, common_series, newest_first, with_all_below};
 
 use super::KernelError;
@@ -109,64 +109,12 @@ impl Source {
             return Err(KernelError::Path { path: work.path().to_owned() });
         }
         let features = with_all_below(features);
-        let source = self.key(work)?;
-        let key = features.iter().fold(source.clone(), |key, feature| depend(key, feature));
-        let (path, cached) = match work.step("kernel-source", &key)? {
-            Step::Done(path) => (path, true),
-            Step::Todo(building) => (self.make(work, &source, &features, building)?, false),
-        };
-        let release = self.release_of(&path)?;
-        Ok(Tree { path, release, key, origin: self.to_string(), cached })
-    }
-
-    fn key(&self, work: &WorkDir) -> Result<Key, KernelError> {
-        let key = Key::new("kernel-source/2");
-        Ok(match self {
-            Source::Archive(path) => key.file("source", path, work.hashes())?,
-            Source::Folder(path) => key.tree("source", path)?,
-            Source::Revision { .. } => key.field("commit", self.commit()?),
-        })
-    }
-
-    /// Makes the tree of these features. Where a tree of the first of them is there, what does not change
-    /// is shared with it, so that it takes little space.
-    fn make(
-        &self,
-        work: &WorkDir,
-        source: &Key,
-        features: &[&Feature],
-        building: Building,
-    ) -> Result<PathBuf, KernelError> {
-        let folder = building.path();
-        if let Source::Folder(path) = self {
-            // Before it is copied, which takes its time.
-            self.require(&self.release_of(path)?, features)?;
-        }
-        let mut key = source.clone();
-        let mut below = (work.find("kernel-source", &key)?, 0);
-        for (number, feature) in (1..).zip(features) {
-            key = depend(key, feature);
-            if let Some(path) = work.find("kernel-source", &key)? {
-                below = (Some(path), number);
-            }
-        }
-        let (below, present) = below;
-        match below {
-            Some(below) => {
-                // Hard links: whoever changes a file writes it anew, and builds are out of tree.
-                copy(&below, folder, "--link")?;
-            }
-            None => {
-                work.require_space(self.space()?, "unpack and build a kernel")?;
-                self.copy_to(folder)?;
-            }
-        }
-        let release = self.release_of(folder)?;
-        self.require(&release, features)?;
-        for feature in features.iter().skip(present) {
-            put_in(feature, &release, folder)?;
-        }
-        Ok(building.finish()?)
+        let commit = self.commit()?;
+        let found =
+            work.get(&Unpacked { source: self, commit: &commit, work, features: &features })?;
+        let release = self.release_of(&found.folder)?;
+        let origin = self.to_string();
+        Ok(Tree { path: found.folder, release, key: found.key, origin, cached: found.cached })
     }
 
     /// Bytes that it takes when it is unpacked and built.
@@ -232,6 +180,64 @@ impl Source {
                 supported: feature.series().join(" and "),
             }),
         }
+    }
+}
+
+/// A source with features put into it.
+struct Unpacked<'a> {
+    source: &'a Source,
+    /// Of a revision: which commit it is.
+    commit: &'a str,
+    work: &'a WorkDir,
+    features: &'a [&'a Feature],
+}
+
+impl Kept for Unpacked<'_> {
+    const KIND: &'static str = "kernel-source";
+    const VERSION: u32 = 2;
+    type Record = ();
+    type Error = KernelError;
+
+    fn key(&self, key: Key) -> Result<Key, WorkError> {
+        let key = match self.source {
+            Source::Archive(path) => key.file("source", path, self.work.hashes())?,
+            Source::Folder(path) => key.tree("source", path)?,
+            Source::Revision { .. } => key.field("commit", self.commit),
+        };
+        Ok(self.features.iter().fold(key, |key, feature| depend(key, feature)))
+    }
+
+    /// Where a tree of the first of the features is there, what does not change is shared with it, so that
+    /// it takes little space.
+    fn make(&self, at: &Path) -> Result<(), KernelError> {
+        let source = self.source;
+        if let Source::Folder(path) = source {
+            // Before it is copied, which takes its time.
+            source.require(&source.release_of(path)?, self.features)?;
+        }
+        let mut present = 0;
+        let mut below = None;
+        for number in (0..self.features.len()).rev() {
+            below = self.work.find(&Unpacked { features: &self.features[..number], ..*self })?;
+            if below.is_some() {
+                present = number;
+                break;
+            }
+        }
+        match below {
+            // Hard links: whoever changes a file writes it anew, and builds are out of tree.
+            Some(below) => copy(&below, at, "--link")?,
+            None => {
+                self.work.require_space(source.space()?, "unpack and build a kernel")?;
+                source.copy_to(at)?;
+            }
+        }
+        let release = source.release_of(at)?;
+        source.require(&release, self.features)?;
+        for feature in self.features.iter().skip(present) {
+            put_in(feature, &release, at)?;
+        }
+        Ok(())
     }
 }
 

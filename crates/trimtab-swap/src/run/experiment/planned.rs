@@ -104,11 +104,10 @@ pub(super) fn sweep(
         policy_threshold: request.threshold,
         seed: 0,
     };
-    let traces = traced.iter().chain(held_out).map(|done| &done.key).collect();
     let counting = Counting {
         kernel,
-        traces,
-        held_out: held_out.len(),
+        traced: traced.iter().map(|done| &done.key).collect(),
+        held_out: held_out.iter().map(|done| &done.key).collect(),
         granularity: inputs.granularity,
         range,
         make: &|| sweep::sweep(&inputs, &streams, range, progress),
@@ -119,10 +118,10 @@ pub(super) fn sweep(
 /// Counts of page faults, which are kept.
 struct Counting<'a> {
     kernel: &'a KernelImage,
-    /// Keys of the boots, those that are held out last.
-    traces: Vec<&'a Key>,
-    /// How many are held out.
-    held_out: usize,
+    /// Keys of the boots that plans are made of.
+    traced: Vec<&'a Key>,
+    /// Keys of those that judge them.
+    held_out: Vec<&'a Key>,
     granularity: Granularity,
     range: Range<'a>,
     make: &'a dyn Fn() -> Result<SwapSweep>,
@@ -130,7 +129,7 @@ struct Counting<'a> {
 
 impl Kept for Counting<'_> {
     const KIND: &'static str = "swap-sweep";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
     type Record = SwapSweep;
     type Error = anyhow::Error;
 
@@ -139,13 +138,13 @@ impl Kept for Counting<'_> {
         let listed = |numbers: Vec<String>| numbers.join(" ");
         let key = key
             .after(&self.kernel.key)
-            .field("held out", self.held_out)
             .field("granularity", self.granularity.name())
             .field("thresholds", listed(thresholds.iter().map(f64::to_string).collect()))
             .field("frames", listed(frames.iter().map(u32::to_string).collect()))
             .field("threshold of policies", policy_threshold)
             .field("seed", seed);
-        Ok(self.traces.iter().fold(key, |key, trace| key.after(trace)))
+        let key = self.traced.iter().fold(key, |key, boot| key.after(boot));
+        Ok(self.held_out.iter().fold(key, |key, boot| key.after_as("held out", boot)))
     }
 
     fn make(&self, _at: &Path) -> Result<SwapSweep> {
