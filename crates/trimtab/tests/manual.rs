@@ -14,6 +14,8 @@ use std::fs;
 use std::path::Path;
 
 use app::Bench;
+use trimtab_fixture::kernel;
+use trimtab_profile::{Source, stream};
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
@@ -71,8 +73,12 @@ fn matches(shown: &[String], printed: &[&str]) -> bool {
 
 /// Runs all examples of a page, in one folder. Returns how many ran and how many were skipped.
 fn run(page: &str) -> (usize, usize) {
+    run_in(&Bench::new(), page)
+}
+
+/// Runs all examples of a page in this folder.
+fn run_in(bench: &Bench, page: &str) -> (usize, usize) {
     let text = fs::read_to_string(Path::new(DOCS).join(page)).unwrap();
-    let bench = Bench::new();
     let (mut ran, mut skipped) = (0, 0);
     for example in examples(&text) {
         if example.skipped {
@@ -113,12 +119,32 @@ fn fit_program_is_true() {
 
 #[test]
 fn swap_is_true() {
-    assert_eq!(run("swap.md"), (0, 4));
+    let bench = Bench::new();
+    let (blocks, executions) = kernel::executed();
+    let recorded = stream::write(Source::QemuPlugin, &blocks, &executions);
+    fs::write(bench.file("vmlinux"), kernel::kernel()).unwrap();
+    fs::write(bench.file("boot.stream"), recorded).unwrap();
+    assert_eq!(run_in(&bench, "swap.md"), (3, 4));
 }
 
 #[test]
 fn swap_run_is_true() {
-    assert_eq!(run("swap-run.md"), (0, 1));
+    assert_eq!(run("swap-run.md"), (1, 1));
+}
+
+#[test]
+fn fit_kernel_is_true() {
+    assert_eq!(run("fit-kernel.md"), (1, 0));
+}
+
+#[test]
+fn doctor_is_true() {
+    assert_eq!(run("doctor.md"), (2, 0));
+}
+
+#[test]
+fn report_is_true() {
+    assert_eq!(run("report.md"), (2, 0));
 }
 
 #[test]
