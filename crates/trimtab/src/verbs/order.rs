@@ -1,29 +1,18 @@
 //! `trimtab order`: where code should go, as a linker takes it.
 
-mod summary;
-
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use trimtab_layout::{
-    Algorithm, InPlace, Movable, Named, Order, PieceId, Placement, Shuffled, algorithms, named,
-};
-use trimtab_link::{Followed, LAYOUT};
-use trimtab_program::{FragmentId, Fragments, Program, SectionId};
+use trimtab_fit::OrderRequest;
+use trimtab_fit::order::order;
+use trimtab_lab::failure::Failure;
+use trimtab_layout::{InPlace, Named, Shuffled, algorithms};
+use trimtab_link::{LAYOUT, Linker};
 
 use crate::arguments;
-use crate::{destination, output};
-use summary::Summary;
-use trimtab_inputs::{self as inputs, Elf, Runs, Text};
-use trimtab_lab::failure::Failure;
-use trimtab_link::Linker;
-use trimtab_link::kernel::Mobility;
-
-/// Name of the order that is random, which no trace makes.
-const SHUFFLED: &str = "shuffled";
+use crate::{destination, formats, output};
 
 /// Writes the order in which a linker is to place functions, from traces of the program.
 #[derive(Debug, Args)]
@@ -96,7 +85,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         .into());
     }
     destination::check([options.output.as_deref(), options.json.as_deref()])?;
-    let (text, summary) = find(options)?;
+    let (text, summary) = order(&request(options)?)?;
     match to_file {
         Some(file) => output::whole(file, &text)?,
         None => output::print(&text)?,
@@ -111,151 +100,6 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         (None, false) => eprint!("{}", summary.render()),
     }
     Ok(())
-}
-
-/// Finds the order: its text, and what is to be said of it.
-fn find(options: &Options) -> anyhow::Result<(String, Summary)> {
-    let path = options.program.as_deref().context("there is no program")?;
-    let file = Elf::open(path)?;
-    let program = file.program()?;
-    let mobility = Mobility::of(&program);
-    let algorithm = algorithm(options, mobility.is_kernel())?;
-    let linker = match options.linker {
-        Some(linker) => linker,
-        None if mobility.is_kernel() => Linker::Kernel,
-        None => Linker::Lld,
-    };
-    if linker == Linker::Kernel && !mobility.is_kernel() {
-        return Err(Failure::usage(format!(
-            "{} is no Linux kernel: it has no symbols _stext, _etext and __sched_text_start",
-            path.display()
-        ))
-        .hint("for another program give its linker: --linker lld, gold or gnu")
-        .into());
-    }
-    let map_file = options.map.as_deref().map(Text::of_map).transpose()?;
-    let map = map_file.as_ref().map(|text| text.link_map()).transpose()?;
-    let with_map = map.as_ref().zip(options.map.as_deref());
-    let runs = Runs::read(&options.trace, &program, options.min_coverage, crate::formats::ALL)?;
-
-    let sections = sections(&program, path, linker)?;
-    let mut parts = Vec::new();
-    for section in &sections {
-        let fragments = inputs::fragments(&program, with_map, *section)?;
-        parts.push(Part::of(&program, fragments, &runs, &mobility, &*algorithm, linker)?);
-    }
-    let listed = parts.iter().flat_map(|part| part.listed.iter().map(|id| part.fragments.get(*id)));
-    let emitted = trimtab_link::write(linker, listed);
-    if emitted.lines == 0 {
-        let names: Vec<&str> = sections.iter().map(|id| program.section(*id).name).collect();
-        return Err(Failure::new(format!(
-            "there is nothing to order: no function in {} of {} that can be moved ran",
-            names.join(", "),
-            path.display()
-        ))
-        .hint("trimtab pages says what ran in which section")
-        .into());
-    }
-    let functions = parts.iter().map(Part::functions).sum();
-    let summary = Summary::new(
-        summary::What {
-            program: path,
-            linker,
-            algorithm: algorithm.name(),
-            output: options.output.as_deref(),
-            exact: with_map.is_some(),
-        },
-        &emitted,
-        functions,
-        &runs,
-        |profile| summary::predict(&program, &parts, profile),
-    )
-    .with_namesakes(&parts)
-    .with_elsewhere(&program, &sections, &runs.profiles);
-    Ok((emitted.text, summary))
-}
-
-/// The output sections that are laid out, each by itself: `.text`, and what linkers make beside it with
-/// `-z keep-text-section-prefix`. A kernel pins all others, and a piece of GNU ld's script is for one.
-fn sections(
-    program: &Program<'_>,
-    path: &Path,
-    linker: trimtab_link::Linker,
-) -> Result<Vec<SectionId>, Failure> {
-    let main = inputs::section(program, path, None)?;
-    if !matches!(linker, trimtab_link::Linker::Lld | trimtab_link::Linker::Gold) {
-        return Ok(vec![main]);
-    }
-    let beside = inputs::sections(program)
-        .filter(|id| *id != main && program.section(*id).name.starts_with(".text."));
-    Ok(std::iter::once(main).chain(beside).collect())
-}
-
-/// One output section, laid out.
-pub(crate) struct Part<'data> {
-    fragments: Fragments<'data>,
-    movable: Movable,
-    /// What the order lists.
-    listed: Vec<FragmentId>,
-    followed: Followed,
-    /// Where the linker will put the pieces.
-    placement: Placement,
-}
-
-impl<'data> Part<'data> {
-    fn of(
-        program: &Program<'data>,
-        fragments: Fragments<'data>,
-        runs: &Runs,
-        mobility: &Mobility,
-        algorithm: &dyn Algorithm,
-        linker: trimtab_link::Linker,
-    ) -> anyhow::Result<Self> {
-        let mut movable =
-            Movable::new(&fragments, &runs.profiles, |fragment| mobility.allows(fragment));
-        let streams: Vec<_> = runs.streams()?.into_iter().flatten().collect();
-        // One trace without transitions would tip the scales.
-        if streams.len() == runs.runs.len() {
-            movable.observe(&fragments, &streams);
-        }
-        let problem = movable.problem();
-        let order = algorithm.order(&problem);
-        let listed: Vec<FragmentId> =
-            order.listed().iter().map(|piece| movable.fragment(*piece)).collect();
-        let followed = trimtab_link::follow(linker, program, &fragments, &listed);
-        let piece_of: HashMap<FragmentId, PieceId> = (0..problem.pieces.len() as u32)
-            .map(|piece| (movable.fragment(PieceId(piece)), PieceId(piece)))
-            .collect();
-        let leading = followed.order.iter().filter_map(|id| piece_of.get(id).copied());
-        let order = Order::leading(leading, problem.pieces.len());
-        let placement = Placement::new(&problem, &order);
-        Ok(Part { placement, listed, followed, movable, fragments })
-    }
-
-    fn functions(&self) -> u64 {
-        self.listed.iter().map(|id| self.fragments.get(*id).functions().count() as u64).sum()
-    }
-}
-
-/// The algorithm that was asked for, or the best for what is known. A kernel's text is never loaded
-/// on demand, so that fewer pages are what counts; packing needs to know where input sections begin
-/// and how they are aligned. In any other program each page is a fault.
-fn algorithm(options: &Options, kernel: bool) -> Result<Box<dyn Algorithm>, Failure> {
-    let packs = kernel && options.map.is_some();
-    let default = if packs { "packed" } else { "fault-curve" };
-    let name = options.algorithm.as_deref().unwrap_or(default);
-    if name == SHUFFLED {
-        return Ok(Box::new(Shuffled { seed: options.seed }));
-    }
-    named(algorithms(), name).map_err(|unknown| {
-        let mut names = unknown.known;
-        names.push(SHUFFLED);
-        Failure::usage(format!(
-            "there is no algorithm {name}, expected {}; see --help",
-            names.join(", ")
-        ))
-        .hint("trimtab order --list-algorithms says what each does")
-    })
 }
 
 /// The algorithms with what they do, one a line; then those that are no orders of functions, with
@@ -274,4 +118,18 @@ fn list() -> String {
     text += &line("source", "as the compiler has them");
     text += &line("ext-tsp", "jumps often taken are short or fall through (IEEE TC 2020)");
     text
+}
+
+fn request(options: &Options) -> anyhow::Result<OrderRequest> {
+    Ok(OrderRequest {
+        program: options.program.clone().context("there is no program")?,
+        traces: options.trace.clone(),
+        map: options.map.clone(),
+        linker: options.linker,
+        output: options.output.clone(),
+        algorithm: options.algorithm.clone(),
+        seed: options.seed,
+        min_coverage: options.min_coverage,
+        formats: formats::ALL,
+    })
 }

@@ -3,26 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use trimtab_layout::{Excess, Footprint, functions_run, pages};
-use trimtab_profile::Profile;
-use trimtab_program::{Fragment, Fragments, PAGE_SIZE, Program, SectionId};
-use trimtab_report::Schema;
-use trimtab_report::model::{
-    Address, Cause, Coverage, Functions, Input, Minimum, PagesReport, PagesSection, PagesText,
-    TracedCurve,
-};
+use trimtab_fit::PagesRequest;
+use trimtab_fit::pages::pages;
 
 use crate::arguments::{self, Outputs};
-use crate::{destination, output};
-use trimtab_inputs::{self as inputs, Elf, Runs, Text};
-use trimtab_lab::failure::Failure;
-use trimtab_link::kernel::Mobility;
-
-/// Points of the page-fault curve that are kept: more than a screen has columns.
-const CURVE_POINTS: usize = 2000;
-
-/// Names that were not found that are kept.
-const MISSING: usize = 100;
+use crate::{destination, formats, output};
 
 /// Counts, per section, the pages that a program's code spans, those that a run touched, and the
 /// fewest it could have touched: with functions moved, and with only executed bytes kept.
@@ -58,110 +43,17 @@ pub struct Options {
 /// Files that cannot be read, and the trace of another build.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
-    let report = measure(options)?;
+    let report = pages(&request(options))?;
     output::report(&options.outputs, &report)
 }
 
-/// Reads everything and counts; the verb without its output.
-///
-/// # Errors
-/// As [`run`].
-pub fn measure(options: &Options) -> anyhow::Result<PagesReport> {
-    let file = Elf::open(&options.program)?;
-    let program = file.program()?;
-    let text_section = inputs::section(&program, file.path(), options.section.as_deref())?;
-    let map_file = options.map.as_deref().map(Text::of_map).transpose()?;
-    let map = map_file.as_ref().map(|text| text.link_map()).transpose()?;
-    let fragments = match (&map, &map_file) {
-        (Some(map), Some(text)) => {
-            Some(inputs::fragments(&program, Some((map, text.path())), text_section)?)
-        }
-        _ => None,
-    };
-    let runs = Runs::read(&options.trace, &program, options.min_coverage, crate::formats::ALL)?;
-    let profile = Profile::merge(&runs.profiles)
-        .ok_or_else(|| Failure::usage("there is no trace: give one with --trace FILE"))?;
-
-    let text = Footprint::of(&program, text_section, &profile);
-    let listed: Vec<SectionId> = match options.section {
-        Some(_) => vec![text_section],
-        None => inputs::sections(&program).collect(),
-    };
-    let coverage = profile.coverage();
-    let range = program.section(text_section).range;
-    Ok(PagesReport {
-        schema: Schema::default(),
-        program: Input {
-            path: file.path().display().to_string(),
-            kind: inputs::kind(&program),
-            sha256: inputs::sha256([file.bytes()]),
-        },
-        trace: trace(&runs),
-        page_size: PAGE_SIZE as u32,
-        text: PagesText { pages_spanned: small(text.pages_spanned), bytes: range.length() },
-        touched: small(text.touched),
-        minimum: minimum(&text),
-        functions: Functions { total: text.functions, executed: text.functions_executed },
-        coverage: Coverage { names: coverage.names(), bytes: coverage.bytes() },
-        missing: coverage.missing.iter().take(MISSING).cloned().collect(),
-        curve_area: text.curve_area() as f64,
-        curve: TracedCurve::sampled(&text.curve, CURVE_POINTS),
-        page_map: pages::map(range, profile.executed()),
-        sections: listed.iter().map(|id| section(&program, *id, &profile)).collect(),
-        excess: fragments.map_or_else(Vec::new, |all| excess(&program, &all, &profile)),
-    })
-}
-
-/// All traces as one input.
-fn trace(runs: &Runs) -> Input {
-    let all = |text: fn(&inputs::Run) -> String, between: &str| {
-        runs.runs.iter().map(text).collect::<Vec<_>>().join(between)
-    };
-    Input {
-        path: all(|run| run.path.display().to_string(), ", "),
-        kind: all(inputs::Run::kind, "; "),
-        sha256: runs.sha256.clone(),
+fn request(options: &Options) -> PagesRequest {
+    PagesRequest {
+        program: options.program.clone(),
+        traces: options.trace.clone(),
+        map: options.map.clone(),
+        section: options.section.clone(),
+        min_coverage: options.min_coverage,
+        formats: formats::ALL,
     }
-}
-
-fn section(program: &Program<'_>, id: SectionId, profile: &Profile) -> PagesSection {
-    let section = program.section(id);
-    let footprint = Footprint::of(program, id, profile);
-    PagesSection {
-        name: section.name.to_owned(),
-        address: Address(section.range.start),
-        bytes: section.range.length(),
-        pages_spanned: small(footprint.pages_spanned),
-        touched: small(footprint.touched),
-        executed_bytes: footprint.executed_bytes,
-        minimum: minimum(&footprint),
-    }
-}
-
-fn minimum(footprint: &Footprint) -> Minimum {
-    Minimum {
-        function_pages: small(footprint.function_pages),
-        executed_pages: small(footprint.executed_pages),
-    }
-}
-
-fn excess(program: &Program<'_>, fragments: &Fragments<'_>, profile: &Profile) -> Vec<Cause> {
-    let ran = functions_run(program, fragments.section(), profile);
-    let mobility = Mobility::of(program);
-    let movable = |fragment: &Fragment<'_>| mobility.allows(fragment);
-    let found = Excess::account(program, fragments, profile.executed(), &ran, movable);
-    [
-        ("padding between functions", found.alignment),
-        ("functions that the kernel pins and that did not run", found.pinned_sections),
-        ("other functions that did not run, on touched pages", found.sharing),
-        ("parts of functions that ran, on untouched pages", found.cold_parts),
-        ("other", found.other),
-    ]
-    .map(|(cause, pages)| Cause { cause: cause.to_owned(), pages })
-    .into()
-}
-
-/// A count of pages as the report has it.
-fn small(pages: u64) -> u32 {
-    u32::try_from(pages).unwrap_or(u32::MAX)
 }

@@ -10,9 +10,9 @@ use trimtab_profile::Profile;
 use trimtab_program::{FragmentId, FunctionId, Program, RangeSet, SectionId};
 use trimtab_report::number::{self, count};
 
-use super::Part;
-
 use trimtab_inputs::{Run, Runs};
+
+use super::part::Part;
 
 /// What was ordered, for whom, and how.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) struct What<'a> {
 
 /// `trimtab.order/1`.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Summary {
+pub struct Summary {
     schema: &'static str,
     program: String,
     linker: &'static str,
@@ -171,7 +171,7 @@ impl Summary {
     }
 
     /// For people.
-    pub(super) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         let mut lines = vec![format!(
             "{}: {} lines for {}, {} functions, {} order",
             if self.output == "-" { "order" } else { &self.output },

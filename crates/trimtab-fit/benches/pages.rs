@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use trimtab::arguments::Outputs;
-use trimtab::verbs::pages::{Options, measure};
+use trimtab_fit::PagesRequest;
+use trimtab_fit::pages::pages;
 use trimtab_profile::{Profile, read};
 use trimtab_program::Program;
 use trimtab_report::Report;
@@ -37,13 +37,13 @@ fn trace(program: &Program<'_>) -> String {
 }
 
 fn stages(criterion: &mut Criterion, name: &str, program_file: &Path, trace_file: &Path) {
-    let options = Options {
+    let request = PagesRequest {
         program: program_file.to_owned(),
-        trace: vec![trace_file.to_owned()],
+        traces: vec![trace_file.to_owned()],
         map: None,
         section: None,
         min_coverage: 0.5,
-        outputs: Outputs::default(),
+        formats: &[],
     };
     let bytes = fs::read(program_file).expect("a program");
     let text = fs::read_to_string(trace_file).expect("a trace");
@@ -61,12 +61,12 @@ fn stages(criterion: &mut Criterion, name: &str, program_file: &Path, trace_file
         bencher.iter(|| Profile::resolve(black_box(&events), &program));
     });
     group.bench_function("all of trimtab pages", |bencher| {
-        bencher.iter(|| measure(black_box(&options)).expect("a report").to_json());
+        bencher.iter(|| pages(black_box(&request)).expect("a report").to_json());
     });
     group.finish();
 }
 
-fn pages(criterion: &mut Criterion) {
+fn bench(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");
     let bytes = trimtab_fixture::many_functions(FUNCTIONS, 0xffff_ffff_8100_0000);
     let [program_file, trace_file] = ["vmlinux", "trace"].map(|name| folder.path().join(name));
@@ -83,5 +83,5 @@ fn pages(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, pages);
+criterion_group!(benches, bench);
 criterion_main!(benches);
