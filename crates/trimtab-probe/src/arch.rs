@@ -25,6 +25,8 @@ pub trait Arch: Scan + Sized {
 
     /// Kind of the relocations of 4 bytes that hold the distance to a place.
     const DISTANCE: u32;
+    /// The same of 8 bytes.
+    const WIDE_DISTANCE: u32;
     /// What holds when a function is entered.
     const ENTRY: EntryState;
     /// Whose own instructions of DWARF are in unwind information.
@@ -41,12 +43,27 @@ pub trait Arch: Scan + Sized {
     /// Looks at an object as a whole.
     fn of(object: &Object, unwind: &UnwindTable, functions: &[Function]) -> Self;
 
+    /// Corrects unwind information of compilers that is known to be wrong. Says whether there was any.
+    fn mend(_object: &mut Object, _unwind: &UnwindTable, _functions: &[Function]) -> bool {
+        false
+    }
+
     /// Reads a hook of the user's that stubs may have inside.
     ///
     /// # Errors
     /// Why it is called instead.
     fn inline_hook(_object: &mut Object, _function: &Function) -> Result<InlineHook, WhyCalled> {
         Err(WhyCalled::Machine)
+    }
+
+    /// Whether the frames of an object without unwind information can be found out.
+    fn can_derive(_object: &Object) -> bool {
+        false
+    }
+
+    /// Finds out the frames of a function without unwind information; none where they cannot be known.
+    fn derive(_context: &Context<'_>, _function: &Function) -> Option<Unwind> {
+        None
     }
 
     /// Decides how a function is instrumented.

@@ -121,43 +121,82 @@ pub struct StubFrame {
 /// where the mark is found, and the register was the other's frame.
 ///
 /// With X for the stack pointer after the return, and n for the number of stubs below, the address
-/// is X + 9 - 2n. It is unique among the frames further down, which is all that is compared.
+/// is X + 9 - 2n. It is unique among the frames further down, which is all that is compared. Where no
+/// handler of signals has to be told apart, n is at most [`COUNTED`].
 pub fn define_cfa_of_stub(out: &mut Vec<u8>, stub: &StubFrame) {
+    let expression = match stub.signal_return {
+        Some(signal_return) => by_loop(stub, signal_return),
+        None => without_branches(stub),
+    };
+    out.push(constants::DW_CFA_def_cfa_expression.0);
+    number(out, expression.len() as u64);
+    out.extend(expression);
+}
+
+/// So many stubs below one are told apart where the expression has no branches; each makes it four times
+/// as long.
+const COUNTED: usize = 2;
+
+/// The expression in the operations that valgrind knows: it ends with an error where it finds another one
+/// (3.19: also a copy of the uppermost number), and goes by the register of no stub anyway.
+///
+/// With F for a frame, and c for whether it returns to a stub, the frame of that is F + c (saved - F). Its
+/// own c is 0 if that of the one before is.
+fn without_branches(stub: &StubFrame) -> Vec<u8> {
     use constants::*;
-    let code = |operation: DwOp| operation.0;
     let breg = |register: u16| DW_OP_breg0.0 + register as u8;
-    let above = if stub.signal_return.is_some() { 0 } else { 9 };
-    let mut expression = vec![breg(stub.stack), above, breg(stub.frame), 0];
-    let start = expression.len() as i16;
-    let plus = code(DW_OP_plus_uconst);
-    let dereference = code(DW_OP_deref);
-    expression.extend([code(DW_OP_dup), plus, FRAME_RETURN as u8, dereference]);
-    if stub.mark.len() == 4 {
-        expression.extend([code(DW_OP_deref_size), 4, code(DW_OP_const4u)]);
-    } else {
-        expression.extend([dereference, code(DW_OP_const8u)]);
+    // The upper half of the mark is enough: no compiler writes it.
+    let (_, mark) = stub.mark.split_at(stub.mark.len() / 2);
+    let mut expression = vec![breg(stub.stack), 9];
+    let mut frame = vec![breg(stub.frame), 0];
+    for counted in 0..COUNTED {
+        let mut chained = frame.clone();
+        chained.extend([DW_OP_plus_uconst.0, FRAME_RETURN as u8, DW_OP_deref.0, DW_OP_deref.0]);
+        chained.extend([DW_OP_const1u.0, 32, DW_OP_shr.0, DW_OP_const4u.0]);
+        chained.extend(mark);
+        chained.push(DW_OP_eq.0);
+        expression.extend(&chained);
+        expression.extend([DW_OP_lit1, DW_OP_shl, DW_OP_minus].map(|operation| operation.0));
+        if counted + 1 < COUNTED {
+            let mut next = frame.clone();
+            next.extend([DW_OP_plus_uconst.0, FRAME_SAVED as u8, DW_OP_deref.0]);
+            next.extend(&frame);
+            next.push(DW_OP_minus.0);
+            next.extend(chained);
+            next.push(DW_OP_mul.0);
+            next.extend(&frame);
+            next.push(DW_OP_plus.0);
+            frame = next;
+        }
     }
+    expression
+}
+
+/// The expression with a loop; where the last of the frames returns to a handler of signals, the address is
+/// not higher.
+fn by_loop(stub: &StubFrame, signal_return: u32) -> Vec<u8> {
+    use constants::*;
+    let breg = |register: u16| DW_OP_breg0.0 + register as u8;
+    let mut expression = vec![breg(stub.stack), 0, breg(stub.frame), 0];
+    let start = expression.len() as i16;
+    let plus = DW_OP_plus_uconst.0;
+    let dereference = DW_OP_deref.0;
+    expression.extend([DW_OP_dup.0, plus, FRAME_RETURN as u8, dereference]);
+    expression.extend([DW_OP_deref_size.0, 4, DW_OP_const4u.0]);
     expression.extend(stub.mark);
-    expression.extend([code(DW_OP_ne), code(DW_OP_bra)]);
-    let step = [plus, FRAME_SAVED as u8, dereference]
-        .into_iter()
-        .chain([DW_OP_swap, DW_OP_lit2, DW_OP_minus, DW_OP_swap, DW_OP_skip].map(code));
+    expression.extend([DW_OP_ne.0, DW_OP_bra.0]);
+    let step = [plus, FRAME_SAVED as u8, dereference].into_iter().chain(
+        [DW_OP_swap, DW_OP_lit2, DW_OP_minus, DW_OP_swap, DW_OP_skip].map(|operation| operation.0),
+    );
     let step: Vec<u8> = step.collect();
     expression.extend((step.len() as i16 + 2).to_le_bytes());
     expression.extend(step);
     expression.extend((start - (expression.len() as i16 + 2)).to_le_bytes());
-    if let Some(signal_return) = stub.signal_return {
-        // Is not higher if the last of the frames returns there.
-        expression.extend([plus, FRAME_RETURN as u8, dereference, code(DW_OP_deref_size), 4]);
-        expression.push(code(DW_OP_const4u));
-        expression.extend(signal_return.to_le_bytes());
-        expression.extend([DW_OP_ne, DW_OP_lit9, DW_OP_mul, DW_OP_plus].map(code));
-    } else {
-        expression.push(code(DW_OP_drop));
-    }
-    out.push(DW_CFA_def_cfa_expression.0);
-    number(out, expression.len() as u64);
-    out.extend(expression);
+    expression.extend([plus, FRAME_RETURN as u8, dereference, DW_OP_deref_size.0, 4]);
+    expression.push(DW_OP_const4u.0);
+    expression.extend(signal_return.to_le_bytes());
+    expression.extend([DW_OP_ne, DW_OP_lit9, DW_OP_mul, DW_OP_plus].map(|operation| operation.0));
+    expression
 }
 
 #[cfg(test)]

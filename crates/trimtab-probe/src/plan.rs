@@ -36,7 +36,8 @@ pub fn plan<'a, A: Arch>(
     if is_outlined(&function.name) {
         return Err(Reason::Outlined);
     }
-    let unwind = table.of(function.section, function.start).ok_or(Reason::NoUnwind)?;
+    let (section, start) = (function.section, function.start);
+    let unwind = table.of(section, start).ok_or_else(|| table.why_none(section, start))?;
     if !unwind.plain {
         return Err(Reason::OddUnwind);
     }

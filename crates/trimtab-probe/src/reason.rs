@@ -12,6 +12,8 @@ pub enum Reason {
     IfuncResolver,
     /// There is no unwind information: assembly by hand, mostly.
     NoUnwind,
+    /// There is no unwind information, and the instructions do not tell what it would say.
+    UnknownFrame,
     /// Unwind information of a kind that is not written for such code.
     OddUnwind,
     /// A part of a function that is jumped to.
@@ -53,6 +55,9 @@ impl Reason {
             Self::IfuncResolver => "chooses an implementation while the program is loaded (ifunc)",
             Self::NoUnwind => {
                 "no unwind information (assembly, or -fno-asynchronous-unwind-tables)"
+            }
+            Self::UnknownFrame => {
+                "no unwind information, and its instructions do not tell where its frame is"
             }
             Self::OddUnwind => "unwind information of an unusual kind",
             Self::NotCalled => "a part of a function, which is jumped to",

@@ -31,6 +31,9 @@ const SIGNATURE: &str = "__cfi_";
 /// The section where SystemTap's tracepoints of a program are, which no program reads.
 const TRACEPOINTS: &[u8] = b".note.stapsdt";
 
+/// Where clang's XRay finds what it patches, and which function that is of: both are the body's.
+const SLEDS: [&[u8]; 2] = [b"xray_instr_map", b"xray_fn_idx"];
+
 /// A branch that can lead elsewhere.
 #[derive(Debug, Clone, Copy)]
 pub struct Branch {
@@ -112,12 +115,17 @@ pub struct CodeMap {
     /// What distances in data lead to, and where these are: of each one or two places, one of which
     /// may be an accident.
     distances: HashMap<Place, Vec<Place>>,
+    /// Sections of [`SLEDS`].
+    sleds: HashSet<usize>,
 }
 
 impl CodeMap {
     /// Looks at all code and all data.
     pub fn of<S: Scan>(object: &Object, functions: &[Function]) -> Self {
         let mut map = Self::default();
+        let sections = object.sections.iter().enumerate();
+        let sleds = sections.filter(|(_, section)| SLEDS.contains(&section.name.as_slice()));
+        map.sleds = sleds.map(|(section, _)| section).collect();
         for symbol in &object.symbols {
             if let Some(section) = symbol.defined_in()
                 && !matches!(symbol.kind(), elf::STT_SECTION | elf::STT_FILE)
@@ -267,7 +275,8 @@ impl CodeMap {
     ) -> bool {
         let place = (function.section, function.start);
         let mut distances = self.distances.get(&place).into_iter().flatten();
-        let fixed = self.found.fixed.contains(&place) || distances.any(|&from| !own(from));
+        let fixed = self.found.fixed.contains(&place)
+            || distances.any(|&from| !self.sleds.contains(&from.0) && !own(from));
         !self.found.incomplete && !fixed
     }
 

@@ -89,10 +89,24 @@ pub fn rewrite<A: Arch>(
     if functions.is_empty() && object.sections.iter().any(|s| s.is_text() && !s.data.is_empty()) {
         return Err(ProbeError::Stripped);
     }
-    let unwind = UnwindTable::read(&object, A::VENDOR)?;
+    let mut unwind = UnwindTable::read(&object, A::VENDOR)?;
     let map = CodeMap::of::<A>(&object, &functions);
-    let mut machine = A::of(&object, &unwind, &functions);
     let prototypes = Prototypes::of(&object);
+    if unwind.is_missing() && A::can_derive(&object) {
+        let none = UnwindTable::default();
+        let context = Context {
+            object: &object,
+            unwind: &none,
+            functions: &functions,
+            map: &map,
+            prototypes: &prototypes,
+        };
+        for function in functions.iter().filter(|function| !function.is_part()) {
+            let derived = A::derive(&context, function);
+            unwind.add((function.section, function.start), derived);
+        }
+    }
+    let mut machine = A::of(&object, &unwind, &functions);
     let known = Context {
         object: &object,
         unwind: &unwind,
@@ -113,9 +127,13 @@ pub fn rewrite<A: Arch>(
     let with_frame = plans.iter().filter(has_frame).count();
     let mut copied = 0;
     let isa = Some(object.isa());
+    let mended = A::mend(&mut object, &unwind, &functions);
     let mut bytes = data.to_vec();
     if !plans.is_empty() {
-        let frames = unwind.section.ok_or(object.damaged("the unwind information"))?;
+        let frames = unwind.section.unwrap_or_else(|| {
+            let kind = elf::SHT_PROGBITS;
+            object.add_section(Section::new(".eh_frame", kind, elf::SHF_ALLOC, 8))
+        });
         let mut rewriter = Rewriter::new::<A>(&mut object, options, plans.len(), frames);
         rewriter.find_redirected(&plans);
         let prepared = plans.iter().enumerate().map(|(cell, plan)| {
@@ -130,6 +148,8 @@ pub fn rewrite<A: Arch>(
             rewriter.apply(plan, &prepared)?;
         }
         rewriter.finish();
+        bytes = object.write()?;
+    } else if mended {
         bytes = object.write()?;
     }
     Ok(Outcome { bytes, isa, instrumented, with_frame, copied, left })
@@ -156,8 +176,9 @@ struct Rewriter<'a> {
     redirected: HashMap<Place, Vec<u32>>,
     /// Sections where stubs have begun.
     begun: HashSet<usize>,
-    /// Kind of relocations that hold distances.
+    /// Kind of relocations that hold distances, and the same of 8 bytes.
     distance: u32,
+    wide_distance: u32,
 }
 
 impl<'a> Rewriter<'a> {
@@ -246,6 +267,7 @@ impl<'a> Rewriter<'a> {
             redirected: HashMap::new(),
             begun: HashSet::new(),
             distance: A::DISTANCE,
+            wide_distance: A::WIDE_DISTANCE,
         };
         rewriter.symbols.object = rewriter.section_symbol(record);
         if hook == Hook::User {
@@ -414,7 +436,9 @@ impl<'a> Rewriter<'a> {
                     let frames = &mut self.object.sections[self.frames].data;
                     frames[*at..][..bytes.len()].copy_from_slice(bytes);
                 }
-                self.write_body_unwind(plan, section, body..end, &rows);
+                if !plan.unwind.derived {
+                    self.write_body_unwind(plan, section, body..end, &rows);
+                }
                 end
             }
         };

@@ -12,11 +12,14 @@ use gimli::{
 
 use crate::elf::Object;
 use crate::error::ProbeError;
+use crate::reason::Reason;
 
 type Entry<'a> = FrameDescriptionEntry<EndianSlice<'a, LittleEndian>>;
 
 /// The encoding that assemblers use in all but the large code model: 4 bytes, relative.
 const RELATIVE_4: u8 = gimli::DW_EH_PE_pcrel.0 | gimli::DW_EH_PE_sdata4.0;
+/// The encoding of LLVM's assembler in the large code model: 8 bytes, relative.
+const RELATIVE_8: u8 = gimli::DW_EH_PE_pcrel.0 | gimli::DW_EH_PE_sdata8.0;
 
 /// What holds from an instruction on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +66,8 @@ pub struct Unwind {
     pub rows: Vec<Row>,
     /// Where its common part is in `.eh_frame`.
     pub common: u64,
+    /// Bytes of its start, and of its length, in entries that have this common part: 4 or 8.
+    pub width: u8,
     /// Bytes of the encoding of its data for exceptions, where the common part has such data.
     pub exceptions: Option<u8>,
     /// Its data for exceptions: section and offset.
@@ -78,10 +83,31 @@ pub struct Unwind {
     /// Whether another entry can be written against the same common part.
     pub plain: bool,
     /// Where its instructions are in `.eh_frame`; nowhere where it is not plain.
-    program: Range<usize>,
+    pub program: Range<usize>,
+    /// Whether it is not written in the object, but was found out from the instructions.
+    pub derived: bool,
 }
 
 impl Unwind {
+    /// What was found out from the instructions of a function of so many bytes.
+    pub fn derived(length: u64, rows: Vec<Row>) -> Self {
+        Self {
+            length,
+            rows,
+            common: 0,
+            width: 4,
+            exceptions: None,
+            table: None,
+            lets_none_pass: false,
+            table_field: 0,
+            code_step: 1,
+            data_step: 8,
+            plain: true,
+            program: 0..0,
+            derived: true,
+        }
+    }
+
     /// The row that holds at an offset from the function's start.
     pub fn at(&self, offset: u64) -> Option<&Row> {
         let after = self.rows.partition_point(|row| row.offset <= offset);
@@ -113,6 +139,10 @@ pub struct UnwindTable {
     /// The section.
     pub section: Option<usize>,
     entries: HashMap<(usize, u64), Unwind>,
+    /// Whether there is such information that is not read.
+    unread: bool,
+    /// Functions whose frames could not be found out from their instructions.
+    unknown: HashSet<(usize, u64)>,
 }
 
 impl UnwindTable {
@@ -127,7 +157,7 @@ impl UnwindTable {
         let Some((section, data)) = found.next() else { return Ok(Self::default()) };
         if found.next().is_some() || data.has(object::elf::SHF_GROUP) {
             // No assembler writes it; functions then count as without unwind information.
-            return Ok(Self::default());
+            return Ok(Self { unread: true, ..Self::default() });
         }
         let damaged = || object.damaged("the unwind information");
         let (bytes, marked) = with_known_letters(&data.data);
@@ -162,13 +192,15 @@ impl UnwindTable {
                 0 | 4 | 12 => 8,
                 _ => 4,
             });
-            let plain = encoding == Some(RELATIVE_4)
+            let width = if encoding == Some(RELATIVE_8) { 8 } else { 4 };
+            let plain = matches!(encoding, Some(RELATIVE_4 | RELATIVE_8))
                 && (!cie.is_signal_trampoline() || marked.contains(&cie.offset()))
                 && matches!(cie.data_alignment_factor(), -4 | -8)
                 && matches!(cie.code_alignment_factor(), 1 | 4);
-            // Start and length of 4 bytes each, then one byte of length, then the pointer.
+            // Start and length, then one byte of length, then the pointer.
+            let table_field = field + 2 * u64::from(width) + 1;
             let table = object
-                .relocation_at(section, field + 9)
+                .relocation_at(section, table_field)
                 .filter(|_| plain && exceptions.is_some())
                 .and_then(|relocation| object.target(relocation))
                 .and_then(|(code, offset)| Some((code, u64::try_from(offset).ok()?)));
@@ -196,22 +228,46 @@ impl UnwindTable {
                 length: entry.len(),
                 rows,
                 common: cie.offset() as u64,
+                width,
                 exceptions,
                 table,
                 lets_none_pass,
-                table_field: field + 9,
+                table_field,
                 code_step: cie.code_alignment_factor(),
                 data_step: cie.data_alignment_factor().unsigned_abs(),
                 plain,
-                program: if plain { program(&data.data, &entry) } else { 0..0 },
+                program: if plain { program(&data.data, &entry, width) } else { 0..0 },
+                derived: false,
             };
             entries.insert(code, unwind);
         }
-        if end < data.data.len() {
-            // What is behind a terminator is never read: neither would be what is added.
+        // What is behind a terminator is never read: neither would be what is added.
+        let unread = end < data.data.len();
+        if unread {
             entries.clear();
         }
-        Ok(Self { section: Some(section), entries })
+        Ok(Self { section: Some(section), entries, unread, unknown: HashSet::new() })
+    }
+
+    /// Whether there is none at all: what the compiler was told, and not code by hand among other.
+    pub fn is_missing(&self) -> bool {
+        self.entries.is_empty() && !self.unread
+    }
+
+    /// Adds what was found out of a function's instructions; none where it could not be.
+    pub fn add(&mut self, place: (usize, u64), derived: Option<Unwind>) {
+        match derived {
+            Some(unwind) => _ = self.entries.insert(place, unwind),
+            None => _ = self.unknown.insert(place),
+        }
+    }
+
+    /// Why nothing is said of the code that begins here.
+    pub fn why_none(&self, section: usize, offset: u64) -> Reason {
+        match self.unknown.contains(&(section, offset)) {
+            true => Reason::UnknownFrame,
+            false => Reason::NoUnwind,
+        }
     }
 
     /// What is said of the code that begins here.
@@ -242,9 +298,9 @@ fn with_known_letters(frames: &[u8]) -> (Cow<'_, [u8]>, HashSet<usize>) {
     (bytes, marked)
 }
 
-/// Where the instructions of an entry are: behind its start and length of 4 bytes each, and its data.
-fn program(frames: &[u8], entry: &Entry<'_>) -> Range<usize> {
-    let data = entry.offset() + 16;
+/// Where the instructions of an entry are: behind its start and length of `width` bytes each, and its data.
+fn program(frames: &[u8], entry: &Entry<'_>, width: u8) -> Range<usize> {
+    let data = entry.offset() + 8 + 2 * usize::from(width);
     match frames.get(data) {
         Some(&length @ 0..128) => {
             data + 1 + usize::from(length)..entry.offset() + 4 + entry.entry_len()

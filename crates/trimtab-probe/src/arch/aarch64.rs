@@ -61,6 +61,7 @@ impl Arch for Aarch64 {
     type Plan = Plan;
 
     const DISTANCE: u32 = elf::R_AARCH64_PREL32;
+    const WIDE_DISTANCE: u32 = elf::R_AARCH64_PREL64;
     const ENTRY: EntryState = EntryState { cfa: (SP, 0), saved: &[] };
     const VENDOR: Vendor = Vendor::AArch64;
     const RETURN: u16 = LINK;

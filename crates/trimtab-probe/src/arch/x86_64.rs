@@ -5,6 +5,7 @@ mod asm;
 mod copy;
 mod decode;
 mod dwarf;
+mod frames;
 mod inline;
 mod jump_tables;
 mod patch_site;
@@ -12,6 +13,7 @@ mod registers;
 mod scan;
 mod stack;
 mod stub;
+mod thunk;
 
 use std::ops::Range;
 
@@ -73,6 +75,7 @@ impl Arch for X86_64 {
     type Plan = Plan;
 
     const DISTANCE: u32 = elf::R_X86_64_PC32;
+    const WIDE_DISTANCE: u32 = elf::R_X86_64_PC64;
     const ENTRY: EntryState = EntryState { cfa: (RSP, 8), saved: &[(RETURN, -8)] };
     const VENDOR: Vendor = Vendor::Default;
     const RETURN: u16 = RETURN;
@@ -84,8 +87,21 @@ impl Arch for X86_64 {
         Self { registers: Registers::of(object, functions) }
     }
 
+    fn mend(object: &mut Object, unwind: &UnwindTable, functions: &[Function]) -> bool {
+        thunk::mend(object, unwind, functions)
+    }
+
     fn inline_hook(object: &mut Object, function: &Function) -> Result<InlineHook, WhyCalled> {
         inline::read(object, function)
+    }
+
+    fn can_derive(object: &Object) -> bool {
+        object.is_compiled()
+    }
+
+    fn derive(context: &Context<'_>, function: &Function) -> Option<Unwind> {
+        let code = decode(context.object, function.section, function.start, function.end());
+        frames::derive(context, function, &code)
     }
 
     fn plan(

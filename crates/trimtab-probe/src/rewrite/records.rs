@@ -21,8 +21,11 @@ impl Rewriter<'_> {
 
     /// A relocation for what is next written to `.eh_frame`, so far behind the length.
     fn relocate_record(&mut self, field: u64, symbol: u32, addend: i64) {
+        self.relocate_record_by(self.distance, field, symbol, addend);
+    }
+
+    fn relocate_record_by(&mut self, kind: u32, field: u64, symbol: u32, addend: i64) {
         let offset = self.object.sections[self.frames].data.len() as u64 + 4 + field;
-        let kind = self.distance;
         self.changes.add(self.frames, Relocation { offset, symbol, kind, addend });
     }
 
@@ -52,14 +55,21 @@ impl Rewriter<'_> {
         at
     }
 
-    /// The beginning of an entry: what it covers.
-    fn begin_entry(&mut self, common: u64, section: usize, range: &Range<u64>) -> Vec<u8> {
+    /// The beginning of an entry: what it covers, in numbers as wide as the common part wants them.
+    fn begin_entry(
+        &mut self,
+        (common, width): (u64, u8),
+        section: usize,
+        range: &Range<u64>,
+    ) -> Vec<u8> {
         let field = self.object.sections[self.frames].data.len() as u64 + 4;
         let mut record = ((field - common) as u32).to_le_bytes().to_vec();
         let symbol = self.section_symbol(section);
-        self.relocate_record(4, symbol, range.start as i64);
-        record.extend([0; 4]);
-        record.extend(((range.end - range.start) as u32).to_le_bytes());
+        let kind = if width == 8 { self.wide_distance } else { self.distance };
+        self.relocate_record_by(kind, 4, symbol, range.start as i64);
+        let width = usize::from(width);
+        record.extend(vec![0; width]);
+        record.extend(&(range.end - range.start).to_le_bytes()[..width]);
         record
     }
 
@@ -73,7 +83,8 @@ impl Rewriter<'_> {
     ) {
         // A copy of a function that exceptions do not leave: they must not leave the copy.
         let handled = stub.copy.as_ref().and(unwind.table).and(unwind.exceptions);
-        let common = if handled.is_some() { unwind.common } else { self.common };
+        let common =
+            if handled.is_some() { (unwind.common, unwind.width) } else { (self.common, 4) };
         let mut record = self.begin_entry(common, section, &range);
         if let Some(width) = handled {
             record.push(width);
@@ -103,7 +114,7 @@ impl Rewriter<'_> {
         range: Range<u64>,
         places: &[(u64, u64)],
     ) {
-        let mut record = self.begin_entry(plan.unwind.common, section, &range);
+        let mut record = self.begin_entry((plan.unwind.common, plan.unwind.width), section, &range);
         // Without data for exceptions they go on to the caller.
         let width = plan.unwind.exceptions.unwrap_or(0);
         record.push(width);

@@ -158,12 +158,18 @@ impl Bench {
 
     /// Runs a program with more in its environment.
     pub fn run_with(&self, program: &str, environment: &[(&str, &str)]) -> Ran {
+        self.run_in(program, &[], environment)
+    }
+
+    /// The same in another program.
+    pub fn run_in(&self, program: &str, outer: &[&str], environment: &[(&str, &str)]) -> Ran {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", &LIMIT.to_string()]);
         if self.compiler.machine == Machine::Aarch64 {
             command.args(["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]);
         }
         let output = command
+            .args(outer)
             .arg(format!("./{program}"))
             .current_dir(self.folder.path())
             .env("TRIMTAB_PROBE_FILE", format!("{program}.out"))
