@@ -3,7 +3,9 @@
 #define TRIMTAB_PROBE_AARCH64_H
 
 #include <asm/hwcap.h>
+#include <errno.h>
 #include <sys/auxv.h>
+#include <ucontext.h>
 #include <unwind.h>
 
 /* Number in DWARF of the register that points at a frame: x19. */
@@ -41,6 +43,15 @@ static inline uint64_t hardware_counter(uint32_t number)
 static inline void relax(void)
 {
 	__asm__ volatile("yield");
+}
+
+/* Whether a signal interrupted a system call that does not go on by itself. */
+static inline int waited_in_vain(const void *context)
+{
+	const mcontext_t *machine = &((const ucontext_t *)context)->uc_mcontext;
+	const uint32_t *code = (const uint32_t *)machine->pc;
+
+	return (long)machine->regs[0] == -EINTR && code[-1] == 0xd4000001;
 }
 
 static inline long call6(long number, long a, long b, long c, long d, long e, long f)

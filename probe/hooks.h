@@ -221,37 +221,3 @@ HIDDEN _Unwind_Reason_Code trimtab_probe_personality(int version, _Unwind_Action
 		frame->at = FRAME_RELEASED;
 	return _URC_CONTINUE_UNWIND;
 }
-
-/* A call that is under way when the program ends: its stub is in the stack of calls. */
-static _Unwind_Reason_Code leave_open_call(struct _Unwind_Context *context, void *unused)
-{
-	const struct function *function = (void *)_Unwind_GetLanguageSpecificData(context);
-	uint64_t start = _Unwind_GetRegionStart(context);
-	struct frame *frame = NULL;
-
-	(void)unused;
-	if (function < __start_trimtab_probe_functions || function >= __stop_trimtab_probe_functions)
-		return _URC_NO_REASON;
-	if (function->flags & FLAG_COPY) {
-		const uint64_t *kept = kept_by_copy(function, context, start);
-
-		if (kept)
-			leave(function, NULL, kept);
-		return _URC_NO_REASON;
-	}
-	if (_Unwind_GetIP(context) != start + (function->flags >> FLAG_RETURN_SHIFT))
-		return _URC_NO_REASON;
-	if (function->flags & FLAG_FRAME)
-		frame = (struct frame *)_Unwind_GetGR(context, FRAME_REGISTER);
-	leave(function, frame, (const uint64_t *)_Unwind_GetCFA(context));
-	return _URC_NO_REASON;
-}
-
-/* Calls of this thread that are under way when the program ends by exit end with it, for the hooks that
- * count cycles when calls end. With others a copy of a function may have the function's own data for
- * exceptions, by which it is not known. */
-static void leave_open_calls(void)
-{
-	if (trimtab_probe_hook == HOOK_TIME || trimtab_probe_hook == HOOK_CYCLES)
-		_Unwind_Backtrace(leave_open_call, NULL);
-}

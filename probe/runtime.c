@@ -23,6 +23,7 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,7 @@ volatile uint64_t trimtab_probe_value;
 #include "calls.h"
 #include "overhead.h"
 #include "hooks.h"
+#include "ends.h"
 
 void trimtab_probe_turn_on(void)
 {
@@ -70,29 +72,6 @@ void trimtab_probe_turn_on(void)
 void trimtab_probe_turn_off(void)
 {
 	trimtab_probe_on = 0;
-}
-
-/* The end of a process, whichever way it comes to it. */
-static void end(void)
-{
-	if (!head)
-		return;
-	trimtab_probe_on = 0;
-	if (self && self != DEAD) {
-		busy = 1;
-		end_calls(self);
-		busy = 0;
-	}
-	head->last_cycles = cycles();
-	head->last_ns = nanoseconds();
-	head->ended = 1;
-}
-
-static void end_quickly(void)
-{
-	if (head)
-		leave_open_calls();
-	end();
 }
 
 /* A child of fork goes on by itself: what its parent counted is not counted twice. All that stubs
@@ -120,6 +99,7 @@ static void child_begins(void)
 	head->lost = 0;
 	head->missed = 0;
 	head->ended = 0;
+	forget_other_threads();
 	head->start_cycles = head->last_cycles = cycles();
 	head->start_ns = head->last_ns = nanoseconds();
 	for (i = 0; i < count; i++) {
@@ -303,8 +283,9 @@ static void begin(void)
 	}
 	pthread_atfork(NULL, NULL, child_begins);
 	/* Before destructors: static programs take their unwind information away in one. */
-	atexit(leave_open_calls);
+	atexit(end_open_calls);
 	at_quick_exit(end_quickly);
+	listen_for_ends();
 	if (!initial || strcmp(initial, "off"))
 		trimtab_probe_on = 1;
 }

@@ -28,6 +28,9 @@ struct shadow {
 /* What a thread has. Handed on to a later thread when it ends. */
 struct thread {
 	struct thread *next;
+	struct thread *every; /* the next of all, also of those that have ended */
+	volatile int number;  /* the system's; 0 while no thread has this */
+	volatile int settled; /* whether its calls are accounted for at the end */
 	uint32_t index;
 	struct frame_chunk *chunks;
 	struct frame *free_frames;
@@ -56,7 +59,7 @@ static TLS struct thread *self;
 /* Set while a probe is at work: one in a signal handler then does nothing. */
 static TLS volatile unsigned char busy;
 
-static struct thread *pool;
+static struct thread *pool, *all_threads;
 static volatile int pool_lock;
 static uint32_t threads;
 static uint32_t objects;
@@ -179,10 +182,16 @@ static struct thread *own(void)
 	unlock();
 	if (!thread) {
 		thread = map(sizeof(*thread) + objects * sizeof(void *));
-		if (thread)
+		if (thread) {
 			thread->index = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+			lock();
+			thread->every = all_threads;
+			all_threads = thread;
+			unlock();
+		}
 	}
 	if (thread) {
+		thread->number = (int)call6(SYS_gettid, 0, 0, 0, 0, 0, 0);
 		find_stack(thread);
 		thread->depth = 0;
 		trimtab_probe_frames = thread->free_frames;
@@ -205,6 +214,7 @@ static void thread_ends(void *pointer)
 	thread->free_frames = trimtab_probe_frames;
 	trimtab_probe_frames = NULL;
 	self = DEAD;
+	thread->number = 0;
 	end_calls(thread);
 	thread->counts = 0;
 	close_counter(thread->counter);

@@ -12,6 +12,9 @@
 /* Offsets in the file are multiples of this, which is a multiple of every size of pages. */
 #define PAGE 4096ul
 
+#include <errno.h>
+#include <ucontext.h>
+
 /* Bytes that the vectors take, and whether XSAVE saves them. */
 HIDDEN uint64_t trimtab_probe_vectors = 512 + 64;
 HIDDEN unsigned char trimtab_probe_xsave;
@@ -53,6 +56,15 @@ static inline long call6(long number, long a, long b, long c, long d, long e, lo
 			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
 	return result;
+}
+
+/* Whether a signal interrupted a system call that does not go on by itself. */
+static inline int waited_in_vain(const void *context)
+{
+	const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
+	const unsigned char *code = (const unsigned char *)registers[REG_RIP];
+
+	return registers[REG_RAX] == -EINTR && code[-2] == 0x0f && code[-1] == 0x05;
 }
 
 static void find_vectors(void)

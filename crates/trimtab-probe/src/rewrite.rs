@@ -1,5 +1,6 @@
 //! Rewrites an object: each selected function gets a stub, all else stays.
 
+mod ends;
 mod records;
 
 use std::collections::{HashMap, HashSet};
@@ -553,6 +554,7 @@ impl<'a> Rewriter<'a> {
 
     fn finish(self) {
         self.changes.apply(self.object);
+        ends::rename(self.object, self.hook);
         for section in &mut self.object.sections {
             if section.name.starts_with(b".gnu.lto_") || section.name == b".llvm.lto" {
                 section.name = [STALE, &section.name].concat();

@@ -13,13 +13,14 @@ pub const HEADER_NAME: &str = "trimtab_probe.h";
 pub const HEADER: &str = include_str!("../../../probe/trimtab_probe.h");
 
 /// What is compiled on any machine: name, and text.
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 12] = [
     ("runtime.c", include_str!("../../../probe/runtime.c")),
     ("recording.h", include_str!("../../../probe/recording.h")),
     ("overhead.h", include_str!("../../../probe/overhead.h")),
     ("events.h", include_str!("../../../probe/events.h")),
     ("threads.h", include_str!("../../../probe/threads.h")),
     ("calls.h", include_str!("../../../probe/calls.h")),
+    ("ends.h", include_str!("../../../probe/ends.h")),
     ("hooks.h", include_str!("../../../probe/hooks.h")),
     ("entry.S", include_str!("../../../probe/entry.S")),
     ("internal.h", include_str!("../../../probe/internal.h")),

@@ -1,6 +1,6 @@
 //! Programs and builds that people brought: what went wrong with them once does so no more.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
 
@@ -123,6 +123,58 @@ fn calls_under_way_at_the_end_are_counted() {
                     // through memory in less than a quarter of a cycle a round.
                     assert!(all[0] >= all[1] && all[1] >= all[2], "{label}");
                     assert!(all[1] >= all[3] && all[3] >= 200_000 / 4, "{label}");
+                }
+            }
+        }
+    }
+}
+
+/// Each way to end, with how often the functions have to be there.
+const DEATHS: [&str; 11] = [
+    "return", "_exit", "abort", "fault", "killed", "child", "exec", "execl", "execlp", "no exec",
+    "threads",
+];
+
+#[test]
+fn calls_under_way_are_counted_however_the_process_ends() {
+    let include = format!("-I{}", common::RUNTIME);
+    for compiler in compilers() {
+        for (level, hook) in
+            [("-O0", Hook::Time), ("-O2", Hook::Time), ("-O2", Hook::Cycles), ("-O2", Hook::Value)]
+        {
+            let bench = Bench::new(compiler, &[level, &include]);
+            let object = bench.compile("deaths.c", &[]);
+            let (probed, _) = bench.instrument(&object, hook, Selection::default());
+            bench.link("plain", &[&object], &[]);
+            bench.link("probed", &[&probed], &[runtime().as_os_str()]);
+            for how in DEATHS {
+                let label = format!("{how} by {} {level} {}", compiler.c, hook.name());
+                let environment = [("HOW", how)];
+                let plain = bench.run_with("plain", &environment);
+                assert_eq!(bench.run_with("probed", &environment), plain, "{label}");
+                let data = bench.recording("probed");
+                let recording = Recording::parse(&data).unwrap();
+                let profile = Profile::of(std::slice::from_ref(&recording)).unwrap();
+                let mut expected =
+                    vec![("main", 1_050_000), ("server", 1_050_000), ("finish", 50_000)];
+                if how == "threads" {
+                    expected.extend([("waits", 500_000), ("spins", 500_000), ("thread", 500_000)]);
+                }
+                for (name, rounds) in expected {
+                    let row = profile.functions.iter().find(|row| row.name == name);
+                    let row = row.unwrap_or_else(|| panic!("{label}: no {name}"));
+                    let calls = if name == "thread" { 2 } else { 1 };
+                    assert_eq!(row.calls, calls, "{label}: {name}");
+                    let spent = if hook == Hook::Value {
+                        row.value.cast_unsigned()
+                    } else {
+                        row.total_cycles
+                    };
+                    assert!(spent >= rounds / 4, "{label}: {name}: {spent}");
+                    let total = profile.functions.iter().find(|row| row.name == "main").unwrap();
+                    if hook == Hook::Time && name == "finish" {
+                        assert!(spent <= total.total_cycles, "{label}: {spent}");
+                    }
                 }
             }
         }
