@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use trimtab_lab::bytes::Bytes;
 use trimtab_program::Program;
 
-use crate::{Bytes, unreadable};
+use crate::unreadable;
 
 /// Where a program comes from.
 const HINT: &str = "give the linked file with its symbols; for a kernel: vmlinux from the build \

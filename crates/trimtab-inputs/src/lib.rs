@@ -1,14 +1,12 @@
 //! What experiments are made from: linked programs, linker maps, traces and orders. Each error names the file and
 //! says what to do.
 
-mod bytes;
 mod elf;
 mod raw;
 mod recording;
 mod runs;
 mod text;
 
-pub use bytes::Bytes;
 pub use elf::Elf;
 pub use recording::{Format, Recording};
 pub use runs::{Run, Runs};

@@ -4,10 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Context;
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::process::Job;
-
-use crate::bytes::Bytes;
 
 /// A kind of raw trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::Context;
+use trimtab_lab::bytes::{Bytes, STANDARD_INPUT};
 use trimtab_profile::{Stream, Trace, read, stream};
 
-use crate::bytes::{Bytes, STANDARD_INPUT};
 use crate::raw::Raw;
 use crate::{readable, unreadable};
 

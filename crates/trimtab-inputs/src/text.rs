@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use trimtab_lab::bytes::Bytes;
 use trimtab_link::OrderFile;
 use trimtab_profile::{Trace, read};
 use trimtab_program::LinkMap;
 
-use crate::{Bytes, readable, unreadable};
+use crate::{readable, unreadable};
 
 /// A text file.
 #[derive(Debug)]

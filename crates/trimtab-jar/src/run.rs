@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use thiserror::Error;
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Hint;
 use trimtab_lab::process::{Job, ProcessError};
 
@@ -148,7 +149,7 @@ pub struct SplitFunction {
 /// [`RunError`] says what went wrong.
 pub fn run(request: &Request) -> Result<Summary, RunError> {
     let path = &request.program;
-    let elf = fs::read(path).map_err(|source| RunError::File {
+    let elf = Bytes::open(path).map_err(|source| RunError::File {
         verb: "read",
         path: path.clone(),
         source,

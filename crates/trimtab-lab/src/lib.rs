@@ -1,6 +1,7 @@
 //! The ground of every experiment: processes, tools, work directories, the store, what observes
 //! jobs, what executes them and how they fail. Knows neither kernels nor capabilities.
 
+pub mod bytes;
 pub mod cache;
 pub mod compile;
 pub mod debian;

@@ -14,6 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use thiserror::Error;
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::compile::{CompileError, compile};
 use trimtab_lab::process::ProcessError;
 use trimtab_lab::workload::{self, WorkloadError};
@@ -208,14 +209,9 @@ pub fn build(
     let file_error = |path: &Path, source| GuestError::File { path: path.to_owned(), source };
     let init = build_init(cc, folder)?;
     let init = fs::read(&init).map_err(|source| file_error(&init, source))?;
-    let program = fs::read(busybox).map_err(|source| file_error(busybox, source))?;
-    busybox::check(&program, isa).map_err(|found| GuestError::Busybox {
-        path: busybox.to_owned(),
-        isa,
-        found,
-    })?;
-    let read = |(name, path): (&String, &PathBuf)| match fs::read(path) {
-        Ok(content) => Ok((name.clone(), content)),
+    let program = busybox::read(busybox, isa)?;
+    let read = |(name, path): (&String, &PathBuf)| match Bytes::open(path) {
+        Ok(content) => Ok((name.clone(), content.to_vec())),
         Err(source) => Err(file_error(path, source)),
     };
     let files: BTreeMap<String, Vec<u8>> = files.iter().map(read).collect::<Result<_, _>>()?;

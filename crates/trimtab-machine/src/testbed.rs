@@ -161,14 +161,16 @@ const BUSYBOX: &str = "busybox";
 /// this machine.
 ///
 /// # Errors
-/// The first tool that is missing.
+/// The first tool that is missing; a busybox that cannot run in the guest.
 pub fn require_tools(isa: Isa, busybox: Option<&Path>) -> Result<()> {
     for tool in TOOLS {
         tools::find(tool)?;
     }
     tools::find(isa.qemu())?;
-    if busybox.is_none() && isa.is_here() {
-        tools::find(BUSYBOX)?;
+    match busybox {
+        Some(path) => drop(guest::busybox::read(path, isa)?),
+        None if isa.is_here() => drop(tools::find(BUSYBOX)?),
+        None => {}
     }
     tools::find(isa.gcc())?;
     Ok(())

@@ -80,7 +80,11 @@ fn a_source_that_is_none() {
         "{message}"
     );
 
-    fs::write(path("broken.tar.xz"), "not a tarball").unwrap();
+    fs::write(path("prose.tar.xz"), "not a tarball").unwrap();
+    let message = fails(&path("prose.tar.xz"));
+    assert!(message.contains("is not a kernel source: it is not a tar archive"), "{message}");
+
+    fs::write(path("broken.tar.xz"), b"\xfd7zXZ\0not a tarball").unwrap();
     let (code, message) = self::fails(&work, &["--source", &path("broken.tar.xz")]);
     assert_eq!(code, Some(1));
     assert!(message.contains("unpacking the kernel source failed: `tar` ended with"), "{message}");

@@ -1,7 +1,7 @@
 //! Hashes of files, remembered: the tarball of a kernel takes a second to read.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::unreadable;
+use crate::bytes;
 use crate::workdir::{WorkError, write_whole};
 
 /// Files below this many bytes are read each time: that is faster than looking them up is worth.
@@ -60,7 +61,7 @@ impl Hashes {
     /// [`WorkError::Io`] where it cannot be read.
     pub fn of(&self, path: &Path) -> Result<String, WorkError> {
         let path = path.canonicalize().map_err(unreadable(path))?;
-        let mut input = File::open(&path).map_err(unreadable(&path))?;
+        let mut input = bytes::open(&path).map_err(unreadable(&path))?;
         let data = input.metadata().map_err(unreadable(&path))?;
         if let Some(known) = self.lock().get(&path)
             && *known == Known::new(&data, known.sha256.clone())
@@ -121,7 +122,7 @@ mod tests {
         assert!(!store.exists(), "too new to be remembered");
 
         let past = SystemTime::now() - Duration::from_secs(60);
-        File::options().write(true).open(&path).unwrap().set_modified(past).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(past).unwrap();
         assert_eq!(Hashes::open(store.clone()).of(&path).unwrap(), first);
         let text = fs::read_to_string(&store).unwrap();
         // Whether it is used shows in an answer that only the file can have given.

@@ -1,17 +1,18 @@
 //! What the arguments of compilers and linkers say.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+
+use crate::bytes::Bytes;
 
 /// The arguments, with those of response files in their place.
 pub fn expanded(arguments: &[OsString]) -> Vec<OsString> {
     let mut all = Vec::new();
     for argument in arguments {
         match argument.as_bytes().strip_prefix(b"@") {
-            Some(file) => match fs::read_to_string(OsStr::from_bytes(file)) {
-                Ok(text) => all.extend(words(&text).into_iter().map(OsString::from)),
+            Some(file) => match Bytes::open(Path::new(OsStr::from_bytes(file))) {
+                Ok(text) => all.extend(words(&text)),
                 Err(_) => all.push(argument.clone()),
             },
             None => all.push(argument.clone()),
@@ -20,25 +21,28 @@ pub fn expanded(arguments: &[OsString]) -> Vec<OsString> {
     all
 }
 
-/// The words of a response file: blanks part them, quotes and backslashes keep them together.
-fn words(text: &str) -> Vec<String> {
+/// The words of a response file, as the compilers and linkers have them: blanks part them, quotes and
+/// backslashes keep them together. They are of any bytes.
+fn words(text: &[u8]) -> Vec<OsString> {
     let mut words = Vec::new();
-    let mut word: Option<String> = None;
+    let mut word: Option<Vec<u8>> = None;
     let mut quote = None;
-    let mut characters = text.chars();
-    while let Some(c) = characters.next() {
-        match (quote, c) {
-            (_, '\\') => word.get_or_insert_default().extend(characters.next()),
-            (Some(open), _) if open == c => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(c);
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
+            (byte, Some(open)) if byte == open => quote = None,
+            (b'"' | b'\'', None) => {
                 word.get_or_insert_default();
+                quote = Some(byte);
             }
-            (None, _) if c.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
+            (byte, None) if byte.is_ascii_whitespace() => {
+                words.extend(word.take().map(OsString::from_vec));
+            }
+            (byte, _) => word.get_or_insert_default().push(byte),
         }
     }
-    words.extend(word);
+    words.extend(word.map(OsString::from_vec));
     words
 }
 
@@ -125,11 +129,14 @@ mod tests {
     fn response_files_are_looked_into() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("arguments");
-        fs::write(&file, "-o \"an app\"\nmain.o a\\ b.o 'c d.o'\n").unwrap();
+        std::fs::write(&file, "-o \"an app\"\nmain.o a\\ b.o 'c d.o'\n").unwrap();
         let arguments = expanded(&os(&["-pie", &format!("@{}", file.display()), "@missing"]));
         let expected = ["-pie", "-o", "an app", "main.o", "a b.o", "c d.o", "@missing"];
         assert_eq!(arguments, os(&expected));
         assert_eq!(linked(&arguments), Some("an app".into()));
+        let found = words(b"-o app  'a b.o' c\\ d.o \"e\\\"f\"\n''");
+        assert_eq!(found, ["-o", "app", "a b.o", "c d.o", "e\"f", ""]);
+        assert_eq!(words(b"-o \xff.o"), ["-o".into(), OsString::from_vec(b"\xff.o".to_vec())]);
     }
 
     #[test]

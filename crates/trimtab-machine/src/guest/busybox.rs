@@ -9,6 +9,7 @@ use object::{Endianness, read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::process::{Job, ProcessError};
 use trimtab_lab::tools::{self, Found, ToolError};
 use trimtab_program::Isa;
@@ -24,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// # Errors
 /// If this machine is of the same architecture and has none, or one that is too old.
 pub fn installed(isa: Isa) -> Result<Option<Found>, ToolError> {
-    let fits = |path: &Path| fs::read(path).is_ok_and(|program| check(&program, isa).is_ok());
+    let fits = |path: &Path| Bytes::open(path).is_ok_and(|program| check(&program, isa).is_ok());
     match tools::find("busybox") {
         Ok(found) if isa.is_here() || fits(&found.path) => Ok(Some(found)),
         Err(error) if isa.is_here() => Err(error),
@@ -115,6 +116,18 @@ fn find(folder: &Path, wanted: impl Fn(&str) -> bool) -> io::Result<Option<PathB
     }
     found.sort();
     Ok(found.into_iter().next())
+}
+
+/// Reads the one at `path`, which guests of `isa` are to run.
+///
+/// # Errors
+/// That it cannot be read, or what keeps it from running there.
+pub fn read(path: &Path, isa: Isa) -> Result<Bytes, GuestError> {
+    let cannot = |source| GuestError::File { path: path.to_owned(), source };
+    let program = Bytes::open(path).map_err(cannot)?;
+    let refused = |found| GuestError::Busybox { path: path.to_owned(), isa, found };
+    check(&program, isa).map_err(refused)?;
+    Ok(program)
 }
 
 /// Says what keeps this program from running in a guest that has nothing else.

@@ -1,10 +1,10 @@
 //! What to build of a kernel: lines of a `.config`.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::KernelError;
+use trimtab_lab::bytes::Bytes;
 use trimtab_link::feature::{Feature, with_all_below};
 use trimtab_program::Isa;
 
@@ -50,7 +50,8 @@ impl Configuration {
             Some(parts) => (parts.concat(), false),
             None => {
                 let path = PathBuf::from(name);
-                let text = fs::read_to_string(&path)
+                let text = Bytes::open(&path)
+                    .and_then(|bytes| bytes.to_text().map(str::to_owned))
                     .map_err(|source| KernelError::Configuration { path, source })?;
                 (text, true)
             }

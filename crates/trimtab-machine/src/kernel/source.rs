@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use trimtab_lab::bytes;
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
 use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
@@ -61,10 +63,14 @@ impl Source {
     /// [`KernelError::SourceMissing`], [`KernelError::NoSource`].
     pub fn find(path: Option<&Path>, features: &[&Feature]) -> Result<Source, KernelError> {
         match path {
-            Some(path) => Self::at(path).ok_or_else(|| KernelError::SourceMissing {
-                path: path.to_owned(),
-                package: package(&common_series(&with_all_below(features)).unwrap_or_default()),
-            }),
+            Some(path) => {
+                let source = Self::at(path).ok_or_else(|| KernelError::SourceMissing {
+                    path: path.to_owned(),
+                    package: package(&common_series(&with_all_below(features)).unwrap_or_default()),
+                })?;
+                source.require_archive()?;
+                Ok(source)
+            }
             None => Self::installed(features, Path::new(PACKAGES)),
         }
     }
@@ -80,6 +86,21 @@ impl Source {
         let is_there = Path::new(repository).is_dir();
         let revision = revision.to_owned();
         is_there.then(|| Source::Revision { repository: repository.into(), revision })
+    }
+
+    /// Refuses a file that does not begin as archives do, before gigabytes of it are read.
+    fn require_archive(&self) -> Result<(), KernelError> {
+        let Source::Archive(path) = self else { return Ok(()) };
+        let mut start = Vec::new();
+        let read = bytes::open(path).and_then(|file| file.take(512).read_to_end(&mut start));
+        let found = match read {
+            Ok(_) if is_archive(&start) => return Ok(()),
+            Ok(_) => {
+                "it is not a tar archive, compressed by gzip, bzip2, xz, zstd or not".to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        Err(KernelError::NotASource { source_given: self.to_string(), found })
     }
 
     fn installed(features: &[&Feature], packages: &Path) -> Result<Source, KernelError> {
@@ -239,6 +260,11 @@ impl Kept for Unpacked<'_> {
         }
         Ok(())
     }
+/// Whether a file that begins so is a tar archive, or compressed as one is.
+fn is_archive(start: &[u8]) -> bool {
+    let compressed: [&[u8]; 6] =
+        [b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"LZIP", b"\x5d\0\0"];
+    compressed.iter().any(|magic| start.starts_with(magic)) || start.get(257..262) == Some(b"ustar")
 }
 
 /// The Debian package with the source of the first of these series.

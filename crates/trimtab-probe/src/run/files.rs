@@ -1,7 +1,6 @@
 //! Objects and archives in files, instrumented.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use crate::{
     ARCHIVE_MAGIC, Member, Options, Outcome, TARGETS, THIN_MAGIC, Target, instrument,
     instrument_archive, instrument_members, thin_members,
 };
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
 use trimtab_program::Isa;
@@ -54,11 +54,11 @@ fn members(archive: &Path, data: &[u8]) -> anyhow::Result<Vec<Member<'static>>> 
     let folder = archive.parent().unwrap_or(Path::new(""));
     let read = |name: Vec<u8>| {
         let path = folder.join(OsStr::from_bytes(&name));
-        let bytes = fs::read(&path).with_context(|| {
+        let bytes = Bytes::open(&path).with_context(|| {
             format!("cannot read {}, a member of this thin archive", path.display())
         })?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        Ok(Member { name, bytes: bytes.into() })
+        Ok(Member { name, bytes: bytes.to_vec().into() })
     };
     thin_members(data)?.into_iter().map(read).collect()
 }
@@ -76,7 +76,7 @@ pub fn instrument_files(
 }
 
 fn one(path: &Path, options: &Options) -> anyhow::Result<Instrumented> {
-    let data = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let data = Bytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     instrument_file(path, &data, options)
         .with_context(|| format!("cannot instrument {}", path.display()))
 }
@@ -107,6 +107,6 @@ pub fn check_machines(objects: &[Instrumented], runtime: &Path, cc: &Path) -> an
 /// # Errors
 /// That it cannot be read.
 pub fn target_of(object: &Path) -> anyhow::Result<Option<Isa>> {
-    let data = fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
+    let data = Bytes::open(object).with_context(|| format!("cannot read {}", object.display()))?;
     Ok(Target::of_file(&data).map(|target| target.isa))
 }

@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -13,7 +13,9 @@ use super::build::{DONE, FOLDER, PLAN};
 use super::files::{Instrumented, instrument_file, target_of};
 use super::{InstrumentReport, Plan};
 use crate::{ARCHIVE_MAGIC, THIN_MAGIC, runtime};
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Failure;
+use trimtab_lab::interpose::arguments;
 
 /// Runs a linker, `linker`, with the objects and archives of the build instrumented that
 /// [`build`](super::build) runs.
@@ -22,7 +24,7 @@ use trimtab_lab::failure::Failure;
 /// That the linker cannot be started, or no build is running.
 pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
     let mut command = vec![linker[0].clone()];
-    let arguments = expand(&linker[1..]);
+    let arguments = arguments::expanded(&linker[1..]);
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {
         return Err(
             Failure::usage("this is for trimtab probe build, which starts it itself").into()
@@ -147,7 +149,7 @@ fn takes_a_value(argument: &OsStr) -> bool {
 
 /// An object or archive of the build that an argument names, and what is in it. Those of the system
 /// are not the program's.
-fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Vec<u8>)> {
+fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Bytes)> {
     let bytes = argument.as_bytes();
     let path = if let Some(folder) = bytes.strip_prefix(b"-L") {
         folders.push(PathBuf::from(OsStr::from_bytes(folder)));
@@ -165,7 +167,7 @@ fn input(argument: &OsStr, folders: &mut Vec<PathBuf>) -> Option<(PathBuf, Vec<u
     if is_system || is_rusts(&whole) {
         return None;
     }
-    let data = fs::read(&whole).ok()?;
+    let data = Bytes::open(&whole).ok()?;
     let is_object = data.starts_with(b"\x7fELF") && data.get(16..18) == Some(&[1, 0]);
     let is_ours = [runtime::OBJECT, runtime::HOOKS_OBJECT]
         .map(OsStr::new)
@@ -202,42 +204,6 @@ fn library(name: &[u8], folders: &[PathBuf]) -> Option<PathBuf> {
     None
 }
 
-/// Arguments in place of `@FILE`: words, with quotes and backslashes as the linkers have them.
-fn expand(arguments: &[OsString]) -> Vec<OsString> {
-    let mut all = Vec::new();
-    for argument in arguments {
-        let file = argument.as_bytes().strip_prefix(b"@").map(OsStr::from_bytes);
-        match file.and_then(|file| fs::read(file).ok()) {
-            Some(text) => all.extend(words(&text)),
-            None => all.push(argument.clone()),
-        }
-    }
-    all
-}
-
-fn words(text: &[u8]) -> Vec<OsString> {
-    let mut words = Vec::new();
-    let mut word: Option<Vec<u8>> = None;
-    let mut quote = None;
-    let mut bytes = text.iter().copied();
-    while let Some(byte) = bytes.next() {
-        match (byte, quote) {
-            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
-            (byte, Some(open)) if byte == open => quote = None,
-            (b'"' | b'\'', None) => {
-                word.get_or_insert_default();
-                quote = Some(byte);
-            }
-            (byte, None) if byte.is_ascii_whitespace() => {
-                words.extend(word.take().map(OsString::from_vec));
-            }
-            (byte, _) => word.get_or_insert_default().push(byte),
-        }
-    }
-    words.extend(word.map(OsString::from_vec));
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,11 +213,5 @@ mod tests {
         assert!(is_cross(Path::new("/usr/aarch64-linux-gnu/lib/libc.a")));
         assert!(!is_cross(Path::new("/usr/src/app-linux-x/main.o")));
         assert!(!is_cross(Path::new("/home/aarch64-linux-gnu/main.o")));
-    }
-
-    #[test]
-    fn response_files_are_read_as_linkers_do() {
-        let found = words(b"-o app  'a b.o' c\\ d.o \"e\\\"f\"\n''");
-        assert_eq!(found, ["-o", "app", "a b.o", "c d.o", "e\"f", ""]);
     }
 }

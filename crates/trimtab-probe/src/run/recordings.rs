@@ -1,11 +1,11 @@
 //! Files that instrumented programs wrote.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{Hook, Profile, Recording};
 use anyhow::Context;
 
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Failure;
 
 /// How recordings begin, of whatever version.
@@ -13,7 +13,7 @@ const MAGIC: &[u8] = b"TTPROBE";
 
 /// Files that instrumented programs wrote.
 pub struct Recordings {
-    files: Vec<(PathBuf, Vec<u8>)>,
+    files: Vec<(PathBuf, Bytes)>,
 }
 
 impl Recordings {
@@ -23,7 +23,8 @@ impl Recordings {
     /// Which one cannot be read.
     pub fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let read = |path: &PathBuf| {
-            let data = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let data =
+                Bytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
             Ok((path.clone(), data))
         };
         Ok(Self { files: paths.iter().map(read).collect::<anyhow::Result<_>>()? })
@@ -90,7 +91,7 @@ impl Recordings {
         let recordings = Self::open(&[path.to_owned()])?;
         let data = &recordings.files[0].1;
         if !data.starts_with(MAGIC) {
-            let text = String::from_utf8(data.clone()).map_err(|_| {
+            let text = str::from_utf8(data).map_err(|_| {
                 Failure::new(format!("{} is neither a recording nor text", path.display()))
             })?;
             let names = text.lines().map(str::trim).filter(|line| !line.is_empty());

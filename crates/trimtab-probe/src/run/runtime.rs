@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::compile::{CompileError, compile};
 use trimtab_lab::process::Job;
 
@@ -36,11 +37,11 @@ pub fn build_runtime(cc: &Path, folder: &Path) -> Result<PathBuf, CompileError> 
 /// That it cannot be read, or the compiler's error.
 pub fn compile_hooks(cc: &Path, file: &Path) -> Result<Vec<u8>, CompileError> {
     let read = |path: &Path| {
-        fs::read(path).map_err(|source| CompileError::Read { path: path.to_owned(), source })
+        Bytes::open(path).map_err(|source| CompileError::Read { path: path.to_owned(), source })
     };
     let data = read(file)?;
     if data.starts_with(b"\x7fELF") {
-        return Ok(data);
+        return Ok(data.to_vec());
     }
     let cannot = |path: &Path, source| CompileError::Write { path: path.to_owned(), source };
     let folder = tempfile::tempdir().map_err(|source| cannot(Path::new("a folder"), source))?;
@@ -58,7 +59,7 @@ pub fn compile_hooks(cc: &Path, file: &Path) -> Result<Vec<u8>, CompileError> {
         .arg(&object)
         .limit(Duration::from_secs(120))
         .run()?;
-    read(&object)
+    Ok(read(&object)?.to_vec())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 use tempfile::TempDir;
-use trimtab_lab::tools;
+use trimtab_lab::{bytes, tools};
 use trimtab_machine::boot::{self, BootError, BootRequest};
 use trimtab_machine::qemu::Qemu;
 use trimtab_machine::{Isa, Platform, guest, isa_of_image, plugin};
@@ -79,7 +79,7 @@ pub(super) fn record(options: &Options, progress: &dyn Observe) -> anyhow::Resul
     }
     // Before anything is built: a name that is wrong is wrong at once.
     for path in [Some(&options.kernel), options.initramfs.as_ref()].into_iter().flatten() {
-        fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        bytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     }
     let folder =
         TempDir::with_prefix("trimtab-trace-").context("cannot make a folder to work in")?;

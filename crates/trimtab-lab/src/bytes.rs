@@ -1,7 +1,8 @@
 //! The bytes of an input, whatever it is: never more of them than memory has room for.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -16,7 +17,7 @@ const LONGEST_FILE: u64 = 8 << 30;
 const LONGEST_PIPE: u64 = 256 << 20;
 
 /// The name that means standard input.
-pub(crate) const STANDARD_INPUT: &str = "-";
+pub const STANDARD_INPUT: &str = "-";
 
 /// The content of a file, mapped into memory rather than read, or of a pipe.
 #[derive(Debug)]
@@ -36,30 +37,13 @@ impl Bytes {
     /// That it is not there, is no file, may not be read, or is longer than 8 GiB; a pipe that holds more
     /// than 256 MiB.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // A named pipe is opened without waiting for who writes to it.
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        let file = open_at_once(path)?;
         let data = file.metadata()?;
-        let kind = data.file_type();
-        if kind.is_fifo() && is_given(path) {
+        if data.file_type().is_fifo() && is_given(path) {
             // Opened anew, so that reading waits for what is to come.
             return Self::read(File::open(path)?);
         }
-        if !kind.is_file() {
-            let what = match () {
-                () if kind.is_dir() => "a folder",
-                () if kind.is_fifo() => "a named pipe",
-                () if kind.is_socket() => "a socket",
-                () => "a device",
-            };
-            return Err(io::Error::other(format!("it is not a file, but {what}")));
-        }
-        if data.len() > LONGEST_FILE {
-            return Err(io::Error::other(format!(
-                "it has {} GiB, expected at most {}",
-                data.len() >> 30,
-                LONGEST_FILE >> 30
-            )));
-        }
+        check(&data)?;
         if data.len() == 0 {
             // What cannot be mapped; files of /proc have no length, but content.
             return Self::read(file);
@@ -90,6 +74,14 @@ impl Bytes {
         Ok(Bytes(Content::Read(bytes)))
     }
 
+    /// The content as text.
+    ///
+    /// # Errors
+    /// That it is no UTF-8.
+    pub fn to_text(&self) -> io::Result<&str> {
+        str::from_utf8(self).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
     /// The content.
     pub fn as_slice(&self) -> &[u8] {
         match &self.0 {
@@ -97,6 +89,51 @@ impl Bytes {
             Content::Read(bytes) => bytes,
         }
     }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+/// Opens a file that is to be read piece by piece.
+///
+/// # Errors
+/// As [`Bytes::open`]; any pipe is refused.
+pub fn open(path: &Path) -> io::Result<File> {
+    let file = open_at_once(path)?;
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Opens a file; a named pipe without waiting for who writes to it.
+fn open_at_once(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+/// Refuses what is no file, and what is longer than any file can be.
+fn check(data: &Metadata) -> io::Result<()> {
+    let kind = data.file_type();
+    if !kind.is_file() {
+        let what = match () {
+            () if kind.is_dir() => "a folder",
+            () if kind.is_fifo() => "a named pipe",
+            () if kind.is_socket() => "a socket",
+            () => "a device",
+        };
+        return Err(io::Error::other(format!("it is not a file, but {what}")));
+    }
+    if data.len() > LONGEST_FILE {
+        return Err(io::Error::other(format!(
+            "it has {} GiB, expected at most {}",
+            data.len() >> 30,
+            LONGEST_FILE >> 30
+        )));
+    }
+    Ok(())
 }
 
 /// Whether a path names what this process has open.
@@ -125,6 +162,9 @@ mod tests {
         let holes = folder.path().join("holes");
         File::create(&holes).unwrap().set_len(1 << 40).unwrap();
         assert_eq!(error(&holes), "it has 1024 GiB, expected at most 8");
+        for path in [Path::new("/dev/zero"), folder.path(), &pipe, &holes] {
+            assert_eq!(open(path).unwrap_err().to_string(), error(path));
+        }
     }
 
     #[test]
