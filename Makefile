@@ -15,6 +15,9 @@ SWAP_OPTIONS ?= --seconds 2 --sweep
 BASE    ?= HEAD~1
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
+# How many inputs `make fuzz-inputs` makes for each reader, and which.
+INPUTS  ?= 10000
+SEED    ?= 1
 # Where `make install` installs; DESTDIR stands before it in a package that is being made.
 PREFIX  ?= /usr/local
 
@@ -29,7 +32,7 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo demo-swap demo-jar bench-jar test test-changed nightly install deb lint fuzz bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-swap demo-jar bench-jar test test-changed nightly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
@@ -43,6 +46,7 @@ help:
 	@echo "make deb             the same as a Debian package, in work/"
 	@echo "make lint            formatting and clippy"
 	@echo "make fuzz SECONDS=20 fuzz the readers of foreign files"
+	@echo "make fuzz-inputs     mutated files, through each reader, within limits of memory and time"
 	@echo "make bench           benchmarks"
 	@echo "make bench-tracer    how much slower a program starts while it is traced"
 	@echo "make bench-probe     what instrumented programs cost, beside other tools"
@@ -105,6 +109,9 @@ lint:
 
 fuzz:
 	@fuzz/run $(SECONDS)
+
+fuzz-inputs:
+	@fuzz/mutate all $(INPUTS) --seed $(SEED)
 
 bench:
 	$(CARGO) bench --workspace

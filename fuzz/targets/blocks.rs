@@ -1,17 +1,9 @@
 //! Maps of basic blocks: no panic, and each function's blocks are found by its entry.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use trimtab_program::BlockMap;
+#[path = "../checks/blocks.rs"]
+mod check;
 
-fuzz_target!(|data: &[u8]| {
-    let Ok(map) = BlockMap::from_section(data) else { return };
-    let mut blocks = 0;
-    for entry in map.entries() {
-        let function = map.function(entry).expect("an entry has blocks");
-        assert!(!function.is_empty());
-        assert!(function.iter().all(|block| block.range.start <= block.range.end));
-        blocks += function.len();
-    }
-    assert_eq!(blocks, map.blocks());
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    check::check(data);
 });

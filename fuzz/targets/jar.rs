@@ -1,32 +1,9 @@
 //! No file makes the translator panic, and any code in a sound file is translated.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use trimtab_fixture::Elf;
+#[path = "../checks/jar.rs"]
+mod check;
 
-/// `EM_MIPS` and `ET_EXEC`.
-const MIPS: u16 = 8;
-const EXECUTABLE: u16 = 2;
-
-fuzz_target!(|data: &[u8]| {
-    if data.starts_with(b"\x7fELF") {
-        let _ = trimtab_jar::translate(data);
-        return;
-    }
-    let code = &data[..data.len() & !3];
-    if code.is_empty() {
-        return;
-    }
-    let (start, size) = (0x40_1000, code.len() as u64);
-    let file = Elf::new()
-        .class_32()
-        .machine(MIPS)
-        .kind(EXECUTABLE)
-        .entry(start)
-        .text(".text", start, size)
-        .function("start", start, size)
-        .contents(start, code)
-        .loaded()
-        .build();
-    trimtab_jar::translate(&file).unwrap();
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    check::check(data);
 });

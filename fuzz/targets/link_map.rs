@@ -1,31 +1,9 @@
 //! Any text is read as a linker's map or refused, and its fragments fit the program.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use trimtab_program::{Fragments, LinkMap, Program};
+#[path = "../checks/link_map.rs"]
+mod check;
 
-static PROGRAM: &[u8] = include_bytes!("../../testdata/programs/lld-x86_64.elf");
-
-fuzz_target!(|text: &str| {
-    let Ok(map) = LinkMap::parse(text) else { return };
-    let Ok(program) = Program::parse(PROGRAM) else { return };
-    assert!(map.sections.is_sorted_by_key(|section| section.range));
-    for section in &map.sections {
-        assert!(section.alignment >= 1);
-    }
-    let Some((section, _)) = program.section_named(".text") else { return };
-    let fragments = Fragments::from_link_map(&program, &map, section);
-    for pair in fragments.as_slice().windows(2) {
-        assert!(pair[0].range.end <= pair[1].range.start);
-    }
-    for id in fragments.ids() {
-        let fragment = fragments.get(id);
-        if !fragment.range.is_empty() {
-            assert_eq!(fragments.at(fragment.range.start), Some(id));
-        }
-        for function in fragment.functions() {
-            assert!(fragment.range.contains(program.function(function).range.start));
-        }
-    }
-    let _ = fragments.orphans(&program).count();
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    check::check(data);
 });

@@ -2,24 +2,9 @@
 //! whole object again.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use trimtab_probe::{Hook, Hooks, Options, ProbeError, instrument, instrument_archive};
+#[path = "../checks/object.rs"]
+mod check;
 
-fuzz_target!(|data: &[u8]| {
-    if let Ok(hooks) = Hooks::read(data) {
-        assert_eq!(Hooks::read(&hooks.bytes).unwrap().bytes, hooks.bytes);
-    }
-    for hook in [Hook::Time, Hook::Order, Hook::Value] {
-        let options = Options::new(hook);
-        let _ = instrument_archive(data, &options);
-        let Ok(done) = instrument(data, &options) else { return };
-        if done.instrumented.is_empty() {
-            assert_eq!(done.bytes, data);
-            continue;
-        }
-        // It is read again: to be refused, because it is done.
-        assert!(matches!(instrument(&done.bytes, &options), Err(ProbeError::Already)));
-        let again = instrument(data, &options).unwrap();
-        assert_eq!(again.bytes, done.bytes);
-    }
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    check::check(data);
 });
