@@ -260,6 +260,8 @@ impl Kept for Unpacked<'_> {
         }
         Ok(())
     }
+}
+
 /// Whether a file that begins so is a tar archive, or compressed as one is.
 fn is_archive(start: &[u8]) -> bool {
     let compressed: [&[u8]; 6] =
