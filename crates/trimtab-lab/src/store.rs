@@ -12,6 +12,7 @@
 //!
 //! Several processes may do so at once, each with its own [`Store`].
 
+mod checkpoint;
 mod error;
 mod experiments;
 mod owner;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
+use checkpoint::Checkpointer;
 pub use error::StoreError;
 pub use experiments::{Beginning, Experiment, Stored, Summary, Which};
 pub use trials::{Claim, Measurement, Outcome, Status, Trial, TrialName};
@@ -37,6 +39,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// was before or after it.
 #[derive(Debug)]
 pub struct Store {
+    // Before the connection: the last one that is closed makes a checkpoint, and removes the log.
+    checkpointer: Checkpointer,
     connection: Connection,
     path: PathBuf,
 }
@@ -77,7 +81,8 @@ impl Store {
         }
         schema::prepare(&mut connection, path)?;
         write_ahead(&connection).map_err(failed)?;
-        Ok(Self { connection, path: path.to_owned() })
+        let checkpointer = Checkpointer::new(&connection, path).map_err(failed)?;
+        Ok(Self { checkpointer, connection, path: path.to_owned() })
     }
 
     /// What was written, and by whom, is decided by what is read first: so no other may write

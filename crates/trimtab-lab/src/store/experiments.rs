@@ -96,6 +96,7 @@ impl Store {
                 ],
             )
             .map_err(|source| self.written(source))?;
+        self.checkpointer.written();
         Ok(self.connection.last_insert_rowid())
     }
 

@@ -212,6 +212,7 @@ impl Store {
             }
         };
         transaction.commit().map_err(failed)?;
+        self.checkpointer.written();
         Ok(Claim::Yours(id))
     }
 
@@ -276,7 +277,9 @@ impl Store {
                 .and_then(|mut statement| statement.execute(params![id, metric, unit, value]))
                 .map_err(failed)?;
         }
-        transaction.commit().map_err(failed)
+        transaction.commit().map_err(failed)?;
+        self.checkpointer.written();
+        Ok(())
     }
 
     /// Trials of an experiment, by number, `most` at once: those behind the number `after`, which is
