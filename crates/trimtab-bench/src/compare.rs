@@ -10,6 +10,7 @@ use anyhow::Context;
 use trimtab_native::measure::{Simulated, processor_seconds, reported_seconds, simulate};
 use trimtab_probe::{Hook, Options};
 use trimtab_report::model::{BenchProgram, BenchRewriting, BenchTool, ProbeBench};
+use trimtab_report::{Trial, Value};
 use trimtab_stats::paired_ratio;
 
 use crate::build::{Built, build};
@@ -72,9 +73,12 @@ pub fn measure(plan: &Plan, progress: &dyn Observe) -> anyhow::Result<ProbeBench
         bench.counter_ns = readings.reduce(f64::min);
         stage.note("running");
         stage.parts(u64::from(plan.rounds) * built.variants.len() as u64);
-        let (times, failures) = time(plan, &folder, &built.variants, |part| stage.at(part))?;
+        let Runs { times, failures, trials } =
+            time(plan, (program.name, &folder), &built.variants, |part| stage.at(part))?;
+        bench.trials.extend(trials);
         stage.note("simulating");
         let (counts, not_simulated) = simulate_all(plan, &folder, &built.variants)?;
+        bench.trials.extend(simulated(program.name, &built.variants, &counts));
         let failures = built.failures.iter().chain(&failures).chain(&not_simulated);
         bench.left_out.extend(failures.map(|why| format!("{}: {why}", program.name)));
         let result = result(program, &sources.package, &built, &times, &counts)?;
@@ -109,17 +113,27 @@ fn environment(variant: &Variant) -> Vec<(String, OsString)> {
 /// So many times as many rounds are run of what is held against others.
 const MORE: u32 = 10;
 
-/// Runs all variants in turn, round after round; what is slow only in the first rounds, and what is held
-/// against others side by side and in more rounds. Gives the seconds of each, by variant: none of
-/// another tool's that fails, and why it did.
+/// Runs of all variants.
+struct Runs {
+    /// Seconds of each, by variant: none of another tool's that fails.
+    times: Vec<Vec<f64>>,
+    /// Why those failed.
+    failures: Vec<String>,
+    /// All, one by one.
+    trials: Vec<Trial>,
+}
+
+/// Runs all variants of a `program` in turn, round after round; what is slow only in the first rounds,
+/// and what is held against others side by side and in more rounds.
 fn time(
     plan: &Plan,
-    folder: &Path,
+    (program, folder): (&str, &Path),
     variants: &[Variant],
     progress: impl Fn(u64),
-) -> anyhow::Result<(Vec<Vec<f64>>, Vec<String>)> {
+) -> anyhow::Result<Runs> {
+    let names = names(variants);
     let mut times: Vec<Option<Vec<f64>>> = vec![Some(Vec::new()); variants.len()];
-    let mut failures = Vec::new();
+    let (mut failures, mut trials) = (Vec::new(), Vec::new());
     let mut done = 0;
     let is_held = |index: &usize| *index == 0 || summary::is_compared(&variants[*index]);
     let (mut held, others): (Vec<usize>, Vec<usize>) = (0..variants.len()).partition(is_held);
@@ -141,12 +155,18 @@ fn time(
             remove_if_there(&folder.join(RECORDING))?;
             let measure = if variant.reports { reported_seconds } else { processor_seconds };
             match measure(&variant.command, folder, &environment(variant)) {
-                Ok(time) => own.push(time),
+                Ok(time) => {
+                    own.push(time);
+                    let values = vec![Value::seconds("processor time", time)];
+                    trials.push(Trial::new(program, &names[index], Ok(values)).round(round));
+                }
                 Err(error) if !variant.is_peer() => {
                     return Err(error.into());
                 }
                 Err(error) => {
                     failures.push(format!("{}: {error}", variant.tool));
+                    let why = Err(error.to_string());
+                    trials.push(Trial::new(program, &names[index], why).round(round));
                     *seconds = None;
                 }
             }
@@ -154,7 +174,35 @@ fn time(
         // There and back: what ran before may matter.
         held.reverse();
     }
-    Ok((times.into_iter().map(Option::unwrap_or_default).collect(), failures))
+    let times = times.into_iter().map(Option::unwrap_or_default).collect();
+    Ok(Runs { times, failures, trials })
+}
+
+/// What variants are called as they are stored: no two the same.
+fn names(variants: &[Variant]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for Variant { tool, hook, functions, .. } in variants {
+        let words = [*tool, *hook, *functions].into_iter().filter(|word| !word.is_empty());
+        let name = words.collect::<Vec<_>>().join(", ");
+        let same = names.iter().filter(|other| other.split(" #").next() == Some(&name)).count();
+        names.push(if same == 0 { name } else { format!("{name} #{}", same + 1) });
+    }
+    names
+}
+
+/// What was simulated of a program, one by one.
+fn simulated(program: &str, variants: &[Variant], counts: &[Option<Simulated>]) -> Vec<Trial> {
+    let of = |(name, counts): (String, &Option<Simulated>)| {
+        let counts = counts.as_ref()?;
+        let values = vec![
+            Value::count("instructions", counts.instructions),
+            Value::count("L1i misses", counts.l1i_misses),
+            Value::count("L1d misses", counts.l1d_misses),
+            Value::count("branch misses", counts.branch_misses),
+        ];
+        Some(Trial::new(format!("{program}, simulated"), name, Ok(values)))
+    };
+    names(variants).into_iter().zip(counts).filter_map(of).collect()
 }
 
 fn remove_if_there(path: &Path) -> anyhow::Result<()> {
@@ -302,4 +350,45 @@ fn rewrite(objects: &[PathBuf], least: u64, work: &Path) -> anyhow::Result<Optio
         seconds,
         cores: std::thread::available_parallelism().map_or(1, usize::from) as u32,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variant(tool: &'static str, hook: &'static str, functions: &'static str) -> Variant {
+        Variant {
+            tool,
+            hook,
+            functions,
+            base: 0,
+            command: Vec::new(),
+            environment: Vec::new(),
+            simulated: None,
+            is_slow: false,
+            reports: false,
+            left_alone: Vec::new(),
+            events: None,
+            size: None,
+            stubs: None,
+        }
+    }
+
+    #[test]
+    fn no_two_variants_have_the_same_name() {
+        let plain = || variant("plain", "", "");
+        let all = [plain(), variant("trimtab", "count", "hot"), plain(), plain()];
+        assert_eq!(names(&all), ["plain", "trimtab, count, hot", "plain #2", "plain #3"]);
+    }
+
+    #[test]
+    fn what_was_simulated_is_a_trial_and_what_was_not_is_none() {
+        let all = [variant("plain", "", ""), variant("frida", "value", "hot")];
+        let counts = Simulated { instructions: 7, l1i_misses: 1, l1d_misses: 2, branch_misses: 3 };
+        let trials = simulated("lua", &all, &[Some(counts), None]);
+        assert_eq!(trials.len(), 1);
+        assert_eq!((&*trials[0].subject, &*trials[0].variant), ("lua, simulated", "plain"));
+        let values = trials[0].outcome.clone().unwrap();
+        assert_eq!(values[0], Value::count("instructions", 7));
+    }
 }

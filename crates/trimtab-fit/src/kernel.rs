@@ -26,6 +26,7 @@ mod request;
 mod result;
 mod split;
 mod traced;
+mod trials;
 mod verdict;
 mod workshop;
 
@@ -90,6 +91,7 @@ pub fn fit(request: &KernelRequest, observe: &dyn Observe) -> Result<FitKernel> 
         before: Side::new(&first.image, &before, traces.boots.reference(), &traces.reference),
         after: Side::new(&fitted.image, &after, proof.boots.reference(), &proof.reference),
         tracer_pair: traces.tracer_pair.as_ref(),
+        first_boots: &traces.boots,
         proof: &proof,
         order: &order,
         split: split.as_ref().map(|split| split.counts),

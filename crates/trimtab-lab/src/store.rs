@@ -27,7 +27,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use checkpoint::Checkpointer;
 pub use error::StoreError;
 pub use experiments::{Beginning, Experiment, Stored, Summary, Which};
-pub use trials::{Claim, Measurement, Outcome, Status, Trial, TrialName};
+pub use trials::{Claim, Ended, Measurement, Outcome, Status, Trial, TrialName};
 
 /// Name of the store in a work directory.
 pub const FILE: &str = "experiments.sqlite";

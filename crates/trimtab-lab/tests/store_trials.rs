@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::json;
 use trimtab_lab::failure::Hint;
 use trimtab_lab::store::{
-    Beginning, Claim, Measurement, Outcome, Status, Store, StoreError, TrialName, Which,
+    Beginning, Claim, Ended, Experiment, Measurement, Outcome, Status, Store, StoreError,
+    TrialName, Which,
 };
 
 fn beginning(command: &str) -> Beginning {
@@ -113,6 +114,49 @@ fn a_trial_is_taken_ended_and_found_again() {
     assert_eq!(ids(store.trials(experiment, failing, 2).unwrap()), [skipped]);
     let progress = [(Status::Done, 1), (Status::Failed, 1), (Status::Skipped, 1)];
     assert_eq!(store.progress(experiment).unwrap(), progress);
+}
+
+#[test]
+fn an_experiment_is_stored_with_its_trials_or_not_at_all() {
+    let root = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&root.path().join("experiments.sqlite")).unwrap();
+    let experiment = Experiment {
+        finished: SystemTime::UNIX_EPOCH + Duration::from_secs(1_738_324_800),
+        verb: "fit kernel".to_owned(),
+        command: vec!["trimtab".to_owned()],
+        tools: [].into(),
+        seed: None,
+        hashes: [].into(),
+        result: json!({"a": 1}),
+    };
+    let trial = |variant: &str, outcome, measurements| Ended {
+        name: TrialName::new("2 CPUs", variant),
+        outcome,
+        measurements,
+    };
+    let wall = Measurement::new("wall time", "s", 1.5);
+    let trials = [
+        trial("as built", Outcome::done().image("00ff"), vec![wall.clone()]),
+        trial("laid out", Outcome::failed("the guest hangs"), Vec::new()),
+    ];
+    let id = store.insert_with(&experiment, &trials).unwrap();
+    let found = store.trials(id, 0, 9).unwrap();
+    assert_eq!(
+        found.iter().map(|trial| trial.status).collect::<Vec<_>>(),
+        [Status::Done, Status::Failed]
+    );
+    assert_eq!(found[1].reason.as_deref(), Some("the guest hangs"));
+    assert_eq!(found[0].ended, Some(experiment.finished));
+    assert_eq!(store.measurements(found[0].id).unwrap(), [wall]);
+    assert_eq!(store.trials_of_image("00ff", 9).unwrap(), found[..1]);
+
+    let same = [trials[0].clone(), trials[0].clone()];
+    assert!(store.insert_with(&experiment, &same).is_err());
+    let infinite = Measurement::new("wall time", "s", f64::INFINITY);
+    let infinite = [trial("as built", Outcome::done(), vec![infinite])];
+    assert!(matches!(store.insert_with(&experiment, &infinite), Err(StoreError::NoNumber { .. })));
+    assert_eq!(store.list().unwrap().len(), 1);
+    assert_eq!(store.insert(&experiment).unwrap(), id + 1, "what failed left nothing");
 }
 
 #[test]

@@ -19,7 +19,9 @@ mod report;
 pub mod section;
 mod svg;
 pub mod terminal;
+mod trial;
 
 pub use error::ReportError;
 pub use phrase::Phrase;
 pub use report::{Drawn, Kind, Report, Schema};
+pub use trial::{Trial, Value};

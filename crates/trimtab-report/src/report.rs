@@ -2,7 +2,7 @@
 
 use crate::common::{Check, Repeat, Target};
 use crate::section::{Head, Section};
-use crate::{ReportError, html, json, terminal};
+use crate::{ReportError, Trial, html, json, terminal};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -56,6 +56,12 @@ pub trait Report: Serialize + DeserializeOwned {
     /// What to do with the result, a sentence.
     fn advice(&self) -> Option<String> {
         None
+    }
+
+    /// What was measured one by one, as far as it is known: not where it was read from its JSON and
+    /// that does not say.
+    fn trials(&self) -> Vec<Trial> {
+        Vec::new()
     }
 
     /// The JSON for people and for diffs: keys in the order of the fields, a line feed at the end.

@@ -15,6 +15,7 @@ use trimtab_profile::Profile;
 use trimtab_program::BlockMap;
 use trimtab_report::model::{self, BeforeAfter, ByteExcess, Ftrace, Image, Section};
 
+use super::boots::Boots;
 use super::kept_boot::KeptBoot;
 use super::laid_out::OrderCheck;
 use super::linked::Kernel;
@@ -67,6 +68,8 @@ pub(super) struct Evidence<'a> {
     /// The kernel laid out.
     pub after: Side<'a>,
     pub tracer_pair: Option<&'a TracerPair>,
+    /// The boots of the kernel as it was built.
+    pub first_boots: &'a Boots,
     pub proof: &'a Proof,
     pub order: &'a OrderCheck,
     /// What was split, at the granularity of blocks.

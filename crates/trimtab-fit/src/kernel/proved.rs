@@ -20,19 +20,37 @@ pub(super) struct HeldOut {
     pub scene: Scene,
     pub before: Profile,
     pub after: Profile,
-    pub attempted: u32,
-    pub succeeded: u32,
-    /// Why the first of the others did not come up.
-    pub failed: Option<String>,
+    /// Further boots of the kernel laid out, which nobody watched.
+    pub again: Vec<Timed>,
 }
+
+impl HeldOut {
+    /// Boots of the kernel laid out that came up. The traced one is one of them.
+    pub fn succeeded(&self) -> u32 {
+        self.again.iter().filter(|boot| boot.is_ok()).count() as u32 + 1
+    }
+
+    /// Why the first of the others did not come up.
+    pub fn failed(&self) -> Option<String> {
+        why(&self.again)
+    }
+}
+
+/// Seconds of a boot, or why the guest did not come up.
+pub(super) type Timed = std::result::Result<f64, String>;
 
 /// Boots of two kernels in turn.
 #[derive(Default)]
 pub(super) struct Wall {
-    /// Seconds of each pair; none where the guest did not come up.
-    pub pairs: Vec<(Option<f64>, Option<f64>)>,
+    /// The pairs: as the kernel was built, and laid out.
+    pub pairs: Vec<(Timed, Timed)>,
+}
+
+impl Wall {
     /// Why the kernel laid out did not come up, where that happened first.
-    pub failed: Option<String>,
+    pub fn failed(&self) -> Option<String> {
+        why(self.pairs.iter().map(|(_, after)| after))
+    }
 }
 
 /// What the boots of the kernel laid out show.
@@ -68,20 +86,17 @@ impl Proof {
         stage.ended(boots.cached(), &format!("{} boots", plan.len()));
         let reference = in_blocks(after, boots.reference())?;
 
-        let attempted = workshop.request.held_out_boots;
-        let more = repeat_held_out(workshop, &fitted.image, attempted, observe)?;
+        let more = workshop.request.held_out_boots.saturating_sub(1);
+        let more = repeat_held_out(workshop, &fitted.image, more, observe)?;
         let scenes = plan::held_out().into_iter().zip(more);
         let held_out = scenes
             .zip(traces.boots.held_out().iter().zip(boots.held_out()))
-            .map(|((scene, (succeeded, failed)), (as_built, laid_out))| {
+            .map(|((scene, again), (as_built, laid_out))| {
                 Ok(HeldOut {
                     scene,
                     before: in_blocks(before, as_built)?,
                     after: in_blocks(after, laid_out)?,
-                    attempted,
-                    // The traced boot is one of them, and it came up.
-                    succeeded: succeeded + 1,
-                    failed,
+                    again,
                 })
             })
             .collect::<Result<Vec<HeldOut>>>()?;
@@ -97,18 +112,17 @@ impl Proof {
     }
 }
 
-/// Boots the kernel laid out on each held-out machine until it was booted there `times` times, and
-/// counts those that came up; in the order of [`plan::held_out`].
+/// Boots the kernel laid out `more` times on each held-out machine; in the order of
+/// [`plan::held_out`].
 fn repeat_held_out(
     workshop: &Workshop<'_>,
     kernel: &KernelImage,
-    times: u32,
+    more: u32,
     observe: &dyn Observe,
-) -> Result<Vec<(u32, Option<String>)>> {
+) -> Result<Vec<Vec<Timed>>> {
     let scenes = plan::held_out();
-    let more = times.saturating_sub(1);
     if more == 0 {
-        return Ok(vec![(0, None); scenes.len()]);
+        return Ok(vec![Vec::new(); scenes.len()]);
     }
     let stage = observe.stage("boot the held-out machines again");
     let jobs: Vec<BootJob<'_>> = scenes
@@ -125,10 +139,7 @@ fn repeat_held_out(
     stage.parts(jobs.len() as u64);
     let results = boot_all(&workshop.testbed, &jobs, |done| stage.at(done as u64))?;
     stage.ended(all_cached(&results), &format!("{more} boots of each"));
-    Ok(results
-        .chunks(more as usize)
-        .map(|boots| (boots.iter().filter(|boot| boot.is_ok()).count() as u32, why(boots)))
-        .collect())
+    Ok(results.chunks(more as usize).map(|boots| boots.iter().map(timed).collect()).collect())
 }
 
 /// Boots the two kernels in turn, and gives the wall times of each pair.
@@ -155,17 +166,17 @@ fn wall(
         .collect();
     stage.parts(jobs.len() as u64);
     let results = boot_all(&workshop.testbed, &jobs, |done| stage.at(done as u64))?;
-    let seconds = |boot: &BootResult| boot.as_ref().ok().map(|boot| boot.record.wall);
     stage.ended(all_cached(&results), &format!("{pairs} boots of each"));
-    Ok(Wall {
-        pairs: results.chunks(2).map(|pair| (seconds(&pair[0]), seconds(&pair[1]))).collect(),
-        failed: why(results.iter().skip(1).step_by(2)),
-    })
+    Ok(Wall { pairs: results.chunks(2).map(|pair| (timed(&pair[0]), timed(&pair[1]))).collect() })
+}
+
+fn timed(boot: &BootResult) -> Timed {
+    boot.as_ref().map(|boot| boot.record.wall).map_err(ToString::to_string)
 }
 
 /// Why the first boot that did not come up did not.
-fn why<'a>(boots: impl IntoIterator<Item = &'a BootResult>) -> Option<String> {
-    boots.into_iter().find_map(|boot| boot.as_ref().err().map(ToString::to_string))
+fn why<'a>(boots: impl IntoIterator<Item = &'a Timed>) -> Option<String> {
+    boots.into_iter().find_map(|boot| boot.clone().err())
 }
 
 #[cfg(test)]
@@ -186,7 +197,7 @@ mod tests {
                 argument: "earlyprintk",
             })
         };
-        let boots: [BootResult; 2] = [hung(60), hung(61)];
+        let boots = [hung(60), hung(61)].map(|boot| timed(&boot));
         let text = why(&boots).unwrap();
         assert!(text.contains("had not ended after 60 s"), "{text}");
         assert_eq!(why(&boots[..0]), None);

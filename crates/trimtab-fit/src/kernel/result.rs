@@ -17,7 +17,9 @@ use trimtab_stats as statistics;
 
 use super::kept_boot::KeptBoot;
 use super::measured::{Evidence, Measures, narrow};
+use super::proved::Timed;
 use super::request::Tracer;
+use super::trials;
 use super::verdict;
 use trimtab_lab::shell::quoted;
 
@@ -82,6 +84,7 @@ pub(super) fn model(m: &Evidence<'_>) -> Result<FitKernel> {
         ftrace: measures.ftrace,
         checks: Vec::new(),
         targets: Vec::new(),
+        trials: trials::trials(m)?,
     };
     fit.checks = verdict::checks(m, &fit);
     fit.targets = verdict::targets(&fit);
@@ -96,9 +99,9 @@ fn held_out(m: &Evidence<'_>, measures: &Measures) -> Vec<HeldOut> {
                 &boot.scene.name,
                 BeforeAfter::new(narrow(footprint.before.touched), narrow(footprint.after.touched)),
                 narrow(footprint.before.function_pages),
-                Booted { attempted: boot.attempted, succeeded: boot.succeeded },
+                Booted { attempted: boot.again.len() as u32 + 1, succeeded: boot.succeeded() },
             );
-            HeldOut { failed: boot.failed.clone(), ..held_out }
+            HeldOut { failed: boot.failed(), ..held_out }
         })
         .collect()
 }
@@ -136,8 +139,10 @@ fn seconds(m: &Evidence<'_>) -> Seconds {
 }
 
 fn boot(m: &Evidence<'_>) -> Result<Boot> {
-    let pairs: Vec<(f64, f64)> =
-        m.proof.wall.pairs.iter().filter_map(|(before, after)| before.zip(*after)).collect();
+    let wall = &m.proof.wall;
+    let both =
+        |(before, after): &(Timed, Timed)| Some((*before.as_ref().ok()?, *after.as_ref().ok()?));
+    let pairs: Vec<(f64, f64)> = wall.pairs.iter().filter_map(both).collect();
     let (before, after): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
     let timed = before.len() >= 2;
     let measured = |samples: &[f64]| statistics::measured(samples);
@@ -155,12 +160,10 @@ fn boot(m: &Evidence<'_>) -> Result<Boot> {
         },
         booted: Booted {
             // The traced boot of the kernel laid out came up, or there would be no report.
-            attempted: m.proof.wall.pairs.len() as u32 + 1,
-            succeeded: m.proof.wall.pairs.iter().filter(|(_, after)| after.is_some()).count()
-                as u32
-                + 1,
+            attempted: wall.pairs.len() as u32 + 1,
+            succeeded: wall.pairs.iter().filter(|(_, after)| after.is_ok()).count() as u32 + 1,
         },
-        failed: m.proof.wall.failed.clone(),
+        failed: wall.failed(),
     })
 }
 

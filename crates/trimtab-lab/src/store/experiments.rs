@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::trials::{Ended, insert_ended};
 use super::{Store, StoreError, seconds, time};
 
 /// An experiment that has ended, to be stored.
@@ -80,12 +81,29 @@ impl Store {
     /// # Errors
     /// [`StoreError::Database`]; then nothing was stored.
     pub fn insert(&mut self, experiment: &Experiment) -> Result<i64, StoreError> {
-        self.connection
+        self.insert_with(experiment, &[])
+    }
+
+    /// Stores an experiment with its trials, whose begin is not known, and gives its number.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`], also for two trials of one name; [`StoreError::NoNumber`]. Then
+    /// nothing was stored.
+    pub fn insert_with(
+        &mut self,
+        experiment: &Experiment,
+        trials: &[Ended],
+    ) -> Result<i64, StoreError> {
+        let finished = seconds(experiment.finished);
+        let path = self.path.clone();
+        let failed = |source| StoreError::database(&path, "written", source);
+        let transaction = self.transaction()?;
+        transaction
             .execute(
                 "insert into experiment (finished, verb, command, tools, seed, hashes, result)
                  values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 params![
-                    seconds(experiment.finished),
+                    finished,
                     experiment.verb,
                     serde_json::to_string(&experiment.command).map_err(StoreError::Json)?,
                     serde_json::to_string(&experiment.tools).map_err(StoreError::Json)?,
@@ -95,9 +113,12 @@ impl Store {
                     serde_json::to_string(&experiment.result).map_err(StoreError::Json)?,
                 ],
             )
-            .map_err(|source| self.written(source))?;
+            .map_err(failed)?;
+        let id = transaction.last_insert_rowid();
+        insert_ended(&transaction, id, finished, trials, failed)?;
+        transaction.commit().map_err(failed)?;
         self.checkpointer.written();
-        Ok(self.connection.last_insert_rowid())
+        Ok(id)
     }
 
     /// Stores that an experiment is under way, and gives its number. Where the same was begun before

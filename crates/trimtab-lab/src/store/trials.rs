@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::owner::Owner;
 use super::{Store, StoreError, seconds, time};
@@ -147,6 +147,17 @@ impl Measurement {
     }
 }
 
+/// A trial that has ended, to be stored together with its experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// Which of the experiment's it is.
+    pub name: TrialName,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was measured.
+    pub measurements: Vec<Measurement>,
+}
+
 const COLUMNS: &str = "id, experiment, subject, variant, round, status, reason, image_hash, begun, \
                        ended, owner";
 
@@ -268,15 +279,7 @@ impl Store {
                 ])
             })
             .map_err(failed)?;
-        for Measurement { metric, unit, value } in measurements {
-            if !value.is_finite() {
-                return Err(StoreError::NoNumber { metric: metric.clone(), value: *value });
-            }
-            transaction
-                .prepare_cached("insert into measurement values (?1, ?2, ?3, ?4)")
-                .and_then(|mut statement| statement.execute(params![id, metric, unit, value]))
-                .map_err(failed)?;
-        }
+        insert_measurements(&transaction, id, measurements, failed)?;
         transaction.commit().map_err(failed)?;
         self.checkpointer.written();
         Ok(())
@@ -399,6 +402,57 @@ impl Store {
             ended: raw.ended.map(time),
         })
     }
+}
+
+/// Stores trials that have ended, of an experiment that ended at the time `finished`.
+pub(super) fn insert_ended(
+    transaction: &Transaction<'_>,
+    experiment: i64,
+    finished: i64,
+    trials: &[Ended],
+    failed: impl Fn(rusqlite::Error) -> StoreError,
+) -> Result<(), StoreError> {
+    for Ended { name, outcome, measurements } in trials {
+        let id = transaction
+            .prepare_cached(
+                "insert into trial (experiment, subject, variant, round, status, reason, image_hash,
+                     begun, ended)
+                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
+            )
+            .and_then(|mut statement| {
+                statement.insert(params![
+                    experiment,
+                    name.subject,
+                    name.variant,
+                    name.round,
+                    outcome.status.name(),
+                    outcome.reason,
+                    outcome.image_hash,
+                    finished
+                ])
+            })
+            .map_err(&failed)?;
+        insert_measurements(transaction, id, measurements, &failed)?;
+    }
+    Ok(())
+}
+
+fn insert_measurements(
+    transaction: &Transaction<'_>,
+    trial: i64,
+    measurements: &[Measurement],
+    failed: impl Fn(rusqlite::Error) -> StoreError,
+) -> Result<(), StoreError> {
+    for Measurement { metric, unit, value } in measurements {
+        if !value.is_finite() {
+            return Err(StoreError::NoNumber { metric: metric.clone(), value: *value });
+        }
+        transaction
+            .prepare_cached("insert into measurement values (?1, ?2, ?3, ?4)")
+            .and_then(|mut statement| statement.execute(params![trial, metric, unit, value]))
+            .map_err(&failed)?;
+    }
+    Ok(())
 }
 
 /// A row as SQLite gives it.

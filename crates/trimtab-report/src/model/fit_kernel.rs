@@ -2,11 +2,11 @@
 
 mod sections;
 
-use crate::Schema;
 use crate::common::{
     BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, Target, ratio,
     sample_curve,
 };
+use crate::{Schema, Trial};
 use serde::{Deserialize, Serialize};
 use trimtab_stats::{Interval, Measured};
 
@@ -78,6 +78,9 @@ pub struct FitKernel {
     pub checks: Vec<Check>,
     /// Numbers to reach.
     pub targets: Vec<Target>,
+    /// The boots, one by one.
+    #[serde(skip)]
+    pub trials: Vec<Trial>,
 }
 
 /// What a layout moves.

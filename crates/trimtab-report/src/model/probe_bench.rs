@@ -3,7 +3,7 @@
 use crate::common::{Repeat, Target};
 use crate::phrase::{count, hundredths, mark, or_none};
 use crate::section::{Block, Column, Head, Section, Table, name, number};
-use crate::{Phrase, Report, Schema, phrase, row};
+use crate::{Phrase, Report, Schema, Trial, phrase, row};
 use serde::{Deserialize, Serialize};
 use trimtab_stats::Interval;
 
@@ -35,6 +35,9 @@ pub struct ProbeBench {
     pub left_out: Vec<String>,
     /// What it takes to get it again.
     pub repeat: Repeat,
+    /// The runs, one by one.
+    #[serde(skip)]
+    pub trials: Vec<Trial>,
 }
 
 /// A program.
@@ -218,6 +221,10 @@ impl Report for ProbeBench {
 
     fn repeat(&self) -> Option<&Repeat> {
         Some(&self.repeat)
+    }
+
+    fn trials(&self) -> Vec<Trial> {
+        self.trials.clone()
     }
 }
 

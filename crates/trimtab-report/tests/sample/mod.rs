@@ -176,6 +176,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
         repeat: repeat(&mut random),
         checks: checks(),
         targets: Vec::new(),
+        trials: Vec::new(),
     };
     fit.targets = targets(&fit);
     fit
@@ -554,5 +555,6 @@ pub fn probe_bench() -> ProbeBench {
             "lua: dyninst cannot instrument 1 of 20 functions (hot): luaV_execute".to_owned(),
         ],
         repeat: Repeat { command: "trimtab probe bench".to_owned(), ..Repeat::default() },
+        trials: Vec::new(),
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use trimtab_lab::shell::command_line;
-use trimtab_lab::store::{FILE, Store, Stored, Summary, Which};
+use trimtab_lab::store::{FILE, Status, Store, Stored, Summary, Which};
 use trimtab_report::section::{Table, name};
 use trimtab_report::{row, terminal};
 
@@ -84,10 +84,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         };
         output::whole(path, &drawn.page)?;
     }
+    let trials = store.progress(stored.id)?;
     let json = drawn.as_ref().map_or(json, |drawn| drawn.json.clone());
     output::result(&options.outputs, &json, || {
         let shown = drawn.map_or_else(String::new, |drawn| drawn.terminal);
-        format!("{shown}\n{}", repeat(&stored))
+        format!("{shown}\n{}", repeat(&stored, &trials))
     })
 }
 
@@ -100,7 +101,7 @@ fn listed(list: &[Summary]) -> String {
 }
 
 /// What it takes to repeat an experiment.
-fn repeat(stored: &Stored) -> String {
+fn repeat(stored: &Stored, trials: &[(Status, u64)]) -> String {
     let experiment = &stored.experiment;
     let mut text = format!("experiment {}: {}\n", stored.id, experiment.verb);
     text.push_str(&format!("  repeat with: {}\n", command_line(&experiment.command)));
@@ -112,6 +113,10 @@ fn repeat(stored: &Stored) -> String {
     }
     for (name, hash) in &experiment.hashes {
         text.push_str(&format!("  sha256 of {name}: {hash}\n"));
+    }
+    if !trials.is_empty() {
+        let each = trials.iter().map(|(status, count)| format!("{count} {}", status.name()));
+        text.push_str(&format!("  trials: {}\n", each.collect::<Vec<_>>().join(", ")));
     }
     text
 }

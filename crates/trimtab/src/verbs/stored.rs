@@ -1,15 +1,16 @@
 //! What was measured is stored, with what it takes to repeat it; `trimtab report` draws it again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use trimtab_lab::store::{self, Experiment, Store};
+use trimtab_lab::store::{self, Ended, Experiment, Measurement, Outcome, Store, TrialName};
 use trimtab_report::model::{
     CheckReport, CompareReport, DoctorReport, FitKernel, FitProgram, PagesReport, ProbeBench,
     SwapRun, SwapSweep,
 };
-use trimtab_report::{Kind, Report};
+use trimtab_report::{Kind, Report, Trial};
 
 use crate::arguments;
 
@@ -57,7 +58,11 @@ impl Kept {
 pub fn keep<R: Report>(work: &Path, report: &R) -> anyhow::Result<()> {
     let repeat = report.repeat();
     let mut store = Store::open(&work.join(store::FILE))?;
-    store.insert(&Experiment {
+    let mut names = BTreeSet::new();
+    // The same can be asked for twice: a cache size that the command line names again.
+    let is_new = |trial: &Ended| names.insert(trial.name.clone());
+    let trials: Vec<Ended> = report.trials().into_iter().map(ended).filter(is_new).collect();
+    let experiment = Experiment {
         finished: SystemTime::now(),
         verb: R::VERB.to_owned(),
         command: std::env::args().collect(),
@@ -65,6 +70,54 @@ pub fn keep<R: Report>(work: &Path, report: &R) -> anyhow::Result<()> {
         seed: repeat.map(|repeat| repeat.seed),
         hashes: repeat.map(|repeat| repeat.inputs.clone()).unwrap_or_default(),
         result: serde_json::from_str(&report.to_json())?,
-    })?;
+    };
+    store.insert_with(&experiment, &trials)?;
     Ok(())
+}
+
+/// A trial as the store has it.
+fn ended(trial: Trial) -> Ended {
+    let (mut outcome, values) = match trial.outcome {
+        Ok(values) => (Outcome::done(), values),
+        Err(reason) => (Outcome::failed(reason), Vec::new()),
+    };
+    outcome.image_hash = trial.image_hash;
+    Ended {
+        name: TrialName::new(trial.subject, trial.variant).round(trial.round),
+        outcome,
+        measurements: values
+            .into_iter()
+            .map(|value| Measurement::new(value.metric, value.unit, value.value))
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_lab::store::Which;
+    use trimtab_report::Value;
+
+    use super::*;
+
+    #[test]
+    fn trials_are_stored_with_their_report_each_once() {
+        let root = tempfile::tempdir().unwrap();
+        let run = |round, outcome| Trial::new("lua", "plain", outcome).round(round).image("00ff");
+        let time = Ok(vec![Value::seconds("processor time", 1.5)]);
+        let mut report = ProbeBench::default();
+        report.trials.push(run(0, time.clone()));
+        report.trials.push(run(0, time));
+        report.trials.push(run(1, Err("it crashed".to_owned())));
+        keep(root.path(), &report).unwrap();
+        let store = Store::open_existing(&root.path().join(store::FILE)).unwrap();
+        let stored = store.get(Which::Latest).unwrap();
+        assert_eq!(stored.experiment.verb, "probe bench");
+        assert!(!stored.experiment.result.to_string().contains("it crashed"), "a trial is a row");
+        let trials = store.trials(stored.id, 0, 9).unwrap();
+        assert_eq!(trials.len(), 2);
+        assert_eq!(trials[1].reason.as_deref(), Some("it crashed"));
+        assert_eq!(trials[0].image_hash.as_deref(), Some("00ff"));
+        let expected = [Measurement::new("processor time", "s", 1.5)];
+        assert_eq!(store.measurements(trials[0].id).unwrap(), expected);
+    }
 }

@@ -9,7 +9,7 @@ use crate::phrase::{
     Unit, bytes, change, change_of, compared, count, difference, faint, rough, small, strong, times,
 };
 use crate::section::{Block, Head, Headline, Section, Table, Tile, name, number, text};
-use crate::{Phrase, Report, number as say, phrase, row};
+use crate::{Phrase, Report, Trial, number as say, phrase, row};
 
 impl Report for FitKernel {
     const VERB: &'static str = "fit kernel";
@@ -77,6 +77,10 @@ impl Report for FitKernel {
 
     fn repeat(&self) -> Option<&Repeat> {
         Some(&self.repeat)
+    }
+
+    fn trials(&self) -> Vec<Trial> {
+        self.trials.clone()
     }
 
     fn took(&self) -> Vec<(&'static str, &'static str, f64)> {
