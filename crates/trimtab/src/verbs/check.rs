@@ -8,6 +8,7 @@ use trimtab_fit::check::{broken, check};
 use trimtab_lab::failure::Failure;
 
 use crate::arguments::{self, Outputs};
+use crate::verbs::stored::Kept;
 use crate::{destination, output};
 
 /// Accounts for every line of an order: placed, misplaced, unknown, duplicate name, discarded, or
@@ -34,9 +35,12 @@ pub struct Options {
     /// The largest share of lines that may name nothing in the program, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0.1", value_parser = arguments::share)]
     pub max_unknown: f64,
-    /// Also write the result as JSON to FILE; - writes it to standard output, alone
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    /// Where it is stored.
+    #[command(flatten)]
+    pub kept: Kept,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
 }
 
 /// Checks.
@@ -44,10 +48,10 @@ pub struct Options {
 /// # Errors
 /// Files that cannot be read, and an order that was not honoured.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    destination::check([options.json.as_deref()])?;
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let report = check(&request(options))?;
-    let outputs = Outputs { json: options.json.clone(), html: None };
-    output::report(&outputs, &report)?;
+    options.kept.keep(&report)?;
+    output::report(&options.outputs, &report)?;
     match broken(&report) {
         None => Ok(()),
         Some(why) => Err(Failure::new(why).into()),

@@ -7,6 +7,7 @@ use trimtab_fit::PagesRequest;
 use trimtab_fit::pages::pages;
 
 use crate::arguments::{self, Outputs};
+use crate::verbs::stored::Kept;
 use crate::{destination, formats, output};
 
 /// Counts, per section, the pages that a program's code spans, those that a run touched, and the
@@ -32,6 +33,9 @@ pub struct Options {
     /// The least share of the trace that has to be found in the program, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,
+    /// Where it is stored.
+    #[command(flatten)]
+    pub kept: Kept,
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,
@@ -44,6 +48,7 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let report = pages(&request(options))?;
+    options.kept.keep(&report)?;
     output::report(&options.outputs, &report)
 }
 
