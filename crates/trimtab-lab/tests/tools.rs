@@ -99,9 +99,14 @@ fn a_file_that_cannot_be_run_is_no_command() {
 
 #[test]
 fn sources_are_found_as_files() {
-    let machine = Machine::new().has("usr/src/linux-source-6.12.tar.xz", "");
-    assert_eq!(machine.find("linux-source-6.12").unwrap().version, None);
-    assert!(matches!(machine.find("linux-source-6.1"), Err(ToolError::Missing { .. })));
+    let machine = Machine::new().has("usr/src/linux-source-7.0.tar.xz", "");
+    let find = |name: &str| {
+        let place = format!("/usr/src/{name}.tar.xz");
+        let tool = tools::Tool::of_file(name.to_owned(), place, name.to_owned(), &["tests"]);
+        machine.toolbox().find(&tool)
+    };
+    assert_eq!(find("linux-source-7.0").unwrap().version, None);
+    assert!(matches!(find("linux-source-7.1"), Err(ToolError::Missing { .. })));
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn every_verb_helps_with_an_example() {
 fn fit_kernel_has_its_options_and_defaults() {
     let (_, output, _) = run(&["fit", "kernel", "--help"]);
     for text in [
-        "--source <TARBALL|DIR>",
+        "--source <TARBALL|DSC|DIR>",
         "[default: lab]",
         "[default: x86_64]",
         "--boots <N>",

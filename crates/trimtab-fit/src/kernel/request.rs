@@ -9,7 +9,7 @@ use trimtab_program::Isa;
 /// A kernel to fit, and how.
 #[derive(Debug, Clone)]
 pub struct KernelRequest {
-    /// Kernel source: a tarball, or a directory, which is copied; none for the newest supported one
+    /// Kernel source: a tarball, a Debian source package (`.dsc`), or a directory, which is copied; none for the newest supported one
     /// that is installed.
     pub source: Option<PathBuf>,
     /// Name of a configuration of the lab, or path of a file that holds one.

@@ -37,6 +37,20 @@ pub struct Tool {
     pub needed_by: &'static [&'static str],
 }
 
+impl Tool {
+    /// A file that a Debian package has, of any version. What is given stays in memory as long as trimtab
+    /// runs.
+    pub fn of_file(
+        name: String,
+        place: String,
+        package: String,
+        needed_by: &'static [&'static str],
+    ) -> Self {
+        let list = |text: String| -> &'static [&'static str] { vec![&*text.leak()].leak() };
+        file(name.leak(), list(place), list(package), needed_by)
+    }
+}
+
 /// All tools: the table, and the programs that workloads need.
 pub fn all() -> &'static [Tool] {
     static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
@@ -44,10 +58,8 @@ pub fn all() -> &'static [Tool] {
         for program in workload::all().into_iter().flatten().flat_map(Workload::programs) {
             let name = program.name();
             if !tools.iter().any(|tool| tool.name == name) {
-                // Once, for as long as trimtab runs.
-                let places = vec![&*program.path.display().to_string().leak()].leak();
-                let packages = vec![program.package.as_str()].leak();
-                tools.push(file(name.leak(), places, packages, SWAP_RUN));
+                let place = program.path.display().to_string();
+                tools.push(Tool::of_file(name, place, program.package.clone(), SWAP_RUN));
             }
         }
         tools
@@ -113,13 +125,6 @@ const ALL: &[Tool] = &[
         packages: &["libssl-dev"],
         needed_by: FIT,
     },
-    Tool {
-        name: "linux-source-6.12",
-        probe: Probe::File(&["/usr/src/linux-source-6.12.tar.xz"]),
-        minimum: &[],
-        packages: &["linux-source-6.12"],
-        needed_by: FIT,
-    },
     command("qemu", &["qemu-system-x86_64"], &[7, 2], &["qemu-system-x86"], FIT_TRACE),
     command("qemu-user", &["qemu-x86_64"], &[7, 2], &["qemu-user"], FIT_PROGRAM),
     Tool {
@@ -142,13 +147,6 @@ const ALL: &[Tool] = &[
         FIT_ARM64,
     ),
     command("g++-arm64", &["aarch64-linux-gnu-g++"], &[5, 1], &["g++-aarch64-linux-gnu"], TESTS),
-    Tool {
-        name: "linux-source-6.1",
-        probe: Probe::File(&["/usr/src/linux-source-6.1.tar.xz"]),
-        minimum: &[],
-        packages: &["linux-source-6.1"],
-        needed_by: TESTS,
-    },
     command(
         "llvm-profdata",
         &[

@@ -16,7 +16,7 @@ pub enum KernelError {
     /// No source package was given, and none is installed.
     #[error(
         "there is no kernel source: looked for {looked_for}; install it with \
-         `apt-get install {package}`, or give a tarball or directory with --source"
+         `apt-get install {package}`, or give a tarball, a .dsc file or a directory with --source"
     )]
     NoSource {
         /// What was looked for.
@@ -27,7 +27,7 @@ pub enum KernelError {
     /// The file or directory given is not there.
     #[error(
         "the kernel source {} is not there; install the package `{package}`, or give another tarball, \
-         a directory, or REPOSITORY@REVISION of git with --source",
+         a .dsc file, a directory, or REPOSITORY@REVISION of git with --source",
         path.display()
     )]
     SourceMissing {

@@ -1,5 +1,6 @@
 //! Kernel sources as they are given, and how they are unpacked.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io::Read;
@@ -10,14 +11,13 @@ use trimtab_lab::bytes;
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
 use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
-use trimtab_link::feature::{Feature, common_series, newest_first, with_all_below};
+use trimtab_link::feature::{Feature, common_series, with_all_below};
 
 use super::KernelError;
 use super::error::file;
+use super::packages::{self, package};
 use super::tree::{Release, Tree, depend, put_in};
 
-/// Where Debian's source packages install their tarballs.
-const PACKAGES: &str = "/usr/src";
 /// Space that a kernel, unpacked and built, takes at the most: with a second build by blocks, 3.1 GiB
 /// were seen.
 const SPACE: u64 = 4 << 30;
@@ -33,6 +33,9 @@ const GIT_LIMIT: Duration = Duration::from_secs(60);
 pub enum Source {
     /// A tarball, such as Debian's source packages install.
     Archive(PathBuf),
+    /// A Debian source package, as its `.dsc` file names it; what that names lies beside it. Debian's own
+    /// patches are applied.
+    Package(PathBuf),
     /// A directory.
     Folder(PathBuf),
     /// What a local git repository has at a revision.
@@ -47,7 +50,9 @@ pub enum Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Archive(path) | Source::Folder(path) => path.display().fmt(f),
+            Source::Archive(path) | Source::Package(path) | Source::Folder(path) => {
+                path.display().fmt(f)
+            }
             Source::Revision { repository, revision } => {
                 write!(f, "{}@{revision}", repository.display())
             }
@@ -56,7 +61,7 @@ impl fmt::Display for Source {
 }
 
 impl Source {
-    /// The source at `path`: a tarball, a directory, or `REPOSITORY@REVISION`. Without a path, the newest
+    /// The source at `path`: a tarball, a Debian source package (`.dsc`), a directory, or `REPOSITORY@REVISION`. Without a path, the newest
     /// installed source package of a series that all of `features` work with.
     ///
     /// # Errors
@@ -71,13 +76,16 @@ impl Source {
                 source.require_archive()?;
                 Ok(source)
             }
-            None => Self::installed(features, Path::new(PACKAGES)),
+            None => Self::installed(features, Path::new(packages::FOLDER)),
         }
     }
 
     fn at(path: &Path) -> Option<Source> {
         if path.is_dir() {
             return Some(Source::Folder(path.to_owned()));
+        }
+        if path.exists() && path.extension() == Some(OsStr::new("dsc")) {
+            return Some(Source::Package(path.to_owned()));
         }
         if path.exists() {
             return Some(Source::Archive(path.to_owned()));
@@ -103,17 +111,17 @@ impl Source {
         Err(KernelError::NotASource { source_given: self.to_string(), found })
     }
 
-    fn installed(features: &[&Feature], packages: &Path) -> Result<Source, KernelError> {
+    fn installed(features: &[&Feature], folder: &Path) -> Result<Source, KernelError> {
         let series: Vec<String> = match common_series(&with_all_below(features)) {
             Some(series) => series.into_iter().map(str::to_owned).collect(),
-            None => installed_series(packages),
+            None => packages::installed(folder),
         };
-        let place = |series: &String| packages.join(format!("linux-source-{series}.tar.xz"));
+        let place = |series: &String| packages::tarball(folder, series);
         if let Some(found) = series.iter().map(place).find(|place| place.is_file()) {
             return Ok(Source::Archive(found));
         }
         let looked_for: Vec<String> = match series.as_slice() {
-            [] => vec![packages.join("linux-source-*.tar.xz").display().to_string()],
+            [] => vec![packages::tarball(folder, "*").display().to_string()],
             series => series.iter().map(|series| place(series).display().to_string()).collect(),
         };
         Err(KernelError::NoSource { looked_for: looked_for.join(", "), package: package(&series) })
@@ -149,6 +157,7 @@ impl Source {
         match self {
             Source::Folder(path) => copy(path, folder, "--reflink=auto"),
             Source::Archive(path) => extract(path, folder, 1),
+            Source::Package(path) => extract_package(path, folder),
             Source::Revision { repository, .. } => {
                 let archive = tempfile::Builder::new()
                     .suffix(".tar")
@@ -221,7 +230,10 @@ impl Kept for Unpacked<'_> {
 
     fn key(&self, key: Key) -> Result<Key, WorkError> {
         let key = match self.source {
-            Source::Archive(path) => key.file("source", path, self.work.hashes())?,
+            // That of a package has the checksums of all that belongs to it.
+            Source::Archive(path) | Source::Package(path) => {
+                key.file("source", path, self.work.hashes())?
+            }
             Source::Folder(path) => key.tree("source", path)?,
             Source::Revision { .. } => key.field("commit", self.commit),
         };
@@ -269,28 +281,6 @@ fn is_archive(start: &[u8]) -> bool {
     compressed.iter().any(|magic| start.starts_with(magic)) || start.get(257..262) == Some(b"ustar")
 }
 
-/// The Debian package with the source of the first of these series.
-fn package<T: std::fmt::Display>(series: &[T]) -> String {
-    series
-        .first()
-        .map_or_else(|| "linux-source".to_owned(), |series| format!("linux-source-{series}"))
-}
-
-/// The series whose source packages are installed, newest first.
-fn installed_series(packages: &Path) -> Vec<String> {
-    let mut series: Vec<String> = fs::read_dir(packages)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            Some(name.strip_prefix("linux-source-")?.strip_suffix(".tar.xz")?.to_owned())
-        })
-        .collect();
-    newest_first(&mut series);
-    series
-}
-
 fn copy(from: &Path, to: &Path, how: &str) -> Result<(), KernelError> {
     Job::new("copying the kernel source", "cp")
         .args(["-a", how, "--no-target-directory"])
@@ -316,6 +306,27 @@ fn extract(archive: &Path, folder: &Path, strip: u32) -> Result<(), KernelError>
         .limit(COPY_LIMIT)
         .run()?;
     Ok(())
+}
+
+/// Unpacks a Debian source package, once its checksums hold, and applies Debian's patches.
+fn extract_package(package: &Path, folder: &Path) -> Result<(), KernelError> {
+    // It unpacks into a folder that is not there yet.
+    let scratch = tempfile::tempdir_in(folder).map_err(file("write to", folder))?;
+    let tree = scratch.path().join("tree");
+    Job::new("unpacking the Debian source package of the kernel", "dpkg-source")
+        .package("dpkg-dev")
+        .env("XZ_DEFAULTS", "--threads=0")
+        .args(["--no-copy", "--extract"])
+        .arg(package)
+        .arg(&tree)
+        .limit(COPY_LIMIT)
+        .run()?;
+    for entry in fs::read_dir(&tree).map_err(file("read", &tree))? {
+        let entry = entry.map_err(file("read", &tree))?;
+        let to = folder.join(entry.file_name());
+        fs::rename(entry.path(), &to).map_err(file("write", &to))?;
+    }
+    scratch.close().map_err(file("remove what is left in", folder))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const FLASH_US: u32 = 442;
 /// A kernel to run with its cold code swapped out, and how.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Kernel source: a tarball, or a directory, which is copied; none for the newest supported one
+    /// Kernel source: a tarball, a Debian source package (`.dsc`), or a directory, which is copied; none for the newest supported one
     /// that is installed.
     pub source: Option<PathBuf>,
     /// Name of a configuration of the lab, or path of a file that holds one.

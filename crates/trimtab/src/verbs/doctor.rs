@@ -13,6 +13,7 @@ use trimtab_lab::tools::{self, Found, Tool, ToolError, Toolbox, Version};
 use crate::{arguments, output};
 use machine::Machine;
 use trimtab_lab::failure::Failure;
+use trimtab_machine::kernel::source_packages;
 
 /// The verb that decides whether a machine is fit: all else is less than it.
 const MAIN: &str = "fit kernel";
@@ -126,13 +127,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 /// Looks for all tools at once: each is a process that mostly waits for its start.
 fn look(toolbox: &Toolbox) -> Vec<Row> {
     thread::scope(|scope| {
-        let searches: Vec<_> = tools::all()
-            .iter()
-            .map(|tool| (tool, scope.spawn(move || toolbox.find(tool))))
-            .collect();
+        let tools = tools::all().iter().copied().chain(source_packages());
+        let searches: Vec<_> =
+            tools.map(|tool| (tool, scope.spawn(move || toolbox.find(&tool)))).collect();
         searches
             .into_iter()
-            .filter_map(|(tool, search)| Some(Row::new(tool, search.join().ok()?)))
+            .filter_map(|(tool, search)| Some(Row::new(&tool, search.join().ok()?)))
             .collect()
     })
 }

@@ -174,3 +174,56 @@ fn a_revision_of_a_repository_is_a_source() {
     let error = named("v1").unwrap_err().to_string();
     assert!(error.contains("asking git for the kernel's revision failed"), "{error}");
 }
+
+/// Makes a Debian source package of a small kernel with a patch of Debian's, and gives its `.dsc` file.
+fn debian_package(folder: &Path) -> PathBuf {
+    let tree = folder.join("linux-6.12.9");
+    let write = |name: &str, text: &str| {
+        let path = tree.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let run = |program: &str, arguments: &[&str]| {
+        let done = Command::new(program).current_dir(folder).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+    write("Makefile", "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 9\n");
+    write("shared", "old\n");
+    run("tar", &["-czf", "linux_6.12.9.orig.tar.gz", "linux-6.12.9"]);
+    write("debian/source/format", "3.0 (quilt)\n");
+    write(
+        "debian/control",
+        "Source: linux\nMaintainer: T <t@example.org>\n\nPackage: x\nArchitecture: all\nDescription: x\n",
+    );
+    let changed = "linux (6.12.9-1) unstable; urgency=low\n\n  * One.\n\n -- T <t@example.org>  Thu, 01 Jan 1970 00:00:00 +0000\n";
+    write("debian/changelog", changed);
+    write("debian/patches/series", "debian.patch\n");
+    let patch = "--- a/shared\n+++ b/shared\n@@ -1 +1 @@\n-old\n+debian\n";
+    write("debian/patches/debian.patch", patch);
+    write("shared", "debian\n");
+    run("dpkg-source", &["--build", "linux-6.12.9"]);
+    folder.join("linux_6.12.9-1.dsc")
+}
+
+#[test]
+fn a_debian_source_package_is_a_source() {
+    let lab = lab();
+    let package = debian_package(lab.folder.path());
+    let source = Source::find(Some(&package), &[]).unwrap();
+    assert_eq!(source, Source::Package(package.clone()));
+    let tree = source.unpack(&lab.work, &[&HELLOS]).unwrap();
+    assert_eq!((tree.release.version.as_str(), tree.cached), ("6.12.9", false));
+    let read = |name: &str| fs::read_to_string(tree.path.join(name)).unwrap();
+    assert_eq!(read("shared"), "debian\n");
+    assert!(read("Makefile").starts_with("# hello"));
+    assert!(source.unpack(&lab.work, &[&HELLOS]).unwrap().cached);
+
+    // A tarball that is not the one that the package was made of is refused.
+    let orig = lab.folder.path().join("linux_6.12.9.orig.tar.gz");
+    let mut bytes = fs::read(&orig).unwrap();
+    bytes[20] ^= 1;
+    fs::write(&orig, bytes).unwrap();
+    let error = source.unpack(&lab.work, &[]).unwrap_err().to_string();
+    assert!(error.contains("unpacking the Debian source package of the kernel failed"), "{error}");
+    assert_eq!(steps(&lab), 1);
+}

@@ -24,9 +24,10 @@ Example: fit Debian's kernel, and look at the result in a browser
 
     trimtab fit kernel --config lab --html fit.html")]
 pub struct Options {
-    /// Kernel source: a tarball or a directory, which is copied and not changed
+    /// Kernel source: a tarball, a Debian source package (.dsc), a directory, or
+    /// REPOSITORY@REVISION of git; it is copied and not changed
     /// [default: the newest supported /usr/src/linux-source-*.tar.xz]
-    #[arg(long, value_name = "TARBALL|DIR")]
+    #[arg(long, value_name = "TARBALL|DSC|DIR")]
     pub source: Option<PathBuf>,
     /// Kernel configuration: tiny (builds fast), lab (virtio, ext4, network, PCI, ACPI), or a file
     #[arg(long, value_name = "tiny|lab|FILE", default_value = "lab")]

@@ -22,9 +22,10 @@ Example: how much memory does a small kernel need if its cold code lies in flash
 
     trimtab swap run --config tiny --html swap.html")]
 pub struct Options {
-    /// Kernel source 6.12: a tarball or a directory, which is copied and not changed
+    /// Kernel source 6.12: a tarball, a Debian source package (.dsc), a directory, or
+    /// REPOSITORY@REVISION of git; it is copied and not changed
     /// [default: the newest supported /usr/src/linux-source-*.tar.xz]
-    #[arg(long, value_name = "TARBALL|DIR")]
+    #[arg(long, value_name = "TARBALL|DSC|DIR")]
     pub source: Option<PathBuf>,
     /// Kernel configuration: tiny (builds fast), lab (virtio, ext4, network, PCI, ACPI), or a file;
     /// less what does not work with swapping
