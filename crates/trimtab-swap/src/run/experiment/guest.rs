@@ -6,44 +6,22 @@ use trimtab_lab::failure::Failure;
 
 /// Begins the names of the scripts that also say what was counted.
 const COUNTED: &str = "swap-";
+/// Begins those of what scripts share: no workload can be called so.
+const SHARED: &str = "swap_";
 /// All workloads, several times.
 const ALL: &str = "all";
 /// All workloads, with cyclictest beside them.
 const LATENCY: &str = "latency";
 /// What sleeps and wakes in real time beside them.
 const TIMER: &str = "cyclictest";
-/// How often.
-const ROUNDS: u32 = 3;
-
-/// Ends and removes what a workload leaves: it is written for a guest that has just come up.
-const CLEAN: &str = "kill -9 -1 2>/dev/null; rm -rf /tmp/* /etc/rc.d";
-
 /// Begins the argument of the kernel that says how often a workload runs.
 const ROUNDS_ARGUMENT: &str = "trimtab.rounds=";
 
-/// Reads the kernel's table of its symbols, where it has one, all of which is to be there.
-const SYMBOLS: &str = "\
-\tif [ -r /proc/kallsyms ]; then
-\t\tfound=$(sort /proc/kallsyms | md5sum)
-\t\t[ \"$found\" = \"${first=$found}\" ] || { status=1; echo \"the symbols changed\"; }
-\tfi
-";
-
-/// Says what was counted, a line each; init's own words are of the same form.
-const REPORT: &str = "\
-/bin/busybox --install -s /bin
-mkdir -p /sys/kernel/debug
-mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
-dmesg -n 1
-while read -r name value unit; do
-	[ \"$name\" != MemTotal: ] || echo \"trimtab: coldswap mem_total_kib $value\"
-done < /proc/meminfo
-echo \"trimtab: coldswap cpus $(nproc)\"
-while read -r name value; do
-	echo \"trimtab: coldswap $name $value\"
-done < /sys/kernel/debug/coldswap/stats
-exit $status
-";
+/// What the scripts of [`workloads`] share, and what they do with the workloads that they are given.
+const COMMON: &str = include_str!("../../../../../guest/swap/common.sh");
+const ONE_SCRIPT: &str = include_str!("../../../../../guest/swap/one.sh");
+const ALL_SCRIPT: &str = include_str!("../../../../../guest/swap/all.sh");
+const LATENCY_SCRIPT: &str = include_str!("../../../../../guest/swap/latency.sh");
 
 /// What a guest needs beside busybox, by the names of the tools.
 ///
@@ -124,38 +102,18 @@ pub(super) fn all() -> String {
 pub(super) fn workloads() -> Result<Vec<Workload>, GuestError> {
     let mut scripts = Workload::with_programs()?;
     let names: Vec<String> = scripts.iter().map(|workload| workload.name.clone()).collect();
+    let shared = [("common", COMMON), ("one", ONE_SCRIPT)];
+    for (name, text) in shared {
+        scripts.push(Workload { name: format!("{SHARED}{name}"), script: text.to_owned() });
+    }
     for name in &names {
-        // Before the first round there is no tool but the shell.
-        let script = format!(
-            "status=0\nround=0\nrounds=1\nread -r line < /proc/cmdline\nfor word in $line; do\n\
-             \tcase $word in {ROUNDS_ARGUMENT}*) rounds=${{word#*=}};; esac\ndone\n\
-             while [ $round -lt $rounds ]; do\n\
-             \tif [ $round -gt 0 ]; then {CLEAN}; fi\n\
-             \tround=$((round + 1))\n\
-             \tsh /etc/trimtab/{name}.sh || status=$?\ndone\n{REPORT}"
-        );
+        let script = format!("workload={name}\n. /etc/trimtab/{SHARED}one.sh\n");
         scripts.push(Workload { name: counted(name), script });
     }
-    let every = format!(
-        "status=0\nround=0\nwhile [ $round -lt {ROUNDS} ]; do\n\tround=$((round + 1))\n\
-         \tfor name in {}; do\n\t\t{CLEAN}\n\
-         \t\tsh /etc/trimtab/$name.sh || {{ status=$?; echo \"workload $name failed\"; }}\n\
-         \tdone\n{SYMBOLS}done\n{REPORT}",
-        names.join(" ")
-    );
-    scripts.push(Workload { name: all(), script: every });
-    let late = format!(
-        "status=0\n/bin/busybox --install -s /bin\nfor name in {}; do\n\t{CLEAN}\n\
-         \t{TIMER} --quiet --mlockall --priority=80 --interval=1000 > /run/late 2> /run/why &\n\
-         \ttimer=$!\n\
-         \tsh /etc/trimtab/$name.sh || {{ status=$?; echo \"workload $name failed\"; }}\n\
-         \tkill -INT $timer\n\twait $timer\n\
-         \tworst=$(sed -n 's/.* Max: *\\([0-9]*\\).*/\\1/p' /run/late)\n\
-         \t[ \"$worst\" ] || {{ cat /run/late /run/why; continue; }}\n\
-         \techo \"trimtab: coldswap late_$name $worst\"\ndone\n{REPORT}",
-        names.join(" ")
-    );
-    scripts.push(Workload { name: latency(), script: late });
+    let given = format!("workloads='{}'\n", names.join(" "));
+    for (name, script) in [(all(), ALL_SCRIPT), (latency(), LATENCY_SCRIPT)] {
+        scripts.push(Workload { name, script: format!("{given}{script}") });
+    }
     Ok(scripts)
 }
 
@@ -189,12 +147,20 @@ mod tests {
     }
 
     #[test]
-    fn a_script_ends_as_its_workload_did() {
-        for script in
-            workloads().unwrap_or_default().iter().filter(|script| script.name.starts_with(COUNTED))
-        {
-            assert!(script.script.ends_with("exit $status\n"), "{}", script.name);
-            assert!(script.script.contains("status=$?"), "{}", script.name);
+    fn scripts_are_right_for_a_shell_and_end_as_their_workloads_did() {
+        use std::process::Command;
+        for text in [ONE_SCRIPT, ALL_SCRIPT, LATENCY_SCRIPT] {
+            assert!(text.ends_with("report\nexit $status\n"), "{text}");
+            assert!(text.contains("status=$?"), "{text}");
+        }
+        let all = workloads().unwrap_or_default();
+        let one = all.iter().find(|script| script.name == counted("boot"));
+        let expected = "workload=boot\n. /etc/trimtab/swap_one.sh\n";
+        assert_eq!(one.map(|script| script.script.as_str()), Some(expected));
+        for name in ["swap_common", "swap_one", "swap-all", "swap-latency"] {
+            let script = all.iter().find(|script| script.name == name).map(|script| &script.script);
+            let checked = Command::new("sh").args(["-n", "-c"]).args(script).status();
+            assert!(checked.is_ok_and(|status| status.success()), "{name}");
         }
     }
 }
