@@ -87,7 +87,7 @@ pub fn order(request: &OrderRequest) -> anyhow::Result<(String, Summary)> {
     }
     let functions = parts.iter().map(Part::functions).sum();
     let summary = Summary::new(
-        summary::What {
+        summary::OrderContext {
             program: path,
             linker,
             algorithm: algorithm.name(),

@@ -14,9 +14,9 @@ const FOLLOWED: usize = 32;
 
 /// What is known of each register.
 #[derive(Clone, PartialEq, Eq)]
-struct Known([Option<i32>; FOLLOWED]);
+struct KnownValues([Option<i32>; FOLLOWED]);
 
-impl Known {
+impl KnownValues {
     fn get(&self, value: Val) -> Option<i32> {
         match value {
             Val::Const(value) => Some(value),
@@ -32,7 +32,7 @@ impl Known {
     }
 
     /// Forgets what the other does not say as well; tells whether that changed anything.
-    fn meet(&mut self, other: &Known) -> bool {
+    fn meet(&mut self, other: &KnownValues) -> bool {
         let before = self.clone();
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             if *mine != *theirs {
@@ -45,11 +45,11 @@ impl Known {
 
 /// Finds constants, and writes them where they are read.
 pub(crate) fn propagate(image: &Image<'_>, function: &mut Function) {
-    let mut begin = Known([None; FOLLOWED]);
+    let mut begin = KnownValues([None; FOLLOWED]);
     begin.set(GP, Some(image.gp.cast_signed()));
     // The convention of position-independent code: `t9` is the function's own address.
     begin.set(T9, Some(function.start.cast_signed()));
-    let mut known: Vec<Option<Known>> = vec![None; function.blocks.len()];
+    let mut known: Vec<Option<KnownValues>> = vec![None; function.blocks.len()];
     if let Some(entry) = known.get_mut(function.entry) {
         *entry = Some(begin);
     }
@@ -81,7 +81,7 @@ pub(crate) fn propagate(image: &Image<'_>, function: &mut Function) {
 }
 
 /// What is known behind an instruction.
-fn step(image: &Image<'_>, state: &mut Known, ins: &Ins) {
+fn step(image: &Image<'_>, state: &mut KnownValues, ins: &Ins) {
     let value = evaluate(image, state, ins);
     for var in ins.sets().iter() {
         let value = if Some(var) == ins.d { value } else { None };
@@ -96,7 +96,7 @@ fn step(image: &Image<'_>, state: &mut Known, ins: &Ins) {
     }
 }
 
-fn evaluate(image: &Image<'_>, state: &Known, ins: &Ins) -> Option<i32> {
+fn evaluate(image: &Image<'_>, state: &KnownValues, ins: &Ins) -> Option<i32> {
     ins.d?;
     let a = state.get(ins.a)?;
     match ins.op {
@@ -134,7 +134,7 @@ fn compute(op: Bin, a: i32, b: i32) -> i32 {
     }
 }
 
-fn rewrite(image: &Image<'_>, block: &mut Block, mut state: Known) {
+fn rewrite(image: &Image<'_>, block: &mut Block, mut state: KnownValues) {
     for ins in &mut block.ins {
         // Saving `gp` is of no use where it is known.
         if ins.op == Op::Store(Width::I32) && ins.a == Val::Var(SP) && ins.b == Val::Var(GP) {
@@ -186,7 +186,7 @@ fn rewrite(image: &Image<'_>, block: &mut Block, mut state: Known) {
     }
 }
 
-fn direct(callee: &mut Callee, state: &Known) {
+fn direct(callee: &mut Callee, state: &KnownValues) {
     if let Callee::Through(to) = callee
         && let Some(known) = state.get(*to)
     {

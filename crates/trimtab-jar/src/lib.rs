@@ -33,5 +33,5 @@ mod vars;
 
 pub use archive::archive;
 pub use error::JarError;
-pub use report::{Report, Split};
+pub use report::{Report, SplitFunction};
 pub use translate::{Entry, Translation, translate};

@@ -5,7 +5,7 @@ use crate::translate::has_unknown;
 
 /// A function that was cut into several methods.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Split {
+pub struct SplitFunction {
     /// Its name.
     pub name: String,
     /// Bytes of Java code that one method would have had.
@@ -26,7 +26,7 @@ pub struct Report {
     /// Bytes of the ELF file.
     pub elf_bytes: usize,
     /// Functions that were cut.
-    pub split: Vec<Split>,
+    pub split: Vec<SplitFunction>,
     /// Names of functions with instructions that are not known: reaching one stops the program.
     pub unknown: Vec<String>,
     /// Classes whose pool of constants grew large.

@@ -8,7 +8,7 @@ use crate::function::{Function, build};
 use crate::image::Image;
 use crate::ir::{End, Op};
 use crate::liveness::{mark_floats, solve};
-use crate::report::{Report, Split};
+use crate::report::{Report, SplitFunction};
 use crate::vars::KEPT;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,7 +134,7 @@ fn method(
     }
     let bytes = code.len();
     let cut = split(context, function, class, home);
-    report.split.push(Split { name: function.name.clone(), bytes, methods: cut.sizes });
+    report.split.push(SplitFunction { name: function.name.clone(), bytes, methods: cut.sizes });
 }
 
 /// Makes functions of all code that symbols and calls lead to.

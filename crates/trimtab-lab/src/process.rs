@@ -5,7 +5,7 @@
 //! A [`Job`] has a time limit, no input, a log, and a process group of its own. However it ends, and
 //! however trimtab ends, nothing that it started is left running:
 //!
-//! - its end, an error, the time limit, an [interrupt](crate::interrupt) and dropping [`Running`]
+//! - its end, an error, the time limit, an [interrupt](crate::interrupt) and dropping [`RunningJob`]
 //!   kill the whole group: SIGTERM, then SIGKILL after a grace time;
 //! - a *leash*, a tiny process beside it, kills the group when trimtab itself is gone, even by
 //!   SIGKILL, and the kernel sends the job itself SIGKILL then (`PR_SET_PDEATHSIG`).
@@ -23,8 +23,8 @@ mod tests;
 pub use error::{ProcessError, Tail};
 pub use invocation::Invocation;
 pub use output::Line;
-pub use running::Counted;
-pub use running::{Running, wait_until_idle};
+pub use running::JobCount;
+pub use running::{RunningJob, wait_until_idle};
 
 use crate::{interrupt, shell};
 use std::ffi::OsStr;
@@ -50,7 +50,7 @@ pub struct Job {
 
 /// A job that ended well.
 #[derive(Debug, Clone, Copy)]
-pub struct Finished {
+pub struct JobResult {
     /// Wall time from its start to its end.
     pub wall: Duration,
     /// Time of processors that it and those of its children took for which it waited.
@@ -61,14 +61,14 @@ pub struct Finished {
 
 /// A job that ended, and what it wrote.
 #[derive(Debug, Clone)]
-pub struct Captured {
+pub struct JobOutput {
     /// How it ended.
-    pub finished: Finished,
-    /// Its standard output, of which at most [`Captured::MOST`] bytes are kept.
+    pub finished: JobResult,
+    /// Its standard output, of which at most [`JobOutput::MOST`] bytes are kept.
     pub output: Vec<u8>,
 }
 
-impl Captured {
+impl JobOutput {
     /// The most bytes of output that are kept.
     pub const MOST: u64 = 256 << 20;
 }
@@ -146,7 +146,7 @@ impl Job {
     }
 
     /// Takes any status that it ends with, and death by a signal, for a good end:
-    /// [`Finished::status`] says which.
+    /// [`JobResult::status`] says which.
     pub fn any_status(mut self) -> Self {
         self.any_status = true;
         self
@@ -181,8 +181,8 @@ impl Job {
     /// # Errors
     /// If it cannot start, does not end with status 0, or does not end in time; if trimtab is asked
     /// to end.
-    pub fn run(self) -> Result<Finished, ProcessError> {
-        Running::start(self, running::Stdout::Log)?.wait()
+    pub fn run(self) -> Result<JobResult, ProcessError> {
+        RunningJob::start(self, running::Stdout::Log)?.wait()
     }
 
     /// Runs it to its end and returns what it wrote to its standard output, up to 16 MiB. Standard
@@ -191,7 +191,7 @@ impl Job {
     /// # Errors
     /// As [`Job::run`].
     pub fn run_captured(self) -> Result<String, ProcessError> {
-        let mut running = Running::start(self, running::Stdout::Lines)?;
+        let mut running = RunningJob::start(self, running::Stdout::Lines)?;
         let mut text = String::new();
         while let Some(line) = running.next_line()? {
             if text.len() < 16 << 20 {
@@ -207,8 +207,8 @@ impl Job {
     ///
     /// # Errors
     /// As [`Job::run`].
-    pub fn run_silently(self) -> Result<Finished, ProcessError> {
-        Running::start(self, running::Stdout::Nowhere)?.wait()
+    pub fn run_silently(self) -> Result<JobResult, ProcessError> {
+        RunningJob::start(self, running::Stdout::Nowhere)?.wait()
     }
 
     /// Runs it to its end and returns the bytes that it wrote to its standard output. Standard error
@@ -216,8 +216,8 @@ impl Job {
     ///
     /// # Errors
     /// As [`Job::run`].
-    pub fn capture(self) -> Result<Captured, ProcessError> {
-        Running::start(self, running::Stdout::File)?.wait_captured()
+    pub fn capture(self) -> Result<JobOutput, ProcessError> {
+        RunningJob::start(self, running::Stdout::File)?.wait_captured()
     }
 
     /// Starts it. The handle must stay with a thread that lives as long as the job: Linux kills the
@@ -225,17 +225,17 @@ impl Job {
     ///
     /// # Errors
     /// If it cannot start.
-    pub fn spawn(self) -> Result<Running, ProcessError> {
-        Running::start(self, running::Stdout::Log)
+    pub fn spawn(self) -> Result<RunningJob, ProcessError> {
+        RunningJob::start(self, running::Stdout::Log)
     }
 
-    /// Starts it so that [`Running::next_line`] gives its standard output, which also goes to the
+    /// Starts it so that [`RunningJob::next_line`] gives its standard output, which also goes to the
     /// log. The thread must live as long, see [`Job::spawn`].
     ///
     /// # Errors
     /// If it cannot start.
-    pub fn spawn_lines(self) -> Result<Running, ProcessError> {
-        Running::start(self, running::Stdout::Lines)
+    pub fn spawn_lines(self) -> Result<RunningJob, ProcessError> {
+        RunningJob::start(self, running::Stdout::Lines)
     }
 
     /// Listens to this flag instead of to the signals that trimtab gets.

@@ -10,14 +10,14 @@ mod version;
 pub use error::ToolError;
 pub use llvm::Llvm;
 pub use table::{Probe, Tool, all, tool};
-pub use toolbox::{Found, Toolbox};
+pub use toolbox::{FoundTool, Toolbox};
 pub use version::Version;
 
 /// Finds a tool of [`all`] by its name, in the directories of `PATH` and the usual places.
 ///
 /// # Errors
 /// A [`ToolError`] that says what was found, what was expected and what to install.
-pub fn find(name: &str) -> Result<Found, ToolError> {
+pub fn find(name: &str) -> Result<FoundTool, ToolError> {
     let tool = tool(name).ok_or_else(|| ToolError::Unknown { name: name.to_owned() })?;
     Toolbox::from_env().find(tool)
 }
@@ -26,12 +26,12 @@ pub fn find(name: &str) -> Result<Found, ToolError> {
 ///
 /// # Errors
 /// As [`find`] and [`llvm`].
-pub fn linker(name: &str) -> Result<Found, ToolError> {
+pub fn linker(name: &str) -> Result<FoundTool, ToolError> {
     if name != "lld" {
         return find(name);
     }
     let llvm = llvm()?;
-    Ok(Found { path: llvm.lld(), version: Some(llvm.version) })
+    Ok(FoundTool { path: llvm.lld(), version: Some(llvm.version) })
 }
 
 /// The set of LLVM tools that `LLVM` names, or the newest complete one, found like [`find`] does.

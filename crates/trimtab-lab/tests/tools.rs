@@ -46,7 +46,7 @@ impl Machine {
         Toolbox::new(vec![self.root().join("usr/bin")], self.root().to_owned())
     }
 
-    fn find(&self, name: &str) -> Result<tools::Found, ToolError> {
+    fn find(&self, name: &str) -> Result<tools::FoundTool, ToolError> {
         self.toolbox().find(tools::tool(name).unwrap())
     }
 }

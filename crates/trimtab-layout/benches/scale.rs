@@ -67,14 +67,14 @@ fn mixed(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-struct Made {
+struct GeneratedProgram {
     /// Number of each function's first block; one more at the end.
     first_block: Vec<u32>,
     /// Executed blocks of each run, all executions.
     events: Vec<Vec<u32>>,
 }
 
-fn make(functions: usize) -> Made {
+fn make(functions: usize) -> GeneratedProgram {
     let mut chance = Chance(functions as u64);
     let mut first_block = Vec::with_capacity(functions + 1);
     let mut blocks = 0usize;
@@ -88,7 +88,7 @@ fn make(functions: usize) -> Made {
     let events = (0..RUNS)
         .map(|run| events(run, functions, functions * EVENTS_PER_FUNCTION / RUNS, &first_block))
         .collect();
-    Made { first_block, events }
+    GeneratedProgram { first_block, events }
 }
 
 fn events(run: usize, functions: usize, count: usize, first_block: &[u32]) -> Vec<u32> {
@@ -167,7 +167,7 @@ struct Input {
     flow: Flow,
 }
 
-fn input(made: &Made, function_of: &[PieceId]) -> Input {
+fn input(made: &GeneratedProgram, function_of: &[PieceId]) -> Input {
     let functions = made.first_block.len() - 1;
     let mut pieces: Vec<Piece> = (0..functions)
         .map(|function| {
@@ -201,7 +201,7 @@ fn input(made: &Made, function_of: &[PieceId]) -> Input {
 
 /// Orders the blocks of each function that ran. Returns functions, blocks, and the score before and
 /// after.
-fn blocks(made: &Made, function_of: &[PieceId]) -> (usize, usize, f64, f64) {
+fn blocks(made: &GeneratedProgram, function_of: &[PieceId]) -> (usize, usize, f64, f64) {
     let blocks = *made.first_block.last().unwrap() as usize;
     let mut counts = vec![0u64; blocks];
     // A jump as one number: most are counted by sorting once.
@@ -247,7 +247,7 @@ fn blocks(made: &Made, function_of: &[PieceId]) -> (usize, usize, f64, f64) {
 
 /// Splits each function that ran at the lowest price. Each block has a jump, mostly over a few
 /// others. Returns how many bytes leave each function.
-fn split_all(made: &Made, problem: &Problem<'_>) -> Vec<u64> {
+fn split_all(made: &GeneratedProgram, problem: &Problem<'_>) -> Vec<u64> {
     let mut ran = vec![false; *made.first_block.last().unwrap() as usize];
     made.events.iter().flatten().for_each(|block| ran[*block as usize] = true);
     let prices = Prices { idle_byte: 16, branch: 20, longer: 4, jump: 5, part: 120 };

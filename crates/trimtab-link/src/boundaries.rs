@@ -1,7 +1,7 @@
 //! Whether a relinked kernel kept its boundaries: the symbols between which it expects certain
 //! code and nothing else, and those whose addresses mean something.
 
-use crate::kernel::{BOUNDED, FIXED, Fixed, is_linker_made};
+use crate::kernel::{BOUNDED, FIXED, SymbolRule, is_linker_made};
 use std::collections::BTreeMap;
 use trimtab_program::{Program, Range};
 
@@ -134,7 +134,7 @@ fn single(
     program: &Program<'_>,
     before: Option<&Program<'_>>,
     symbol: &'static str,
-    fixed: Fixed,
+    fixed: SymbolRule,
 ) -> Option<Boundary> {
     let old = before.and_then(|before| before.address_of(symbol));
     let new = program.address_of(symbol);
@@ -148,12 +148,12 @@ fn single(
     Some(Boundary { symbol, before: old, after: new, ok, detail })
 }
 
-fn kept(fixed: Fixed, old: u64, new: u64) -> (bool, String) {
+fn kept(fixed: SymbolRule, old: u64, new: u64) -> (bool, String) {
     match fixed {
-        Fixed::SameAddress if old == new => (true, "did not move".to_owned()),
-        Fixed::SameAddress => (false, "must not move".to_owned()),
-        Fixed::Present => (true, "may move".to_owned()),
-        Fixed::LowBits(bits) => {
+        SymbolRule::SameAddress if old == new => (true, "did not move".to_owned()),
+        SymbolRule::SameAddress => (false, "must not move".to_owned()),
+        SymbolRule::Present => (true, "may move".to_owned()),
+        SymbolRule::LowBits(bits) => {
             let mask = 1u64.checked_shl(bits).map_or(u64::MAX, |bit| bit - 1);
             match (old ^ new) & mask {
                 0 => (true, format!("keeps its low {bits} bits")),

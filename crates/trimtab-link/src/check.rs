@@ -84,7 +84,7 @@ pub fn check(
         .iter()
         .enumerate()
         .filter_map(|(line, (_, places))| match places {
-            Found::At(places) if !places.iter().any(|r| is_pinned(*r, pinned)) => {
+            LineTarget::At(places) if !places.iter().any(|r| is_pinned(*r, pinned)) => {
                 Some((line, places[0].start))
             }
             _ => None,
@@ -95,26 +95,26 @@ pub fn check(
         .iter()
         .enumerate()
         .filter_map(|(line, (_, places))| match places {
-            Found::Renamed(id) => Some((line, program.function(*id).range.start)),
+            LineTarget::Renamed(id) => Some((line, program.function(*id).range.start)),
             _ => None,
         })
         .collect();
     let fitting = fitting(&movable, &in_order, &renamed);
-    let outcome = |position: usize, places: &Found| match places {
-        Found::Renamed(_) if fitting.contains(&position) => Outcome::Placed,
-        Found::Renamed(_) => Outcome::Unknown,
-        Found::Again => Outcome::Duplicate,
-        Found::Gone => Outcome::Discarded,
-        Found::Nowhere => Outcome::Unknown,
-        Found::At(places) if places.iter().any(|r| is_pinned(*r, pinned)) => Outcome::Pinned,
-        Found::At(_) if !in_order.contains(&position) => Outcome::Misplaced,
-        Found::At(places) if places.len() > 1 => Outcome::Duplicate,
-        Found::At(_) => Outcome::Placed,
+    let outcome = |position: usize, places: &LineTarget| match places {
+        LineTarget::Renamed(_) if fitting.contains(&position) => Outcome::Placed,
+        LineTarget::Renamed(_) => Outcome::Unknown,
+        LineTarget::Again => Outcome::Duplicate,
+        LineTarget::Gone => Outcome::Discarded,
+        LineTarget::Nowhere => Outcome::Unknown,
+        LineTarget::At(places) if places.iter().any(|r| is_pinned(*r, pinned)) => Outcome::Pinned,
+        LineTarget::At(_) if !in_order.contains(&position) => Outcome::Misplaced,
+        LineTarget::At(places) if places.len() > 1 => Outcome::Duplicate,
+        LineTarget::At(_) => Outcome::Placed,
     };
-    let line = |(position, (entry, places)): (usize, &(Entry, Found))| {
+    let line = |(position, (entry, places)): (usize, &(Entry, LineTarget))| {
         let (range, renamed) = match places {
-            Found::At(places) => (places.first().copied(), None),
-            Found::Renamed(id) => {
+            LineTarget::At(places) => (places.first().copied(), None),
+            LineTarget::Renamed(id) => {
                 let function = program.function(*id);
                 (Some(function.range), Some(function.name.to_owned()))
             }
@@ -137,35 +137,35 @@ fn found(
     program: &Program<'_>,
     fragments: &Fragments<'_>,
     before: Option<&Program<'_>>,
-) -> Vec<(Entry, Found)> {
+) -> Vec<(Entry, LineTarget)> {
     let index = Index::new(fragments);
     let mut seen: HashSet<&Target> = HashSet::new();
     let mut taken: HashSet<Range> = HashSet::new();
-    let mut found: Vec<(Entry, Found)> = Vec::with_capacity(order.entries.len());
+    let mut found: Vec<(Entry, LineTarget)> = Vec::with_capacity(order.entries.len());
     for entry in &order.entries {
         let places = if seen.insert(&entry.target) {
             let places = index.find(entry, program);
             let known = !places.is_empty();
             let fresh: Vec<Range> = places.into_iter().filter(|r| taken.insert(*r)).collect();
             match fresh.is_empty() {
-                false => Found::At(fresh),
+                false => LineTarget::At(fresh),
                 // Another wording of a line before it: it names nothing new.
-                true if known => Found::Again,
+                true if known => LineTarget::Again,
                 true => match program.lookup_without_suffix(entry.function()) {
-                    Some(id) if taken.insert(program.function(id).range) => Found::Renamed(id),
-                    _ if before.is_some_and(|p| !entry.lookup(p).is_empty()) => Found::Gone,
-                    _ => Found::Nowhere,
+                    Some(id) if taken.insert(program.function(id).range) => LineTarget::Renamed(id),
+                    _ if before.is_some_and(|p| !entry.lookup(p).is_empty()) => LineTarget::Gone,
+                    _ => LineTarget::Nowhere,
                 },
             }
         } else {
-            Found::Again
+            LineTarget::Again
         };
         found.push((entry.clone(), places));
     }
     found
 }
 
-enum Found {
+enum LineTarget {
     At(Vec<Range>),
     /// Under another suffix.
     Renamed(FunctionId),

@@ -25,7 +25,7 @@ pub enum EmitError {
 
 /// An order as a linker reads it, and what could not be said in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Emitted {
+pub struct OrderText {
     /// The file's text.
     pub text: String,
     /// Fragments that the order names, each with a line of its own.
@@ -53,8 +53,8 @@ pub fn emit<'a, 'data: 'a>(
 pub fn write<'a, 'data: 'a>(
     linker: Linker,
     fragments: impl IntoIterator<Item = &'a Fragment<'data>>,
-) -> Emitted {
-    let mut emitted = Emitted::default();
+) -> OrderText {
+    let mut emitted = OrderText::default();
     let (before, after) = linker.frame("Written by trimtab order. First line is placed first.");
     emitted.text.push_str(&before);
     let mut seen = HashSet::new();
@@ -65,7 +65,7 @@ pub fn write<'a, 'data: 'a>(
     emitted
 }
 
-impl Emitted {
+impl OrderText {
     /// Adds the line for a fragment, if it has one that is not there yet.
     pub(crate) fn add(
         &mut self,
@@ -91,7 +91,7 @@ impl Emitted {
 
 /// What a linker places when it follows an order: for each line all that the line means.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Followed {
+pub struct LinkedOrder {
     /// The fragments in the order in which the linker places them.
     pub order: Vec<FragmentId>,
     /// Those of them that the order did not list: they have the name of one that it lists.
@@ -106,7 +106,7 @@ pub fn follow(
     program: &Program<'_>,
     fragments: &Fragments<'_>,
     listed: &[FragmentId],
-) -> Followed {
+) -> LinkedOrder {
     let mut by_line: HashMap<String, Vec<FragmentId>> = HashMap::new();
     let mut add = |line: String, id: FragmentId| {
         let ids = by_line.entry(line).or_default();
@@ -127,7 +127,7 @@ pub fn follow(
     }
     let wanted: HashSet<FragmentId> = listed.iter().copied().collect();
     let mut placed = HashSet::new();
-    let mut followed = Followed::default();
+    let mut followed = LinkedOrder::default();
     for id in listed {
         let Line::Text(line) = linker.line(fragments.get(*id)) else { continue };
         let mut all = by_line.get(&line).cloned().unwrap_or_default();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     /// What is written for the program, with its map or without.
-    fn written(linker: Linker, with_map: bool) -> Emitted {
+    fn written(linker: Linker, with_map: bool) -> OrderText {
         let bytes = elf();
         let program = Program::parse(&bytes).unwrap();
         let map = LinkMap::parse(MAP).unwrap();

@@ -4,7 +4,7 @@ mod generated;
 #[cfg(test)]
 mod tests;
 
-pub use generated::Generated;
+pub use generated::GeneratedFiles;
 
 use include_dir::Dir;
 

@@ -29,22 +29,22 @@ pub const BOUNDED: [(&str, &str, &str); 15] = [
 
 /// Single symbols that must stay at the same address or alignment: the text's bounds, and the
 /// return thunks whose exact address bits mitigate a processor fault.
-pub const FIXED: [(&str, Fixed); 9] = [
-    ("_text", Fixed::SameAddress),
-    ("_stext", Fixed::SameAddress),
-    ("_etext", Fixed::Present),
-    ("srso_alias_untrain_ret", Fixed::LowBits(21)),
-    ("srso_alias_safe_ret", Fixed::LowBits(21)),
-    ("retbleed_return_thunk", Fixed::LowBits(6)),
-    ("srso_safe_ret", Fixed::LowBits(6)),
-    ("its_return_thunk", Fixed::LowBits(6)),
+pub const FIXED: [(&str, SymbolRule); 9] = [
+    ("_text", SymbolRule::SameAddress),
+    ("_stext", SymbolRule::SameAddress),
+    ("_etext", SymbolRule::Present),
+    ("srso_alias_untrain_ret", SymbolRule::LowBits(21)),
+    ("srso_alias_safe_ret", SymbolRule::LowBits(21)),
+    ("retbleed_return_thunk", SymbolRule::LowBits(6)),
+    ("srso_safe_ret", SymbolRule::LowBits(6)),
+    ("its_return_thunk", SymbolRule::LowBits(6)),
     // arm64: the processor takes the address of the exception vectors in units of 2 KiB.
-    ("vectors", Fixed::LowBits(11)),
+    ("vectors", SymbolRule::LowBits(11)),
 ];
 
 /// What must hold of a symbol in [`FIXED`], where the kernel has it at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fixed {
+pub enum SymbolRule {
     /// The address itself.
     SameAddress,
     /// Nothing but that it is still there.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use include_dir::include_dir;
 use sha2::{Digest, Sha256};
 
-use crate::feature::{Feature, Generated};
+use crate::feature::{Feature, GeneratedFiles};
 
 /// Where a kernel with [`LAYOUT`] looks for its order, from its build directory.
 pub const KERNEL_ORDER: &str = "include/generated/function-order.lds";
@@ -50,9 +50,9 @@ pub struct Splits<'a> {
 
 impl Splits<'_> {
     /// The files that a kernel with [`LAYOUT`] takes.
-    pub fn generated(&self) -> Generated {
+    pub fn generated(&self) -> GeneratedFiles {
         let symbols: String = self.first.iter().map(|name| format!("{name}\n")).collect();
-        let files = Generated::new().with(SYMBOLS, symbols);
+        let files = GeneratedFiles::new().with(SYMBOLS, symbols);
         self.files()
             .into_iter()
             .fold(files, |files, (name, text)| files.with(format!("{FOLDER}{name}"), text))

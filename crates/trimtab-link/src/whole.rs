@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use trimtab_program::{Fragment, Origin};
 
 use crate::emit::{is_plain, is_single_object};
-use crate::{Emitted, Linker};
+use crate::{Linker, OrderText};
 
 /// The sections of all functions, and their cold parts, of a file that are not in `.text.hot`: those of
 /// which a list says how they are split. Functions that begin with an *h* are not among them, either.
@@ -21,14 +21,14 @@ pub const FILE_ORDER: &str = "*(.text.unlikely .text.unlikely.* .text.unknown .t
 ///
 /// Where all that is left of a file's cold code comes in its own order, one line says so: linkers try
 /// each line with every section.
-pub fn emit_whole<'a, 'data: 'a>(fragments: &[&'a Fragment<'data>]) -> Emitted {
+pub fn emit_whole<'a, 'data: 'a>(fragments: &[&'a Fragment<'data>]) -> OrderText {
     let mut left: HashMap<&str, BTreeSet<u64>> = HashMap::new();
     for fragment in fragments {
         if let Some(file) = file_with_rest(fragment) {
             left.entry(file).or_default().insert(fragment.range.start);
         }
     }
-    let mut emitted = Emitted::default();
+    let mut emitted = OrderText::default();
     emitted.text.push_str("/* Written by trimtab. First line is placed first. */\n");
     let mut seen = HashSet::new();
     let mut at = 0;
@@ -78,7 +78,7 @@ mod tests {
             1060             1060       10    16         vmlinux.o:(.text.five)
 ";
 
-    fn written(order: &[usize]) -> Emitted {
+    fn written(order: &[usize]) -> OrderText {
         let bytes = Elf::new().text(".text", 0x1000, 0x100).function("one", 0x1000, 16).build();
         let program = Program::parse(&bytes).unwrap();
         let map = LinkMap::parse(MAP).unwrap();
@@ -89,7 +89,7 @@ mod tests {
         emit_whole(&order.iter().map(|at| &fragments[*at]).collect::<Vec<_>>())
     }
 
-    fn lines(emitted: &Emitted) -> Vec<&str> {
+    fn lines(emitted: &OrderText) -> Vec<&str> {
         emitted.text.lines().skip(1).collect()
     }
 

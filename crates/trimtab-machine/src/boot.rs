@@ -28,7 +28,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trimtab_lab::process::{Job, ProcessError, Running, Tail};
+use trimtab_lab::process::{Job, ProcessError, RunningJob, Tail};
 
 /// Numbers of instructions that ran in a boot. They repeat exactly with [`Clock::Instructions`].
 ///
@@ -242,7 +242,7 @@ fn without_qemu(mut tail: Tail) -> Tail {
     tail
 }
 
-fn watch(mut qemu: Running, request: &BootRequest, log: &Path) -> Result<Report, BootError> {
+fn watch(mut qemu: RunningJob, request: &BootRequest, log: &Path) -> Result<Report, BootError> {
     let mut console = Console::default();
     loop {
         match qemu.next_line() {

@@ -4,7 +4,7 @@
 //! - [`Source`] is a kernel's source as it was given; unpacked with some [`Feature`]s it is a [`Tree`].
 //! - [`Configuration`] is what to build of it, [`Toolchain`] what builds it.
 //! - [`Build`] is a configured build directory. [`Build::link`] gives a [`KernelImage`] for some
-//!   [`Generated`] files: the first one compiles everything, each further one only what they change.
+//!   [`GeneratedFiles`] files: the first one compiles everything, each further one only what they change.
 //!   [`Build::modules`] builds modules for it that are not part of its source.
 
 mod apart;
@@ -28,4 +28,4 @@ pub use packages::source_packages;
 pub use source::Source;
 pub use toolchain::Toolchain;
 pub use tree::{Release, Tree};
-pub use trimtab_link::feature::{Feature, Generated};
+pub use trimtab_link::feature::{Feature, GeneratedFiles};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use trimtab_lab::cache::Key;
 use trimtab_lab::compile::{CompileError, compile};
-use trimtab_lab::tools::Found;
+use trimtab_lab::tools::FoundTool;
 use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
 
 const SOURCES: [(&str, &str); 4] = [
@@ -55,14 +55,14 @@ pub struct KeptPlugin {
 ///
 /// # Errors
 /// As [`build`], and those of the work directory.
-pub fn kept(work: &WorkDir, gcc: &Found) -> anyhow::Result<KeptPlugin> {
+pub fn kept(work: &WorkDir, gcc: &FoundTool) -> anyhow::Result<KeptPlugin> {
     let found = work.get(&Plugin { gcc })?;
     Ok(KeptPlugin { path: found.folder.join(FILE), key: found.key, cached: found.cached })
 }
 
 /// The plugin, as this compiler makes it.
 struct Plugin<'a> {
-    gcc: &'a Found,
+    gcc: &'a FoundTool,
 }
 
 impl Kept for Plugin<'_> {

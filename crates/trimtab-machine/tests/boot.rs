@@ -17,7 +17,7 @@ use trimtab_machine::boot::{
 };
 use trimtab_machine::guest::{self, Workload};
 use trimtab_machine::kernel::{
-    Build, Configuration, DISK, Feature, Generated, KernelError, MODULES, NULL_BLOCK, Source,
+    Build, Configuration, DISK, Feature, GeneratedFiles, KernelError, MODULES, NULL_BLOCK, Source,
     Toolchain,
 };
 use trimtab_machine::qemu::Qemu;
@@ -51,7 +51,7 @@ fn build<'work>(work: &'work WorkDir, features: &[&'static Feature]) -> Build<'w
 
 /// The kernel of most tests.
 fn kernel() -> PathBuf {
-    build(&work(), &[&LAYOUT]).link(&Generated::new(), |_| ()).unwrap().image
+    build(&work(), &[&LAYOUT]).link(&GeneratedFiles::new(), |_| ()).unwrap().image
 }
 
 /// A stock kernel with disks and modules, and the module of `linux/test-module`; made once.
@@ -62,7 +62,7 @@ fn stock() -> &'static (PathBuf, Vec<PathBuf>) {
         lab();
         let work = work();
         let build = build(&work, &[&DISK, &NULL_BLOCK, &MODULES]);
-        let image = build.link(&Generated::new(), |_| ()).unwrap();
+        let image = build.link(&GeneratedFiles::new(), |_| ()).unwrap();
         assert!(matches!(image.map(), Err(KernelError::NoMap { .. })));
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../linux/test-module");
         let modules = build.modules(&[&folder]).unwrap();

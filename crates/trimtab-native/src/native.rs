@@ -34,7 +34,7 @@ pub use request::{Objects, Request};
 use live::{Live, Phase};
 use near::Near;
 use nix::sys::signal::Signal;
-use start::Started;
+use start::TracedProcess;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -42,7 +42,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use tracer::{Outcome, Tracer};
-use trimtab_lab::process::Counted;
+use trimtab_lab::process::JobCount;
 use trimtab_profile::{Place, Source, Trace, read};
 
 /// How often is looked whether trimtab was asked to end, or the time is over.
@@ -75,7 +75,7 @@ impl fmt::Display for End {
 
 /// A function that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entered {
+pub struct ExecutedFunction {
     /// Where it is linked to run.
     pub address: u64,
     /// Its length in bytes.
@@ -96,7 +96,7 @@ pub struct Object {
     /// How many functions were watched.
     pub functions: usize,
     /// Those that ran, in the order in which each ran first.
-    pub entered: Vec<Entered>,
+    pub entered: Vec<ExecutedFunction>,
 }
 
 impl Object {
@@ -119,7 +119,7 @@ impl Object {
 
 /// A file of which less was seen than was wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedFile {
     /// The file.
     pub path: PathBuf,
     /// Why.
@@ -128,11 +128,11 @@ pub struct Skipped {
 
 /// What a run of a program showed.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct Recording {
     /// What ran, by the file that holds it, in the order in which files were first mapped.
     pub objects: Vec<Object>,
     /// Files of which less was seen than was wanted.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedFile>,
     /// How the program ended.
     pub ended: End,
     /// How many processes there were, with the program itself.
@@ -147,8 +147,8 @@ pub struct Recorded {
 /// # Errors
 /// That it cannot be started or traced, has no symbols, starts too many processes, or that trimtab
 /// was asked to end.
-pub fn trace(request: &Request) -> Result<Recorded, NativeError> {
-    let _counted = Counted::begin();
+pub fn trace(request: &Request) -> Result<Recording, NativeError> {
+    let _counted = JobCount::begin();
     if request.interrupt.load(Ordering::SeqCst) {
         return Err(NativeError::Interrupted);
     }
@@ -159,7 +159,7 @@ pub fn trace(request: &Request) -> Result<Recorded, NativeError> {
         let (sender, receiver) = channel();
         // Tasks belong to the thread that traces them: it waits for its own and no others.
         scope.spawn(|| {
-            let outcome = start::start(request).and_then(|Started { root, filtered }| {
+            let outcome = start::start(request).and_then(|TracedProcess { root, filtered }| {
                 if filtered {
                     near.stay();
                 }
@@ -195,7 +195,7 @@ pub fn trace(request: &Request) -> Result<Recorded, NativeError> {
         Some(_) => End::TimeOver,
         None => ended.unwrap_or(End::Killed(nix::libc::SIGKILL)),
     };
-    Ok(Recorded { objects, skipped, ended, processes, wall: started.elapsed() })
+    Ok(Recording { objects, skipped, ended, processes, wall: started.elapsed() })
 }
 
 /// Why a program is ended before its time.

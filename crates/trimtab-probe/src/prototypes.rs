@@ -36,7 +36,7 @@ const TOO_MUCH: gimli::Error = gimli::Error::TooManyRegisterRules;
 
 type Bytes<'a> = RelocateReader<EndianSlice<'a, LittleEndian>, RelocatedSection<'a>>;
 type Entry<'a> = gimli::DebuggingInformationEntry<Bytes<'a>>;
-type Found<T> = gimli::Result<T>;
+type DwarfResult<T> = gimli::Result<T>;
 
 /// What is known of the functions of an object; it is read when it is first asked for.
 pub struct Prototypes<'a> {
@@ -104,12 +104,12 @@ impl RelocatedSection<'_> {
 }
 
 impl gimli::Relocate for RelocatedSection<'_> {
-    fn relocate_address(&self, offset: usize, value: u64) -> Found<u64> {
+    fn relocate_address(&self, offset: usize, value: u64) -> DwarfResult<u64> {
         let target = self.target(offset).filter(|(_, offset)| *offset < 1 << OFFSET_BITS);
         Ok(target.map_or(value, |(section, offset)| (section as u64) << OFFSET_BITS | offset))
     }
 
-    fn relocate_offset(&self, offset: usize, value: usize) -> Found<usize> {
+    fn relocate_offset(&self, offset: usize, value: usize) -> DwarfResult<usize> {
         Ok(self.target(offset).map_or(value, |(_, offset)| offset as usize))
     }
 }
@@ -178,7 +178,7 @@ impl Registers {
 }
 
 impl<'a> Reader<'a> {
-    fn read(&mut self, abbreviations: usize) -> Found<()> {
+    fn read(&mut self, abbreviations: usize) -> DwarfResult<()> {
         let mut units = self.dwarf.units();
         while let Some(header) = units.next()? {
             if header.type_() != UnitType::Compilation {
@@ -208,12 +208,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn entry(&mut self, unit: &Unit<Bytes<'a>>, offset: UnitOffset) -> Found<Entry<'a>> {
+    fn entry(&mut self, unit: &Unit<Bytes<'a>>, offset: UnitOffset) -> DwarfResult<Entry<'a>> {
         self.spend()?;
         unit.entry(offset)
     }
 
-    fn spend(&mut self) -> Found<()> {
+    fn spend(&mut self) -> DwarfResult<()> {
         self.budget = self.budget.checked_sub(1).ok_or(TOO_MUCH)?;
         Ok(())
     }
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
         node: gimli::EntriesTreeNode<'_, '_, Bytes<'a>>,
         depth: usize,
         found: &mut Functions,
-    ) -> Found<()> {
+    ) -> DwarfResult<()> {
         let mut children = node.children();
         while let Some(child) = children.next()? {
             self.spend()?;
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Where the parts of a function begin.
-    fn places(&self, unit: &Unit<Bytes<'a>>, entry: &Entry<'a>) -> Found<Vec<Place>> {
+    fn places(&self, unit: &Unit<Bytes<'a>>, entry: &Entry<'a>) -> DwarfResult<Vec<Place>> {
         let mut places = Vec::new();
         if let Some(value) = entry.attr_value(gimli::DW_AT_low_pc) {
             places.extend(self.dwarf.attr_address(unit, value)?.map(place));
@@ -302,7 +302,7 @@ impl<'a> Reader<'a> {
         unit: &Unit<Bytes<'a>>,
         entry: &Entry<'a>,
         is_cxx: bool,
-    ) -> Found<Option<()>> {
+    ) -> DwarfResult<Option<()>> {
         let mut has_prototype = is_cxx;
         let mut result = None;
         let mut most = Registers::default();
@@ -343,7 +343,7 @@ impl<'a> Reader<'a> {
         unit: &Unit<Bytes<'a>>,
         offset: UnitOffset,
         depth: usize,
-    ) -> Found<Option<Registers>> {
+    ) -> DwarfResult<Option<Registers>> {
         let mut all = Registers::default();
         let mut tree = unit.entries_tree(Some(offset))?;
         let mut children = tree.root()?.children();
@@ -373,7 +373,7 @@ impl<'a> Reader<'a> {
         &mut self,
         unit: &Unit<Bytes<'a>>,
         mut entry: Entry<'a>,
-    ) -> Found<Option<Registers>> {
+    ) -> DwarfResult<Option<Registers>> {
         for _ in 0..CHAIN {
             if let Some(offset) = reference(&entry, gimli::DW_AT_type) {
                 return self.registers(unit, offset);
@@ -389,7 +389,7 @@ impl<'a> Reader<'a> {
         &mut self,
         unit: &Unit<Bytes<'a>>,
         mut offset: UnitOffset,
-    ) -> Found<Option<Registers>> {
+    ) -> DwarfResult<Option<Registers>> {
         for _ in 0..CHAIN {
             let entry = self.entry(unit, offset)?;
             let is_word = || {

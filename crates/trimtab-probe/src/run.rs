@@ -12,9 +12,9 @@ mod summary;
 
 pub use build::{BuildRequest, BuildSummary, build};
 pub use choice::{Choice, Plan};
-pub use files::{Instrumented, instrument_files};
+pub use files::{InstrumentedFile, instrument_files};
 pub use instrument::{InstrumentRequest, instrument};
 pub use link::link;
 pub use recordings::Recordings;
 pub use runtime::{build_runtime, compile_hooks};
-pub use summary::{FunctionCounts, InstrumentReport, Left, Sizes, UserHooks};
+pub use summary::{FunctionCounts, InstrumentReport, Sizes, SkippedFunction, UserHooks};

@@ -17,7 +17,7 @@ mod trace;
 
 pub use coverage::{Coverage, StaleProfile};
 pub use process::{Process, Transition};
-pub use profile::{Executed, Precision, Profile};
+pub use profile::{ExecutedFunction, Precision, Profile};
 pub use read::{Format, TraceError};
 pub use stream::{Stream, StreamBlock, StreamError};
 pub use trace::{Event, NameId, Place, Source, Trace};

@@ -10,14 +10,14 @@ const WITNESSES: usize = 3;
 
 /// The distances by which a trace's addresses may differ from those for which the program is linked.
 #[derive(Debug, Default)]
-pub(crate) struct Moved {
+pub(crate) struct LoadOffsets {
     /// For each object: distances on which at least one function agrees that has a name of its own.
     likely: HashMap<Option<NameId>, HashSet<u64>>,
     /// Those on which many agree.
     sure: HashMap<Option<NameId>, Vec<u64>>,
 }
 
-impl Moved {
+impl LoadOffsets {
     /// Finds out by the functions whose name only one can have.
     pub(crate) fn of(trace: &Trace, program: &Program<'_>, names: &Names<'_, '_>) -> Self {
         let mut witnesses: HashMap<(Option<NameId>, u64), HashSet<FunctionId>> = HashMap::new();
@@ -32,7 +32,7 @@ impl Moved {
                 }
             }
         }
-        let mut moved = Moved::default();
+        let mut moved = LoadOffsets::default();
         for ((object, distance), functions) in witnesses {
             moved.likely.entry(object).or_default().insert(distance);
             if functions.len() >= WITNESSES {

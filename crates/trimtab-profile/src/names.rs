@@ -9,7 +9,7 @@ use trimtab_program::{FunctionId, Program};
 
 /// The functions that a name can mean.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct NameMatches {
     /// All of them, by ascending address.
     pub(crate) ids: Vec<FunctionId>,
     /// Whether the name fits only without the compiler's suffix.
@@ -23,7 +23,7 @@ pub(crate) struct Names<'a, 'data> {
     /// Whether the trace has names as compilers make them: then a short one is no demangled one.
     mangled: bool,
     readable: OnceCell<Readable>,
-    found: RefCell<HashMap<NameId, Rc<Found>>>,
+    found: RefCell<HashMap<NameId, Rc<NameMatches>>>,
 }
 
 /// Demangled forms of all symbols that have some.
@@ -47,7 +47,7 @@ impl<'a, 'data> Names<'a, 'data> {
 
     /// The functions that this name of the trace can mean: those with the symbol, and those whose symbol
     /// reads so when it is demangled; else the only one of that name but for the compiler's suffix.
-    pub(crate) fn find(&self, name: NameId) -> Rc<Found> {
+    pub(crate) fn find(&self, name: NameId) -> Rc<NameMatches> {
         if let Some(found) = self.found.borrow().get(&name) {
             return Rc::clone(found);
         }
@@ -56,7 +56,7 @@ impl<'a, 'data> Names<'a, 'data> {
         found
     }
 
-    fn search(&self, name: &str) -> Found {
+    fn search(&self, name: &str) -> NameMatches {
         let mut ids = self.program.lookup(name);
         if !is_mangled(name) && (is_readable(name) || !self.mangled) {
             ids.extend(self.readable().lookup(name));
@@ -64,10 +64,10 @@ impl<'a, 'data> Names<'a, 'data> {
             ids.dedup();
         }
         if !ids.is_empty() {
-            return Found { ids, without_suffix: false };
+            return NameMatches { ids, without_suffix: false };
         }
         let only = self.program.lookup_without_suffix(name);
-        Found { without_suffix: only.is_some(), ids: only.into_iter().collect() }
+        NameMatches { without_suffix: only.is_some(), ids: only.into_iter().collect() }
     }
 
     fn readable(&self) -> &Readable {

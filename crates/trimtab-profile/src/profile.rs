@@ -2,8 +2,8 @@
 
 use crate::coverage::Coverage;
 use crate::early::Early;
-use crate::moved::Moved;
-use crate::names::{Found, Names};
+use crate::moved::LoadOffsets;
+use crate::names::{NameMatches, Names};
 use crate::readable::is_readable;
 use crate::trace::{Event, NameId, Place, Trace};
 use std::collections::{HashMap, HashSet};
@@ -21,7 +21,7 @@ pub enum Precision {
 
 /// A function that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Executed {
+pub struct ExecutedFunction {
     /// The function.
     pub function: FunctionId,
     /// How often it was entered, where the tracer counts; at least 1.
@@ -32,7 +32,7 @@ pub struct Executed {
 #[derive(Debug, Clone)]
 pub struct Profile {
     precision: Precision,
-    functions: Vec<Executed>,
+    functions: Vec<ExecutedFunction>,
     blocks: Vec<Range>,
     executed: RangeSet,
     coverage: Coverage,
@@ -64,7 +64,7 @@ impl Profile {
     }
 
     /// The functions that ran, in the order in which each ran first.
-    pub fn functions(&self) -> &[Executed] {
+    pub fn functions(&self) -> &[ExecutedFunction] {
         &self.functions
     }
 
@@ -132,14 +132,14 @@ struct Resolver<'a, 'data> {
     trace: &'a Trace,
     program: &'a Program<'data>,
     names: Names<'a, 'data>,
-    moved: Moved,
+    moved: LoadOffsets,
     precision: Precision,
     /// The object whose events count, where the trace holds several.
     object: Option<Option<NameId>>,
     /// While the machine still runs at physical addresses.
     early: Option<Early>,
     position: Vec<Option<u32>>,
-    functions: Vec<Executed>,
+    functions: Vec<ExecutedFunction>,
     blocks: Vec<Range>,
     lost: Vec<Range>,
     missing: HashSet<String>,
@@ -169,7 +169,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
         Resolver {
             trace,
             program,
-            moved: Moved::of(trace, program, &names),
+            moved: LoadOffsets::of(trace, program, &names),
             precision: if blocks { Precision::Blocks } else { Precision::Functions },
             object: choose_object(trace, program, &names),
             names,
@@ -250,7 +250,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
     }
 
     /// What a name of the trace can mean.
-    fn find(&mut self, name: NameId) -> Rc<Found> {
+    fn find(&mut self, name: NameId) -> Rc<NameMatches> {
         let found = self.names.find(name);
         if found.without_suffix {
             self.without_suffix.insert(name);
@@ -280,7 +280,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
     fn add_moved(
         &mut self,
         event: &Event,
-        found: &Found,
+        found: &NameMatches,
         likely: Option<FunctionId>,
         offset: u64,
         address: u64,
@@ -371,7 +371,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
             }
             None => {
                 self.position[id.index()] = Some(self.functions.len() as u32);
-                self.functions.push(Executed { function: id, count });
+                self.functions.push(ExecutedFunction { function: id, count });
             }
         }
     }

@@ -66,7 +66,7 @@ fn demangle(symbol: &str) -> Option<String> {
 }
 
 fn demangle_whole(symbol: &str) -> Option<String> {
-    let mut text = Bounded(String::new());
+    let mut text = BoundedText(String::new());
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {
         return write!(text, "{name:#}").is_ok().then_some(text.0);
     }
@@ -76,9 +76,9 @@ fn demangle_whole(symbol: &str) -> Option<String> {
 }
 
 /// Text that takes [`LONGEST`] bytes at most.
-struct Bounded(String);
+struct BoundedText(String);
 
-impl Write for Bounded {
+impl Write for BoundedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len() + text.len() > LONGEST {
             return Err(fmt::Error);

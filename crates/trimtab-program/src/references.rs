@@ -27,7 +27,7 @@ pub enum Target {
 
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Referring {
+pub struct InstructionReferences {
     /// Where it lies.
     pub range: Range,
     /// How it transfers control away, if not to the next one or back to a caller.
@@ -40,7 +40,7 @@ pub struct Referring {
 pub fn instructions<'a>(
     program: &'a Program<'_>,
     range: Range,
-) -> impl Iterator<Item = Referring> + 'a {
+) -> impl Iterator<Item = InstructionReferences> + 'a {
     let isa = program.isa();
     let code = program.bytes(range).unwrap_or_default();
     let mut at = 0;
@@ -64,7 +64,7 @@ pub fn instructions<'a>(
     })
 }
 
-fn x86_64(address: u64, code: &[u8]) -> Option<Referring> {
+fn x86_64(address: u64, code: &[u8]) -> Option<InstructionReferences> {
     let code = &code[..code.len().min(15)];
     let decoded = Decoder::with_ip(64, code, address, DecoderOptions::NONE).decode();
     if decoded.is_invalid() {
@@ -79,7 +79,7 @@ fn x86_64(address: u64, code: &[u8]) -> Option<Referring> {
         FlowControl::IndirectBranch => Some(Target::IndirectJump),
         _ => None,
     };
-    Some(Referring {
+    Some(InstructionReferences {
         range: Range::with_length(address, decoded.len() as u64),
         transfer,
         addresses: [memory(&decoded), immediate(&decoded)],
@@ -118,7 +118,7 @@ fn immediate(decoded: &Instruction) -> Option<u64> {
     found.filter(|value| *value >= 0x1000)
 }
 
-fn aarch64(address: u64, code: &[u8]) -> Option<Referring> {
+fn aarch64(address: u64, code: &[u8]) -> Option<InstructionReferences> {
     let word = u32::from_le_bytes(*code.first_chunk()?);
     let target = |low: u32, bits: u32| {
         let field = word << (32 - low - bits);
@@ -136,11 +136,15 @@ fn aarch64(address: u64, code: &[u8]) -> Option<Referring> {
         },
         _ => None,
     };
-    Some(Referring { range: Range::with_length(address, 4), transfer, addresses: [None; 2] })
+    Some(InstructionReferences {
+        range: Range::with_length(address, 4),
+        transfer,
+        addresses: [None; 2],
+    })
 }
 
 /// Calls through the table of global offsets, most of a position-independent program's, are indirect.
-fn mips32(address: u64, code: &[u8]) -> Option<Referring> {
+fn mips32(address: u64, code: &[u8]) -> Option<InstructionReferences> {
     let word = u32::from_le_bytes(*code.first_chunk()?);
     let near = i64::from(word.cast_signed() << 16 >> 14);
     let branch = address.wrapping_add(4).wrapping_add_signed(near);
@@ -157,7 +161,11 @@ fn mips32(address: u64, code: &[u8]) -> Option<Referring> {
         (17, _) if (word >> 21) & 31 == 8 => Some(Target::Jump(branch)),
         _ => None,
     };
-    Some(Referring { range: Range::with_length(address, 4), transfer, addresses: [None; 2] })
+    Some(InstructionReferences {
+        range: Range::with_length(address, 4),
+        transfer,
+        addresses: [None; 2],
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a kernel must be given to swap its cold code, and what its build is told of a plan.
 
 use include_dir::include_dir;
-use trimtab_link::{Feature, Generated, LAYOUT};
+use trimtab_link::{Feature, GeneratedFiles, LAYOUT};
 
 use crate::LinkerScript;
 
@@ -20,8 +20,8 @@ pub static COLDSWAP: Feature = Feature {
 
 impl LinkerScript {
     /// The files that a kernel with [`COLDSWAP`] takes.
-    pub fn generated(&self) -> Generated {
-        Generated::new().with(CODE, self.code.as_str()).with(DATA, self.data.as_str())
+    pub fn generated(&self) -> GeneratedFiles {
+        GeneratedFiles::new().with(CODE, self.code.as_str()).with(DATA, self.data.as_str())
     }
 }
 

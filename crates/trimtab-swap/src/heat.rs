@@ -128,20 +128,20 @@ impl Scale {
 
 /// The blocks that stay in memory for speed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hot {
+pub struct HotBlocks {
     blocks: Vec<bool>,
 }
 
-impl Hot {
+impl HotBlocks {
     /// Whether a block is one of them.
     pub fn contains(&self, block: BlockId) -> bool {
         self.blocks.get(block.index()).copied().unwrap_or(false)
     }
 
     /// These, and those that `more` is true of.
-    pub(crate) fn with(&self, more: impl Fn(BlockId) -> bool) -> Hot {
+    pub(crate) fn with(&self, more: impl Fn(BlockId) -> bool) -> HotBlocks {
         let all = self.blocks.iter().enumerate();
-        Hot { blocks: all.map(|(block, hot)| *hot || more(BlockId::at(block))).collect() }
+        HotBlocks { blocks: all.map(|(block, hot)| *hot || more(BlockId::at(block))).collect() }
     }
 }
 
@@ -209,9 +209,9 @@ impl Heat {
     }
 
     /// The blocks that are hot at a threshold.
-    pub fn hot(&self, threshold: Threshold) -> Hot {
+    pub fn hot(&self, threshold: Threshold) -> HotBlocks {
         let hot = |count: &u64| *count > 0 && *count >= threshold.count;
-        Hot { blocks: self.counts.iter().map(hot).collect() }
+        HotBlocks { blocks: self.counts.iter().map(hot).collect() }
     }
 
     /// How often a block ran.

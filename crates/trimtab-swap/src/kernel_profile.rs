@@ -3,8 +3,8 @@
 use crate::partition::Partition;
 use crate::plan::{Bytes, ColdData};
 use crate::{
-    Class, Code, Granularity, Heat, Hot, Replay, Residence, Returns, Run, SwapError, Units, links,
-    pieces,
+    Class, Code, Granularity, Heat, HotBlocks, Replay, Residence, Returns, Run, SwapError, Units,
+    links, pieces,
 };
 use trimtab_program::{Fragments, PAGE_SIZE};
 
@@ -63,7 +63,7 @@ impl<'a> KernelProfile<'a> {
         })
     }
 
-    fn units(&self, hot: &Hot) -> Units {
+    fn units(&self, hot: &HotBlocks) -> Units {
         let KernelProfile { code, heat, residence, granularity, .. } = self;
         Units::of(code, &self.fragments, heat, hot, residence, *granularity)
     }
@@ -73,7 +73,7 @@ impl<'a> KernelProfile<'a> {
     ///
     /// The more often code has to come back to be kept, the less of it is: so the lowest level that keeps
     /// to the budget is found by a binary search over the levels that there are.
-    fn fill(&self, hot: Hot, budget: ResidentBudget) -> (Hot, u64) {
+    fn fill(&self, hot: HotBlocks, budget: ResidentBudget) -> (HotBlocks, u64) {
         let cache = budget.frames as u64 * PAGE_SIZE;
         let capacity = cache / PAGE_BYTES_PER_USED_BYTE;
         let returns = Returns::of(self.code, &self.runs, &self.heat, &hot, capacity);

@@ -38,7 +38,7 @@ mod units;
 pub use code::{BlockId, BlockIds, Code, CodeBlock};
 pub use error::SwapError;
 pub use feature::COLDSWAP;
-pub use heat::{Heat, Hot, Run, Threshold};
+pub use heat::{Heat, HotBlocks, Run, Threshold};
 pub use kernel_profile::{KernelProfile, ResidentBudget};
 pub use links::{links, pieces};
 pub use partition::{CompilerLists, Partition};

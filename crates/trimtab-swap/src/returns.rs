@@ -1,7 +1,7 @@
 //! How often code that is not hot is called for again after a cache has forgotten it.
 
 use crate::code::{BlockId, Code};
-use crate::heat::{Heat, Hot, Run};
+use crate::heat::{Heat, HotBlocks, Run};
 use rayon::prelude::*;
 use trimtab_program::Range;
 
@@ -22,7 +22,13 @@ impl Returns {
     /// Counts, for blocks that are not hot, how often each ran when at least `capacity` bytes of
     /// others had run since it did last. That it ran for the first time does not count. Each run
     /// weighs as much as the longest, as in [`Heat::of`].
-    pub fn of(code: &Code<'_>, runs: &[Run<'_>], heat: &Heat, hot: &Hot, capacity: u64) -> Self {
+    pub fn of(
+        code: &Code<'_>,
+        runs: &[Run<'_>],
+        heat: &Heat,
+        hot: &HotBlocks,
+        capacity: u64,
+    ) -> Self {
         let returned = |run: &Run<'_>| {
             // Of each block of the stream the blocks that it needs.
             let needs: Vec<Vec<BlockId>> = run
@@ -69,7 +75,7 @@ impl Returns {
 
     /// What is hot, and what comes back at least `least` times. 0 is taken for 1: what never came back is
     /// no more hot than before.
-    pub fn added_to(&self, hot: &Hot, least: u64) -> Hot {
+    pub fn added_to(&self, hot: &HotBlocks, least: u64) -> HotBlocks {
         hot.with(|block| self.count(block) >= least.max(1))
     }
 

@@ -542,7 +542,7 @@ fn what_comes_back_to_a_cache_that_forgot_it_can_stay_as_well() {
     let heat = Heat::of(&code, &runs);
     let none = heat.hot(Threshold { count: u64::MAX, executed: 0, hot: 0 });
     let first = |function| code.block_at(at(function)).unwrap();
-    let counts = |hot: &crate::Hot, capacity| {
+    let counts = |hot: &crate::HotBlocks, capacity| {
         let returns = Returns::of(&code, &runs, &heat, hot, capacity);
         [6, 8, 9].map(|function| returns.count(first(function)))
     };

@@ -1,7 +1,7 @@
 //! The pieces that a linker can place, and what becomes of each.
 
 use crate::code::{BlockId, Code};
-use crate::heat::{Heat, Hot};
+use crate::heat::{Heat, HotBlocks};
 use crate::residence::Residence;
 use serde::{Deserialize, Serialize};
 use trimtab_layout::PieceId;
@@ -108,7 +108,7 @@ impl Units {
         code: &Code<'_>,
         fragments: &Fragments<'_>,
         heat: &Heat,
-        hot: &Hot,
+        hot: &HotBlocks,
         residence: &Residence,
         granularity: Granularity,
     ) -> Self {
@@ -179,7 +179,7 @@ impl Units {
 struct Builder<'a> {
     code: &'a Code<'a>,
     heat: &'a Heat,
-    hot: &'a Hot,
+    hot: &'a HotBlocks,
     residence: &'a Residence,
 }
 

@@ -8,7 +8,7 @@ use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Fragment, Fragments, Range};
 use trimtab_report::model::{Compared, ComparedTrace};
 
-use super::judge::{Judge, Judged};
+use super::judge::{CostTrace, Judge};
 use super::{Traces, peer};
 
 /// Where orders are made and judged.
@@ -96,7 +96,7 @@ impl Bench<'_> {
         if observed.len() == training.len() {
             movable.observe(self.fragments, &observed);
         }
-        let judged: Vec<Judged> =
+        let judged: Vec<CostTrace> =
             judged.iter().map(|trace| self.judged(&movable, *trace)).collect();
         let problem = movable.problem();
         let judge = Judge { problem: &problem, judged: &judged, hierarchy: self.hierarchy };
@@ -122,10 +122,10 @@ impl Bench<'_> {
         }
     }
 
-    fn judged(&self, movable: &Movable, trace: usize) -> Judged {
+    fn judged(&self, movable: &Movable, trace: usize) -> CostTrace {
         let profile = self.traces.profiles[trace];
         let blocks = profile.blocks().iter().copied();
-        Judged {
+        CostTrace {
             execution: match &self.traces.streams[trace] {
                 Some(stream) => movable.streamed(self.fragments, self.text, stream),
                 None => movable.execution(self.fragments, self.text, blocks),

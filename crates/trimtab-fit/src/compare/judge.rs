@@ -12,7 +12,7 @@ use super::peer;
 const CURVE_POINTS: usize = 500;
 
 /// A trace for the cost models.
-pub(super) struct Judged {
+pub(super) struct CostTrace {
     pub(super) execution: Execution,
     /// Pieces by first execution.
     pub(super) run: Vec<PieceId>,
@@ -21,7 +21,7 @@ pub(super) struct Judged {
 /// Judges orders of one problem.
 pub(super) struct Judge<'a> {
     pub(super) problem: &'a Problem<'a>,
-    pub(super) judged: &'a [Judged],
+    pub(super) judged: &'a [CostTrace],
     pub(super) hierarchy: Hierarchy,
 }
 
@@ -78,7 +78,7 @@ impl Judge<'_> {
     }
 
     fn costs(&self, placement: &Placement, listed: Option<&[PieceId]>) -> Vec<Cost> {
-        let cost = |judged: &Judged| {
+        let cost = |judged: &CostTrace| {
             let found = cost::judge(&judged.execution, placement, &self.hierarchy);
             let paging = found.paging;
             Cost {

@@ -4,8 +4,8 @@ use anyhow::{Context, Result};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
-use super::kept_boot::{BootJob, BootResult, KeptBoot, Watch, boot_all};
-use super::plan::{self, Scene};
+use super::kept_boot::{BootJob, BootResult, BootTracer, KeptBoot, boot_all};
+use super::plan::{self, Scenario};
 use super::request::Tracer;
 
 /// What a boot is for.
@@ -24,7 +24,7 @@ enum Purpose {
 /// Boots to do, each with what it is for.
 #[derive(Debug, Clone)]
 pub(super) struct BootPlan {
-    boots: Vec<(Purpose, Scene, Watch, u32)>,
+    boots: Vec<(Purpose, Scenario, BootTracer, u32)>,
 }
 
 impl BootPlan {
@@ -33,17 +33,17 @@ impl BootPlan {
     /// executes code of its own. Where the order is not made by it and the kernel `has_ftrace`, one
     /// boot shows what it would have seen.
     pub fn of_first(count: usize, tracer: Tracer, has_ftrace: bool) -> Self {
-        let watch = if tracer == Tracer::Ftrace { Watch::Both } else { Watch::Plugin };
+        let watch = if tracer == Tracer::Ftrace { BootTracer::Both } else { BootTracer::Plugin };
         let traced = plan::traced(count).into_iter().zip(0..);
         let mut boots: Vec<_> =
             traced.map(|(scene, repetition)| (Purpose::Order, scene, watch, repetition)).collect();
         boots.extend(held_out());
         match tracer {
             Tracer::Ftrace => {
-                boots.push((Purpose::Reference, plan::reference(), Watch::Plugin, 0));
+                boots.push((Purpose::Reference, plan::reference(), BootTracer::Plugin, 0));
             }
             Tracer::Plugin if has_ftrace => {
-                boots.push((Purpose::BothTracers, plan::reference(), Watch::Both, 0));
+                boots.push((Purpose::BothTracers, plan::reference(), BootTracer::Both, 0));
             }
             Tracer::Plugin => {}
         }
@@ -53,12 +53,14 @@ impl BootPlan {
     /// Of the kernel with functions split: those again that make the order.
     pub fn of_split(count: usize) -> Self {
         let traced = plan::traced(count).into_iter();
-        BootPlan { boots: traced.map(|scene| (Purpose::Order, scene, Watch::Plugin, 0)).collect() }
+        BootPlan {
+            boots: traced.map(|scene| (Purpose::Order, scene, BootTracer::Plugin, 0)).collect(),
+        }
     }
 
     /// Of the kernel laid out: the reference, and those that are held out.
     pub fn of_fitted() -> Self {
-        let mut boots = vec![(Purpose::Reference, plan::reference(), Watch::Plugin, 0)];
+        let mut boots = vec![(Purpose::Reference, plan::reference(), BootTracer::Plugin, 0)];
         boots.extend(held_out());
         BootPlan { boots }
     }
@@ -69,8 +71,8 @@ impl BootPlan {
     }
 }
 
-fn held_out() -> impl Iterator<Item = (Purpose, Scene, Watch, u32)> {
-    plan::held_out().into_iter().map(|scene| (Purpose::HeldOut, scene, Watch::Plugin, 0))
+fn held_out() -> impl Iterator<Item = (Purpose, Scenario, BootTracer, u32)> {
+    plan::held_out().into_iter().map(|scene| (Purpose::HeldOut, scene, BootTracer::Plugin, 0))
 }
 
 /// Boots of one kernel that came up.
@@ -96,7 +98,7 @@ impl Boots {
         plan: &BootPlan,
         done: impl Fn(usize) + Sync,
     ) -> Result<Self> {
-        let job = |(_, scene, watch, repetition): &(Purpose, Scene, Watch, u32)| BootJob {
+        let job = |(_, scene, watch, repetition): &(Purpose, Scenario, BootTracer, u32)| BootJob {
             kernel,
             scene: scene.clone(),
             watch: *watch,
@@ -156,7 +158,7 @@ pub(super) fn all_cached(boots: &[BootResult]) -> bool {
     boots.iter().all(|boot| boot.as_ref().is_ok_and(|boot| boot.cached))
 }
 
-fn came_up(kernel: &str, scene: &Scene) -> String {
+fn came_up(kernel: &str, scene: &Scenario) -> String {
     format!("{kernel} did not come up ({})", scene.name)
 }
 
@@ -166,18 +168,18 @@ mod tests {
 
     use super::*;
 
-    fn purposes(plan: &BootPlan) -> Vec<(Purpose, Watch)> {
+    fn purposes(plan: &BootPlan) -> Vec<(Purpose, BootTracer)> {
         plan.boots.iter().map(|(purpose, _, watch, _)| (*purpose, *watch)).collect()
     }
 
     #[test]
     fn the_function_tracer_never_watches_the_measure_of_all() {
         let plan = BootPlan::of_first(2, Tracer::Ftrace, true);
-        assert_eq!(purposes(&plan)[..2], [(Purpose::Order, Watch::Both); 2]);
+        assert_eq!(purposes(&plan)[..2], [(Purpose::Order, BootTracer::Both); 2]);
         assert_eq!(plan.boots.last().unwrap().0, Purpose::Reference);
-        assert_eq!(plan.boots.last().unwrap().2, Watch::Plugin);
+        assert_eq!(plan.boots.last().unwrap().2, BootTracer::Plugin);
         let plan = BootPlan::of_first(2, Tracer::Plugin, true);
-        assert_eq!(purposes(&plan)[..2], [(Purpose::Order, Watch::Plugin); 2]);
+        assert_eq!(purposes(&plan)[..2], [(Purpose::Order, BootTracer::Plugin); 2]);
         assert_eq!(plan.boots.last().unwrap().0, Purpose::BothTracers);
         let plan = BootPlan::of_first(2, Tracer::Plugin, false);
         assert_eq!(plan.len(), 2 + plan::held_out().len());

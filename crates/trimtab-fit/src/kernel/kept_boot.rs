@@ -8,14 +8,14 @@ use trimtab_machine::boot::{BootError, Clock, Ftrace, KeptRequest, Tracers};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
-use super::plan::Scene;
+use super::plan::Scenario;
 use trimtab_lab::executor::{self, Local};
 
 pub use trimtab_machine::boot::KeptBoot;
 
 /// Who watches a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Watch {
+pub enum BootTracer {
     /// Nobody: for time.
     Nothing,
     /// The plugin.
@@ -30,9 +30,9 @@ pub struct BootJob<'a> {
     /// The kernel.
     pub kernel: &'a KernelImage,
     /// Machine and workload.
-    pub scene: Scene,
+    pub scene: Scenario,
     /// Who watches.
-    pub watch: Watch,
+    pub watch: BootTracer,
     /// Tells the same boot done again from the first.
     pub repetition: u32,
 }
@@ -47,16 +47,16 @@ pub type BootResult = std::result::Result<KeptBoot, BootError>;
 pub fn boot(testbed: &Testbed<'_>, job: &BootJob<'_>) -> Result<BootResult> {
     let mut request = testbed.request(job.kernel, Path::new(""));
     request.hardware = job.scene.machine.clone();
-    if job.watch == Watch::Nothing && request.hardware.clock == Clock::Real {
+    if job.watch == BootTracer::Nothing && request.hardware.clock == Clock::Real {
         request.hardware.accelerator = testbed.accelerator();
     }
     request.workload = Some(job.scene.workload.to_owned());
     request.tracers = Tracers {
-        plugin: (job.watch != Watch::Nothing).then(|| testbed.plugin().to_owned()),
+        plugin: (job.watch != BootTracer::Nothing).then(|| testbed.plugin().to_owned()),
         stream: false,
-        ftrace: (job.watch == Watch::Both).then(Ftrace::default),
+        ftrace: (job.watch == BootTracer::Both).then(Ftrace::default),
     };
-    if job.watch == Watch::Both {
+    if job.watch == BootTracer::Both {
         request.limit = Duration::from_secs(300);
     }
     let (kernel, repetition) = (job.kernel, job.repetition);

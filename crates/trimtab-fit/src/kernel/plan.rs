@@ -7,7 +7,7 @@ use trimtab_machine::boot::{Clock, Hardware};
 
 /// One machine with one workload to boot on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scene {
+pub struct Scenario {
     /// What is special about it, for people.
     pub name: String,
     /// The machine.
@@ -16,9 +16,9 @@ pub struct Scene {
     pub workload: &'static str,
 }
 
-impl Scene {
+impl Scenario {
     fn new(name: &str, machine: Hardware, workload: &'static str) -> Self {
-        Scene { name: name.to_owned(), machine, workload }
+        Scenario { name: name.to_owned(), machine, workload }
     }
 
     /// The same in real time.
@@ -39,31 +39,31 @@ fn machine() -> Hardware {
 }
 
 /// The boot that is to become better, and against which it is measured.
-pub fn reference() -> Scene {
-    Scene::new("1 CPU, 256 MiB, boot", machine(), "boot")
+pub fn reference() -> Scenario {
+    Scenario::new("1 CPU, 256 MiB, boot", machine(), "boot")
 }
 
 /// The `count` boots that make the order: the reference, the same on a slower processor (where
 /// interrupts come at other points), then variations that a product would also see; from then on
 /// the same at other speeds. At most [`MOST`]. None is held out.
-pub fn traced(count: usize) -> Vec<Scene> {
+pub fn traced(count: usize) -> Vec<Scenario> {
     let slower = |shift| Hardware { clock: Clock::Instructions { shift }, ..machine() };
     let cycle = [
-        Scene::new("4 CPUs", Hardware { cpus: 4, ..machine() }, "boot"),
-        Scene::new("network workload", machine(), "network"),
-        Scene::new("processes workload", machine(), "processes"),
-        Scene::new("files workload", machine(), "files"),
-        Scene::new("tools workload", machine(), "tools"),
+        Scenario::new("4 CPUs", Hardware { cpus: 4, ..machine() }, "boot"),
+        Scenario::new("network workload", machine(), "network"),
+        Scenario::new("processes workload", machine(), "processes"),
+        Scenario::new("files workload", machine(), "files"),
+        Scenario::new("tools workload", machine(), "tools"),
     ];
-    let mut scenes = vec![reference(), Scene::new("a slower processor", slower(3), "boot")];
+    let mut scenes = vec![reference(), Scenario::new("a slower processor", slower(3), "boot")];
     scenes.extend(cycle.iter().cloned());
     // The other speeds that QEMU has.
     for shift in SPEEDS {
-        scenes.push(Scene::new("another speed", slower(shift), "boot"));
+        scenes.push(Scenario::new("another speed", slower(shift), "boot"));
         for scene in &cycle {
             let machine =
                 Hardware { clock: Clock::Instructions { shift }, ..scene.machine.clone() };
-            scenes.push(Scene { machine, ..scene.clone() });
+            scenes.push(Scenario { machine, ..scene.clone() });
         }
     }
     scenes.truncate(count.max(1));
@@ -72,12 +72,12 @@ pub fn traced(count: usize) -> Vec<Scene> {
 
 /// The boots that no order is made from: another memory size, another number of CPUs, another init,
 /// and the reference in real time, which is never twice the same.
-pub fn held_out() -> Vec<Scene> {
+pub fn held_out() -> Vec<Scenario> {
     vec![
-        Scene::new("600 MiB of memory", Hardware { memory_mib: 600, ..machine() }, "boot"),
-        Scene::new("2 CPUs", Hardware { cpus: 2, ..machine() }, "boot"),
-        Scene::new("another init (services)", machine(), "services"),
-        Scene { name: "real time".to_owned(), ..reference().in_real_time() },
+        Scenario::new("600 MiB of memory", Hardware { memory_mib: 600, ..machine() }, "boot"),
+        Scenario::new("2 CPUs", Hardware { cpus: 2, ..machine() }, "boot"),
+        Scenario::new("another init (services)", machine(), "services"),
+        Scenario { name: "real time".to_owned(), ..reference().in_real_time() },
     ]
 }
 
@@ -102,8 +102,9 @@ mod tests {
         let many = traced(1000);
         assert_eq!(many.len(), MOST as usize);
         for (index, scene) in many.iter().enumerate() {
-            let same =
-                |other: &Scene| other.machine == scene.machine && other.workload == scene.workload;
+            let same = |other: &Scenario| {
+                other.machine == scene.machine && other.workload == scene.workload
+            };
             assert!(!many[..index].iter().any(same), "{} comes twice", scene.name);
         }
     }

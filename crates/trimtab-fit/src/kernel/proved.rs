@@ -7,9 +7,9 @@ use trimtab_profile::Profile;
 
 use super::boots::{BootPlan, Boots, all_cached};
 use super::built::FirstKernel;
-use super::kept_boot::{BootJob, BootResult, Watch, boot_all};
+use super::kept_boot::{BootJob, BootResult, BootTracer, boot_all};
 use super::linked::Kernel;
-use super::plan::{self, Scene};
+use super::plan::{self, Scenario};
 use super::relinked::FittedKernel;
 use super::traced::{Traces, in_blocks};
 use super::workshop::Workshop;
@@ -17,7 +17,7 @@ use crate::shuffled::shuffled;
 
 /// A boot that made no order.
 pub(super) struct HeldOut {
-    pub scene: Scene,
+    pub scene: Scenario,
     pub before: Profile,
     pub after: Profile,
     /// Further boots of the kernel laid out, which nobody watched.
@@ -132,7 +132,7 @@ fn repeat_held_out(
             kernel,
             // Counted, each boot would be the same again.
             scene: scene.in_real_time(),
-            watch: Watch::Nothing,
+            watch: BootTracer::Nothing,
             repetition,
         })
         .collect();
@@ -159,7 +159,7 @@ fn wall(
             [before, after].map(|kernel| BootJob {
                 kernel,
                 scene: plan::reference().in_real_time(),
-                watch: Watch::Nothing,
+                watch: BootTracer::Nothing,
                 repetition,
             })
         })

@@ -6,7 +6,7 @@ use trimtab_lab::tools::{self, Llvm};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::{CAN_SPLIT, KERNEL_ORDER, LAYOUT};
 use trimtab_machine::kernel::{
-    Build, Configuration, Generated, KernelImage, Release, Source, Toolchain,
+    Build, Configuration, GeneratedFiles, KernelImage, Release, Source, Toolchain,
 };
 use trimtab_machine::testbed::{self, Testbed};
 use trimtab_machine::{Isa, Platform};
@@ -81,7 +81,7 @@ impl<'work> Workshop<'work> {
 
 /// Links a kernel in an order.
 pub(super) fn link(build: &Build<'_>, order: &str, stage: &Stage) -> Result<KernelImage> {
-    let order = Generated::new().with(KERNEL_ORDER, order);
+    let order = GeneratedFiles::new().with(KERNEL_ORDER, order);
     Ok(build.link(&order, |line| stage.note_make(line))?)
 }
 

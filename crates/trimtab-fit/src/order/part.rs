@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use trimtab_inputs::Runs;
 use trimtab_layout::{Algorithm, Movable, Order, PieceId, Placement};
 use trimtab_link::kernel::Mobility;
-use trimtab_link::{Followed, Linker};
+use trimtab_link::{LinkedOrder, Linker};
 use trimtab_program::{FragmentId, Fragments, Program};
 
 /// One output section, laid out.
@@ -14,7 +14,7 @@ pub(super) struct Part<'data> {
     pub(super) movable: Movable,
     /// What the order lists.
     pub(super) listed: Vec<FragmentId>,
-    pub(super) followed: Followed,
+    pub(super) followed: LinkedOrder,
     /// Where the linker will put the pieces.
     pub(super) placement: Placement,
 }

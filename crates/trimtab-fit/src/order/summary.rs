@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use trimtab_layout::{functions_run, pages};
-use trimtab_link::{Emitted, Linker};
+use trimtab_link::{Linker, OrderText};
 use trimtab_profile::Profile;
 use trimtab_program::{FragmentId, FunctionId, Program, RangeSet, SectionId};
 use trimtab_report::number::{self, count};
@@ -16,7 +16,7 @@ use super::part::Part;
 
 /// What was ordered, for whom, and how.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct What<'a> {
+pub(super) struct OrderContext<'a> {
     pub program: &'a Path,
     pub linker: Linker,
     pub algorithm: &'static str,
@@ -47,17 +47,17 @@ pub struct Summary {
     /// For each other section of code how many functions ran there.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     elsewhere: BTreeMap<String, u64>,
-    traces: Vec<Traced>,
+    traces: Vec<TraceSummary>,
     use_it: String,
 }
 
 /// One trace: how much of it was found, and what the order will do to its run.
 #[derive(Debug, Clone, Serialize)]
-struct Traced {
+struct TraceSummary {
     path: String,
     coverage: Shares,
     #[serde(flatten)]
-    predicted: Predicted,
+    predicted: PagePrediction,
     #[serde(skip)]
     coverage_line: String,
 }
@@ -70,7 +70,7 @@ struct Shares {
 
 /// Pages of the text that a run touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct Predicted {
+pub(super) struct PagePrediction {
     touched_before: u64,
     touched_after: u64,
     minimum_function_pages: u64,
@@ -78,9 +78,13 @@ pub(super) struct Predicted {
 
 /// Counts the pages that a run touches where the program's text lies now, and where the linker will put
 /// its `parts`.
-pub(super) fn predict(program: &Program<'_>, parts: &[Part<'_>], profile: &Profile) -> Predicted {
+pub(super) fn predict(
+    program: &Program<'_>,
+    parts: &[Part<'_>],
+    profile: &Profile,
+) -> PagePrediction {
     let mut predicted =
-        Predicted { touched_before: 0, touched_after: 0, minimum_function_pages: 0 };
+        PagePrediction { touched_before: 0, touched_after: 0, minimum_function_pages: 0 };
     for part in parts {
         let section = part.fragments.section();
         let range = program.section(section).range;
@@ -103,16 +107,16 @@ struct Namesake {
 
 impl Summary {
     pub(super) fn new(
-        what: What<'_>,
-        emitted: &Emitted,
+        what: OrderContext<'_>,
+        emitted: &OrderText,
         functions: u64,
         runs: &Runs,
-        predict: impl Fn(&Profile) -> Predicted,
+        predict: impl Fn(&Profile) -> PagePrediction,
     ) -> Self {
         let output = what.output.map_or("-".into(), |path| path.display().to_string());
         let file = if output == "-" { "FILE" } else { &output };
         let use_it = what.linker.how_to_use(file);
-        let traced = |(run, profile): (&Run, &Profile)| Traced {
+        let traced = |(run, profile): (&Run, &Profile)| TraceSummary {
             path: run.path.display().to_string(),
             coverage: Shares { names: run.coverage.names(), bytes: run.coverage.bytes() },
             predicted: predict(profile),

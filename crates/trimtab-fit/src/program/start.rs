@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use trimtab_native::program::measure::{self, Outcome, Sample, Setting};
+use trimtab_native::program::measure::{self, Outcome, RunSetup, Sample};
 use trimtab_native::program::{Command, Limits, cold};
 use trimtab_program::PAGE_SIZE;
 
@@ -95,7 +95,7 @@ impl Starts<'_> {
         let place = |built: &LinkedFile| built.place.path().to_owned();
         let disk = versions.iter().cloned().zip(self.objects.iter().map(place)).collect();
         let own = match self.own_disk.get() {
-            true => self.run(Setting::with_disk(disk))?,
+            true => self.run(RunSetup::with_disk(disk))?,
             false => Outcome::NoDisk(String::new()),
         };
         let (own, resident) = match own {
@@ -143,7 +143,7 @@ impl Starts<'_> {
     }
 
     fn on_machine(&self) -> Result<Sample> {
-        match self.run(Setting::default())? {
+        match self.run(RunSetup::default())? {
             Outcome::Ran { sample, .. } => Ok(sample),
             Outcome::NoDisk(why) => Err(Failure::new(format!(
                 "a disk was asked for where none is wanted ({why}): please report it"
@@ -152,7 +152,7 @@ impl Starts<'_> {
         }
     }
 
-    fn run(&self, setting: Setting) -> Result<Outcome> {
+    fn run(&self, setting: RunSetup) -> Result<Outcome> {
         let helper = [self.trimtab.as_os_str().to_owned(), OsString::from("wrapped-run")];
         Ok(measure::run(self.command, self.limits, &helper, setting, self.work)?)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use trimtab_lab::tools::{self, Found};
+use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_layout::{Algorithm, algorithms, named};
 use trimtab_link::{Linker, OrderOption};
@@ -17,8 +17,8 @@ use trimtab_lab::failure::Failure;
 
 /// QEMU, and the compiler for its plugin.
 struct Emulator {
-    qemu: Found,
-    gcc: Found,
+    qemu: FoundTool,
+    gcc: FoundTool,
 }
 
 /// What was found of them.

@@ -29,7 +29,7 @@ struct Entries {
 }
 
 /// What a function was cut into.
-pub(crate) struct Cut {
+pub(crate) struct MethodSizes {
     /// Bytes of each method, the driver first.
     pub(crate) sizes: Vec<usize>,
 }
@@ -40,7 +40,7 @@ pub(crate) fn split(
     function: &Function,
     class: &mut Class,
     home: &Home,
-) -> Cut {
+) -> MethodSizes {
     let sizes = block_sizes(context, function, class);
     let mut limit = HUGE - 1000;
     loop {
@@ -61,7 +61,7 @@ pub(crate) fn split(
             class.method(flags, &piece_name(home, number), PIECE, code);
         }
         let sizes = std::iter::once(&driver).chain(&codes).map(Code::len).collect();
-        return Cut { sizes };
+        return MethodSizes { sizes };
     }
 }
 

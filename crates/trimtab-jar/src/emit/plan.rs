@@ -42,7 +42,7 @@ impl Plan {
         let behind = behind(facts, block, out);
         let silent = block.ins.iter().zip(&behind).map(|(ins, live)| is_dead(ins, *live)).collect();
         let mut plan = Plan { behind, silent, sources: FxHashMap::default(), out };
-        let mut made: Vec<Made> = vec![Made::default(); block.ins.len()];
+        let mut made: Vec<ExpressionInputs> = vec![ExpressionInputs::default(); block.ins.len()];
         for at in 0..block.ins.len() {
             if plan.silent[at] {
                 continue;
@@ -59,8 +59,8 @@ impl Plan {
     }
 
     /// What an instruction is evaluated from.
-    fn make(&self, ins: &Ins, at: usize, made: &[Made]) -> Made {
-        let mut whole = Made { leaves: Vars::NONE, loads: ins.loads(), size: 1 };
+    fn make(&self, ins: &Ins, at: usize, made: &[ExpressionInputs]) -> ExpressionInputs {
+        let mut whole = ExpressionInputs { leaves: Vars::NONE, loads: ins.loads(), size: 1 };
         for operand in [ins.a, ins.b, ins.c] {
             let Val::Var(var) = operand else { continue };
             match self.source(at, var) {
@@ -76,7 +76,13 @@ impl Plan {
     }
 
     /// The one instruction that reads what the one at `at` sets, if it can be evaluated there.
-    fn consumer(&self, facts: &Facts<'_>, block: &Block, at: usize, made: &Made) -> Option<usize> {
+    fn consumer(
+        &self,
+        facts: &Facts<'_>,
+        block: &Block,
+        at: usize,
+        made: &ExpressionInputs,
+    ) -> Option<usize> {
         let ins = &block.ins[at];
         let d = ins.d?;
         let derived = forms(d).without(Vars::of(&[d]));
@@ -119,7 +125,7 @@ impl Plan {
 
 /// What an expression is made from.
 #[derive(Clone, Copy, Default)]
-struct Made {
+struct ExpressionInputs {
     /// Variables that it reads.
     leaves: Vars,
     /// It reads memory.

@@ -25,12 +25,12 @@ const SETTLED: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Hashes {
     file: PathBuf,
-    known: Mutex<BTreeMap<PathBuf, Known>>,
+    known: Mutex<BTreeMap<PathBuf, HashRecord>>,
 }
 
 /// What a file was like when it was hashed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
+struct HashRecord {
     size: u64,
     /// Time of change, in nanoseconds since 1970.
     changed: i128,
@@ -38,7 +38,7 @@ struct Known {
     sha256: String,
 }
 
-impl Known {
+impl HashRecord {
     fn new(data: &Metadata, sha256: String) -> Self {
         let changed = i128::from(data.mtime()) * 1_000_000_000 + i128::from(data.mtime_nsec());
         Self { size: data.size(), changed, inode: data.ino(), sha256 }
@@ -64,7 +64,7 @@ impl Hashes {
         let mut input = bytes::open(&path).map_err(unreadable(&path))?;
         let data = input.metadata().map_err(unreadable(&path))?;
         if let Some(known) = self.lock().get(&path)
-            && *known == Known::new(&data, known.sha256.clone())
+            && *known == HashRecord::new(&data, known.sha256.clone())
         {
             return Ok(known.sha256.clone());
         }
@@ -72,13 +72,13 @@ impl Hashes {
         io::copy(&mut input, &mut hasher).map_err(unreadable(&path))?;
         let hash = hex::encode(hasher.finalize());
         if data.size() >= WORTH_REMEMBERING && settled(&data) {
-            self.lock().insert(path, Known::new(&data, hash.clone()));
+            self.lock().insert(path, HashRecord::new(&data, hash.clone()));
             self.save();
         }
         Ok(hash)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Known>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, HashRecord>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -110,9 +110,9 @@ mod tests {
 
     /// Keeps what it is shown.
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<String>>>);
+    struct Notes(Arc<Mutex<Vec<String>>>);
 
-    impl View for Kept {
+    impl View for Notes {
         fn note(&self, text: &str) {
             self.0.lock().unwrap().push(text.to_owned());
         }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_stage_says_once_how_it_ended() {
-        let kept = Kept::default();
+        let kept = Notes::default();
         let stage = || Stage::new("build", Box::new(kept.clone()));
         stage().done("fine");
         stage().ended(true, "");

@@ -2,7 +2,7 @@
 
 use super::leash::Leash;
 use super::output::{Line, Lines};
-use super::{Captured, Finished, Job, ProcessError, Tail};
+use super::{Job, JobOutput, JobResult, ProcessError, Tail};
 use nix::libc;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, killpg};
@@ -26,17 +26,17 @@ static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a job from before it looks whether it may start until all of it has ended.
 #[derive(Debug)]
-pub struct Counted(());
+pub struct JobCount(());
 
-impl Counted {
+impl JobCount {
     /// Counts one more.
     pub fn begin() -> Self {
         UNDER_WAY.fetch_add(1, Ordering::SeqCst);
-        Counted(())
+        JobCount(())
     }
 }
 
-impl Drop for Counted {
+impl Drop for JobCount {
     fn drop(&mut self) {
         UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
     }
@@ -67,7 +67,7 @@ pub(super) enum Stdout {
 
 /// A job under way. Dropping it kills it.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningJob {
     job: Job,
     group: Pid,
     leash: Option<Leash>,
@@ -79,7 +79,7 @@ pub struct Running {
     ended_at: Option<Instant>,
     started: Instant,
     reaped: bool,
-    _counted: Counted,
+    _counted: JobCount,
 }
 
 /// Why waiting stopped before the job did.
@@ -88,10 +88,10 @@ enum Cause {
     Interrupt,
 }
 
-impl Running {
+impl RunningJob {
     pub(super) fn start(job: Job, stdout: Stdout) -> Result<Self, ProcessError> {
         // Long: what was begun before a step that fails must be ended in it.
-        let counted = Counted::begin();
+        let counted = JobCount::begin();
         if job.interrupt.load(Ordering::SeqCst) {
             return Err(ProcessError::Interrupted { purpose: job.purpose });
         }
@@ -160,7 +160,7 @@ impl Running {
             let _ = sender.send(Instant::now());
         });
 
-        Ok(Running {
+        Ok(RunningJob {
             job,
             group,
             leash: Some(leash),
@@ -220,23 +220,23 @@ impl Running {
     ///
     /// # Errors
     /// If it does not end with status 0 or in time, or trimtab is asked to end.
-    pub fn wait(mut self) -> Result<Finished, ProcessError> {
+    pub fn wait(mut self) -> Result<JobResult, ProcessError> {
         self.wait_for_finish()
     }
 
-    pub(super) fn wait_captured(mut self) -> Result<Captured, ProcessError> {
+    pub(super) fn wait_captured(mut self) -> Result<JobOutput, ProcessError> {
         let finished = self.wait_for_finish()?;
         let mut bytes = Vec::new();
         if let Some(mut output) = self.output.take() {
             output
                 .seek(SeekFrom::Start(0))
-                .and_then(|_| output.take(Captured::MOST).read_to_end(&mut bytes))
+                .and_then(|_| output.take(JobOutput::MOST).read_to_end(&mut bytes))
                 .map_err(|source| log_error(&self.job, source))?;
         }
-        Ok(Captured { finished, output: bytes })
+        Ok(JobOutput { finished, output: bytes })
     }
 
-    fn wait_for_finish(&mut self) -> Result<Finished, ProcessError> {
+    fn wait_for_finish(&mut self) -> Result<JobResult, ProcessError> {
         while !self.has_ended() {
             if let Some(cause) = self.cause_to_stop() {
                 return Err(self.stop_because(&cause));
@@ -254,7 +254,7 @@ impl Running {
             return Err(log_error(&self.job, source));
         }
         if status.success() || self.job.any_status {
-            return Ok(Finished { wall, processor, status });
+            return Ok(JobResult { wall, processor, status });
         }
         let purpose = self.job.purpose.clone();
         let tail = self.tail();
@@ -348,7 +348,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningJob {
     fn drop(&mut self) {
         if !self.reaped {
             self.terminate();

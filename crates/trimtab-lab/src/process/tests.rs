@@ -34,7 +34,7 @@ fn pid(line: &Line) -> Pid {
 const STUBBORN: &str = "trap '' TERM; echo $$; \
     sh -c 'trap \"\" TERM; echo $$; sh -c \"echo \\$\\$; sleep 100; :\"; :' & sleep 100; :";
 
-fn pids(running: &mut Running, number: usize) -> Vec<Pid> {
+fn pids(running: &mut RunningJob, number: usize) -> Vec<Pid> {
     (0..number).map(|_| pid(&running.next_line().unwrap().unwrap())).collect()
 }
 

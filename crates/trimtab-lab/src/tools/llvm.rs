@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Found, ToolError, Toolbox, Version};
+use super::{FoundTool, ToolError, Toolbox, Version};
 
 /// The oldest major version with all that the layout of functions needs; blocks need
 /// [`Llvm::OLDEST_THAT_MAPS_BLOCKS`].
@@ -188,7 +188,7 @@ fn version_of(toolbox: &Toolbox, path: &Path) -> Result<Version, String> {
     Version::find(&said, "").ok_or_else(|| said.lines().next().unwrap_or_default().to_owned())
 }
 
-impl From<&Llvm> for Found {
+impl From<&Llvm> for FoundTool {
     fn from(set: &Llvm) -> Self {
         Self { path: set.clang(), version: Some(set.version.clone()) }
     }

@@ -8,14 +8,14 @@ use super::{Llvm, Probe, Tool, ToolError, Version, llvm, query};
 
 /// A tool that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundTool {
     /// Where it is.
     pub path: PathBuf,
     /// Its version; none where it does not say (a file, or any version will do).
     pub version: Option<Version>,
 }
 
-impl Found {
+impl FoundTool {
     /// Its version as text, `unknown` where it does not say.
     pub fn version_text(&self) -> String {
         self.version.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string)
@@ -60,7 +60,7 @@ impl Toolbox {
     ///
     /// # Errors
     /// A [`ToolError`] on the best candidate there was.
-    pub fn find(&self, tool: &Tool) -> Result<Found, ToolError> {
+    pub fn find(&self, tool: &Tool) -> Result<FoundTool, ToolError> {
         let packages = || tool.packages.iter().map(|name| (*name).to_owned()).collect();
         let missing = |looked_for: &[&str]| ToolError::Missing {
             name: tool.name.to_owned(),
@@ -68,13 +68,13 @@ impl Toolbox {
             packages: packages(),
         };
         let (candidates, arguments, marker) = match tool.probe {
-            Probe::Llvm => return self.llvm().map(|set| Found::from(&set)),
+            Probe::Llvm => return self.llvm().map(|set| FoundTool::from(&set)),
             Probe::File(places) => {
                 return places
                     .iter()
                     .filter_map(|place| self.absolute(place))
                     .next()
-                    .map(|path| Found { path, version: None })
+                    .map(|path| FoundTool { path, version: None })
                     .ok_or_else(|| missing(places));
             }
             Probe::Command { candidates, arguments, marker } => (candidates, arguments, marker),
@@ -99,7 +99,7 @@ impl Toolbox {
                     minimum: minimum.clone(),
                     packages: packages(),
                 },
-                version => return Ok(Found { path, version }),
+                version => return Ok(FoundTool { path, version }),
             };
             worst.get_or_insert(error);
         }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 /// Files of a kernel's build directory that its own build includes, by their paths there. Those that a
 /// [feature](super::Feature) names and that are not here are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Generated {
+pub struct GeneratedFiles {
     files: BTreeMap<String, String>,
 }
 
-impl Generated {
+impl GeneratedFiles {
     /// Nothing: a kernel as its sources have it.
     pub fn new() -> Self {
         Self::default()
@@ -24,7 +24,7 @@ impl Generated {
 
     /// The same with what `more` has; where both have a file, that of `more`.
     #[must_use]
-    pub fn and(mut self, more: &Generated) -> Self {
+    pub fn and(mut self, more: &GeneratedFiles) -> Self {
         self.files.extend(more.files.clone());
         self
     }

@@ -83,8 +83,8 @@ fn each_patch_of_the_layout_adds_the_option_that_it_needs() {
 
 #[test]
 fn of_two_files_at_one_path_the_later_counts() {
-    let one = Generated::new().with("a", "1").with("b", "2");
-    let both = one.clone().and(&Generated::new().with("b", "3"));
+    let one = GeneratedFiles::new().with("a", "1").with("b", "2");
+    let both = one.clone().and(&GeneratedFiles::new().with("b", "3"));
     assert_eq!(both.files().collect::<Vec<_>>(), [("a", "1"), ("b", "3")]);
     assert_eq!((both.get("b"), both.get("c")), (Some("3"), None));
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use std::{fs, io};
 use trimtab_lab::bytes::Bytes;
 use trimtab_lab::process::{Job, ProcessError};
-use trimtab_lab::tools::{self, Found, ToolError};
+use trimtab_lab::tools::{self, FoundTool, ToolError};
 use trimtab_program::Isa;
 
 /// The Debian package.
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 ///
 /// # Errors
 /// If this machine is of the same architecture and has none, or one that is too old.
-pub fn installed(isa: Isa) -> Result<Option<Found>, ToolError> {
+pub fn installed(isa: Isa) -> Result<Option<FoundTool>, ToolError> {
     let fits = |path: &Path| Bytes::open(path).is_ok_and(|program| check(&program, isa).is_ok());
     match tools::find("busybox") {
         Ok(found) if isa.is_here() || fits(&found.path) => Ok(Some(found)),

@@ -9,7 +9,7 @@ use super::{Build, KernelError};
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
 use trimtab_lab::workdir::{Kept, WorkError};
-use trimtab_link::feature::Generated;
+use trimtab_link::feature::GeneratedFiles;
 
 const COPY_LIMIT: Duration = Duration::from_secs(600);
 
@@ -31,7 +31,7 @@ impl<'work> Build<'work> {
     ///
     /// # Errors
     /// If this build was never [linked](Build::link), or files cannot be written.
-    pub fn apart(&self, generated: &Generated) -> Result<Build<'work>, KernelError> {
+    pub fn apart(&self, generated: &GeneratedFiles) -> Result<Build<'work>, KernelError> {
         let copy = self.work.get(&Copy { of: self })?;
         let mut key = copy.key;
         for (path, text) in generated.files() {

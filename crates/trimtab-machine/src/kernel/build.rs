@@ -9,7 +9,7 @@ use crate::arch::Platform;
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
 use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
-use trimtab_link::feature::Generated;
+use trimtab_link::feature::GeneratedFiles;
 use trimtab_program::Isa;
 
 /// A configured build directory.
@@ -24,7 +24,7 @@ pub struct Build<'work> {
     /// Files that its build includes; empty ones where nobody gives them.
     pub(super) included: Vec<&'static str>,
     /// What each kernel of it is given.
-    pub(super) given: Generated,
+    pub(super) given: GeneratedFiles,
     refused: Vec<String>,
     cached: bool,
 }
@@ -48,7 +48,7 @@ impl<'work> Build<'work> {
             toolchain: toolchain.clone(),
             key: source.key.clone(),
             included: configuration.generated().to_vec(),
-            given: Generated::new(),
+            given: GeneratedFiles::new(),
             refused: Vec::new(),
             cached: true,
         };
@@ -115,7 +115,7 @@ impl<'work> Build<'work> {
     }
 
     /// The same in another directory.
-    pub(super) fn moved_to(&self, directory: PathBuf, key: Key, given: Generated) -> Self {
+    pub(super) fn moved_to(&self, directory: PathBuf, key: Key, given: GeneratedFiles) -> Self {
         Build { directory, key, given, ..self.clone() }
     }
 

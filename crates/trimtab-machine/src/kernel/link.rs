@@ -10,9 +10,9 @@ use super::error::file;
 use super::{Build, KernelError};
 use crate::arch::Platform;
 use trimtab_lab::cache::Key;
-use trimtab_lab::process::Running;
+use trimtab_lab::process::RunningJob;
 use trimtab_lab::workdir::{Kept, WorkError, write_whole};
-use trimtab_link::feature::Generated;
+use trimtab_link::feature::GeneratedFiles;
 
 /// Where a build's generated files are.
 const GENERATED: &str = "include/generated/";
@@ -69,12 +69,15 @@ impl Build<'_> {
     /// If make fails or takes too long, or its results are not there.
     pub fn link(
         &self,
-        generated: &Generated,
+        generated: &GeneratedFiles,
         mut progress: impl FnMut(&str),
     ) -> Result<KernelImage, KernelError> {
         let generated = self.given.clone().and(generated);
-        let linked =
-            Linked { build: self, generated: &generated, progress: RefCell::new(&mut progress) };
+        let linked = LinkRecipe {
+            build: self,
+            generated: &generated,
+            progress: RefCell::new(&mut progress),
+        };
         let found = self.work.get(&linked)?;
         if !found.cached {
             self.end_link()?;
@@ -90,7 +93,7 @@ impl Build<'_> {
     }
 
     /// Copies what a link made into its step.
-    fn keep(&self, generated: &Generated, at: &Path) -> Result<(), KernelError> {
+    fn keep(&self, generated: &GeneratedFiles, at: &Path) -> Result<(), KernelError> {
         let image = self.isa.image();
         let mut files = vec![
             ("vmlinux".to_owned(), "vmlinux".into()),
@@ -153,7 +156,7 @@ impl Build<'_> {
     }
 
     /// Writes the files that the build includes, and empty ones for those that nobody gave.
-    fn write_generated(&self, generated: &Generated) -> Result<(), KernelError> {
+    fn write_generated(&self, generated: &GeneratedFiles) -> Result<(), KernelError> {
         let absent = self.included.iter().filter(|path| generated.get(path).is_none());
         for (path, text) in absent.map(|path| (*path, "")).chain(generated.files()) {
             let name = Path::new(path.strip_prefix(GENERATED).unwrap_or_default());
@@ -170,14 +173,14 @@ impl Build<'_> {
 }
 
 /// A kernel that is linked with generated files.
-struct Linked<'a> {
+struct LinkRecipe<'a> {
     build: &'a Build<'a>,
-    generated: &'a Generated,
+    generated: &'a GeneratedFiles,
     /// Told each line that make prints.
     progress: RefCell<&'a mut dyn FnMut(&str)>,
 }
 
-impl Kept for Linked<'_> {
+impl Kept for LinkRecipe<'_> {
     const KIND: &'static str = "kernel";
     const VERSION: u32 = 3;
     /// Milliseconds that it took, where that was written down.
@@ -221,7 +224,7 @@ fn jobs() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-fn follow(mut running: Running, progress: &mut dyn FnMut(&str)) -> Result<(), KernelError> {
+fn follow(mut running: RunningJob, progress: &mut dyn FnMut(&str)) -> Result<(), KernelError> {
     while let Some(line) = running.next_line()? {
         progress(&line.text);
     }

@@ -1,6 +1,6 @@
 //! The compilers and linkers that build a kernel.
 
-use trimtab_lab::tools::{Found, Llvm};
+use trimtab_lab::tools::{FoundTool, Llvm};
 
 /// What compiles and links a kernel. The linker is lld in any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum Toolchain {
     /// GNU's compiler and tools, LLVM's linker.
     Gcc {
         /// The compiler.
-        gcc: Found,
+        gcc: FoundTool,
         /// The set whose lld links.
         llvm: Llvm,
     },

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use trimtab_lab::cache::{Hashes, Key};
-use trimtab_lab::tools::Found;
+use trimtab_lab::tools::FoundTool;
 use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
 
 use super::Testbed;
@@ -17,7 +17,7 @@ use crate::{Isa, Platform, guest};
 pub(super) struct Guest<'a> {
     pub isa: Isa,
     /// The compiler of its init.
-    pub gcc: &'a Found,
+    pub gcc: &'a FoundTool,
     pub busybox: &'a Path,
     pub workloads: &'a [guest::Workload],
     /// Other files, by their paths in the guest.

@@ -2,7 +2,7 @@
 
 use super::image::{Image, Unfit};
 use super::request::Objects;
-use super::{Entered, NativeError, Object, Skipped};
+use super::{ExecutedFunction, NativeError, Object, SkippedFile};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -24,7 +24,7 @@ struct Identity {
 
 /// A watched file.
 #[derive(Debug)]
-struct Watch {
+struct WatchedFile {
     path: PathBuf,
     image: Image,
     /// For each function whether it ran.
@@ -35,20 +35,20 @@ struct Watch {
 
 /// All files that were looked at.
 #[derive(Debug)]
-pub(super) struct Watched<'a> {
+pub(super) struct WatchedFiles<'a> {
     wanted: &'a Objects,
     known: HashMap<Identity, Option<ObjectId>>,
-    objects: Vec<Watch>,
-    skipped: Vec<Skipped>,
+    objects: Vec<WatchedFile>,
+    skipped: Vec<SkippedFile>,
     /// How many functions ran in all.
     entered: u64,
     /// The program that the command started first.
     program: Option<Identity>,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> WatchedFiles<'a> {
     pub(super) fn new(wanted: &'a Objects) -> Self {
-        Watched {
+        WatchedFiles {
             wanted,
             known: HashMap::new(),
             objects: Vec::new(),
@@ -101,7 +101,7 @@ impl<'a> Watched<'a> {
                 let id = ObjectId(self.objects.len() as u32);
                 let ran = vec![false; image.functions().len()];
                 let path = path.to_owned();
-                self.objects.push(Watch { path, image, ran, order: Vec::new() });
+                self.objects.push(WatchedFile { path, image, ran, order: Vec::new() });
                 Ok(Some(id))
             }
             Err(why) if main => {
@@ -119,7 +119,7 @@ impl<'a> Watched<'a> {
 
     /// Notes that something is not or not fully watched.
     pub(super) fn skip(&mut self, path: PathBuf, why: String) {
-        let skipped = Skipped { path, why };
+        let skipped = SkippedFile { path, why };
         if !self.skipped.contains(&skipped) {
             self.skipped.push(skipped);
         }
@@ -145,12 +145,12 @@ impl<'a> Watched<'a> {
     }
 
     /// What ran, by file in the order in which they were mapped.
-    pub(super) fn finish(self) -> (Vec<Object>, Vec<Skipped>) {
+    pub(super) fn finish(self) -> (Vec<Object>, Vec<SkippedFile>) {
         let recorded = self.objects.into_iter().map(|object| {
-            let Watch { path, image, order, .. } = object;
+            let WatchedFile { path, image, order, .. } = object;
             let entered = order.into_iter().map(|(index, order)| {
                 let function = &image.functions()[index];
-                Entered {
+                ExecutedFunction {
                     address: function.address,
                     size: function.size,
                     name: image.name(function),

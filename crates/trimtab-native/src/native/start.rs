@@ -12,7 +12,7 @@ use std::thread;
 
 /// A program that is traced from its first instruction on.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct TracedProcess {
     pub(super) root: pid_t,
     /// Whether it is under the filter.
     pub(super) filtered: bool,
@@ -22,7 +22,7 @@ pub(super) struct Started {
 ///
 /// Between fork and exec the child says who it is, and waits until it is traced. [`Command`] returns
 /// only after `exec`, and so runs in a thread of its own.
-pub(super) fn start(request: &Request) -> Result<Started, NativeError> {
+pub(super) fn start(request: &Request) -> Result<TracedProcess, NativeError> {
     let failed = |source: io::Error| request.start_error(source);
     let (their_number, number) = system::pipe().map_err(failed)?;
     let (go, going) = system::pipe().map_err(failed)?;
@@ -35,8 +35,8 @@ pub(super) fn start(request: &Request) -> Result<Started, NativeError> {
         match (started, traced) {
             (Ok(()), Ok(started)) => Ok(started),
             // Without its tracer the child does not get as far as exec.
-            (_, Err(Untraced::Refused(source))) => Err(NativeError::Refused { source }),
-            (Err(source), _) | (Ok(()), Err(Untraced::Silent(source))) => Err(failed(source)),
+            (_, Err(TraceRefusal::Refused(source))) => Err(NativeError::Refused { source }),
+            (Err(source), _) | (Ok(()), Err(TraceRefusal::Silent(source))) => Err(failed(source)),
         }
     })
 }
@@ -84,19 +84,19 @@ fn command(
 }
 
 /// Why a child is not traced.
-enum Untraced {
+enum TraceRefusal {
     /// The system does not allow it.
     Refused(io::Error),
     /// It never said who it is.
     Silent(io::Error),
 }
 
-fn trace_child(number: OwnedFd, going: OwnedFd) -> Result<Started, Untraced> {
+fn trace_child(number: OwnedFd, going: OwnedFd) -> Result<TracedProcess, TraceRefusal> {
     let mut bytes = [0; 5];
-    File::from(number).read_exact(&mut bytes).map_err(Untraced::Silent)?;
+    File::from(number).read_exact(&mut bytes).map_err(TraceRefusal::Silent)?;
     let [a, b, c, d, filtered] = bytes;
     let root = u32::from_ne_bytes([a, b, c, d]).cast_signed();
-    system::seize(root).map_err(Untraced::Refused)?;
-    File::from(going).write_all(&[1]).map_err(Untraced::Silent)?;
-    Ok(Started { root, filtered: filtered != 0 })
+    system::seize(root).map_err(TraceRefusal::Refused)?;
+    File::from(going).write_all(&[1]).map_err(TraceRefusal::Silent)?;
+    Ok(TracedProcess { root, filtered: filtered != 0 })
 }

@@ -55,11 +55,11 @@ impl Bench {
     }
 
     /// Traces a program that must end well.
-    fn trace(&self, program: &Path, arguments: &[&str]) -> Recorded {
+    fn trace(&self, program: &Path, arguments: &[&str]) -> Recording {
         self.finish(&self.request_with(program, arguments))
     }
 
-    fn finish(&self, request: &Request) -> Recorded {
+    fn finish(&self, request: &Request) -> Recording {
         let recorded = trace(request).unwrap();
         assert_eq!(recorded.ended, End::Exited(0), "{}", self.output());
         recorded
@@ -90,7 +90,7 @@ fn names(object: &Object) -> Vec<&str> {
 }
 
 /// What ran of the program itself.
-fn program(recorded: &Recorded) -> Vec<&str> {
+fn program(recorded: &Recording) -> Vec<&str> {
     names(&recorded.objects[0])
 }
 

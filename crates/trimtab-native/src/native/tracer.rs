@@ -11,9 +11,9 @@ use super::filter::Call;
 use super::live::{Live, Phase};
 use super::maps::{self, Part};
 use super::near::Near;
-use super::objects::{ObjectId, Watched};
+use super::objects::{ObjectId, WatchedFiles};
 use super::system::{self, Change, Resume};
-use super::{End, NativeError, Object, Request, Skipped};
+use super::{End, NativeError, Object, Request, SkippedFile};
 use nix::libc::{self, c_int, pid_t};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -28,14 +28,14 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) objects: Vec<Object>,
-    pub(super) skipped: Vec<Skipped>,
+    pub(super) skipped: Vec<SkippedFile>,
     pub(super) ended: Option<End>,
     pub(super) processes: u64,
 }
 
 /// A watched file in the memory of a space.
 #[derive(Debug, Clone)]
-struct Mapped {
+struct MappedFile {
     /// Run-time addresses that are mapped.
     range: Range<u64>,
     /// Run-time minus linked addresses.
@@ -46,7 +46,7 @@ struct Mapped {
 /// An address space.
 #[derive(Debug, Default)]
 struct Space {
-    mapped: RefCell<Vec<Mapped>>,
+    mapped: RefCell<Vec<MappedFile>>,
     /// Stays with this memory, whatever its process does next.
     memory: OnceCell<File>,
 }
@@ -65,7 +65,7 @@ impl Space {
         Ok(self.memory.get_or_init(|| memory))
     }
 
-    fn at(&self, address: u64) -> Option<Mapped> {
+    fn at(&self, address: u64) -> Option<MappedFile> {
         self.mapped.borrow().iter().find(|mapped| mapped.range.contains(&address)).cloned()
     }
 }
@@ -81,7 +81,7 @@ pub(super) struct Tracer<'a> {
     request: &'a Request,
     live: &'a Live,
     near: &'a Near,
-    watched: Watched<'a>,
+    watched: WatchedFiles<'a>,
     tasks: HashMap<pid_t, Task>,
     /// Tasks that stopped before it was known who started them, and whether each is a process.
     early: HashMap<pid_t, bool>,
@@ -100,7 +100,7 @@ impl<'a> Tracer<'a> {
             request,
             live,
             near,
-            watched: Watched::new(&request.objects),
+            watched: WatchedFiles::new(&request.objects),
             tasks: HashMap::from([(root, Task { space: Rc::default() })]),
             early: HashMap::new(),
             untold: HashSet::new(),
@@ -314,7 +314,7 @@ impl<'a> Tracer<'a> {
         file: &File,
         executed: bool,
     ) -> Result<(), NativeError> {
-        let overlaps = |mapped: &Mapped| {
+        let overlaps = |mapped: &MappedFile| {
             mapped.range.start < part.range.end && part.range.start < mapped.range.end
         };
         // What was there is there no more.
@@ -326,7 +326,7 @@ impl<'a> Tracer<'a> {
         };
         let range = part.range.clone();
         let window = range.start.wrapping_sub(bias)..range.end.wrapping_sub(bias);
-        space.mapped.borrow_mut().push(Mapped { range, bias, object });
+        space.mapped.borrow_mut().push(MappedFile { range, bias, object });
         let wanted = |function| !self.watched.has_run(object, function);
         let planted = space
             .memory(task)
@@ -340,7 +340,7 @@ impl<'a> Tracer<'a> {
         let registers = failed("read the registers of a program");
         let counter = arch::program_counter(task).map_err(registers)?;
         let address = counter.wrapping_sub(arch::ADVANCE);
-        let Some(Mapped { bias, object, .. }) = space.at(address) else { return Ok(false) };
+        let Some(MappedFile { bias, object, .. }) = space.at(address) else { return Ok(false) };
         let image = self.watched.image(object);
         let Some(function) = image.function_at(address.wrapping_sub(bias)) else {
             return Ok(false);

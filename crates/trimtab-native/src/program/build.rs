@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::error::io;
 use super::wrap::{Link, Wrappers};
 use super::{Command, Limits, ProgramError};
-use trimtab_lab::process::Finished;
+use trimtab_lab::process::JobResult;
 
 /// Runs the build; its output goes to `log`.
 ///
@@ -20,7 +20,7 @@ pub fn build(
     wrappers: &Wrappers,
     limit: Duration,
     log: &Path,
-) -> Result<Finished, ProgramError> {
+) -> Result<JobResult, ProgramError> {
     // Builds start as many processes as they like.
     let limits = Limits { time: limit, processes: usize::MAX };
     let words = ["/bin/sh", "-c", &command.text].map(std::ffi::OsString::from);

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::ProgramError;
-use trimtab_lab::process::{Finished, Job, ProcessError};
+use trimtab_lab::process::{Job, JobResult, ProcessError};
 
 /// How far a command may go before it is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Command {
         limits: Limits,
         log: &Path,
         prepare: impl FnOnce(Job) -> Job,
-    ) -> Result<Finished, ProgramError> {
+    ) -> Result<JobResult, ProgramError> {
         let (program, arguments) = match words.split_first() {
             Some((program, arguments)) => (PathBuf::from(program), arguments),
             None => (PathBuf::from("/bin/true"), &[][..]),
@@ -154,7 +154,7 @@ mod tests {
         Command { text: text.to_owned(), directory: "/".into() }
     }
 
-    fn run(text: &str, limits: Limits) -> Result<Finished, ProgramError> {
+    fn run(text: &str, limits: Limits) -> Result<JobResult, ProgramError> {
         let folder = tempfile::tempdir().unwrap();
         let command = command(text);
         command.run("the test", &command.words(), limits, &folder.path().join("log"), |job| job)

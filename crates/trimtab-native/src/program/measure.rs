@@ -44,18 +44,18 @@ pub struct Sample {
 
 /// How a command is run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Setting {
+pub struct RunSetup {
     /// Files on a disk of our own.
     disk: Vec<(PathBuf, PathBuf)>,
     /// The words of the command.
     words: Vec<Vec<u8>>,
 }
 
-impl Setting {
+impl RunSetup {
     /// With these files on a [disk](super::disk) of our own: for each its content, and the place
     /// where it is seen.
     pub fn with_disk(disk: Vec<(PathBuf, PathBuf)>) -> Self {
-        Setting { disk, ..Setting::default() }
+        RunSetup { disk, ..RunSetup::default() }
     }
 }
 
@@ -82,7 +82,7 @@ pub fn run(
     command: &Command,
     limits: Limits,
     helper: &[OsString],
-    mut setting: Setting,
+    mut setting: RunSetup,
     folder: &Path,
 ) -> Result<Outcome, ProgramError> {
     let words = command.words();
@@ -126,7 +126,7 @@ pub fn run(
 pub fn child(task: &Path) -> Result<(), String> {
     let input = task.join("setting.json");
     let text = fs::read(&input).map_err(|e| format!("cannot read {}: {e}", input.display()))?;
-    let setting: Setting = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
+    let setting: RunSetup = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
     let words: Vec<OsString> =
         setting.words.iter().map(|word| OsStr::from_bytes(word).to_owned()).collect();
     let outcome = match mounted(&setting, task) {
@@ -143,7 +143,7 @@ pub fn child(task: &Path) -> Result<(), String> {
     fs::write(&result, text).map_err(|e| format!("cannot write {}: {e}", result.display()))
 }
 
-fn mounted(setting: &Setting, task: &Path) -> std::io::Result<Option<Disk>> {
+fn mounted(setting: &RunSetup, task: &Path) -> std::io::Result<Option<Disk>> {
     if setting.disk.is_empty() {
         return Ok(None);
     }

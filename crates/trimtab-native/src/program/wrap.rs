@@ -229,7 +229,7 @@ impl Wrappers {
     ///
     /// # Errors
     /// [`ProgramError::File`].
-    pub fn forget(&self) -> Result<Remembered, ProgramError> {
+    pub fn forget(&self) -> Result<LinkRecords, ProgramError> {
         let links = self.folder.join("links");
         let mut remembered = Vec::new();
         for entry in fs::read_dir(&links).map_err(io("read", &links))? {
@@ -245,14 +245,14 @@ impl Wrappers {
             }
         }
         ["orders", "lists"].iter().try_for_each(|name| empty(&self.folder.join(name)))?;
-        Ok(Remembered(remembered))
+        Ok(LinkRecords(remembered))
     }
 
     /// What was linked since, or is remembered and lies untouched.
     ///
     /// # Errors
     /// [`ProgramError::File`].
-    pub fn links_since(&self, remembered: &Remembered) -> Result<Vec<Link>, ProgramError> {
+    pub fn links_since(&self, remembered: &LinkRecords) -> Result<Vec<Link>, ProgramError> {
         for (record, then) in &remembered.0 {
             if written(record).is_ok_and(|now| now == *then) && !still_stands(record) {
                 fs::remove_file(record).map_err(io("remove", record))?;
@@ -311,7 +311,7 @@ fn empty(folder: &Path) -> Result<(), ProgramError> {
 
 /// Links that are remembered: the file of each record, and when it was written.
 #[derive(Debug)]
-pub struct Remembered(Vec<(PathBuf, SystemTime)>);
+pub struct LinkRecords(Vec<(PathBuf, SystemTime)>);
 
 fn written(path: &Path) -> std::io::Result<SystemTime> {
     fs::metadata(path)?.modified()

@@ -17,7 +17,7 @@ use trimtab_program::Isa;
 
 /// What became of a file.
 #[derive(Debug)]
-pub struct Instrumented {
+pub struct InstrumentedFile {
     /// The file.
     pub path: PathBuf,
     /// Its size before; of a thin archive, with its members.
@@ -35,7 +35,7 @@ pub fn instrument_file(
     path: &Path,
     data: &[u8],
     options: &Options,
-) -> anyhow::Result<Instrumented> {
+) -> anyhow::Result<InstrumentedFile> {
     let mut before = data.len() as u64;
     let result = if data.starts_with(ARCHIVE_MAGIC) {
         instrument_archive(data, options)
@@ -46,7 +46,7 @@ pub fn instrument_file(
     } else {
         instrument(data, options)
     };
-    Ok(Instrumented { path: path.to_owned(), before, result: result? })
+    Ok(InstrumentedFile { path: path.to_owned(), before, result: result? })
 }
 
 /// The files that a thin archive stands for.
@@ -71,11 +71,11 @@ pub fn instrument_files(
     paths: &[PathBuf],
     options: &Options,
     done: impl Fn(usize) + Sync,
-) -> anyhow::Result<Vec<Instrumented>> {
+) -> anyhow::Result<Vec<InstrumentedFile>> {
     executor::each(&Local, paths, |_, path| one(path, options), done)
 }
 
-fn one(path: &Path, options: &Options) -> anyhow::Result<Instrumented> {
+fn one(path: &Path, options: &Options) -> anyhow::Result<InstrumentedFile> {
     let data = Bytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     instrument_file(path, &data, options)
         .with_context(|| format!("cannot instrument {}", path.display()))
@@ -85,7 +85,11 @@ fn one(path: &Path, options: &Options) -> anyhow::Result<Instrumented> {
 ///
 /// # Errors
 /// The first such object, and what to do.
-pub fn check_machines(objects: &[Instrumented], runtime: &Path, cc: &Path) -> anyhow::Result<()> {
+pub fn check_machines(
+    objects: &[InstrumentedFile],
+    runtime: &Path,
+    cc: &Path,
+) -> anyhow::Result<()> {
     let own = target_of(runtime)?;
     for object in objects {
         let Some(isa) = object.result.isa.filter(|isa| Some(*isa) != own) else { continue };

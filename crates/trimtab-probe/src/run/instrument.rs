@@ -9,7 +9,7 @@ use anyhow::Context;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
 
-use super::files::{Instrumented, check_machines, instrument_files};
+use super::files::{InstrumentedFile, check_machines, instrument_files};
 use super::{InstrumentReport, Plan, build_runtime};
 use crate::runtime;
 
@@ -94,7 +94,7 @@ fn names(request: &InstrumentRequest) -> anyhow::Result<Vec<OsString>> {
 fn write(
     request: &InstrumentRequest,
     names: &[OsString],
-    results: &[Instrumented],
+    results: &[InstrumentedFile],
 ) -> anyhow::Result<()> {
     let folder = &request.output;
     let cannot = || format!("cannot write to {}", folder.display());
@@ -111,7 +111,7 @@ fn write(
 fn stage_and_move(
     request: &InstrumentRequest,
     names: &[OsString],
-    results: &[Instrumented],
+    results: &[InstrumentedFile],
 ) -> anyhow::Result<()> {
     let cannot = || format!("cannot write to {}", request.output.display());
     let staging = tempfile::Builder::new()

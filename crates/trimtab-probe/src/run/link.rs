@@ -10,7 +10,7 @@ use anyhow::Context;
 use trimtab_native::probe;
 
 use super::build::{DONE, FOLDER, PLAN};
-use super::files::{Instrumented, instrument_file, target_of};
+use super::files::{InstrumentedFile, instrument_file, target_of};
 use super::{InstrumentReport, Plan};
 use crate::{ARCHIVE_MAGIC, THIN_MAGIC, runtime};
 use trimtab_lab::bytes::Bytes;
@@ -68,7 +68,9 @@ pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
             continue;
         };
         match instrument_file(&path, &data, &told) {
-            Ok(Instrumented { result, .. }) if result.isa.is_some_and(|isa| Some(isa) != own) => {
+            Ok(InstrumentedFile { result, .. })
+                if result.isa.is_some_and(|isa| Some(isa) != own) =>
+            {
                 eprintln!(
                     "trimtab: {} is linked as it is: it is for another machine than what --cc \
                      compiles for",
@@ -76,7 +78,7 @@ pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
                 );
                 command.push(argument);
             }
-            Ok(Instrumented { before, result, .. }) => {
+            Ok(InstrumentedFile { before, result, .. }) => {
                 let name = path.file_name().unwrap_or(OsStr::new("input"));
                 // Linkers name archives in messages, and order files by name.
                 let place = scratch.path().join(command.len().to_string());

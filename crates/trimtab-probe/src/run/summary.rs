@@ -27,7 +27,7 @@ pub struct UserHooks {
     /// Those that probes have inside.
     pub inside: Vec<String>,
     /// Those that probes call, and why.
-    pub called: Vec<Left>,
+    pub called: Vec<SkippedFunction>,
 }
 
 /// How many functions there were, and what became of them.
@@ -43,7 +43,7 @@ pub struct FunctionCounts {
     #[serde(default)]
     pub copied: u64,
     /// Those that were left as they are.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedFunction>,
 }
 
 /// Bytes of all files.
@@ -57,7 +57,7 @@ pub struct Sizes {
 
 /// A function that was left as it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Left {
+pub struct SkippedFunction {
     /// Its name.
     pub name: String,
     /// Why.
@@ -69,9 +69,10 @@ impl InstrumentReport {
     pub fn new(options: &Options) -> Self {
         let hooks = options.hooks.as_deref().map(|hooks| {
             let (inside, called) = hooks.summary();
-            let called = called
-                .into_iter()
-                .map(|(name, why)| Left { name: name.to_owned(), reason: why.text().to_owned() });
+            let called = called.into_iter().map(|(name, why)| SkippedFunction {
+                name: name.to_owned(),
+                reason: why.text().to_owned(),
+            });
             UserHooks {
                 inside: inside.into_iter().map(str::to_owned).collect(),
                 called: called.collect(),
@@ -94,10 +95,10 @@ impl InstrumentReport {
         self.functions.instrumented += result.instrumented.len() as u64;
         self.functions.with_frame += result.with_frame as u64;
         self.functions.copied += result.copied as u64;
-        let left = result
-            .left
-            .iter()
-            .map(|(name, reason)| Left { name: name.clone(), reason: reason.text().to_owned() });
+        let left = result.left.iter().map(|(name, reason)| SkippedFunction {
+            name: name.clone(),
+            reason: reason.text().to_owned(),
+        });
         self.functions.left.extend(left);
         self.bytes.before += before;
         self.bytes.after += result.bytes.len() as u64;

@@ -106,7 +106,7 @@ pub(crate) const NMI_HOOK: &str = "coldswap_nmi";
 pub(crate) const POKE_HOOK: &str = "coldswap_poke";
 
 /// A call at which the search for core code ends.
-pub(crate) struct Cut {
+pub(crate) struct ExcludedCall {
     /// Functions that call.
     pub from: &'static [&'static str],
     /// What they call; `POINTERS` for calls through pointers.
@@ -120,17 +120,21 @@ pub(crate) struct Cut {
 /// Stands for all calls through pointers.
 pub(crate) const POINTERS: &str = "through pointers";
 
-const fn cut(from: &'static [&'static str], to: &'static str, reason: &'static str) -> Cut {
-    Cut { from, to, reason, by_nmi_hook: false }
+const fn cut(
+    from: &'static [&'static str],
+    to: &'static str,
+    reason: &'static str,
+) -> ExcludedCall {
+    ExcludedCall { from, to, reason, by_nmi_hook: false }
 }
 
-const fn nmi(to: &'static str) -> Cut {
+const fn nmi(to: &'static str) -> ExcludedCall {
     let from = &["default_do_nmi", "exc_nmi"];
-    Cut { from, to, reason: BEHIND_NMI, by_nmi_hook: true }
+    ExcludedCall { from, to, reason: BEHIND_NMI, by_nmi_hook: true }
 }
 
 /// The calls. `*` in `from` and `to` stands for anything, once in each.
-pub(crate) const CUTS: &[Cut] = &[
+pub(crate) const CUTS: &[ExcludedCall] = &[
     // Behind the hook of a page fault: it is not one of cold code, and while it is dealt with another
     // can be served. Where the hook is linked this is computed as well.
     cut(&["exc_page_fault", "handle_page_fault"], "do_kern_addr_fault", BEHIND),

@@ -8,7 +8,7 @@ use std::thread;
 use clap::Args;
 use comfy_table::{Table, presets};
 use serde::Serialize;
-use trimtab_lab::tools::{self, Found, Tool, ToolError, Toolbox, Version};
+use trimtab_lab::tools::{self, FoundTool, Tool, ToolError, Toolbox, Version};
 
 use crate::{arguments, output};
 use machine::Machine;
@@ -65,7 +65,7 @@ struct Row {
 }
 
 impl Row {
-    fn new(tool: &Tool, result: Result<Found, ToolError>) -> Self {
+    fn new(tool: &Tool, result: Result<FoundTool, ToolError>) -> Self {
         let wanted = Version::new(tool.minimum).to_string();
         let (found, version, error) = match result {
             Ok(found) => (Some(found.path), found.version, None),

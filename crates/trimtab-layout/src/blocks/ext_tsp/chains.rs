@@ -40,7 +40,7 @@ struct Jump {
 
 /// How two chains are merged: the number of blocks of the first chain in front of the cut, and the order
 /// of the parts.
-type Cut = (u32, MergeType);
+type MergePoint = (u32, MergeType);
 
 /// The chains of blocks of a function, while they are merged.
 pub(super) struct Chains<'a> {
@@ -54,7 +54,7 @@ pub(super) struct Chains<'a> {
     place: Vec<(u32, i64)>,
     /// The block that a block must be followed by.
     forced: Vec<Option<BlockIndex>>,
-    queue: MergeQueue<Cut>,
+    queue: MergeQueue<MergePoint>,
 }
 
 impl<'a> Chains<'a> {
@@ -180,7 +180,7 @@ impl<'a> Chains<'a> {
     }
 
     /// The best merge of `y` into `x`, which may be cut: what it gains, the two, and how.
-    fn best(&self, x: u32, y: u32) -> Option<(f64, (u32, u32), Cut)> {
+    fn best(&self, x: u32, y: u32) -> Option<(f64, (u32, u32), MergePoint)> {
         let (first, second) = (&self.chains[x as usize], &self.chains[y as usize]);
         let (_, jumps) = first.neighbours.iter().find(|(other, _)| *other == y)?;
         let mut best: Option<(f64, usize, MergeType)> = None;

@@ -7,7 +7,9 @@ use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::CAN_SPLIT;
 use trimtab_machine::Isa;
-use trimtab_machine::kernel::{Build, Configuration, Generated, KernelImage, Source, Toolchain};
+use trimtab_machine::kernel::{
+    Build, Configuration, GeneratedFiles, KernelImage, Source, Toolchain,
+};
 use trimtab_machine::testbed::{self, Testbed};
 
 use super::guest;
@@ -83,13 +85,17 @@ impl<'work> Workshop<'work> {
     /// Builds the kernel without a plan.
     pub fn first_kernel(&self, observe: &dyn Observe) -> Result<KernelImage> {
         let stage = observe.stage("build the kernel");
-        let image = link(&self.build, &Generated::new(), &stage)?;
+        let image = link(&self.build, &GeneratedFiles::new(), &stage)?;
         stage.ended(image.cached, "");
         Ok(image)
     }
 }
 
 /// Links a kernel with what was generated for it.
-pub(super) fn link(build: &Build<'_>, generated: &Generated, stage: &Stage) -> Result<KernelImage> {
+pub(super) fn link(
+    build: &Build<'_>,
+    generated: &GeneratedFiles,
+    stage: &Stage,
+) -> Result<KernelImage> {
     Ok(build.link(generated, |line| stage.note_make(line))?)
 }

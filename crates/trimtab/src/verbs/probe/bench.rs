@@ -25,8 +25,8 @@ Example: a quick look
     trimtab probe bench --quick --only fib --only lua --rounds 3 --no-suites")]
 pub struct Options {
     /// Only these programs; may be given several times
-    #[arg(long, value_name = "PROGRAM", value_parser = Named::from_str)]
-    pub only: Vec<Named>,
+    #[arg(long, value_name = "PROGRAM", value_parser = ProgramArgument::from_str)]
+    pub only: Vec<ProgramArgument>,
     /// Runs of each program in each way
     #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u32).range(2..))]
     pub rounds: u32,
@@ -49,9 +49,9 @@ pub struct Options {
 
 /// A program that can be measured, by its name.
 #[derive(Debug, Clone, Copy)]
-pub struct Named(&'static Program);
+pub struct ProgramArgument(&'static Program);
 
-impl FromStr for Named {
+impl FromStr for ProgramArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

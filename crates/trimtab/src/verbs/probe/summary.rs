@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use comfy_table::{Table, presets};
-use trimtab_probe::run::{InstrumentReport, Left, UserHooks};
+use trimtab_probe::run::{InstrumentReport, SkippedFunction, UserHooks};
 use trimtab_report::number::{bytes, count};
 
 /// In words: a line, and the reasons.
@@ -22,7 +22,7 @@ pub fn render(report: &InstrumentReport) -> String {
         if !inside.is_empty() {
             text += &format!("Inside the probes: {}.\n", inside.join(", "));
         }
-        for Left { name, reason } in called {
+        for SkippedFunction { name, reason } in called {
             text += &format!("Called by the probes: {name} ({reason}).\n");
         }
     }

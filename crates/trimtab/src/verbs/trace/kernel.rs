@@ -81,13 +81,13 @@ struct Summary {
     ended: End,
     events: u64,
     lost: u64,
-    coverage: Option<Found>,
+    coverage: Option<TraceCoverage>,
     command_line: Option<String>,
 }
 
 /// How much of the trace is in the linked kernel.
 #[derive(Debug, Serialize)]
-struct Found {
+struct TraceCoverage {
     names: f64,
     bytes: f64,
     functions: u64,
@@ -120,7 +120,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
                 [options.vmlinux.as_deref().unwrap_or(Path::new("")), &options.kernel];
             format!("{} is not the kernel in {}", vmlinux.display(), kernel.display())
         })?;
-        coverage = Some(Found {
+        coverage = Some(TraceCoverage {
             names: found.names(),
             bytes: found.bytes(),
             functions: profile.functions().len() as u64,

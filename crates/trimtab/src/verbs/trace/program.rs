@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 use trimtab_lab::process::Invocation;
-use trimtab_native::native::{self, End, Object, Objects, Recorded, Request};
+use trimtab_native::native::{self, End, Object, Objects, Recording, Request};
 use trimtab_report::number::count;
 
 use crate::{destination, output};
@@ -71,7 +71,7 @@ struct Summary {
     schema: &'static str,
     command: Vec<String>,
     source: &'static str,
-    ended: Ended,
+    ended: ProgramEnd,
     processes: u64,
     objects: Vec<Written>,
     notes: Vec<Note>,
@@ -80,7 +80,7 @@ struct Summary {
 /// How the program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Ended {
+enum ProgramEnd {
     /// With this status.
     Status(i32),
     /// By this signal.
@@ -131,9 +131,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         source: trimtab_profile::Source::Breakpoints.name(),
         ended: match recorded.ended {
-            End::Exited(status) => Ended::Status(status),
-            End::Killed(signal) => Ended::Signal(signal),
-            End::TimeOver => Ended::Timeout,
+            End::Exited(status) => ProgramEnd::Status(status),
+            End::Killed(signal) => ProgramEnd::Signal(signal),
+            End::TimeOver => ProgramEnd::Timeout,
         },
         processes: recorded.processes,
         objects: write(options, &recorded)?,
@@ -165,7 +165,7 @@ fn request(options: &Options) -> Request {
 }
 
 /// Writes the traces.
-fn write(options: &Options, recorded: &Recorded) -> anyhow::Result<Vec<Written>> {
+fn write(options: &Options, recorded: &Recording) -> anyhow::Result<Vec<Written>> {
     let mut written = Vec::new();
     let mut names = HashMap::new();
     for object in &recorded.objects {
@@ -209,7 +209,7 @@ impl Written {
 }
 
 impl Note {
-    fn new(skipped: &native::Skipped) -> Self {
+    fn new(skipped: &native::SkippedFile) -> Self {
         Note { path: skipped.path.display().to_string(), why: skipped.why.clone() }
     }
 }
@@ -288,9 +288,9 @@ mod tests {
 
     #[test]
     fn ends_are_told_apart_by_programs() {
-        let json = |ended: &Ended| serde_json::to_string(ended).unwrap();
-        assert_eq!(json(&Ended::Status(3)), r#"{"status":3}"#);
-        assert_eq!(json(&Ended::Signal(11)), r#"{"signal":11}"#);
-        assert_eq!(json(&Ended::Timeout), r#""timeout""#);
+        let json = |ended: &ProgramEnd| serde_json::to_string(ended).unwrap();
+        assert_eq!(json(&ProgramEnd::Status(3)), r#"{"status":3}"#);
+        assert_eq!(json(&ProgramEnd::Signal(11)), r#"{"signal":11}"#);
+        assert_eq!(json(&ProgramEnd::Timeout), r#""timeout""#);
     }
 }
