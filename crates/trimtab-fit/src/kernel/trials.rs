@@ -8,7 +8,7 @@ use trimtab_report::{Trial, Value};
 
 use super::kept_boot::KeptBoot;
 use super::measured::Evidence;
-use super::plan::{self, Scene};
+use super::plan::{self, Scenario};
 use super::proved::Timed;
 
 /// What both kernels are called.
@@ -57,7 +57,7 @@ pub(super) fn trials(m: &Evidence<'_>) -> Result<Vec<Trial>> {
 }
 
 /// A boot that the plugin watched.
-fn traced(scene: &Scene, side: &str, boot: &KeptBoot) -> Trial {
+fn traced(scene: &Scenario, side: &str, boot: &KeptBoot) -> Trial {
     let mut values = vec![
         Value::seconds("wall time", boot.record.wall),
         Value::seconds("virtual time", boot.record.uptime),
@@ -67,7 +67,7 @@ fn traced(scene: &Scene, side: &str, boot: &KeptBoot) -> Trial {
 }
 
 /// A boot in real time that nobody watched.
-fn timed(scene: &Scene, side: &str, boot: &Timed) -> Trial {
+fn timed(scene: &Scenario, side: &str, boot: &Timed) -> Trial {
     let subject = format!("{}, not traced", scene.name);
     Trial::new(subject, side, boot.clone().map(|wall| vec![Value::seconds("wall time", wall)]))
 }
