@@ -282,7 +282,7 @@ impl Builder<'_> {
         let mut hasher = DefaultHasher::new();
         lines.hash(&mut hasher);
         let list = shop.folder.join(format!("xray-hot-{:016x}.txt", hasher.finish()));
-        super::programs::write_if_new(&list, &format!("[always]\n{lines}"))?;
+        trimtab_lab::workload::programs::write_if_new(&list, &format!("[always]\n{lines}"))?;
         let list = format!("-fxray-attr-list={}", list.display());
         let mut flags = vec!["-fxray-instrument"];
         match functions {
@@ -374,10 +374,10 @@ impl Builder<'_> {
         let Some(python) = &self.plan.frida else { return Ok(()) };
         let folder = self.workshop.folder;
         let script = folder.join("listen.py");
-        super::programs::write_if_new(&script, LISTEN)?;
+        trimtab_lab::workload::programs::write_if_new(&script, LISTEN)?;
         for &(functions, names) in sets {
             let list = folder.join(format!("{functions}.txt"));
-            super::programs::write_if_new(&list, &names.join("\n"))?;
+            trimtab_lab::workload::programs::write_if_new(&list, &names.join("\n"))?;
             let mut command: Vec<OsString> =
                 vec![python.into(), script.clone().into(), list.into()];
             command.extend(self.workshop.command(plain, self.workshop.program.arguments));

@@ -15,12 +15,12 @@ use trimtab_stats::paired_ratio;
 
 use crate::build::{Built, build};
 use crate::dyninst::Rewriter;
-use crate::programs::Program;
 use crate::suites;
 use crate::summary;
 use crate::variants::{Compilers, Size, Variant, Workshop};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workload::Workload;
+use trimtab_lab::workload::programs::Program;
 use trimtab_probe::run::instrument_files;
 
 /// What to measure, and how.

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_lab::process::Job;
 
-use crate::programs::write_if_new;
 use crate::variants::{Linked, Workshop};
 use trimtab_lab::failure::Failure;
+use trimtab_lab::workload::programs::write_if_new;
 
 /// What instruments: Dyninst is a library.
 const REWRITER: &str = include_str!("../../../probe/bench/dyninst.cpp");

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_lab::process::Job;
 
-use crate::programs::write_if_new;
 use crate::variants::{Compilers, Linked, Workshop};
 use trimtab_lab::executor::{self, Local};
+use trimtab_lab::workload::programs::write_if_new;
 
 /// What LLVM puts calls to into functions that have these attributes.
 const HOOKS: [(&str, &str); 2] = [

@@ -4,12 +4,10 @@ mod build;
 mod compare;
 mod dyninst;
 mod inline;
-mod inputs;
-mod programs;
 mod request;
 mod suites;
 mod summary;
 mod variants;
 
-pub use programs::{Program, programs};
 pub use request::{Request, bench};
+pub use trimtab_lab::workload::programs::{Program, programs};

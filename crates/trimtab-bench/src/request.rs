@@ -10,9 +10,9 @@ use trimtab_report::model::ProbeBench;
 
 use crate::compare::{Plan, measure};
 use crate::dyninst::{Dyninst, Rewriter};
-use crate::programs::{Program, programs};
 use crate::suites::suites;
 use crate::variants::Compilers;
+use trimtab_lab::workload::programs::{Program, programs};
 
 /// Bytes of objects that are rewritten to see how fast that is.
 const REWRITTEN: u64 = 100_000_000;

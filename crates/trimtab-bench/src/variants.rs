@@ -10,9 +10,9 @@ use trimtab_native::measure;
 use trimtab_probe::{Hook, Options, Selection, run, runtime};
 use trimtab_program::Program as ElfProgram;
 
-use crate::programs::{Program, Sources};
 use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
+use trimtab_lab::workload::programs::{Program, Sources};
 use trimtab_probe::run::instrument_files;
 
 const HOOKS: [(&str, &str); 3] = [
@@ -236,7 +236,7 @@ impl Workshop<'_> {
     ) -> anyhow::Result<u64> {
         let place = self.place("runtime")?;
         let (source, object) = (place.join("none.c"), place.join("none.o"));
-        super::programs::write_if_new(&source, NO_FUNCTIONS)?;
+        trimtab_lab::workload::programs::write_if_new(&source, NO_FUNCTIONS)?;
         Job::new("compiling a list of no functions", &compilers.c)
             .arg("-c")
             .arg(&source)
@@ -312,7 +312,7 @@ impl Workshop<'_> {
     /// Writes the sources of the hook.
     pub fn prepare(&self) -> anyhow::Result<()> {
         for (name, text) in HOOKS {
-            super::programs::write_if_new(&self.folder.join(name), text)?;
+            trimtab_lab::workload::programs::write_if_new(&self.folder.join(name), text)?;
         }
         Ok(())
     }

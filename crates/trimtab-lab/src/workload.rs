@@ -5,7 +5,9 @@
 //! a folder: trimtab carries all of them along.
 
 mod error;
+mod inputs;
 mod manifest;
+pub mod programs;
 mod start;
 
 use std::collections::BTreeMap;

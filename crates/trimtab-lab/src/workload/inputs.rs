@@ -1,6 +1,6 @@
 //! What programs work on, made the same each time.
 
-use trimtab_lab::workload::Input;
+use super::Input;
 
 /// The text of an input.
 pub(crate) fn make(input: Input) -> String {

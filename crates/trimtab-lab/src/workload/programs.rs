@@ -5,12 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use super::inputs;
+use super::{self as workload, Language, Workload};
+use crate::debian;
+use crate::failure::Failure;
 use anyhow::Context;
-use trimtab_lab::debian;
-use trimtab_lab::failure::Failure;
-use trimtab_lab::workload::{self, Language, Workload};
-
-use crate::inputs;
 
 /// A program to measure.
 #[derive(Debug)]
