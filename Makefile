@@ -11,6 +11,11 @@ OPTIONS ?= --wall-boots 10
 # Two seconds of each workload are enough for a demonstration; alone, the verb does seven.
 SWAP_CONFIG  ?= lab
 SWAP_OPTIONS ?= --seconds 2 --sweep
+# What `make demo-tune` tunes, and how.
+TUNE_PROGRAM ?= bzip2
+TUNE_OPTIONS ?= --budget 100
+# What `make bench-tune` compares searches on, and how: this takes hours.
+BENCH_TUNE   ?= bzip2 zlib
 # Crates that changed since this commit are those that `make test-changed` tests.
 BASE    ?= HEAD~1
 # How long `make fuzz` runs each target.
@@ -32,12 +37,13 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo demo-swap demo-jar bench-jar test test-changed nightly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-swap demo-tune demo-jar bench-tune bench-jar test test-changed nightly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
 	@echo "make demo            fit a kernel to its boot: build, trace, lay out, relink, compare"
 	@echo "make demo-swap       run a kernel with its cold code swapped out, and say what it saves and costs"
+	@echo "make demo-tune       find the compiler flags that make a program fast"
 	@echo "make demo-jar        translate C programs to jars, and run them"
 	@echo "make test            all tests, with a small kernel built and booted"
 	@echo "make test-changed    the tests of crates that changed since BASE=HEAD~1"
@@ -52,6 +58,7 @@ help:
 	@echo "make bench-probe     what instrumented programs cost, beside other tools"
 	@echo "make bench-layout    kernels and programs beside what other tools make of them, in one table"
 	@echo "make bench-jar       kernels in C: native, as jars, and in an emulator"
+	@echo "make bench-tune      searches for compiler flags beside each other, with Optuna's"
 	@echo "make bench-programs  fit real programs, and measure BOLT and lld's own order beside them"
 	@echo "make clean           remove what was built; keeps work/, where the results are"
 
@@ -66,6 +73,13 @@ demo-swap:
 	@mkdir -p $(WORK)
 	$(TRIMTAB) swap run --config $(SWAP_CONFIG) --work $(WORK) \
 		--json $(WORK)/swap.json --html $(WORK)/swap.html $(SWAP_OPTIONS)
+
+demo-tune:
+	@./setup --for tune
+	$(CARGO) build --release --package trimtab
+	@mkdir -p $(WORK)
+	$(TRIMTAB) tune program $(TUNE_PROGRAM) --work $(WORK) \
+		--json $(WORK)/tune.json --html $(WORK)/tune.html $(TUNE_OPTIONS)
 
 demo-jar:
 	@./setup --for jar
@@ -124,6 +138,13 @@ bench-probe:
 	@mkdir -p $(WORK)
 	$(CARGO) build --release --package trimtab
 	$(TRIMTAB) probe bench --work $(WORK) --json $(WORK)/probe.json --html $(WORK)/probe.html
+
+bench-tune:
+	@./setup --for tune
+	$(CARGO) build --release --package trimtab
+	@mkdir -p $(WORK)
+	$(TRIMTAB) tune bench $(BENCH_TUNE) --work $(WORK) \
+		--json $(WORK)/tune-bench.json --html $(WORK)/tune-bench.html
 
 bench-jar:
 	@./setup --for jar

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::progress::Detail;
 use crate::verbs::{
     check, compare, completions, doctor, fit, jar, man_pages, order, pages, probe, report, swap,
-    trace, wrapped,
+    trace, tune, wrapped,
 };
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
@@ -73,6 +73,12 @@ pub enum Verb {
         #[command(subcommand)]
         what: swap::What,
     },
+    /// Find compiler flags that make a program fast
+    Tune {
+        /// What to do.
+        #[command(subcommand)]
+        what: tune::What,
+    },
     /// Translate a MIPS program to a jar that any JVM runs
     Jar(jar::Options),
     /// Show an experiment again
@@ -125,6 +131,7 @@ impl Verb {
             Self::Check(options) => check::run(&options),
             Self::Probe { what } => what.run(),
             Self::Swap { what } => what.run(),
+            Self::Tune { what } => what.run(),
             Self::Jar(options) => jar::run(&options),
             Self::Report(options) => report::run(&options),
             Self::Completions(options) => completions::run(&options),

@@ -14,4 +14,5 @@ pub mod report;
 pub mod stored;
 pub mod swap;
 pub mod trace;
+pub mod tune;
 pub mod wrapped;

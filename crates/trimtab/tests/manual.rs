@@ -173,6 +173,11 @@ fn jar_is_true() {
 }
 
 #[test]
+fn tune_is_true() {
+    assert_eq!(run("tune.md"), (3, 0));
+}
+
+#[test]
 fn trace_is_true() {
     assert_eq!(run("trace.md"), (1, 2));
 }

@@ -127,6 +127,8 @@ pub struct Program {
     pub small: Vec<String>,
     /// The file that a run writes there, besides what it prints.
     pub writes: Option<String>,
+    /// A command for a shell there that fails where the program, `./program`, does not work.
+    pub check: Option<String>,
 }
 
 /// A language that programs are in.

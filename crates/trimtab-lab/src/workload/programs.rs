@@ -26,6 +26,8 @@ pub struct Program {
     pub small: &'static [String],
     /// The file that a run writes in its folder, besides what it prints.
     pub writes: Option<&'static str>,
+    /// A command for a shell in its folder that fails where the program, `./program`, does not work.
+    pub check: Option<&'static str>,
     workload: &'static Workload,
     manifest: &'static workload::Program,
 }
@@ -65,6 +67,7 @@ impl Program {
             arguments: &manifest.run,
             small: &manifest.small,
             writes: manifest.writes.as_deref(),
+            check: manifest.check.as_deref(),
             workload,
             manifest,
         })

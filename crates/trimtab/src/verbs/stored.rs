@@ -11,16 +11,19 @@ use trimtab_report::model::{
     SwapRun, SwapSweep,
 };
 use trimtab_report::{Kind, Report, Trial};
+use trimtab_tune::{TuneBench, TuneProgram};
 
 use crate::arguments;
 
 /// Every kind of report that can be drawn from its JSON.
-pub const KINDS: [Kind; 9] = [
+pub const KINDS: [Kind; 11] = [
     Kind::of::<FitKernel>(),
     Kind::of::<FitProgram>(),
     Kind::of::<SwapRun>(),
     Kind::of::<SwapSweep>(),
     Kind::of::<ProbeBench>(),
+    Kind::of::<TuneProgram>(),
+    Kind::of::<TuneBench>(),
     Kind::of::<CompareReport>(),
     Kind::of::<PagesReport>(),
     Kind::of::<CheckReport>(),

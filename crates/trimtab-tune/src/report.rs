@@ -1,0 +1,362 @@
+//! What `trimtab tune program` found: `trimtab.tune/1`.
+
+mod bench;
+mod sections;
+
+use serde::{Deserialize, Serialize};
+use trimtab_report::common::{Check, Repeat};
+use trimtab_report::phrase::{change_by, code, count};
+use trimtab_report::section::{Head, Headline, Section, Tile};
+use trimtab_report::{Phrase, Report, Schema, phrase};
+use trimtab_stats::Interval;
+
+pub use bench::{BenchRow, BenchSummary, TuneBench};
+
+/// What a program became by other flags. Ratios are in times of the program as it is built at the
+/// level that was tuned on top of: below 1 is better.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TuneProgram {
+    /// Its schema.
+    pub schema: Schema<TuneProgram>,
+    /// The program.
+    pub program: String,
+    /// Where its source is from.
+    pub origin: String,
+    /// What the compiler says that it is.
+    pub compiler: String,
+    /// What was chosen among.
+    pub space: SpaceSummary,
+    /// How it was searched.
+    pub search: String,
+    /// Distinct sets of flags that the search was to try.
+    pub budget: u64,
+    /// Seed of the search.
+    pub seed: u64,
+    /// The flags with the fewest instructions.
+    pub best: Best,
+    /// The fewest flags that keep the gain.
+    pub minimal: Smaller,
+    /// What each flag of the fewest does, in their order.
+    pub effects: Vec<FlagEffect>,
+    /// What users would take instead.
+    pub arms: Vec<ArmResult>,
+    /// How often what was done.
+    pub evaluations: Evaluations,
+    /// What was timed, the base first; none where nothing was.
+    pub timed: Vec<TimedFlags>,
+    /// Place in `timed` of the fastest.
+    pub fastest: Option<u64>,
+    /// Spearman's rank correlation of instructions and time over what was timed.
+    pub screen_rank_correlation: Option<f64>,
+    /// The least ratio after each distinct set of flags; null as long as none worked.
+    pub history: Vec<Option<f64>>,
+    /// Flags that no others beat in both instructions and bytes, by instructions.
+    pub front: Vec<FrontPoint>,
+    /// Flags that do not go, alone or together, each with the reason.
+    pub failing: Vec<FailingFlags>,
+    /// The flags to take: the fewest that keep the gain, unless others are clearly faster.
+    pub take: Take,
+    /// What must hold.
+    pub checks: Vec<Check>,
+    /// How long it took.
+    pub seconds: Seconds,
+    /// What it takes to get it again.
+    pub repeat: Repeat,
+}
+
+/// What was chosen among.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceSummary {
+    /// Flags and parameters that can be given or left.
+    pub flags: u64,
+    /// Their options in all.
+    pub options: u64,
+    /// The level where none is chosen.
+    pub level: String,
+    /// Options that the compiler lists or the file has, and the compiler refuses or ignores.
+    pub refused: Vec<String>,
+}
+
+/// The flags with the fewest instructions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// The flags.
+    pub flags: String,
+    /// Instructions.
+    pub fitness_ratio: f64,
+    /// Instructions of the run that is held out; none where there is none.
+    pub held_out_ratio: Option<f64>,
+    /// Lower end of the interval of processor time; none where it was not timed.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// Fewer flags.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Smaller {
+    /// The flags.
+    pub flags: String,
+    /// Instructions.
+    pub fitness_ratio: f64,
+    /// Instructions of the run that is held out; none where there is none.
+    pub held_out_ratio: Option<f64>,
+    /// Bytes of the program without symbols.
+    pub bytes_ratio: f64,
+}
+
+/// What a flag does.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlagEffect {
+    /// The flag.
+    pub flag: String,
+    /// Instructions without it, in times of those with all; none where it does not work without.
+    pub fitness_ratio: Option<f64>,
+    /// Processor time without it, in times of that with all; none where it was not timed.
+    pub time_ratio: Option<f64>,
+    /// Lower end of the interval of that.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// What a user would take instead.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArmResult {
+    /// What it is called.
+    pub name: String,
+    /// The flags.
+    pub flags: String,
+    /// Instructions; none where it does not work.
+    pub ratio: Option<f64>,
+    /// Bytes of the program without symbols.
+    pub bytes_ratio: Option<f64>,
+    /// Why it does not work.
+    pub reason: Option<String>,
+    /// Whether the search could choose it.
+    pub is_in_space: bool,
+}
+
+/// How often what was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evaluations {
+    /// Sets of flags that the search named, those that it named again with them.
+    pub proposed: u64,
+    /// Sets that were built, also for arms and ablation.
+    pub built: u64,
+    /// Images that were run and counted.
+    pub measured: u64,
+    /// Sets that do not build, run or work.
+    pub failed: u64,
+    /// Sets whose image was known once they were built.
+    pub deduplicated: u64,
+    /// Sets of which an earlier run or another process had found out.
+    pub known: u64,
+}
+
+/// How long flags take.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimedFlags {
+    /// What they are called.
+    pub name: String,
+    /// The flags.
+    pub flags: String,
+    /// Instructions; none where they cannot be counted.
+    pub fitness_ratio: Option<f64>,
+    /// Processor time, from runs in turn.
+    pub time_ratio: Interval,
+    /// Time on the clock, from the same runs.
+    pub wall_ratio: Interval,
+    /// Rounds that they ran in: those that are clearly slower leave.
+    pub rounds: u32,
+    /// Whether they ran to the end.
+    pub is_left: bool,
+}
+
+/// Flags that no others beat.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FrontPoint {
+    /// The flags.
+    pub flags: String,
+    /// Instructions.
+    pub fitness_ratio: f64,
+    /// Bytes of the program without symbols.
+    pub bytes_ratio: f64,
+}
+
+/// Flags that do not go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingFlags {
+    /// The flags: one, or some that do not go together.
+    pub flags: String,
+    /// What came of them.
+    pub reason: String,
+}
+
+/// The flags to take.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Take {
+    /// What they are called in `timed`.
+    pub name: String,
+    /// The flags.
+    pub flags: String,
+    /// Lines to paste, by what they are for.
+    pub lines: Vec<Line>,
+}
+
+/// A line to paste.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// What it is for.
+    pub what: String,
+    /// The line.
+    pub line: String,
+}
+
+/// How long it took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seconds {
+    /// All of it.
+    pub total: f64,
+    /// The search, with its builds and runs.
+    pub search: f64,
+    /// The search's own part of that: deciding what to try.
+    pub deciding: f64,
+    /// Builds and runs, on all processors together.
+    pub evaluating: f64,
+}
+
+impl Take {
+    /// These flags, with lines for the usual builds.
+    pub fn new(name: impl Into<String>, flags: &str) -> Self {
+        let cmake = format!(
+            "cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=\"{flags}\" \
+             -DCMAKE_CXX_FLAGS_RELEASE=\"{flags}\""
+        );
+        let lines = [
+            ("make and shells", format!("CFLAGS=\"{flags}\"")),
+            ("CMake", cmake),
+            ("cargo, for C in crates: .cargo/config.toml, [env]", format!("CFLAGS = \"{flags}\"")),
+        ];
+        let lines = lines.map(|(what, line)| Line { what: what.to_owned(), line });
+        Self { name: name.into(), flags: flags.to_owned(), lines: lines.to_vec() }
+    }
+}
+
+impl Report for TuneProgram {
+    const VERB: &'static str = "tune program";
+    const SCHEMA: &'static str = "trimtab.tune/1";
+
+    fn title(&self) -> String {
+        format!("Flags for {}", self.program)
+    }
+
+    fn head(&self) -> Head {
+        let gain = |key: &str, ratio: f64| change_by(format!("{key}-1"), ratio - 1.0);
+        let tried = phrase![
+            count("space.flags", self.space.flags),
+            " flags and parameters with ",
+            count("space.options", self.space.options),
+            " options, on top of ",
+            code(&self.space.level),
+            "; tried by the search ",
+            code(&self.search),
+            ", seed ",
+            count("seed", self.seed),
+            ".",
+        ];
+        let mut summary = vec![tried];
+        if let Some(held_out) = self.minimal.held_out_ratio {
+            let share = gain("minimal.held_out_ratio", held_out);
+            summary.push(phrase!["On the run that is held out: ", share, " instructions."]);
+        }
+        let better = self.arms.iter().enumerate().filter(|(_, arm)| !arm.is_in_space);
+        let better = better.filter_map(|(place, arm)| Some((place, arm, arm.ratio?)));
+        if let Some((place, arm, ratio)) = better.min_by(|a, b| a.2.total_cmp(&b.2))
+            && ratio < self.best.fitness_ratio
+        {
+            let share = gain(&format!("arms.{place}.ratio"), ratio);
+            let words = ", which was not among the flags to choose from, does better: ";
+            summary.push(phrase![code(&arm.name), words, share, " instructions."]);
+        }
+        summary.push(self.time_in_words());
+        let evaluations = self.evaluations;
+        Head {
+            facts: vec![self.origin.clone(), self.compiler.clone()],
+            headline: Headline::One(
+                gain("minimal.fitness_ratio", self.minimal.fitness_ratio).into(),
+            ),
+            what: phrase!["instructions of ", code(&self.program)],
+            summary,
+            alarm: None,
+            tiles: vec![
+                Tile::new(
+                    gain("best.fitness_ratio", self.best.fitness_ratio),
+                    "instructions with the best flags",
+                    "",
+                ),
+                Tile::new(count("evaluations.built", evaluations.built), "sets of flags built", ""),
+                Tile::new(
+                    count("evaluations.deduplicated", evaluations.deduplicated),
+                    "images known once built",
+                    "",
+                ),
+            ],
+        }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let parts = [
+            self.to_take(),
+            self.beside(),
+            self.times(),
+            self.flag_effects(),
+            self.convergence(),
+            self.speed_and_size(),
+            self.what_fails(),
+            self.what_was_done(),
+        ];
+        parts.into_iter().flatten().collect()
+    }
+
+    fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
+    fn repeat(&self) -> Option<&Repeat> {
+        Some(&self.repeat)
+    }
+
+    fn took(&self) -> Vec<(&'static str, &'static str, f64)> {
+        vec![
+            ("total", "seconds.total", self.seconds.total),
+            ("search", "seconds.search", self.seconds.search),
+            ("deciding", "seconds.deciding", self.seconds.deciding),
+        ]
+    }
+}
+
+impl TuneProgram {
+    /// Share of what the search named, arms and ablation that needed no build or no run; 0 of nothing.
+    pub fn saved(&self) -> f64 {
+        let Evaluations { proposed, built, deduplicated, known, .. } = self.evaluations;
+        let all = (built + known).max(proposed);
+        let saved = all - built.min(all) + deduplicated.min(built);
+        if all == 0 { 0.0 } else { saved as f64 / all as f64 }
+    }
+
+    fn time_in_words(&self) -> Phrase {
+        match self.fastest.and_then(|place| self.timed.get(usize::try_from(place).ok()?)) {
+            None => "It was not timed: instructions alone do not say what is faster.".into(),
+            Some(fastest) => phrase![
+                "In runs in turn ",
+                code(&fastest.name),
+                format!(" was the fastest: {:.3} of the time ", fastest.time_ratio.mean),
+                format!("({:.3} to {:.3}).", fastest.time_ratio.low, fastest.time_ratio.high),
+            ],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! What `trimtab tune bench` found: `trimtab.tune.bench/1`.
+
+use serde::{Deserialize, Serialize};
+use trimtab_report::common::Repeat;
+use trimtab_report::phrase::{count, ratio};
+use trimtab_report::section::{Block, Head, Section, Table, name, number};
+use trimtab_report::{Phrase, Report, Schema, phrase, row};
+use trimtab_stats::Interval;
+
+/// Searches beside each other. Ratios are of instructions, in times of the program at the level that is
+/// tuned on top of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TuneBench {
+    /// Its schema.
+    pub schema: Schema<TuneBench>,
+    /// Seeds that each search was begun with, from 1.
+    pub seeds: u64,
+    /// Numbers of sets of flags after which searches were looked at.
+    pub budgets: Vec<u64>,
+    /// All programs together.
+    pub summary: Vec<BenchSummary>,
+    /// Each program, search and budget.
+    pub rows: Vec<BenchRow>,
+    /// Searches that were left out, each with the reason.
+    pub left_out: Vec<String>,
+    /// How long it took.
+    pub seconds: f64,
+    /// What it takes to get it again.
+    pub repeat: Repeat,
+}
+
+/// A search after a number of sets of flags, over all programs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchSummary {
+    /// The search.
+    pub search: String,
+    /// Sets of flags.
+    pub budget: u64,
+    /// The best found: geometric mean over programs, and interval over seeds.
+    pub ratio: Interval,
+    /// The same in times of what the first search found with the same seed: above 1 is worse.
+    pub beside_first: Interval,
+}
+
+/// A search after a number of sets of flags, on one program.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchRow {
+    /// The program.
+    pub program: String,
+    /// The search.
+    pub search: String,
+    /// Sets of flags.
+    pub budget: u64,
+    /// The best found: geometric mean and interval over seeds.
+    pub ratio: Interval,
+    /// The best found with each seed.
+    pub samples: Vec<f64>,
+    /// Seeds with which it found better flags than the first search.
+    pub wins: u64,
+    /// Seeds with which it found worse ones.
+    pub losses: u64,
+}
+
+fn within(key: &str, interval: Interval) -> Phrase {
+    phrase![
+        ratio(format!("{key}.low"), interval.low),
+        " to ",
+        ratio(format!("{key}.high"), interval.high)
+    ]
+}
+
+impl Report for TuneBench {
+    const VERB: &'static str = "tune bench";
+    const SCHEMA: &'static str = "trimtab.tune.bench/1";
+
+    fn title(&self) -> String {
+        "Searches for compiler flags".to_owned()
+    }
+
+    fn head(&self) -> Head {
+        Head {
+            facts: vec![format!("{} seeds", self.seeds)],
+            what: "Searches for compiler flags".into(),
+            summary: vec![
+                "The least number of instructions that each search found, in times of the program \
+                 without tuning; intervals cover 95 %."
+                    .into(),
+            ],
+            ..Head::default()
+        }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let rows = self.summary.iter().enumerate().map(|(place, found)| {
+            let key = |field: &str| format!("summary.{place}.{field}");
+            row![
+                &found.search,
+                count(key("budget"), found.budget),
+                ratio(key("ratio.mean"), found.ratio.mean),
+                within(&key("ratio"), found.ratio),
+                ratio(key("beside_first.mean"), found.beside_first.mean),
+                within(&key("beside_first"), found.beside_first),
+            ]
+        });
+        let columns = [
+            name("search"),
+            number("tried"),
+            number("found"),
+            number("95 %"),
+            number("beside the first"),
+            number("95 %"),
+        ];
+        let title = "All programs";
+        let lede = "Geometric means over programs; beside the first search with the same seed, above 1 \
+                    is worse.";
+        let all = Section::new("summary", title, lede).with(Table::new(title, columns, rows));
+        let rows = self.rows.iter().enumerate().map(|(place, found)| {
+            let key = |field: &str| format!("rows.{place}.{field}");
+            row![
+                &found.program,
+                &found.search,
+                count(key("budget"), found.budget),
+                ratio(key("ratio.mean"), found.ratio.mean),
+                within(&key("ratio"), found.ratio),
+                count(key("wins"), found.wins),
+                count(key("losses"), found.losses),
+            ]
+        });
+        let columns = [
+            name("program"),
+            name("search"),
+            number("tried"),
+            number("found"),
+            number("95 %"),
+            number("better").of("than the first"),
+            number("worse").of("than the first"),
+        ];
+        let title = "Each program";
+        let lede = "Geometric means over seeds.";
+        let each = Section::new("programs", title, lede).with(Table::new(title, columns, rows));
+        let mut sections = vec![all, each];
+        if !self.left_out.is_empty() {
+            let list = self.left_out.iter().map(Phrase::from).collect();
+            sections.push(Section::new("left-out", "Left out", "").with(Block::List(list)));
+        }
+        sections
+    }
+
+    fn repeat(&self) -> Option<&Repeat> {
+        Some(&self.repeat)
+    }
+
+    fn took(&self) -> Vec<(&'static str, &'static str, f64)> {
+        vec![("total", "seconds", self.seconds)]
+    }
+}

@@ -1,0 +1,123 @@
+//! The report of a run, drawn.
+
+use super::*;
+
+fn sample() -> TuneProgram {
+    let interval = Interval { mean: 0.95, low: 0.93, high: 0.97 };
+    let base = Interval { mean: 1.0, low: 1.0, high: 1.0 };
+    let timed = |name: &str, flags: &str, fitness_ratio, time_ratio| TimedFlags {
+        name: name.to_owned(),
+        flags: flags.to_owned(),
+        fitness_ratio: Some(fitness_ratio),
+        time_ratio,
+        wall_ratio: time_ratio,
+        rounds: 8,
+        is_left: true,
+    };
+    TuneProgram {
+        program: "bzip2".to_owned(),
+        compiler: "gcc 12".to_owned(),
+        space: SpaceSummary { flags: 300, options: 700, level: "-O2".to_owned(), refused: vec![] },
+        search: "incumbent".to_owned(),
+        budget: 100,
+        seed: 1,
+        best: Best { flags: "-O3 -fweb".to_owned(), fitness_ratio: 0.9, ..Best::default() },
+        minimal: Smaller {
+            flags: "-O3".to_owned(),
+            fitness_ratio: 0.91,
+            held_out_ratio: Some(0.92),
+            bytes_ratio: 1.1,
+        },
+        effects: vec![FlagEffect {
+            flag: "-O3".to_owned(),
+            fitness_ratio: Some(1.1),
+            time_ratio: Some(1.05),
+            low: Some(1.01),
+            high: Some(1.09),
+        }],
+        arms: vec![
+            ArmResult {
+                name: "PGO".to_owned(),
+                flags: "-O2 -fprofile-use".to_owned(),
+                ratio: Some(0.93),
+                bytes_ratio: Some(0.98),
+                reason: None,
+                is_in_space: true,
+            },
+            ArmResult { name: "ThinLTO".into(), reason: Some("no".into()), ..ArmResult::default() },
+        ],
+        evaluations: Evaluations {
+            proposed: 100,
+            built: 110,
+            deduplicated: 30,
+            ..Default::default()
+        },
+        timed: vec![timed("-O2", "-O2", 1.0, base), timed("fewest flags", "-O3", 0.91, interval)],
+        fastest: Some(1),
+        screen_rank_correlation: Some(1.0),
+        history: vec![None, Some(1.0), Some(0.9)],
+        front: vec![FrontPoint { flags: "-O3".into(), fitness_ratio: 0.91, bytes_ratio: 1.1 }],
+        failing: vec![FailingFlags { flags: "-fbad".into(), reason: "it is wrong".into() }],
+        take: Take::new("fewest flags", "-O3"),
+        ..TuneProgram::default()
+    }
+}
+
+#[test]
+fn json_is_read_back_and_has_the_keys_that_are_promised() {
+    let report = sample();
+    let json = report.to_json();
+    assert_eq!(TuneProgram::from_json(&json).unwrap(), report);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["schema"], "trimtab.tune/1");
+    for path in [
+        "/space/flags",
+        "/search",
+        "/budget",
+        "/seed",
+        "/best/flags",
+        "/best/fitness_ratio",
+        "/best/held_out_ratio",
+        "/best/low",
+        "/best/high",
+        "/arms/0/name",
+        "/arms/0/ratio",
+        "/evaluations/proposed",
+        "/evaluations/built",
+        "/evaluations/measured",
+        "/evaluations/failed",
+        "/evaluations/deduplicated",
+        "/minimal/flags",
+        "/minimal/fitness_ratio",
+        "/effects/0",
+        "/screen_rank_correlation",
+        "/history/2",
+    ] {
+        assert!(value.pointer(path).is_some(), "{path}");
+    }
+}
+
+#[test]
+fn it_says_what_to_take_and_why() {
+    let report = sample();
+    let text = report.terminal(100);
+    for said in ["CFLAGS=\"-O3\"", "PGO", "fewest flags", "ThinLTO", "-fbad", "−9.0 %"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let page = report.page();
+    assert!(page.contains("CMAKE_C_FLAGS_RELEASE") && page.contains("best so far"));
+    let mut untimed = sample();
+    untimed.timed.clear();
+    untimed.fastest = None;
+    assert!(untimed.terminal(100).contains("It was not timed"));
+}
+
+#[test]
+fn the_share_that_is_saved_counts_what_was_known() {
+    let mut report = sample();
+    assert!((report.saved() - 30.0 / 110.0).abs() < 1e-9);
+    report.evaluations.known = 110;
+    assert!((report.saved() - 140.0 / 220.0).abs() < 1e-9);
+    report.evaluations = Evaluations::default();
+    assert_eq!(report.saved(), 0.0);
+}

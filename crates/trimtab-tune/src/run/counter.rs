@@ -1,0 +1,128 @@
+//! A count of instructions that repeats exactly: QEMU runs the program, and the plugin counts.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::process::Job;
+use trimtab_lab::script;
+use trimtab_lab::shell::quoted;
+use trimtab_lab::tools;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::plugin;
+
+use super::room::Fault;
+
+/// What a run cost and gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCount {
+    /// Instructions of the program, in all its processes.
+    pub instructions: u64,
+    /// SHA-256 of what the command printed.
+    pub output: String,
+}
+
+/// Counts instructions.
+#[derive(Debug, Clone)]
+pub struct Counter {
+    qemu: PathBuf,
+    plugin: PathBuf,
+    /// What counts depend on.
+    pub version: String,
+}
+
+/// Behind the name of the program: where it is while a script stands in its place.
+const MOVED: &str = ".counted";
+/// What the plugin writes, for each process one.
+const COUNTS: &str = "trimtab-count";
+/// What the program is given as its environment: the loader reads all of it, so that more of it would
+/// be more instructions.
+const ENVIRONMENT: &str = "env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/ LC_ALL=C";
+
+impl Counter {
+    /// Finds QEMU, and builds the plugin where `work` does not have it.
+    ///
+    /// # Errors
+    /// That they are not to be had.
+    pub fn prepare(work: &WorkDir) -> Result<Self> {
+        let qemu = tools::find("qemu-user")?;
+        let kept = plugin::kept(work, &tools::find("gcc")?)?;
+        let version = qemu.version_text();
+        Ok(Self { qemu: qemu.path, plugin: kept.path, version })
+    }
+
+    /// Runs a command in `folder` that runs the file `program` there, and counts what that executes.
+    ///
+    /// # Errors
+    /// [`Fault::Flags`] where the command fails, takes longer than `limit`, or does not run the program.
+    pub fn count(
+        &self,
+        folder: &Path,
+        program: &Path,
+        command: &str,
+        limit: Duration,
+    ) -> Result<RunCount, Fault> {
+        let place = folder.join(program);
+        let moved = PathBuf::from(format!("{}{MOVED}", place.display()));
+        fs::rename(&place, &moved).with_context(|| format!("cannot move {}", place.display()))?;
+        // The machine is the same everywhere, with all that QEMU has; the program lies where it is
+        // called, so that no path has another length.
+        script::write(
+            &place,
+            &format!(
+                "#!/bin/sh\nexec {ENVIRONMENT} {} -cpu max -0 \"$0\" -plugin {},out={} \"$0{MOVED}\" \
+                 \"$@\"\n",
+                quoted(&self.qemu),
+                quoted(&self.plugin),
+                quoted(folder.join(COUNTS)),
+            ),
+        )
+        .with_context(|| format!("cannot write {}", place.display()))?;
+        let captured = Job::new("the counted run", "/bin/sh")
+            .args(["-c", command])
+            .dir(folder)
+            .limit(limit)
+            .capture();
+        fs::rename(&moved, &place).with_context(|| format!("cannot move {}", place.display()))?;
+        let instructions = take_counts(folder)?;
+        let captured = captured.map_err(Fault::of_process)?;
+        match instructions {
+            Some(instructions) => {
+                Ok(RunCount { instructions, output: hex::encode(Sha256::digest(&captured.output)) })
+            }
+            None => Err(Failure::new(format!(
+                "the command {command:?} ended well, and did not run the program {}",
+                program.display()
+            ))
+            .hint("name the file that is built with --program")
+            .into()),
+        }
+    }
+}
+
+/// Sums what the plugin wrote in a folder, and removes it; none where it wrote nothing.
+fn take_counts(folder: &Path) -> Result<Option<u64>> {
+    let cannot = || format!("cannot read {}", folder.display());
+    let mut sum = None;
+    for entry in fs::read_dir(folder).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.starts_with(COUNTS) {
+            continue;
+        }
+        let file =
+            fs::File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        let head = BufReader::new(file).lines().take(8).map_while(Result::ok);
+        let count = head
+            .filter_map(|line| line.strip_prefix("instructions ")?.parse::<u64>().ok())
+            .next()
+            .with_context(|| format!("{} says no instructions", path.display()))?;
+        sum = Some(sum.unwrap_or(0) + count);
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    Ok(sum)
+}

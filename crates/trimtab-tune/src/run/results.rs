@@ -1,0 +1,119 @@
+//! What a run gave, as its report has it.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use trimtab_lab::tools;
+use trimtab_report::common::{Check, Repeat};
+
+use super::bench::{Bench, Setup};
+use super::decided::FEWEST;
+use super::evaluator::Evaluation;
+use super::request::Request;
+use crate::ablation::Minimal;
+use crate::front::front;
+use crate::report::{FailingFlags, FlagEffect, FrontPoint, Smaller, Take, TuneProgram};
+use crate::search::{Failures, SearchLog};
+
+/// Flags that no others beat.
+pub fn speed_and_size(bench: &Bench<'_>, driven: &SearchLog) -> Result<Vec<FrontPoint>> {
+    let mut points = Vec::new();
+    for tried in &driven.tried {
+        // Known by now: it is read, and not built.
+        let flags = bench.space.flags(&tried.point);
+        if tried.outcome.cost().is_finite()
+            && let Evaluation::WorkingImage(good) = bench.evaluator.peek(&flags)?
+        {
+            points.push(FrontPoint {
+                flags: flags.join(" "),
+                fitness_ratio: bench.ratio(&good),
+                bytes_ratio: good.bytes / bench.base.bytes,
+            });
+        }
+    }
+    let numbers: Vec<(f64, f64)> =
+        points.iter().map(|point| (point.fitness_ratio, point.bytes_ratio)).collect();
+    Ok(front(&numbers).into_iter().map(|place| points[place].clone()).collect())
+}
+
+/// What fails: single flags, and those that do not go together, with the reason of a set that has them.
+pub fn what_fails(bench: &Bench<'_>, failing: &Failures) -> Result<Vec<FailingFlags>> {
+    let mut found = Vec::new();
+    for (options, example) in failing.sets() {
+        let flags = bench.space.flags(&example);
+        let reason = match bench.evaluator.peek(&flags)? {
+            Evaluation::Failed(reason) => reason,
+            Evaluation::WorkingImage(_) => String::new(),
+        };
+        let options: Vec<&str> = options.iter().map(|option| bench.space.option(*option)).collect();
+        found.push(FailingFlags { flags: options.join(" "), reason });
+    }
+    Ok(found)
+}
+
+/// The fewest flags.
+pub fn minimal_report(
+    bench: &Bench<'_>,
+    minimal: &Minimal,
+    report: &mut TuneProgram,
+) -> Result<()> {
+    let flags = bench.space.flags(&minimal.point);
+    let bytes = match bench.evaluator.peek(&flags)? {
+        Evaluation::WorkingImage(good) => good.bytes / bench.base.bytes,
+        Evaluation::Failed(_) => 1.0,
+    };
+    report.minimal = Smaller {
+        flags: flags.join(" "),
+        fitness_ratio: minimal.cost,
+        held_out_ratio: None,
+        bytes_ratio: bytes,
+    };
+    report.effects = minimal
+        .effects
+        .iter()
+        .map(|effect| FlagEffect {
+            flag: bench.space.option(effect.option).to_owned(),
+            fitness_ratio: effect.without,
+            ..FlagEffect::default()
+        })
+        .collect();
+    report.take = Take::new(FEWEST, &report.minimal.flags);
+    Ok(())
+}
+
+/// What must hold.
+pub fn checks(report: &TuneProgram) -> Vec<Check> {
+    let least = report.arms.iter().filter(|arm| arm.is_in_space);
+    let least = least.filter_map(|arm| arm.ratio).fold(1.0, f64::min);
+    let slower = report.timed.iter().find(|timed| timed.name == report.take.name);
+    vec![
+        Check::new(
+            "the best flags are no worse than what users would take, where the search can choose it",
+            report.best.fitness_ratio <= least,
+            format!("{:.4} and {least:.4} of the base's instructions", report.best.fitness_ratio),
+        ),
+        Check::new(
+            "the flags to take are not slower than the base",
+            slower.is_none_or(|timed| timed.time_ratio.low <= 1.0),
+            slower.map_or("not timed".to_owned(), |timed| {
+                format!("{:.3} to {:.3} of its time", timed.time_ratio.low, timed.time_ratio.high)
+            }),
+        ),
+    ]
+}
+
+/// What it takes to get it again.
+pub fn repeat(request: &Request, prepared: &Setup, bench: &Bench<'_>) -> Repeat {
+    let mut tool_versions = BTreeMap::from([
+        ("compiler".to_owned(), prepared.compiler.version.clone()),
+        ("qemu-user".to_owned(), prepared.counter.version.clone()),
+    ]);
+    if let Ok(llvm) = tools::llvm() {
+        tool_versions.insert("clang".to_owned(), llvm.version.to_string());
+    }
+    let inputs = BTreeMap::from([
+        ("subject".to_owned(), prepared.subject.key.hash()),
+        ("image".to_owned(), bench.base.image.clone()),
+    ]);
+    Repeat { command: request.command.clone(), tool_versions, inputs, seed: request.seed }
+}

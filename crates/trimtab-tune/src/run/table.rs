@@ -1,0 +1,211 @@
+//! The table of what was tried: trials in the store, shared by all runs and processes of a work
+//! directory. Nothing that has ended is done again; what a process does that still runs is waited for.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use trimtab_lab::interrupt;
+use trimtab_lab::store::{
+    self, Beginning, Claim, Measurement, Outcome, Status, Store, Trial, TrialName,
+};
+
+/// The trials of one subject with one compiler.
+#[derive(Debug)]
+pub struct Table {
+    store: Mutex<Store>,
+    experiment: i64,
+    subject: String,
+    /// Variants that this process does just now: the store tells processes apart, not threads.
+    doing: Mutex<HashSet<String>>,
+    done: Condvar,
+}
+
+/// A trial that has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its number.
+    pub id: i64,
+    /// Whether it was measured, or has the image of one that was.
+    pub is_good: bool,
+    /// Why it failed, or was not measured.
+    pub reason: Option<String>,
+    /// SHA-256 of the image, where there was one.
+    pub image: Option<String>,
+    measurements: Vec<Measurement>,
+}
+
+impl Row {
+    /// What was measured.
+    pub fn value(&self, metric: &str) -> Option<f64> {
+        self.measurements.iter().find(|found| found.metric == metric).map(|found| found.value)
+    }
+}
+
+/// What one who wants a trial finds.
+#[derive(Debug)]
+pub enum Offer<'a> {
+    /// It is theirs to do.
+    OpenTrial(OpenTrial<'a>),
+    /// It has ended.
+    Known(Row),
+}
+
+/// A trial to be done, by the one who has this. Dropped without [`OpenTrial::end`] it can be taken again.
+#[derive(Debug)]
+pub struct OpenTrial<'a> {
+    table: &'a Table,
+    id: i64,
+    variant: String,
+}
+
+/// How long to wait before another process is asked again.
+const WAIT: Duration = Duration::from_millis(50);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Table {
+    /// Opens the table of `subject` in the store of a work directory. The subject names all that trials
+    /// depend on but the flags.
+    ///
+    /// # Errors
+    /// That the store cannot be opened or written.
+    pub fn open(work: &Path, subject: &str) -> Result<Self> {
+        let mut store = Store::open(&work.join(store::FILE))?;
+        // Never finished: whoever tunes the same goes on with the same trials.
+        let beginning = Beginning {
+            verb: "tune table".to_owned(),
+            command: vec![subject.to_owned()],
+            ..Beginning::default()
+        };
+        let (experiment, _) = store.begin(&beginning)?;
+        Ok(Self {
+            store: Mutex::new(store),
+            experiment,
+            subject: subject.to_owned(),
+            doing: Mutex::new(HashSet::new()),
+            done: Condvar::new(),
+        })
+    }
+
+    /// Takes a trial, once nobody else does it.
+    ///
+    /// # Errors
+    /// That the store cannot be read or written, or the program is asked to end.
+    pub fn take(&self, variant: &str) -> Result<Offer<'_>> {
+        let mut doing = locked(&self.doing);
+        while !doing.insert(variant.to_owned()) {
+            doing = self.done.wait(doing).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(doing);
+        // From here on it is given back however this ends.
+        let mut mine = OpenTrial { table: self, id: 0, variant: variant.to_owned() };
+        let name = TrialName::new(&self.subject, variant);
+        loop {
+            let claim = locked(&self.store).claim(self.experiment, &name)?;
+            match claim {
+                Claim::Yours(id) => {
+                    mine.id = id;
+                    return Ok(Offer::OpenTrial(mine));
+                }
+                Claim::Ended(trial) => return Ok(Offer::Known(self.row(trial)?)),
+                Claim::Taken { .. } if interrupt::requested() => bail!("interrupted"),
+                Claim::Taken { .. } => std::thread::sleep(WAIT),
+            }
+        }
+    }
+
+    fn row(&self, trial: Trial) -> Result<Row> {
+        let measurements = locked(&self.store).measurements(trial.id)?;
+        Ok(Row {
+            id: trial.id,
+            is_good: matches!(trial.status, Status::Done | Status::Skipped),
+            reason: trial.reason,
+            image: trial.image_hash,
+            measurements,
+        })
+    }
+}
+
+impl OpenTrial<'_> {
+    /// Stores how it ended; gives what is stored.
+    ///
+    /// # Errors
+    /// That the store cannot be written.
+    pub fn end(self, outcome: &Outcome, measurements: &[Measurement]) -> Result<Row> {
+        let mut store = locked(&self.table.store);
+        store.end(self.id, outcome, measurements)?;
+        Ok(Row {
+            id: self.id,
+            is_good: outcome.status != Status::Failed,
+            reason: outcome.reason.clone(),
+            image: outcome.image_hash.clone(),
+            measurements: measurements.to_vec(),
+        })
+    }
+}
+
+impl Drop for OpenTrial<'_> {
+    fn drop(&mut self) {
+        locked(&self.table.doing).remove(&self.variant);
+        self.table.done.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    fn mine<'a>(table: &'a Table, variant: &str) -> OpenTrial<'a> {
+        match table.take(variant).unwrap() {
+            Offer::OpenTrial(mine) => mine,
+            Offer::Known(row) => panic!("{row:?}"),
+        }
+    }
+
+    #[test]
+    fn what_ended_is_known_to_all_who_open_the_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = Table::open(folder.path(), "app").unwrap();
+        let measured = [Measurement::new("instructions", "1", 5.0)];
+        let row = mine(&table, "-O2").end(&Outcome::done().image("abc"), &measured).unwrap();
+        mine(&table, "-O3").end(&Outcome::failed("it hangs"), &[]).unwrap();
+        // Taken, and not ended: as when the process is killed.
+        drop(mine(&table, "-O1"));
+        let again = Table::open(folder.path(), "app").unwrap();
+        let Offer::Known(found) = again.take("-O2").unwrap() else { panic!("it is done") };
+        assert_eq!((&found, found.value("instructions")), (&row, Some(5.0)));
+        let Offer::Known(found) = again.take("-O3").unwrap() else { panic!("it is done") };
+        assert_eq!((found.is_good, found.reason.as_deref()), (false, Some("it hangs")));
+        mine(&again, "-O1");
+        let other = Table::open(folder.path(), "another").unwrap();
+        mine(&other, "-O2");
+    }
+
+    #[test]
+    fn of_threads_that_want_the_same_one_does_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = Table::open(folder.path(), "app").unwrap();
+        let done = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for variant in ["a", "b", "c"] {
+                        if let Offer::OpenTrial(mine) = table.take(variant).unwrap() {
+                            done.fetch_add(1, Ordering::Relaxed);
+                            std::thread::sleep(Duration::from_millis(5));
+                            mine.end(&Outcome::done(), &[]).unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), 3);
+    }
+}

@@ -1,0 +1,95 @@
+//! `trimtab tune bench`: searches beside each other.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use trimtab_tune::run::{Comparison, Limits, Programs, Request, compare};
+use trimtab_tune::search::Method;
+
+use crate::arguments::{self, Outputs};
+use crate::progress::Progress;
+use crate::verbs::stored;
+use crate::{destination, output};
+
+/// Compares searches on programs of the catalogue: each has the same flags to choose from, the same
+/// evaluations and, where it takes any, the same first sets of flags. Optuna's TPE takes part where
+/// python3 has it or can install it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: all searches on two programs
+
+    trimtab tune bench bzip2 zlib --seeds 10 --budgets 100,300 --html bench.html")]
+pub struct Options {
+    /// Programs of the catalogue
+    #[arg(value_name = "NAME", required = true)]
+    pub programs: Vec<String>,
+    /// Only these searches; the first is what the others are held against
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub searches: Vec<Method>,
+    /// Leave Optuna out
+    #[arg(long)]
+    pub no_optuna: bool,
+    /// Seeds that each search is begun with
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u64).range(2..))]
+    pub seeds: u64,
+    /// Numbers of sets of flags after which searches are looked at
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "100,300")]
+    pub budgets: Vec<usize>,
+    /// The compiler: gcc, clang, another name, or a path
+    #[arg(long, value_name = "NAME", default_value = "gcc")]
+    pub compiler: String,
+    /// Seconds that a build may take
+    #[arg(long, value_name = "SECONDS", default_value = "600")]
+    pub build_limit: u64,
+    /// Seconds that a run may take
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    pub limit: u64,
+    /// Where to work, and where what was tried is kept
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+/// Compares.
+///
+/// # Errors
+/// What is missing, and a program that cannot be tuned.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let request = Request {
+        program: Programs::Catalogue(String::new()),
+        compiler: options.compiler.clone(),
+        level: "-O2".to_owned(),
+        flags: None,
+        portable: false,
+        method: Method::Incumbent,
+        budget: 1,
+        seed: 1,
+        rounds: 0,
+        limits: Limits {
+            build: Duration::from_secs(options.build_limit),
+            run: Duration::from_secs(options.limit),
+        },
+        work: options.work.clone(),
+        written: Vec::new(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+    };
+    let methods = match options.searches.as_slice() {
+        [] => Method::ALL.to_vec(),
+        some => some.to_vec(),
+    };
+    let comparison = Comparison {
+        programs: options.programs.clone(),
+        methods,
+        optuna: !options.no_optuna,
+        seeds: options.seeds,
+        budgets: options.budgets.clone(),
+        request,
+    };
+    let found = compare(&comparison, &Progress::new())?;
+    stored::keep(&options.work, &found)?;
+    output::report(&options.outputs, &found)
+}

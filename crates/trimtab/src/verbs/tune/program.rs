@@ -1,0 +1,166 @@
+//! `trimtab tune program`: flags for a program.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use trimtab_lab::failure::Failure;
+use trimtab_report::Report;
+use trimtab_tune::TuneProgram;
+use trimtab_tune::run::{Limits, Programs, Request, tune};
+use trimtab_tune::search::Method;
+
+use crate::arguments::{self, Outputs};
+use crate::progress::Progress;
+use crate::verbs::stored;
+use crate::{destination, output};
+
+/// Tries compiler flags on a program, beside -O3, -march=native, profiles and link-time optimisation,
+/// and finds those that make it execute the fewest instructions, the fewest flags that keep that gain,
+/// and, by runs in turn, which are fastest.
+///
+/// Each set of flags is built in a copy of the program's folder, its run is checked, and its
+/// instructions are counted in QEMU, which repeats exactly. What was tried is kept in the work
+/// directory: the same command goes on where it was stopped.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: a program of the catalogue
+
+    trimtab tune program bzip2 --budget 100 --html bzip2.html
+
+Example: a program of your own, in this folder
+
+    trimtab tune program --build 'make CFLAGS=\"$CFLAGS\"' --run './app small.txt' \\
+        --held-out './app large.txt' --check './app --self-test'")]
+pub struct Options {
+    /// A program of the catalogue, such as bzip2 or zlib
+    #[arg(value_name = "NAME", required_unless_present = "build", conflicts_with = "build")]
+    pub name: Option<String>,
+    /// The command that builds the program in this folder, with $CC, $CXX, $CFLAGS, $CXXFLAGS, $LDFLAGS
+    #[arg(long, value_name = "CMD", requires = "run")]
+    pub build: Option<String>,
+    /// The command that is made faster; it must print the same each time, or have a --check
+    #[arg(long, value_name = "CMD", requires = "build")]
+    pub run: Option<String>,
+    /// A command that judges the flags and does not take part in finding them
+    #[arg(long, value_name = "CMD", requires = "build")]
+    pub held_out: Option<String>,
+    /// A command that fails where the program does not work, in the place of comparing what it prints
+    #[arg(long, value_name = "CMD", requires = "build")]
+    pub check: Option<String>,
+    /// The file that is built [default: what --run begins with]
+    #[arg(long, value_name = "PATH", requires = "build")]
+    pub program: Option<PathBuf>,
+    /// The compiler: gcc, clang, another name, or a path
+    #[arg(long, value_name = "NAME", default_value = "gcc")]
+    pub compiler: String,
+    /// The level that is tuned on top of
+    #[arg(long, value_name = "LEVEL", default_value = "-O2", allow_hyphen_values = true)]
+    pub level: String,
+    /// Choose among the flags of FILE, as tune flags prints them, and not among all of the compiler's
+    #[arg(long, value_name = "FILE")]
+    pub flags: Option<PathBuf>,
+    /// Leave out flags for newer processors than the compiler's default
+    #[arg(long)]
+    pub portable: bool,
+    /// How to search: incumbent, paper-ga, random, one-plus-one or tpe
+    #[arg(long, value_name = "NAME", default_value = "incumbent")]
+    pub search: Method,
+    /// Sets of flags that the search tries
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
+    pub budget: u32,
+    /// Seed of the search
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Most rounds of runs in turn that decide what is fastest; 0 times nothing
+    #[arg(long, value_name = "N", default_value = "15")]
+    pub rounds: u32,
+    /// Seconds that a build may take
+    #[arg(long, value_name = "SECONDS", default_value = "600")]
+    pub build_limit: u64,
+    /// Seconds that a run or a check may take, also when it is counted
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    pub limit: u64,
+    /// Where to work, and where what was tried is kept
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+impl Options {
+    fn request(&self) -> anyhow::Result<Request> {
+        let program = match (&self.name, &self.build, &self.run) {
+            (Some(name), _, _) => Programs::Catalogue(name.clone()),
+            (None, Some(build), Some(run)) => Programs::Own {
+                folder: std::env::current_dir().context("cannot find the current folder")?,
+                build: build.clone(),
+                run: run.clone(),
+                held_out: self.held_out.clone(),
+                check: self.check.clone(),
+                program: self.program.clone(),
+            },
+            _ => {
+                let why = "name a program of the catalogue, or give --build and --run; see --help";
+                return Err(Failure::usage(why).into());
+            }
+        };
+        let flags = self.flags.as_ref().map(|file| {
+            let text = fs::read_to_string(file);
+            let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+            anyhow::Ok((file.display().to_string(), text))
+        });
+        Ok(Request {
+            program,
+            compiler: self.compiler.clone(),
+            level: self.level.clone(),
+            flags: flags.transpose()?,
+            portable: self.portable,
+            method: self.search,
+            budget: self.budget as usize,
+            seed: self.seed,
+            rounds: self.rounds,
+            limits: Limits {
+                build: Duration::from_secs(self.build_limit),
+                run: Duration::from_secs(self.limit),
+            },
+            work: self.work.clone(),
+            written: [&self.outputs.json, &self.outputs.html]
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect(),
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+        })
+    }
+}
+
+/// Tunes.
+///
+/// # Errors
+/// What is missing, a program that cannot be tuned, and a result of which something does not hold.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let found = tune(&options.request()?, &Progress::new())?;
+    stored::keep(&options.work, &found)?;
+    output::report(&options.outputs, &found)?;
+    verdict(&found)
+}
+
+/// What does not hold is a failure.
+fn verdict(found: &TuneProgram) -> anyhow::Result<()> {
+    let broken = found.checks().iter().filter(|check| !check.ok);
+    let broken: Vec<String> =
+        broken.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect();
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "the program was tuned, but not everything holds: {}",
+        broken.join("; ")
+    ))
+    .into())
+}

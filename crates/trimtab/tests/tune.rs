@@ -1,0 +1,258 @@
+//! `trimtab tune`, end to end on a small program of its own, with flags that do, undo and break things.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod app;
+
+use std::fs;
+
+use app::Bench;
+use serde_json::Value;
+
+/// Does more where it is told to, less where it is optimised, and goes wrong where `BROKEN` is defined.
+const SOURCE: &str = r#"
+#include <stdio.h>
+#ifndef EXTRA
+#define EXTRA 0
+#endif
+static unsigned table[256];
+int main(int count, char **words)
+{
+	unsigned sum = 0, rounds = count > 1 ? 40 : 20;
+	for (unsigned round = 0; round < rounds + EXTRA; round++)
+		for (unsigned i = 0; i < 256; i++)
+			sum = sum * 31 + (table[i] += i ^ round);
+#ifdef BROKEN
+	sum++;
+#endif
+#ifdef FEWER
+	/* Nothing. */
+#else
+	for (volatile unsigned i = 0; i < 20000; i++)
+		;
+#endif
+	printf("%u\n", EXTRA ? 1 : sum);
+	return words[0] == 0;
+}
+"#;
+
+const FLAGS: &str = "EITHER 2\n-O1\n-O3\n-DFEWER\n-DBROKEN\n-funroll-loops\n-fno-such-flag\n-g\n\
+                     -DUNUSED\n-fno-inline\n";
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    fs::write(bench.file("sum.c"), SOURCE).unwrap();
+    fs::write(bench.file("flags.txt"), FLAGS).unwrap();
+    bench
+}
+
+const BUILD: &str = "\"$CC\" $CFLAGS sum.c -o sum";
+
+fn tune<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["tune", "program", "--quiet", "--build", BUILD, "--flags", "flags.txt"];
+    words.extend(["--json", "out.json", "--rounds", "0", "--budget", "24", "--portable"]);
+    words.extend(more);
+    words
+}
+
+fn count(json: &Value, name: &str) -> u64 {
+    json["evaluations"][name].as_u64().unwrap()
+}
+
+#[test]
+fn what_helps_is_found_what_is_wrong_is_remembered_and_nothing_is_done_twice() {
+    let bench = bench();
+    let run = tune(&["--run", "./sum", "--held-out", "./sum more"]);
+    let (code, output, error) = bench.trimtab(&run);
+    assert_eq!(code, 0, "{output}{error}");
+    let json = bench.json("out.json");
+    let minimal = json["minimal"]["flags"].as_str().unwrap();
+    assert!(minimal.contains("-DFEWER") && !minimal.contains("-DUNUSED"), "{json:#}");
+    assert!(!json["best"]["flags"].as_str().unwrap().contains("BROKEN"), "{json:#}");
+    assert!(json["minimal"]["fitness_ratio"].as_f64().unwrap() < 0.9, "{json:#}");
+    assert!(json["minimal"]["held_out_ratio"].as_f64().unwrap() < 0.95, "{json:#}");
+    assert_eq!(json["space"]["refused"], serde_json::json!(["-fno-such-flag"]));
+    let failing = json["failing"].as_array().unwrap();
+    let broken = failing.iter().find(|failing| failing["flags"] == "-DBROKEN").unwrap();
+    assert!(broken["reason"].as_str().unwrap().contains("prints something else"), "{json:#}");
+    // -g and -DUNUSED change nothing of the image.
+    assert!(count(&json, "deduplicated") > 0 && count(&json, "failed") > 0, "{json:#}");
+    assert!(count(&json, "measured") < count(&json, "built"), "{json:#}");
+    assert!(output.contains("CFLAGS=\"") && output.contains("-DFEWER"), "{output}");
+    // The same again finds all of it in the table, and comes to the same.
+    let (code, _, error) = bench.trimtab(&run);
+    assert_eq!(code, 0, "{error}");
+    let again = bench.json("out.json");
+    assert_eq!((count(&again, "built"), count(&again, "measured")), (0, 0), "{again:#}");
+    for key in ["best", "minimal", "effects", "history", "front", "failing"] {
+        assert_eq!(again[key], json[key], "{key}");
+    }
+    let (code, shown, error) = bench.trimtab(&["report", "--work", "trimtab-work"]);
+    assert_eq!(code, 0, "{error}");
+    assert!(shown.contains("-DFEWER"), "{shown}");
+}
+
+#[test]
+fn a_run_that_is_killed_goes_on_where_it_was() {
+    let bench = bench();
+    let run = tune(&["--run", "./sum", "--seed", "5"]);
+    let mut child = bench.command("trimtab").args(&run).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (code, _, error) = bench.trimtab(&run);
+    assert_eq!(code, 0, "{error}");
+    let (whole, known) = (bench.json("out.json"), count(&bench.json("out.json"), "known"));
+    let other = bench_with_table_of_its_own(&run);
+    for key in ["best", "minimal", "history"] {
+        assert_eq!(whole[key], other[key], "{key}");
+    }
+    assert!(known >= count(&other, "known"), "{whole:#}");
+    let rooms = fs::read_dir(bench.file("trimtab-work/tune/rooms")).unwrap().count();
+    assert_eq!(rooms, 0, "what the killed left is removed");
+}
+
+fn bench_with_table_of_its_own(run: &[&str]) -> Value {
+    let bench = bench();
+    let (code, _, error) = bench.trimtab(run);
+    assert_eq!(code, 0, "{error}");
+    bench.json("out.json")
+}
+
+#[test]
+fn two_runs_share_a_table() {
+    let bench = bench();
+    let runs = ["7", "8"].map(|seed| {
+        let mut run = tune(&["--run", "./sum", "--seed", seed]);
+        let place = run.iter().position(|word| *word == "out.json").unwrap();
+        run[place] = if seed == "7" { "7.json" } else { "8.json" };
+        bench.command("trimtab").args(&run).spawn().unwrap()
+    });
+    for mut run in runs {
+        assert!(run.wait().unwrap().success());
+    }
+    let (one, other) = (bench.json("7.json"), bench.json("8.json"));
+    assert!(count(&one, "known") + count(&other, "known") > 0, "{one:#}{other:#}");
+    assert_eq!(one["arms"][1]["ratio"], other["arms"][1]["ratio"]);
+}
+
+#[test]
+fn what_cannot_be_tuned_is_said() {
+    let bench = bench();
+    fs::write(bench.file("wrong.txt"), "EITHER 3\n-O1\n").unwrap();
+    let said = |more: &[&str], expected: &str, code: i32| {
+        let (found, _, error) = bench.trimtab(more);
+        assert_eq!(found, code, "{error}");
+        assert!(error.contains(expected), "{expected}: {error}");
+    };
+    said(&["tune", "program"], "required", 2);
+    said(&["tune", "program", "no-such-program"], "there is no program no-such-program", 2);
+    said(&tune(&["--run", "sum"]), "does not begin with a file of the folder", 2);
+    said(&tune(&["--run", "./sum && date +%N"]), "differs from run to run", 1);
+    said(&tune(&["--run", "./sum", "--check", "false"]), "the check failed", 1);
+    said(&tune(&["--run", "./sum", "--compiler", "true"]), "expected gcc or clang", 2);
+    said(&tune(&["--run", "./other", "--program", "sum"]), "the counted run failed", 1);
+    said(&tune(&["--run", "./sum; true", "--program", "more.c"]), "the program", 1);
+    let own = |build: &'static str| -> Vec<&'static str> {
+        vec!["tune", "program", "-q", "--build", build, "--run", "./sum", "--flags", "flags.txt"]
+    };
+    said(&own("gcc -O2 sum.c -o sum"), "the same program with all flags", 1);
+    said(&own("exit 3"), "the build failed", 1);
+    said(&own("true"), "the build made no file sum", 1);
+    let mut hangs = own("sleep 100");
+    hangs.extend(["--build-limit", "1"]);
+    said(&hangs, "took longer than its limit of 1 s", 1);
+    let wrong = ["tune", "program", "--build", BUILD, "--run", "./sum", "--flags", "wrong.txt"];
+    said(&wrong, "wrong.txt: line 1 says EITHER 3, and 1 lines follow", 2);
+}
+
+#[test]
+fn flags_that_make_a_build_or_run_hang_are_failures_with_a_reason() {
+    let bench = bench();
+    fs::write(bench.file("flags.txt"), "-DHANG\n-DFEWER\n-DSTUCK\n").unwrap();
+    let build = "case $CFLAGS in *HANG*) sleep 60;; esac; \"$CC\" $CFLAGS sum.c -o sum";
+    let source = SOURCE.replace(
+        "#ifdef BROKEN",
+        "#ifdef STUCK\n\tfor (;;) sum += table[sum & 255];\n#endif\n#ifdef BROKEN",
+    );
+    fs::write(bench.file("sum.c"), source).unwrap();
+    let run = [
+        "tune",
+        "program",
+        "-q",
+        "--build",
+        build,
+        "--run",
+        "./sum",
+        "--flags",
+        "flags.txt",
+        "--json",
+        "out.json",
+        "--rounds",
+        "0",
+        "--budget",
+        "8",
+        "--build-limit",
+        "3",
+        "--limit",
+        "3",
+        "--search",
+        "random",
+    ];
+    let (code, _, error) = bench.trimtab(&run);
+    assert_eq!(code, 0, "{error}");
+    let json = bench.json("out.json");
+    let reason = |flag: &str| {
+        let failing = json["failing"].as_array().unwrap();
+        let found = failing.iter().find(|failing| failing["flags"] == flag);
+        found.unwrap_or_else(|| panic!("{json:#}"))["reason"].as_str().unwrap().to_owned()
+    };
+    assert!(reason("-DHANG").contains("the build took longer"), "{json:#}");
+    assert!(reason("-DSTUCK").contains("the counted run took longer"), "{json:#}");
+    assert!(json["minimal"]["flags"].as_str().unwrap().contains("-DFEWER"), "{json:#}");
+}
+
+#[test]
+fn the_space_is_printed_and_read_again() {
+    let bench = bench();
+    let text = bench.good("trimtab", &["tune", "flags"]);
+    for option in ["-funroll-loops", "-fno-gcse", "--param=max-unroll-times=16", "EITHER 3"] {
+        assert!(text.lines().any(|line| line == option), "{option}: {text}");
+    }
+    assert!(!text.contains("-ffast-math"));
+    let summary = bench.good("trimtab", &["tune", "flags", "--summary", "--kernel"]);
+    assert!(summary.contains("inlining") && summary.contains("refused or ignored"), "{summary}");
+    let clang = bench.good("trimtab", &["tune", "flags", "--compiler", "clang"]);
+    assert!(clang.lines().any(|line| line == "-fno-unroll-loops"), "{clang}");
+}
+
+#[test]
+fn searches_are_held_against_each_other() {
+    let bench = bench();
+    let words = [
+        "tune",
+        "bench",
+        "-q",
+        "fib",
+        "--seeds",
+        "2",
+        "--budgets",
+        "3,6",
+        "--searches",
+        "incumbent,random",
+        "--no-optuna",
+        "--json",
+        "bench.json",
+    ];
+    let output = bench.good("trimtab", &words);
+    let json = bench.json("bench.json");
+    assert_eq!(json["schema"], "trimtab.tune.bench/1");
+    assert_eq!(json["rows"].as_array().unwrap().len(), 4);
+    let summary = json["summary"].as_array().unwrap();
+    assert_eq!(summary.len(), 4, "two searches after two budgets: {json:#}");
+    let ratio = |place: usize, of: &str| summary[place]["ratio"][of].as_f64().unwrap();
+    assert!(ratio(2, "mean") <= ratio(0, "mean"), "more is tried: {json:#}");
+    assert!(ratio(2, "mean") <= 1.0, "ours begins with the base: {json:#}");
+    assert_eq!(json["left_out"], serde_json::json!(["optuna-tpe: it was not asked for"]));
+    assert!(output.contains("incumbent") && output.contains("random"), "{output}");
+}
