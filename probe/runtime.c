@@ -18,6 +18,7 @@
 #include <ctype.h>
 #include <elf.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
@@ -62,6 +63,7 @@ volatile uint64_t trimtab_probe_value;
 #include "overhead.h"
 #include "hooks.h"
 #include "ends.h"
+#include "stacks.h"
 
 void trimtab_probe_turn_on(void)
 {

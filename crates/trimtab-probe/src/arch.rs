@@ -44,7 +44,7 @@ pub trait Arch: Scan + Sized {
     fn of(object: &Object, unwind: &UnwindTable, functions: &[Function]) -> Self;
 
     /// Corrects unwind information of compilers that is known to be wrong. Says whether there was any.
-    fn mend(_object: &mut Object, _unwind: &UnwindTable, _functions: &[Function]) -> bool {
+    fn mend(_object: &mut Object, _unwind: &UnwindTable) -> bool {
         false
     }
 

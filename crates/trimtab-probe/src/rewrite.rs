@@ -1,6 +1,6 @@
 //! Rewrites an object: each selected function gets a stub, all else stays.
 
-mod ends;
+mod library;
 mod records;
 
 use std::collections::{HashMap, HashSet};
@@ -128,7 +128,7 @@ pub fn rewrite<A: Arch>(
     let with_frame = plans.iter().filter(has_frame).count();
     let mut copied = 0;
     let isa = Some(object.isa());
-    let mended = A::mend(&mut object, &unwind, &functions);
+    let mended = A::mend(&mut object, &unwind);
     let mut bytes = data.to_vec();
     if !plans.is_empty() {
         let frames = unwind.section.unwrap_or_else(|| {
@@ -554,7 +554,7 @@ impl<'a> Rewriter<'a> {
 
     fn finish(self) {
         self.changes.apply(self.object);
-        ends::rename(self.object, self.hook);
+        library::rename(self.object, self.hook);
         for section in &mut self.object.sections {
             if section.name.starts_with(b".gnu.lto_") || section.name == b".llvm.lto" {
                 section.name = [STALE, &section.name].concat();

@@ -13,7 +13,7 @@ pub const HEADER_NAME: &str = "trimtab_probe.h";
 pub const HEADER: &str = include_str!("../../../probe/trimtab_probe.h");
 
 /// What is compiled on any machine: name, and text.
-const SOURCES: [(&str, &str); 12] = [
+const SOURCES: [(&str, &str); 13] = [
     ("runtime.c", include_str!("../../../probe/runtime.c")),
     ("recording.h", include_str!("../../../probe/recording.h")),
     ("overhead.h", include_str!("../../../probe/overhead.h")),
@@ -21,6 +21,7 @@ const SOURCES: [(&str, &str); 12] = [
     ("threads.h", include_str!("../../../probe/threads.h")),
     ("calls.h", include_str!("../../../probe/calls.h")),
     ("ends.h", include_str!("../../../probe/ends.h")),
+    ("stacks.h", include_str!("../../../probe/stacks.h")),
     ("hooks.h", include_str!("../../../probe/hooks.h")),
     ("entry.S", include_str!("../../../probe/entry.S")),
     ("internal.h", include_str!("../../../probe/internal.h")),

@@ -180,3 +180,69 @@ fn calls_under_way_are_counted_however_the_process_ends() {
         }
     }
 }
+
+/// The calls under way, the last first.
+const STACK: [&str; 6] = ["last", "stacked", "middle", "first", "first", "main"];
+
+#[test]
+fn the_c_library_lists_calls_as_in_the_plain_program() {
+    for compiler in compilers() {
+        for level in ["-O0", "-O2"] {
+            for hook in [Hook::Time, Hook::Count, Hook::Value, Hook::Order, Hook::Edges] {
+                let bench = same("stacks.c", compiler, &[level, "-rdynamic"], hook);
+                let ran = bench.run_with("probed", &[("DESCRIBE", "1")]);
+                let lines: Vec<&str> = ran.output.lines().collect();
+                assert_eq!(lines[1..7], STACK, "{level} {}", hook.name());
+                for (line, name) in lines[7..].iter().zip(STACK) {
+                    assert!(
+                        line.contains(&format!("({name}+0x")),
+                        "{level} {}: {line}",
+                        hook.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn debuggers_name_stubs_and_functions_in_the_order_of_calls() {
+    if !Command::new("gdb").arg("--version").output().is_ok_and(|out| out.status.success()) {
+        return println!("there is no gdb");
+    }
+    for compiler in compilers() {
+        for (level, hook) in
+            [("-O0", Hook::Time), ("-O2", Hook::Time), ("-O2", Hook::Value), ("-O2", Hook::Edges)]
+        {
+            let bench = same("stacks.c", compiler, &[level, "-g", "-rdynamic"], hook);
+            let mut gdb = Command::new("gdb");
+            gdb.args([
+                "-batch",
+                "-nx",
+                "-ex",
+                "break backtrace_symbols",
+                "-ex",
+                "run",
+                "-ex",
+                "bt",
+            ]);
+            gdb.arg(bench.file("probed")).env("LC_ALL", "C").current_dir(bench.file(""));
+            let output = gdb.output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            let frames: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+            assert!(!frames.iter().any(|line| line.contains("??")), "{text}");
+            // A stub has the name of its function.
+            let names = frames.iter().map(|line| {
+                let line = line.split_once(" in ").map_or(*line, |(_, line)| line);
+                let line = line
+                    .trim_start_matches(|it: char| it == '#' || it.is_ascii_digit() || it == ' ');
+                line.split([' ', '(', '.', '[']).next().unwrap_or_default().to_owned()
+            });
+            let mut names: Vec<String> = names.skip_while(|name| name != "last").collect();
+            names.dedup();
+            let mut expected = STACK.to_vec();
+            expected.dedup();
+            assert_eq!(names, expected, "{} {level} {}: {text}", compiler.c, hook.name());
+        }
+    }
+}

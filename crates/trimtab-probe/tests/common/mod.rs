@@ -128,12 +128,23 @@ impl Bench {
 
     /// Compiles a case; gives the name of the object.
     pub fn compile(&self, case: &str, more: &[&str]) -> String {
+        let (object, mut command) = self.compiling(case, more);
+        succeeds(&mut command);
+        object
+    }
+
+    /// The same; none where the compiler refuses.
+    pub fn try_compile(&self, case: &str) -> Option<String> {
+        let (object, mut command) = self.compiling(case, &[]);
+        command.output().unwrap().status.success().then_some(object)
+    }
+
+    fn compiling(&self, case: &str, more: &[&str]) -> (String, Command) {
         let object = format!("{case}.o");
         let mut command = self.command(case);
         command.arg(if case.ends_with(".cc") { "-std=c++17" } else { "-std=gnu11" });
         command.args(more).arg("-c").arg(Path::new(CASES).join(case)).args(["-o", &object]);
-        succeeds(&mut command);
-        object
+        (object, command)
     }
 
     /// Instruments an object, under a new name.
@@ -147,9 +158,18 @@ impl Bench {
 
     /// Links; `more` may be objects and flags.
     pub fn link(&self, program: &str, objects: &[&str], more: &[&OsStr]) {
+        succeeds(&mut self.linking(program, objects, more));
+    }
+
+    /// The same; says whether the linker did it.
+    pub fn try_link(&self, program: &str, objects: &[&str], more: &[&OsStr]) -> bool {
+        self.linking(program, objects, more).output().unwrap().status.success()
+    }
+
+    fn linking(&self, program: &str, objects: &[&str], more: &[&OsStr]) -> Command {
         let mut command = self.command(if objects[0].contains(".cc") { "x.cc" } else { "x.c" });
         command.args(["-o", program]).args(objects).args(more).args(["-lm", "-pthread"]);
-        succeeds(&mut command);
+        command
     }
 
     pub fn run(&self, program: &str) -> Ran {
