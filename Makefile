@@ -64,13 +64,13 @@ help:
 
 demo:
 	@$(SIDE_BY_SIDE) setup-demo build-demo
-	@mkdir -p $(WORK)
+	@mkdir -p -m 755 $(WORK)
 	$(TRIMTAB) fit kernel --config $(CONFIG) --work $(WORK) \
 		--json $(WORK)/fit.json --html $(WORK)/fit.html $(OPTIONS)
 
 demo-swap:
 	@$(SIDE_BY_SIDE) setup-swap build-demo
-	@mkdir -p $(WORK)
+	@mkdir -p -m 755 $(WORK)
 	$(TRIMTAB) swap run --config $(SWAP_CONFIG) --work $(WORK) \
 		--json $(WORK)/swap.json --html $(WORK)/swap.html $(SWAP_OPTIONS)
 
@@ -84,7 +84,7 @@ demo-tune:
 demo-jar:
 	@./setup --for jar
 	$(CARGO) build --release --package trimtab
-	@mkdir -p $(WORK)
+	@mkdir -p -m 755 $(WORK)
 	mipsel-linux-gnu-gcc -O2 -static jar/bench/life.c -o $(WORK)/life
 	$(TRIMTAB) jar $(WORK)/life -o $(WORK)/life.jar --json $(WORK)/jar.json
 	java -jar $(WORK)/life.jar 10
@@ -135,7 +135,7 @@ bench-tracer:
 
 bench-probe:
 	@./setup --for bench
-	@mkdir -p $(WORK)
+	@mkdir -p -m 755 $(WORK)
 	$(CARGO) build --release --package trimtab
 	$(TRIMTAB) probe bench --work $(WORK) --json $(WORK)/probe.json --html $(WORK)/probe.html
 
@@ -149,7 +149,7 @@ bench-tune:
 bench-jar:
 	@./setup --for jar
 	$(CARGO) build --release --package trimtab
-	@mkdir -p $(WORK)
+	@mkdir -p -m 755 $(WORK)
 	@bench/jar --json $(WORK)/bench-jar.json
 
 bench-layout: build-demo

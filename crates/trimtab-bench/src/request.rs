@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use trimtab_lab::observe::Observe;
+use trimtab_lab::place::make_own;
 use trimtab_lab::process::Job;
 use trimtab_lab::tools::{self, Toolbox};
+use trimtab_lab::workdir::WorkError;
 use trimtab_report::model::ProbeBench;
 
 use crate::compare::{Plan, measure};
@@ -54,6 +56,7 @@ pub fn bench(request: &Request, observe: &dyn Observe) -> anyhow::Result<ProbeBe
         cxx: find("g++").unwrap_or_else(|| "g++".into()),
     };
     let dyninst = Dyninst::installed(&request.work)?;
+    make_own(&request.work).map_err(WorkError::from)?;
     let work = request.work.join("probe-bench");
     std::fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
     let work = std::path::absolute(&work).context("cannot tell the current folder")?;

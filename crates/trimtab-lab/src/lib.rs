@@ -10,6 +10,7 @@ pub mod failure;
 pub mod interpose;
 pub mod interrupt;
 pub mod observe;
+pub mod place;
 pub mod process;
 pub mod script;
 pub mod shell;

@@ -19,11 +19,13 @@ mod owner;
 mod schema;
 mod trials;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::place::{refuse_link, refuse_shared};
 use checkpoint::Checkpointer;
 pub use error::StoreError;
 pub use experiments::{Beginning, Experiment, Stored, Summary, Which};
@@ -50,8 +52,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Foreign`] and [`StoreError::TooNew`] for files that are not ours to write,
+    /// [`StoreError::Place`] for a folder that others can write to, and for links,
     /// [`StoreError::Database`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent().filter(|folder| folder.is_dir()) {
+            refuse_shared(folder)?;
+        }
         Self::open_with(path, OpenFlags::default())
     }
 
@@ -68,6 +74,12 @@ impl Store {
 
     fn open_with(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let failed = |source| StoreError::database(path, "opened", source);
+        // SQLite would follow a link, and write where it leads.
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            refuse_link(Path::new(&name))?;
+        }
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         if !schema::is_readable(&connection) {
@@ -105,12 +117,14 @@ impl Store {
 /// The store as a file that nobody changes.
 fn unchanging(path: &Path) -> String {
     let escaped: String = path
-        .display()
-        .to_string()
-        .chars()
-        .map(|c| match c {
-            '%' | '?' | '#' => format!("%{:02x}", u32::from(c)),
-            c => c.to_string(),
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .map(|byte| match byte {
+            b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                char::from(*byte).to_string()
+            }
+            byte => format!("%{byte:02x}"),
         })
         .collect();
     format!("file:{escaped}?immutable=1")

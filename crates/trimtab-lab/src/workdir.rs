@@ -11,7 +11,6 @@ mod lock;
 mod space;
 mod step;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use error::WorkError;
@@ -22,10 +21,13 @@ pub use space::{available, require};
 pub use step::{Building, Step};
 
 use crate::cache::{Hashes, Key};
+use crate::place;
 use error::io;
 
 /// Steps that are done, or (resumable ones) begun.
 const STEPS: &str = "steps";
+/// Hashes of files.
+const HASHES: &str = "hashes.json";
 /// Steps that are being built.
 const BUILDING: &str = "building";
 
@@ -43,19 +45,24 @@ impl WorkDir {
     ///
     /// # Errors
     /// [`WorkError::Busy`] where another process works in it, [`WorkError::Foreign`] where the
-    /// directory holds something else, [`WorkError::Io`].
+    /// directory holds something else, [`WorkError::Place`] where others could have it
+    /// write elsewhere, [`WorkError::Io`].
     pub fn open(root: &Path) -> Result<Self, WorkError> {
-        fs::create_dir_all(root).map_err(io("make", root))?;
+        place::make(root)?;
         // Absolute, because steps start processes in other directories.
         let root = root.canonicalize().map_err(io("find", root))?;
+        place::refuse_shared(&root)?;
+        for name in [lock::FILE, STEPS, BUILDING, HASHES] {
+            place::refuse_link(&root.join(name))?;
+        }
         lock::refuse_foreign(&root)?;
         let lock = lock::Lock::take(&root)?;
         let building = root.join(BUILDING);
         files::remove(&building)?;
         for directory in [&building, &root.join(STEPS)] {
-            fs::create_dir_all(directory).map_err(io("make", directory))?;
+            place::make_own(directory)?;
         }
-        let hashes = Hashes::open(root.join("hashes.json"));
+        let hashes = Hashes::open(root.join(HASHES));
         Ok(Self { root, hashes, _lock: lock })
     }
 

@@ -72,6 +72,25 @@ fn files_of_others_are_left_alone() {
 }
 
 #[test]
+fn links_are_not_followed_nor_shared_folders_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, outside) = (folder.path().join("store"), folder.path().join("outside"));
+    for name in ["store", "store-wal", "store-journal"] {
+        std::fs::write(&outside, "mine").unwrap();
+        std::os::unix::fs::symlink(&outside, folder.path().join(name)).unwrap();
+        let error = Store::open(&path).unwrap_err();
+        assert!(error.to_string().contains("is a link to"), "{error}");
+        assert_eq!(std::fs::read(&outside).unwrap(), b"mine");
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    drop(Store::open(&path).unwrap());
+    let shared = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), shared).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(error.to_string().starts_with("others can write to"), "{error}");
+}
+
+#[test]
 fn a_damaged_row_is_an_error_not_a_crash() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("experiments.sqlite");

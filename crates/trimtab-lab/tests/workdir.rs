@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -11,6 +12,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Hint;
+use trimtab_lab::place::PlaceError;
 use trimtab_lab::workdir::{Building, Step, WorkDir, WorkError};
 
 fn key() -> Key {
@@ -122,6 +124,113 @@ fn a_directory_with_other_things_in_it_is_refused() {
     let error = WorkDir::open(root.path()).unwrap_err();
     assert!(error.to_string().ends_with("it holds building and no .trimtab-lock"), "{error}");
     assert!(root.path().join("building/thesis").exists());
+}
+
+/// Opens a directory after `prepare`, and says why that was refused. The file outside is as it was.
+fn refused(prepare: impl FnOnce(&Path, &Path)) -> WorkError {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, outside) = (folder.path().join("work"), folder.path().join("outside"));
+    drop(WorkDir::open(&root).unwrap());
+    fs::write(&outside, "mine").unwrap();
+    prepare(&root, &outside);
+    let error = match WorkDir::open(&root) {
+        Err(error) => error,
+        Ok(work) => work.resumable("tree", &key()).unwrap_err(),
+    };
+    assert_eq!(fs::read(&outside).unwrap(), b"mine");
+    assert!(error.hint().is_none_or(|hint| hint.contains("--work")), "{error}");
+    error
+}
+
+#[test]
+fn links_in_a_directory_are_not_followed() {
+    for name in [".trimtab-lock", "hashes.json", "steps", "building"] {
+        for there in [true, false] {
+            let error = refused(|root, outside| {
+                let path = root.join(name);
+                let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+                let target = if there { outside.to_owned() } else { outside.join("none") };
+                symlink(target, &path).unwrap();
+            });
+            assert!(matches!(error, WorkError::Place(PlaceError::Link { .. })), "{name}: {error}");
+        }
+    }
+    // A hard link is the same file under another name.
+    let error = refused(|root, outside| {
+        fs::remove_file(root.join(".trimtab-lock")).unwrap();
+        fs::hard_link(outside, root.join(".trimtab-lock")).unwrap();
+    });
+    assert!(error.to_string().contains("has another name elsewhere"), "{error}");
+}
+
+#[test]
+fn links_in_what_is_taken_up_again_do_not_lead_out() {
+    let begin = |root: &Path| {
+        let work = WorkDir::open(root).unwrap();
+        todo(work.resumable("tree", &key()).unwrap()).path().to_owned()
+    };
+    for name in ["record.json", "deep/object.o"] {
+        let error = refused(|root, outside| {
+            let step = begin(root);
+            fs::create_dir(step.join("deep")).unwrap();
+            symlink(outside, step.join(name)).unwrap();
+        });
+        assert!(matches!(error, WorkError::Place(PlaceError::Link { .. })), "{name}: {error}");
+    }
+    for target in ["../../../outside", "../../../not-there"] {
+        let error = refused(|root, _| symlink(target, begin(root).join("made")).unwrap());
+        assert!(matches!(error, WorkError::Place(PlaceError::Link { .. })), "{error}");
+    }
+    let error = refused(|root, outside| {
+        let step = begin(root);
+        fs::remove_dir(&step).unwrap();
+        symlink(outside.parent().unwrap(), step).unwrap();
+    });
+    assert!(matches!(error, WorkError::Place(PlaceError::Link { .. })), "{error}");
+    // A kernel's build links to its source.
+    let root = tempfile::tempdir().unwrap();
+    let step = begin(root.path());
+    symlink(root.path().canonicalize().unwrap().join("steps"), step.join("source")).unwrap();
+    symlink("made-later", step.join("dangling")).unwrap();
+    assert_eq!(begin(root.path()), step);
+}
+
+#[test]
+fn a_directory_that_others_can_write_to_is_refused() {
+    let open = |mode: u32, at: &str| {
+        let root = tempfile::tempdir().unwrap();
+        drop(WorkDir::open(root.path()).unwrap());
+        fs::set_permissions(root.path().join(at), fs::Permissions::from_mode(mode)).unwrap();
+        WorkDir::open(root.path()).map(|_| ())
+    };
+    for at in ["", "steps"] {
+        for mode in [0o777, 0o1777, 0o757, 0o702] {
+            let error = open(mode, at).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.starts_with("others can write to ") && text.contains(&format!("{mode:o}"))
+            );
+            assert!(error.hint().unwrap().starts_with("chmod go-w "), "{error}");
+        }
+        for mode in [0o755, 0o700, 0o750] {
+            open(mode, at).unwrap();
+        }
+    }
+    // A group of others.
+    let root = tempfile::tempdir().unwrap();
+    if chown(root.path(), None, Some(12345)).is_ok() {
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o770)).unwrap();
+        let error = WorkDir::open(root.path()).unwrap_err();
+        assert!(
+            matches!(error, WorkError::Place(PlaceError::Shared { mode: 0o770, .. })),
+            "{error}"
+        );
+    }
+    // In a folder for all, as /tmp is, there are directories of one's own.
+    let root = tempfile::tempdir().unwrap();
+    fs::set_permissions(root.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    WorkDir::open(&root.path().join("own")).unwrap();
+    WorkDir::open(&root.path().join("further/own")).unwrap();
 }
 
 #[test]

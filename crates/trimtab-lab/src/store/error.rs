@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::failure::Hint;
+use crate::place::PlaceError;
 use thiserror::Error;
 
 /// Why the store cannot be used.
@@ -29,6 +30,9 @@ pub enum StoreError {
         /// The number asked for.
         id: i64,
     },
+    /// Where it is, others could have it written elsewhere.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// An SQLite file of another program.
     #[error("{} is not a store of experiments but the database of another program", path.display())]
     Foreign {
@@ -105,6 +109,7 @@ impl StoreError {
 impl Hint for StoreError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::Place(error) => return error.remedy(),
             Self::Absent { .. } => {
                 "run trimtab fit kernel first, or name the directory that it worked in with --work"
             }

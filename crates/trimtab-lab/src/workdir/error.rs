@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Hint;
+use crate::place::PlaceError;
 use thiserror::Error;
 
 /// Why a work directory cannot be used.
@@ -26,6 +27,9 @@ pub enum WorkError {
         /// The first thing that is in it.
         found: String,
     },
+    /// Others could have it written elsewhere.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// Too little space to begin.
     #[error(
         "not enough space to {what}: {} has {:.1} GiB free, expected at least {:.1} GiB",
@@ -70,19 +74,24 @@ pub enum WorkError {
 impl Hint for WorkError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::Place(PlaceError::Io { source, .. }) if is_denied(source) => ELSEWHERE,
+            Self::Place(error) => return error.remedy(),
             Self::Busy { .. } => "wait for it to end, or give another directory with --work",
             Self::Foreign { .. } => "give an empty or a new directory with --work",
             Self::NoSpace { .. } => "free some space, or give a directory elsewhere with --work",
-            Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    "give a directory that you may write to with --work"
-                }
-                _ => return no_space_hint(source),
-            },
+            Self::Io { source, .. } if is_denied(source) => ELSEWHERE,
+            Self::Io { source, .. } => return no_space_hint(source),
             Self::Name { .. } | Self::Record { .. } => return None,
         };
         Some(hint.to_owned())
     }
+}
+
+/// What to do where nothing may be written.
+const ELSEWHERE: &str = "give a directory that you may write to with --work";
+
+fn is_denied(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// What to do where there was no space for a file.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::io;
-use super::{Step, WorkDir, WorkError, step};
+use super::{Step, WorkDir, WorkError, step, write_whole};
 use crate::cache::Key;
 
 /// Kept in a step: its record, where there is more to know of it than its files.
@@ -99,7 +99,7 @@ fn write(path: &Path, record: &impl Serialize) -> Result<(), WorkError> {
     if text == NOTHING {
         return Ok(());
     }
-    fs::write(path, text).map_err(io("write", path))
+    write_whole(path, &text)
 }
 
 fn read<Record: DeserializeOwned>(path: &Path) -> Result<Record, WorkError> {

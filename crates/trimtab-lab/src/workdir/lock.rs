@@ -9,8 +9,9 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::WorkError;
 use super::error::io;
+use crate::place;
 
-const FILE: &str = ".trimtab-lock";
+pub(super) const FILE: &str = ".trimtab-lock";
 
 /// Held as long as it lives. The system lets go of it when the process ends, however it ends, so
 /// that a lock never outlives its owner. The file stays: to remove it would let two in.
@@ -21,13 +22,7 @@ impl Lock {
     pub(super) fn take(root: &Path) -> Result<Self, WorkError> {
         let path = root.join(FILE);
         // Not truncated on opening: until the lock is ours the file is someone else's.
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(io("open", &path))?;
+        let file = place::open(&path)?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(mut lock) => {
                 // Who it is only serves the message; failing to say so is not worth failing for.

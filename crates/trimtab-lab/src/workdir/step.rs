@@ -7,6 +7,7 @@ use super::error::io;
 use super::files::{remove, rename, sync, write_whole};
 use super::{BUILDING, STEPS, WorkError};
 use crate::cache::Key;
+use crate::place;
 
 /// In a step that is done: what it depended on. Its being there is what makes a resumable step
 /// done, so it is written last.
@@ -102,8 +103,10 @@ pub(super) fn resumable(root: &Path, name: &str, key: &Key) -> Result<Step, Work
     if done.join(DONE).exists() {
         return Ok(Step::Done(done));
     }
+    place::refuse_link(&done)?;
     let resumed = done.exists();
-    fs::create_dir_all(&done).map_err(io("make", &done))?;
+    place::make(&done)?;
+    place::refuse_links_out(root, &done)?;
     Ok(Step::Todo(Building { directory: done.clone(), done, key: key.clone(), resumed }))
 }
 
