@@ -36,6 +36,7 @@ fn what_cannot_be_is_said_before_anything_is_built() {
         (&["--seconds", "-1"], "unexpected argument"),
         (&["--seconds", "9999"], "expected a number from 0 to 1000"),
         (&["--threshold", "0"], "a threshold of 0 keeps nothing"),
+        (&["--soak", "9", "--selftest", "0"], "--soak repeats the self-test, which --selftest 0"),
     ] {
         let ended = swap_run(arguments);
         assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.error);

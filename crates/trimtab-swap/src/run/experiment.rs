@@ -6,13 +6,15 @@
 //! 3. [`planned`]: the plan;
 //! 4. [`swapped`]: the kernel that is linked by it;
 //! 5. [`boots`]: both kernels run the workloads, as [`guest`] has them;
-//! 6. [`measurements`] and [`result`]: all of it, as the report's model.
+//! 6. [`soak`]: the self-test again and again, where that was asked for;
+//! 7. [`measurements`] and [`result`]: all of it, as the report's model.
 
 mod boots;
 mod guest;
 mod measurements;
 mod planned;
 mod result;
+mod soak;
 mod swapped;
 mod traced;
 mod workshop;
@@ -26,6 +28,7 @@ use trimtab_report::model::SwapRun;
 use super::Request;
 use boots::{Boots, Keep, Side};
 use measurements::{Measurements, WorkloadRun};
+use soak::Soak;
 use swapped::SwappedKernel;
 use traced::{Traces, Workloads};
 use workshop::{Tools, Workshop};
@@ -84,6 +87,10 @@ pub fn run(request: &Request, observe: &dyn Observe) -> Result<SwapRun> {
             Some(boot)
         }
     };
+    let soak = match request.soak {
+        0 => None,
+        _ => Some(Soak::run(&boots, &swapped.image, &plan.id, observe)?),
+    };
     let names = workloads.names.iter().zip(&workloads.held_out);
     let rows = names.zip(&traces.rounds).zip(whole.into_iter().zip(out));
     let row = |(((name, held_out), rounds), (before, after)): ((_, &u32), _)| {
@@ -99,6 +106,7 @@ pub fn run(request: &Request, observe: &dyn Observe) -> Result<SwapRun> {
         workloads,
         late,
         selftest,
+        soak,
         sweep,
     };
     result::model(&measurements)

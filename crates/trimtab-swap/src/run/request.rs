@@ -47,6 +47,11 @@ pub struct Request {
     pub seconds: f64,
     /// Milliseconds after which the self-test swaps everything out; 0: no self-test.
     pub selftest: u32,
+    /// Page faults that the kernel has to handle in repeated self-tests, with each policy and store in turn;
+    /// 0: none.
+    pub soak: u64,
+    /// Whether the kernel checks its own locks, contexts and lists, and has the driver's tests.
+    pub debug: bool,
     /// Whether page faults are counted for other plans, too.
     pub sweep: bool,
     /// The least share of each trace that has to be found in the kernel, 0 to 1.
@@ -65,6 +70,9 @@ pub enum Policy {
 }
 
 impl Policy {
+    /// All of them.
+    pub const ALL: [Policy; 3] = [Policy::NotRecentlyUsed, Policy::Random, Policy::RoundRobin];
+
     /// As the kernel calls it.
     pub fn name(self) -> &'static str {
         match self {
@@ -103,12 +111,18 @@ impl Request {
     /// Fails at once where what was asked for cannot be.
     ///
     /// # Errors
-    /// A threshold of 0, and too few frames for the CPUs.
+    /// A threshold of 0, too few frames for the CPUs, and self-tests that are repeated and turned off.
     pub(super) fn check(&self) -> Result<()> {
         if self.threshold <= 0.0 {
             return Err(Failure::usage(
                 "a threshold of 0 keeps nothing in memory for speed, expected more, and at most 1; \
                  see --help",
+            )
+            .into());
+        }
+        if self.soak > 0 && self.selftest == 0 {
+            return Err(Failure::usage(
+                "--soak repeats the self-test, which --selftest 0 turns off; see --help",
             )
             .into());
         }

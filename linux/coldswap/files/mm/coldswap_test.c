@@ -145,7 +145,7 @@ static DEFINE_STATIC_KEY_FALSE(cold_test_key);
 extern char cold_test_instruction[];
 #define TEST_OPERAND 1
 
-/* Runs in no boot that a plan is made of, so that never-ran has it swapped out. */
+/* Runs in no boot that a plan is made of, so that it is swapped out. */
 static noinline u32 cold_test_patched(void)
 {
 	u32 value;

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use crate::{KernelTime, kernel_time};
 use anyhow::{Context, Result};
-use trimtab_machine::boot::{Boot, Clock, Digest, Hardware, KeptBoot, KeptRequest, Tracers};
+use trimtab_machine::boot::{
+    Boot, BootRequest, Clock, Digest, Hardware, KeptBoot, KeptRequest, Tracers,
+};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
 use super::guest;
-use crate::run::{Backing, Request};
+use crate::run::{Backing, Policy, Request};
 use trimtab_inputs::{Elf, Recording};
 
 /// The function with which init begins: what runs from there on is the workload's.
@@ -149,37 +151,46 @@ impl Boots<'_> {
 
     /// Boots in real time, runs all workloads, and has everything swapped out again and again.
     pub fn selftest(&self, kernel: &KernelImage, plan: &str) -> Result<SwapBoot> {
-        let mut arguments = vec![ARGUMENTS.to_owned(), self.flash()];
-        arguments.extend(self.swapping(plan));
+        self.repeated_selftest(kernel, plan, (self.request.policy, self.request.store), 0)
+    }
+
+    /// The same with another policy and store. `repetition` tells the same boot done again from the first.
+    pub fn repeated_selftest(
+        &self,
+        kernel: &KernelImage,
+        plan: &str,
+        (policy, store): (Policy, Backing),
+        repetition: u32,
+    ) -> Result<SwapBoot> {
+        let mut arguments = vec![ARGUMENTS.to_owned(), flash(store)];
+        arguments.extend(self.swapping(plan, policy, store));
         arguments.push(format!("coldswap.selftest={}", self.request.selftest));
         arguments.push(format!("coldswap.touch={TOUCH}"));
-        let side = Side::After(plan);
-        self.boot(kernel, &guest::all(), Clock::Real, &arguments, side, Keep::Words)
+        let request = self.of(kernel, &guest::all(), Clock::Real, &arguments, Keep::Words);
+        self.get(kernel, request, repetition, Keep::Words)
+            .context("the kernel with code swapped out did not come through its self-test")
     }
 
     fn flash(&self) -> String {
-        match self.request.store {
-            Backing::Flash => format!("memmap={FLASH_SIZE}${FLASH}"),
-            Backing::Lz4 => String::new(),
-        }
+        flash(self.request.store)
     }
 
     /// What tells a kernel to swap as fast as the store is.
     fn planned(&self, side: Side<'_>) -> Vec<String> {
         let Side::After(plan) = side else { return Vec::new() };
-        let mut arguments = self.swapping(plan);
+        let mut arguments = self.swapping(plan, self.request.policy, self.request.store);
         arguments.push(format!("coldswap.latency_us={}", self.request.latency()));
         arguments
     }
 
-    fn swapping(&self, plan: &str) -> Vec<String> {
-        let store = match self.request.store {
+    fn swapping(&self, plan: &str, policy: Policy, store: Backing) -> Vec<String> {
+        let store = match store {
             Backing::Flash => format!("flash@{FLASH}"),
             Backing::Lz4 => "lz4".to_owned(),
         };
         vec![
             format!("coldswap.frames={}", self.request.frames),
-            format!("coldswap.policy={}", self.request.policy.name()),
+            format!("coldswap.policy={}", policy.name()),
             format!("coldswap.store={store}"),
             format!("coldswap.plan={plan}"),
         ]
@@ -194,6 +205,22 @@ impl Boots<'_> {
         side: Side<'_>,
         keep: Keep,
     ) -> Result<SwapBoot> {
+        let request = self.of(kernel, workload, clock, arguments, keep);
+        self.get(kernel, request, 0, keep).with_context(|| match side {
+            Side::Before => format!("the kernel with all code in memory did not run {workload}"),
+            Side::After(_) => format!("the kernel with code swapped out did not run {workload}"),
+        })
+    }
+
+    /// What is asked for.
+    fn of(
+        &self,
+        kernel: &KernelImage,
+        workload: &str,
+        clock: Clock,
+        arguments: &[String],
+        keep: Keep,
+    ) -> BootRequest {
         let traced = keep != Keep::Words;
         let mut request = self.bench.request(kernel, Path::new(""));
         request.hardware =
@@ -207,11 +234,25 @@ impl Boots<'_> {
             stream: traced,
             ftrace: None,
         };
+        request
+    }
+
+    fn get(
+        &self,
+        kernel: &KernelImage,
+        request: BootRequest,
+        repetition: u32,
+        keep: Keep,
+    ) -> Result<SwapBoot> {
         let digest = Counting { vmlinux: &kernel.vmlinux, keep };
-        let boot = KeptRequest { testbed: self.bench, kernel, request, repetition: 0, digest };
-        boot.get().with_context(|| match side {
-            Side::Before => format!("the kernel with all code in memory did not run {workload}"),
-            Side::After(_) => format!("the kernel with code swapped out did not run {workload}"),
-        })
+        KeptRequest { testbed: self.bench, kernel, request, repetition, digest }.get()
+    }
+}
+
+/// The argument that reserves memory that stands for flash.
+fn flash(store: Backing) -> String {
+    match store {
+        Backing::Flash => format!("memmap={FLASH_SIZE}${FLASH}"),
+        Backing::Lz4 => String::new(),
     }
 }

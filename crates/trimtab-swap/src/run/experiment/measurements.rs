@@ -5,6 +5,7 @@ use trimtab_report::model::SwapSweep;
 
 use super::boots::SwapBoot;
 use super::planned::KernelPlan;
+use super::soak::Soak;
 use super::swapped::SwappedKernel;
 use super::workshop::Workshop;
 
@@ -18,6 +19,7 @@ pub(super) struct Measurements<'a> {
     /// Both kernels with all workloads, beside a thread that wants to be woken in time.
     pub late: Vec<SwapBoot>,
     pub selftest: Option<SwapBoot>,
+    pub soak: Option<Soak>,
     pub sweep: Option<SwapSweep>,
 }
 

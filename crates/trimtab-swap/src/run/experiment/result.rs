@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{CORES, Core, KernelTime, Waits};
 use anyhow::{Context, Result};
-use trimtab_machine::boot::Clock;
+use trimtab_machine::boot::{Clock, Outcome};
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::Schema;
 use trimtab_report::model::{
@@ -14,6 +14,7 @@ use trimtab_report::model::{
 
 use super::boots::{SwapBoot, counter, said};
 use super::measurements::{Measurements, WorkloadRun};
+use super::soak::complaints;
 
 /// Nanoseconds that an instruction takes on the clock that the boots have.
 pub(super) const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
@@ -267,6 +268,18 @@ fn checks(
             ),
         ));
     }
+    if m.workshop.request.debug
+        && let Some(boot) = &m.selftest
+    {
+        let (said, tests) = (complaints(boot)?, &boot.record.tests);
+        let first = said.first().map_or_else(String::new, |first| format!(", the first: {first}"));
+        checks.push(Check::new(
+            "the kernel, which checks itself, complained of nothing and its tests passed",
+            said.is_empty() && tests.passed() && tests.ended(Outcome::Pass).next().is_some(),
+            format!("{} complaints, {} tests{first}", said.len(), tests.all().len()),
+        ));
+    }
+    checks.extend(m.soak.as_ref().map(|soak| soak.check(m.workshop.request.soak)));
     Ok(checks)
 }
 
@@ -293,8 +306,13 @@ fn repeat(m: &Measurements<'_>) -> Repeat {
     for name in &request.held_out {
         command.push_str(&format!(" --held-out {name}"));
     }
-    if request.sweep {
-        command.push_str(" --sweep");
+    if request.soak > 0 {
+        command.push_str(&format!(" --soak {}", request.soak));
+    }
+    for (asked, option) in [(request.debug, " --debug-kernel"), (request.sweep, " --sweep")] {
+        if asked {
+            command.push_str(option);
+        }
     }
     let mut tool_versions = m.workshop.testbed.versions().clone();
     tool_versions.extend(m.workshop.toolchain.versions());

@@ -26,8 +26,12 @@ pub(super) struct Tools {
 impl Tools {
     /// Finds all that `request` needs.
     pub fn find(request: &Request) -> Result<Self> {
-        let configuration =
+        let mut configuration =
             Configuration::named(&request.config, Isa::X86_64)?.with(&COLDSWAP, request.cpus);
+        if request.debug {
+            configuration =
+                configuration.with_lines(COLDSWAP.fragment("debug").unwrap_or_default());
+        }
         let source = Source::find(request.source.as_deref(), &[&COLDSWAP])?;
         let toolchain = Toolchain::Clang(tools::llvm()?);
         testbed::require_tools(Isa::X86_64, request.busybox.as_deref())?;

@@ -76,6 +76,13 @@ pub struct Options {
     /// Milliseconds after which the self-test swaps everything out; 0: no self-test
     #[arg(long, value_name = "MS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub selftest: u32,
+    /// Repeat the self-test, with each policy and store in turn, until there were so many page faults; 0:
+    /// do not
+    #[arg(long, value_name = "FAULTS", default_value_t = 0)]
+    pub soak: u64,
+    /// Build a kernel that checks its own locks, contexts and lists, and has the driver's tests
+    #[arg(long)]
+    pub debug_kernel: bool,
     /// Also count page faults for other thresholds, placements, cache sizes and policies, as trimtab swap
     /// sweep does, for the report's figures
     #[arg(long)]
@@ -141,6 +148,8 @@ impl Options {
             held_out: self.held_out.clone(),
             seconds: self.seconds,
             selftest: self.selftest,
+            soak: self.soak,
+            debug: self.debug_kernel,
             sweep: self.sweep,
             min_coverage: self.min_coverage,
         }
