@@ -18,7 +18,7 @@ pub use crate::common::{
 };
 pub use check::{Boundary, CheckCounts, CheckReport, OrderNames};
 pub use compare::{CompareReport, Compared, ComparedTrace, Cost, Modelled, Paging};
-pub use doctor::{DoctorReport, Tool};
+pub use doctor::{DoctorReport, Kvm, Machine, Tool};
 pub use fit_kernel::{
     Artifacts, BlockOrder, Boot, Booted, ByteExcess, Curve, Excess, FitKernel, Ftrace, Granularity,
     HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,

@@ -38,6 +38,11 @@ pub fn table(table: &Table, width: u16) -> String {
     grid(table, width)
 }
 
+/// The same as wide as it is: names in it are never broken, so that other tools find them.
+pub fn whole_table(table: &Table) -> String {
+    grid(table, u16::MAX)
+}
+
 /// Joins parts with an empty line between, leaving out those with nothing in them.
 fn joined(parts: &[String]) -> String {
     let parts: Vec<&str> =

@@ -213,7 +213,9 @@ fn doctor_says_what_is_missing_and_how_to_get_it() {
         .code(1)
         .get_output()
         .clone();
+    // Sentences are broken into lines.
     let table = String::from_utf8(output.stdout).unwrap();
+    let table = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(table.contains("is version 4.2.0, expected 7.2 or newer"), "{table}");
     assert!(table.contains("flex is missing: looked for flex"), "{table}");
     let error = String::from_utf8(output.stderr).unwrap();

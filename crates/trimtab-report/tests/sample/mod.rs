@@ -435,15 +435,30 @@ pub fn doctor() -> DoctorReport {
         version: version.map(Into::into),
         wanted: wanted.into(),
         ok,
-        install: format!("apt-get install {name}"),
+        install: (!ok).then(|| format!("apt-get install {name}")),
+        problem: match (ok, version) {
+            (true, _) => None,
+            (_, None) => Some(format!("{name} is missing")),
+            (_, Some(version)) => Some(format!("{name} is {version}, expected {wanted} or newer")),
+        },
     };
     DoctorReport {
         schema: Schema::default(),
+        ok: false,
         tools: vec![
-            tool("clang", Some("/usr/bin/clang"), Some("22.1.0"), "16 or later", true),
-            tool("lld", Some("/usr/bin/ld.lld"), Some("11.0.1"), "16 or later", false),
-            tool("qemu-system-x86", None, None, "7.2 or later", false),
+            tool("clang", Some("/usr/bin/clang"), Some("22.1.0"), "16", true),
+            tool("lld", Some("/usr/bin/ld.lld"), Some("11.0.1"), "16", false),
+            tool("qemu-system-x86", None, None, "7.2", false),
+            tool("make", Some("/usr/bin/make"), None, "", true),
         ],
+        machine: Machine {
+            cores: Some(4),
+            memory_bytes: Some(16 << 30),
+            memory_free_bytes: None,
+            work: "trimtab-work".to_owned(),
+            disk_free_bytes: Some(41 << 30),
+            kvm: Kvm::Forbidden,
+        },
     }
 }
 

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use comfy_table::{CellAlignment, Table, presets};
 use trimtab_probe::{Hook, Profile, Row, profile};
 use trimtab_report::number::count;
+use trimtab_report::section::{Table, name, number};
+use trimtab_report::{row, terminal};
 
 use crate::{destination, output};
 use trimtab_lab::failure::Failure;
@@ -121,58 +122,44 @@ fn render(profile: &Profile, top: usize) -> String {
     let total = |row: &Row| if is_event { row.event_total } else { row.total_cycles };
     let unit = |grown| if is_event { events(profile, grown) } else { time(profile, grown) };
     let all = profile.functions.iter().map(own).fold(0, u64::saturating_add).max(1);
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    let mut header = vec!["calls"];
+    let mut columns = vec![number("calls")];
     if has_own {
-        header.extend(["self", "share"]);
+        columns.extend([number("self"), number("share")]);
     }
     if has_total {
-        header.push("total");
+        columns.push(number("total"));
     }
     let has_value = profile.hook.has_value();
     if has_value {
-        header.push("value");
+        columns.push(number("value"));
     }
-    header.push("function");
-    table.set_header(header);
-    for row in profile.functions.iter().take(top) {
-        let mut cells = vec![count(row.calls)];
+    columns.push(name("function"));
+    let rows = profile.functions.iter().take(top).map(|row| {
+        let mut cells = row![count(row.calls)];
         if has_own {
-            cells.push(unit(own(row)));
-            cells.push(format!("{:.1} %", 100.0 * own(row) as f64 / all as f64));
+            let share = 100.0 * own(row) as f64 / all as f64;
+            cells.extend(row![unit(own(row)), format!("{share:.1} %")]);
         }
         if has_total {
-            cells.push(unit(total(row)));
+            cells.extend(row![unit(total(row))]);
         }
         if has_value {
-            cells.push(value(row.value));
+            cells.extend(row![value(row.value)]);
         }
-        cells.push(row.name.clone());
-        table.add_row(cells);
-    }
-    right(&mut table, usize::from(has_own) * 2 + usize::from(has_total || has_value) + 1);
-    text.push_str(&table.trim_fmt());
-    text.push('\n');
+        cells.extend(row![&row.name]);
+        cells
+    });
+    text.push_str(&terminal::whole_table(&Table::new("Functions", columns, rows)));
     if !profile.edges.is_empty() {
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_header(["calls", "from", "to"]);
-        for edge in profile.edges.iter().take(top) {
+        let rows = profile.edges.iter().take(top).map(|edge| {
             let caller = edge.caller.as_deref().unwrap_or("(not instrumented)");
-            table.add_row([&count(edge.calls), caller, &edge.callee]);
-        }
-        right(&mut table, 1);
-        text.push_str(&format!("\n{}\n", table.trim_fmt()));
+            row![count(edge.calls), caller, &edge.callee]
+        });
+        let columns = [number("calls"), name("from"), name("to")];
+        let table = terminal::whole_table(&Table::new("Calls", columns, rows));
+        text.push_str(&format!("\n{table}"));
     }
     text
-}
-
-fn right(table: &mut Table, columns: usize) {
-    for index in 0..columns {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
 }
 
 /// By how much a number grew.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{Table, presets};
 use trimtab_probe::run::{InstrumentReport, SkippedFunction, UserHooks};
 use trimtab_report::number::{bytes, count};
+use trimtab_report::section::{self, Table};
+use trimtab_report::{row, terminal};
 
 /// In words: a line, and the reasons.
 pub fn render(report: &InstrumentReport) -> String {
@@ -35,13 +36,8 @@ pub fn render(report: &InstrumentReport) -> String {
     }
     let mut rows: Vec<_> = reasons.into_iter().collect();
     rows.sort_by_key(|(reason, (count, _))| (std::cmp::Reverse(*count), *reason));
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(["left as they are", "", "such as"]);
-    for (reason, (number, name)) in rows {
-        table.add_row([count(number), reason.to_owned(), name.to_owned()]);
-    }
-    text.push('\n');
-    text.push_str(&table.trim_fmt());
-    text.push('\n');
-    text
+    let rows = rows.into_iter().map(|(reason, (number, name))| row![count(number), reason, name]);
+    let columns = ["left as they are", "such as"].map(section::name);
+    let columns = [vec![section::number("functions")], columns.to_vec()].concat();
+    text + "\n" + &terminal::whole_table(&Table::new("Functions", columns, rows))
 }

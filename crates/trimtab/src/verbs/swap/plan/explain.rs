@@ -1,6 +1,8 @@
 //! Why a function is where it is.
 
 use trimtab_report::number::count;
+use trimtab_report::section::{Column, Table, name, number};
+use trimtab_report::{Phrase, row, terminal};
 use trimtab_swap::{Class, Part, Partition, Unit, Why};
 
 use trimtab_lab::failure::Failure;
@@ -36,34 +38,33 @@ pub fn core(partition: &Partition<'_>) -> String {
     let code = partition.kernel.code;
     let residence = &partition.kernel.residence;
     let brought = residence.causes(code.program());
-    let mut text =
-        format!("{:<44}{:>11}{:>14}\n", "bytes of functions that lead to", "all", "nothing else");
-    for (group, reached, alone) in &brought.groups {
-        let line = format!("{:<44}{:>11}{:>14}", group.name(), count(*reached), count(*alone));
-        text.push_str(&format!("{line}\n"));
-    }
-    text.push_str("\nbytes with a place of their own in the kernel's linker script\n");
-    for (place, bytes) in &brought.pinned {
-        text.push_str(&format!("  {place:<42}{:>11}\n", count(*bytes)));
-    }
-    if brought.patched.iter().any(|(_, bytes)| *bytes > 0) {
-        text.push_str("\nbytes of functions that may be patched and are core for nothing else\n");
-        for (kind, bytes) in brought.patched.iter().filter(|(_, bytes)| *bytes > 0) {
-            text.push_str(&format!("  {:<42}{:>11}\n", kind.name(), count(*bytes)));
-        }
-    }
+    let table = |columns: &[Column], rows: Vec<Vec<Phrase>>| match rows.is_empty() {
+        true => String::new(),
+        false => terminal::whole_table(&Table::new("", columns, rows)) + "\n",
+    };
+    let rows = brought.groups.iter();
+    let mut text = table(
+        &[name("bytes of functions that lead to"), number("all"), number("nothing else")],
+        rows.map(|(group, reached, alone)| row![group.name(), count(*reached), count(*alone)])
+            .collect(),
+    );
+    text += &table(
+        &[name("with a place of their own in the kernel's linker script"), number("bytes")],
+        brought.pinned.iter().map(|(place, bytes)| row![place, count(*bytes)]).collect(),
+    );
+    let patched = brought.patched.iter().filter(|(_, bytes)| *bytes > 0);
+    text += &table(
+        &[name("functions that may be patched and are core for nothing else"), number("bytes")],
+        patched.map(|(kind, bytes)| row![kind.name(), count(*bytes)]).collect(),
+    );
     let functions = brought.functions.iter().filter(|found| found.alone > 0).take(SHOWN);
-    let mut lines = functions
-        .map(|found| {
-            let (reached, alone) = (count(found.reached), count(found.alone));
-            format!("  {:<42}{reached:>11}{alone:>14}\n", code.name(found.function))
-        })
-        .peekable();
-    if lines.peek().is_some() {
-        text.push_str("\nbytes to which functions lead, and nothing but them\n");
-        text.extend(lines);
-    }
-    text.push_str("\ncalls that were not followed\n");
+    text += &table(
+        &[name("bytes of functions that lead from"), number("all"), number("nothing else")],
+        functions
+            .map(|found| row![code.name(found.function), count(found.reached), count(found.alone)])
+            .collect(),
+    );
+    text.push_str("calls that were not followed\n");
     for end in residence.ends() {
         text.push_str(&format!("  {} > {}: {}\n", end.from, end.to, end.reason));
     }

@@ -3,15 +3,13 @@
 use trimtab_layout::cost::Policy;
 use trimtab_layout::paged::Places;
 use trimtab_report::number::{bytes, count, share};
+use trimtab_report::section::{self, Table};
+use trimtab_report::{row, terminal};
 use trimtab_swap::{Partition, Plan, Replay};
 
 /// What there is to say of a plan.
 pub fn render(plan: &Plan, partition: &Partition<'_>, places: &Places, frames: usize) -> String {
     let code = plan.code_bytes;
-    let of = |part: u64| {
-        let ratio = part as f64 / code.original.max(1) as f64;
-        format!("{:>10}  {:>7}", bytes(part), share(ratio))
-    };
     let mut text = format!(
         "plan {}, threshold {}, {} frames, placement {}\n\n",
         plan.id.get(..16).unwrap_or(&plan.id),
@@ -19,7 +17,7 @@ pub fn render(plan: &Plan, partition: &Partition<'_>, places: &Places, frames: u
         plan.frames,
         plan.placement
     );
-    for (name, part, executed) in [
+    let rows = [
         ("core", code.core, Some(plan.executed.core)),
         ("base", code.base, Some(plan.executed.base)),
         ("cache", code.cache, None),
@@ -28,12 +26,16 @@ pub fn render(plan: &Plan, partition: &Partition<'_>, places: &Places, frames: u
         ("stays", code.net_resident, None),
         ("swappable", code.swappable, Some(plan.executed.swappable)),
         ("all", code.original, None),
-    ] {
+    ]
+    .map(|(name, part, executed)| {
+        let of_all = share(part as f64 / code.original.max(1) as f64);
         let executed = executed.map_or(String::new(), |executed| {
-            format!("  {} of executed instructions", share(executed))
+            format!("{} of executed instructions", share(executed))
         });
-        text.push_str(&format!("{name:<16}{}{executed}\n", of(part)));
-    }
+        row![name, bytes(part), of_all, executed]
+    });
+    let columns = [section::name(""), section::number(""), section::number(""), section::name("")];
+    text.push_str(&terminal::whole_table(&Table::new("Code", columns, rows)));
     if plan.returns > 0 {
         text.push_str(&format!(
             "base has what came back at least {} times to a cache that had forgotten it\n",
