@@ -75,6 +75,7 @@ pub struct Profile {
 impl Profile {
     /// Puts recordings of one program together; none of none.
     pub fn of(recordings: &[Recording<'_>]) -> Option<Self> {
+        // Long: all rows are added up from the same recordings.
         let first = recordings.first()?;
         let mut rows: BTreeMap<(u64, String), Row> = BTreeMap::new();
         let mut edges: BTreeMap<(Option<String>, String), u64> = BTreeMap::new();

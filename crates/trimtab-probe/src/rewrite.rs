@@ -86,6 +86,7 @@ pub fn rewrite<A: Arch>(
     data: &[u8],
     options: &Options,
 ) -> Result<Outcome, ProbeError> {
+    // Long: the steps of rewriting an object, in their order.
     let functions = functions(&object);
     if functions.is_empty() && object.sections.iter().any(|s| s.is_text() && !s.data.is_empty()) {
         return Err(ProbeError::Stripped);
@@ -389,6 +390,7 @@ impl<'a> Rewriter<'a> {
         plan: &Plan<'_, A>,
         PendingStub { stub, symbol, function: (table, entry) }: &PendingStub,
     ) -> Result<(), ProbeError> {
+        // Long: each part of a stub needs the offsets of those before it.
         let section = plan.function.section;
         let entrance = A::entrance(&plan.code);
         let data = &mut self.object.sections[section].data;

@@ -18,6 +18,8 @@ use source::Source;
 const MOST_LINES: usize = 600;
 /// Most lines of a function, in Rust.
 const MOST_LINES_OF_A_FUNCTION: usize = 100;
+/// Most lines of a function that has no comment `// Long: …`, which says why it is not cut.
+const MOST_LINES_WITHOUT_A_REASON: usize = 60;
 /// Most files that reach each other by their imports.
 const LARGEST_CIRCLE: usize = 5;
 /// Crates that are given bytes and values, and give values back.
@@ -90,6 +92,23 @@ fn no_function_is_too_long() {
             .collect::<Vec<String>>()
     });
     none("a function has too many lines", broken.collect());
+}
+
+#[test]
+fn a_long_function_says_why() {
+    let broken = Source::shipped().into_iter().flat_map(|file| {
+        let lines: Vec<&str> = file.text.lines().collect();
+        let has_reason = |f: &source::Function| {
+            let own = lines.iter().skip(f.line - 1).take(f.lines);
+            own.map(|line| line.trim()).any(|line| line.starts_with("// Long: "))
+        };
+        let functions = file.functions();
+        let long = functions.into_iter().filter(|f| f.lines > MOST_LINES_WITHOUT_A_REASON);
+        long.filter(|f| !has_reason(f))
+            .map(|f| format!("{}:{} {} has {} lines", file.path, f.line, f.name, f.lines))
+            .collect::<Vec<String>>()
+    });
+    none("a long function does not say why", broken.collect());
 }
 
 #[test]

@@ -176,6 +176,7 @@ impl Summary {
 
     /// For people.
     pub fn render(&self) -> String {
+        // Long: a line for each thing that can be said of an order.
         let mut lines = vec![format!(
             "{}: {} lines for {}, {} functions, {} order",
             if self.output == "-" { "order" } else { &self.output },

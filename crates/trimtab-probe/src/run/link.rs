@@ -23,6 +23,7 @@ use trimtab_lab::interpose::arguments;
 /// # Errors
 /// That the linker cannot be started, or no build is running.
 pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
+    // Long: one pass over the linker's arguments, and what must be there before and after it.
     let mut command = vec![linker[0].clone()];
     let arguments = arguments::expanded(&linker[1..]);
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {

@@ -464,6 +464,7 @@ impl FitKernel {
     /// Where numbers of the result contradict one another, a sentence each. Every rendering says
     /// so: two truths in one report are worse than none.
     pub fn contradictions(&self) -> Vec<String> {
+        // Long: a check for each pair of numbers that must agree.
         let mut found = Vec::new();
         let mut expect = |what: &str, a: i64, same: &str, b: i64| {
             if a != b {

@@ -266,6 +266,7 @@ impl ProbeBench {
 
     /// What the program at `place` costs in each way.
     fn program(&self, place: usize) -> Section {
+        // Long: a column for each thing measured.
         let program = &self.programs[place];
         let rows = program.tools.iter().enumerate().map(|(at, tool)| {
             let key = |field: &str| format!("programs.{place}.tools.{at}.{field}");

@@ -41,6 +41,7 @@ const OPTUNA: &str = "optuna-tpe";
 /// # Errors
 /// What is missing, and a program that cannot be tuned.
 pub fn compare(asked: &Comparison, observe: &dyn Observe) -> Result<TuneBench> {
+    // Long: each budget continues the same searches.
     let start = Instant::now();
     let mut report = TuneBench { seeds: asked.seeds, ..TuneBench::default() };
     report.budgets = asked.budgets.iter().map(|budget| *budget as u64).collect();

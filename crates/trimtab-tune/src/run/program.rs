@@ -29,6 +29,7 @@ const KEPT: f64 = 0.97;
 /// # Errors
 /// What is missing, a program that cannot be tuned, and an interrupt: the same command goes on then.
 pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
+    // Long: the steps of tuning, one after the other.
     let start = Instant::now();
     let prepared = prepare(request, observe)?;
     let bench = Bench::make(request, &prepared, observe)?;

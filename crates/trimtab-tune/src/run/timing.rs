@@ -62,6 +62,7 @@ pub fn race(
     rounds: u32,
     observe: &dyn Observe,
 ) -> Result<Timing> {
+    // Long: the rounds of one race, whose state is in these variables.
     if rounds < 2 || candidates.len() < 2 {
         return Ok(Timing::default());
     }

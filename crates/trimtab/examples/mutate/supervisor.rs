@@ -17,6 +17,7 @@ const SIGALRM: i32 = 14;
 
 /// Has `count` inputs read; prints what was found, and how much that is.
 pub fn run(reader: &Reader, seed: u64, count: u64) -> anyhow::Result<u64> {
+    // Long: one loop, whose state is in these variables.
     let memory = Path::new("/dev/shm");
     let folder = match memory.is_dir() {
         true => tempfile::tempdir_in(memory)?,

@@ -186,6 +186,7 @@ impl Instruction {
 
     /// What it does with memory; none where it does nothing, or loads a literal.
     pub fn access(self) -> Option<Access> {
+        // Long: a case for each encoding of a load or store.
         if !self.is(0x0a00_0000, 0x0800_0000) || self.literal().is_some() {
             return None;
         }

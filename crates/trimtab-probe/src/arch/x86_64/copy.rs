@@ -236,6 +236,7 @@ fn kind(
     decoded: &Insn,
     index_of: impl Fn(u64) -> Option<usize>,
 ) -> Option<Kind> {
+    // Long: a case for each kind of control flow.
     let (instruction, constants) = decoded;
     let section = function.section;
     let field = instruction.ip() + constants.immediate_offset() as u64;

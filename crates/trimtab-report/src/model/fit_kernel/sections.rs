@@ -254,6 +254,7 @@ impl FitKernel {
 
     /// The published numbers beside ours.
     fn beside_paper(&self) -> Section {
+        // Long: a row for each number of the paper's table.
         let counts = |(before, after): (u64, u64)| {
             let change = say::change(before as f64, after as f64);
             [say::count(before), say::count(after), change]

@@ -156,6 +156,7 @@ impl FitProgram {
     }
 
     fn cost(&self) -> Option<Section> {
+        // Long: a row for each cost of a start.
         let named = |name: &str, how: &str| phrase![name, " ", small(how)];
         let kib = |name: &str, key: &str, sides: BeforeAfter<f64>| {
             let before = kibibytes(&format!("{key}.before"), sides.before);

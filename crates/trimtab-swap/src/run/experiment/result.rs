@@ -216,6 +216,7 @@ fn checks(
     workloads: &[SwapWorkload],
     selftest: Option<&SwapSelftest>,
 ) -> Result<Vec<Check>> {
+    // Long: a line for each check.
     let checked = &m.swapped.summary;
     let all = checked.swappable + checked.outside;
     let mut active = true;

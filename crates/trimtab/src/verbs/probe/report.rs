@@ -86,6 +86,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn render(profile: &Profile, top: usize) -> String {
+    // Long: a line or a column for each thing that a profile can have.
     let top = if top == 0 { usize::MAX } else { top };
     let calls: u64 = profile.functions.iter().map(|row| row.calls).sum();
     let mut text = format!(

@@ -147,6 +147,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn leave(&mut self, hook: Hook) -> Result<(), ProbeError> {
+        // Long: instructions in their order, a case for each hook.
         match hook {
             Hook::Count => {
                 if self.is_bare(hook) {

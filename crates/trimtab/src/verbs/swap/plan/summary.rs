@@ -9,6 +9,7 @@ use trimtab_swap::{Partition, Plan, Replay};
 
 /// What there is to say of a plan.
 pub fn render(plan: &Plan, partition: &Partition<'_>, places: &Places, frames: usize) -> String {
+    // Long: a line for each figure of a plan.
     let code = plan.code_bytes;
     let mut text = format!(
         "plan {}, threshold {}, {} frames, placement {}\n\n",
