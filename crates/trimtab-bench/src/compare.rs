@@ -103,14 +103,14 @@ pub fn measure(plan: &Plan, progress: &dyn Observe) -> anyhow::Result<ProbeBench
 /// What instrumented programs write, in the folder that they run in.
 const RECORDING: &str = "run.out";
 
-/// What an instrumented program is told.
+/// The environment of an instrumented program.
 fn environment(variant: &Variant) -> Vec<(String, OsString)> {
     let mut all = vec![("TRIMTAB_PROBE_FILE".to_owned(), RECORDING.into())];
     all.extend(variant.environment.iter().cloned());
     all
 }
 
-/// So many times as many rounds are run of what is held against others.
+/// Variants that targets compare run this many times as many rounds.
 const MORE: u32 = 10;
 
 /// Runs of all variants.

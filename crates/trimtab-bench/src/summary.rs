@@ -10,7 +10,7 @@ use crate::variants::Variant;
 /// Who works on the linked program, as trimtab does on objects.
 const BINARY_LEVEL: [&str; 3] = ["uftrace patchable", "frida", "dyninst"];
 
-/// Whether a way is one that a target holds against another's, so that noise must not decide.
+/// Whether a target compares this variant with another, so that noise must not decide.
 pub fn is_compared(variant: &Variant) -> bool {
     let is_ours = (variant.tool, variant.hook) == ("trimtab", "value");
     variant.functions == "hot" && (is_ours || BINARY_LEVEL.contains(&variant.tool))
@@ -70,7 +70,7 @@ fn find<'a>(
         .find(|found| found.tool == tool && found.hook == hook && found.functions == functions)
 }
 
-/// Holds the results against what was asked for.
+/// Compares the results with the targets.
 pub fn targets(bench: &ProbeBench) -> Vec<Target> {
     let mut targets = Vec::new();
     if let Some(fib) = bench.programs.iter().find(|program| program.name == "fib") {
@@ -134,7 +134,7 @@ fn beside_binary_level(bench: &ProbeBench) -> Option<Target> {
     Some(Target::at_most(name, 1.0, worst))
 }
 
-/// Targets that nothing was there to hold results against, each in a sentence.
+/// Targets for which there is nothing to compare with, each in a sentence.
 pub fn not_looked_at(bench: &ProbeBench) -> Option<String> {
     (beside_binary_level(bench).is_none()).then(|| {
         format!(

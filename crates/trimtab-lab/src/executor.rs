@@ -52,7 +52,7 @@ pub struct Description {
 
 /// Does jobs somewhere.
 pub trait Executor: Sync {
-    /// Does all jobs; `done` is told how many are.
+    /// Does all jobs; `done` is called with the number done.
     ///
     /// # Errors
     /// The error of the first job, by number, that failed; none is begun after a failure.
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// Does what it is told as text, as another machine would.
+    /// Does the job that it gets as text, as another machine would.
     struct Elsewhere;
 
     impl Executor for Elsewhere {

@@ -1,14 +1,14 @@
 //! Programs that stand in front of the compilers and linkers of somebody's build.
 //!
 //! A build need not know of them. The folder with the stand-ins is first in `PATH`, and compilers look
-//! for their linker there: they are told so (`-B`), and gcc also by `COMPILER_PATH`. What a stand-in
+//! for their linker there: by the option `-B`, and for gcc also by `COMPILER_PATH`. What a stand-in
 //! does is up to an [`Interposition`]; that each compiler finds the stand-in of the linker that it
 //! would have taken is the [`Interposer`]'s work. So it is for a compiler that takes the linker of its
 //! own version, compiles for another machine, or is started by rustc, which brings a linker.
 //!
 //! - [`ToolName`] knows compilers and linkers by their names;
-//! - [`arguments`] reads what they are told;
-//! - [`FlagRules`] changes what they are told.
+//! - [`arguments`] reads their command lines;
+//! - [`FlagRules`] changes their flags.
 
 pub mod arguments;
 mod flags;
@@ -194,7 +194,7 @@ done
     )
 }
 
-/// Has clang, which compiles for any machine, take the linker of the one it is told.
+/// Has clang, which compiles for any machine, take the linker of its target.
 fn choose_target(here: &str, command: &str) -> String {
     format!(
         "last=

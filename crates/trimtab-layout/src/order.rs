@@ -32,7 +32,7 @@ impl Order {
         &self.pieces
     }
 
-    /// The leading pieces that a linker must be told of; the rest follow in today's order.
+    /// The leading pieces that a linker's order has to list; the rest follow in their present order.
     pub fn listed(&self) -> &[PieceId] {
         &self.pieces[..self.listed]
     }

@@ -78,7 +78,7 @@ pub fn check(
     before: Option<&Program<'_>>,
 ) -> Check {
     let found = found(order, program, fragments, before);
-    // What the linker placed as told is ascending; the longest ascending run of addresses is the
+    // What the linker placed as ordered is ascending; the longest ascending run of addresses is the
     // largest set of lines that can be said to be in order.
     let movable: Vec<(usize, u64)> = found
         .iter()

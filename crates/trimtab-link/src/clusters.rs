@@ -1,8 +1,8 @@
-//! What clang is told of blocks: a list for `-fbasic-block-sections=list=`.
+//! Lists of block clusters for clang's `-fbasic-block-sections=list=`.
 
 use std::fmt::Write;
 
-/// What clang is told beside the list of an object. Where cold blocks are gone, functions are so
+/// Flags for clang beside the list of an object. Where cold blocks are gone, functions are so
 /// short that their alignment would be one of the largest costs. An even address is what pointers to
 /// members of C++ need; other code of x86-64 needs nothing.
 pub const SPLIT_FLAGS: [&str; 3] = ["-falign-functions=1", "-mllvm", "-align-all-functions=1"];

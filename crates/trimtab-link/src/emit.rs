@@ -49,7 +49,7 @@ pub fn emit<'a, 'data: 'a>(
 }
 
 /// Writes the order of `fragments` for `linker`. What linkers know by the same line is written
-/// once; names that the linker cannot be told are left out.
+/// once; names that the linker cannot read are left out.
 pub fn write<'a, 'data: 'a>(
     linker: Linker,
     fragments: impl IntoIterator<Item = &'a Fragment<'data>>,
@@ -98,7 +98,7 @@ pub struct LinkedOrder {
     pub namesakes: Vec<FragmentId>,
 }
 
-/// Finds out what a linker places when it is told to place the fragments `listed`, in their order. lld
+/// Finds out what a linker places when its order lists the fragments `listed`, in their order. lld
 /// knows functions by their names alone, gold sections; so static functions of several files that have the
 /// same name come together, even those that never ran. Such come in their present order.
 pub fn follow(

@@ -6,7 +6,7 @@ use trimtab_program::{Fragment, Origin, Program, Range};
 /// are for. A layout must neither move code across them nor lose them.
 pub const BOUNDED: [(&str, &str, &str); 15] = [
     ("__noinstr_text_start", "__noinstr_text_end", "code that must not be instrumented"),
-    ("__cpuidle_text_start", "__cpuidle_text_end", "idle loops, told apart in backtraces"),
+    ("__cpuidle_text_start", "__cpuidle_text_end", "idle loops, recognised in backtraces"),
     ("__sched_text_start", "__sched_text_end", "scheduler code, skipped by get_wchan"),
     ("__lock_text_start", "__lock_text_end", "lock functions, skipped by profilers"),
     ("__kprobes_text_start", "__kprobes_text_end", "code that kprobes must not touch"),

@@ -1,4 +1,4 @@
-//! The feature that lets a kernel be linked in an order, and what its build is told.
+//! The feature that lets a kernel be linked in an order, and the files for its build.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ pub static LAYOUT: Feature = Feature {
 /// The option of a kernel's configuration that says that its functions can be split by blocks.
 pub const CAN_SPLIT: &str = "CONFIG_BLOCK_ORDER=y";
 
-/// What clang is told of the blocks of one object.
+/// The list of block clusters of one object, for clang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockList {
     /// The object, relative to the build directory: `kernel/fork.o`.

@@ -1,4 +1,4 @@
-//! What each linker must be told, and the check that a linked file honoured it.
+//! Orders in the form of each linker, and the check that a linked file follows them.
 //!
 //! Sans-I/O: [`emit`] turns fragments into the text that a linker reads, [`OrderFile`] reads such a
 //! text again, and [`check`] compares it with the linked program. [`kernel`] knows what a Linux

@@ -1,4 +1,4 @@
-//! The linkers that can be told an order, and all that differs between them.
+//! The linkers that take an order, and all differences between them.
 //!
 //! Another linker is added here, and to the tools of the lab if trimtab is to find it.
 
@@ -11,7 +11,7 @@ use trimtab_program::{Fragment, Origin};
 use crate::emit::{is_plain, is_single_object};
 use crate::layout::KERNEL_ORDER;
 
-/// The linkers that can be told an order, each in its own form.
+/// The linkers that take an order, each in its own form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Linker {
     /// LLVM's lld: symbols, for `--symbol-ordering-file`.
@@ -126,7 +126,7 @@ impl Linker {
         }
     }
 
-    /// Whether it compiles itself where a program is optimised as it is linked, and can be told to
+    /// Whether it compiles itself where a program is optimised as it is linked, and can be made to
     /// write down blocks, to split functions by them, and to put together what a start needs.
     pub fn takes_blocks(self) -> bool {
         self == Linker::Lld

@@ -1,4 +1,4 @@
-//! What lld is told beside an order: where in the file the sections lie that a start needs.
+//! The linker script that lld gets beside an order: where in the file the sections lie that a start needs.
 
 /// A linker script for lld (`-T`) that adds to lld's own layout and replaces nothing else of it.
 ///

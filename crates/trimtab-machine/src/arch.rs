@@ -167,7 +167,7 @@ impl Platform for Isa {
     }
 }
 
-/// The kind of machine that a bootable image is for, told by the image's first bytes; at least
+/// The kind of machine that a bootable image is for, recognised by the image's first bytes; at least
 /// 64 are needed. A compressed image is taken for arm64's: a PC's unpacks itself.
 pub fn isa_of_image(start: &[u8]) -> Isa {
     // Documentation/arch/arm64/booting.rst of Linux: the magic number is at offset 56.

@@ -1,4 +1,4 @@
-//! `llvm-profdata order`, the peer that our orders of functions are held against.
+//! `llvm-profdata order`, which our orders of functions are compared with.
 
 use std::fmt::Write;
 use std::io;

@@ -56,7 +56,7 @@ pub struct Profile {
     pub hook: Hook,
     /// What was counted with [`Hook::Event`], as perf names it; `task-clock` is in nanoseconds.
     pub event: Option<String>,
-    /// Cycles in a nanosecond; none where that could not be told.
+    /// Cycles in a nanosecond; none if that is not known.
     pub cycles_per_ns: Option<f64>,
     /// Whether all programs came to their ends, and were not killed.
     pub ended: bool,

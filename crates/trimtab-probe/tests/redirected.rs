@@ -126,7 +126,7 @@ fn types_in_front_of_functions_are_still_found_there() {
     assert_eq!(bench.run("probed"), plain);
 }
 
-/// What leads to a function by its address is told from what leads to a label at its beginning.
+/// A reference to a function's address is distinguished from one to a label at its beginning.
 #[test]
 fn functions_are_told_from_labels() {
     for compiler in compilers() {

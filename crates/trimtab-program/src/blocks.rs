@@ -59,7 +59,7 @@ pub enum BlockMapError {
     },
 }
 
-/// A basic block of the compiler's, which it can be told to place.
+/// A basic block by the compiler's number, by which the compiler can place it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// The number by which the compiler knows it within its function. The entry block has 0.

@@ -78,7 +78,7 @@ fn parse_lld(text: &str) -> Vec<InputSection<'_>> {
     let mut output = "";
     let mut sections = Vec::new();
     for line in text.lines().skip(1) {
-        // The first four columns are padded; the rest is told apart by its indent: none for an
+        // The first four columns are padded; the rest is distinguished by its indent: none for an
         // output section, eight spaces for an input section, sixteen for a symbol.
         let mut rest = line;
         let mut columns = [0u64; 4];

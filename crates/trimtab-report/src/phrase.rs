@@ -2,7 +2,7 @@
 //!
 //! A key is the path of the number in the report's JSON, `touched.after`, or paths and numbers joined
 //! by `/` and `-`, where `/` binds tighter: `touched.after/touched.before-1`. It goes into the page,
-//! where a test holds both against each other. An empty key is for numbers that the JSON has only in
+//! where a test compares both. An empty key is for numbers that the JSON has only in
 //! parts, such as sums.
 
 use crate::common::BeforeAfter;

@@ -129,7 +129,7 @@ fn tables_fit_into_their_width_and_have_no_colour() {
     }
 }
 
-/// Holds `text` against a file in `golden/`; UPDATE_GOLDEN=1 in the environment rewrites the file.
+/// Compares `text` with a file in `golden/`; UPDATE_GOLDEN=1 in the environment rewrites the file.
 fn assert_golden(text: &str, name: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -2,7 +2,7 @@
 
 /// Probabilities corrected so that among all the comparisons they come from, the chance that any one
 /// is taken for a difference without being one stays below the level that the corrected ones are
-/// held against. In the order of `p`.
+/// compared with. In the order of `p`.
 ///
 /// Source: S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal
 /// of Statistics 6 (1979), 65-70.

@@ -112,7 +112,7 @@ pub struct LinkSummary {
     pub data: u64,
 }
 
-/// Holds a linked kernel against the plan that it was linked by.
+/// Checks a linked kernel against the plan that it was linked by.
 ///
 /// # Errors
 /// [`Refusal`].

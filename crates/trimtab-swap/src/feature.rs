@@ -1,4 +1,4 @@
-//! What a kernel must be given to swap its cold code, and what its build is told of a plan.
+//! What a kernel must be given to swap its cold code, and the files of a plan for its build.
 
 use include_dir::include_dir;
 use trimtab_link::{Feature, GeneratedFiles, LAYOUT};

@@ -100,5 +100,5 @@ pub struct ResidentBudget {
     pub frames: usize,
 }
 
-/// Of a page that is loaded, one byte in so many was called for.
+/// Of a page that is loaded, one byte in so many was needed.
 const PAGE_BYTES_PER_USED_BYTE: u64 = 2;

@@ -1,5 +1,5 @@
 //! Cold code swapping: which code of a kernel has to stay in memory, which may be loaded when it is
-//! called for, and what that costs.
+//! needed, and what that costs.
 //!
 //! Sans-I/O but for [`run`]: a linked kernel and streams of what it executed in, a plan and
 //! simulations out.

@@ -12,7 +12,7 @@ use crate::{Class, Granularity, PatchKind, Replay, SwapError, Threshold, Units};
 /// Names each function's sections after its parts, so that each can be placed alone.
 const SECTIONS: &str = "-funique-basic-block-section-names";
 
-/// What the compiler is told of the blocks of each object.
+/// The block clusters of each object, for the compiler.
 #[derive(Debug, Default)]
 pub struct CompilerLists {
     lists: Vec<BlockList>,
@@ -101,7 +101,7 @@ impl Partition<'_> {
         Ok((plan, places))
     }
 
-    /// What the compiler is told, so that each part of a function can lie where the plan has it;
+    /// The compiler's lists, by which each part of a function can lie where the plan has it;
     /// nothing where whole functions are swapped.
     ///
     /// # Errors

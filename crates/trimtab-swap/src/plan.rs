@@ -101,7 +101,7 @@ pub struct Bytes {
     pub core: u64,
     /// Stays for speed.
     pub base: u64,
-    /// Is loaded when called for.
+    /// Is loaded when it is needed.
     pub swappable: u64,
     /// The cache's page frames.
     pub cache: u64,
@@ -110,7 +110,7 @@ pub struct Bytes {
     /// What the driver has for each swappable page.
     #[serde(default)]
     pub descriptors: u64,
-    /// Read-only data that is loaded when called for; not part of the others.
+    /// Read-only data that is loaded when it is needed; not part of the others.
     #[serde(default)]
     pub data: u64,
     /// What stays in memory in the end: core, base, cache, tables and descriptors.

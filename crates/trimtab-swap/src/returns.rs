@@ -1,4 +1,4 @@
-//! How often code that is not hot is called for again after a cache has forgotten it.
+//! How often code that is not hot is needed again after a cache has evicted it.
 
 use crate::code::{BlockId, Code};
 use crate::heat::{Heat, HotBlocks, Run};

@@ -17,7 +17,7 @@ pub enum Class {
     Core,
     /// It runs so often that it stays in memory.
     Base,
-    /// It is loaded when it is called for.
+    /// It is loaded when it is needed.
     Swappable,
     /// It is released when the kernel is up.
     Init,

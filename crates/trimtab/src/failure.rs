@@ -1,4 +1,4 @@
-//! How failures are told: one line that says what is wrong, then what to do about it.
+//! How failures are printed: one line that says what is wrong, then what to do about it.
 //!
 //! Verbs return [`anyhow::Error`]. The causes become one line; hints come from errors that know what
 //! to install or to free, and from [`Failure`].

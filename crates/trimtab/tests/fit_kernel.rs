@@ -164,7 +164,7 @@ fn a_kernel_is_fitted_and_the_second_time_all_is_kept() {
     assert_eq!(fit.boot.booted.attempted, 3);
     assert_eq!(fit.boot.wall_seconds.as_ref().unwrap().before.runs, 2);
 
-    // A target that is missed is told in a line, and is no failure.
+    // A target that is missed is a line, and no failure.
     let missed: Vec<_> = fit.targets.iter().filter(|target| !target.met).collect();
     let warnings: Vec<_> =
         ended.error.lines().filter(|line| line.starts_with("trimtab: warning: ")).collect();
@@ -236,7 +236,7 @@ fn a_kernel_is_fitted_below_the_minimum_of_whole_functions_by_its_blocks() {
     let lists = fs::read_to_string(build.join("include/generated/block-lists")).unwrap();
     for line in log.lines() {
         let Some(object) = line.strip_prefix("# CC ").map(str::trim) else { continue };
-        // The version, and what unpacks the kernel, which is told its addresses.
+        // The version, and what unpacks the kernel, which gets its addresses.
         let always = object.starts_with("init/version") || object.starts_with("arch/x86/boot/");
         assert!(always || lists.contains(&format!("block-list-{object} ")), "{object}");
     }

@@ -356,7 +356,7 @@ fn blocks_that_run_follow_each_other_as_they_ran() {
         assert_eq!(result["split"]["block_order"], order);
         assert!(result["checks"].as_array().unwrap().iter().all(|check| check["ok"] == true));
         assert_eq!(bench.good("./walk", &[]), said);
-        // What clang was told, and what it made of it.
+        // The list that clang got, and what it made of it.
         let lists = result["artifacts"]["block_lists"].as_object().unwrap();
         let list = fs::read_to_string(lists.values().next().unwrap().as_str().unwrap()).unwrap();
         let lines: Vec<&str> = list.lines().collect();

@@ -1,5 +1,5 @@
 //! Orders whose names are unusual, shared or versioned: real linkers follow them, and what they cannot be
-//! told is said.
+//! read is said.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -100,7 +100,7 @@ fn what_a_linker_takes_is_written_and_what_it_cannot_take_is_left_out() {
         let mut expected = left_out.to_vec();
         expected.sort_unstable_by_key(|name| ran.iter().position(|other| other == name));
         assert_eq!(said, expected, "{linker}");
-        assert_eq!(output.contains("cannot be told, left out: "), !left_out.is_empty(), "{output}");
+        assert_eq!(output.contains("cannot read, left out: "), !left_out.is_empty(), "{output}");
         assert_eq!(summary["lines"], ran.len() as u64 - left_out.len() as u64, "{linker}");
         // The linker warns of nothing, and every line is placed.
         let (_, warnings) = bench.sh(&link);

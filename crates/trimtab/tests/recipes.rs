@@ -237,7 +237,7 @@ fn what_a_tool_recorded_is_read_by_the_tool_that_is_installed() {
     let (_, _, error) =
         bench.run("env", &["PATH=/nowhere", trimtab, "order", "app", "--trace", "trace.dat"]);
     assert!(error.contains("install the package `trace-cmd`"), "{error}");
-    // And what nothing here can read is told as what it is.
+    // What nothing here can read is named in the message.
     fs::create_dir(bench.file("ctf")).unwrap();
     fs::write(bench.file("ctf/metadata"), "/* CTF 1.8 */").unwrap();
     let (code, _, error) = bench.trimtab(&["order", "app", "--trace", "ctf"]);

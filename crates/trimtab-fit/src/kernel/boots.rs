@@ -87,7 +87,7 @@ pub(super) struct Boots {
 
 impl Boots {
     /// Does the boots of `plan`. `name` says in a failure which kernel did not come up, `done` is
-    /// told how many boots are done.
+    /// called with the number of boots done.
     ///
     /// # Errors
     /// The first boot of the plan that did not come up, and what keeps boots from being tried.

@@ -72,7 +72,7 @@ pub fn boot(testbed: &Testbed<'_>, job: &BootJob<'_>) -> Result<BootResult> {
 }
 
 /// Does boots, as many side by side as there are CPUs, in any order; the results are in the
-/// order of the jobs. `progress` is told how many are done.
+/// order of the jobs. `progress` is called with the number done.
 ///
 /// # Errors
 /// The first error of any; no further boots are begun then.

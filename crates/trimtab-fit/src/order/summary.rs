@@ -217,7 +217,7 @@ impl Summary {
         }
         if !self.unwritable.is_empty() {
             lines.push(format!(
-                "functions that ran, but whose names {} cannot be told, left out: {}",
+                "functions that ran, but whose names {} cannot read, left out: {}",
                 self.linker,
                 names(&self.unwritable)
             ));

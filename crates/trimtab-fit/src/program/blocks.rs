@@ -216,7 +216,7 @@ fn in_object<'a, 'b>(
         .filter(|candidate| {
             candidate.names.iter().any(|name| sizes.contains(&(*name, candidate.size)))
         })
-        // Two members of the same name: which is which cannot be told.
+        // Two members have the same name, so they cannot be distinguished.
         .filter(|candidate| seen.insert(candidate.names[0]))
         .collect()
 }

@@ -24,7 +24,7 @@ impl Layout {
     /// Finds orders of `objects` by what `runs` executed; the first is the one to make better.
     ///
     /// # Errors
-    /// Names that the linker cannot be told.
+    /// Names that the linker cannot read.
     pub fn find(
         workshop: &Workshop<'_>,
         objects: &[Object<'_>],

@@ -1,7 +1,7 @@
 //! A function as several methods, none of them larger than what is compiled.
 //!
 //! A driver makes a frame for the variables that cross from one method to another, and calls the
-//! methods one after another: each is told where to begin, takes what is live there out of the
+//! methods one after another: each gets the block to begin at, takes what is live there out of the
 //! frame, and at its end puts back what it changed and others read. It returns where to go on: which
 //! method, in the upper half of the number, and where in that, in the lower.
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::{Batch, Executor};
 
 /// Does each job; the results are in the order of the jobs. `work` is given the place of a job among
-/// them, and the job; `done` is told how many are done.
+/// them, and the job; `done` is called with the number done.
 ///
 /// # Errors
 /// The first error of any, by the order of the jobs; no further jobs are begun then.

@@ -1,4 +1,4 @@
-//! What is added to and taken from what compilers are told, for all objects or for some.
+//! Flags that are added to and removed from the command lines of compilers, for all objects or for some.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,7 +31,7 @@ pub enum FlagsError {
     Folder(#[from] std::io::Error),
 }
 
-/// What is added to and taken from what a compiler is told.
+/// Flags that are added to and removed from the command line of a compiler.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flags {

@@ -27,7 +27,7 @@ impl Interposition for Example {
     }
 }
 
-/// Tools that print what they are told, and the stand-ins for them.
+/// Tools that print their arguments, and the stand-ins for them.
 struct Build {
     real: TempDir,
     _folder: TempDir,

@@ -32,7 +32,7 @@ pub struct Llvm {
     directory: PathBuf,
 }
 
-/// How the programs of a set are told from those of another.
+/// How the programs of a set are distinguished from those of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Naming {
     /// `clang-22`, in a directory of `PATH`.

@@ -39,7 +39,7 @@ impl Algorithm for Nearness {
     }
 }
 
-/// Pages are filled with pieces of which one is likely in memory when another is called for and is
+/// Pages are filled with pieces of which one is likely in memory when another is needed and is
 /// not: for each entry of a piece that is outside of the working set, the piece gets nearer to each
 /// member of that set.
 ///

@@ -57,7 +57,7 @@ impl ReducedTrace {
         self.replay(&page_of, groups.len(), |_, _, _| {})
     }
 
-    /// Counts faults; `critical` is told of each use of a piece after which as many other pages
+    /// Counts faults; `critical` is called for each use of a piece after which as many other pages
     /// were used as there are frames, so that only other pieces can have kept a page in memory:
     /// the piece, whether its page is in memory, and the pages that are.
     pub fn replay(

@@ -16,7 +16,7 @@ pub(super) struct Solution {
     pub faults: u64,
 }
 
-/// For each piece the pages that were in memory when it was called for, ascending, and how often.
+/// For each piece the pages that were in memory when it was needed, ascending, and how often.
 struct Residency(Vec<Vec<(PageIndex, u32)>>);
 
 impl Residency {

@@ -58,7 +58,7 @@ impl Disk {
         }
     }
 
-    /// What the kernel is told of it.
+    /// The kernel's argument for it.
     pub(super) fn kernel_arguments(&self) -> Vec<String> {
         let Disk::Null(null) = self else { return Vec::new() };
         // 2: a timer completes a request.

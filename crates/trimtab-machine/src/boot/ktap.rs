@@ -1,7 +1,7 @@
 //! Reads what tests say in the kernel's own format for that, KTAP, between all else on a console.
 //!
 //! Source: `Documentation/dev-tools/ktap.rst` of Linux. As `kunit_tool` does, a line in front of which the
-//! kernel put a time is read as well, and nesting is told by indentation.
+//! kernel put a time is read as well, and indentation shows nesting.
 
 use serde::{Deserialize, Serialize};
 

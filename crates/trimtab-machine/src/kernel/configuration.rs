@@ -25,7 +25,7 @@ pub struct Configuration {
     whole: bool,
     /// Lines that no build may refuse.
     needed: String,
-    /// Lines that are asked for, and whose absence nobody is told.
+    /// Lines that are asked for, and whose absence is not reported.
     wanted: String,
     /// Files that the build includes.
     generated: Vec<&'static str>,

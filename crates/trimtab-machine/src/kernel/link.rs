@@ -176,7 +176,7 @@ impl Build<'_> {
 struct LinkRecipe<'a> {
     build: &'a Build<'a>,
     generated: &'a GeneratedFiles,
-    /// Told each line that make prints.
+    /// Called with each line that make prints.
     progress: RefCell<&'a mut dyn FnMut(&str)>,
 }
 

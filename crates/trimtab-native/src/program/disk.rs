@@ -25,7 +25,7 @@ use nix::unistd::{getgid, getuid};
 /// How far it reads ahead, in KiB: Linux's own default (`VM_READAHEAD_PAGES`).
 pub const READ_AHEAD_KIB: u32 = 128;
 
-/// How long the system may believe what it was told: longer than any run.
+/// How long the system may cache answers: longer than any run.
 const FOREVER: Duration = Duration::from_secs(1 << 20);
 /// `FOPEN_KEEP_CACHE`: pages stay in memory from one open to the next, as on any disk.
 const KEEP_CACHE: u32 = 1 << 1;

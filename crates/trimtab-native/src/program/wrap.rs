@@ -26,7 +26,7 @@ use trimtab_lab::shell::quoted;
 pub use compile::{Compile, compile};
 pub use link::{Link, link};
 
-/// What compilers are told.
+/// Flags for compilers.
 pub const COMPILER_FLAGS: &str = "-ffunction-sections";
 
 /// Name of the settings in the folder.
@@ -367,7 +367,7 @@ mod tests {
     fn the_folder_wraps_compilers_and_linkers_and_keeps_records() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("it's");
-        // A linker that touches what it is told to make.
+        // A linker that touches its output.
         let linker = root.path().join("linker");
         trimtab_lab::script::write(
             &linker,

@@ -97,7 +97,7 @@ impl Choice {
 }
 
 impl Plan {
-    /// What the rewriter is told.
+    /// Options for the rewriter.
     ///
     /// # Errors
     /// Patterns that are none.

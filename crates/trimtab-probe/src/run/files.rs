@@ -63,7 +63,7 @@ fn members(archive: &Path, data: &[u8]) -> anyhow::Result<Vec<Member<'static>>> 
     thin_members(data)?.into_iter().map(read).collect()
 }
 
-/// Instruments files on all cores; results are in the order of the files. `done` is told how many are.
+/// Instruments files on all cores; results are in the order of the files. `done` is called with the number done.
 ///
 /// # Errors
 /// The first file that cannot be read or is refused, with its name.

@@ -235,7 +235,7 @@ __asm__(".text\n.p2align 2\n.Lconstant: .long 0x90909090\n"
 	".cfi_endproc\n.size copies_compares,.-copies_compares");
 int copies_compares(int n);
 
-/* A loop at a round place, behind padding, and one that needs none. Both can be told by their numbers. */
+/* An aligned loop, behind padding, and one that needs none. Both are recognised by their numbers. */
 __asm__(".text\n.p2align 4\n.globl copies_round\n.type copies_round,@function\ncopies_round:\n"
 	".cfi_startproc\nmovl %edi, %eax\nmovl $1, %edx\nmovl $2, %edx\nxorl %edx, %edx\nmovl $5, %ecx\n.p2align 4\n"
 	"1: imull $0x12345, %eax, %eax\nsubl $1, %ecx\njne 1b\nmovl $0x3, %ecx\n"

@@ -50,7 +50,7 @@ KEEP int redirected_ends(int n)
 	return redirected_visible(n + 1);
 }
 
-/* Each case is a target of a table of jumps. */
+/* Each case is a target of a jump table. */
 KEEP int redirected_switch(int n)
 {
 	int room[4] = { n, n + 1, n + 2, n + 3 };

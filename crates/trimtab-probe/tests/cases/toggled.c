@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tells the probes itself when to rest, by the signal that it would be told by. */
+/* Turns its probes off and on itself, by the signal that would do it from outside. */
 #include <signal.h>
 
 #define KEEP __attribute__((noinline))

@@ -1,4 +1,4 @@
-//! What the compiler is told where functions are taken apart.
+//! The compiler's lists for splitting functions.
 
 use crate::SwapError;
 use crate::code::Code;

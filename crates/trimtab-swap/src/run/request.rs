@@ -31,7 +31,7 @@ pub struct Request {
     pub room: f64,
     /// Page frames of the cache, at least 4 for each CPU.
     pub frames: u32,
-    /// Which page goes when another is called for.
+    /// Which page is evicted when another is needed.
     pub policy: Policy,
     /// Where swapped code is kept.
     pub store: Backing,

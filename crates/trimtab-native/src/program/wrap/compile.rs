@@ -14,7 +14,7 @@ use trimtab_link::SPLIT_FLAGS;
 
 use super::{COMPILER_FLAGS, Settings, key, list_of};
 
-/// What clang is told beside [`COMPILER_FLAGS`], so that blocks can be told apart. It says nothing
+/// Flags for clang beside [`COMPILER_FLAGS`], so that blocks can be distinguished. It says nothing
 /// of options that do not matter to what it is asked to do, as in linking alone.
 const BLOCK_FLAGS: [&str; 2] = ["-fbasic-block-address-map", "-Qunused-arguments"];
 
@@ -28,7 +28,7 @@ pub struct Compile {
     pub list: Option<String>,
 }
 
-/// Notes what `compiler` was told to make. Gives the command that makes it so that blocks are
+/// Notes the output of `compiler`. Gives the command that makes it so that blocks are
 /// known, and split where there is a list for it.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ pub struct Link {
     pub together: bool,
 }
 
-/// What the wrapped linker does: links as it was told, with a map and the order, and writes down
+/// What the wrapped linker does: links with its own arguments, a map and the order, and writes down
 /// that it did. Gives the linker's exit code.
 ///
 /// # Errors
@@ -99,7 +99,7 @@ fn compiles(arguments: &[OsString]) -> bool {
     })
 }
 
-/// What lld is told where it compiles: to write down blocks, and to split functions where there is a
+/// Options for lld if it compiles: to write down blocks, and to split functions where there is a
 /// list. That it may is noted as of a compiler.
 fn block_arguments(folder: &Path, output: &Path) -> Result<Vec<OsString>, String> {
     let mut arguments = vec![OsString::from("--lto-basic-block-address-map")];

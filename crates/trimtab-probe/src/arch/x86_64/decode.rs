@@ -31,7 +31,7 @@ pub fn decode(object: &Object, section: usize, start: u64, end: u64) -> Vec<Insn
     decoded
 }
 
-/// Where in this object a branch leads; none where it leads elsewhere or cannot be told.
+/// Where in this object a branch leads; none if it leads elsewhere or is not known.
 pub fn branch_target(object: &Object, section: usize, decoded: &Insn) -> Option<Place> {
     let (instruction, constants) = decoded;
     if !is_near_branch(instruction) {

@@ -20,7 +20,7 @@ pub(super) struct SwappedKernel {
 }
 
 impl SwappedKernel {
-    /// Builds it, and holds it against the plan.
+    /// Builds it, and checks it against the plan.
     ///
     /// # Errors
     /// A build that fails, a kernel that may not be booted.

@@ -12,7 +12,7 @@ use trimtab_swap::check::{END, START, check};
 use crate::{destination, output};
 use trimtab_inputs::{Elf, Text};
 
-/// Holds a kernel that was linked by a plan against it: no code that must stay in memory may lie
+/// Checks a kernel that was linked by a plan: no code that must stay in memory may lie
 /// between __coldswap_start and __coldswap_end.
 #[derive(Debug, Args)]
 #[command(after_help = "\

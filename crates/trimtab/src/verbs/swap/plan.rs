@@ -17,7 +17,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_swap::run::{self as swap, Files};
 
 /// Decides which code of a kernel must stay in memory, which stays there because it runs often, and
-/// on which pages all other code lies, to be loaded when it is called for.
+/// on which pages all other code lies, to be loaded when it is needed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: plan a kernel without a function tracer by two boots, for a cache of 16 pages

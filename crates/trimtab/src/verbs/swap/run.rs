@@ -50,7 +50,7 @@ pub struct Options {
     /// Page frames of the cache; at least 4 for each CPU
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(4..=1024))]
     pub frames: u32,
-    /// Which page goes when another is called for
+    /// Which page is evicted when another is needed
     #[arg(long, value_name = "NAME", default_value = "nru")]
     pub policy: Policy,
     /// Where swapped code is kept
