@@ -9,7 +9,7 @@ use crate::image::Image;
 use crate::ir::{End, Op};
 use crate::liveness::{mark_floats, solve};
 use crate::report::{Report, SplitFunction};
-use crate::vars::KEPT;
+use crate::vars::CALLEE_SAVED;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -150,7 +150,7 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
         let mut function = build(image, start, end, &name);
         propagate(image, &mut function);
         prune(&mut function);
-        drop_saves(&mut function, KEPT);
+        drop_saves(&mut function, CALLEE_SAVED);
         mark_floats(&mut function);
         let further = function.callees();
         known.insert(start, function);

@@ -145,7 +145,7 @@ pub(crate) const COMMON_ARGUMENTS: Vars = Vars::of(&[4, 5, 6, 7, SP]);
 
 /// Registers that functions keep: `s0` to `s8`, `gp`, `ra` (which a call sets, but which the callee
 /// keeps for its return) and `f20` and up.
-pub(crate) const KEPT: Vars = Vars::of(&[16, 17, 18, 19, 20, 21, 22, 23, 28, 30, 31])
+pub(crate) const CALLEE_SAVED: Vars = Vars::of(&[16, 17, 18, 19, 20, 21, 22, 23, 28, 30, 31])
     .or(forms_of_pair(20))
     .or(forms_of_pair(22))
     .or(forms_of_pair(24))
@@ -167,6 +167,6 @@ mod tests {
         assert_eq!(other_half(SINGLE + 12), Some(BITS + 13));
         assert_eq!(other_half(DOUBLE), None);
         assert!(RESULTS.has(DOUBLE) && RESULTS.has(SINGLE + 2) && !RESULTS.has(DOUBLE + 2));
-        assert!(!ARGUMENTS.meets(KEPT.without(Vars::of(&[RA]))));
+        assert!(!ARGUMENTS.meets(CALLEE_SAVED.without(Vars::of(&[RA]))));
     }
 }

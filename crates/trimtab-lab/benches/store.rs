@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use trimtab_lab::store::{
-    Beginning, Claim, Experiment, Measurement, Outcome, Store, TrialName, Which,
+    Claim, Experiment, Measurement, NewExperiment, Outcome, Store, TrialName, Which,
 };
 
 const TRIALS: u32 = 100_000;
@@ -79,7 +79,7 @@ fn main() {
     for _ in 0..200 {
         store.insert(&experiment()).unwrap();
     }
-    let beginning = Beginning { verb: "tune".to_owned(), ..Beginning::default() };
+    let beginning = NewExperiment { verb: "tune".to_owned(), ..NewExperiment::default() };
     let (id, _) = store.begin(&beginning).unwrap();
     let (mut claim, mut end) = (Calls::new("take a trial"), Calls::new("end it"));
     for number in 0..TRIALS {

@@ -28,7 +28,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use crate::place::{refuse_link, refuse_shared};
 use checkpoint::Checkpointer;
 pub use error::StoreError;
-pub use experiments::{Beginning, Experiment, Stored, Summary, Which};
+pub use experiments::{Experiment, NewExperiment, StoredExperiment, Summary, Which};
 pub use trials::{Claim, Ended, Measurement, Outcome, Status, Trial, TrialName};
 
 /// Name of the store in a work directory.

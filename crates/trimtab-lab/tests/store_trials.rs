@@ -10,16 +10,16 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::json;
 use trimtab_lab::failure::Hint;
 use trimtab_lab::store::{
-    Beginning, Claim, Ended, Experiment, Measurement, Outcome, Status, Store, StoreError,
+    Claim, Ended, Experiment, Measurement, NewExperiment, Outcome, Status, Store, StoreError,
     TrialName, Which,
 };
 
-fn beginning(command: &str) -> Beginning {
-    Beginning {
+fn beginning(command: &str) -> NewExperiment {
+    NewExperiment {
         verb: "tune".to_owned(),
         command: vec!["trimtab".to_owned(), command.to_owned()],
         seed: Some(7),
-        ..Beginning::default()
+        ..NewExperiment::default()
     }
 }
 
@@ -171,8 +171,8 @@ fn an_experiment_goes_on_until_it_is_finished() {
     assert_eq!(store.begin(&beginning("a")).unwrap(), (id, true));
     for other in [
         beginning("b"),
-        Beginning { seed: None, ..beginning("a") },
-        Beginning { hashes: [("in".to_owned(), "00".to_owned())].into(), ..beginning("a") },
+        NewExperiment { seed: None, ..beginning("a") },
+        NewExperiment { hashes: [("in".to_owned(), "00".to_owned())].into(), ..beginning("a") },
     ] {
         assert!(!store.begin(&other).unwrap().1, "{other:?}");
     }

@@ -49,7 +49,7 @@ pub enum Verb {
     Fit {
         /// What to fit.
         #[command(subcommand)]
-        what: fit::What,
+        what: fit::Verb,
     },
     /// Trace the boot of a kernel, or a run of a program
     Trace(trace::Options),
@@ -65,13 +65,13 @@ pub enum Verb {
     Probe {
         /// What to do.
         #[command(subcommand)]
-        what: probe::What,
+        what: probe::Verb,
     },
     /// Keep only that code of a kernel in memory which is needed
     Swap {
         /// What to do.
         #[command(subcommand)]
-        what: swap::What,
+        what: swap::Verb,
     },
     /// Find compiler flags that make a program fast
     Tune {
@@ -122,8 +122,8 @@ impl Verb {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Doctor(options) => doctor::run(&options),
-            Self::Fit { what: fit::What::Kernel(options) } => fit::kernel::run(&options),
-            Self::Fit { what: fit::What::Program(options) } => fit::program::run(&options),
+            Self::Fit { what: fit::Verb::Kernel(options) } => fit::kernel::run(&options),
+            Self::Fit { what: fit::Verb::Program(options) } => fit::program::run(&options),
             Self::Trace(options) => trace::run(&options),
             Self::Pages(options) => pages::run(&options),
             Self::Order(options) => order::run(&options),

@@ -88,7 +88,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("experiments.sqlite");
         let mut store = Store::open(&path).unwrap();
-        let (experiment, _) = store.begin(&super::super::Beginning::default()).unwrap();
+        let (experiment, _) = store.begin(&super::super::NewExperiment::default()).unwrap();
         let size = || std::fs::metadata(&path).unwrap().len();
         let before = size();
         for number in 0..2 * TRANSACTIONS {

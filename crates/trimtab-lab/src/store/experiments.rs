@@ -31,7 +31,7 @@ pub struct Experiment {
 
 /// An experiment that is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Beginning {
+pub struct NewExperiment {
     /// What is done: `probe bench`.
     pub verb: String,
     /// The command line, one string an argument.
@@ -46,7 +46,7 @@ pub struct Beginning {
 
 /// An experiment of the store.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stored {
+pub struct StoredExperiment {
     /// Its number, from 1.
     pub id: i64,
     /// What was stored.
@@ -126,7 +126,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Database`]; then nothing was stored.
-    pub fn begin(&mut self, beginning: &Beginning) -> Result<(i64, bool), StoreError> {
+    pub fn begin(&mut self, beginning: &NewExperiment) -> Result<(i64, bool), StoreError> {
         let json = |value| serde_json::to_string(value).map_err(StoreError::Json);
         let command = serde_json::to_string(&beginning.command).map_err(StoreError::Json)?;
         let (tools, hashes) = (json(&beginning.tools)?, json(&beginning.hashes)?);
@@ -212,7 +212,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Empty`] and [`StoreError::NoSuch`] where there is none,
     /// [`StoreError::Database`], [`StoreError::Damaged`].
-    pub fn get(&self, which: Which) -> Result<Stored, StoreError> {
+    pub fn get(&self, which: Which) -> Result<StoredExperiment, StoreError> {
         const COLUMNS: &str = "select id, finished, verb, command, tools, seed, hashes, result";
         let (query, id) = match which {
             Which::Latest => (
@@ -236,7 +236,7 @@ impl Store {
         }
     }
 
-    fn decode_all(&self, raw: Raw) -> Result<Stored, StoreError> {
+    fn decode_all(&self, raw: Raw) -> Result<StoredExperiment, StoreError> {
         let id = raw.id;
         let seed = raw.seed.map(|text| text.parse());
         let experiment = Experiment {
@@ -248,7 +248,7 @@ impl Store {
             hashes: self.decode(id, "hashes", &raw.hashes)?,
             result: self.decode(id, "result", &raw.result)?,
         };
-        Ok(Stored { id, experiment })
+        Ok(StoredExperiment { id, experiment })
     }
 
     fn decode<T: serde::de::DeserializeOwned>(

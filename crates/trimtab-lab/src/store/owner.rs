@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 
-/// A process, told apart from all others: also from one that gets its number later.
+/// A process, distinguished from all others, also from one that gets its number later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     host: String,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use trimtab_lab::interrupt;
 use trimtab_lab::store::{
-    self, Beginning, Claim, Measurement, Outcome, Status, Store, Trial, TrialName,
+    self, Claim, Measurement, NewExperiment, Outcome, Status, Store, Trial, TrialName,
 };
 
 /// The trials of one subject with one compiler.
@@ -77,10 +77,10 @@ impl Table {
     pub fn open(work: &Path, subject: &str) -> Result<Self> {
         let mut store = Store::open(&work.join(store::FILE))?;
         // Never finished: whoever tunes the same goes on with the same trials.
-        let beginning = Beginning {
+        let beginning = NewExperiment {
             verb: "tune table".to_owned(),
             command: vec![subject.to_owned()],
-            ..Beginning::default()
+            ..NewExperiment::default()
         };
         let (experiment, _) = store.begin(&beginning)?;
         Ok(Self {

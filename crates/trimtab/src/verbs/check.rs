@@ -8,7 +8,7 @@ use trimtab_fit::check::{broken, check};
 use trimtab_lab::failure::Failure;
 
 use crate::arguments::{self, Outputs};
-use crate::verbs::stored::Kept;
+use crate::verbs::stored::StoreArguments;
 use crate::{destination, output};
 
 /// Accounts for every line of an order: placed, misplaced, unknown, duplicate name, discarded, or
@@ -37,7 +37,7 @@ pub struct Options {
     pub max_unknown: f64,
     /// Where it is stored.
     #[command(flatten)]
-    pub kept: Kept,
+    pub kept: StoreArguments,
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,

@@ -8,7 +8,7 @@ use trimtab_fit::compare::compare;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
-use crate::verbs::stored::Kept;
+use crate::verbs::stored::StoreArguments;
 use crate::{destination, formats, output};
 
 /// Puts the orders of all algorithms through all cost models: on the traces that they were made
@@ -53,7 +53,7 @@ pub struct Options {
     pub min_coverage: f64,
     /// Where it is stored.
     #[command(flatten)]
-    pub kept: Kept,
+    pub kept: StoreArguments,
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,

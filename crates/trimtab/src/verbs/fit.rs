@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 /// What to fit.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum Verb {
     /// A kernel to its boot
     Kernel(kernel::Options),
     /// A program to its start-up

@@ -7,7 +7,7 @@ use trimtab_fit::PagesRequest;
 use trimtab_fit::pages::pages;
 
 use crate::arguments::{self, Outputs};
-use crate::verbs::stored::Kept;
+use crate::verbs::stored::StoreArguments;
 use crate::{destination, formats, output};
 
 /// Counts, per section, the pages that a program's code spans, those that a run touched, and the
@@ -35,7 +35,7 @@ pub struct Options {
     pub min_coverage: f64,
     /// Where it is stored.
     #[command(flatten)]
-    pub kept: Kept,
+    pub kept: StoreArguments,
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,

@@ -12,7 +12,7 @@ use clap::Subcommand;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum Verb {
     /// Instrument objects and archives, between compiling and linking
     Instrument(instrument::Options),
     /// Run a build whose programs are instrumented when they are linked
@@ -26,7 +26,7 @@ pub enum What {
     Link(link::Options),
 }
 
-impl What {
+impl Verb {
     /// Does it.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use trimtab_lab::shell::command_line;
-use trimtab_lab::store::{FILE, Status, Store, Stored, Summary, Which};
+use trimtab_lab::store::{FILE, Status, Store, StoredExperiment, Summary, Which};
 use trimtab_report::section::{Table, name};
 use trimtab_report::{row, terminal};
 
@@ -101,7 +101,7 @@ fn listed(list: &[Summary]) -> String {
 }
 
 /// What it takes to repeat an experiment.
-fn repeat(stored: &Stored, trials: &[(Status, u64)]) -> String {
+fn repeat(stored: &StoredExperiment, trials: &[(Status, u64)]) -> String {
     let experiment = &stored.experiment;
     let mut text = format!("experiment {}: {}\n", stored.id, experiment.verb);
     text.push_str(&format!("  repeat with: {}\n", command_line(&experiment.command)));

@@ -32,14 +32,14 @@ pub const KINDS: [Kind; 11] = [
 
 /// Where an experiment is stored that needs no work directory.
 #[derive(Debug, Args)]
-pub struct Kept {
+pub struct StoreArguments {
     /// Store the result with the experiments of this directory [default: trimtab-work, where it is
     /// there]
     #[arg(long, value_name = "DIR")]
     pub work: Option<PathBuf>,
 }
 
-impl Kept {
+impl StoreArguments {
     /// Stores `report`, where it is to be stored.
     ///
     /// # Errors

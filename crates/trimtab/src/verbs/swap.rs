@@ -10,10 +10,10 @@ use clap::Subcommand;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum Verb {
     /// Decide which code of a kernel stays in memory and where the rest lies
     Plan(plan::Options),
-    /// Hold a kernel that was linked by a plan against it
+    /// Check a kernel that was linked by a plan
     Check(check::Options),
     /// Count page faults for thresholds, placements, cache sizes and policies
     Sweep(sweep::Options),
@@ -21,7 +21,7 @@ pub enum What {
     Run(run::Options),
 }
 
-impl What {
+impl Verb {
     /// Does it.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ Example: trace the start of a program
 pub struct Options {
     /// What is traced, if not a kernel.
     #[command(subcommand)]
-    pub what: Option<What>,
+    pub what: Option<Verb>,
     /// The kernel.
     #[command(flatten)]
     pub kernel: Option<kernel::Options>,
@@ -32,7 +32,7 @@ pub struct Options {
 
 /// What is traced.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum Verb {
     /// Run a program and record which of its functions run
     Program(program::Options),
 }
@@ -43,7 +43,7 @@ pub enum What {
 /// Whatever made it impossible; see [`kernel::run`] and [`program::run`].
 pub fn run(options: &Options) -> anyhow::Result<()> {
     match (&options.what, &options.kernel) {
-        (Some(What::Program(options)), _) => program::run(options),
+        (Some(Verb::Program(options)), _) => program::run(options),
         (None, Some(options)) => kernel::run(options),
         // The command line is not understood without one of them.
         (None, None) => Ok(()),

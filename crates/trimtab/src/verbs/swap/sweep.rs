@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::verbs::stored::Kept;
+use crate::verbs::stored::StoreArguments;
 use clap::Args;
 
 use super::arguments::InputArguments;
@@ -47,7 +47,7 @@ pub struct Options {
     pub seed: u64,
     /// Where it is stored.
     #[command(flatten)]
-    pub kept: Kept,
+    pub kept: StoreArguments,
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,
