@@ -129,7 +129,11 @@ pub(super) fn complaints(boot: &SwapBoot) -> Result<Vec<String>> {
 }
 
 fn in_console(text: &str) -> Vec<String> {
-    let complains = |line: &&str| COMPLAINTS.iter().any(|word| line.contains(word));
+    // Not as the end of another word, as in `DEBUG:`.
+    let has = |line: &str, word: &str| {
+        line.match_indices(word).any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric))
+    };
+    let complains = |line: &&str| COMPLAINTS.iter().any(|word| has(line, word));
     text.lines().filter(complains).map(|line| line.trim().to_owned()).collect()
 }
 
