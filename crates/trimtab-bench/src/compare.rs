@@ -6,10 +6,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::report::{BenchProgram, BenchRewriting, BenchTool, ProbeBench};
 use anyhow::Context;
 use trimtab_native::measure::{Simulated, processor_seconds, reported_seconds, simulate};
 use trimtab_probe::{Hook, Options};
-use trimtab_report::model::{BenchProgram, BenchRewriting, BenchTool, ProbeBench};
 use trimtab_report::{Trial, Value};
 use trimtab_stats::paired_ratio;
 

@@ -4,6 +4,7 @@ mod build;
 mod compare;
 mod dyninst;
 mod inline;
+pub mod report;
 mod request;
 mod suites;
 mod summary;

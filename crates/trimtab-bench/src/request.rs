@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::report::ProbeBench;
 use anyhow::Context;
 use trimtab_lab::observe::Observe;
 use trimtab_lab::place::make_own;
 use trimtab_lab::process::Job;
 use trimtab_lab::tools::{self, Toolbox};
 use trimtab_lab::workdir::WorkError;
-use trimtab_report::model::ProbeBench;
 
 use crate::compare::{Plan, measure};
 use crate::dyninst::{Dyninst, Rewriter};

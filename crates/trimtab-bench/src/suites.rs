@@ -6,12 +6,12 @@ use std::iter;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::report::BenchSuite;
 use anyhow::{Context, bail};
 use serde_json::Value;
 use trimtab_lab::debian;
 use trimtab_lab::process::Job;
 use trimtab_lab::workload::{self, Workload};
-use trimtab_report::model::BenchSuite;
 
 use crate::compare::Plan;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use trimtab_report::model::{BenchProgram, BenchSummary, BenchTool, ProbeBench, Target};
+use crate::report::{BenchProgram, BenchSummary, BenchTool, ProbeBench};
+use trimtab_report::common::Target;
 use trimtab_stats::geometric_mean;
 
 use crate::variants::Variant;
@@ -182,7 +183,7 @@ fn calls_alone(fib: &BenchProgram) -> Vec<Target> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimtab_report::model::Interval;
+    use trimtab_stats::Interval;
 
     fn program(name: &str, package: &str, tools: &[(&str, &str, &str, f64, f64)]) -> BenchProgram {
         let tools = tools.iter().map(|&(tool, hook, functions, time, instructions)| BenchTool {

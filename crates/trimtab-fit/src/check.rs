@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use crate::report::{Boundary, CheckReport, OrderNames};
 use trimtab_inputs::{self as inputs, Elf, Text};
 use trimtab_link::kernel::Mobility;
 use trimtab_link::{Check, Line, Outcome};
 use trimtab_program::{Program, Range, without_suffix};
-use trimtab_report::model::{self, Address, Boundary, CheckReport, OrderNames};
+use trimtab_report::common;
+use trimtab_report::common::Address;
 use trimtab_report::number::{bytes, count, share};
 
 /// What is checked.
@@ -98,7 +100,7 @@ fn boundary(boundary: trimtab_link::Boundary) -> Boundary {
 }
 
 /// Lines that the program has are where the order wants them.
-fn in_order(check: &Check) -> model::Check {
+fn in_order(check: &Check) -> common::Check {
     let misplaced = check.count(Outcome::Misplaced);
     let placed = check.count(Outcome::Placed);
     let (ok, detail) = match (misplaced, placed) {
@@ -109,17 +111,17 @@ fn in_order(check: &Check) -> model::Check {
             (false, format!("{} lines misplaced, the first is {first}", count(misplaced)))
         }
     };
-    model::Check::new("the linker followed the order", ok, detail)
+    common::Check::new("the linker followed the order", ok, detail)
 }
 
 /// Not too many lines name nothing: else the order is of another program.
-fn known(report: &CheckReport, most: f64, cause: Option<&str>) -> model::Check {
+fn known(report: &CheckReport, most: f64, cause: Option<&str>) -> common::Check {
     let unknown = report.order.counts.unknown;
     limited(OF_THIS_PROGRAM, unknown, "unknown", report.order.total(), most, cause)
 }
 
 /// Not too many lines name what is gone: else the order is of another build.
-fn there(report: &CheckReport, most: f64, cause: Option<&str>) -> model::Check {
+fn there(report: &CheckReport, most: f64, cause: Option<&str>) -> common::Check {
     let gone = report.order.counts.discarded;
     limited(STILL_THERE, gone, "gone", report.order.total(), most, cause)
 }
@@ -132,14 +134,14 @@ fn limited(
     all: u64,
     most: f64,
     cause: Option<&str>,
-) -> model::Check {
+) -> common::Check {
     let mut detail =
         format!("{} of {} lines are {what}, allowed are {}", count(lines), count(all), share(most));
     if let Some(cause) = cause {
         detail.push_str(": ");
         detail.push_str(cause);
     }
-    model::Check::new(name, lines as f64 <= all as f64 * most, detail)
+    common::Check::new(name, lines as f64 <= all as f64 * most, detail)
 }
 
 /// Why lines name nothing, where the functions are there under other suffixes.
@@ -172,24 +174,24 @@ fn discarded(program: &Program<'_>, (before, path): (&Program<'_>, &Path)) -> St
 }
 
 /// No code that the kernel keeps apart lies between the lines that were placed.
-fn apart(check: &Check, pinned: &[Range]) -> model::Check {
+fn apart(check: &Check, pinned: &[Range]) -> common::Check {
     let name = "no pinned text within the order";
-    let Some(span) = check.span() else { return model::Check::new(name, true, "nothing placed") };
+    let Some(span) = check.span() else { return common::Check::new(name, true, "nothing placed") };
     let within = pinned.iter().find(|range| !range.intersection(span).is_empty());
     let detail = match within {
         None => format!("ordered from {:#x} to {:#x}", span.start, span.end),
         Some(range) => format!("pinned text from {:#x} to {:#x}", range.start, range.end),
     };
-    model::Check::new(name, within.is_none(), detail)
+    common::Check::new(name, within.is_none(), detail)
 }
 
 /// An order moves code and makes none; alignment can add a little.
-fn size(before: &Program<'_>, after: &Program<'_>) -> model::Check {
+fn size(before: &Program<'_>, after: &Program<'_>) -> common::Check {
     let text = |program: &Program<'_>| {
         program.section_named(".text").map_or(0, |(_, section)| section.range.length())
     };
     let detail = format!("{}, before {}", bytes(text(after)), bytes(text(before)));
-    model::Check::new("size of .text", true, detail)
+    common::Check::new("size of .text", true, detail)
 }
 
 /// The one line that says why the link is not right; nothing where it is.
@@ -197,7 +199,7 @@ pub fn broken(report: &CheckReport) -> Option<String> {
     let head = format!("{} does not honour {}", report.program, report.order_file);
     let boundary = report.boundaries.iter().find(|boundary| !boundary.ok);
     // Where lines name nothing, that is why they are not in order.
-    let mut failed: Vec<&model::Check> = report.checks.iter().filter(|check| !check.ok).collect();
+    let mut failed: Vec<&common::Check> = report.checks.iter().filter(|check| !check.ok).collect();
     failed.sort_by_key(|check| ![OF_THIS_PROGRAM, STILL_THERE].contains(&check.name.as_str()));
     let check = failed.first();
     match (boundary, check) {

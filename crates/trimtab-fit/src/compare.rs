@@ -6,6 +6,7 @@ mod peer;
 
 use std::path::PathBuf;
 
+use crate::report::{CompareReport, ComparedTrace, Modelled};
 use trimtab_inputs::{self as inputs, Elf, Format, Run, Runs, Text};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
@@ -15,7 +16,7 @@ use trimtab_link::kernel::Mobility;
 use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Program, SectionId};
 use trimtab_report::Schema;
-use trimtab_report::model::{CompareReport, ComparedTrace, Coverage, Input, Minimum, Modelled};
+use trimtab_report::common::{Coverage, Input, Minimum};
 
 use fold::Bench;
 

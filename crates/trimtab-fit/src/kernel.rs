@@ -35,10 +35,10 @@ pub use request::{Compiler, Granularity, KernelRequest, Tracer};
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
+use crate::report::FitKernel;
 use anyhow::Result;
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
-use trimtab_report::model::FitKernel;
 
 use built::FirstKernel;
 use laid_out::Layout;

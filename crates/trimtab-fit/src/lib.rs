@@ -9,6 +9,7 @@ pub mod kernel;
 pub mod order;
 pub mod pages;
 pub mod program;
+pub mod report;
 mod shuffled;
 
 pub use check::CheckRequest;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::report::{Cause, PagesReport, PagesSection, PagesText};
 use trimtab_inputs::{self as inputs, Elf, Format, Runs, Text};
 use trimtab_lab::failure::Failure;
 use trimtab_layout::{Excess, Footprint, functions_run};
@@ -9,10 +10,7 @@ use trimtab_link::kernel::Mobility;
 use trimtab_profile::Profile;
 use trimtab_program::{Fragment, Fragments, PAGE_SIZE, Program, SectionId};
 use trimtab_report::Schema;
-use trimtab_report::model::{
-    Address, Cause, Coverage, Functions, Input, Minimum, PagesReport, PagesSection, PagesText,
-    TracedCurve,
-};
+use trimtab_report::common::{Address, Coverage, Functions, Input, Minimum, TracedCurve};
 
 /// Points of the page-fault curve that are kept: more than a screen has columns.
 const CURVE_POINTS: usize = 2000;

@@ -31,11 +31,11 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::report::FitProgram;
 use anyhow::Result;
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::write_whole;
 use trimtab_profile::read;
-use trimtab_report::model::FitProgram;
 
 use built::{block_maps, objects, open};
 use evidence::{Evidence, Seconds, Version};

@@ -12,7 +12,6 @@ mod error;
 pub mod figure;
 mod html;
 mod json;
-pub mod model;
 pub mod number;
 pub mod phrase;
 mod report;

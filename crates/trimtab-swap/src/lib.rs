@@ -26,6 +26,7 @@ mod objects;
 mod partition;
 mod plan;
 mod replay;
+pub mod report;
 mod residence;
 mod returns;
 pub mod run;

@@ -7,10 +7,13 @@ use serde::{Deserialize, Serialize};
 use trimtab_report::common::{Check, Repeat};
 use trimtab_report::phrase::{change_by, code, count};
 use trimtab_report::section::{Head, Headline, Section, Tile};
-use trimtab_report::{Phrase, Report, Schema, phrase};
+use trimtab_report::{Kind, Phrase, Report, Schema, phrase};
 use trimtab_stats::Interval;
 
 pub use bench::{BenchRow, BenchSummary, TuneBench};
+
+/// The kinds of reports of this capability, for whoever draws one from its JSON.
+pub const KINDS: &[Kind] = &[Kind::of::<TuneProgram>(), Kind::of::<TuneBench>()];
 
 /// What a program became by other flags. Ratios are in times of the program as it is built at the
 /// level that was tuned on top of: below 1 is better.

@@ -10,10 +10,10 @@ use assert_cmd::Command;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use trimtab_fit::report::FitKernel;
 use trimtab_lab::script;
 use trimtab_lab::store::{Experiment, Store};
 use trimtab_report::Report;
-use trimtab_report::model::FitKernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_trimtab");
 

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use common::{Live, alone, assert_nothing_runs_in, fit, run, shared};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use trimtab_fit::report::FitKernel;
 use trimtab_lab::tools;
 use trimtab_report::Report;
-use trimtab_report::model::FitKernel;
 
 /// Stops the command while `tool` works in `stage`, and gives what it said.
 fn stopped_in(work: &Path, options: &[&str], stage: &str, tool: &str, signal: Signal) -> String {

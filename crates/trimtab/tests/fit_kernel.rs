@@ -10,8 +10,9 @@ use std::process::Command;
 
 use common::{Ended, PROGRAM, alone, fit, run, shared};
 use serde_json::Value;
+use trimtab_fit::report::{FitKernel, Granularity};
 use trimtab_report::Report;
-use trimtab_report::model::{FitKernel, Granularity, TargetSense};
+use trimtab_report::common::TargetSense;
 
 /// What the JSON of `trimtab.fit.kernel/1` has, as JSON pointers.
 const KEYS: &[&str] = &[

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use common::{Ended, PROGRAM, alone, run, shared};
 use trimtab_report::Report;
-use trimtab_report::model::SwapRun;
+use trimtab_swap::report::SwapRun;
 
 fn swap_run(arguments: &[&str]) -> Ended {
     let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,12 @@
 //! Orders made from some traces and judged by others.
 
+use crate::report::{Compared, ComparedTrace};
 use trimtab_lab::observe::{Observe, Stage};
 use trimtab_layout::cost::Hierarchy;
 use trimtab_layout::{Algorithm, Movable};
 use trimtab_link::kernel::Mobility;
 use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Fragment, Fragments, Range};
-use trimtab_report::model::{Compared, ComparedTrace};
 
 use super::judge::{CostTrace, Judge};
 use super::{Traces, peer};

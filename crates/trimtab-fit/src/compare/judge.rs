@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use crate::report::{Compared, Cost, Paging};
 use trimtab_layout::cost::{self, Execution, Hierarchy};
 use trimtab_layout::{Algorithm, Needs, Order, PieceId, Placement, Problem};
-use trimtab_report::model::{Compared, Cost, Paging, TracedCurve};
+use trimtab_report::common::TracedCurve;
 
 use super::peer;
 

@@ -8,12 +8,13 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::report::{self, ByteExcess, Ftrace, Image, Section};
 use anyhow::{Context, Result};
 use trimtab_layout::Footprint;
 use trimtab_machine::kernel::KernelImage;
 use trimtab_profile::Profile;
 use trimtab_program::BlockMap;
-use trimtab_report::model::{self, BeforeAfter, ByteExcess, Ftrace, Image, Section};
+use trimtab_report::common::BeforeAfter;
 
 use super::boots::Boots;
 use super::kept_boot::KeptBoot;
@@ -88,7 +89,7 @@ pub(super) struct Measures {
     /// Of the boots that made no order, in their order.
     pub held_out: Vec<BeforeAfter<Footprint>>,
     pub image: Image,
-    pub excess: model::Excess,
+    pub excess: report::Excess,
     /// At the granularity of blocks.
     pub byte_excess: Option<ByteExcess>,
     pub sections: Vec<Section>,

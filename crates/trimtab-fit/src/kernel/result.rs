@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::report::{
+    Artifacts, BlockOrder, Boot, Booted, Curve, FitKernel, Granularity, HeldOut,
+    Kernel as KernelName, Seconds, Split, Text, Touched,
+};
 use anyhow::Result;
 use trimtab_layout::pages;
 use trimtab_link::{KERNEL_ORDER, Outcome};
 use trimtab_machine::boot::Accelerator;
 use trimtab_program::PAGE_SIZE;
-use trimtab_report::model::{
-    Artifacts, BeforeAfter, BlockOrder, Boot, Booted, Coverage, Curve, FitKernel, Functions,
-    Granularity, HeldOut, Kernel as KernelName, Minimum, OrderCounts, Repeat, Seconds, Split, Text,
-    Touched,
-};
+use trimtab_report::common::{BeforeAfter, Coverage, Functions, Minimum, OrderCounts, Repeat};
 use trimtab_stats as statistics;
 
 use super::kept_boot::KeptBoot;

@@ -1,7 +1,8 @@
 //! What has to hold, and what is to be reached.
 
+use crate::report::{FitKernel, Granularity};
 use trimtab_link::{Outcome, boundaries};
-use trimtab_report::model::{Check, FitKernel, Granularity, Target};
+use trimtab_report::common::{Check, Target};
 
 use super::laid_out::OrderCheck;
 use super::measured::Evidence;

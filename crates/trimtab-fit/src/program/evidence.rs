@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::report::Split;
 use anyhow::Result;
 use trimtab_link::{Check, OrderFile, check};
 use trimtab_native::program::trace::Tracer;
 use trimtab_profile::Profile;
-use trimtab_report::model::Split;
 
 use super::object::{LinkedFile, Object};
 use super::request::ProgramRequest;

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::report::{
+    Beside, Curve, Faults, FitProgram, Granularity, HeldOutRun, ObjectLayout, ProgramArtifacts,
+    Seconds, Text, Times, Touched,
+};
 use anyhow::{Context, Result};
 use trimtab_lab::shell;
 use trimtab_layout::{Footprint, pages};
@@ -10,12 +14,11 @@ use trimtab_link::Outcome;
 use trimtab_link::SPLIT_FLAGS;
 use trimtab_native::program::disk;
 use trimtab_program::PAGE_SIZE;
-use trimtab_report::model::{
-    BeforeAfter, Beside, Check, Coverage, Curve, Faults, FitProgram, Functions, Granularity,
-    HeldOutRun, Interval, Measured as Mean, Minimum, ObjectLayout, OrderCounts, ProgramArtifacts,
-    Repeat, Seconds, Text, Times, Touched,
+use trimtab_report::common::{
+    BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat,
 };
 use trimtab_stats::{self as statistics, StatisticsError};
+use trimtab_stats::{Interval, Measured as Mean};
 
 use super::evidence::{Evidence, Sides};
 use super::object::Object;

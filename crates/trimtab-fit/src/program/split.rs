@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::report::{self, Split};
 use anyhow::Result;
 use trimtab_lab::observe::Observe;
 use trimtab_program::BlockMap;
-use trimtab_report::model::{self, Split};
 
 use super::blocks::{self, Target};
 use super::object::{LinkedFile, Object};
@@ -80,8 +80,8 @@ fn split(
         cold_bytes: splitting.cold_bytes,
         objects: splitting.lists.len() as u64,
         block_order: match workshop.request.block_order {
-            BlockOrder::Source => model::BlockOrder::Source,
-            BlockOrder::ExtTsp => model::BlockOrder::ExtTsp,
+            BlockOrder::Source => report::BlockOrder::Source,
+            BlockOrder::ExtTsp => report::BlockOrder::ExtTsp,
         },
     };
     Ok(Some(SplitBuild { counts, lists }))

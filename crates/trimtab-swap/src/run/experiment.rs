@@ -19,11 +19,11 @@ mod swapped;
 mod traced;
 mod workshop;
 
+use crate::report::SwapRun;
 use anyhow::Result;
 use trimtab_lab::executor::{self, Local};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
-use trimtab_report::model::SwapRun;
 
 use super::Request;
 use boots::{Boots, Keep, Side};

@@ -4,14 +4,13 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::report::{Latency, SwapSweep, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace};
 use crate::{Bytes, Class, Code, Partition, Replay, Store, page_images};
 use trimtab_layout::cost::{Policy, faults};
 use trimtab_layout::paged::{Places, packings};
 use trimtab_program::{PAGE_SIZE, Program};
 use trimtab_report::Schema;
-use trimtab_report::model::{
-    Input, Latency, SwapSweep, SweptPlacement, SweptPolicy, SweptThreshold, SweptTrace,
-};
+use trimtab_report::common::Input;
 
 use super::{Files, Inputs, read_kernel};
 use trimtab_lab::executor::{self, Local};

@@ -1,6 +1,7 @@
 //! `trimtab doctor`: what is there, what is missing, and how to get it.
 
 mod machine;
+pub mod model;
 
 use std::path::PathBuf;
 use std::thread;
@@ -8,10 +9,10 @@ use std::thread;
 use clap::Args;
 use trimtab_lab::tools::{self, FoundTool, Tool, ToolError, Toolbox, Version};
 
+use crate::verbs::doctor::model::{DoctorReport, Tool as Row};
 use crate::{arguments, output};
 use trimtab_lab::failure::Failure;
 use trimtab_machine::kernel::source_packages;
-use trimtab_report::model::{DoctorReport, Tool as Row};
 use trimtab_report::{Report, Schema};
 
 /// The verb that decides whether a machine is fit: all else is less than it.

@@ -11,7 +11,7 @@ use trimtab_report::{row, terminal};
 
 use crate::arguments::{self, Outputs};
 use crate::output;
-use crate::verbs::stored::KINDS;
+use crate::verbs::stored::kinds;
 use trimtab_lab::failure::Failure;
 
 /// Shows an experiment of the store: what was measured, and what it takes to repeat it.
@@ -72,7 +72,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let result = &stored.experiment.result;
     let json = serde_json::to_string(result)?;
     let schema = result.get("schema").and_then(|schema| schema.as_str());
-    let kind = KINDS.iter().find(|kind| Some(kind.schema) == schema);
+    let kind = kinds().find(|kind| Some(kind.schema) == schema);
     let drawn = kind.map(|kind| kind.draw(&json, output::width())).transpose()?;
     if let Some(path) = &options.outputs.html {
         let Some(drawn) = &drawn else {

@@ -4,31 +4,23 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::verbs::doctor::model::DoctorReport;
 use clap::Args;
 use trimtab_lab::store::{self, Ended, Experiment, Measurement, Outcome, Store, TrialName};
-use trimtab_report::model::{
-    CheckReport, CompareReport, DoctorReport, FitKernel, FitProgram, PagesReport, ProbeBench,
-    SwapRun, SwapSweep,
-};
 use trimtab_report::{Kind, Report, Trial};
-use trimtab_tune::{TuneBench, TuneProgram};
 
 use crate::arguments;
 
 /// Every kind of report that can be drawn from its JSON.
-pub const KINDS: [Kind; 11] = [
-    Kind::of::<FitKernel>(),
-    Kind::of::<FitProgram>(),
-    Kind::of::<SwapRun>(),
-    Kind::of::<SwapSweep>(),
-    Kind::of::<ProbeBench>(),
-    Kind::of::<TuneProgram>(),
-    Kind::of::<TuneBench>(),
-    Kind::of::<CompareReport>(),
-    Kind::of::<PagesReport>(),
-    Kind::of::<CheckReport>(),
-    Kind::of::<DoctorReport>(),
-];
+pub fn kinds() -> impl Iterator<Item = Kind> {
+    let of_capabilities = [
+        trimtab_fit::report::KINDS,
+        trimtab_swap::report::KINDS,
+        trimtab_bench::report::KINDS,
+        trimtab_tune::report::KINDS,
+    ];
+    of_capabilities.into_iter().flatten().copied().chain([Kind::of::<DoctorReport>()])
+}
 
 /// Where an experiment is stored that needs no work directory.
 #[derive(Debug, Args)]
@@ -107,7 +99,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let run = |round, outcome| Trial::new("lua", "plain", outcome).round(round).image("00ff");
         let time = Ok(vec![Value::seconds("processor time", 1.5)]);
-        let mut report = ProbeBench::default();
+        let mut report = trimtab_bench::report::ProbeBench::default();
         report.trials.push(run(0, time.clone()));
         report.trials.push(run(0, time));
         report.trials.push(run(1, Err("it crashed".to_owned())));

@@ -1,18 +1,14 @@
 //! Where the pages come from that a boot touches above a minimum, in whole pages that add up.
 
+use crate::report::ByteExcess;
 use anyhow::{Context, Result};
 use trimtab_layout::{Excess, ExcessOverBytes, functions_run};
 use trimtab_program::{PAGE_SIZE, RangeSet};
-use trimtab_report::model::ByteExcess;
 
 use super::Evidence;
 
 /// The excess over the function-level minimum by cause, in whole pages that add up.
-pub(super) fn excess(
-    m: &Evidence<'_>,
-    touched: u32,
-    minimum: u32,
-) -> trimtab_report::model::Excess {
+pub(super) fn excess(m: &Evidence<'_>, touched: u32, minimum: u32) -> crate::report::Excess {
     let kernel = m.after.kernel;
     let ran = functions_run(&kernel.program, kernel.text, m.after.profile);
     let parts = Excess::account(
@@ -36,7 +32,7 @@ pub(super) fn excess(
         [parts.alignment, parts.pinned_sections, parts.sharing, parts.cold_parts + gone, 0.0],
         total,
     );
-    trimtab_report::model::Excess { alignment, pinned_sections, sharing, cold_parts, other }
+    crate::report::Excess { alignment, pinned_sections, sharing, cold_parts, other }
 }
 
 /// The excess over the executed bytes by cause, in whole pages that add up.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::report::Section;
 use trimtab_layout::pages;
 use trimtab_profile::Profile;
 use trimtab_program::{Origin, Range, RangeSet};
-use trimtab_report::model::{BeforeAfter, Section};
+use trimtab_report::common::BeforeAfter;
 
 use super::{Evidence, narrow};
 use crate::kernel::linked::Kernel;

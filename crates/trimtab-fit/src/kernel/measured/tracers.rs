@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::report::{Ftrace, Invisible};
 use trimtab_link::kernel;
 use trimtab_profile::Profile;
 use trimtab_program::{FunctionId, Program, Range};
-use trimtab_report::model::{Ftrace, Invisible};
 
 use crate::kernel::linked::Kernel;
 use crate::kernel::traced::TracerPair;

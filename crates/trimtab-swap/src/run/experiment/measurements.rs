@@ -1,7 +1,7 @@
 //! What was measured.
 
+use crate::report::SwapSweep;
 use trimtab_machine::kernel::KernelImage;
-use trimtab_report::model::SwapSweep;
 
 use super::boots::SwapBoot;
 use super::planned::KernelPlan;

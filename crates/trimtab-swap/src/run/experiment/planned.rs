@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::report::SwapSweep;
 use crate::{Code, CompilerLists, Granularity, LinkerScript, PatchKind, Plan, ResidentBudget};
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{Kept, WorkDir, WorkError, write_whole};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_program::Program;
-use trimtab_report::model::SwapSweep;
 
 use super::boots::SwapBoot;
 use crate::run::sweep::{self, FRAMES, Range};

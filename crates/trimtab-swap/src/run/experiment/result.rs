@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::report::{
+    SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun, SwapSelftest, SwapWorkload,
+};
 use crate::{CORES, Core, KernelTime, Waits};
 use anyhow::{Context, Result};
 use trimtab_machine::boot::{Clock, Outcome};
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::Schema;
-use trimtab_report::model::{
-    BeforeAfter, Check, Repeat, SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun,
-    SwapSelftest, SwapWorkload,
-};
+use trimtab_report::common::{BeforeAfter, Check, Repeat};
 
 use super::boots::{SwapBoot, counter, said};
 use super::measurements::{Measurements, WorkloadRun};

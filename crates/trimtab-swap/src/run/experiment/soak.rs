@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use trimtab_lab::observe::Observe;
 use trimtab_machine::boot::Outcome;
 use trimtab_machine::kernel::KernelImage;
-use trimtab_report::model::Check;
+use trimtab_report::common::Check;
 
 use super::boots::{Boots, SwapBoot, counter};
 use crate::run::{Backing, Policy};

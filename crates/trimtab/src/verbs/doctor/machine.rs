@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::thread::available_parallelism;
 
+use crate::verbs::doctor::model::{Kvm, Machine};
 use trimtab_lab::workdir::available;
-use trimtab_report::model::{Kvm, Machine};
 
 /// What this machine has.
 pub(super) fn this(work: &Path) -> Machine {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trimtab_report::model::{FitKernel, TargetSense};
+use trimtab_fit::report::FitKernel;
+use trimtab_report::common::TargetSense;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -194,7 +195,8 @@ fn verdict(fit: &FitKernel) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use trimtab_report::model::{Booted, Check, Target};
+    use trimtab_fit::report::Booted;
+    use trimtab_report::common::{Check, Target};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trimtab_report::model::FitProgram;
+use trimtab_fit::report::FitProgram;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -226,7 +226,7 @@ fn verdict(fit: &FitProgram) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use trimtab_report::model::Check;
+    use trimtab_report::common::Check;
 
     use super::*;
 

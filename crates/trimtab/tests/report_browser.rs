@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "report/sample/mod.rs"]
 mod sample;
 
 use nix::sys::signal::{Signal, killpg};
@@ -34,11 +35,11 @@ struct Probe {
 /// Opens a copy of `page` that examines itself, in a window `width` pixels wide.
 fn look(page: &str, width: u32, dark: bool) -> Probe {
     let directory = tempfile::tempdir().unwrap();
-    let errors = format!("<head><script>{}</script>", include_str!("probe/errors.js"));
-    let probe = format!("<script>{}</script></body>", include_str!("probe/look.js"));
+    let errors = format!("<head><script>{}</script>", include_str!("report/probe/errors.js"));
+    let probe = format!("<script>{}</script></body>", include_str!("report/probe/look.js"));
     let copy = page.replacen("<head>", &errors, 1).replacen("</body>", &probe, 1);
     fs::write(directory.path().join("page.html"), copy).unwrap();
-    let frame = include_str!("probe/frame.html").replace("WIDTH", &width.to_string());
+    let frame = include_str!("report/probe/frame.html").replace("WIDTH", &width.to_string());
     let file = directory.path().join("frame.html");
     fs::write(&file, frame).unwrap();
 

@@ -1,12 +1,12 @@
 //! What `trimtab swap run` found: `trimtab.swap.run/1`.
 
-use super::swap_sweep::SwapSweep;
-use crate::common::{BeforeAfter, Check, Repeat};
-use crate::number::{count, rough};
-use crate::phrase::{change_by, kibibytes, or_none, plain, share, threshold, times};
-use crate::section::{Block, Head, Headline, Section, Table, Tile, name, number, text};
-use crate::{Phrase, Report, Schema, phrase, row};
+use super::sweep::SwapSweep;
 use serde::{Deserialize, Serialize};
+use trimtab_report::common::{BeforeAfter, Check, Repeat};
+use trimtab_report::number::{count, rough};
+use trimtab_report::phrase::{change_by, kibibytes, or_none, plain, share, threshold, times};
+use trimtab_report::section::{Block, Head, Headline, Section, Table, Tile, name, number, text};
+use trimtab_report::{Phrase, Report, Schema, phrase, row};
 
 /// A kernel that ran with its cold code swapped out, beside the same kernel with all of it in memory.
 /// `None` is what was not measured.
@@ -361,7 +361,7 @@ impl SwapRun {
     fn memory(&self) -> Section {
         let code = self.code_kib;
         let of = |key: &str, part: f64| match code.original {
-            0.0 => crate::number::NONE.into(),
+            0.0 => trimtab_report::number::NONE.into(),
             original => Phrase::from(share(format!("{key}/code_kib.original"), part / original)),
         };
         let part =
@@ -407,7 +407,7 @@ impl SwapRun {
                 whole("overflow", found.overflow),
                 or_none(found.system_time_ratio, |ratio| times(key("system_time_ratio"), ratio)),
                 or_none(found.worst_us, |us| micros(key("worst_us"), us)),
-                found.worst_context.as_deref().unwrap_or(crate::number::NONE),
+                found.worst_context.as_deref().unwrap_or(trimtab_report::number::NONE),
                 or_none(found.late_us, |late| {
                     phrase![
                         whole("late_us.before", late.before),

@@ -1,11 +1,14 @@
 //! What `trimtab probe bench` measured: `trimtab.probe.bench/1`.
 
-use crate::common::{Repeat, Target};
-use crate::phrase::{count, hundredths, mark, or_none};
-use crate::section::{Block, Column, Head, Section, Table, name, number};
-use crate::{Phrase, Report, Schema, Trial, phrase, row};
 use serde::{Deserialize, Serialize};
+use trimtab_report::common::{Repeat, Target};
+use trimtab_report::phrase::{count, hundredths, mark, or_none};
+use trimtab_report::section::{Block, Column, Head, Section, Table, name, number};
+use trimtab_report::{Kind, Phrase, Report, Schema, Trial, phrase, row};
 use trimtab_stats::Interval;
+
+/// The kinds of reports of this capability, for whoever draws one from its JSON.
+pub const KINDS: &[Kind] = &[Kind::of::<ProbeBench>()];
 
 /// What instrumentation costs real programs, by us and by others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,11 +1,13 @@
 //! What `trimtab compare` found: `trimtab.compare/1`.
 
-use crate::common::{Coverage, Input, Minimum, TracedCurve};
-use crate::figure::{Figure, Series};
-use crate::phrase::{bytes, code, count, or_none, ratio, seconds, share};
-use crate::section::{Column, Head, Headline, Section, Table, Tile, name, number as column, text};
-use crate::{Phrase, Report, Schema, phrase, row};
 use serde::{Deserialize, Serialize};
+use trimtab_report::common::{Coverage, Input, Minimum, TracedCurve};
+use trimtab_report::figure::{Figure, Series};
+use trimtab_report::phrase::{bytes, code, count, or_none, ratio, seconds, share};
+use trimtab_report::section::{
+    Column, Head, Headline, Section, Table, Tile, name, number as column, text,
+};
+use trimtab_report::{Phrase, Report, Schema, phrase, row};
 
 /// What each algorithm's order costs on each trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -2,12 +2,12 @@
 
 mod sections;
 
-use crate::common::{
+use serde::{Deserialize, Serialize};
+use trimtab_report::common::{
     BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, Target, ratio,
     sample_curve,
 };
-use crate::{Schema, Trial};
-use serde::{Deserialize, Serialize};
+use trimtab_report::{Schema, Trial};
 use trimtab_stats::{Interval, Measured};
 
 /// A kernel before and after it was laid out for its boot, and the proof of the effect.

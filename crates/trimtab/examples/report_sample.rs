@@ -1,8 +1,8 @@
 //! Writes pages with made-up numbers, to look at what a report looks like.
 //!
-//!     cargo run -p trimtab-report --example sample -- DIRECTORY
+//!     cargo run -p trimtab --example report_sample -- DIRECTORY
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/report/sample/mod.rs"]
 mod sample;
 
 use std::{env, fs, io, path::PathBuf};

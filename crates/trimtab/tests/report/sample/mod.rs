@@ -3,8 +3,12 @@
 #![allow(dead_code, missing_docs)]
 
 use std::collections::BTreeMap;
+use trimtab::verbs::doctor::model::*;
+use trimtab_bench::report::*;
+use trimtab_fit::report::*;
 use trimtab_report::Schema;
-use trimtab_report::model::*;
+use trimtab_report::common::*;
+use trimtab_stats::Interval;
 use trimtab_stats::{measured, paired_ratio};
 
 const PAGE: u32 = 4096;

@@ -1,10 +1,10 @@
 //! What `trimtab doctor` found: `trimtab.doctor/1`.
 
-use crate::number::NONE;
-use crate::phrase::{bytes as number, count, mark};
-use crate::section::{Block, Head, Section, Table, name, text};
-use crate::{Phrase, Report, Schema, phrase, row};
 use serde::{Deserialize, Serialize};
+use trimtab_report::number::NONE;
+use trimtab_report::phrase::{bytes as number, count, mark};
+use trimtab_report::section::{Block, Head, Section, Table, name, text};
+use trimtab_report::{Phrase, Report, Schema, phrase, row};
 
 /// Which tools this machine has, which it lacks, and how to install those.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,13 @@
 //! How `trimtab swap sweep` shows what it found: the figures of the paper, and tables.
 
 use super::{Latency, SwapSweep, SweptPolicy, SweptThreshold};
-use crate::figure::{Figure, Line, Scale};
-use crate::number::{self, plain};
-use crate::phrase::{bytes, code, count, share, threshold, times};
-use crate::section::{Column, Head, Headline, Section, Table, Tile, name, number as column};
-use crate::{Phrase, Report, Trial, Value, phrase, row};
+use trimtab_report::figure::{Figure, Line, Scale};
+use trimtab_report::number::{self, plain};
+use trimtab_report::phrase::{bytes, code, count, share, threshold, times};
+use trimtab_report::section::{
+    Column, Head, Headline, Section, Table, Tile, name, number as column,
+};
+use trimtab_report::{Phrase, Report, Trial, Value, phrase, row};
 
 /// Colours of placements and policies.
 const CLASSES: [&str; 5] = ["after", "before", "tone-bad", "tone-good", "floor"];
@@ -376,7 +378,8 @@ impl SwapSweep {
                 count(format!("traces.{place}.instructions"), trace.instructions),
             ]
         });
-        let columns = [crate::section::text("trace"), name("used for"), column("instructions")];
+        let columns =
+            [trimtab_report::section::text("trace"), name("used for"), column("instructions")];
         let lede = phrase![
             "Instructions of the kernel from the first execution of ",
             code(&self.from),

@@ -2,9 +2,9 @@
 
 mod sections;
 
-use crate::Schema;
-use crate::common::Input;
 use serde::{Deserialize, Serialize};
+use trimtab_report::Schema;
+use trimtab_report::common::Input;
 
 /// Bytes of a page frame.
 const PAGE: u64 = 4096;
@@ -136,7 +136,7 @@ impl SweptThreshold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Report;
+    use trimtab_report::Report;
 
     #[test]
     fn pages_are_as_long_as_everywhere() {

@@ -1,11 +1,11 @@
 //! What `trimtab check` found: `trimtab.check/1`.
 
-use crate::common::{Address, Check, OrderCounts};
-use crate::number;
-use crate::phrase::{code, count, mark};
-use crate::section::{Head, Section, Table, name, number as column, text};
-use crate::{Report, Schema, row};
 use serde::{Deserialize, Serialize};
+use trimtab_report::common::{Address, Check, OrderCounts};
+use trimtab_report::number;
+use trimtab_report::phrase::{code, count, mark};
+use trimtab_report::section::{Head, Section, Table, name, number as column, text};
+use trimtab_report::{Report, Schema, row};
 
 /// Names shown per fate.
 const NAMES: usize = 10;

@@ -2,10 +2,12 @@
 
 mod sections;
 
-use super::fit_kernel::{Curve, Granularity, Seconds, Split, Text, Touched};
-use crate::Schema;
-use crate::common::{BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, ratio};
+use super::kernel::{Curve, Granularity, Seconds, Split, Text, Touched};
 use serde::{Deserialize, Serialize};
+use trimtab_report::Schema;
+use trimtab_report::common::{
+    BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, ratio,
+};
 use trimtab_stats::{Interval, Measured};
 
 /// A program before and after it was laid out for its start-up, and the proof of the effect.
@@ -254,7 +256,7 @@ impl FitProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Report;
+    use trimtab_report::Report;
 
     #[test]
     fn the_programs_layout_stands_at_the_top_of_the_json() {

@@ -1,16 +1,16 @@
 //! How `trimtab fit program` shows what it found: first the result, then why to believe it.
 
+use super::super::kernel::{BlockOrder, Granularity};
+use super::super::shared;
 use super::{Beside, FitProgram, HeldOutRun, ObjectLayout};
-use crate::common::{BeforeAfter, Check, Repeat};
-use crate::figure::Figure;
-use crate::model::fit_kernel::{BlockOrder, Granularity};
-use crate::model::shared;
-use crate::phrase::{
+use trimtab_report::common::{BeforeAfter, Check, Repeat};
+use trimtab_report::figure::Figure;
+use trimtab_report::phrase::{
     Unit, bytes, change, change_of, code, compared, count, kibibytes, plain, ratio, share, small,
     strong, times,
 };
-use crate::section::{Block, Head, Headline, Section, Table, Tile, number, text};
-use crate::{Phrase, Report, phrase, row};
+use trimtab_report::section::{Block, Head, Headline, Section, Table, Tile, number, text};
+use trimtab_report::{Phrase, Report, phrase, row};
 use trimtab_stats::{Interval, Measured};
 
 impl Report for FitProgram {

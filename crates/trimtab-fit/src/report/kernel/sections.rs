@@ -1,15 +1,15 @@
 //! How `trimtab fit kernel` shows what it found: first the result, then why to believe it.
 
+use super::super::paper::BOOST;
+use super::super::shared;
 use super::{Booted, FitKernel, Granularity, HeldOut};
-use crate::common::{BeforeAfter, Check, Repeat, Target, ratio as divided};
-use crate::figure::Figure;
-use crate::model::paper::BOOST;
-use crate::model::shared;
-use crate::phrase::{
+use trimtab_report::common::{BeforeAfter, Check, Repeat, Target, ratio as divided};
+use trimtab_report::figure::Figure;
+use trimtab_report::phrase::{
     Unit, bytes, change, change_of, compared, count, difference, faint, rough, small, strong, times,
 };
-use crate::section::{Block, Head, Headline, Section, Table, Tile, name, number, text};
-use crate::{Phrase, Report, Trial, number as say, phrase, row};
+use trimtab_report::section::{Block, Head, Headline, Section, Table, Tile, name, number, text};
+use trimtab_report::{Phrase, Report, Trial, number as say, phrase, row};
 
 impl Report for FitKernel {
     const VERB: &'static str = "fit kernel";
@@ -429,7 +429,7 @@ impl FitKernel {
         let rows = self.sections.iter().enumerate().map(|(place, region)| {
             let key = |name: &str| format!("sections.{place}.{name}");
             row![
-                crate::phrase::code(&region.name),
+                trimtab_report::phrase::code(&region.name),
                 count(key("pages_spanned.before"), region.pages_spanned.before),
                 count(key("pages_spanned.after"), region.pages_spanned.after),
                 count(key("touched.before"), region.touched.before),

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "report/sample/mod.rs"]
 mod sample;
 
 use std::fs;
 use std::path::Path;
-use trimtab_report::model::{CheckReport, DoctorReport, FitKernel, PagesReport, ProbeBench};
+use trimtab::verbs::doctor::model::DoctorReport;
+use trimtab_bench::report::ProbeBench;
+use trimtab_fit::report::{CheckReport, FitKernel, PagesReport};
 use trimtab_report::{Report, ReportError};
 
 fn widest(text: &str) -> usize {
@@ -131,7 +134,7 @@ fn tables_fit_into_their_width_and_have_no_colour() {
 
 /// Compares `text` with a file in `golden/`; UPDATE_GOLDEN=1 in the environment rewrites the file.
 fn assert_golden(text: &str, name: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&file, text).unwrap();
     }

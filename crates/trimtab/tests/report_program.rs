@@ -4,12 +4,13 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
+use trimtab_fit::report::FitProgram;
+use trimtab_fit::report::{BlockOrder, Granularity, ObjectLayout};
 use trimtab_report::Report;
-use trimtab_report::model::FitProgram;
-use trimtab_report::model::{BeforeAfter, BlockOrder, Check, Granularity, ObjectLayout};
+use trimtab_report::common::{BeforeAfter, Check};
 
 fn fit() -> FitProgram {
-    FitProgram::from_json(include_str!("sample/fit-program.json")).unwrap()
+    FitProgram::from_json(include_str!("report/sample/fit-program.json")).unwrap()
 }
 
 #[test]

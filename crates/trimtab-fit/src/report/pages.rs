@@ -1,12 +1,14 @@
 //! What `trimtab pages` found: `trimtab.pages/1`.
 
-use crate::common::{Address, Coverage, Functions, Input, Minimum, TracedCurve, ratio};
-use crate::figure::{Bar, Figure, PageMap, Series};
-use crate::number;
-use crate::phrase::{Number, Unit, bytes, code, count, rough, share, times};
-use crate::section::{Block, Head, Headline, Section, Table, Tile, name, number as column, text};
-use crate::{Report, Schema, phrase, row};
 use serde::{Deserialize, Serialize};
+use trimtab_report::common::{Address, Coverage, Functions, Input, Minimum, TracedCurve, ratio};
+use trimtab_report::figure::{Bar, Figure, PageMap, Series};
+use trimtab_report::number;
+use trimtab_report::phrase::{Number, Unit, bytes, code, count, rough, share, times};
+use trimtab_report::section::{
+    Block, Head, Headline, Section, Table, Tile, name, number as column, text,
+};
+use trimtab_report::{Report, Schema, phrase, row};
 
 /// Which pages of a program a trace touches, and how few would do.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

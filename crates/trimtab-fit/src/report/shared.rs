@@ -1,14 +1,14 @@
 //! What the reports of both fits show in the same way.
 
-use super::fit_kernel::{Curve, Granularity, Seconds, Split, Touched};
-use crate::common::{BeforeAfter, Coverage, Minimum};
-use crate::figure::{Bar, Figure, PageMap, Series};
-use crate::phrase::{
+use super::kernel::{Curve, Granularity, Seconds, Split, Touched};
+use trimtab_report::common::{BeforeAfter, Coverage, Minimum};
+use trimtab_report::figure::{Bar, Figure, PageMap, Series};
+use trimtab_report::phrase::{
     Number, Unit, bytes, change, change_of, count, ratio, rough, seconds, share, small, strong,
     times_fewer,
 };
-use crate::section::{Section, Tile};
-use crate::{Phrase, number, phrase, row};
+use trimtab_report::section::{Section, Tile};
+use trimtab_report::{Phrase, number, phrase, row};
 use trimtab_stats::{Interval, Measured};
 
 /// By how much fewer pages are touched, or more.
@@ -23,7 +23,7 @@ pub fn fewer(before: u32, after: u32) -> Phrase {
 /// Beside how many random orders it stands how well.
 pub fn shuffled(touched: &Touched, of: &str) -> Option<Tile> {
     let (place, best) = touched.shuffled.iter().enumerate().min_by_key(|(_, pages)| **pages)?;
-    let factor = crate::common::ratio(*best, touched.after);
+    let factor = trimtab_report::common::ratio(*best, touched.after);
     Some(Tile::new(
         times_fewer(format!("touched.shuffled.{place}/touched.after"), factor),
         "fewer than random orders",
