@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::progress::Detail;
 use crate::verbs::{
-    check, compare, completions, doctor, fit, jar, man_pages, order, pages, probe, report, swap,
-    trace, tune, wrapped,
+    check, compare, completions, doctor, fit, jar, man_pages, order, pages, probe, report, smp,
+    swap, trace, tune, wrapped,
 };
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
@@ -79,6 +79,12 @@ pub enum Verb {
         #[command(subcommand)]
         what: tune::What,
     },
+    /// Count what several CPUs change in a kernel
+    Smp {
+        /// What to do.
+        #[command(subcommand)]
+        what: smp::Verb,
+    },
     /// Translate a MIPS program to a jar that any JVM runs
     Jar(jar::Options),
     /// Show an experiment again
@@ -132,6 +138,7 @@ impl Verb {
             Self::Probe { what } => what.run(),
             Self::Swap { what } => what.run(),
             Self::Tune { what } => what.run(),
+            Self::Smp { what } => what.run(),
             Self::Jar(options) => jar::run(&options),
             Self::Report(options) => report::run(&options),
             Self::Completions(options) => completions::run(&options),

@@ -11,6 +11,7 @@ pub mod order;
 pub mod pages;
 pub mod probe;
 pub mod report;
+pub mod smp;
 pub mod stored;
 pub mod swap;
 pub mod trace;

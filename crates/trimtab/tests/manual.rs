@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod app;
+mod kernel_tree;
 
 use std::fs;
 use std::path::Path;
@@ -175,6 +176,13 @@ fn jar_is_true() {
 #[test]
 fn tune_is_true() {
     assert_eq!(run("tune.md"), (3, 0));
+}
+
+#[test]
+fn smp_is_true() {
+    let bench = Bench::new();
+    kernel_tree::write(&bench.file("tiny"));
+    assert_eq!(run_in(&bench, "smp.md"), (1, 0));
 }
 
 #[test]

@@ -191,6 +191,20 @@ impl Source {
         Ok(said.trim().to_owned())
     }
 
+    /// The release of a folder, which is read where it is.
+    ///
+    /// # Errors
+    /// [`KernelError::NotASource`], also of what is no folder.
+    pub fn release(&self) -> Result<Release, KernelError> {
+        match self {
+            Source::Folder(path) => self.release_of(path),
+            _ => Err(KernelError::NotASource {
+                source_given: self.to_string(),
+                found: "it is not unpacked".to_owned(),
+            }),
+        }
+    }
+
     fn release_of(&self, folder: &Path) -> Result<Release, KernelError> {
         let not_a_source =
             |found: String| KernelError::NotASource { source_given: self.to_string(), found };

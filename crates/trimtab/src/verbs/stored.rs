@@ -18,6 +18,7 @@ pub fn kinds() -> impl Iterator<Item = Kind> {
         trimtab_swap::report::KINDS,
         trimtab_bench::report::KINDS,
         trimtab_tune::report::KINDS,
+        trimtab_smp::report::KINDS,
     ];
     of_capabilities.into_iter().flatten().copied().chain([Kind::of::<DoctorReport>()])
 }

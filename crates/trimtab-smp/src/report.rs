@@ -1,0 +1,174 @@
+//! What `trimtab smp study` found: `trimtab.smp.study/1`.
+
+mod sections;
+
+use serde::{Deserialize, Serialize};
+use trimtab_report::common::Repeat;
+use trimtab_report::{Kind, Schema};
+
+use crate::complexity::Complexity;
+use crate::lock::Locks;
+
+/// The kinds of reports of this capability, for whoever draws one from its JSON.
+pub const KINDS: &[Kind] = &[Kind::of::<SmpStudy>()];
+
+/// What several processors cost in trees of kernel source.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SmpStudy {
+    /// Its schema.
+    pub schema: Schema<SmpStudy>,
+    /// The trees, in the order in which they were named.
+    pub trees: Vec<TreeStudy>,
+    /// How long it took, in seconds, unpacking with it.
+    pub seconds: f64,
+    /// What it takes to get it again.
+    pub repeat: Repeat,
+}
+
+/// A tree.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TreeStudy {
+    /// Its version: `2.6.11.5`.
+    pub version: String,
+    /// The tree as it was given.
+    pub origin: String,
+    /// The files that the study of 2005 looked at.
+    #[serde(flatten)]
+    pub core: Part,
+    /// All files of the tree.
+    pub whole: Part,
+    /// Folders at the top, or as deep as was asked for, by name.
+    pub directories: Vec<Directory>,
+    /// Folders of the core that the tree does not have.
+    pub missing: Vec<String>,
+    /// Files that could not be understood, or not be read, by path.
+    pub given_up: Vec<GivenUp>,
+    /// Files that are not UTF-8. They are read like all others.
+    pub not_utf8: u64,
+    /// Symbolic links, which are not followed.
+    pub links: u64,
+}
+
+/// Some files of a tree.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Part {
+    /// Files: C, headers, and assembly.
+    pub files: u64,
+    /// Files that are not the same with SMP and without.
+    pub changed: u64,
+    /// Their lines, as a preprocessor and a formatter leave them.
+    pub lines: Lines,
+    /// Lock operations, without the files that implement locks.
+    pub locks: Locks,
+    /// The complexity of their functions.
+    pub complexity: Complexity,
+    /// Conditions of the preprocessor that name SMP.
+    pub conditions: u64,
+    /// Places in code that ask whether SMP is configured: both sides of them are compiled, and no
+    /// preprocessor sees them.
+    pub option_tests: u64,
+}
+
+/// Lines of files, each looked at alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lines {
+    /// Without SMP.
+    pub up: u64,
+    /// With SMP.
+    pub smp: u64,
+    /// Those that only one of both has.
+    pub differing: u64,
+}
+
+impl Lines {
+    /// The share of the lines without SMP that differ; 0 of nothing.
+    pub fn share(&self) -> f64 {
+        if self.up == 0 { 0.0 } else { self.differing as f64 / self.up as f64 }
+    }
+}
+
+/// A folder.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Directory {
+    /// Its path in the tree, `.` for files at the top.
+    pub path: String,
+    /// Its files.
+    #[serde(flatten)]
+    pub part: Part,
+}
+
+/// A file that could not be understood.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenUp {
+    /// Its path in the tree.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_report::Report;
+
+    use super::*;
+
+    fn sample() -> SmpStudy {
+        let part = |spin: u64| Part {
+            files: 3,
+            changed: 1,
+            lines: Lines { up: 1000, smp: 1020, differing: 30 },
+            locks: Locks { spin, ..Locks::default() },
+            complexity: Complexity {
+                functions: 3,
+                histogram: vec![2, 0, 1],
+                mean: 5.0 / 3.0,
+                above_10: 0,
+                most: 3,
+            },
+            conditions: 2,
+            option_tests: 1,
+        };
+        let tree = |version: &str, spin| TreeStudy {
+            version: version.to_owned(),
+            origin: format!("<history>@{version}"),
+            core: part(spin),
+            whole: part(spin * 10),
+            directories: vec![Directory { path: "kernel".to_owned(), part: part(spin) }],
+            not_utf8: 1,
+            ..TreeStudy::default()
+        };
+        let mut half = tree("2.2.26", 307);
+        half.missing.push("mm".to_owned());
+        half.given_up.push(GivenUp { path: "a/<b>.c".to_owned(), why: "its braces".to_owned() });
+        SmpStudy { trees: vec![tree("2.0.40", 0), half], seconds: 1.5, ..SmpStudy::default() }
+    }
+
+    #[test]
+    fn it_reads_back_and_all_renderings_show_the_same() {
+        let study = sample();
+        assert_eq!(SmpStudy::from_json(&study.to_json()).unwrap(), study);
+        let text = study.terminal(100);
+        for shown in ["2.0.40", "3,070", "3.0 %", "its braces", "has no mm", "kernel"] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        let page = study.page();
+        assert!(page.contains("a/&lt;b&gt;.c") && !page.contains("<b>.c"));
+        assert_eq!(page.matches("<svg").count(), 3, "curves of lines, locks and complexity");
+    }
+
+    #[test]
+    fn the_keys_of_a_tree_are_those_that_were_promised() {
+        let json: serde_json::Value = serde_json::from_str(&sample().to_json()).unwrap();
+        assert_eq!(json["schema"], "trimtab.smp.study/1");
+        let tree = &json["trees"][1];
+        assert_eq!((&tree["version"], &tree["files"]), (&"2.2.26".into(), &3.into()));
+        assert_eq!((&tree["changed"], &tree["lines"]["differing"]), (&1.into(), &30.into()));
+        assert_eq!(tree["locks"]["spin"], 307);
+        assert_eq!(tree["complexity"]["above_10"], 0);
+        assert_eq!(tree["directories"][0]["path"], "kernel");
+        assert_eq!(tree["whole"]["locks"]["spin"], 3070);
+    }
+}

@@ -1,0 +1,10 @@
+//! The engine: finds trees, reads their files, and adds up what is in them.
+
+mod request;
+mod study;
+mod totals;
+mod tree;
+mod walk;
+
+pub use request::StudyRequest;
+pub use study::study;

@@ -1,0 +1,105 @@
+//! What is counted in many files.
+
+use std::collections::BTreeMap;
+
+use crate::complexity::Tally;
+use crate::file::FileCounts;
+use crate::lock::Locks;
+use crate::report::{GivenUp, Lines, Part};
+use crate::set;
+
+/// What is counted in some files.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Total {
+    files: u64,
+    changed: u64,
+    lines: Lines,
+    locks: Locks,
+    complexities: Tally,
+    conditions: u64,
+    option_tests: u64,
+}
+
+impl Total {
+    fn add(&mut self, path: &str, counts: &FileCounts) {
+        self.files += 1;
+        self.changed += u64::from(counts.differing > 0);
+        self.lines.up += counts.up;
+        self.lines.smp += counts.smp;
+        self.lines.differing += counts.differing;
+        self.conditions += counts.conditions;
+        self.option_tests += counts.option_tests;
+        if !set::implements_locks(path) {
+            self.locks.merge(&counts.locks);
+        }
+        for complexity in &counts.complexities {
+            self.complexities.add(*complexity);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.files += other.files;
+        self.changed += other.changed;
+        self.lines.up += other.lines.up;
+        self.lines.smp += other.lines.smp;
+        self.lines.differing += other.lines.differing;
+        self.locks.merge(&other.locks);
+        self.complexities.merge(&other.complexities);
+        self.conditions += other.conditions;
+        self.option_tests += other.option_tests;
+    }
+
+    pub(super) fn done(self) -> Part {
+        let Self { files, changed, lines, locks, complexities, conditions, option_tests } = self;
+        let complexity = complexities.done();
+        Part { files, changed, lines, locks, complexity, conditions, option_tests }
+    }
+}
+
+/// What is counted in some files, by where they are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Totals {
+    pub(super) core: Total,
+    pub(super) whole: Total,
+    pub(super) folders: BTreeMap<String, Total>,
+    pub(super) given_up: Vec<GivenUp>,
+    pub(super) not_utf8: u64,
+}
+
+impl Totals {
+    /// Adds a file that was read.
+    pub(super) fn add(&mut self, path: &str, depth: usize, counts: &FileCounts) {
+        self.whole.add(path, counts);
+        if set::is_core(path) {
+            self.core.add(path, counts);
+        }
+        let folder = set::folder(path, depth);
+        if !self.folders.contains_key(folder) {
+            self.folders.insert(folder.to_owned(), Total::default());
+        }
+        if let Some(total) = self.folders.get_mut(folder) {
+            total.add(path, counts);
+        }
+        self.not_utf8 += u64::from(!counts.is_utf8);
+        if !counts.confusions.is_empty() {
+            let why: Vec<String> = counts.confusions.iter().map(ToString::to_string).collect();
+            self.give_up(path, why.join("; "));
+        }
+    }
+
+    /// Names a file that was not understood, or not read.
+    pub(super) fn give_up(&mut self, path: &str, why: String) {
+        self.given_up.push(GivenUp { path: path.to_owned(), why });
+    }
+
+    /// Adds what was counted in later files.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.core.merge(&other.core);
+        self.whole.merge(&other.whole);
+        for (folder, total) in other.folders {
+            self.folders.entry(folder).or_default().merge(&total);
+        }
+        self.given_up.extend(other.given_up);
+        self.not_utf8 += other.not_utf8;
+    }
+}
