@@ -31,6 +31,11 @@ const HASHES: &str = "hashes.json";
 /// Steps that are being built.
 const BUILDING: &str = "building";
 
+/// Whether a folder is somebody's work directory, whose files come and go.
+pub fn is_one(folder: &Path) -> bool {
+    folder.join(lock::FILE).is_file()
+}
+
 /// A work directory that this process has for itself.
 #[derive(Debug)]
 pub struct WorkDir {

@@ -14,6 +14,7 @@
 //! is first called while SIGTRAP is blocked unblocks it, and resets a handler of it.
 
 mod arch;
+mod calls;
 mod error;
 mod filter;
 mod image;
@@ -28,6 +29,7 @@ mod system;
 mod tests;
 mod tracer;
 
+pub use calls::{CallCount, SystemCalls, calls};
 pub use error::NativeError;
 pub use request::{Objects, Request};
 

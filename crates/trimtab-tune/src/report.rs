@@ -1,6 +1,7 @@
 //! What `trimtab tune program` found: `trimtab.tune/1`.
 
 mod bench;
+mod profile;
 mod sections;
 
 use serde::{Deserialize, Serialize};
@@ -11,9 +12,11 @@ use trimtab_report::{Kind, Phrase, Report, Schema, phrase};
 use trimtab_stats::Interval;
 
 pub use bench::{BenchRow, BenchSummary, TuneBench};
+pub use profile::{CallRow, EcdfPoint, TuneProfile};
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
-pub const KINDS: &[Kind] = &[Kind::of::<TuneProgram>(), Kind::of::<TuneBench>()];
+pub const KINDS: &[Kind] =
+    &[Kind::of::<TuneProgram>(), Kind::of::<TuneBench>(), Kind::of::<TuneProfile>()];
 
 /// What a program became by other flags. Ratios are in times of the program as it is built at the
 /// level that was tuned on top of: below 1 is better.
@@ -47,10 +50,17 @@ pub struct TuneProgram {
     pub evaluations: Evaluations,
     /// What was timed, the base first; none where nothing was.
     pub timed: Vec<TimedFlags>,
+    /// What was to be timed and does not work, with the reason.
+    #[serde(default)]
+    pub not_timed: Vec<FailingFlags>,
     /// Place in `timed` of the fastest.
     pub fastest: Option<u64>,
     /// Spearman's rank correlation of instructions and time over what was timed.
     pub screen_rank_correlation: Option<f64>,
+    /// For each hundred distinct sets of flags that the search tried, the share whose image it had seen
+    /// before, so that nothing was run.
+    #[serde(default)]
+    pub known_by_hundred: Vec<f64>,
     /// The least ratio after each distinct set of flags; null as long as none worked.
     pub history: Vec<Option<f64>>,
     /// Flags that no others beat in both instructions and bytes, by instructions.
@@ -138,6 +148,9 @@ pub struct ArmResult {
     pub reason: Option<String>,
     /// Whether the search could choose it.
     pub is_in_space: bool,
+    /// What built it, where that is not the compiler that is tuned.
+    #[serde(default)]
+    pub other_compiler: Option<String>,
 }
 
 /// How often what was done.
@@ -227,6 +240,9 @@ pub struct Seconds {
     pub deciding: f64,
     /// Builds and runs, on all processors together.
     pub evaluating: f64,
+    /// Time of processors that all of it took, with all that was started.
+    #[serde(default)]
+    pub processor: f64,
 }
 
 impl Take {
@@ -335,6 +351,7 @@ impl Report for TuneProgram {
             ("total", "seconds.total", self.seconds.total),
             ("search", "seconds.search", self.seconds.search),
             ("deciding", "seconds.deciding", self.seconds.deciding),
+            ("processors", "seconds.processor", self.seconds.processor),
         ]
     }
 }

@@ -4,7 +4,6 @@
 //! be tuned.
 
 mod arms;
-mod bench;
 mod comparison;
 mod compiler;
 mod counter;
@@ -12,6 +11,8 @@ mod decided;
 mod evaluator;
 mod optuna;
 mod probing;
+mod profile;
+mod profiles;
 mod program;
 mod request;
 mod results;
@@ -19,8 +20,10 @@ mod room;
 mod subject;
 mod table;
 mod timing;
+mod tuning;
 
 pub use comparison::{Comparison, compare};
 pub use compiler::{Compiler, Family};
+pub use profile::profile;
 pub use program::tune;
-pub use request::{Limits, Programs, Request};
+pub use request::{Limits, Programs, Request, Setup};

@@ -247,12 +247,47 @@ fn searches_are_held_against_each_other() {
     let output = bench.good("trimtab", &words);
     let json = bench.json("bench.json");
     assert_eq!(json["schema"], "trimtab.tune.bench/1");
-    assert_eq!(json["rows"].as_array().unwrap().len(), 4);
+    assert_eq!(json["rows"].as_array().unwrap().len(), 6);
     let summary = json["summary"].as_array().unwrap();
-    assert_eq!(summary.len(), 4, "two searches after two budgets: {json:#}");
+    assert_eq!(summary.len(), 6, "two searches and the best arm after two budgets: {json:#}");
+    assert_eq!(summary[2]["search"], "best-arm");
     let ratio = |place: usize, of: &str| summary[place]["ratio"][of].as_f64().unwrap();
-    assert!(ratio(2, "mean") <= ratio(0, "mean"), "more is tried: {json:#}");
-    assert!(ratio(2, "mean") <= 1.0, "ours begins with the base: {json:#}");
+    assert!(ratio(3, "mean") <= ratio(0, "mean"), "more is tried: {json:#}");
+    assert!(ratio(3, "mean") <= 1.0, "ours begins with the base: {json:#}");
     assert_eq!(json["left_out"], serde_json::json!(["optuna-tpe: it was not asked for"]));
     assert!(output.contains("incumbent") && output.contains("random"), "{output}");
+}
+
+#[test]
+fn the_system_calls_of_a_command_are_counted() {
+    let bench = Bench::new();
+    let script = "cd /; cd /tmp; cd /no/such/folder || echo said";
+    let words = ["tune", "profile", "-q", "--json", "calls.json", "--", "/bin/sh", "-c", script];
+    let (code, output, error) = bench.trimtab(&words);
+    assert_eq!(code, 0, "{error}");
+    assert!(output.contains("chdir") && error.contains("said"), "{output}{error}");
+    let json = bench.json("calls.json");
+    assert_eq!(json["schema"], "trimtab.tune.profile/1");
+    let calls = json["calls"].as_array().unwrap();
+    let changes = calls.iter().find(|call| call["name"] == "chdir").unwrap();
+    assert_eq!((&changes["times"], &changes["failed"]), (&3.into(), &1.into()));
+    let weights: f64 = calls.iter().map(|call| call["weight"].as_f64().unwrap()).sum();
+    assert!((weights - 1.0).abs() < 1e-9, "{json:#}");
+    assert_eq!(json["ecdf"].as_array().unwrap().last().unwrap()["share"], 1.0);
+    let (code, _, error) = bench.trimtab(&["tune", "profile", "--", "/no/such/program"]);
+    assert!(code == 1 && error.contains("/no/such/program"), "{error}");
+}
+
+#[test]
+fn searches_are_compared_without_optuna_where_it_cannot_be_installed() {
+    let bench = Bench::new();
+    let python = "#!/bin/sh\nfor last; do :; done\ncase \"$*\" in *venv*) mkdir -p \"$last/bin\";; esac\nexit 1\n";
+    fs::create_dir(bench.file("bin")).unwrap();
+    fs::write(bench.file("bin/python3"), python).unwrap();
+    bench.good("chmod", &["+x", "bin/python3"]);
+    let run = "PATH=$PWD/bin:$PATH; trimtab tune bench -q fib --seeds 2 --budgets 2 \
+               --searches incumbent --json bench.json";
+    bench.good("sh", &["-c", run]);
+    let left_out = bench.json("bench.json")["left_out"][0].as_str().unwrap().to_owned();
+    assert!(left_out.starts_with("optuna-tpe: making a Python"), "{left_out}");
 }

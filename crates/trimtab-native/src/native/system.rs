@@ -17,7 +17,7 @@ pub(super) enum Change {
     Killed(c_int),
     /// It is about to get this signal.
     Signal(c_int),
-    /// It is about to return from a system call.
+    /// It enters or leaves a system call.
     SystemCall,
     /// It stopped for one of the `PTRACE_EVENT_*`, with this signal.
     Event(c_int, c_int),
@@ -85,6 +85,8 @@ pub(super) enum Resume {
     Run(c_int),
     /// It runs until the end of the system call that it is in.
     ToEndOfCall,
+    /// It gets this signal, 0 for none, and runs until it enters or leaves a system call.
+    ToNextCall(c_int),
     /// It stays stopped as it would without a tracer: until SIGCONT.
     Stopped,
 }
@@ -94,6 +96,7 @@ pub(super) fn resume(task: pid_t, how: Resume) -> io::Result<()> {
     let done = match how {
         Resume::Run(signal) => request(libc::PTRACE_CONT, task, 0, signal as usize),
         Resume::ToEndOfCall => request(libc::PTRACE_SYSCALL, task, 0, 0),
+        Resume::ToNextCall(signal) => request(libc::PTRACE_SYSCALL, task, 0, signal as usize),
         Resume::Stopped => request(libc::PTRACE_LISTEN, task, 0, 0),
     };
     match done {
@@ -120,6 +123,39 @@ pub(super) fn signal_code(task: pid_t) -> io::Result<c_int> {
     request(libc::PTRACE_GETSIGINFO, task, 0, info.as_mut_ptr() as usize)?;
     // SAFETY: all bytes are zero or have been written by the call; any bytes are a `siginfo_t`.
     Ok(unsafe { info.assume_init() }.si_code)
+}
+
+/// The entry into a system call, or the return from one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallStop {
+    /// Into the call of this number.
+    Entry(u64),
+    /// From one that failed, or did not.
+    Exit {
+        /// Whether it failed.
+        failed: bool,
+    },
+    /// Neither.
+    Other,
+}
+
+/// Where in a system call a stopped task is. (nix 0.30 has this and tells the kernel no size, so that it
+/// gets nothing.)
+pub(super) fn call_stop(task: pid_t) -> io::Result<CallStop> {
+    let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
+    let size = size_of::<libc::ptrace_syscall_info>();
+    request(libc::PTRACE_GET_SYSCALL_INFO, task, size, info.as_mut_ptr() as usize)?;
+    // SAFETY: all bytes are zero or have been written by the call; any bytes are a `ptrace_syscall_info`.
+    let info = unsafe { info.assume_init() };
+    Ok(match info.op {
+        // SAFETY: of an entry the kernel fills in this part.
+        libc::PTRACE_SYSCALL_INFO_ENTRY => CallStop::Entry(unsafe { info.u.entry.nr }),
+        libc::PTRACE_SYSCALL_INFO_EXIT => {
+            // SAFETY: of an exit the kernel fills in this part.
+            CallStop::Exit { failed: unsafe { info.u.exit.is_error } != 0 }
+        }
+        _ => CallStop::Other,
+    })
 }
 
 /// All general registers of a stopped task.

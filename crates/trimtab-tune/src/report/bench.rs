@@ -1,8 +1,8 @@
 //! What `trimtab tune bench` found: `trimtab.tune.bench/1`.
 
 use serde::{Deserialize, Serialize};
-use trimtab_report::common::Repeat;
-use trimtab_report::phrase::{count, ratio};
+use trimtab_report::common::{Check, Repeat};
+use trimtab_report::phrase::{count, ratio, seconds, share};
 use trimtab_report::section::{Block, Head, Section, Table, name, number};
 use trimtab_report::{Phrase, Report, Schema, phrase, row};
 use trimtab_stats::Interval;
@@ -23,6 +23,9 @@ pub struct TuneBench {
     pub rows: Vec<BenchRow>,
     /// Searches that were left out, each with the reason.
     pub left_out: Vec<String>,
+    /// What must hold.
+    #[serde(default)]
+    pub checks: Vec<Check>,
     /// How long it took.
     pub seconds: f64,
     /// What it takes to get it again.
@@ -59,6 +62,12 @@ pub struct BenchRow {
     pub wins: u64,
     /// Seeds with which it found worse ones.
     pub losses: u64,
+    /// Share of the sets of flags that gave an image which the same search had seen: they are not run.
+    #[serde(default)]
+    pub known: f64,
+    /// Seconds that the search takes itself to decide on a set of flags.
+    #[serde(default)]
+    pub deciding: f64,
 }
 
 fn within(key: &str, interval: Interval) -> Phrase {
@@ -124,6 +133,8 @@ impl Report for TuneBench {
                 within(&key("ratio"), found.ratio),
                 count(key("wins"), found.wins),
                 count(key("losses"), found.losses),
+                share(key("known"), found.known),
+                seconds(key("deciding"), found.deciding),
             ]
         });
         let columns = [
@@ -134,9 +145,12 @@ impl Report for TuneBench {
             number("95 %"),
             number("better").of("than the first"),
             number("worse").of("than the first"),
+            number("known"),
+            number("deciding"),
         ];
         let title = "Each program";
-        let lede = "Geometric means over seeds.";
+        let lede = "Geometric means over seeds. Known is the share of sets of flags whose image the same \
+                    search had seen, deciding what it takes itself for each.";
         let each = Section::new("programs", title, lede).with(Table::new(title, columns, rows));
         let mut sections = vec![all, each];
         if !self.left_out.is_empty() {
@@ -144,6 +158,10 @@ impl Report for TuneBench {
             sections.push(Section::new("left-out", "Left out", "").with(Block::List(list)));
         }
         sections
+    }
+
+    fn checks(&self) -> &[Check] {
+        &self.checks
     }
 
     fn repeat(&self) -> Option<&Repeat> {

@@ -118,8 +118,14 @@ impl TuneProgram {
             lede.push(ratio("screen_rank_correlation", found));
             lede.push(" (1: the same order).");
         }
-        (!self.timed.is_empty())
-            .then(|| Section::new("time", "Time", lede).with(Table::new("Time", columns, rows)))
+        let not_timed = self.not_timed.iter().map(|left| {
+            let reason = left.reason.lines().next().unwrap_or_default();
+            Block::Text(format!("Not timed: {}: {reason}", left.flags).into())
+        });
+        (!self.timed.is_empty()).then(|| {
+            let table = Table::new("Time", columns, rows);
+            Section::new("time", "Time", lede).with(table).with_all(not_timed)
+        })
     }
 
     pub(super) fn flag_effects(&self) -> Option<Section> {
@@ -237,7 +243,7 @@ impl TuneProgram {
         ];
         let rows = rows
             .map(|(what, field, value)| row![what, count(format!("evaluations.{field}"), value)]);
-        let deciding = phrase![
+        let mut deciding = phrase![
             "Deciding what to try took ",
             seconds("seconds.deciding", self.seconds.deciding),
             " of ",
@@ -246,6 +252,12 @@ impl TuneProgram {
             share("", self.saved()),
             " of the sets of flags took no build or no run.",
         ];
+        for (place, known) in self.known_by_hundred.iter().enumerate() {
+            deciding
+                .push(format!(" Of the search's hundred {} it had seen the images of ", place + 1));
+            deciding.push(share(format!("known_by_hundred.{place}"), *known));
+            deciding.push(".");
+        }
         let table = Table::new("Evaluations", [name("sets of flags"), number("how many")], rows);
         Some(Section::new("evaluations", "What was done", deciding).with(table))
     }

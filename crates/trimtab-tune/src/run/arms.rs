@@ -1,6 +1,13 @@
 //! What users would take instead of tuning, and where a search begins.
 
-use super::compiler::Family;
+use anyhow::Result;
+use trimtab_lab::executor::Local;
+use trimtab_lab::observe::Observe;
+
+use super::compiler::{Compiler, Family};
+use super::evaluator::Evaluation;
+use super::tuning::{Toolset, Tuning, evaluator};
+use crate::report::ArmResult;
 use crate::space::{Point, Space};
 
 /// What a user would take instead.
@@ -53,11 +60,84 @@ pub fn seeds(space: &Space, family: Family) -> Vec<Point> {
         &["-O2", "-march=native", "-fprofile-use"],
         &["-O3", lto, "-fprofile-use"],
         &["-O3", "-march=native", lto, "-fprofile-use"],
+        &["-O3", "-march=x86-64-v3", "-fprofile-use"],
+        &["-O3", "-march=x86-64-v3", lto, "-fprofile-use"],
         &["-O3", "-funroll-loops"],
         &["-O3", "-march=x86-64-v3"],
         &["-Os"],
     ];
     wanted.iter().filter_map(|options| space.point(options)).collect()
+}
+
+/// An arm, measured.
+#[derive(Debug, Clone)]
+pub struct MeasuredArm {
+    /// What came of it.
+    pub result: ArmResult,
+    /// The point that is the same in the space, where there is one.
+    pub point: Option<Point>,
+}
+
+/// What users would take instead, measured: with the points that are the same in the space.
+///
+/// # Errors
+/// What is no fault of the flags.
+pub fn measured_arms(tuning: &Tuning<'_>, observe: &dyn Observe) -> Result<Vec<MeasuredArm>> {
+    let stage = observe.stage("measure what users would take");
+    let Toolset { compiler, setup, .. } = tuning.tools;
+    let arms = arms(compiler.family, setup.portable);
+    let owned = |flags: &[&str]| flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>();
+    let flags: Vec<Vec<String>> = arms.iter().map(|arm| owned(arm.flags)).collect();
+    let found = tuning.evaluator.evaluate_all(&Local, &flags, |done| stage.at(done as u64))?;
+    let mut results: Vec<MeasuredArm> = arms
+        .iter()
+        .zip(&found)
+        .map(|(arm, found)| {
+            let point = tuning.space.point(arm.flags);
+            let mut result = arm_result(tuning, arm.name, &arm.flags.join(" "), found);
+            result.is_in_space = point.is_some();
+            MeasuredArm { result, point }
+        })
+        .collect();
+    if compiler.family == Family::Gcc {
+        results.push(MeasuredArm { result: thin_lto(tuning)?, point: None });
+    }
+    stage.done(&format!("{} arms", results.len()));
+    Ok(results)
+}
+
+fn arm_result(tuning: &Tuning<'_>, name: &str, flags: &str, found: &Evaluation) -> ArmResult {
+    let good = found.good();
+    ArmResult {
+        name: name.to_owned(),
+        flags: flags.to_owned(),
+        ratio: good.map(|good| tuning.ratio(good)),
+        bytes_ratio: good.map(|good| good.bytes / tuning.base.bytes),
+        reason: match found {
+            Evaluation::Failed(reason) => Some(reason.clone()),
+            Evaluation::WorkingImage(_) => None,
+        },
+        is_in_space: false,
+        other_compiler: None,
+    }
+}
+
+/// ThinLTO, which only clang has.
+fn thin_lto(tuning: &Tuning<'_>) -> Result<ArmResult> {
+    let flags = ["-O2", "-flto=thin", "-fuse-ld=lld"].map(str::to_owned);
+    let (found, version) = match Compiler::find("clang") {
+        Err(error) => (Evaluation::Failed(format!("not measured: {error}")), "clang".to_owned()),
+        Ok(clang) => {
+            let mut other = evaluator(tuning.tools, &clang)?;
+            if let Some(output) = tuning.evaluator.expected() {
+                other.expect(output);
+            }
+            (other.evaluate(&flags)?, clang.version.clone())
+        }
+    };
+    let mut result = arm_result(tuning, "ThinLTO (clang)", &flags.join(" "), &found);
+    result.other_compiler = Some(version);
+    Ok(result)
 }
 
 #[cfg(test)]

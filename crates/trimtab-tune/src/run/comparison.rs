@@ -1,20 +1,19 @@
 //! Searches compared: the same space, evaluator, table, budget and seeds of the population.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use trimtab_lab::observe::Observe;
-use trimtab_report::common::Repeat;
+use trimtab_report::common::{Check, Repeat};
 use trimtab_stats::{Interval, geometric_mean, paired_ratio};
 
-use super::arms::seeds;
-use super::bench::{Bench, prepare};
+use super::arms::{measured_arms, seeds};
 use super::optuna::Optuna;
-use super::program::{BATCH, family_of};
-use super::request::{Programs, Request};
+use super::program::BATCH;
+use super::request::{Programs, Setup};
+use super::tuning::{Tuning, opened, prepare};
 use crate::report::{BenchRow, BenchSummary, TuneBench};
 use crate::search::{Method, Outcome, Search, SearchLog, drive};
-use crate::space::Point;
 
 /// What is compared.
 #[derive(Debug, Clone)]
@@ -29,84 +28,150 @@ pub struct Comparison {
     pub seeds: u64,
     /// Numbers of sets of flags after which searches are looked at.
     pub budgets: Vec<usize>,
-    /// All else, of which the program, search, budget and seed are not looked at.
-    pub request: Request,
+    /// What programs are evaluated with.
+    pub setup: Setup,
 }
 
 /// What Optuna's search is called.
 const OPTUNA: &str = "optuna-tpe";
+/// What the best of what users would take is called, which needs no search.
+const BEST_ARM: &str = "best-arm";
 
 /// Compares.
 ///
 /// # Errors
 /// What is missing, and a program that cannot be tuned.
 pub fn compare(asked: &Comparison, observe: &dyn Observe) -> Result<TuneBench> {
-    // Long: each budget continues the same searches.
+    // Long: programs, searches and what users would take, one after the other.
     let start = Instant::now();
     let mut report = TuneBench { seeds: asked.seeds, ..TuneBench::default() };
     report.budgets = asked.budgets.iter().map(|budget| *budget as u64).collect();
     let mut names: Vec<String> =
         asked.methods.iter().map(|method| method.name().to_owned()).collect();
+    // What Optuna is installed into must be a work directory by then.
+    let work = opened(&asked.setup.work)?.path().to_owned();
     let optuna = match asked.optuna {
-        true => Optuna::find(&asked.request.work, observe),
+        true => Optuna::find(&work, observe),
         false => Err("it was not asked for".to_owned()),
     };
     match &optuna {
         Ok(_) => names.push(OPTUNA.to_owned()),
         Err(why) => report.left_out.push(format!("{OPTUNA}: {why}")),
     }
+    let searches = Searches { asked, optuna: optuna.as_ref().ok() };
     for program in &asked.programs {
-        let mut request = asked.request.clone();
-        request.program = Programs::Catalogue(program.clone());
-        let prepared = prepare(&request, observe)?;
-        let bench = Bench::make(&request, &prepared, observe)?;
-        let seeds_of_population = seeds(&bench.space, family_of(&bench));
-        let most = asked.budgets.iter().copied().max().unwrap_or(1);
+        let tools = prepare(&Programs::Catalogue(program.clone()), &asked.setup, observe)?;
+        let tuning = Tuning::make(&tools, observe)?;
         for name in &names {
             let stage = observe.stage(&format!("search {program} by {name}"));
             stage.parts(asked.seeds);
-            let mut bests: Vec<Vec<f64>> = vec![Vec::new(); asked.budgets.len()];
-            for seed in 1..=asked.seeds {
-                let method = asked.methods.iter().find(|method| method.name() == name);
-                let mut search: Box<dyn Search> = match (method, &optuna) {
-                    (Some(method), _) => {
-                        method.begin(&bench.space, &seeds_of_population, seed, most)
-                    }
-                    (None, Ok(optuna)) => {
-                        Box::new(optuna.begin(&bench.space, &seeds_of_population, seed, most)?)
-                    }
-                    (None, Err(_)) => continue,
-                };
-                let driven = run(&bench, search.as_mut(), most)?;
-                for (place, budget) in asked.budgets.iter().enumerate() {
-                    bests[place].push(best_after(&driven, *budget));
-                }
+            let seeds = (1..=asked.seeds).map(|seed| {
+                let found = searches.run(&tuning, name, seed);
                 stage.at(seed);
-            }
-            for (place, budget) in asked.budgets.iter().enumerate() {
-                report.rows.push(BenchRow {
-                    program: program.clone(),
-                    search: name.clone(),
-                    budget: *budget as u64,
-                    ratio: interval(&bests[place])?,
-                    samples: bests[place].clone(),
-                    wins: 0,
-                    losses: 0,
-                });
+                found
+            });
+            let driven = seeds.collect::<Result<Vec<Driven>>>()?;
+            for budget in &asked.budgets {
+                report.rows.push(row(program, name, *budget, &driven)?);
             }
             stage.done("");
         }
+        let arms = measured_arms(&tuning, observe)?;
+        let arms = arms.iter().filter(|arm| arm.result.is_in_space);
+        let best = arms.filter_map(|arm| arm.result.ratio).fold(1.0, f64::min);
+        for budget in &asked.budgets {
+            let samples = vec![best; asked.seeds as usize];
+            report.rows.push(BenchRow {
+                program: program.clone(),
+                search: BEST_ARM.to_owned(),
+                budget: *budget as u64,
+                ratio: interval(&samples)?,
+                samples,
+                ..BenchRow::default()
+            });
+        }
     }
+    names.push(BEST_ARM.to_owned());
     count_wins(&mut report);
     report.summary = summary(&report, &names)?;
+    report.checks = vec![check(&report)];
     report.seconds = start.elapsed().as_secs_f64();
-    report.repeat = Repeat { command: asked.request.command.clone(), ..Repeat::default() };
+    report.repeat = Repeat { command: asked.setup.command.clone(), ..Repeat::default() };
     Ok(report)
 }
 
-fn run(bench: &Bench<'_>, search: &mut dyn Search, budget: usize) -> Result<SearchLog> {
-    let evaluate = |points: &[Point]| -> Result<Vec<Outcome>> { bench.outcomes(points) };
-    drive(search, budget, BATCH, evaluate)
+/// What searches are begun with.
+struct Searches<'a> {
+    asked: &'a Comparison,
+    optuna: Option<&'a Optuna>,
+}
+
+/// What a search did, and how long it took itself to decide.
+struct Driven {
+    log: SearchLog,
+    deciding: Duration,
+}
+
+impl Searches<'_> {
+    fn run(&self, tuning: &Tuning<'_>, name: &str, seed: u64) -> Result<Driven> {
+        let most = self.asked.budgets.iter().copied().max().unwrap_or(1);
+        let first = seeds(&tuning.space, tuning.tools.compiler.family);
+        let method = self.asked.methods.iter().find(|method| method.name() == name);
+        let mut search: Box<dyn Search> = match (method, self.optuna) {
+            (Some(method), _) => method.begin(&tuning.space, &first, seed, most),
+            (None, Some(optuna)) => Box::new(optuna.begin(&tuning.space, &first, seed, most)?),
+            (None, None) => bail!("there is no search {name}"),
+        };
+        let (start, mut evaluating) = (Instant::now(), Duration::ZERO);
+        let log = drive(search.as_mut(), most, BATCH, |points| -> Result<Vec<Outcome>> {
+            let begun = Instant::now();
+            let outcomes = tuning.outcomes(points);
+            evaluating += begun.elapsed();
+            outcomes
+        })?;
+        Ok(Driven { log, deciding: start.elapsed().saturating_sub(evaluating) })
+    }
+}
+
+/// A search on a program, after a number of sets of flags.
+fn row(program: &str, search: &str, budget: usize, driven: &[Driven]) -> Result<BenchRow> {
+    let samples: Vec<f64> = driven.iter().map(|driven| best_after(&driven.log, budget)).collect();
+    let share = |of: fn(&SearchLog, usize) -> f64| {
+        driven.iter().map(|driven| of(&driven.log, budget)).sum::<f64>() / driven.len() as f64
+    };
+    // Of the whole search: it is not known how long it took for a part of it.
+    let tried: usize = driven.iter().map(|driven| driven.log.tried.len()).sum();
+    let deciding: f64 = driven.iter().map(|driven| driven.deciding.as_secs_f64()).sum();
+    Ok(BenchRow {
+        program: program.to_owned(),
+        search: search.to_owned(),
+        budget: budget as u64,
+        ratio: interval(&samples)?,
+        samples,
+        wins: 0,
+        losses: 0,
+        known: share(SearchLog::known),
+        deciding: deciding / tried.max(1) as f64,
+    })
+}
+
+/// What must hold of the first search.
+fn check(report: &TuneBench) -> Check {
+    let first = report.rows.first().map_or("", |row| row.search.as_str());
+    let arms = report.rows.iter().filter(|row| row.search == BEST_ARM);
+    let worse: Vec<String> = arms
+        .filter(|arm| {
+            let own = report.rows.iter().filter(|row| row.search == first);
+            let mut same = own.filter(|row| row.program == arm.program && row.budget == arm.budget);
+            same.any(|row| row.samples.iter().zip(&arm.samples).any(|(own, arm)| own > arm))
+        })
+        .map(|arm| format!("{} after {}", arm.program, arm.budget))
+        .collect();
+    Check::new(
+        format!("{first} never ends worse than the best of what users would take"),
+        worse.is_empty(),
+        if worse.is_empty() { "with no seed".to_owned() } else { worse.join(", ") },
+    )
 }
 
 /// The least ratio after so many sets of flags; 1, which costs nothing, where all failed.

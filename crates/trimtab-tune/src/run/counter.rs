@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
@@ -15,6 +14,7 @@ use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::plugin;
 
+use super::request::Limits;
 use super::room::Fault;
 
 /// What a run cost and gave.
@@ -58,13 +58,13 @@ impl Counter {
     /// Runs a command in `folder` that runs the file `program` there, and counts what that executes.
     ///
     /// # Errors
-    /// [`Fault::Flags`] where the command fails, takes longer than `limit`, or does not run the program.
+    /// [`Fault::Flags`] where the command fails, takes more than `limits`, or does not run the program.
     pub fn count(
         &self,
         folder: &Path,
         program: &Path,
         command: &str,
-        limit: Duration,
+        limits: Limits,
     ) -> Result<RunCount, Fault> {
         let place = folder.join(program);
         let moved = PathBuf::from(format!("{}{MOVED}", place.display()));
@@ -83,9 +83,9 @@ impl Counter {
         )
         .with_context(|| format!("cannot write {}", place.display()))?;
         let captured = Job::new("the counted run", "/bin/sh")
-            .args(["-c", command])
+            .args(["-c", &limits.bounded(command)])
             .dir(folder)
-            .limit(limit)
+            .limit(limits.run)
             .capture();
         fs::rename(&moved, &place).with_context(|| format!("cannot move {}", place.display()))?;
         let instructions = take_counts(folder)?;

@@ -3,10 +3,11 @@
 use anyhow::Result;
 use trimtab_lab::observe::Observe;
 
-use super::bench::Bench;
+use super::arms::MeasuredArm;
 use super::timing::{Candidate, Timing, race};
+use super::tuning::Tuning;
 use crate::ablation::Minimal;
-use crate::report::{Take, TimedFlags, TuneProgram};
+use crate::report::{FailingFlags, Take, TimedFlags, TuneProgram};
 use crate::search::SearchLog;
 
 /// Flags whose effect on time is measured, the ones with the largest effect on instructions.
@@ -14,17 +15,31 @@ const TIMED_EFFECTS: usize = 6;
 /// Sets of flags from the search that are timed to see whether instructions rank them well.
 const SPREAD: usize = 4;
 
+/// What was found so far.
+pub struct Found<'a> {
+    /// What it was found with.
+    pub tuning: &'a Tuning<'a>,
+    /// What the search tried.
+    pub driven: &'a SearchLog,
+    /// The fewest flags.
+    pub minimal: &'a Minimal,
+    /// What users would take.
+    pub arms: &'a [MeasuredArm],
+}
+
 /// Times the best, and what each of the fewest flags does.
+///
+/// # Errors
+/// What is no fault of the flags.
 pub fn timed(
-    bench: &Bench<'_>,
-    driven: &SearchLog,
-    minimal: &Minimal,
+    found: &Found<'_>,
+    rounds: u32,
     report: &mut TuneProgram,
     observe: &dyn Observe,
 ) -> Result<()> {
-    let rounds = bench.request.rounds;
-    let candidates = candidates(bench, driven, report);
-    let timing = race(&bench.evaluator, &candidates, rounds, observe)?;
+    let Found { tuning, minimal, .. } = found;
+    let candidates = candidates(found, report);
+    let timing = race(&tuning.evaluator, &candidates, rounds, observe)?;
     if let Some(best) =
         timing.timed.iter().find(|timed| timed.candidate.flags.join(" ") == report.best.flags)
     {
@@ -45,19 +60,19 @@ pub fn timed(
     let without = by_effect.iter().map(|place| {
         let option = minimal.effects[*place].option;
         Candidate {
-            name: format!("without {}", bench.space.option(option)),
-            flags: bench.space.flags(&minimal.point.clone().with(option.choice, 0)),
+            name: format!("without {}", tuning.space.option(option)),
+            flags: tuning.space.flags(&minimal.point.clone().with(option.choice, 0)),
             counted: Some(1.0),
         }
     });
     let all = Candidate {
         name: FEWEST.to_owned(),
-        flags: bench.space.flags(&minimal.point),
+        flags: tuning.space.flags(&minimal.point),
         counted: Some(1.0),
     };
     let candidates: Vec<Candidate> = std::iter::once(all).chain(without).collect();
     // All of them to the end: it is not the fastest that is looked for.
-    let timing = race(&bench.evaluator, &candidates, rounds.min(EFFECT_ROUNDS), observe)?;
+    let timing = race(&tuning.evaluator, &candidates, rounds.min(EFFECT_ROUNDS), observe)?;
     for place in by_effect {
         let name = format!("without {}", report.effects[place].flag);
         let found = timing.timed.iter().find(|timed| timed.candidate.name == name);
@@ -77,9 +92,10 @@ const EFFECT_ROUNDS: u32 = 5;
 
 /// What is timed: the base, the best and the fewest flags, what users would take, and some of what was
 /// tried, from the best to the worst. Of the same flags the first.
-fn candidates(bench: &Bench<'_>, driven: &SearchLog, report: &TuneProgram) -> Vec<Candidate> {
+fn candidates(found: &Found<'_>, report: &TuneProgram) -> Vec<Candidate> {
+    let Found { tuning, driven, arms, .. } = found;
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
-    let base = bench.space.flags(&bench.space.base());
+    let base = tuning.space.flags(&tuning.space.base());
     let mut all = vec![
         Candidate { name: base.join(" "), flags: base, counted: Some(1.0) },
         Candidate {
@@ -93,8 +109,8 @@ fn candidates(bench: &Bench<'_>, driven: &SearchLog, report: &TuneProgram) -> Ve
             counted: Some(report.best.fitness_ratio),
         },
     ];
-    // What clang compiled is not built here.
-    let arms = report.arms.iter().filter(|arm| !arm.name.contains("clang"));
+    // Here all is built by one compiler.
+    let arms = arms.iter().map(|arm| &arm.result).filter(|arm| arm.other_compiler.is_none());
     all.extend(arms.map(|arm| Candidate {
         name: arm.name.clone(),
         flags: words(&arm.flags),
@@ -109,7 +125,7 @@ fn candidates(bench: &Bench<'_>, driven: &SearchLog, report: &TuneProgram) -> Ve
         if let Some(tried) = tried.get(place) {
             all.push(Candidate {
                 name: format!("tried, rank {}", place + 1),
-                flags: bench.space.flags(&tried.point),
+                flags: tuning.space.flags(&tried.point),
                 counted: Some(tried.outcome.cost()),
             });
         }
@@ -135,6 +151,14 @@ fn told(timing: &Timing, report: &mut TuneProgram) {
             wall_ratio: timed.wall,
             rounds: timed.rounds,
             is_left: timed.is_left,
+        })
+        .collect();
+    report.not_timed = timing
+        .left_out
+        .iter()
+        .map(|left| FailingFlags {
+            flags: left.candidate.name.clone(),
+            reason: left.reason.clone(),
         })
         .collect();
     report.fastest = timing.fastest.map(|place| place as u64);

@@ -11,6 +11,7 @@ use trimtab_lab::store::{Measurement, Outcome as Ended};
 
 use super::compiler::Compiler;
 use super::counter::{Counter, RunCount};
+use super::profiles::Profiles;
 use super::request::Limits;
 use super::room::{Fault, Image, Room};
 use super::subject::Subject;
@@ -21,6 +22,36 @@ const INSTRUCTIONS: &str = "instructions";
 const BYTES: &str = "bytes";
 const BUILD: &str = "build";
 const RUN: &str = "run";
+
+/// The first bits of the SHA-256 of what a run printed.
+const OUTPUT: &str = "output";
+
+/// What came of the command that judges.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HeldOut {
+    /// Instructions.
+    pub instructions: f64,
+    /// The first bits of the SHA-256 of what it printed.
+    output: f64,
+}
+
+impl HeldOut {
+    fn read(row: &Row) -> Option<Self> {
+        let value = |metric| row.value(metric).filter(|_| row.is_good);
+        Some(Self { instructions: value(INSTRUCTIONS)?, output: value(OUTPUT)? })
+    }
+
+    /// Whether another run printed the same.
+    pub fn prints_as(&self, other: &HeldOut) -> bool {
+        self.output == other.output
+    }
+}
+
+/// As many bits of a hash as a number of the store holds.
+fn first_bits(hash: &str) -> f64 {
+    let bits = hash.get(..13).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    bits.unwrap_or(0) as f64
+}
 
 /// What came of flags.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +111,7 @@ pub struct Evaluator<'a> {
     /// What the program must print; none where that is not compared, or not known yet.
     expected: Option<String>,
     rooms: Mutex<Vec<Room<'a>>>,
+    profiles: Profiles,
     /// What was done.
     pub counts: Counts,
 }
@@ -102,7 +134,11 @@ impl<'a> Evaluator<'a> {
             .clone()
             .field("compiler", compiler.c.display())
             .field("compiler-version", &compiler.version)
-            .field("qemu", &counter.version);
+            .field("qemu", &counter.version)
+            // What fails by a limit does not with another.
+            .field("build-milliseconds", limits.build.as_millis())
+            .field("run-milliseconds", limits.run.as_millis())
+            .field("memory", limits.memory);
         let hash = key.hash();
         let name = format!("{}@{}", subject.name, hash.get(..16).unwrap_or(&hash));
         Ok(Self {
@@ -114,6 +150,7 @@ impl<'a> Evaluator<'a> {
             table: Table::open(work, &name)?,
             expected: None,
             rooms: Mutex::new(Vec::new()),
+            profiles: Profiles::default(),
             counts: Counts::default(),
         })
     }
@@ -121,6 +158,11 @@ impl<'a> Evaluator<'a> {
     /// From now on the program must print what has this SHA-256.
     pub fn expect(&mut self, output: String) {
         self.expected = self.subject.compares_output.then_some(output);
+    }
+
+    /// The SHA-256 of what the program must print; none where that is not compared.
+    pub fn expected(&self) -> Option<String> {
+        self.expected.clone()
     }
 
     /// What is tuned.
@@ -134,7 +176,7 @@ impl<'a> Evaluator<'a> {
     /// What keeps it from being built or run, or that it differs from run to run.
     pub fn reference(&self, flags: &[String]) -> Result<RunCount, Fault> {
         let room = self.room()?;
-        room.build(flags)?;
+        room.build(flags, &self.profiles)?;
         room.check()?;
         let first = room.count(self.counter, &self.subject.run)?;
         let second = room.count(self.counter, &self.subject.run)?;
@@ -182,7 +224,7 @@ impl<'a> Evaluator<'a> {
             Offer::OpenTrial(mine) => {
                 let room = self.room()?;
                 let start = Instant::now();
-                let built = room.build(flags);
+                let built = room.build(flags, &self.profiles);
                 let took = start.elapsed();
                 self.took(took.as_millis() as u64);
                 count(&self.counts.built);
@@ -269,32 +311,33 @@ impl<'a> Evaluator<'a> {
         Ok((row, true))
     }
 
-    /// Counts the command that judges, with flags; from the table where it is there.
+    /// Counts the command that judges, with flags; from the table where it is there. None where the
+    /// program does not work with them.
     ///
     /// # Errors
     /// What is no fault of the flags.
-    pub fn held_out(&self, flags: &[String], command: &str) -> Result<Evaluation> {
+    pub fn held_out(&self, flags: &[String], command: &str) -> Result<Option<HeldOut>> {
         let mine = match self.table.take(&format!("held out {command}: {}", flags.join(" ")))? {
-            Offer::Known(row) => return Ok(read(&row)),
+            Offer::Known(row) => return Ok(HeldOut::read(&row)),
             Offer::OpenTrial(mine) => mine,
         };
         let room = self.room()?;
-        let counted = room.build(flags).and_then(|built| {
-            room.count(self.counter, command).map(|counted| (built, counted.instructions))
-        });
+        let counted = room
+            .build(flags, &self.profiles)
+            .and_then(|built| room.count(self.counter, command).map(|counted| (built, counted)));
         let row = match counted {
             Err(Fault::Other(error)) => return Err(error),
             Err(Fault::Flags(reason)) => mine.end(&Ended::failed(reason), &[])?,
-            Ok((built, instructions)) => {
+            Ok((built, counted)) => {
                 let measurements = [
-                    Measurement::new(INSTRUCTIONS, "1", instructions as f64),
-                    Measurement::new(BYTES, "1", built.bytes as f64),
+                    Measurement::new(INSTRUCTIONS, "1", counted.instructions as f64),
+                    Measurement::new(OUTPUT, "1", first_bits(&counted.output)),
                 ];
                 mine.end(&Ended::done().image(&built.image), &measurements)?
             }
         };
         self.give_back(room);
-        Ok(read(&row))
+        Ok(HeldOut::read(&row))
     }
 
     /// A room with the program built in it.
@@ -303,7 +346,7 @@ impl<'a> Evaluator<'a> {
     /// What keeps it from being built.
     pub fn built(&self, flags: &[String]) -> Result<Room<'a>, Fault> {
         let room = self.room()?;
-        room.build(flags)?;
+        room.build(flags, &self.profiles)?;
         Ok(room)
     }
 

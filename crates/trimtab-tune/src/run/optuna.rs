@@ -38,7 +38,12 @@ impl Optuna {
                 .limit(Duration::from_secs(60))
                 .run()
         };
-        let own = work.join("tune").join("optuna");
+        let first = |error: &dyn std::fmt::Display| {
+            error.to_string().lines().next().unwrap_or_default().to_owned()
+        };
+        // It is started in other folders.
+        let own = std::path::absolute(work.join("tune").join("optuna"));
+        let own = own.map_err(|error| first(&error))?;
         let inside = own.join("bin/python3");
         for python in [Path::new("python3"), &inside] {
             if has(python).is_ok() {
@@ -46,9 +51,6 @@ impl Optuna {
             }
         }
         let stage = observe.stage("install Optuna for the comparison");
-        let first = |error: &dyn std::fmt::Display| {
-            error.to_string().lines().next().unwrap_or_default().to_owned()
-        };
         Job::new("making a Python for Optuna", "python3")
             .args(["-m", "venv"])
             .arg(&own)
@@ -60,8 +62,7 @@ impl Optuna {
             .map_err(|error| first(&error))?;
         has(&inside).map_err(|error| first(&error))?;
         stage.done("");
-        let python = std::path::absolute(&inside).map_err(|error| first(&error))?;
-        Ok(Self { python })
+        Ok(Self { python: inside })
     }
 
     /// Begins a search of so many points.

@@ -28,13 +28,44 @@ pub enum Programs {
     },
 }
 
-/// How long something may take.
+/// What a build or a run may take: a set of flags that takes more fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// A build.
+    /// Time of a build.
     pub build: Duration,
-    /// A run, and a check.
+    /// Time of a run, and of a check.
     pub run: Duration,
+    /// Bytes of data that each of their processes may have.
+    pub memory: u64,
+}
+
+impl Limits {
+    /// A command for a shell, with the limit of memory.
+    pub fn bounded(&self, command: &str) -> String {
+        format!("ulimit -d {}\n{command}", self.memory >> 10)
+    }
+}
+
+/// What all sets of flags are evaluated with, whatever searches for them.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The compiler: a name or path.
+    pub compiler: String,
+    /// The level that is tuned on top of: `-O2`.
+    pub level: String,
+    /// A file of flags in the place of the compiler's own lists: its name and its text.
+    pub flags: Option<(String, String)>,
+    /// Whether flags for this machine's processor, or newer processors than the compiler's default,
+    /// are left out.
+    pub portable: bool,
+    /// What builds and runs may take.
+    pub limits: Limits,
+    /// Where to work, and where the table of what was tried is.
+    pub work: PathBuf,
+    /// Files that the one who asks writes: they are no part of the program's folder.
+    pub written: Vec<PathBuf>,
+    /// The command that repeats this, for the report.
+    pub command: String,
 }
 
 /// What to do.
@@ -42,15 +73,8 @@ pub struct Limits {
 pub struct Request {
     /// What is tuned.
     pub program: Programs,
-    /// The compiler: a name or path.
-    pub compiler: String,
-    /// The level that is tuned on top of: `-O2`.
-    pub level: String,
-    /// The text of a file of flags and its name, in the place of the compiler's own lists.
-    pub flags: Option<(String, String)>,
-    /// Whether flags for this machine's processor, or newer processors than the compiler's default,
-    /// are left out.
-    pub portable: bool,
+    /// What it is evaluated with.
+    pub setup: Setup,
     /// How it is searched.
     pub method: Method,
     /// Distinct sets of flags that are tried, arms and ablation not counted.
@@ -59,12 +83,4 @@ pub struct Request {
     pub seed: u64,
     /// Rounds of interleaved runs that decide among the best, 0 for none.
     pub rounds: u32,
-    /// How long builds and runs may take.
-    pub limits: Limits,
-    /// Where to work, and where the table of what was tried is.
-    pub work: PathBuf,
-    /// Files that the one who asks writes: they are no part of the program's folder.
-    pub written: Vec<PathBuf>,
-    /// The command that repeats this, for the report.
-    pub command: String,
 }

@@ -6,28 +6,28 @@ use anyhow::Result;
 use trimtab_lab::tools;
 use trimtab_report::common::{Check, Repeat};
 
-use super::bench::{Bench, Setup};
 use super::decided::FEWEST;
 use super::evaluator::Evaluation;
 use super::request::Request;
+use super::tuning::Tuning;
 use crate::ablation::Minimal;
 use crate::front::front;
 use crate::report::{FailingFlags, FlagEffect, FrontPoint, Smaller, Take, TuneProgram};
 use crate::search::{Failures, SearchLog};
 
 /// Flags that no others beat.
-pub fn speed_and_size(bench: &Bench<'_>, driven: &SearchLog) -> Result<Vec<FrontPoint>> {
+pub fn speed_and_size(tuning: &Tuning<'_>, driven: &SearchLog) -> Result<Vec<FrontPoint>> {
     let mut points = Vec::new();
     for tried in &driven.tried {
         // Known by now: it is read, and not built.
-        let flags = bench.space.flags(&tried.point);
+        let flags = tuning.space.flags(&tried.point);
         if tried.outcome.cost().is_finite()
-            && let Evaluation::WorkingImage(good) = bench.evaluator.peek(&flags)?
+            && let Evaluation::WorkingImage(good) = tuning.evaluator.peek(&flags)?
         {
             points.push(FrontPoint {
                 flags: flags.join(" "),
-                fitness_ratio: bench.ratio(&good),
-                bytes_ratio: good.bytes / bench.base.bytes,
+                fitness_ratio: tuning.ratio(&good),
+                bytes_ratio: good.bytes / tuning.base.bytes,
             });
         }
     }
@@ -37,15 +37,16 @@ pub fn speed_and_size(bench: &Bench<'_>, driven: &SearchLog) -> Result<Vec<Front
 }
 
 /// What fails: single flags, and those that do not go together, with the reason of a set that has them.
-pub fn what_fails(bench: &Bench<'_>, failing: &Failures) -> Result<Vec<FailingFlags>> {
+pub fn what_fails(tuning: &Tuning<'_>, failing: &Failures) -> Result<Vec<FailingFlags>> {
     let mut found = Vec::new();
     for (options, example) in failing.sets() {
-        let flags = bench.space.flags(&example);
-        let reason = match bench.evaluator.peek(&flags)? {
+        let flags = tuning.space.flags(&example);
+        let reason = match tuning.evaluator.peek(&flags)? {
             Evaluation::Failed(reason) => reason,
             Evaluation::WorkingImage(_) => String::new(),
         };
-        let options: Vec<&str> = options.iter().map(|option| bench.space.option(*option)).collect();
+        let options: Vec<&str> =
+            options.iter().map(|option| tuning.space.option(*option)).collect();
         found.push(FailingFlags { flags: options.join(" "), reason });
     }
     Ok(found)
@@ -53,13 +54,13 @@ pub fn what_fails(bench: &Bench<'_>, failing: &Failures) -> Result<Vec<FailingFl
 
 /// The fewest flags.
 pub fn minimal_report(
-    bench: &Bench<'_>,
+    tuning: &Tuning<'_>,
     minimal: &Minimal,
     report: &mut TuneProgram,
 ) -> Result<()> {
-    let flags = bench.space.flags(&minimal.point);
-    let bytes = match bench.evaluator.peek(&flags)? {
-        Evaluation::WorkingImage(good) => good.bytes / bench.base.bytes,
+    let flags = tuning.space.flags(&minimal.point);
+    let bytes = match tuning.evaluator.peek(&flags)? {
+        Evaluation::WorkingImage(good) => good.bytes / tuning.base.bytes,
         Evaluation::Failed(_) => 1.0,
     };
     report.minimal = Smaller {
@@ -72,7 +73,7 @@ pub fn minimal_report(
         .effects
         .iter()
         .map(|effect| FlagEffect {
-            flag: bench.space.option(effect.option).to_owned(),
+            flag: tuning.space.option(effect.option).to_owned(),
             fitness_ratio: effect.without,
             ..FlagEffect::default()
         })
@@ -103,17 +104,18 @@ pub fn checks(report: &TuneProgram) -> Vec<Check> {
 }
 
 /// What it takes to get it again.
-pub fn repeat(request: &Request, prepared: &Setup, bench: &Bench<'_>) -> Repeat {
+pub fn repeat(request: &Request, tuning: &Tuning<'_>) -> Repeat {
+    let tools = tuning.tools;
     let mut tool_versions = BTreeMap::from([
-        ("compiler".to_owned(), prepared.compiler.version.clone()),
-        ("qemu-user".to_owned(), prepared.counter.version.clone()),
+        ("compiler".to_owned(), tools.compiler.version.clone()),
+        ("qemu-user".to_owned(), tools.counter.version.clone()),
     ]);
     if let Ok(llvm) = tools::llvm() {
         tool_versions.insert("clang".to_owned(), llvm.version.to_string());
     }
     let inputs = BTreeMap::from([
-        ("subject".to_owned(), prepared.subject.key.hash()),
-        ("image".to_owned(), bench.base.image.clone()),
+        ("subject".to_owned(), tools.subject.key.hash()),
+        ("image".to_owned(), tuning.base.image.clone()),
     ]);
-    Repeat { command: request.command.clone(), tool_versions, inputs, seed: request.seed }
+    Repeat { command: request.setup.command.clone(), tool_versions, inputs, seed: request.seed }
 }

@@ -8,9 +8,11 @@ use anyhow::{Context, Result, anyhow};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use trimtab_lab::process::{Job, ProcessError};
+use trimtab_lab::workdir;
 
 use super::compiler::{Compiler, Family};
 use super::counter::{Counter, RunCount};
+use super::profiles::{self, Profile, Profiles};
 use super::request::Limits;
 use super::subject::Subject;
 
@@ -98,45 +100,66 @@ impl<'a> Room<'a> {
     }
 
     /// Builds the program anew with flags. `-fprofile-use` among them stands for building it so that it
-    /// writes a profile, a run, and building it again with that.
+    /// writes a profile, a run, and building it again with that; a profile that is kept is taken.
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn build(&self, flags: &[String]) -> Result<Image, Fault> {
-        let is_use = |flag: &String| flag == "-fprofile-use";
+    pub fn build(&self, flags: &[String], profiles: &Profiles) -> Result<Image, Fault> {
         self.clear(|_| false)?;
-        if flags.iter().any(is_use) {
-            let mut making: Vec<String> =
-                flags.iter().filter(|flag| !is_use(flag)).cloned().collect();
-            making.push("-fprofile-generate".to_owned());
-            self.make(&making)?;
-            self.shell("the run that makes a profile", &self.subject.run)?;
-            self.keep_profiles()?;
-            let flags = flags.iter().map(|flag| match (is_use(flag), self.compiler.family) {
-                (true, Family::Clang) => format!("-fprofile-use={}", self.merged().display()),
-                _ => flag.clone(),
-            });
-            let mut flags: Vec<String> = flags.collect();
-            // Not all that is compiled has to run.
-            flags.push(match self.compiler.family {
-                Family::Gcc => "-Wno-missing-profile".to_owned(),
-                Family::Clang => "-Wno-profile-instr-unprofiled".to_owned(),
-            });
-            self.make(&flags)?;
-        } else {
+        if !flags.iter().any(|flag| flag == profiles::USE) {
             self.make(flags)?;
+            return self.image();
+        }
+        let shared = profiles::making_shared(self.compiler.family, flags);
+        let own = profiles::making(flags);
+        match profiles.get(&shared) {
+            Some(profile) => profile.write(self.path())?,
+            None => self.profile(&shared, profiles)?,
+        }
+        match self.make_with_profile(flags) {
+            // It may not be the profile of these flags after all.
+            Err(Fault::Flags(_)) if shared != own => {
+                self.clear(|_| false)?;
+                self.profile(&own, profiles)?;
+                self.make_with_profile(flags)?;
+            }
+            made => made?,
         }
         self.image()
+    }
+
+    /// Builds the program so that it writes a profile, runs it, and leaves only that in the room.
+    fn profile(&self, flags: &[String], profiles: &Profiles) -> Result<(), Fault> {
+        self.make(flags)?;
+        self.shell("the run that makes a profile", &self.subject.run)?;
+        let files = self.keep_profiles()?;
+        profiles.keep(flags.to_vec(), Profile::read(self.path(), &files)?);
+        Ok(())
+    }
+
+    /// Builds the program with the profile that is in the room.
+    fn make_with_profile(&self, flags: &[String]) -> Result<(), Fault> {
+        let flags = flags.iter().map(|flag| match (flag == profiles::USE, self.compiler.family) {
+            (true, Family::Clang) => format!("-fprofile-use={}", self.merged().display()),
+            _ => flag.clone(),
+        });
+        // Not all that is compiled has to run.
+        let messages: &[&str] = match self.compiler.family {
+            Family::Gcc => &["-Wno-missing-profile", "-Werror=coverage-mismatch"],
+            Family::Clang => &["-Wno-profile-instr-unprofiled"],
+        };
+        let flags: Vec<String> = flags.chain(messages.iter().map(|flag| (*flag).into())).collect();
+        self.make(&flags)
     }
 
     fn merged(&self) -> PathBuf {
         self.path().join("trimtab.profdata")
     }
 
-    /// Leaves of a build that made profiles only these.
-    fn keep_profiles(&self) -> Result<(), Fault> {
+    /// Leaves of a build that made profiles only these, and gives their files.
+    fn keep_profiles(&self) -> Result<Vec<PathBuf>, Fault> {
         if self.compiler.family == Family::Clang {
-            let raw = files(self.path(), &|path| has_ending(path, "profraw"))?;
+            let raw = files(self.path(), &everywhere, &|path| has_ending(path, "profraw"))?;
             let merge = self.compiler.profdata.as_deref().unwrap_or(Path::new("llvm-profdata"));
             Job::new("merging profiles", merge)
                 .args(["merge", "-o"])
@@ -146,10 +169,12 @@ impl<'a> Room<'a> {
                 .map_err(Fault::of_process)?;
         }
         let kept = |path: &Path| has_ending(path, "gcda") || has_ending(path, "profdata");
-        if files(self.path(), &kept)?.is_empty() {
+        let found = files(self.path(), &everywhere, &kept)?;
+        if found.is_empty() {
             return Err(Fault::Flags("the run wrote no profile".to_owned()));
         }
-        Ok(self.clear(kept)?)
+        self.clear(kept)?;
+        Ok(found)
     }
 
     /// Runs the build.
@@ -205,8 +230,7 @@ impl<'a> Room<'a> {
     /// # Errors
     /// [`Fault`].
     pub fn count(&self, counter: &Counter, command: &str) -> Result<RunCount, Fault> {
-        let limit = self.limits.run;
-        counter.count(self.path(), &self.subject.program, command, limit)
+        counter.count(self.path(), &self.subject.program, command, self.limits)
     }
 
     /// Runs a command and gives the seconds that it and what it started took of processors, and those
@@ -220,6 +244,16 @@ impl<'a> Room<'a> {
         Ok((finished.processor.as_secs_f64(), finished.wall.as_secs_f64()))
     }
 
+    /// Runs a command and gives the SHA-256 of what it prints.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn output(&self, command: &str) -> Result<String, Fault> {
+        let job = self.job("a run to compare", command).limit(self.limits.run);
+        let captured = job.capture().map_err(Fault::of_process)?;
+        Ok(hex::encode(Sha256::digest(&captured.output)))
+    }
+
     fn shell(&self, purpose: &str, command: &str) -> Result<(), Fault> {
         let job = self.job(purpose, command).limit(self.limits.run);
         job.run_silently().map_err(Fault::of_process)?;
@@ -227,7 +261,7 @@ impl<'a> Room<'a> {
     }
 
     fn job(&self, purpose: &str, command: &str) -> Job {
-        Job::new(purpose, "/bin/sh").args(["-c", command]).dir(self.path())
+        Job::new(purpose, "/bin/sh").args(["-c", &self.limits.bounded(command)]).dir(self.path())
     }
 
     /// Makes the room as it was at first, but for files that are kept.
@@ -268,7 +302,7 @@ fn copy(from: &Path, to: &Path, left_out: &[PathBuf]) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let path = entry?.path();
-        if left_out.contains(&path) {
+        if left_out.contains(&path) || workdir::is_one(&path) {
             continue;
         }
         let place = to.join(path.file_name().unwrap_or_default());
@@ -278,22 +312,34 @@ fn copy(from: &Path, to: &Path, left_out: &[PathBuf]) -> io::Result<()> {
         } else if path.is_dir() {
             copy(&path, &place, left_out)?;
         } else if path.is_file() {
-            // Times, too: make goes by them.
+            // Times, too: make goes by them. What is read-only stays so, and its owner may set its time.
             fs::copy(&path, &place)?;
             let changed = fs::metadata(&path)?.modified()?;
-            fs::File::options().append(true).open(&place)?.set_modified(changed)?;
+            fs::File::open(&place)?.set_modified(changed)?;
         }
     }
     Ok(())
 }
 
-/// Files in a folder of which `wanted` says yes, by name.
-fn files(folder: &Path, wanted: &impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
+/// All folders are looked into.
+fn everywhere(_: &Path) -> bool {
+    true
+}
+
+/// Files in a folder of which `wanted` says yes, by name; folders of which `entered` says no are not
+/// looked into.
+fn files(
+    folder: &Path,
+    entered: &impl Fn(&Path) -> bool,
+    wanted: &impl Fn(&Path) -> bool,
+) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() && !path.is_symlink() {
-            found.extend(files(&path, wanted)?);
+            if entered(&path) {
+                found.extend(files(&path, entered, wanted)?);
+            }
         } else if wanted(&path) {
             found.push(path);
         }
@@ -302,14 +348,16 @@ fn files(folder: &Path, wanted: &impl Fn(&Path) -> bool) -> io::Result<Vec<PathB
     Ok(found)
 }
 
-/// SHA-256 of all that is in a folder, but for what is left out.
+/// SHA-256 of all that is in a folder, but for what is left out, and work directories: others make and
+/// remove files there meanwhile.
 ///
 /// # Errors
 /// That it cannot be read.
 pub fn digest(folder: &Path, left_out: &[PathBuf]) -> Result<String> {
-    let inside = |path: &Path| !left_out.iter().any(|place| path.starts_with(place));
+    let inside = |path: &Path| !left_out.iter().any(|place| path == place);
     let mut hasher = Sha256::new();
-    let found = files(folder, &|path| inside(path) && path.is_file());
+    let entered = |path: &Path| inside(path) && !workdir::is_one(path);
+    let found = files(folder, &entered, &|path| inside(path) && path.is_file());
     for path in found.with_context(|| format!("cannot read {}", folder.display()))? {
         let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let name = path.strip_prefix(folder).map_err(|error| anyhow!(error))?;
@@ -330,5 +378,52 @@ pub fn tidy(scratch: &Path) {
             // What cannot be removed takes room, and does no harm.
             let _ = fs::remove_dir_all(&path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with a read-only file, a folder that is left out, and a work directory.
+    fn folder() -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        for (name, text) in [("a.c", "int a;"), ("out/b", "left out"), ("sub/c", "c")] {
+            fs::create_dir_all(path.join(name).parent().unwrap()).unwrap();
+            fs::write(path.join(name), text).unwrap();
+        }
+        let mut only = fs::metadata(path.join("a.c")).unwrap().permissions();
+        only.set_readonly(true);
+        fs::set_permissions(path.join("a.c"), only).unwrap();
+        drop(workdir::WorkDir::open(&path.join("sub/work")).unwrap());
+        folder
+    }
+
+    #[test]
+    fn read_only_files_are_copied_with_their_times_and_work_directories_are_not() {
+        let (from, to) = (folder(), tempfile::tempdir().unwrap());
+        let left_out = [from.path().join("out")];
+        for _ in 0..2 {
+            remove(to.path(), &|_| false).unwrap();
+            copy(from.path(), to.path(), &left_out).unwrap();
+        }
+        let read = |folder: &TempDir| fs::metadata(folder.path().join("a.c")).unwrap();
+        assert!(read(&to).permissions().readonly());
+        assert_eq!(read(&to).modified().unwrap(), read(&from).modified().unwrap());
+        assert!(to.path().join("sub/c").exists());
+        assert!(!to.path().join("out").exists() && !to.path().join("sub/work").exists());
+    }
+
+    #[test]
+    fn what_is_left_out_and_what_others_build_is_no_part_of_the_digest() {
+        let folder = folder();
+        let left_out = [folder.path().join("out")];
+        let before = digest(folder.path(), &left_out).unwrap();
+        fs::write(folder.path().join("out/b"), "other").unwrap();
+        fs::write(folder.path().join("sub/work/room"), "built").unwrap();
+        assert_eq!(digest(folder.path(), &left_out).unwrap(), before);
+        fs::write(folder.path().join("sub/c"), "other").unwrap();
+        assert_ne!(digest(folder.path(), &left_out).unwrap(), before);
     }
 }

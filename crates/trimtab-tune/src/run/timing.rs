@@ -34,11 +34,22 @@ pub struct TimeResult {
     pub is_left: bool,
 }
 
+/// A candidate that is not timed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeftOut {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// Why.
+    pub reason: String,
+}
+
 /// What the race gave.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timing {
     /// All candidates that ran, in the order in which they were given.
     pub timed: Vec<TimeResult>,
+    /// Those that do not work, and are not timed.
+    pub left_out: Vec<LeftOut>,
     /// Place of the fastest among them, by means of those that are left.
     pub fastest: Option<usize>,
     /// Spearman's rank correlation between instructions and time over all candidates; none where they
@@ -69,13 +80,16 @@ pub fn race(
     let stage = observe.stage("time the best in turn");
     stage.parts(u64::from(rounds));
     let mut rooms: Vec<(Room<'_>, &Candidate)> = Vec::new();
+    let mut left_out = Vec::new();
+    let mut expected = None;
     for candidate in candidates {
         stage.note(&candidate.name);
-        let built = evaluator.built(&candidate.flags);
-        match built.and_then(|room| room.check().map(|()| room)) {
+        match ready(evaluator, candidate, &mut expected) {
             Ok(room) => rooms.push((room, candidate)),
             Err(Fault::Other(error)) => return Err(error),
-            Err(Fault::Flags(_)) => {}
+            Err(Fault::Flags(reason)) => {
+                left_out.push(LeftOut { candidate: candidate.clone(), reason });
+            }
         }
     }
     let mut race = Race::new(rooms.len(), RaceTest::PairedT, LEVEL, FIRST)?;
@@ -135,5 +149,25 @@ pub fn race(
     let correlation = spearman(&counted, &took).ok().map(|found| found.coefficient);
     let mean = mean(&took).unwrap_or(1.0);
     stage.done(&format!("{} candidates, {:.3} of the base on average", timed.len(), mean));
-    Ok(Timing { timed, fastest, correlation })
+    Ok(Timing { timed, left_out, fastest, correlation })
+}
+
+/// A room with a candidate that works: it passes its check, and what is timed prints what the first
+/// candidate printed.
+fn ready<'a>(
+    evaluator: &Evaluator<'a>,
+    candidate: &Candidate,
+    expected: &mut Option<String>,
+) -> Result<Room<'a>, Fault> {
+    let room = evaluator.built(&candidate.flags)?;
+    room.check()?;
+    if evaluator.subject().compares_output {
+        let output = room.output(&evaluator.subject().timed)?;
+        if *expected.get_or_insert_with(|| output.clone()) != output {
+            let reason =
+                "it is wrong: what is timed prints something else than without these flags";
+            return Err(Fault::Flags(reason.to_owned()));
+        }
+    }
+    Ok(room)
 }

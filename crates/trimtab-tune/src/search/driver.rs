@@ -1,6 +1,6 @@
 //! Drives a search: asks, has points tried, and tells, until a budget is spent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Outcome, Search};
 use crate::space::Point;
@@ -28,6 +28,26 @@ impl SearchLog {
     pub fn best(&self) -> Option<&Attempt> {
         let good = self.tried.iter().filter(|tried| tried.outcome.cost().is_finite());
         good.min_by(|a, b| a.outcome.cost().total_cmp(&b.outcome.cost()))
+    }
+
+    /// Which of the distinct points gave an image that an earlier one had given, so that it was not run.
+    pub fn known_images(&self) -> Vec<bool> {
+        let mut seen = HashSet::new();
+        let image = |tried: &Attempt| tried.outcome.image();
+        self.tried
+            .iter()
+            .map(|tried| image(tried).is_some_and(|image| !seen.insert(image)))
+            .collect()
+    }
+
+    /// Share of the first `most` distinct points that gave an image which was known; 0 of none.
+    pub fn known(&self, most: usize) -> f64 {
+        let known = self.known_images();
+        let known = &known[..most.min(known.len())];
+        match known.len() {
+            0 => 0.0,
+            all => known.iter().filter(|is_known| **is_known).count() as f64 / all as f64,
+        }
     }
 
     /// The least cost after each distinct point; infinity as long as all failed.
@@ -86,4 +106,24 @@ pub fn drive<E>(
         }
     }
     Ok(driven)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gave_a_known_image_is_told_from_what_failed() {
+        let tried = [Some(7), None, Some(7), None, Some(8), Some(7)].map(|image| Attempt {
+            point: Point::new(vec![0]),
+            outcome: match image {
+                Some(image) => Outcome::Measured { ratio: 1.0, image },
+                None => Outcome::Failed,
+            },
+        });
+        let log = SearchLog { proposed: 6, tried: tried.to_vec() };
+        assert_eq!(log.known_images(), [false, false, true, false, false, true]);
+        assert_eq!((log.known(3), log.known(100)), (1.0 / 3.0, 2.0 / 6.0));
+        assert_eq!(SearchLog::default().known(5), 0.0);
+    }
 }

@@ -332,11 +332,17 @@ impl Incumbent {
 
 impl Search for Incumbent {
     fn ask(&mut self, most: usize) -> Vec<Point> {
-        if !self.seeds.is_empty() {
-            let first = self.seeds.len().saturating_sub(most);
-            return self.seeds.drain(first..).rev().collect();
-        }
         let mut chosen: Vec<Point> = Vec::new();
+        while chosen.len() < most {
+            let Some(seed) = self.seeds.pop() else { break };
+            // What one seed failed by, such as instructions that are not there, the others need not show.
+            if !self.failing.forbids(&seed) {
+                chosen.push(seed);
+            }
+        }
+        if !chosen.is_empty() {
+            return chosen;
+        }
         let mut together = self.together();
         for _ in 0..most {
             let turn = self.known.len() + chosen.len();

@@ -153,3 +153,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn seeds_that_have_what_made_another_fail_are_not_tried() {
+    let space = space(10);
+    let with = |options: &[(usize, u8)]| {
+        options.iter().fold(space.base(), |point, (choice, option)| point.with(*choice, *option))
+    };
+    let seeds =
+        [with(&[(1, 1)]), with(&[(1, 1), (2, 1)]), with(&[(2, 1)]), with(&[(4, 1), (2, 1)])];
+    let mut search = Method::Incumbent.begin(&space, &seeds, 1, 40);
+    let mut failed = 0;
+    for _ in 0..20 {
+        for point in search.ask(1) {
+            let fails = point.at(2) > 0;
+            failed += u32::from(fails);
+            let measured = Outcome::Measured { ratio: 1.0, image: u64::from(point.at(1)) };
+            search.tell(&point, if fails { &Outcome::Failed } else { &measured });
+        }
+    }
+    assert_eq!(failed, 1, "the second seed shows it");
+}

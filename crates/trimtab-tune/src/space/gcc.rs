@@ -12,7 +12,7 @@ pub struct GccLists<'a> {
 }
 
 /// Levels that are chosen among, beside the one that is there otherwise.
-const LEVELS: [&str; 5] = ["-O1", "-O2", "-O3", "-Os", "-Ofast"];
+const LEVELS: [&str; 4] = ["-O1", "-O2", "-O3", "-Os"];
 
 /// Machines that are asked for; the compiler and the processor say which there are.
 const MACHINES: [&str; 3] = ["-march=x86-64-v2", "-march=x86-64-v3", "-march=native"];
@@ -85,7 +85,7 @@ const VALUED: [(&str, &[u32]); 4] = [
 /// The space of a gcc, on top of `level`: what its lists have, less what is forbidden. Which options it
 /// really takes, and whether they go together, only compiling says.
 pub fn gcc(lists: GccLists<'_>, level: &str, purpose: Purpose) -> Space {
-    let levels = LEVELS.iter().filter(|name| **name != level && **name != "-Ofast");
+    let levels = LEVELS.iter().filter(|name| **name != level);
     let mut choices = vec![Choice::new("level", levels.map(|name| (*name).to_owned()))];
     choices.push(Choice::new("-march", MACHINES.map(str::to_owned)));
     for (name, options) in BUILDS {

@@ -1,15 +1,15 @@
 //! `trimtab tune bench`: searches beside each other.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
-use trimtab_tune::run::{Comparison, Limits, Programs, Request, compare};
+use trimtab_tune::run::{Comparison, Setup, compare};
 use trimtab_tune::search::Method;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
+use crate::verbs::tune::LimitOptions;
 use crate::{destination, output};
 
 /// Compares searches on programs of the catalogue: each has the same flags to choose from, the same
@@ -39,12 +39,9 @@ pub struct Options {
     /// The compiler: gcc, clang, another name, or a path
     #[arg(long, value_name = "NAME", default_value = "gcc")]
     pub compiler: String,
-    /// Seconds that a build may take
-    #[arg(long, value_name = "SECONDS", default_value = "600")]
-    pub build_limit: u64,
-    /// Seconds that a run may take
-    #[arg(long, value_name = "SECONDS", default_value = "60")]
-    pub limit: u64,
+    /// What builds and runs may take.
+    #[command(flatten)]
+    pub limits: LimitOptions,
     /// Where to work, and where what was tried is kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
@@ -59,20 +56,12 @@ pub struct Options {
 /// What is missing, and a program that cannot be tuned.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
-    let request = Request {
-        program: Programs::Catalogue(String::new()),
+    let setup = Setup {
         compiler: options.compiler.clone(),
         level: "-O2".to_owned(),
         flags: None,
         portable: false,
-        method: Method::Incumbent,
-        budget: 1,
-        seed: 1,
-        rounds: 0,
-        limits: Limits {
-            build: Duration::from_secs(options.build_limit),
-            run: Duration::from_secs(options.limit),
-        },
+        limits: options.limits.limits(),
         work: options.work.clone(),
         written: Vec::new(),
         command: std::env::args().collect::<Vec<_>>().join(" "),
@@ -87,7 +76,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         optuna: !options.no_optuna,
         seeds: options.seeds,
         budgets: options.budgets.clone(),
-        request,
+        setup,
     };
     let found = compare(&comparison, &Progress::new())?;
     stored::keep(&options.work, &found)?;

@@ -2,19 +2,19 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
 use trimtab_lab::failure::Failure;
 use trimtab_report::Report;
 use trimtab_tune::TuneProgram;
-use trimtab_tune::run::{Limits, Programs, Request, tune};
+use trimtab_tune::run::{Programs, Request, Setup, tune};
 use trimtab_tune::search::Method;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
+use crate::verbs::tune::LimitOptions;
 use crate::{destination, output};
 
 /// Tries compiler flags on a program, beside -O3, -march=native, profiles and link-time optimisation,
@@ -77,12 +77,9 @@ pub struct Options {
     /// Most rounds of runs in turn that decide what is fastest; 0 times nothing
     #[arg(long, value_name = "N", default_value = "15")]
     pub rounds: u32,
-    /// Seconds that a build may take
-    #[arg(long, value_name = "SECONDS", default_value = "600")]
-    pub build_limit: u64,
-    /// Seconds that a run or a check may take, also when it is counted
-    #[arg(long, value_name = "SECONDS", default_value = "60")]
-    pub limit: u64,
+    /// What builds and runs may take.
+    #[command(flatten)]
+    pub limits: LimitOptions,
     /// Where to work, and where what was tried is kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
@@ -113,27 +110,24 @@ impl Options {
             let text = text.with_context(|| format!("cannot read {}", file.display()))?;
             anyhow::Ok((file.display().to_string(), text))
         });
-        Ok(Request {
-            program,
+        let written = [&self.outputs.json, &self.outputs.html];
+        let setup = Setup {
             compiler: self.compiler.clone(),
             level: self.level.clone(),
             flags: flags.transpose()?,
             portable: self.portable,
+            limits: self.limits.limits(),
+            work: self.work.clone(),
+            written: written.into_iter().flatten().cloned().collect(),
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+        };
+        Ok(Request {
+            program,
+            setup,
             method: self.search,
             budget: self.budget as usize,
             seed: self.seed,
             rounds: self.rounds,
-            limits: Limits {
-                build: Duration::from_secs(self.build_limit),
-                run: Duration::from_secs(self.limit),
-            },
-            work: self.work.clone(),
-            written: [&self.outputs.json, &self.outputs.html]
-                .into_iter()
-                .flatten()
-                .cloned()
-                .collect(),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
         })
     }
 }

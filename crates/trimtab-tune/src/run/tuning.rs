@@ -13,16 +13,16 @@ use trimtab_lab::workdir::{WorkDir, WorkError};
 use super::compiler::Compiler;
 use super::counter::Counter;
 use super::evaluator::{Evaluation, Evaluator, WorkingImage};
-use super::request::Request;
+use super::request::{Programs, Setup};
 use super::room::{self, Fault};
 use super::subject::Subject;
 use crate::search::Outcome;
 use crate::space::{Point, Purpose, Space, is_forbidden, parse};
 
 /// Everything that is worked with.
-pub struct Bench<'a> {
-    /// What is asked.
-    pub request: &'a Request,
+pub struct Tuning<'a> {
+    /// What it is done with.
+    pub tools: &'a Toolset,
     /// The space.
     pub space: Space,
     /// Options that the compiler refuses or ignores.
@@ -33,45 +33,62 @@ pub struct Bench<'a> {
     pub base: WorkingImage,
 }
 
-/// What is found before a bench can be made.
-pub struct Setup {
+/// What a program is tuned with, found before anything is built.
+pub struct Toolset {
     /// The program.
     pub subject: Subject,
     /// The compiler.
     pub compiler: Compiler,
     /// What counts.
     pub counter: Counter,
-    /// The work directory, for what is tuned.
-    pub work: PathBuf,
+    /// What is asked for.
+    pub setup: Setup,
+    /// The work directory.
+    root: PathBuf,
 }
+
+impl Toolset {
+    /// Where copies of the program's folder are made.
+    fn rooms(&self) -> PathBuf {
+        self.root.join(TUNE).join(ROOMS)
+    }
+}
+
+/// The folder of the work directory for what is tuned.
+const TUNE: &str = "tune";
+/// The folder in that for copies that are built.
+const ROOMS: &str = "rooms";
 
 /// Finds the program, the compiler and what counts.
 ///
 /// # Errors
 /// What is missing.
-pub fn prepare(request: &Request, observe: &dyn Observe) -> Result<Setup> {
-    let compiler = Compiler::find(&request.compiler)?;
+pub fn prepare(program: &Programs, setup: &Setup, observe: &dyn Observe) -> Result<Toolset> {
+    let compiler = Compiler::find(&setup.compiler)?;
     let stage = observe.stage("find the program and what counts");
-    fs::create_dir_all(&request.work)
-        .with_context(|| format!("cannot make {}", request.work.display()))?;
-    let root = request.work.canonicalize().context("cannot find the work directory")?;
     // Only as long as something is made that is kept: others tune in the same directory meanwhile.
-    let counter = Counter::prepare(&opened(&root)?)?;
-    let work = root.join("tune");
-    fs::create_dir_all(work.join("rooms"))
-        .with_context(|| format!("cannot make {}", work.display()))?;
-    room::tidy(&work.join("rooms"));
-    let mut left_out = vec![root];
-    for file in &request.written {
+    let work = opened(&setup.work)?;
+    let root = work.path().to_owned();
+    let counter = Counter::prepare(&work)?;
+    let tune = root.join(TUNE);
+    fs::create_dir_all(tune.join(ROOMS))
+        .with_context(|| format!("cannot make {}", tune.display()))?;
+    room::tidy(&tune.join(ROOMS));
+    drop(work);
+    let mut left_out = vec![root.clone()];
+    for file in &setup.written {
         left_out.push(std::path::absolute(file).context("cannot find the current folder")?);
     }
-    let subject = Subject::prepare(&request.program, &work, left_out)?;
+    let subject = Subject::prepare(program, &tune, left_out)?;
     stage.done(&subject.origin);
-    Ok(Setup { subject, compiler, counter, work })
+    Ok(Toolset { subject, compiler, counter, setup: setup.clone(), root })
 }
 
 /// Opens a work directory, once another process that prepares in it is done.
-fn opened(root: &Path) -> Result<WorkDir> {
+///
+/// # Errors
+/// That it cannot be opened.
+pub fn opened(root: &Path) -> Result<WorkDir> {
     let start = Instant::now();
     loop {
         match WorkDir::open(root) {
@@ -83,36 +100,37 @@ fn opened(root: &Path) -> Result<WorkDir> {
     }
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Tuning<'a> {
     /// Reads the space and builds the program as it is.
     ///
     /// # Errors
     /// A space that cannot be read, a program that does not build, run or work without any flags.
-    pub fn make(request: &'a Request, prepared: &'a Setup, observe: &dyn Observe) -> Result<Self> {
+    pub fn make(tools: &'a Toolset, observe: &dyn Observe) -> Result<Self> {
         let stage = observe.stage("read what the compiler offers");
-        let (space, refused) = space(request, &prepared.compiler)?;
+        let (space, refused) = space(&tools.setup, &tools.compiler)?;
         stage.done(&space.to_string());
         if space.is_empty() {
             return Err(Failure::usage("there is nothing to choose: the space has no flags").into());
         }
         let stage = observe.stage("build the program as it is, and run it twice");
-        let evaluator = evaluator(request, prepared, &prepared.compiler)?;
-        let mut bench = Bench {
-            request,
+        let evaluator = evaluator(tools, &tools.compiler)?;
+        let mut tuning = Tuning {
+            tools,
             space,
             refused,
             evaluator,
             base: WorkingImage { image: String::new(), instructions: 1.0, bytes: 1.0 },
         };
-        let flags = bench.space.flags(&bench.space.base());
-        let counted = bench.evaluator.reference(&flags).map_err(|fault| unusable(fault, &flags))?;
-        bench.evaluator.expect(counted.output);
-        bench.base = match bench.evaluator.evaluate(&flags)? {
+        let flags = tuning.space.flags(&tuning.space.base());
+        let counted =
+            tuning.evaluator.reference(&flags).map_err(|fault| unusable(fault, &flags))?;
+        tuning.evaluator.expect(counted.output);
+        tuning.base = match tuning.evaluator.evaluate(&flags)? {
             Evaluation::WorkingImage(good) => good,
             Evaluation::Failed(reason) => return Err(unusable(Fault::Flags(reason), &flags)),
         };
         stage.done(&format!("{} instructions", counted.instructions));
-        Ok(bench)
+        Ok(tuning)
     }
 
     /// Instructions in times of the base's.
@@ -147,14 +165,9 @@ fn number(image: &str) -> u64 {
 ///
 /// # Errors
 /// That the table cannot be opened.
-pub fn evaluator<'a>(
-    request: &Request,
-    prepared: &'a Setup,
-    compiler: &'a Compiler,
-) -> Result<Evaluator<'a>> {
-    let Setup { subject, counter, work, .. } = prepared;
-    let root = work.parent().unwrap_or(work);
-    Evaluator::new(subject, compiler, counter, request.limits, root, work.join("rooms"))
+pub fn evaluator<'a>(tools: &'a Toolset, compiler: &'a Compiler) -> Result<Evaluator<'a>> {
+    let Toolset { subject, counter, setup, root, .. } = tools;
+    Evaluator::new(subject, compiler, counter, setup.limits, root, tools.rooms())
 }
 
 fn unusable(fault: Fault, flags: &[String]) -> anyhow::Error {
@@ -172,17 +185,17 @@ fn unusable(fault: Fault, flags: &[String]) -> anyhow::Error {
 ///
 /// # Errors
 /// A file that cannot be read, or a compiler that does not say.
-pub fn space(request: &Request, compiler: &Compiler) -> Result<(Space, Vec<String>)> {
-    let (space, refused) = match &request.flags {
+pub fn space(setup: &Setup, compiler: &Compiler) -> Result<(Space, Vec<String>)> {
+    let (space, refused) = match &setup.flags {
         Some((file, text)) => {
-            let space = parse(text, &request.level)
+            let space = parse(text, &setup.level)
                 .map_err(|error| Failure::usage(format!("{file}: {error}")))?;
             let allowed = space.only_options(|option| !is_forbidden(option, Purpose::Program));
             compiler.accepted(allowed)?
         }
-        None => compiler.space(&request.level, Purpose::Program)?,
+        None => compiler.space(&setup.level, Purpose::Program)?,
     };
-    Ok(match request.portable {
+    Ok(match setup.portable {
         true => (space.only(|choice| choice.name != "-march"), refused),
         false => (space, refused),
     })
