@@ -5,7 +5,7 @@ mod feed;
 mod reading;
 
 use crate::complexity::Functions;
-use crate::lock::{LockKind, Locks};
+use crate::lock::{Locks, Place};
 
 pub use confusion::Confusion;
 use reading::Reading;
@@ -51,17 +51,6 @@ pub struct FileCounts {
     pub confusions: Vec<Confusion>,
     /// Whether it is UTF-8.
     pub is_utf8: bool,
-}
-
-/// A lock operation, where it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// Its line, from 1.
-    pub line: u32,
-    /// What is taken or given back.
-    pub kind: LockKind,
-    /// As how many places it counts: a guard is two.
-    pub places: u64,
 }
 
 /// Counts in a file.

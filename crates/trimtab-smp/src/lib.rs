@@ -1,13 +1,14 @@
 //! What several processors cost a kernel, and what each way of locking gives.
 //!
 //! [`file`] counts in one C file: [`lock`] operations, lines that differ with SMP, the [`complexity`] of
-//! functions. [`set`] says which files are counted for what. `run` is the engine: it finds trees and reads them.
+//! functions. [`kbuild`] reads what makefiles compile only with SMP, [`set`] says which files are counted for what. `run` is the engine: it finds trees and reads them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod c;
 pub mod complexity;
 pub mod file;
+pub mod kbuild;
 pub mod lock;
 mod normal;
 pub mod report;

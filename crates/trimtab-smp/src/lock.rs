@@ -93,6 +93,17 @@ kinds! {
     OtherGuard other_guard "other guards";
 }
 
+/// A lock operation, where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its line, from 1.
+    pub line: u32,
+    /// What is taken or given back.
+    pub kind: LockKind,
+    /// As how many places it counts: a guard is two.
+    pub places: u64,
+}
+
 impl Locks {
     /// RCU without its pointers, as the study of 2005 counted it.
     pub fn rcu(&self) -> u64 {

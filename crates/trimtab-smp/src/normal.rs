@@ -1,7 +1,8 @@
 //! Lines of C as a formatter would break them, so that style does not count: a statement to a line,
-//! braces as Kernighan and Ritchie set them, no empty lines. How lines are indented is of no account.
+//! braces as Kernighan and Ritchie set them, no empty lines, and each line indented by the blocks that it is in.
 //!
-//! As GNU indent does, a break within a statement stays where the author made it.
+//! As GNU indent does, breaks within parentheses are undone, and lines that are too long broken; other
+//! breaks within a statement stay where the author made them.
 
 use std::hash::{Hash, Hasher};
 
@@ -15,10 +16,8 @@ const DEEPEST: usize = 4096;
 const WIDTH: usize = 80;
 /// Columns by which a block is indented.
 const TAB: usize = 8;
-/// Columns by which the rest of a broken line is indented further.
-const CONTINUED: usize = 8;
-/// Blocks by which lines are indented at the most: deeper ones would leave no room.
-const DEEPEST_INDENTED: usize = 6;
+/// The deepest that lines are indented: there must be room left.
+const DEEPEST_INDENTED: usize = 64;
 
 /// A token as a preprocessor leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +60,10 @@ enum Braces {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     braces: Braces,
-    /// Parentheses that are open around it.
+    /// Parentheses that are open in the same pair of braces around it.
     parentheses: usize,
+    /// Parentheses that are open around it in all.
+    inside: usize,
 }
 
 /// Builds the lines of one build of a file. A line is the hash of its tokens.
@@ -83,6 +84,10 @@ pub struct Lines {
     closed: Braces,
     /// Columns of the line so far.
     column: usize,
+    /// For each parenthesis that is open, the column behind it: there the lines in it begin.
+    inside: Vec<usize>,
+    /// Conditions and loops without braces that the statement is in.
+    unbraced: usize,
     /// Whether the statement so far has a `=`, or one of the words that begin a type.
     has_equals: bool,
     has_type: bool,
@@ -125,6 +130,8 @@ impl Lines {
             braces: Vec::new(),
             closed: Braces::Block,
             column: 0,
+            inside: Vec::new(),
+            unbraced: 0,
             has_equals: false,
             has_type: false,
             in_case: false,
@@ -155,13 +162,15 @@ impl Lines {
             false => self.breaks_before(token, starts_line),
         };
         if breaks {
+            let has_head = matches!(self.before, Before::HeadEnd | Before::Else | Before::Do);
+            self.unbraced = self.unbraced.saturating_add(usize::from(has_head));
             self.end_line();
         } else if self.is_c && !self.in_values() && token.space {
             self.wrap(token);
         }
         if self.is_empty {
-            let depth = self.braces.len() - usize::from(token.is(b'}') && !self.braces.is_empty());
-            self.column += depth.min(DEEPEST_INDENTED) * TAB;
+            self.column = self.indentation(token);
+            self.column.hash(&mut self.current);
         } else {
             self.column += usize::from(token.space);
         }
@@ -177,8 +186,22 @@ impl Lines {
     fn wrap(&mut self, token: &Piece<'_>) {
         if !self.is_empty && self.column + 1 + token.text.len() > WIDTH {
             self.end_line();
-            self.column = CONTINUED;
         }
+    }
+
+    /// The column of a line that begins with a token.
+    fn indentation(&self, token: &Piece<'_>) -> usize {
+        let column = match self.inside.last() {
+            Some(column) if self.parentheses > 0 => *column,
+            // A block within parentheses.
+            Some(column) => column + TAB,
+            None => {
+                let braces =
+                    self.braces.len() - usize::from(token.is(b'}') && !self.braces.is_empty());
+                (braces + self.unbraced) * TAB
+            }
+        };
+        if self.is_c { column.min(DEEPEST_INDENTED) } else { 0 }
     }
 
     fn in_values(&self) -> bool {
@@ -208,7 +231,7 @@ impl Lines {
             Before::HeadEnd if token.is(b';') => starts_line,
             Before::Else if token.is_word("if") => false,
             Before::HeadEnd | Before::Else | Before::Do => true,
-            _ => starts_line || self.breaks,
+            _ => starts_line && self.parentheses == 0 || self.breaks,
         }
     }
 
@@ -224,13 +247,17 @@ impl Lines {
                     self.heads.push((self.braces.len(), self.parentheses));
                 }
                 self.parentheses += 1;
+                if self.inside.len() < DEEPEST {
+                    self.inside.push(self.column);
+                }
             }
             (Kind::Sign, b')') => self.close_parenthesis(),
             (Kind::Sign, b'{') => self.open_brace(before),
             (Kind::Sign, b'}') => {
-                let none = Open { braces: Braces::Block, parentheses: 0 };
+                let none = Open { braces: Braces::Block, parentheses: 0, inside: 0 };
                 let open = self.braces.pop().unwrap_or(none);
                 (self.closed, self.parentheses) = (open.braces, open.parentheses);
+                self.inside.truncate(open.inside);
                 self.before = Before::CloseBrace;
                 if open.braces != Braces::Values {
                     self.begin_statement(self.parentheses == 0);
@@ -247,6 +274,7 @@ impl Lines {
 
     fn close_parenthesis(&mut self) {
         self.parentheses = self.parentheses.saturating_sub(1);
+        self.inside.pop();
         self.before = Before::Parenthesis;
         if self.heads.last() == Some(&(self.braces.len(), self.parentheses)) {
             self.heads.pop();
@@ -265,7 +293,8 @@ impl Lines {
             _ => Braces::Block,
         };
         if self.braces.len() < DEEPEST {
-            self.braces.push(Open { braces, parentheses: self.parentheses });
+            let (parentheses, inside) = (self.parentheses, self.inside.len());
+            self.braces.push(Open { braces, parentheses, inside });
         }
         self.parentheses = 0;
         self.before = Before::OpenBrace;
@@ -299,6 +328,7 @@ impl Lines {
     }
 
     fn begin_statement(&mut self, breaks: bool) {
+        self.unbraced = 0;
         self.breaks = breaks;
         (self.has_equals, self.has_type, self.in_case) = (false, false, false);
         self.questions = 0;
@@ -357,12 +387,26 @@ mod tests {
     fn values_and_long_statements_keep_their_breaks() {
         assert_eq!(lines("int a[] = {\n1, 2,\n3,\n};").len(), 4);
         assert_eq!(lines("int a[] = { {1}, {2; 3} };").len(), 1);
-        assert_eq!(lines("x(a,\n  b);").len(), 2);
+        assert_eq!(lines("x(a,\n  b);").len(), 1);
+        assert_eq!(lines("a =\n  b;").len(), 2);
         assert_eq!(
             lines("void f(void)\n{\ns = (struct s) { 1 }; t();\ng((int[]){ 1 });\n}").len(),
             6
         );
         assert_eq!(lines("void f(void)\n{\nx = ({ a(); b(); });\n}").len(), 7);
+    }
+
+    #[test]
+    fn a_line_that_moves_into_a_block_is_another() {
+        let text = "void f(void)\n{\nx();\n}";
+        let [outside, inside, unbraced] = ["x();", "{ x(); }", "if (a) x();"].map(|body| {
+            let found = lines(&text.replace("x();", body));
+            found[found.len() - 2 - usize::from(body.starts_with('{'))]
+        });
+        assert!(outside != inside && inside == unbraced);
+        let ends =
+            ["a", "ab"].map(|name| lines(&format!("{name}({} end);", "word, ".repeat(20))).pop());
+        assert_ne!(ends[0], ends[1]);
     }
 
     #[test]

@@ -69,6 +69,17 @@ pub struct Part {
     /// Places in code that ask whether SMP is configured: both sides of them are compiled, and no
     /// preprocessor sees them.
     pub option_tests: u64,
+    /// Files that makefiles name only for SMP: a preprocessor sees no difference in them.
+    pub only_smp: OnlySmpFiles,
+}
+
+/// Files that are compiled only with SMP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnlySmpFiles {
+    /// How many.
+    pub files: u64,
+    /// Their lines, with SMP.
+    pub lines: u64,
 }
 
 /// Lines of files, each looked at alone.
@@ -130,6 +141,7 @@ mod tests {
             },
             conditions: 2,
             option_tests: 1,
+            only_smp: OnlySmpFiles { files: 1, lines: 90 },
         };
         let tree = |version: &str, spin| TreeStudy {
             version: version.to_owned(),

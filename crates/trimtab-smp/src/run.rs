@@ -1,5 +1,6 @@
 //! The engine: finds trees, reads their files, and adds up what is in them.
 
+mod makefiles;
 mod request;
 mod study;
 mod totals;

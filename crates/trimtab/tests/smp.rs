@@ -51,6 +51,7 @@ fn all_is_counted_that_is_in_a_tree() {
     assert_eq!(found["whole"]["locks"]["semaphore"], 2);
     assert_eq!(found["complexity"]["histogram"], serde_json::json!([2, 1, 2]));
     assert_eq!((&found["conditions"], &found["option_tests"]), (&2.into(), &1.into()));
+    assert_eq!(found["only_smp"], serde_json::json!({"files": 1, "lines": 4}));
     let folders: Vec<&str> = found["directories"]
         .as_array()
         .unwrap()

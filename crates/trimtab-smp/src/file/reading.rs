@@ -3,13 +3,13 @@
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::feed::Feed;
-use super::{Confusion, FileCounts, Language, Place};
+use super::{Confusion, FileCounts, Language};
 use crate::c::condition::is_option_test;
 use crate::c::conditional::{Conditionals, Directive, Trouble, names_smp};
 use crate::c::macros::{Build, Macro, Macros, SMP_NAMES};
 use crate::c::token::{Kind, Scanner, Token};
 use crate::complexity::Functions;
-use crate::lock::LockCounter;
+use crate::lock::{LockCounter, Place};
 
 /// Tokens of a condition that are kept.
 const LONGEST_CONDITION: usize = 4096;
@@ -124,9 +124,9 @@ impl<'a, 'e> Reading<'a, 'e> {
         let mut locks = LockCounter::default();
         let (found, each) = (&mut self.counts.locks, &mut self.each);
         let definition = Macro::read(self.bytes, &name, &mut self.scanner, |token| {
-            if let Some((kind, places)) = locks.token(token) {
-                found.add(kind, places);
-                each(Place { line: token.line, kind, places });
+            if let Some(place) = locks.token(token) {
+                found.add(place.kind, place.places);
+                each(place);
             }
         });
         self.macros.define(name.text, definition, self.conditionals.active());
@@ -159,9 +159,9 @@ impl<'a, 'e> Reading<'a, 'e> {
             let column = token.start == 0 || self.bytes[token.start - 1] == b'\n';
             self.functions.token(token, column);
         }
-        if let Some((kind, places)) = self.locks.token(token) {
-            self.counts.locks.add(kind, places);
-            (self.each)(Place { line: token.line, kind, places });
+        if let Some(place) = self.locks.token(token) {
+            self.counts.locks.add(place.kind, place.places);
+            (self.each)(place);
         }
         self.option = match (self.option, token.kind) {
             (OptionTest::Open, Kind::Word) => {

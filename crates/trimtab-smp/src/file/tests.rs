@@ -1,5 +1,7 @@
 //! Small files, with what is to be counted in them.
 
+use proptest::strategy::Strategy;
+
 use super::*;
 
 fn c(text: &str) -> FileCounts {
@@ -78,7 +80,7 @@ fn macros_that_grow_without_end_are_told() {
 fn a_statement_around_a_conditional_differs_as_far_as_it_does() {
     let text =
         "int f(void)\n{\n\tif (a\n#ifdef CONFIG_SMP\n\t    && b\n#endif\n\t    )\n\t\tx();\n}\n";
-    assert_eq!(lines(text), (6, 7, 1));
+    assert_eq!(lines(text), (5, 5, 2));
 }
 
 #[test]
@@ -144,4 +146,65 @@ fn assembly_is_lines_without_functions() {
         (Language::of("a.h"), Language::of("a.o"), Language::of("c")),
         (Some(Language::C), None, None)
     );
+}
+
+/// Words and signs of C.
+const WORDS: &[&str] = &[
+    "#if ",
+    "#ifdef CONFIG_SMP\n",
+    "#else\n",
+    "#endif\n",
+    "#define F ",
+    "#define G(a, b) ",
+    "F ",
+    "G(",
+    "(",
+    ")",
+    "{",
+    "}",
+    ";\n",
+    ",",
+    "?",
+    ":",
+    "&&",
+    "if ",
+    "else ",
+    "do ",
+    "while ",
+    "case ",
+    "guard(",
+    "mutex)",
+    "spin_lock(",
+    "a ",
+    "= ",
+    "/* ",
+    "*/",
+    "\"",
+    "'",
+    "\\\n",
+    "\n",
+    "\u{e4}",
+    "//",
+    "#undef F\n",
+];
+
+/// Words and signs of C, in any order.
+fn soup() -> impl Strategy<Value = String> {
+    let words = proptest::sample::select(WORDS);
+    proptest::collection::vec(words, 0..200).prop_map(|words| words.concat())
+}
+
+proptest::proptest! {
+    #[test]
+    fn soup_is_read_and_adds_up(text in soup()) {
+        for language in [Language::C, Language::Assembly] {
+            let mut places = Locks::default();
+            let found = count_with(text.as_bytes(), language, &mut |place| places.add(place.kind, place.places));
+            proptest::prop_assert_eq!(places, found.locks);
+            // What does not differ is in both.
+            proptest::prop_assert!(found.differing <= found.up + found.smp);
+            proptest::prop_assert_eq!((found.up + found.smp - found.differing) % 2, 0);
+            proptest::prop_assert_eq!(&found, &count(text.as_bytes(), language));
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Counts lock operations in the tokens of a file.
 
-use super::LockKind;
 use super::guard::{kind_of_class, takes_class};
 use super::names::kind_of;
+use super::{LockKind, Place};
 use crate::c::token::{Kind, Token};
 
 /// Counts lock operations, token by token.
@@ -20,8 +20,25 @@ pub struct LockCounter {
 /// What may become the definition of a function that has the name of an operation.
 #[derive(Debug, Clone, Copy)]
 struct Definition {
-    kind: LockKind,
+    name: Name,
     parentheses: u32,
+}
+
+/// The name of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Name {
+    kind: LockKind,
+    line: u32,
+}
+
+impl Name {
+    fn of(token: &Token<'_>) -> Option<Self> {
+        kind_of(token.text).map(|kind| Self { kind, line: token.line })
+    }
+
+    fn place(self) -> Place {
+        Place { line: self.line, kind: self.kind, places: 1 }
+    }
 }
 
 /// What stands before a word.
@@ -44,9 +61,9 @@ enum State {
     #[default]
     Nothing,
     /// A name that is a place if a parenthesis follows.
-    Name(LockKind),
+    Name(Name),
     /// One behind a type.
-    Declared(LockKind),
+    Declared(Name),
     /// A word behind which the class of a guard stands.
     Guard,
     /// The parenthesis behind that.
@@ -54,33 +71,34 @@ enum State {
 }
 
 impl LockCounter {
-    /// Takes the next token; says which operation it completes, and how many places it is: a guard is
-    /// both ends.
-    pub fn token(&mut self, token: &Token<'_>) -> Option<(LockKind, u64)> {
+    /// Takes the next token; gives the operation that it completes.
+    pub fn token(&mut self, token: &Token<'_>) -> Option<Place> {
         let state = std::mem::take(&mut self.state);
         let found = match state {
-            State::Name(kind) if token.is(b'(') => Some((kind, 1)),
+            State::Name(name) if token.is(b'(') => Some(name.place()),
             State::Guard if token.is(b'(') => {
                 self.state = State::Open;
                 None
             }
-            State::Open if token.kind == Kind::Word => Some((kind_of_class(token.text), 2)),
+            State::Open if token.kind == Kind::Word => {
+                Some(Place { line: token.line, kind: kind_of_class(token.text), places: 2 })
+            }
             _ => self.defined(token),
         };
-        if let State::Declared(kind) = state
+        if let State::Declared(name) = state
             && token.is(b'(')
         {
-            self.definition = Some(Definition { kind, parentheses: 1 });
+            self.definition = Some(Definition { name, parentheses: 1 });
         }
         let is_free = !matches!(self.before, Before::Type | Before::Member) && state != State::Open;
         if token.kind == Kind::Word && is_free {
             self.state = if takes_class(token.text) {
                 State::Guard
             } else {
-                kind_of(token.text).map_or(State::Nothing, State::Name)
+                Name::of(token).map_or(State::Nothing, State::Name)
             };
         } else if token.kind == Kind::Word && self.before == Before::Type {
-            self.state = kind_of(token.text).map_or(State::Nothing, State::Declared);
+            self.state = Name::of(token).map_or(State::Nothing, State::Declared);
         }
         self.before = match (token.kind, token.text) {
             (Kind::Word, word) if is_of_statement(word) => Before::Anything,
@@ -94,10 +112,10 @@ impl LockCounter {
     }
 
     /// Whether a token opens the body of a function that has the name of an operation.
-    fn defined(&mut self, token: &Token<'_>) -> Option<(LockKind, u64)> {
+    fn defined(&mut self, token: &Token<'_>) -> Option<Place> {
         let mut definition = self.definition.take()?;
         match (definition.parentheses, token.text) {
-            (0, b"{") => return Some((definition.kind, 1)),
+            (0, b"{") => return Some(definition.name.place()),
             (0, _) => return None,
             (_, b"(") => definition.parentheses = definition.parentheses.saturating_add(1),
             (_, b")") => definition.parentheses -= 1,
@@ -127,7 +145,7 @@ mod tests {
         let mut counter = LockCounter::default();
         let tokens = Scanner::new(text.as_bytes());
         let found = tokens.filter_map(|token| counter.token(&token));
-        found.map(|(kind, places)| (kind.name(), places)).collect()
+        found.map(|place| (place.kind.name(), place.places)).collect()
     }
 
     #[test]

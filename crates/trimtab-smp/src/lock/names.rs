@@ -87,39 +87,46 @@ fn whole(name: &str) -> Option<LockKind> {
         | "synchronize_kernel"
         | "synchronize_net" => RcuUpdate,
         "unrcu_pointer" | "RCU_INIT_POINTER" => RcuPointer,
-        "preempt_disable"
-        | "preempt_enable"
-        | "preempt_disable_notrace"
-        | "preempt_enable_notrace"
-        | "preempt_enable_no_resched"
-        | "preempt_enable_no_resched_notrace"
-        | "preempt_disable_nested"
-        | "preempt_enable_nested"
-        | "migrate_disable"
-        | "migrate_enable"
-        | "get_cpu"
-        | "put_cpu"
-        | "get_cpu_no_resched"
-        | "put_cpu_no_resched"
-        | "get_cpu_var"
-        | "put_cpu_var"
-        | "get_cpu_ptr"
-        | "put_cpu_ptr"
-        | "cli"
-        | "sti"
-        | "__cli"
-        | "__sti"
-        | "restore_flags"
-        | "__restore_flags"
-        | "save_and_cli"
-        | "save_flags_cli"
-        | "__save_and_cli"
-        | "save_and_sti"
-        | "__save_and_sti"
-        | "start_bh_atomic"
-        | "end_bh_atomic" => Local,
-        _ => return None,
+        _ => return is_local_name(name).then_some(Local),
     })
+}
+
+/// Names of what excludes others on the same processor.
+fn is_local_name(name: &str) -> bool {
+    matches!(
+        name,
+        "preempt_disable"
+            | "preempt_enable"
+            | "preempt_disable_notrace"
+            | "preempt_enable_notrace"
+            | "preempt_enable_no_resched"
+            | "preempt_enable_no_resched_notrace"
+            | "preempt_disable_nested"
+            | "preempt_enable_nested"
+            | "migrate_disable"
+            | "migrate_enable"
+            | "get_cpu"
+            | "put_cpu"
+            | "get_cpu_no_resched"
+            | "put_cpu_no_resched"
+            | "get_cpu_var"
+            | "put_cpu_var"
+            | "get_cpu_ptr"
+            | "put_cpu_ptr"
+            | "cli"
+            | "sti"
+            | "__cli"
+            | "__sti"
+            | "restore_flags"
+            | "__restore_flags"
+            | "save_and_cli"
+            | "save_flags_cli"
+            | "__save_and_cli"
+            | "save_and_sti"
+            | "__save_and_sti"
+            | "start_bh_atomic"
+            | "end_bh_atomic"
+    )
 }
 
 /// How locks are taken that spin.

@@ -228,14 +228,23 @@ impl SmpStudy {
                 name,
                 count(format!("{key}conditions"), part.conditions),
                 count(format!("{key}option_tests"), part.option_tests),
+                count(format!("{key}only_smp.files"), part.only_smp.files),
+                count(format!("{key}only_smp.lines"), part.only_smp.lines),
             ]
         });
-        let columns = [name("version"), number("conditions"), number("IS_ENABLED")];
+        let columns = [
+            name("version"),
+            number("conditions"),
+            number("IS_ENABLED"),
+            number("files").of("only with SMP"),
+            number("lines").of("only with SMP"),
+        ];
         let title = "Where the source asks for SMP";
         let lede = phrase![
             "Conditions of the preprocessor that name it, and places that ask ",
             code("IS_ENABLED(CONFIG_SMP)"),
-            ", which the count of lines cannot see: the compiler drops one side.",
+            ", which the count of lines cannot see: the compiler drops one side. Nor does it see that makefiles \
+             name files only for SMP.",
         ];
         Section::new("unseen", title, lede).with(Table::new(title, columns, rows))
     }

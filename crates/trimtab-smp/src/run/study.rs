@@ -11,6 +11,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
 
+use super::makefiles::Makefiles;
 use super::request::StudyRequest;
 use super::totals::Totals;
 use super::tree::Tree;
@@ -69,7 +70,9 @@ fn of_tree(
     let files = Files::of(&tree.folder)?;
     let jobs: Vec<&[(String, Language)]> = files.sources.chunks(FILES_OF_A_JOB).collect();
     parts(jobs.len() as u64);
-    let read = |_: usize, job: &&[(String, Language)]| Ok(of_files(&tree.folder, job, depth));
+    let makefiles = Makefiles::read(&tree.folder, &files.makefiles);
+    let read =
+        |_: usize, job: &&[(String, Language)]| Ok(of_files(&tree.folder, job, depth, &makefiles));
     let found = executor::each(&Local, &jobs, read, |done| part(done as u64))?;
     let mut totals = Totals::default();
     for found in found {
@@ -95,7 +98,12 @@ fn of_tree(
     })
 }
 
-fn of_files(root: &Path, files: &[(String, Language)], depth: usize) -> Totals {
+fn of_files(
+    root: &Path,
+    files: &[(String, Language)],
+    depth: usize,
+    makefiles: &Makefiles,
+) -> Totals {
     let mut totals = Totals::default();
     for (path, language) in files {
         match Bytes::open(&root.join(path)) {
@@ -103,7 +111,10 @@ fn of_files(root: &Path, files: &[(String, Language)], depth: usize) -> Totals {
             Ok(bytes) if bytes.len() > LONGEST => {
                 totals.give_up(path, format!("it is longer than {} MiB", LONGEST >> 20));
             }
-            Ok(bytes) => totals.add(path, depth, &file::count(&bytes, *language)),
+            Ok(bytes) => {
+                let is_only_smp = makefiles.only_smp(path);
+                totals.add(path, depth, is_only_smp, &file::count(&bytes, *language));
+            }
         }
     }
     totals

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::complexity::Tally;
 use crate::file::FileCounts;
 use crate::lock::Locks;
-use crate::report::{GivenUp, Lines, Part};
+use crate::report::{GivenUp, Lines, OnlySmpFiles, Part};
 use crate::set;
 
 /// What is counted in some files.
@@ -18,10 +18,15 @@ pub(super) struct Total {
     complexities: Tally,
     conditions: u64,
     option_tests: u64,
+    only_smp: OnlySmpFiles,
 }
 
 impl Total {
-    fn add(&mut self, path: &str, counts: &FileCounts) {
+    fn add(&mut self, path: &str, is_only_smp: bool, counts: &FileCounts) {
+        if is_only_smp {
+            self.only_smp.files += 1;
+            self.only_smp.lines += counts.smp;
+        }
         self.files += 1;
         self.changed += u64::from(counts.differing > 0);
         self.lines.up += counts.up;
@@ -47,12 +52,15 @@ impl Total {
         self.complexities.merge(&other.complexities);
         self.conditions += other.conditions;
         self.option_tests += other.option_tests;
+        self.only_smp.files += other.only_smp.files;
+        self.only_smp.lines += other.only_smp.lines;
     }
 
     pub(super) fn done(self) -> Part {
-        let Self { files, changed, lines, locks, complexities, conditions, option_tests } = self;
+        let Self { files, changed, lines, locks, complexities, conditions, option_tests, only_smp } =
+            self;
         let complexity = complexities.done();
-        Part { files, changed, lines, locks, complexity, conditions, option_tests }
+        Part { files, changed, lines, locks, complexity, conditions, option_tests, only_smp }
     }
 }
 
@@ -68,17 +76,17 @@ pub(super) struct Totals {
 
 impl Totals {
     /// Adds a file that was read.
-    pub(super) fn add(&mut self, path: &str, depth: usize, counts: &FileCounts) {
-        self.whole.add(path, counts);
+    pub(super) fn add(&mut self, path: &str, depth: usize, is_only_smp: bool, counts: &FileCounts) {
+        self.whole.add(path, is_only_smp, counts);
         if set::is_core(path) {
-            self.core.add(path, counts);
+            self.core.add(path, is_only_smp, counts);
         }
         let folder = set::folder(path, depth);
         if !self.folders.contains_key(folder) {
             self.folders.insert(folder.to_owned(), Total::default());
         }
         if let Some(total) = self.folders.get_mut(folder) {
-            total.add(path, counts);
+            total.add(path, is_only_smp, counts);
         }
         self.not_utf8 += u64::from(!counts.is_utf8);
         if !counts.confusions.is_empty() {

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::file::Language;
+use crate::kbuild;
 use crate::set;
 
 /// How deep folders may lie in one another.
@@ -17,6 +18,8 @@ const DEEPEST: usize = 64;
 pub(super) struct Files {
     /// Paths in the tree, by name, each with what it is written in.
     pub(super) sources: Vec<(String, Language)>,
+    /// Makefiles, by their paths in the tree.
+    pub(super) makefiles: Vec<String>,
     /// Links that were not followed.
     pub(super) links: u64,
     /// Paths that are not read, each with the reason.
@@ -61,6 +64,8 @@ impl Files {
                 if inner != ".git" {
                     self.folder(&entry.path(), &inner, depth + 1);
                 }
+            } else if kind.is_file() && kbuild::is_makefile(&inner) {
+                self.makefiles.push(inner);
             } else if let Some(language) = set::language(&inner) {
                 if kind.is_file() && name.to_str().is_some() {
                     self.sources.push((inner, language));

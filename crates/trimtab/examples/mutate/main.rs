@@ -33,6 +33,8 @@ mod readers;
 #[path = "../../../../fuzz/checks/recording.rs"]
 mod recording;
 mod seeds;
+#[path = "../../../../fuzz/checks/source.rs"]
+mod source;
 #[path = "../../../../fuzz/checks/stream.rs"]
 mod stream;
 mod supervisor;

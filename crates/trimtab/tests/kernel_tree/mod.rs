@@ -7,12 +7,13 @@ use std::fs;
 use std::path::Path;
 
 /// Its files.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("Makefile", "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 1\nEXTRAVERSION =\n"),
     ("kernel/sched.c", SCHED),
     ("kernel/fork.c", FORK),
     ("mm/memory.c", "int used;\n\nint pages(void)\n{\n\treturn used;\n}\n"),
     ("arch/x86/kernel/smp.c", SMP),
+    ("arch/x86/kernel/Makefile", "obj-$(CONFIG_SMP) += smp.o\n"),
     ("drivers/disk.c", DISK),
 ];
 
