@@ -92,3 +92,28 @@ pub fn executed() -> (Vec<(u64, u32)>, Vec<u32>) {
     }
     (blocks, executions)
 }
+
+/// Where the swappable code of [`linked`] begins, a page of it.
+pub const COLD: u64 = 0xffff_ffff_8120_0000;
+/// Where its swappable data begins.
+pub const COLD_DATA: u64 = 0xffff_ffff_8140_0000;
+
+/// A kernel as it is linked by a plan, without symbols of the bounds of code: these functions lie between them,
+/// all others behind.
+pub fn linked(inside: &[&'static str]) -> Elf {
+    let mut elf = Elf::new().text(".text", COLD, 0x8000);
+    for (place, name) in inside.iter().copied().enumerate() {
+        elf = elf.function(name, COLD + place as u64 * 0x20, 0x20);
+    }
+    for (place, name) in NAMES.into_iter().filter(|name| !inside.contains(name)).enumerate() {
+        elf = elf.function(name, COLD + 0x2000 + place as u64 * 0x20, 0x20);
+    }
+    elf.data(".rodata", COLD_DATA, 0x11000)
+        .label("__coldswap_data_start", COLD_DATA)
+        .label("__coldswap_data_end", COLD_DATA + 0x11000)
+}
+
+/// The same with the symbols of the bounds.
+pub fn linked_within_bounds(inside: &[&'static str]) -> Elf {
+    linked(inside).label("__coldswap_start", COLD).label("__coldswap_end", COLD + 0x1000)
+}

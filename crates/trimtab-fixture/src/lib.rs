@@ -2,6 +2,9 @@
 //! depends on this crate.
 
 pub mod kernel;
+mod random;
+
+pub use random::{Random, mixed};
 
 use object::Endianness;
 use object::elf;

@@ -23,6 +23,7 @@
 
 use std::collections::HashMap;
 use std::time::Instant;
+use trimtab_fixture::{Random, mixed};
 use trimtab_layout::{
     Algorithm, BlockIndex, BlockNode, Edge, Flow, InPlace, Piece, PieceId, Prices, Problem, Span,
     algorithms, ext_tsp, ext_tsp_score, split_by_price,
@@ -38,18 +39,17 @@ const RUNS: usize = 3;
 const ONE_IN: usize = 5;
 const BLOCK_BYTES: u64 = 28;
 
-/// A generator of numbers (SplitMix64).
-struct Chance(u64);
+/// What a program is made by.
+struct Chance(Random);
 
 impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed(self.0)
+    fn of(seed: u64) -> Self {
+        Self(Random::of(seed))
     }
 
     /// A number below `most`.
     fn below(&mut self, most: usize) -> usize {
-        ((u128::from(self.next()) * most as u128) >> 64) as usize
+        ((u128::from(self.0.number()) * most as u128) >> 64) as usize
     }
 
     fn one_in(&mut self, many: usize) -> bool {
@@ -57,14 +57,8 @@ impl Chance {
     }
 
     fn unit(&mut self) -> f64 {
-        self.next() as f64 / u64::MAX as f64
+        self.0.unit()
     }
-}
-
-fn mixed(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 struct GeneratedProgram {
@@ -75,7 +69,7 @@ struct GeneratedProgram {
 }
 
 fn make(functions: usize) -> GeneratedProgram {
-    let mut chance = Chance(functions as u64);
+    let mut chance = Chance::of(functions as u64);
     let mut first_block = Vec::with_capacity(functions + 1);
     let mut blocks = 0usize;
     for _ in 0..functions {
@@ -93,8 +87,8 @@ fn make(functions: usize) -> GeneratedProgram {
 
 fn events(run: usize, functions: usize, count: usize, first_block: &[u32]) -> Vec<u32> {
     // The same chances in each run, but for one part in ten of the way.
-    let mut chance = Chance(1);
-    let mut own = Chance(1000 + run as u64);
+    let mut chance = Chance::of(1);
+    let mut own = Chance::of(1000 + run as u64);
     let hot = (functions / ONE_IN).max(1);
     let function_of = |place: usize| (place * ONE_IN + place % 3).min(functions - 1);
     let mut events = Vec::with_capacity(count);

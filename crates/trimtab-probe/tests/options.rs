@@ -9,6 +9,7 @@ mod common;
 use std::fmt::Write;
 
 use common::{Bench, Compiler, RUNTIME, compilers, runtime};
+use trimtab_fixture::Random;
 use trimtab_probe::{Hook, Selection};
 
 const SEED: u64 = 21;
@@ -113,23 +114,10 @@ fn build(compiler: Compiler, program: &str, flags: &[&str], hook: Hook) -> Ended
 const HOOKS: [Hook; 6] =
     [Hook::Count, Hook::Time, Hook::Value, Hook::Order, Hook::Edges, Hook::Cycles];
 
-/// A generator of random numbers: splitmix64, of S. Vigna.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit as u64) as usize
-    }
-}
-
 #[test]
 fn a_sample_of_all_options_together() {
     let compilers = compilers();
-    let mut random = Random(SEED);
+    let mut random = Random::of(SEED);
     let (mut same, mut wrong) = (0, Vec::new());
     for _ in 0..SAMPLE {
         let compiler = compilers[random.below(compilers.len())];

@@ -7,7 +7,7 @@ use crate::{
     duplication, links, pieces,
 };
 use trimtab_fixture::Elf;
-use trimtab_fixture::kernel::{self, NAMES, STEP, at, kernel};
+use trimtab_fixture::kernel::{self, COLD, COLD_DATA, NAMES, STEP, at, kernel};
 use trimtab_layout::cost::Policy;
 use trimtab_layout::paged::{Packing, PageProblem, Pages, Places, Recency};
 use trimtab_profile::{Source, Stream, stream};
@@ -423,25 +423,8 @@ fn checked(elf: Elf, plan: &Plan) -> Result<crate::check::LinkSummary, Refusal> 
     check(&Program::parse(&elf.loaded().build()).unwrap(), plan)
 }
 
-/// Where its swappable code begins, and its swappable data.
-const COLD: u64 = 0xffff_ffff_8120_0000;
-const COLD_DATA: u64 = 0xffff_ffff_8140_0000;
-
 fn linked_file(inside: &[&'static str], bounds: bool) -> Elf {
-    let start = COLD;
-    let mut elf = Elf::new().text(".text", start, 0x8000);
-    if bounds {
-        elf = elf.label("__coldswap_start", start).label("__coldswap_end", start + 0x1000);
-    }
-    for (place, name) in inside.iter().copied().enumerate() {
-        elf = elf.function(name, start + place as u64 * 0x20, 0x20);
-    }
-    for (place, name) in NAMES.into_iter().filter(|name| !inside.contains(name)).enumerate() {
-        elf = elf.function(name, start + 0x2000 + place as u64 * 0x20, 0x20);
-    }
-    elf.data(".rodata", COLD_DATA, 0x11000)
-        .label("__coldswap_data_start", COLD_DATA)
-        .label("__coldswap_data_end", COLD_DATA + 0x11000)
+    if bounds { kernel::linked_within_bounds(inside) } else { kernel::linked(inside) }
 }
 
 #[test]

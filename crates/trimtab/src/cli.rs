@@ -106,6 +106,9 @@ pub enum Verb {
     /// Fetch a program of the catalogue.
     #[command(hide = true)]
     WrappedPrepare(wrapped::Prepare),
+    /// Fetch the source of a Debian package.
+    #[command(hide = true)]
+    WrappedSource(wrapped::Source),
 }
 
 impl Verb {
@@ -117,6 +120,7 @@ impl Verb {
             Self::WrappedCompile(options) => Some(wrapped::compile(options)),
             Self::WrappedRun(options) => Some(wrapped::run(options)),
             Self::WrappedPrepare(options) => Some(wrapped::prepare(options)),
+            Self::WrappedSource(options) => Some(wrapped::source(options)),
             _ => None,
         }
     }
@@ -146,7 +150,8 @@ impl Verb {
             Self::WrappedLink(_)
             | Self::WrappedCompile(_)
             | Self::WrappedRun(_)
-            | Self::WrappedPrepare(_) => Ok(()),
+            | Self::WrappedPrepare(_)
+            | Self::WrappedSource(_) => Ok(()),
         }
     }
 }

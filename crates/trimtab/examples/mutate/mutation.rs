@@ -1,27 +1,21 @@
 //! Inputs that are nearly right.
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+use trimtab_fixture::Random;
+
+/// What an input is made by.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Chance(Random);
 
-impl Random {
-    /// The generator of an input: the `index`th of `seed`.
+impl Chance {
+    /// The one of an input: the `index`th of `seed`.
     pub fn of(seed: u64, index: u64) -> Self {
-        let mut mixed = Self(seed);
-        Self(mixed.next().wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95)))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let first = Random::of(seed).number();
+        Self(Random::of(first.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95))))
     }
 
     /// A number below `end`, which is above 0.
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
+        self.0.below(end)
     }
 
     /// A number from 1 on, small ones more often than large ones.
@@ -95,7 +89,7 @@ fn tables(file: &[u8]) -> Option<Vec<(usize, usize, usize)>> {
 }
 
 /// An input made of one or two of `seeds`, half of them of the first.
-pub fn input(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+pub fn input(seeds: &[Vec<u8>], random: &mut Chance) -> Vec<u8> {
     let first = random.below(2) == 0;
     let mut bytes = if first { &seeds[0] } else { random.one_of(seeds) }.clone();
     let tables = tables(&bytes);
@@ -111,7 +105,7 @@ pub fn input(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-fn change_field(bytes: &mut [u8], tables: &[(usize, usize, usize)], random: &mut Random) {
+fn change_field(bytes: &mut [u8], tables: &[(usize, usize, usize)], random: &mut Chance) {
     let Some((start, size, width)) = tables.get(random.below(tables.len())).copied() else {
         return;
     };
@@ -130,7 +124,7 @@ fn change_field(bytes: &mut [u8], tables: &[(usize, usize, usize)], random: &mut
     field.copy_from_slice(&new.to_le_bytes()[..width]);
 }
 
-fn change_bytes(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
+fn change_bytes(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Chance) {
     if bytes.is_empty() {
         bytes.push(random.below(256) as u8);
     }
@@ -164,7 +158,7 @@ fn change_bytes(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
 }
 
 /// Changes numbers, words and lines.
-fn change_text(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
+fn change_text(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Chance) {
     let at = random.below(bytes.len());
     let line = |bytes: &[u8], at: usize| {
         let start = bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);

@@ -63,6 +63,7 @@ fn of_kind(kind: &str) -> anyhow::Result<Vec<Vec<u8>>> {
             vec![stream::write(Source::QemuPlugin, &blocks, &executions)]
         }
         "plan" => vec![plan()?],
+        "linked" => vec![linked(&plan()?)?],
         _ => Vec::new(),
     };
     all.extend(match kind {
@@ -75,6 +76,15 @@ fn of_kind(kind: &str) -> anyhow::Result<Vec<Vec<u8>>> {
         _ => Vec::new(),
     });
     Ok(all)
+}
+
+/// That kernel, linked by its plan: its check accepts it.
+fn linked(plan: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let plan: trimtab_swap::Plan = serde_json::from_slice(plan)?;
+    let units = plan.units_of(trimtab_swap::Class::Swappable);
+    let is_inside = |name: &&str| units.iter().any(|unit| unit.name == *name);
+    let inside: Vec<&str> = kernel::NAMES.into_iter().filter(is_inside).collect();
+    Ok(kernel::linked_within_bounds(&inside).loaded().build())
 }
 
 /// The plan of the kernel that is made to measure.

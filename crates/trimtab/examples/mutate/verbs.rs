@@ -65,7 +65,7 @@ pub const SWAP_PLAN: Verb = Verb {
 };
 /// The check of a plan.
 pub const SWAP_CHECK: Verb =
-    Verb { arguments: &["swap", "check", "%0", "%1", "--json", "-"], files: &["kernel", "plan"] };
+    Verb { arguments: &["swap", "check", "%0", "%1", "--json", "-"], files: &["linked", "plan"] };
 /// What an instrumented program recorded.
 pub const PROBE_REPORT: Verb =
     Verb { arguments: &["probe", "report", "%0", "--json", "-"], files: &["recording"] };
@@ -99,8 +99,28 @@ impl Verb {
         let Ok(report) = serde_json::from_slice::<Value>(output) else {
             return Some("it printed no JSON".to_owned());
         };
-        (self.arguments[0] == "pages").then(|| of_pages(&report, size(&files[0])))?
+        match self.arguments {
+            ["pages", ..] => of_pages(&report, size(&files[0])),
+            ["swap", "check", ..] => of_check(&report, size(&files[0]), size(&files[1])),
+            _ => None,
+        }
     }
+}
+
+/// What contradicts a kernel and a plan of so many bytes, in what their check says.
+fn of_check(report: &Value, kernel: u64, plan: u64) -> Option<String> {
+    let number = |name: &str| report[name].as_u64().unwrap_or(u64::MAX);
+    let wrong = match () {
+        () if number("start") >= number("end") => "swappable code ends where it begins",
+        // A symbol takes 16 bytes of a file, and a unit more than a name of a plan.
+        () if number("functions") > kernel / 16 => "there are more functions than symbols",
+        () if number("swappable").saturating_add(number("outside")) > plan / 8 => {
+            "there are more units than the plan has"
+        }
+        () if number("pages_kept") > number("pages") => "more pages are kept than there are",
+        () => return None,
+    };
+    Some(wrong.to_owned())
 }
 
 /// What contradicts the file, of `size` bytes, in a report of pages.

@@ -15,7 +15,7 @@ use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
 use serde::{Deserialize, Serialize};
 use trimtab::progress;
 
-use crate::mutation::{self, Random};
+use crate::mutation::{self, Chance};
 use crate::readers::{Reader, Way};
 use crate::seeds::Seeds;
 
@@ -149,7 +149,7 @@ pub fn write_artifact(reader: &Reader, seed: u64, index: u64) -> anyhow::Result<
 
 /// Which file of a reader the input is in the place of, and the input.
 fn make(seeds: &Seeds, seed: u64, index: u64) -> (usize, Vec<u8>) {
-    let mut random = Random::of(seed, index);
+    let mut random = Chance::of(seed, index);
     let file = random.below(seeds.inputs.len());
     (file, mutation::input(&seeds.inputs[file], &mut random))
 }
@@ -170,7 +170,7 @@ impl Bench {
             *last = info.to_string();
         }));
         let mut bench = Self { seeds, output: None, files: Vec::new(), folder: folder.to_owned() };
-        if matches!(reader.way, Way::Verb(_)) {
+        if let Way::Verb(verb) = reader.way {
             progress::show(progress::Detail::Quiet);
             for (number, inputs) in bench.seeds.inputs.iter().enumerate() {
                 let path = folder.join(format!("sound-{number}"));
@@ -182,6 +182,12 @@ impl Bench {
             let output = File::options().read(true).append(true).open(path)?;
             nix::unistd::dup2_stdout(&output)?;
             bench.output = Some(output);
+            // If not even this is accepted, all that is read is how verbs refuse.
+            anyhow::ensure!(verb.run(&bench.files)?, "the call with sound files fails");
+            let printed = bench.take_output()?;
+            if let Some(what) = verb.contradiction(&printed, &bench.files) {
+                anyhow::bail!("of sound files: {what}");
+            }
         }
         Ok(bench)
     }

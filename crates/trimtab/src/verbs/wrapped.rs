@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use trimtab_lab::debian;
 use trimtab_lab::shell;
 use trimtab_lab::workload;
 use trimtab_native::program::{measure, wrap};
@@ -45,6 +46,26 @@ pub struct Prepare {
     name: String,
     /// The folder that gets its source.
     folder: PathBuf,
+}
+
+/// In the place of a script that fetches sources.
+#[derive(Debug, Args)]
+pub struct Source {
+    /// The Debian package.
+    package: String,
+    /// The folder that gets its source.
+    folder: PathBuf,
+}
+
+/// Fetches and unpacks the source of a Debian package, and prints where it is; gives the exit code.
+pub fn source(options: &Source) -> u8 {
+    match debian::source(&options.package, &options.folder) {
+        Ok((place, _)) => {
+            println!("{}", place.display());
+            0
+        }
+        Err(error) => failed(&error.to_string()),
+    }
 }
 
 /// Fetches and prepares the source of a workload, and prints for a shell where it is, and how it is

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use trimtab::verbs::doctor::model::*;
 use trimtab_bench::report::*;
 use trimtab_fit::report::*;
+use trimtab_fixture::Random;
 use trimtab_report::Schema;
 use trimtab_report::common::*;
 use trimtab_stats::Interval;
@@ -13,25 +14,25 @@ use trimtab_stats::{measured, paired_ratio};
 
 const PAGE: u32 = 4096;
 
-/// SplitMix64, the small generator that seeds larger ones; enough for made-up data.
-struct Random(u64);
+/// Made-up data.
+struct Sample(Random);
 
-impl Random {
+impl Sample {
+    fn of(seed: u64) -> Self {
+        Self(Random::of(seed))
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.number()
     }
 
     /// From 0 up to 1.
     fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        self.0.unit()
     }
 
     fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
+        self.0.below(limit as usize) as u64
     }
 
     /// Roughly normal, mean 0, deviation 1.
@@ -41,7 +42,7 @@ impl Random {
 }
 
 /// A map with exactly `touched` pages executed: in runs, as subsystems lie together.
-fn scattered(random: &mut Random, spanned: u32, touched: u32) -> Vec<u32> {
+fn scattered(random: &mut Sample, spanned: u32, touched: u32) -> Vec<u32> {
     let mut heat = 0.5;
     let mut scores: Vec<(f64, usize)> = (0..spanned as usize)
         .map(|page| {
@@ -60,7 +61,7 @@ fn scattered(random: &mut Random, spanned: u32, touched: u32) -> Vec<u32> {
 }
 
 /// A map whose `touched` pages stand at the front, but for some that are pinned elsewhere.
-fn compacted(random: &mut Random, spanned: u32, touched: u32) -> Vec<u32> {
+fn compacted(random: &mut Sample, spanned: u32, touched: u32) -> Vec<u32> {
     let pinned = touched / 16;
     let mut map = vec![0; spanned as usize];
     for page in 0..touched - pinned {
@@ -74,7 +75,7 @@ fn compacted(random: &mut Random, spanned: u32, touched: u32) -> Vec<u32> {
 }
 
 /// A curve of `events` points that ends at `touched` and grows fast at first.
-fn curve(random: &mut Random, events: usize, touched: u32, bend: f64) -> Vec<u32> {
+fn curve(random: &mut Sample, events: usize, touched: u32, bend: f64) -> Vec<u32> {
     let mut pages = 0.0_f64;
     (0..events)
         .map(|event| {
@@ -92,7 +93,7 @@ fn area(curve: &[u32]) -> f64 {
 
 /// What a fit of a kernel with `spanned` pages of text, of 200 or more, could look like.
 pub fn fit_kernel(spanned: u32) -> FitKernel {
-    let mut random = Random(u64::from(spanned));
+    let mut random = Sample::of(u64::from(spanned));
     let before = spanned * 810 / 2048;
     let function_pages = spanned * 276 / 2048;
     let after = function_pages + function_pages.div_ceil(22);
@@ -203,7 +204,7 @@ fn held_out(before: u32, after: u32, function_pages: u32) -> Vec<HeldOut> {
 }
 
 /// What it takes to repeat that fit.
-fn repeat(random: &mut Random) -> Repeat {
+fn repeat(random: &mut Sample) -> Repeat {
     Repeat {
         command: "trimtab fit kernel --source linux-source-6.12 --config lab --boots 30 \
                   --seed 1 --html fit.html"
@@ -321,14 +322,14 @@ fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
     entries.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
 }
 
-fn hash(random: &mut Random) -> String {
+fn hash(random: &mut Sample) -> String {
     (0..4).map(|_| format!("{:016x}", random.next())).collect()
 }
 
 /// What the pages of a traced program could look like.
 pub fn pages(spanned: u32) -> PagesReport {
     let fit = fit_kernel(spanned);
-    let mut random = Random(7);
+    let mut random = Sample::of(7);
     PagesReport {
         schema: Schema::default(),
         program: Input {
