@@ -125,14 +125,14 @@ fn copy(from: &Path, to: &Path) -> Result<(), ProgramError> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(io("make", folder))?;
     }
-    fs::copy(from, to).map_err(io("copy", from))?;
-    let written = fs::metadata(from).and_then(|data| data.modified()).map_err(io("read", from))?;
-    let file = fs::OpenOptions::new().append(true).open(to);
-    // What may not be written may keep the time of the copy: then it is linked again.
-    if let Ok(file) = file {
-        let _ = file.set_modified(written);
-    }
-    Ok(())
+    // Through what was opened: the path may be another file's by now, and the copy one that may not be written.
+    let mut source = fs::File::open(from).map_err(io("read", from))?;
+    let data = source.metadata().map_err(io("read", from))?;
+    let written = data.modified().map_err(io("read", from))?;
+    let mut target = fs::File::create_new(to).map_err(io("write", to))?;
+    std::io::copy(&mut source, &mut target).map_err(io("copy", from))?;
+    target.set_permissions(data.permissions()).map_err(io("write", to))?;
+    target.set_modified(written).map_err(io("write", to))
 }
 
 fn remove(path: &Path) -> Result<(), ProgramError> {
@@ -148,6 +148,23 @@ fn remove(path: &Path) -> Result<(), ProgramError> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_has_the_time_and_the_mode_of_what_was_read() {
+        let root = tempfile::tempdir().unwrap();
+        let [from, to] = ["from", "to"].map(|name| root.path().join(name));
+        fs::write(&from, "one").unwrap();
+        let time =
+            std::time::UNIX_EPOCH + std::time::Duration::from_nanos(1_234_567_890_123_456_789);
+        let file = fs::OpenOptions::new().write(true).open(&from).unwrap();
+        file.set_modified(time).unwrap();
+        // Also where nobody may write it.
+        file.set_permissions(fs::Permissions::from_mode(0o555)).unwrap();
+        copy(&from, &to).unwrap();
+        let data = fs::metadata(&to).unwrap();
+        assert_eq!((data.modified().unwrap(), data.mode() & 0o777), (time, 0o555));
+        assert_eq!(fs::read(&to).unwrap(), b"one");
+    }
 
     #[test]
     fn versions_take_turns_and_the_last_one_settles_as_a_file_of_its_own() {
