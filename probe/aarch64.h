@@ -45,6 +45,9 @@ static inline void relax(void)
 	__asm__ volatile("yield");
 }
 
+/* Bytes of the stack that unwinding takes at the most. */
+#define UNWINDING_ROOM 4096ul
+
 /* Whether a signal interrupted a system call that does not go on by itself. */
 static inline int waited_in_vain(const void *context)
 {

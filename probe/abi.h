@@ -5,6 +5,7 @@
 
 #define PROBE_VERSION 3
 #define RECORDING_VERSION 3
+#define OBJECT_RUST 1
 #define FLAG_FRAME 1
 #define FLAG_COPY 2
 #define FLAG_RETURN_SHIFT 16
@@ -35,6 +36,7 @@
 	_Static_assert(offsetof(struct object, cells) == 8, "object.cells"); \
 	_Static_assert(offsetof(struct object, cell_size) == 12, "object.cell_size"); \
 	_Static_assert(offsetof(struct object, index) == 16, "object.index"); \
+	_Static_assert(offsetof(struct object, flags) == 20, "object.flags"); \
 	_Static_assert(sizeof(struct function) == 24, "function"); \
 	_Static_assert(offsetof(struct function, start) == 0, "function.start"); \
 	_Static_assert(offsetof(struct function, size) == 4, "function.size"); \

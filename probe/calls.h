@@ -132,13 +132,25 @@ static void leave_edge(struct thread *thread, const struct function *function, u
 		thread->depth = depth - 1;
 }
 
-/* The function's cell on this thread; NULL where there is no memory for it. */
-static uint64_t *cell_of(const struct thread *thread, const struct function *function)
+/* The function's cell among those of its object on a thread. */
+static uint64_t *cell_in(void *block, const struct function *function)
 {
-	const struct object *object = object_of(function);
-	char *block = thread->blocks[object->index];
+	return (uint64_t *)((char *)block +
+			    (uint64_t)function->cell * object_of(function)->cell_size);
+}
 
-	return block ? (uint64_t *)(block + (uint64_t)function->cell * object->cell_size) : NULL;
+/* The function's cell on this thread, which is made where there is none; of scratch, where there is no memory. */
+static uint64_t *cell_of(const struct function *function)
+{
+	return cell_in(probe_block(object_of(function)), function);
+}
+
+/* The function's cell on a thread; NULL where there is no memory for it. */
+static uint64_t *known_cell(const struct thread *thread, const struct function *function)
+{
+	void *block = thread->blocks[object_of(function)->index];
+
+	return block ? cell_in(block, function) : NULL;
 }
 
 /* What is counted of each call between entry and exit that is the probe's own, and what is outside of
@@ -192,7 +204,7 @@ static void mark_outermost(const struct thread *thread, uint64_t *cell)
 static void enter_event(struct thread *thread, const struct function *function, uint64_t cfa,
 			int chained)
 {
-	uint64_t *cell = cell_of(thread, function);
+	uint64_t *cell = known_cell(thread, function);
 	struct shadow *call;
 
 	if (!cell || !has_stack(thread)) {
@@ -230,30 +242,19 @@ static void enter_event(struct thread *thread, const struct function *function, 
 static void leave_event(struct thread *thread, const struct function *function, uint64_t cfa)
 {
 	uint64_t now = read_event(thread->counter);
-	uint64_t *cell = cell_of(thread, function);
+	uint64_t *cell = known_cell(thread, function);
 	uint32_t depth = cell ? depth_of(thread, (uint64_t)cell, cfa) : 0;
 
 	while (depth && thread->depth >= depth)
 		end_call(thread, now);
 }
 
-/* In a child of fork: its counters begin anew, and so do the calls under way. */
-static void count_anew(struct thread *thread)
+/* Calls are under way again, so many, and begin as new ones now. */
+static void begin_anew(struct thread *thread, uint32_t depth)
 {
-	uint32_t depth, i;
+	uint32_t i;
 	uint64_t now;
 
-	if (thread) {
-		/* What the parent has mapped is not here. */
-		thread->counts = 0;
-		thread->counter = NULL;
-	}
-	*counters_live = 1;
-	if (!thread)
-		return;
-	depth = thread->depth;
-	begin_counting(thread);
-	thread->ready = 0;
 	thread->depth = 0;
 	if (!thread->counts)
 		return;
@@ -266,4 +267,30 @@ static void count_anew(struct thread *thread)
 	now = read_event(thread->counter);
 	for (i = 0; i < depth; i++)
 		thread->stack[i].start = now;
+}
+
+/* The calls that end_calls ended go on after all. */
+static void resume_calls(struct thread *thread, uint32_t depth)
+{
+	uint32_t i;
+
+	for (i = 0; i < depth; i++)
+		((uint64_t *)thread->stack[i].what)[0]--;
+	begin_anew(thread, depth);
+}
+
+/* In a child of fork: its counters begin anew, and so do the calls under way. */
+static void count_anew(struct thread *thread)
+{
+	if (thread) {
+		/* What the parent has mapped is not here. */
+		thread->counts = 0;
+		thread->counter = NULL;
+	}
+	*counters_live = 1;
+	if (!thread)
+		return;
+	begin_counting(thread);
+	thread->ready = 0;
+	begin_anew(thread, thread->depth);
 }

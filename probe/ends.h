@@ -11,6 +11,9 @@
 
 /* As long as other threads have to answer: nanoseconds. */
 #define PATIENCE 100000000u
+/* As long as a thread keeps still that waited for something when it was asked: nanoseconds. The process has ended
+ * by then, unless what still runs of it waits for this thread. */
+#define STILLNESS 1000000000u
 
 /* Signals that end a process, and are not for debuggers. */
 static const unsigned char ending_signals[] = {
@@ -22,19 +25,30 @@ static const unsigned char ending_signals[] = {
 static volatile int ending;
 static volatile int ending_by;
 
+/* Whether stubs add up when calls end. */
 static int adds_up(void)
 {
 	return trimtab_probe_hook == HOOK_TIME || trimtab_probe_hook == HOOK_CYCLES ||
 	       trimtab_probe_hook == HOOK_VALUE;
 }
 
+/* Whether anything does. */
+static int needs_ends(void)
+{
+	return adds_up() || trimtab_probe_hook == HOOK_EVENT;
+}
+
+/* Whether a signal with this action ends the process: nobody handles it. */
+static int is_final(const struct sigaction *action)
+{
+	return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
 /* Adds a call that is under way. Should it go on after all, it does so as if it began now. */
 static void settle(const struct function *function, struct frame *frame, uint64_t *stack)
 {
-	struct object *object = object_of(function);
-	uint64_t *cell = (uint64_t *)((char *)probe_block(object) +
-				      (uint64_t)function->cell * object->cell_size);
-	uint64_t outermost = object->cell_size > 24 ? cell[3] : 0;
+	uint64_t *cell = cell_of(function);
+	uint64_t outermost = trimtab_probe_hook == HOOK_TIME ? cell[3] : 0;
 
 	leave(function, frame, stack);
 	*(frame ? &frame->start : stack) = trimtab_probe_hook == HOOK_VALUE ? trimtab_probe_value :
@@ -48,11 +62,7 @@ static void settle(const struct function *function, struct frame *frame, uint64_
 /* A call that is not one yet: it goes on. */
 static void unsettle(const struct function *function)
 {
-	struct object *object = object_of(function);
-	uint64_t *cell = (uint64_t *)((char *)probe_block(object) +
-				      (uint64_t)function->cell * object->cell_size);
-
-	cell[0]--;
+	cell_of(function)[0]--;
 }
 
 struct walk {
@@ -73,11 +83,9 @@ static void settle_or_not(const struct walk *walk, const struct function *functi
 
 static _Unwind_Reason_Code settle_one(struct _Unwind_Context *context, void *argument)
 {
-	const struct function *function = (void *)_Unwind_GetLanguageSpecificData(context);
-	uint64_t start = _Unwind_GetRegionStart(context);
+	const struct function *function = function_of(context);
 	uint64_t here = _Unwind_GetCFA(context);
 	struct walk *walk = argument;
-	struct frame *frame = NULL;
 
 	if (walk->copy) {
 		/* What its stub keeps is below the return address, if the function has begun and not ended. */
@@ -87,37 +95,61 @@ static _Unwind_Reason_Code settle_one(struct _Unwind_Context *context, void *arg
 			settle_or_not(walk, walk->copy, NULL, kept);
 		walk->copy = NULL;
 	}
-	/* A copy of a function may have the function's own data for exceptions, by which it is not known. */
-	if (function < __start_trimtab_probe_functions || function >= __stop_trimtab_probe_functions)
+	if (!function)
 		return _URC_NO_REASON;
-	if (function->flags & FLAG_COPY) {
+	if (is_copy(function)) {
 		/* A signal may have interrupted it anywhere. */
 		walk->copy = function;
 		walk->below = here;
 		return _URC_NO_REASON;
 	}
-	/* Elsewhere in the stub the function was not entered yet, or is left already. */
-	if (_Unwind_GetIP(context) != start + (function->flags >> FLAG_RETURN_SHIFT))
-		return _URC_NO_REASON;
-	if (function->flags & FLAG_FRAME)
-		frame = (struct frame *)_Unwind_GetGR(context, FRAME_REGISTER);
-	settle_or_not(walk, function, frame, (uint64_t *)here);
+	if (is_in_call(function, context))
+		settle_or_not(walk, function, frame_of(function, context), (uint64_t *)here);
 	return _URC_NO_REASON;
+}
+
+/* Whether this thread's stack of calls, which events have, can be changed. */
+static int has_own_calls(void)
+{
+	return self && self != DEAD && !busy;
+}
+
+static void end_own_calls(void)
+{
+	if (!has_own_calls())
+		return;
+	busy = 1;
+	end_calls(self);
+	busy = 0;
+}
+
+/* Whether there is room for unwinding: stacks for signals may be small. */
+static int has_room(void)
+{
+	stack_t stack;
+
+	if (sigaltstack(NULL, &stack) || !(stack.ss_flags & SS_ONSTACK))
+		return 1;
+	return (uint64_t)__builtin_frame_address(0) - (uint64_t)stack.ss_sp >= UNWINDING_ROOM;
+}
+
+static void walk_own(int back)
+{
+	struct walk walk = { .back = back };
+
+	if (!has_room())
+		return;
+	_Unwind_Backtrace(settle_one, &walk);
+	trimtab_probe_child = 0;
 }
 
 /* The calls of this thread. */
 static void settle_own(void)
 {
-	struct walk walk = { .back = 0 };
-
-	if (adds_up()) {
-		_Unwind_Backtrace(settle_one, &walk);
-		trimtab_probe_child = 0;
-	} else if (self && self != DEAD && !busy) {
-		busy = 1;
-		end_calls(self);
-		busy = 0;
-	}
+	if (adds_up())
+		walk_own(0);
+	else
+		end_own_calls();
 }
 
 /* Whether there is a loader, and so unwind information at any time, and no lock on the way to it. */
@@ -126,17 +158,32 @@ static int is_dynamic(void)
 	return getauxval(AT_BASE) != 0;
 }
 
-/* In another thread: accounts for its calls. One that waits for something goes on waiting. */
+/* In another thread: accounts for its calls. One that waited for something waits here: what it would do, it
+ * would do only because of the signal. */
 static void settle_here(int number, siginfo_t *info, void *context)
 {
+	uint64_t limit = nanoseconds() + STILLNESS, now;
+
 	(void)number;
 	(void)info;
 	if (!self || self == DEAD)
 		return;
+	if (busy && !adds_up()) {
+		asked = 1;
+		return;
+	}
 	settle_own();
 	self->settled = 1;
-	while (waited_in_vain(context))
-		call6(SYS_ppoll, 0, 0, 0, 0, 0, 0);
+	if (!waited_in_vain(context))
+		return;
+	while ((now = nanoseconds()) < limit) {
+		struct timespec left = { .tv_nsec = (long)(limit - now) };
+
+		call6(SYS_ppoll, 0, 0, (long)&left, 0, 0, 0);
+	}
+	/* Calls of events are not counted again when they are left. */
+	if (adds_up())
+		walk_own(1);
 }
 
 /* A signal that the program has no use for; 0 where there is none. */
@@ -146,7 +193,7 @@ static int free_signal(void)
 	int number;
 
 	for (number = SIGRTMAX; number >= SIGRTMIN; number--)
-		if (!sigaction(number, NULL, &action) && action.sa_handler == SIG_DFL)
+		if (!sigaction(number, NULL, &action) && is_final(&action))
 			return number;
 	return 0;
 }
@@ -202,13 +249,9 @@ static void end(void)
 	if (!head || head->ended)
 		return;
 	trimtab_probe_on = 0;
-	if (adds_up() || trimtab_probe_hook == HOOK_EVENT)
+	if (needs_ends())
 		settle_others();
-	if (self && self != DEAD && !busy) {
-		busy = 1;
-		end_calls(self);
-		busy = 0;
-	}
+	end_own_calls();
 	head->last_cycles = cycles();
 	head->last_ns = nanoseconds();
 	head->ended = 1;
@@ -246,26 +289,33 @@ HIDDEN __attribute__((noreturn)) void trimtab_probe__Exit(int status)
 	trimtab_probe__exit(status);
 }
 
-/* The program becomes another one, if that is there. */
-static void leave_for(void)
+/* The program becomes another one, if that is there. Gives how many calls of the thread's stack have ended. */
+static uint32_t leave_for(void)
 {
+	uint32_t depth;
+
 	if (!is_own_process())
-		return;
-	if (adds_up())
-		settle_own();
+		return 0;
+	depth = has_own_calls() ? self->depth : 0;
+	settle_own();
 	head->last_cycles = cycles();
 	head->last_ns = nanoseconds();
+	return depth;
 }
 
-/* It was not. */
-static int stay(int result)
+/* It was not: they go on. */
+static int stay(uint32_t depth, int result)
 {
-	struct walk walk = { .back = 1 };
 	int error = errno;
 
-	if (is_own_process() && adds_up()) {
-		_Unwind_Backtrace(settle_one, &walk);
-		trimtab_probe_child = 0;
+	if (!is_own_process())
+		return result;
+	if (adds_up()) {
+		walk_own(1);
+	} else if (depth && has_own_calls()) {
+		busy = 1;
+		resume_calls(self, depth);
+		busy = 0;
 	}
 	errno = error;
 	return result;
@@ -273,32 +323,37 @@ static int stay(int result)
 
 HIDDEN int trimtab_probe_execve(const char *path, char *const *arguments, char *const *environment)
 {
-	leave_for();
-	return stay(execve(path, arguments, environment));
+	uint32_t depth = leave_for();
+
+	return stay(depth, execve(path, arguments, environment));
 }
 
 HIDDEN int trimtab_probe_fexecve(int file, char *const *arguments, char *const *environment)
 {
-	leave_for();
-	return stay(fexecve(file, arguments, environment));
+	uint32_t depth = leave_for();
+
+	return stay(depth, fexecve(file, arguments, environment));
 }
 
 HIDDEN int trimtab_probe_execv(const char *path, char *const *arguments)
 {
-	leave_for();
-	return stay(execv(path, arguments));
+	uint32_t depth = leave_for();
+
+	return stay(depth, execv(path, arguments));
 }
 
 HIDDEN int trimtab_probe_execvp(const char *name, char *const *arguments)
 {
-	leave_for();
-	return stay(execvp(name, arguments));
+	uint32_t depth = leave_for();
+
+	return stay(depth, execvp(name, arguments));
 }
 
 HIDDEN int trimtab_probe_execvpe(const char *name, char *const *arguments, char *const *environment)
 {
-	leave_for();
-	return stay(execvpe(name, arguments, environment));
+	uint32_t depth = leave_for();
+
+	return stay(depth, execvpe(name, arguments, environment));
 }
 
 /* Arguments as a list: they end with NULL. */
@@ -323,8 +378,9 @@ HIDDEN int trimtab_probe_execvpe(const char *name, char *const *arguments, char 
 		if (HAS_ENVIRONMENT_##name)                                             \
 			environment = va_arg(list, char *const *);                      \
 		va_end(list);                                                           \
-		leave_for();                                                            \
-		return stay(call(path, (char *const *)arguments, environment));         \
+		uint32_t depth = leave_for();                                           \
+                                                                                        \
+		return stay(depth, call(path, (char *const *)arguments, environment));  \
 	}
 
 #define HAS_ENVIRONMENT_execl 0
@@ -364,18 +420,34 @@ static void end_by_signal(int number, siginfo_t *info, void *context)
 	errno = error;
 }
 
+/* Whether a part of the program is compiled by rustc. */
+static int is_rust(void)
+{
+	const struct function *one = __start_trimtab_probe_functions;
+
+	for (; one < __stop_trimtab_probe_functions; one++)
+		if (object_of(one)->flags & OBJECT_RUST)
+			return 1;
+	return 0;
+}
+
 static void listen_for_ends(void)
 {
 	struct sigaction action, before;
 	size_t i;
 
-	if (!is_dynamic() || !(adds_up() || trimtab_probe_hook == HOOK_EVENT))
+	if (!is_dynamic() || !needs_ends())
 		return;
 	memset(&action, 0, sizeof(action));
 	action.sa_sigaction = end_by_signal;
 	action.sa_flags = SA_SIGINFO | SA_RESETHAND | SA_ONSTACK;
-	for (i = 0; i < sizeof(ending_signals); i++)
-		if (!sigaction(ending_signals[i], NULL, &before) && !(before.sa_flags & SA_SIGINFO) &&
-		    before.sa_handler == SIG_DFL)
-			sigaction(ending_signals[i], &action, NULL);
+	for (i = 0; i < sizeof(ending_signals); i++) {
+		int number = ending_signals[i];
+
+		/* Rust's library handles these, to tell of a stack that is too deep, where nobody else does. */
+		if ((number == SIGSEGV || number == SIGBUS) && is_rust())
+			continue;
+		if (!sigaction(number, NULL, &before) && is_final(&before))
+			sigaction(number, &action, NULL);
+	}
 }

@@ -47,6 +47,22 @@ static void trace(struct thread *thread, const struct function *function, uint64
 	event->time = (cycles() & ~(uint64_t)(EVENT_EXIT | EVENT_CHAINED)) | kind;
 }
 
+/* Set where the thread was to end its calls while a probe was at work on them. */
+static TLS volatile unsigned char asked;
+
+/* A probe has done its work. */
+static void leave_probe(void)
+{
+	busy = 0;
+	if (!asked)
+		return;
+	asked = 0;
+	busy = 1;
+	end_calls(self);
+	busy = 0;
+	self->settled = 1;
+}
+
 /* The function is entered; `cfa` is the same when it is left. */
 HIDDEN void probe_enter(const struct function *function, uint64_t cfa, const struct frame *frame)
 {
@@ -67,7 +83,7 @@ HIDDEN void probe_enter(const struct function *function, uint64_t cfa, const str
 		enter_edge(thread, function, cfa, chained);
 	else if (is_counting(thread))
 		enter_event(thread, function, cfa, chained);
-	busy = 0;
+	leave_probe();
 }
 
 HIDDEN void probe_leave(const struct function *function, uint64_t cfa)
@@ -87,7 +103,7 @@ HIDDEN void probe_leave(const struct function *function, uint64_t cfa)
 		leave_edge(thread, function, cfa);
 	else if (is_counting(thread))
 		leave_event(thread, function, cfa);
-	busy = 0;
+	leave_probe();
 }
 
 /* The user's, with --hook user: instrumented objects have them undefined, so that linkers take them from
@@ -125,14 +141,11 @@ HIDDEN void probe_leave_user(const struct function *function)
  * the stub would have had. */
 static void leave(const struct function *function, struct frame *frame, const uint64_t *stack)
 {
-	struct object *object = object_of(function);
 	uint64_t now = trimtab_probe_hook == HOOK_VALUE ? trimtab_probe_value : cycles();
 	uint64_t spent = now - (frame ? frame->start : stack[0]);
 	const uint64_t *marker = frame ? stack : stack + 2;
-	uint64_t *cell;
+	uint64_t *cell = cell_of(function);
 
-	cell = (uint64_t *)((char *)probe_block(object) +
-			    (uint64_t)function->cell * object->cell_size);
 	switch (trimtab_probe_hook) {
 	case HOOK_COUNT:
 		cell[1]++;
@@ -165,8 +178,9 @@ static void leave(const struct function *function, struct frame *frame, const ui
 
 /* What the stub keeps, where a copy of the function is in a call; NULL elsewhere. */
 static const uint64_t *kept_by_copy(const struct function *function,
-				    struct _Unwind_Context *context, uint64_t start)
+				    struct _Unwind_Context *context)
 {
+	uint64_t start = _Unwind_GetRegionStart(context);
 	const struct sites *sites = (void *)(start + (function->flags >> FLAG_RETURN_SHIFT));
 	uint64_t address = _Unwind_GetIP(context) - start;
 	uint32_t i;
@@ -186,35 +200,31 @@ static const uint64_t *kept_by_copy(const struct function *function,
 }
 
 /*
- * The personality of stubs: an exception, or the end of a thread, passes through. In place of a
- * table of call sites they have their function.
+ * The personality of stubs: an exception, or the end of a thread, passes through.
  */
 HIDDEN _Unwind_Reason_Code trimtab_probe_personality(int version, _Unwind_Action actions,
 						     uint64_t class,
 						     struct _Unwind_Exception *exception,
 						     struct _Unwind_Context *context)
 {
-	const struct function *function = (void *)_Unwind_GetLanguageSpecificData(context);
-	uint64_t start = _Unwind_GetRegionStart(context);
-	struct frame *frame = NULL;
+	const struct function *function = function_of(context);
+	struct frame *frame;
 
 	(void)version;
 	(void)class;
 	(void)exception;
 	if (!(actions & _UA_CLEANUP_PHASE) || !function)
 		return _URC_CONTINUE_UNWIND;
-	if (function->flags & FLAG_COPY) {
-		const uint64_t *kept = kept_by_copy(function, context, start);
+	if (is_copy(function)) {
+		const uint64_t *kept = kept_by_copy(function, context);
 
 		if (kept)
 			leave(function, NULL, kept);
 		return _URC_CONTINUE_UNWIND;
 	}
-	/* Elsewhere in the stub the function was not entered yet, or is left already. */
-	if (_Unwind_GetIP(context) != start + (function->flags >> FLAG_RETURN_SHIFT))
+	if (!is_in_call(function, context))
 		return _URC_CONTINUE_UNWIND;
-	if (function->flags & FLAG_FRAME)
-		frame = (struct frame *)_Unwind_GetGR(context, FRAME_REGISTER);
+	frame = frame_of(function, context);
 	leave(function, frame, (const uint64_t *)_Unwind_GetCFA(context));
 	/* The unwinder still reads what is in the frame: it may be taken only later. */
 	if (frame)

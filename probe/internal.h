@@ -23,7 +23,8 @@ struct object {
 	uint32_t cells;     /* of its functions */
 	uint32_t cell_size; /* bytes */
 	uint32_t index;     /* given when the program starts */
-	uint32_t reserved[3];
+	uint32_t flags;
+	uint32_t reserved[2];
 };
 
 /* One for each instrumented function, in the section trimtab_probe_functions. Distances are from

@@ -61,6 +61,7 @@ volatile uint64_t trimtab_probe_value;
 #include "threads.h"
 #include "calls.h"
 #include "overhead.h"
+#include "stubs.h"
 #include "hooks.h"
 #include "ends.h"
 #include "stacks.h"

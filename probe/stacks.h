@@ -14,15 +14,12 @@ struct collected {
 
 static _Unwind_Reason_Code collect_one(struct _Unwind_Context *context, void *argument)
 {
-	const struct function *function = (void *)_Unwind_GetLanguageSpecificData(context);
+	const struct function *function = function_of(context);
 	struct collected *all = argument;
 	uint64_t here = _Unwind_GetCFA(context);
 	void *address = (void *)_Unwind_GetIP(context);
-	int is_stub = function >= __start_trimtab_probe_functions &&
-		      function < __stop_trimtab_probe_functions &&
-		      !(function->flags & FLAG_COPY);
 
-	if (all->is_first || is_stub) {
+	if (all->is_first || (function && !is_copy(function))) {
 		/* The function below, or code that is not the program's. */
 		all->is_first = 0;
 		return _URC_NO_REASON;

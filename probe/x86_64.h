@@ -58,6 +58,10 @@ static inline long call6(long number, long a, long b, long c, long d, long e, lo
 	return result;
 }
 
+/* Bytes of the stack that unwinding takes at the most: where the loader finds its functions then, it saves the
+ * vectors. */
+#define UNWINDING_ROOM (2400 + trimtab_probe_vectors)
+
 /* Whether a signal interrupted a system call that does not go on by itself. */
 static inline int waited_in_vain(const void *context)
 {

@@ -12,8 +12,13 @@ pub fn check(data: &[u8]) -> bool {
         let options = Options::new(hook);
         let _ = instrument_archive(data, &options);
         let Ok(done) = instrument(data, &options) else { return false };
+        let instrumented = done.instrumented.len();
+        assert!(done.copied <= instrumented && done.with_frame <= instrumented, "{done:?}");
+        // A symbol of a file takes at least 16 bytes of it.
+        assert!((instrumented + done.left.len()) * 16 <= data.len(), "more functions than symbols");
         if done.instrumented.is_empty() {
-            assert_eq!(done.bytes, data);
+            // What is wrong in the compiler's unwind information is corrected all the same.
+            assert_eq!(done.bytes == data, done.mended == 0);
             continue;
         }
         // It is read again: to be refused, because it is done.

@@ -26,6 +26,8 @@ pub const LONGEST_STUB: usize = 1 << 16;
 pub const OBJECT: &str = ".data.trimtab_probe";
 /// Bytes of the record of an object.
 pub const OBJECT_SIZE: usize = 32;
+/// In the flags of an object: rustc compiled it.
+pub const OBJECT_RUST: u32 = 1;
 /// Section with the names of the instrumented functions.
 pub const NAMES: &str = ".rodata.trimtab_probe";
 /// Section with a pointer to the object's cells, for each thread.

@@ -43,9 +43,9 @@ pub trait Arch: Scan + Sized {
     /// Looks at an object as a whole.
     fn of(object: &Object, unwind: &UnwindTable, functions: &[Function]) -> Self;
 
-    /// Corrects unwind information of compilers that is known to be wrong. Says whether there was any.
-    fn mend(_object: &mut Object, _unwind: &UnwindTable) -> bool {
-        false
+    /// Corrects unwind information of compilers that is known to be wrong. Says how much of it there was.
+    fn mend(_object: &mut Object, _unwind: &UnwindTable, _functions: &[Function]) -> usize {
+        0
     }
 
     /// Reads a hook of the user's that stubs may have inside.

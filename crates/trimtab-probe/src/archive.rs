@@ -73,6 +73,7 @@ pub fn instrument_members(
         instrumented: Vec::new(),
         with_frame: 0,
         copied: 0,
+        mended: 0,
         left: Vec::new(),
     };
     let mut written = Vec::new();
@@ -86,6 +87,7 @@ pub fn instrument_members(
                 all.instrumented.extend(done.instrumented);
                 all.with_frame += done.with_frame;
                 all.copied += done.copied;
+                all.mended += done.mended;
                 all.left.extend(done.left);
                 done.bytes
             }

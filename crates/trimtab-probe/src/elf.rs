@@ -1,7 +1,7 @@
 //! A relocatable ELF object as tables that can be changed, and its bytes again.
 //!
 //! Not by `object::build`: it refuses the groups of C++ (`SHT_GROUP`) and sections of LLVM's, so that it
-//! reads and writes 7 of the 11 objects in `fuzz/seeds/object`.
+//! read and wrote 7 of the 11 objects that `fuzz/seeds/object` began with.
 //!
 //! Sections keep their numbers: what is new goes to the end. So nothing that refers to a section by
 //! number (groups, links, symbols) has to be understood to stay right.
@@ -20,6 +20,8 @@ use crate::error::ProbeError;
 type Header = elf::FileHeader64<LittleEndian>;
 const ENDIAN: LittleEndian = LittleEndian;
 
+/// How rustc begins its name in objects.
+const RUSTC: &[u8] = b"rustc version";
 /// The section of an undefined symbol.
 pub const UNDEFINED: u16 = elf::SHN_UNDEF;
 /// From here on section numbers have other meanings.
@@ -259,7 +261,16 @@ impl Object {
 
     /// Whether a compiler wrote it: compilers leave their names in objects, assemblers do not.
     pub fn is_compiled(&self) -> bool {
-        let known: [&[u8]; 3] = [b"GCC: (", b"clang version", b"rustc version"];
+        self.names_one_of(&[b"GCC: (", b"clang version", RUSTC])
+    }
+
+    /// Whether rustc wrote it.
+    pub fn is_of_rust(&self) -> bool {
+        self.names_one_of(&[RUSTC])
+    }
+
+    /// Whether it says that it is by one of these compilers.
+    fn names_one_of(&self, known: &[&[u8]]) -> bool {
         self.sections.iter().filter(|section| section.name == b".comment").any(|section| {
             known.iter().any(|name| section.data.windows(name.len()).any(|window| window == *name))
         })

@@ -44,7 +44,7 @@ pub use profile::{Profile, Row};
 pub use reason::Reason;
 pub use recording::Recording;
 pub use replay::{Call, replay};
-pub use rewrite::{Options, Outcome};
+pub use rewrite::{Options, Outcome, OwnFunctions};
 pub use select::Selection;
 pub use target::{TARGETS, Target};
 pub use user::{Hooks, WhyCalled};

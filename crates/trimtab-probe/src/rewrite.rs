@@ -25,6 +25,8 @@ use crate::stub::{BodyCopy, CopyRange, StackUse, Stub, Symbols, Task};
 use crate::unwind::UnwindTable;
 use crate::user::{Hooks, ObjectHooks, want_hooks};
 
+pub use self::library::OwnFunctions;
+
 /// Stubs begin at multiples of this.
 const ALIGNMENT: usize = 16;
 /// In front of the sections of link-time optimisation, so that linkers take the machine code.
@@ -42,19 +44,27 @@ pub struct Options {
     pub copies: bool,
     /// Hooks of the user's, where they are known, for [`Hook::User`].
     pub hooks: Option<Arc<Hooks>>,
+    /// Functions that the program has in place of the C library's.
+    pub own: OwnFunctions,
 }
 
 impl Options {
     /// A hook for all functions, which may be copied.
     pub fn new(hook: Hook) -> Self {
-        Self { hook, selection: Selection::default(), copies: true, hooks: None }
+        Self {
+            hook,
+            selection: Selection::default(),
+            copies: true,
+            hooks: None,
+            own: OwnFunctions::default(),
+        }
     }
 }
 
 /// What became of an object.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The new object; the old one where nothing was instrumented.
+    /// The new object; the old one where nothing was instrumented and nothing corrected.
     pub bytes: Vec<u8>,
     /// The instruction set of the object; none of an archive without objects.
     pub isa: Option<Isa>,
@@ -64,6 +74,8 @@ pub struct Outcome {
     pub with_frame: usize,
     /// How many of them run as copies inside their stubs.
     pub copied: usize,
+    /// Pieces of the compiler's unwind information that were wrong and are corrected.
+    pub mended: usize,
     /// Names of the others, each with the reason.
     pub left: Vec<(String, Reason)>,
 }
@@ -92,6 +104,10 @@ pub fn rewrite<A: Arch>(
         return Err(ProbeError::Stripped);
     }
     let mut unwind = UnwindTable::read(&object, A::VENDOR)?;
+    let mended = A::mend(&mut object, &unwind, &functions);
+    if mended > 0 {
+        unwind = UnwindTable::read(&object, A::VENDOR)?;
+    }
     let map = CodeMap::of::<A>(&object, &functions);
     let prototypes = Prototypes::of(&object);
     if unwind.is_missing() && A::can_derive(&object) {
@@ -129,7 +145,6 @@ pub fn rewrite<A: Arch>(
     let with_frame = plans.iter().filter(has_frame).count();
     let mut copied = 0;
     let isa = Some(object.isa());
-    let mended = A::mend(&mut object, &unwind);
     let mut bytes = data.to_vec();
     if !plans.is_empty() {
         let frames = unwind.section.unwrap_or_else(|| {
@@ -151,16 +166,17 @@ pub fn rewrite<A: Arch>(
         }
         rewriter.finish();
         bytes = object.write()?;
-    } else if mended {
+    } else if mended > 0 {
         bytes = object.write()?;
     }
-    Ok(Outcome { bytes, isa, instrumented, with_frame, copied, left })
+    Ok(Outcome { bytes, isa, instrumented, with_frame, copied, mended, left })
 }
 
 struct Rewriter<'a> {
     object: &'a mut Object,
     hook: Hook,
     copies: bool,
+    own: &'a OwnFunctions,
     user: Option<ObjectHooks<'a>>,
     symbols: Symbols,
     /// `.eh_frame`.
@@ -196,7 +212,9 @@ impl<'a> Rewriter<'a> {
             object.add_section(Section::new(abi::NAMES, elf::SHT_PROGBITS, elf::SHF_ALLOC, 1));
         let mut record =
             Section::new(abi::OBJECT, elf::SHT_PROGBITS, elf::SHF_ALLOC | elf::SHF_WRITE, 8);
-        for word in [abi::VERSION, hook.number(), count as u32, hook.cell_size()] {
+        let flags = if object.is_of_rust() { abi::OBJECT_RUST } else { 0 };
+        // The run time gives the object its index.
+        for word in [abi::VERSION, hook.number(), count as u32, hook.cell_size(), 0, flags] {
             record.data.extend(word.to_le_bytes());
         }
         record.data.resize(abi::OBJECT_SIZE, 0);
@@ -256,6 +274,7 @@ impl<'a> Rewriter<'a> {
             object,
             hook,
             copies: options.copies,
+            own: &options.own,
             user,
             symbols,
             frames,
@@ -556,7 +575,7 @@ impl<'a> Rewriter<'a> {
 
     fn finish(self) {
         self.changes.apply(self.object);
-        library::rename(self.object, self.hook);
+        library::rename(self.object, self.hook, self.own);
         for section in &mut self.object.sections {
             if section.name.starts_with(b".gnu.lto_") || section.name == b".llvm.lto" {
                 section.name = [STALE, &section.name].concat();

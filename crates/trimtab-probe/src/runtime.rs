@@ -13,13 +13,14 @@ pub const HEADER_NAME: &str = "trimtab_probe.h";
 pub const HEADER: &str = include_str!("../../../probe/trimtab_probe.h");
 
 /// What is compiled on any machine: name, and text.
-const SOURCES: [(&str, &str); 13] = [
+const SOURCES: [(&str, &str); 14] = [
     ("runtime.c", include_str!("../../../probe/runtime.c")),
     ("recording.h", include_str!("../../../probe/recording.h")),
     ("overhead.h", include_str!("../../../probe/overhead.h")),
     ("events.h", include_str!("../../../probe/events.h")),
     ("threads.h", include_str!("../../../probe/threads.h")),
     ("calls.h", include_str!("../../../probe/calls.h")),
+    ("stubs.h", include_str!("../../../probe/stubs.h")),
     ("ends.h", include_str!("../../../probe/ends.h")),
     ("stacks.h", include_str!("../../../probe/stacks.h")),
     ("hooks.h", include_str!("../../../probe/hooks.h")),

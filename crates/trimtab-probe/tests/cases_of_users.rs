@@ -40,6 +40,53 @@ fn in_the_large_code_model_labels_at_the_beginning_of_functions_stay() {
     }
 }
 
+/// gcc's unwind information says too much of what is on the stack behind a thunk that is in a function.
+#[test]
+fn functions_with_thunks_find_their_arguments() {
+    for kind in ["thunk", "thunk-inline"] {
+        let thunks =
+            ["-mfunction-return=", "-mindirect-branch="].map(|flag| flag.to_owned() + kind);
+        for level in ["-O0", "-O1", "-O2", "-Os"] {
+            for hook in [Hook::Count, Hook::Time, Hook::Value, Hook::Edges] {
+                let flags = [level, &thunks[0], &thunks[1], "-fcf-protection=none"];
+                same("thunks.c", GCC, &flags, hook);
+            }
+        }
+    }
+}
+
+/// Plain programs crash there.
+#[test]
+fn exceptions_pass_functions_with_inline_thunks() {
+    for level in ["-O1", "-O2", "-Os"] {
+        for hook in [Hook::Count, Hook::Time, Hook::Value] {
+            let bench = Bench::new(GCC, &[level, "-mindirect-branch=thunk-inline"]);
+            let object = bench.compile("thunk_exceptions.cc", &["-fcf-protection=none"]);
+            let (probed, done) = bench.instrument(&object, hook, Selection::default());
+            assert!(done.mended >= 2, "{level}: {}", done.mended);
+            bench.link("probed", &[&probed], &[runtime().as_os_str()]);
+            let ran = bench.run("probed");
+            assert_eq!(ran.output, "caught 2\n", "{level} {}: {:?}", hook.name(), ran.code);
+        }
+    }
+}
+
+/// There gcc calls functions of its own by their addresses, and knows which registers these leave alone.
+#[test]
+fn in_the_large_code_model_registers_that_callees_leave_alone_are_kept() {
+    let include = format!("-I{}", common::RUNTIME);
+    for compiler in compilers() {
+        for level in ["-O2", "-O3"] {
+            for link in [&["-fPIE", "-pie"][..], &["-fno-pie", "-no-pie"]] {
+                for hook in [Hook::Count, Hook::Value, Hook::Time] {
+                    let flags = [&["-mcmodel=large", "-w", &include, level], link].concat();
+                    same("world.c", compiler, &flags, hook);
+                }
+            }
+        }
+    }
+}
+
 /// A thread is cancelled at any instruction: also at those of thunks, of which gcc's unwind information is
 /// wrong, so that plain programs may crash there.
 #[test]
@@ -48,6 +95,9 @@ fn threads_that_are_cancelled_anywhere_end() {
         ("-mfunction-return=thunk", "-O0", Hook::Time),
         ("-mfunction-return=thunk", "-O2", Hook::Time),
         ("-mfunction-return=thunk", "-O2", Hook::Value),
+        ("-mfunction-return=thunk-inline", "-O0", Hook::Time),
+        ("-mfunction-return=thunk-inline", "-O2", Hook::Time),
+        ("-mfunction-return=thunk-inline", "-O2", Hook::Value),
         ("-mfunction-return=keep", "-O2", Hook::Edges),
     ] {
         let bench = Bench::new(GCC, &[level, thunks, "-fcf-protection=none"]);
@@ -139,9 +189,13 @@ const DEATHS: [&str; 11] = [
 fn calls_under_way_are_counted_however_the_process_ends() {
     let include = format!("-I{}", common::RUNTIME);
     for compiler in compilers() {
-        for (level, hook) in
-            [("-O0", Hook::Time), ("-O2", Hook::Time), ("-O2", Hook::Cycles), ("-O2", Hook::Value)]
-        {
+        for (level, hook) in [
+            ("-O0", Hook::Time),
+            ("-O2", Hook::Time),
+            ("-O2", Hook::Cycles),
+            ("-O2", Hook::Value),
+            ("-O2", Hook::Event),
+        ] {
             let bench = Bench::new(compiler, &[level, &include]);
             let object = bench.compile("deaths.c", &[]);
             let (probed, _) = bench.instrument(&object, hook, Selection::default());
@@ -165,6 +219,9 @@ fn calls_under_way_are_counted_however_the_process_ends() {
                     let row = row.unwrap_or_else(|| panic!("{label}: no {name}"));
                     let calls = if name == "thread" { 2 } else { 1 };
                     assert_eq!(row.calls, calls, "{label}: {name}");
+                    if hook == Hook::Event {
+                        continue;
+                    }
                     let spent = if hook == Hook::Value {
                         row.value.cast_unsigned()
                     } else {
@@ -177,6 +234,20 @@ fn calls_under_way_are_counted_however_the_process_ends() {
                     }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn threads_that_are_joined_behind_the_end_are_not_kept() {
+    for compiler in compilers() {
+        for hook in [Hook::Time, Hook::Event] {
+            let bench = same("joined.c", compiler, &["-O1", "-w"], hook);
+            let data = bench.recording("probed");
+            let recording = Recording::parse(&data).unwrap();
+            let profile = Profile::of(std::slice::from_ref(&recording)).unwrap();
+            let waits = profile.functions.iter().find(|row| row.name == "waits").unwrap();
+            assert_eq!(waits.calls, 1, "{} {}", compiler.c, hook.name());
         }
     }
 }
@@ -201,6 +272,68 @@ fn the_c_library_lists_calls_as_in_the_plain_program() {
                     );
                 }
             }
+        }
+    }
+}
+
+/// The manual says what these addresses are.
+#[test]
+fn return_addresses_of_callers_are_in_their_stubs_or_copies() {
+    for compiler in compilers() {
+        for level in ["-O0", "-O1", "-O2"] {
+            for hook in [Hook::Time, Hook::Edges, Hook::Count, Hook::Value] {
+                let flags = [level, "-rdynamic", "-fno-omit-frame-pointer"];
+                let bench = Bench::new(compiler, &flags);
+                let object = bench.compile("return_addresses.c", &[]);
+                let (probed, done) = bench.instrument(&object, hook, Selection::default());
+                bench.link("plain", &[&object], &[]);
+                bench.link("probed", &[&probed], &[runtime().as_os_str()]);
+                let plain = bench.run("plain");
+                assert_eq!(plain.output, "its caller returns to outer\n", "{flags:?}");
+                let ran = bench.run("probed");
+                let label = format!("{} {level} {}", compiler.c, hook.name());
+                assert_eq!(ran.code, plain.code, "{label}");
+                // The stub of `middle`, which calls it, has the name `middle`.
+                let name = if done.copied > 0 { "outer" } else { "middle" };
+                assert_eq!(ran.output, format!("its caller returns to {name}\n"), "{label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn perf_names_functions_in_the_order_of_calls() {
+    let perf = |arguments: &[&str], bench: &Bench| {
+        let mut command = Command::new("perf");
+        command.args(arguments).env("LC_ALL", "C").current_dir(bench.file(""));
+        command.output().ok().filter(|output| output.status.success())
+    };
+    for hook in [Hook::Time, Hook::Edges, Hook::Count, Hook::Value] {
+        for kind in ["fp", "dwarf"] {
+            let bench = same("sampled.c", GCC, &["-O1", "-fno-omit-frame-pointer"], hook);
+            let record =
+                ["record", "-q", "-e", "cpu-clock", "--call-graph", kind, "-o", "data", "./probed"];
+            if perf(&record, &bench).is_none() {
+                return println!("perf does not record here");
+            }
+            let output = perf(&["script", "-i", "data", "-F", "ip,sym"], &bench).unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let stacks = text.split("\n\n").map(|stack| {
+                let names = stack.lines().filter_map(|line| line.split_whitespace().nth(1));
+                // A stub is of its function.
+                let mut names: Vec<&str> =
+                    names.map(|name| name.strip_suffix(".probe").unwrap_or(name)).collect();
+                names.dedup();
+                names
+            });
+            let inside: Vec<Vec<&str>> =
+                stacks.filter(|names| names.first() == Some(&"inner")).collect();
+            // By frame pointers, a copy does not show that calls a function by its stub: with counters, main.
+            let most = if kind == "fp" && hook == Hook::Count { 3 } else { 4 };
+            let expected = &["inner", "middle", "outer", "main"][..most];
+            let right = inside.iter().filter(|names| names.starts_with(expected)).count();
+            let label = format!("{} {kind}: {right} of {}\n{text}", hook.name(), inside.len());
+            assert!(inside.len() > 20 && right * 10 >= inside.len() * 9, "{label}");
         }
     }
 }

@@ -21,6 +21,8 @@ const OBJECTS: [&[u8]; 11] = [
     include_bytes!("../../../fuzz/seeds/object/aarch64-gcc-second-key"),
     include_bytes!("../../../fuzz/seeds/object/aarch64-gxx-O2"),
 ];
+/// By gcc with `-mfunction-return=thunk`, whose unwind information of the thunk is wrong.
+const THUNK: &[u8] = include_bytes!("../../../fuzz/seeds/object/gcc-thunk");
 const ARCHIVE: &[u8] = include_bytes!("../../../fuzz/seeds/object/archive");
 const RECORDINGS: [&[u8]; 4] = [
     include_bytes!("../../../fuzz/seeds/recording/time"),
@@ -57,6 +59,21 @@ fn nothing_selected_changes_nothing() {
         let done = done.unwrap();
         assert_eq!(done.bytes, object);
         assert!(done.instrumented.is_empty() && !done.left.is_empty());
+    }
+}
+
+#[test]
+fn unwind_information_that_is_corrected_is_counted() {
+    let none = Selection::default().only(&["no_such_function"]).unwrap();
+    for selection in [Selection::default(), none] {
+        let options = Options { selection, ..Options::new(Hook::Time) };
+        let done = instrument(THUNK, &options).unwrap();
+        assert_eq!(done.mended, 1);
+        // The thunk may be the one that is linked, whichever functions are instrumented.
+        assert_ne!(done.bytes, THUNK);
+    }
+    for object in OBJECTS {
+        assert_eq!(instrument(object, &options(Hook::Time)).unwrap().mended, 0);
     }
 }
 
@@ -107,7 +124,8 @@ proptest! {
         }
         for hook in [Hook::Time, Hook::Order] {
             if let Ok(done) = instrument(&object, &options(hook)) {
-                prop_assert!(done.instrumented.is_empty() == (done.bytes == object));
+                let is_as_it_was = done.instrumented.is_empty() && done.mended == 0;
+                prop_assert!(is_as_it_was == (done.bytes == object));
             }
         }
     }

@@ -158,6 +158,49 @@ fn a_recording_orders_functions_by_itself() {
     assert!(error.contains("--hook order"), "{error}");
 }
 
+/// A program with functions of its own that the C library has, too; those in `own.c` are called.
+const CALLER: &str = "#include <stdio.h>\nint backtrace(void **to, int room);\n\
+    int execv(const char *path, char *const *arguments);\nvoid _Exit(int status);\n\
+    __attribute__((noinline)) static int calls(void) { void *to[4];\n\
+    return backtrace(to, 4) + execv(\"/nowhere\", 0); }\n\
+    int main(void) { _Exit(3); printf(\"%d\\n\", calls()); return 0; }\n";
+const OWN: &str = "#include <stdio.h>\nint backtrace(void **to, int room) { return 100 * room; }\n\
+    int execv(const char *path, char *const *arguments) { return path[1]; }\n\
+    void _Exit(int status) { printf(\"own %d\\n\", status); }\n";
+
+#[test]
+fn functions_of_the_program_are_called_though_the_c_library_has_such_too() {
+    let bench = Bench::new();
+    fs::write(bench.file("caller.c"), CALLER).unwrap();
+    fs::write(bench.file("own.c"), OWN).unwrap();
+    bench.sh("gcc -O1 -fno-builtin -w -c caller.c own.c && gcc -o plain caller.o own.o");
+    bench.sh("ar rcs libown.a own.o && mkdir thin && ar rcsT thin/libown.a own.o");
+    let plain = bench.sh("./plain");
+    assert_eq!(plain.0, "own 3\n510\n");
+    for hook in ["time", "count", "event"] {
+        for own in ["own.o", "libown.a", "thin/libown.a"] {
+            let name = own.rsplit('/').next().unwrap();
+            bench.sh(&format!("trimtab probe instrument caller.o {own} -o out --hook {hook}"));
+            bench.sh(&format!("gcc -o app out/caller.o out/{name} out/trimtab-probe.o"));
+            let run = "TRIMTAB_PROBE_EVENT=page-faults ./app";
+            assert_eq!(bench.sh(run), plain, "{hook} {own}");
+            bench.sh(&format!(
+                "rm app && trimtab probe build --hook {hook} -- gcc -o app caller.o {own}"
+            ));
+            assert_eq!(bench.sh(run), plain, "{hook} {own}");
+            bench.sh("trimtab probe report trimtab-probe.out --json report.json");
+            assert_eq!(calls(&bench.json("report.json"), "backtrace"), 1, "{hook} {own}");
+        }
+    }
+    // Where the program has none, those of the run time are.
+    for (hook, ends) in [("time", "trimtab_probe__Exit"), ("count", "_Exit")] {
+        bench.sh(&format!("trimtab probe instrument caller.o -o out --hook {hook}"));
+        let (symbols, _) = bench.sh("nm -u out/caller.o");
+        let is_called = |name: &str| symbols.lines().any(|line| line.trim() == format!("U {name}"));
+        assert!(is_called("trimtab_probe_backtrace") && is_called(ends), "{hook}: {symbols}");
+    }
+}
+
 const FIBONACCI: [u64; 10] = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34];
 
 const RUST: &str = r#"
@@ -272,6 +315,34 @@ fn what_rustc_builds_is_instrumented_and_panics_as_before() {
             };
             assert_eq!(edge("passes", "thrower"), 308);
         }
+    }
+}
+
+const DEEP: &str = r"
+#[inline(never)]
+fn deeper(n: u64) -> u64 {
+    let room = std::hint::black_box([n; 16]);
+    deeper(n + 1) + room[(n % 16) as usize]
+}
+
+fn main() {
+    std::process::exit(deeper(0) as i32);
+}
+";
+
+#[test]
+fn rust_still_says_that_a_stack_is_too_deep() {
+    let bench = Bench::new();
+    fs::write(bench.file("deep.rs"), DEEP).unwrap();
+    without_lld(&bench);
+    let rustc = "PATH=$PWD/tools:$PWD/narrow";
+    for hook in ["time", "value"] {
+        bench.sh(&format!(
+            "{rustc} trimtab probe build --hook {hook} -- rustc --edition 2021 -O deep.rs -o deep"
+        ));
+        let (code, _, error) = bench.run("sh", &["-c", "./deep; exit $?"]);
+        assert!(error.contains("has overflowed its stack"), "{hook}: {error}");
+        assert_eq!(code, 128 + 6, "{hook}: {error}");
     }
 }
 

@@ -13,7 +13,14 @@ const STRUCTURES: [Structure; 9] = [
     (
         "object",
         OBJECT_SIZE,
-        &[("version", 0), ("hook", 4), ("cells", 8), ("cell_size", 12), ("index", 16)],
+        &[
+            ("version", 0),
+            ("hook", 4),
+            ("cells", 8),
+            ("cell_size", 12),
+            ("index", 16),
+            ("flags", 20),
+        ],
     ),
     (
         "function",
@@ -103,6 +110,7 @@ pub fn header() -> String {
     let numbers = [
         ("PROBE_VERSION", VERSION),
         ("RECORDING_VERSION", RECORDING_VERSION),
+        ("OBJECT_RUST", OBJECT_RUST),
         ("FLAG_FRAME", FLAG_FRAME),
         ("FLAG_COPY", FLAG_COPY),
         ("FLAG_RETURN_SHIFT", FLAG_RETURN_SHIFT),

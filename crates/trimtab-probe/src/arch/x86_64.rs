@@ -87,8 +87,8 @@ impl Arch for X86_64 {
         Self { registers: Registers::of(object, functions) }
     }
 
-    fn mend(object: &mut Object, unwind: &UnwindTable) -> bool {
-        thunk::mend(object, unwind)
+    fn mend(object: &mut Object, unwind: &UnwindTable, functions: &[Function]) -> usize {
+        thunk::mend(object, unwind, functions)
     }
 
     fn inline_hook(object: &mut Object, function: &Function) -> Result<InlineHook, WhyCalled> {

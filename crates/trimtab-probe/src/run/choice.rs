@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use super::{Recordings, compile_hooks};
-use crate::{Hook, Hooks, Options, ProbeError, Selection};
+use crate::{Hook, Hooks, Options, OwnFunctions, ProbeError, Selection};
 use trimtab_lab::failure::Failure;
 
 /// Which functions, and what happens at their entries and exits.
@@ -97,7 +97,7 @@ impl Choice {
 }
 
 impl Plan {
-    /// Options for the rewriter.
+    /// Options for the rewriter, of a program that has no functions in place of the C library's.
     ///
     /// # Errors
     /// Patterns that are none.
@@ -108,7 +108,8 @@ impl Plan {
             selection = selection.named(names.iter().cloned());
         }
         let hooks = self.hooks.as_deref().map(Hooks::read).transpose()?.map(Arc::new);
-        Ok(Options { hook: self.hook, selection, copies: !self.no_copies, hooks })
+        let own = OwnFunctions::default();
+        Ok(Options { hook: self.hook, selection, copies: !self.no_copies, hooks, own })
     }
 
     /// The object with the user's hooks that programs are to be linked with.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::{
-    ARCHIVE_MAGIC, Member, Options, Outcome, TARGETS, THIN_MAGIC, Target, instrument,
+    ARCHIVE_MAGIC, Member, Options, Outcome, OwnFunctions, TARGETS, THIN_MAGIC, Target, instrument,
     instrument_archive, instrument_members, thin_members,
 };
 use trimtab_lab::bytes::Bytes;
@@ -63,7 +63,22 @@ fn members(archive: &Path, data: &[u8]) -> anyhow::Result<Vec<Member<'static>>> 
     thin_members(data)?.into_iter().map(read).collect()
 }
 
-/// Instruments files on all cores; results are in the order of the files. `done` is called with the number done.
+/// Functions that an object or an archive of a program has in place of the C library's. Of what cannot be read
+/// there are none: it is refused when it is instrumented.
+pub fn own_functions(path: &Path, data: &[u8]) -> OwnFunctions {
+    let mut own = OwnFunctions::default();
+    if data.starts_with(THIN_MAGIC) {
+        for member in members(path, data).into_iter().flatten() {
+            own.add(&member.bytes);
+        }
+    } else {
+        own.add(data);
+    }
+    own
+}
+
+/// Instruments the files of a program on all cores; results are in the order of the files. `done` is called with
+/// the number done.
 ///
 /// # Errors
 /// The first file that cannot be read or is refused, with its name.
@@ -72,13 +87,22 @@ pub fn instrument_files(
     options: &Options,
     done: impl Fn(usize) + Sync,
 ) -> anyhow::Result<Vec<InstrumentedFile>> {
-    executor::each(&Local, paths, |_, path| one(path, options), done)
-}
-
-fn one(path: &Path, options: &Options) -> anyhow::Result<InstrumentedFile> {
-    let data = Bytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    instrument_file(path, &data, options)
-        .with_context(|| format!("cannot instrument {}", path.display()))
+    let open = |path: &PathBuf| -> anyhow::Result<_> {
+        let data = Bytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok((own_functions(path, &data), data))
+    };
+    // Once: what is read may be a pipe.
+    let files = executor::each(&Local, paths, |_, path| open(path), |_| ())?;
+    let mut options = options.clone();
+    for (own, _) in &files {
+        options.own.merge(own);
+    }
+    let one = |index: usize, (_, data): &(OwnFunctions, Bytes)| -> anyhow::Result<_> {
+        let path = &paths[index];
+        instrument_file(path, data, &options)
+            .with_context(|| format!("cannot instrument {}", path.display()))
+    };
+    executor::each(&Local, &files, one, done)
 }
 
 /// Refuses objects that the run time, an object itself, is not for.

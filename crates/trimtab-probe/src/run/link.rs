@@ -10,7 +10,7 @@ use anyhow::Context;
 use trimtab_native::probe;
 
 use super::build::{DONE, FOLDER, PLAN};
-use super::files::{InstrumentedFile, instrument_file, target_of};
+use super::files::{InstrumentedFile, instrument_file, own_functions, target_of};
 use super::{InstrumentReport, Plan};
 use crate::{ARCHIVE_MAGIC, THIN_MAGIC, runtime};
 use trimtab_lab::bytes::Bytes;
@@ -50,7 +50,7 @@ pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
     let plan =
         fs::read_to_string(folder.join(PLAN)).context("cannot read the plan of the build")?;
     let plan: Plan = serde_json::from_str(&plan).context("cannot read the plan of the build")?;
-    let told = plan.options()?;
+    let mut told = plan.options()?;
     let scratch = tempfile::Builder::new()
         .prefix("link-")
         .tempdir_in(&folder)
@@ -59,11 +59,11 @@ pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
     let own = target_of(&folder.join(runtime::OBJECT))?;
     let mut report = InstrumentReport::new(&told);
     let mut last = None;
-    let mut folders: Vec<PathBuf> = Vec::new();
-    let mut takes_value = false;
-    for argument in arguments {
-        let is_value = std::mem::replace(&mut takes_value, takes_a_value(&argument));
-        let input = if is_value { None } else { input(&argument, &mut folders) };
+    let inputs = inputs(&arguments);
+    for (path, data) in inputs.iter().flatten() {
+        told.own.merge(&own_functions(path, data));
+    }
+    for (argument, input) in arguments.into_iter().zip(inputs) {
         let Some((path, data)) = input else {
             command.push(argument);
             continue;
@@ -148,6 +148,17 @@ fn takes_a_value(argument: &OsStr) -> bool {
         b"-c",
     ];
     options.contains(&argument.as_bytes())
+}
+
+/// What each argument names, if it is an object or archive of the build.
+fn inputs(arguments: &[OsString]) -> Vec<Option<(PathBuf, Bytes)>> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut takes_value = false;
+    let one = |argument: &OsString| {
+        let is_value = std::mem::replace(&mut takes_value, takes_a_value(argument));
+        if is_value { None } else { input(argument, &mut folders) }
+    };
+    arguments.iter().map(one).collect()
 }
 
 /// An object or archive of the build that an argument names, and what is in it. Those of the system

@@ -1,5 +1,6 @@
 /* Threads that are cancelled asynchronously, while they run functions and the code around these. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 static volatile int started;
@@ -39,7 +40,7 @@ int main(void)
 		started = 0;
 		pthread_create(&thread, 0, run, 0);
 		while (!started)
-			;
+			sched_yield();
 		for (waited = 0; waited < i * 16; waited++)
 			;
 		pthread_cancel(thread);

@@ -194,6 +194,11 @@ impl Copy {
         let tables = tables.all().iter().map(targets).collect::<Option<Vec<Vec<usize>>>>()?;
         (ends && returns).then_some(Self { instructions, tables })
     }
+
+    /// Whether the function has a frame pointer, and so is part of a chain of them.
+    pub fn has_frame_pointer(&self) -> bool {
+        self.instructions.iter().any(|it| it.row.cfa.is_some_and(|(register, _)| register == RBP))
+    }
 }
 
 /// Finds the alignments that the compiler requested: of what follows padding, and of loops.

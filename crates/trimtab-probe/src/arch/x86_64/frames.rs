@@ -9,12 +9,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use iced_x86::{
-    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
 
 use super::decode::{Insn, branch_target, is_near_branch};
 use super::dwarf::{RBP, RETURN, RSP};
 use super::jump_tables::JumpTables;
+use super::registers::{Set, bit, is_written};
 use crate::arch::Context;
 #[cfg(test)]
 use crate::elf::Object;
@@ -82,6 +83,7 @@ pub fn derive(context: &Context<'_>, function: &Function, code: &[Insn]) -> Opti
             .map(|it| it.all().iter().flat_map(|t| t.targets.clone()).collect()),
         indices: code.iter().enumerate().map(|(index, (it, _))| (it.ip(), index)).collect(),
         ends: HashSet::new(),
+        popped: popped(code),
         info: InstructionInfoFactory::new(),
     };
     for _ in 0..ROUNDS {
@@ -103,6 +105,8 @@ struct Ways<'a> {
     indices: HashMap<u64, usize>,
     /// Calls that are known not to return, by index.
     ends: HashSet<usize>,
+    /// Registers that the function pops: it may have pushed them to keep them.
+    popped: Set,
     info: InstructionInfoFactory,
 }
 
@@ -262,13 +266,8 @@ impl Ways<'_> {
         self.note_saved(instruction, &mut state);
         let mut restored = restored(instruction, &state);
         let writes = |register: Register, info: &mut InstructionInfoFactory| {
-            info.info(instruction).used_registers().iter().any(|used| {
-                used.register().full_register() == register
-                    && !matches!(
-                        used.access(),
-                        OpAccess::Read | OpAccess::CondRead | OpAccess::None
-                    )
-            })
+            let used = info.info(instruction).used_registers();
+            used.iter().any(|it| it.register().full_register() == register && is_written(it))
         };
         let to_stack = writes(Register::RSP, &mut self.info);
         let to_frame = writes(Register::RBP, &mut self.info);
@@ -294,9 +293,7 @@ impl Ways<'_> {
             }
         }
         for used in self.info.info(instruction).used_registers() {
-            let is_read =
-                matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::None);
-            if let Some(number) = in_dwarf(used.register()).filter(|_| !is_read) {
+            if let Some(number) = in_dwarf(used.register()).filter(|_| is_written(used)) {
                 state.changed |= 1 << number;
             }
         }
@@ -334,20 +331,11 @@ impl Ways<'_> {
             _ => return,
         };
         let (Some(number), Some(offset)) = (in_dwarf(register), offset) else { return };
-        let is_kept = KEPT.contains(&number) || self.is_popped(register);
+        let is_kept = KEPT.contains(&number) || self.popped & bit(register) != 0;
         let fits = offset < -8 && offset % 8 == 0;
         if is_kept && fits && state.changed & 1 << number == 0 {
             state.saved.entry(number).or_insert(offset);
         }
-    }
-
-    /// Whether the function pops a register, so that it may have pushed it to keep it.
-    fn is_popped(&self, register: Register) -> bool {
-        register != Register::RSP
-            && self
-                .code
-                .iter()
-                .any(|(it, _)| it.code() == Code::Pop_r64 && it.op0_register() == register)
     }
 
     /// The rows that unwind information would have.
@@ -376,6 +364,12 @@ impl Ways<'_> {
         }
         Some(Unwind::derived(self.function.size, rows))
     }
+}
+
+/// Registers that a function pops.
+fn popped(code: &[Insn]) -> Set {
+    let pops = code.iter().filter(|(it, _)| it.code() == Code::Pop_r64);
+    pops.fold(0, |all, (it, _)| all | bit(it.op0_register())) & !bit(Register::RSP)
 }
 
 /// What holds where two ways meet; none where they cannot be of one function.

@@ -10,12 +10,13 @@ use std::collections::{HashMap, HashSet};
 
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    UsedRegister,
 };
 use object::elf;
 
 use super::decode::{Insn, branch_target, decode};
 use crate::arch::Context;
-use crate::elf::Object;
+use crate::elf::{Object, Relocation};
 use crate::function::{Function, Place};
 use crate::unwind::Unwind;
 
@@ -41,6 +42,9 @@ const SPARE: [Register; 5] =
     [Register::R11, Register::R10, Register::R9, Register::RSI, Register::RDI];
 /// Numbers in DWARF of the registers that the ABI calls scratch.
 const SCRATCH: [u16; 9] = [0, 1, 2, 4, 5, 8, 9, 10, 11];
+
+/// Kinds of relocations of addresses and distances of 8 bytes by which code of the large model calls.
+const ADDRESSES_8: [u32; 3] = [elf::R_X86_64_64, elf::R_X86_64_GOTOFF64, elf::R_X86_64_PLTOFF64];
 
 /// Instructions that are looked at to see what a function reads first.
 const STEPS: usize = 512;
@@ -165,6 +169,8 @@ impl Registers {
         if unwind.is_none_or(keeps_scratch) {
             return own;
         }
+        let addressed = addressed(object, function);
+        own.callees.extend(addressed.iter().flatten());
         let mut popped = 0;
         for decoded in decode(object, function.section, function.start, function.end()) {
             let (instruction, _) = &decoded;
@@ -173,7 +179,7 @@ impl Registers {
                     Some(callee) => own.callees.push(callee),
                     None => own.calls_out |= is_of_the_abi(object, function.section, instruction),
                 },
-                FlowControl::IndirectCall => {
+                FlowControl::IndirectCall if addressed.is_none() => {
                     own.calls_out |= is_of_the_abi(object, function.section, instruction);
                 }
                 _ => {}
@@ -183,14 +189,7 @@ impl Registers {
                 popped |= bit(instruction.op0_register());
             }
             for used in self.info.info(instruction).used_registers() {
-                let writes = matches!(
-                    used.access(),
-                    OpAccess::Write
-                        | OpAccess::CondWrite
-                        | OpAccess::ReadWrite
-                        | OpAccess::ReadCondWrite
-                );
-                if writes {
+                if is_written(used) {
                     own.writes |= bit(used.register());
                 }
             }
@@ -255,6 +254,22 @@ impl Registers {
     }
 }
 
+/// Functions of the object that a function may call by an address of 8 bytes, as in the large code model: there
+/// compilers know what an indirect call leads to. None where it has no such addresses of anything.
+fn addressed(object: &Object, function: &Function) -> Option<Vec<Place>> {
+    let relocations = &object.relocations[function.section];
+    let first = relocations.partition_point(|relocation| relocation.offset < function.start);
+    let inside = relocations[first..].iter().take_while(|it| it.offset < function.end());
+    let mut wide = inside.filter(|it| ADDRESSES_8.contains(&it.kind)).peekable();
+    wide.peek()?;
+    let place = |relocation: &Relocation| {
+        let (section, offset) = object.target(relocation)?;
+        let is_code = object.sections[section].is_text();
+        Some((section, u64::try_from(offset).ok()?)).filter(|_| is_code)
+    };
+    Some(wide.filter_map(place).collect())
+}
+
 /// Whether a call out of the object is one after which compilers expect nothing in the scratch
 /// registers.
 fn is_of_the_abi(object: &Object, section: usize, call: &Instruction) -> bool {
@@ -288,6 +303,14 @@ pub(super) fn uses(info: &mut InstructionInfoFactory, instruction: &Instruction)
         && instruction.op0_kind() == OpKind::Register
         && instruction.op0_register() == Register::RAX;
     (if makes_room { reads & !RAX } else { reads }, writes)
+}
+
+/// Whether an instruction writes a register, or may write it.
+pub(super) fn is_written(used: &UsedRegister) -> bool {
+    matches!(
+        used.access(),
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
 }
 
 /// None for registers that are no general ones.

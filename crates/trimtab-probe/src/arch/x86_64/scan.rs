@@ -8,6 +8,7 @@ use object::elf;
 use super::decode::DISTANCES_8;
 use super::decode::{Insn, branch_target, decode, is_near_branch, relative_target};
 use super::jump_tables::is_table_jump;
+use super::thunk;
 use crate::elf::{Object, Relocation};
 use crate::references::{Branch, Pointer, References};
 
@@ -134,7 +135,9 @@ fn is_thunk(object: &Object, relocation: &Relocation) -> bool {
 
 /// Whether the instruction with an index jumps by an address that no table of distances has.
 fn is_by_address(code: &[Insn], index: usize) -> bool {
-    code[index].0.flow_control() == FlowControl::IndirectBranch && !is_table_jump(code, index)
+    thunk::is_jump(code, index)
+        || code[index].0.flow_control() == FlowControl::IndirectBranch
+            && !is_table_jump(code, index)
 }
 
 /// Whether a loop can begin with the first instruction of a function: not with one that takes room on

@@ -20,6 +20,7 @@ use iced_x86::{
 
 use super::decode::{Insn, branch_target, decode, is_near_branch};
 use super::dwarf::{RBP, RDI, RSI, RSP};
+use super::thunk;
 use crate::arch::Context;
 use crate::elf::Object;
 use crate::function::{Function, Place};
@@ -201,6 +202,9 @@ impl StackAnalysis {
             match instruction.flow_control() {
                 // With its frame still there the function does not end: a jump table.
                 FlowControl::IndirectBranch => self.ends_without &= !at_entry_depth,
+                FlowControl::Return if thunk::is_jump(code, index) => {
+                    self.ends_without &= !at_entry_depth;
+                }
                 FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
                     match branch_target(context.object, function.section, decoded) {
                         Some(target) if function.contains(target) => {}

@@ -173,6 +173,15 @@ impl Writer<'_> {
         }
     }
 
+    /// Pushes a word in the place of a return address, so that the stack is aligned as it was. Who follows
+    /// frame pointers takes it for one.
+    fn fill_place_of_return_address(&mut self, copy: &Copy) -> Result<(), ProbeError> {
+        match copy.has_frame_pointer() {
+            true => self.asm.push_memory(Memory::At(RSP, 8)),
+            false => self.asm.push(RAX),
+        }
+    }
+
     /// The function is not called, but follows, with what happens at its exits inside. Gives the
     /// jumps in it, too, that would reach in the short form.
     fn copied(
@@ -194,8 +203,7 @@ impl Writer<'_> {
             }
             _ => self.asm.push_memory(Memory::Symbol(self.symbols.value, 0))?,
         }
-        // In the place of a return address, so that the stack is aligned as it was.
-        self.asm.push(RAX)?;
+        self.fill_place_of_return_address(copy)?;
         let written = copy.write(
             &mut self,
             short,
