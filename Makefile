@@ -12,7 +12,7 @@ OPTIONS ?= --wall-boots 10
 SWAP_CONFIG  ?= lab
 SWAP_OPTIONS ?= --seconds 2 --sweep
 # What `make demo-tune` tunes, and how.
-TUNE_PROGRAM ?= bzip2
+TUNE_PROGRAM ?= tinyxml2
 TUNE_OPTIONS ?= --budget 60 --rounds 8
 # What `make bench-tune` compares searches on, and how. All programs, ten seeds and 300 sets of flags take days.
 BENCH_TUNE   ?= tinyxml2 lmdb --seeds 3 --budgets 20,40 --searches incumbent,paper-ga,random,tpe
