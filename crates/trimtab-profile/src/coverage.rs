@@ -51,9 +51,9 @@ impl Coverage {
             return Ok(());
         }
         Err(StaleProfile::Stale {
-            names: self.names() * 100.0,
-            bytes: self.bytes() * 100.0,
-            minimum: minimum * 100.0,
+            names: percent_short(self.names()),
+            bytes: percent_short(self.bytes()),
+            minimum: (minimum * 1e6).round() / 1e4,
             missing: self.missing.iter().take(10).cloned().collect::<Vec<_>>().join(", "),
         })
     }
@@ -61,6 +61,12 @@ impl Coverage {
 
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A share in percent, cut off behind the first decimal: what falls short of a limit must not read as
+/// that limit.
+fn percent_short(share: f64) -> f64 {
+    (share * 1e3).floor() / 10.0
 }
 
 /// A trace that does not belong to the program.
@@ -80,7 +86,7 @@ pub enum StaleProfile {
     /// Too little could be found.
     #[error(
         "the trace is of another build: {names:.1} % of its functions and {bytes:.1} % of its bytes \
-         are in this program, expected at least {minimum:.0} %; first missing: {missing}; \
+         are in this program, expected at least {minimum} %; first missing: {missing}; \
          trace this build again, or accept the loss with --min-coverage"
     )]
     Stale {
@@ -126,6 +132,16 @@ mod tests {
         assert!(coverage(8, 10).check(0.9).is_err());
         assert!(coverage(10, 8).check(0.9).is_err());
         assert_eq!(coverage(0, 0).check(0.0), Ok(()));
+    }
+
+    #[test]
+    fn what_falls_short_does_not_read_as_enough() {
+        let coverage = Coverage { names_total: 10_000, names_found: 9_499, ..Coverage::default() };
+        let error = coverage.check(0.95).unwrap_err().to_string();
+        assert!(error.contains(": 94.9 % of its functions"), "{error}");
+        assert!(error.contains("expected at least 95 %"), "{error}");
+        let error = coverage.check(0.955).unwrap_err().to_string();
+        assert!(error.contains("expected at least 95.5 %"), "{error}");
     }
 
     #[test]

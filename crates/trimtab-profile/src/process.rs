@@ -103,6 +103,9 @@ impl Process {
     }
 }
 
+/// A line feed in a path, as Linux lists what is mapped.
+const LINE_FEED: &str = "\\012";
+
 /// The address at which a program is linked to have the byte at `offset` of its file.
 fn linked_address(program: &Program<'_>, offset: u64) -> Option<u64> {
     let segment = program.segments().iter().find(|segment| segment.file.contains(offset))?;
@@ -113,7 +116,7 @@ fn mapping(line: &str) -> Option<Mapping> {
     let mut words = line.strip_prefix("map ")?.splitn(4, ' ');
     let mut number = || u64::from_str_radix(words.next()?, 16).ok();
     let (start, end, offset) = (number()?, number()?, number()?);
-    let path = words.next().filter(|path| !path.is_empty())?.to_owned();
+    let path = words.next().filter(|path| !path.is_empty())?.replace(LINE_FEED, "\n");
     Some(Mapping { range: Range { start, end }, offset, path })
 }
 

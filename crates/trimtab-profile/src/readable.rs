@@ -70,7 +70,11 @@ fn demangle_whole(symbol: &str) -> Option<String> {
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {
         return write!(text, "{name:#}").is_ok().then_some(text.0);
     }
-    let name = cpp_demangle::Symbol::new(symbol.as_bytes()).ok()?;
+    // The demangler does not know the mark of a variable that a lambda initializes: `lam` in
+    // `_ZNK3lamMUliE_clEi`, which is `lam::{lambda(int)#1}::operator()(int) const`.
+    let name = cpp_demangle::Symbol::new(symbol.as_bytes().to_vec())
+        .or_else(|_| cpp_demangle::Symbol::new(symbol.replace("MUl", "Ul").into_bytes()))
+        .ok()?;
     let options = cpp_demangle::DemangleOptions::new();
     name.structured_demangle(&mut text, &options).is_ok().then_some(text.0)
 }
@@ -295,7 +299,7 @@ mod tests {
 
     /// What binutils, perf and uftrace make of one symbol; the first two have the same plain form, and
     /// all three the same bare one.
-    const NAMES: [(&str, &str, &str, &str); 13] = [
+    const NAMES: [(&str, &str, &str, &str); 14] = [
         ("_ZN4shop4spinIiEET_S1_", "int shop::spin<int>(int)", "shop::spin<int>", "shop::spin"),
         ("_Z4overPKc", "over(char const*)", "over", "over"),
         (
@@ -328,6 +332,12 @@ mod tests {
             "main::{lambda(int)#1}::operator()(int) const",
             "main::{lambda(int)#1}::operator()",
             "main::$_0::operator()",
+        ),
+        (
+            "_ZNK3lamMUliE_clEi",
+            "lam::{lambda(int)#1}::operator()(int) const",
+            "lam::{lambda(int)#1}::operator()",
+            "lam::$_0::operator()",
         ),
         ("_Znwm", "operator new(unsigned long)", "operator new", "operator new"),
         ("_ZN4shop1AD1Ev", "shop::A::~A()", "shop::A::~A", "shop::A::~A"),

@@ -244,7 +244,7 @@ impl<'a> Frame<'a> {
         let text = text.trim();
         let (address, rest) = text.split_once(' ').unwrap_or((text, ""));
         let address = hex(address)?;
-        let rest = rest.trim_start();
+        let rest = without_columns(rest.trim_start());
         let inlined = rest.strip_suffix(" (inlined)");
         // Code without a symbol can be printed without a word for it.
         let nameless = rest.starts_with("(/") || rest.starts_with("([") || rest.starts_with("(//");
@@ -286,6 +286,18 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// Without the columns behind the file, such as those of `-F +insn`: ` insn: 48 83 c2 01`.
+fn without_columns(text: &str) -> &str {
+    if text.ends_with(')') {
+        return text;
+    }
+    let file = [" (/", " (["].iter().filter_map(|start| text.rfind(start)).max();
+    let end = file.and_then(|at| Some(at + text[at..].find(')')? + 1));
+    // Of a file that is deleted.
+    let end = end.map(|end| end + usize::from(text[end..].starts_with(')')));
+    end.map_or(text, |end| &text[..end])
+}
+
 /// Splits the file in parentheses off the end. Names of C++ functions hold parentheses as well.
 fn split_object(text: &str) -> (&str, Option<&str>) {
     let Some(inner) = text.strip_suffix(')') else { return (text, None) };
@@ -306,6 +318,17 @@ mod tests {
         "1155 work+0x1c in /tmp/loop 2",
         "f8350 in /usr/lib/libc.so.6 (deleted) 1",
     ];
+
+    #[test]
+    fn columns_behind_the_file_are_none_of_its_name() {
+        let text = "\
+ loop 26582  1208.370640: 250000 cpu-clock:  ffffffff815f4b79 change_pte_range+0x239 ([kernel.kallsyms]) insn: 48 81
+ loop 26582  1208.370641: 250000 cpu-clock:  1155 work+0x1c (/tmp/loop) insn: 48 83 c2 01
+ loop 26582  1208.370642: 250000 cpu-clock:  1155 work+0x1c (/tmp/loop)  0x1155/0x1190/P/-/-/0
+ loop 26582  1208.370643: 250000 cpu-clock:  f8350 [unknown] (/usr/lib/libc.so.6 (deleted)) insn: 90
+";
+        assert_eq!(listing(&read(text).unwrap()), EXPECTED);
+    }
 
     #[test]
     fn reads_samples_without_call_chains() {

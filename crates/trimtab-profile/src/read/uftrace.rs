@@ -115,6 +115,13 @@ impl<'a> Line<'a> {
         if line.starts_with("uftrace file header: ") || line.starts_with("reading ") {
             return Some(Line::Other);
         }
+        // Nor what `dump --debug` prints: the bytes of each record, and the tasks.
+        let is_bytes = line.starts_with(" <") && line.contains(">: ");
+        let is_task =
+            ["  session of task ", "  task tid "].iter().any(|start| line.contains(start));
+        if is_bytes || is_task || line.ends_with(" tasks found") {
+            return Some(Line::Other);
+        }
         if let Some((head, record)) = line.split_once(": [")
             && let Some((kind, rest)) = record.split_once("] ")
             && head.bytes().all(|byte| byte.is_ascii_digit() || b" .".contains(&byte))
@@ -183,6 +190,26 @@ fn name(content: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::read::testing::{listing, names};
+
+    #[test]
+    fn what_dump_says_beside_the_calls_is_passed_over() {
+        let text = "\
+uftrace file header: magic         = 4674726163652100
+ <0000000000000000>: 46 74 72 61 63 65 21 00  04 00 00 00 28 00 01 02
+
+1 tasks found
+4533.566583618  session of task 27136: 950a5e35d9fcd422 (/tmp/app)
+4533.566838846  task tid 27136 (pid 27136)
+
+reading 27136.dat
+4533.566840178  27136: [entry] main(559ff6914305) depth: 0
+ <0000000000000000>: 72 1d a4 8d 1f 04 00 00  28 00 05 43 91 f6 9f 55
+4533.566848801  27136: [exit ] main(559ff6914305) depth: 0
+";
+        let trace = read(text).unwrap();
+        assert_eq!(trace.names().collect::<Vec<_>>(), ["main"]);
+        assert_eq!(trace.passed().count(), 0);
+    }
 
     #[test]
     fn reads_replays_with_any_columns() {
