@@ -2,7 +2,7 @@
 //! linked, out of tree.
 //!
 //! - [`Source`] is a kernel's source as it was given; unpacked with some [`Feature`]s it is a [`Tree`].
-//! - [`Configuration`] is what to build of it, [`Toolchain`] what builds it.
+//! - [`Configuration`] is what to build of it, [`Toolchain`] what builds it; [`BuildInputs`] are all three.
 //! - [`Build`] is a configured build directory. [`Build::link`] gives a [`KernelImage`] for some
 //!   [`GeneratedFiles`] files: the first one compiles everything, each further one only what they change.
 //!   [`Build::modules`] builds modules for it that are not part of its source.
@@ -12,6 +12,7 @@ mod build;
 mod configuration;
 mod devices;
 mod error;
+mod inputs;
 mod link;
 mod modules;
 mod packages;
@@ -23,6 +24,7 @@ pub use build::Build;
 pub use configuration::Configuration;
 pub use devices::{DISK, MODULES, NULL_BLOCK};
 pub use error::KernelError;
+pub use inputs::BuildInputs;
 pub use link::KernelImage;
 pub use packages::source_packages;
 pub use source::Source;

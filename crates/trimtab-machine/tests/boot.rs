@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use trimtab_lab::failure::Hint;
+use trimtab_lab::observe::Silent;
 use trimtab_lab::tools::{self, ToolError};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::LAYOUT;
@@ -17,8 +18,7 @@ use trimtab_machine::boot::{
 };
 use trimtab_machine::guest::{self, Workload};
 use trimtab_machine::kernel::{
-    Build, Configuration, DISK, Feature, GeneratedFiles, KernelError, MODULES, NULL_BLOCK, Source,
-    Toolchain,
+    Build, BuildInputs, DISK, Feature, GeneratedFiles, KernelError, MODULES, NULL_BLOCK, Toolchain,
 };
 use trimtab_machine::qemu::Qemu;
 use trimtab_machine::{Isa, plugin};
@@ -42,11 +42,9 @@ fn work() -> WorkDir {
 
 /// A small kernel with these features, configured for as many CPUs.
 fn build<'work>(work: &'work WorkDir, features: &[&'static Feature]) -> Build<'work> {
-    let source = Source::find(None, features).unwrap().unpack(work, features).unwrap();
-    let tiny = Configuration::named("tiny", Isa::X86_64).unwrap();
-    let configuration = features.iter().fold(tiny, |tiny, feature| tiny.with(feature, 1));
     let toolchain = Toolchain::Clang(tool(tools::llvm()));
-    Build::configure(work, &source, &configuration, &toolchain).unwrap()
+    let inputs = BuildInputs::find(None, features, ("tiny", Isa::X86_64), 1, toolchain).unwrap();
+    inputs.prepare(work, &Silent).unwrap().1
 }
 
 /// The kernel of most tests.

@@ -6,7 +6,7 @@ use trimtab_lab::tools::{self, Llvm};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::{CAN_SPLIT, KERNEL_ORDER, LAYOUT};
 use trimtab_machine::kernel::{
-    Build, Configuration, GeneratedFiles, KernelImage, Release, Source, Toolchain,
+    Build, BuildInputs, GeneratedFiles, KernelImage, Release, Toolchain,
 };
 use trimtab_machine::testbed::{self, Testbed};
 use trimtab_machine::{Isa, Platform};
@@ -16,19 +16,21 @@ use trimtab_lab::failure::Failure;
 
 /// What is looked for before anything is done: what is missing is missed at once.
 pub(super) struct Tools {
-    configuration: Configuration,
-    source: Source,
-    toolchain: Toolchain,
+    inputs: BuildInputs,
 }
 
 impl Tools {
     /// Finds all that `request` needs.
     pub fn find(request: &KernelRequest) -> Result<Self> {
-        let configuration = Configuration::named(&request.config, request.isa)?.with(&LAYOUT, 1);
-        let source = Source::find(request.source.as_deref(), &[&LAYOUT])?;
-        let toolchain = toolchain(request, request.isa)?;
+        let inputs = BuildInputs::find(
+            request.source.as_deref(),
+            &[&LAYOUT],
+            (&request.config, request.isa),
+            1,
+            toolchain(request, request.isa)?,
+        )?;
         testbed::require_tools(request.isa, request.busybox.as_deref())?;
-        Ok(Tools { configuration, source, toolchain })
+        Ok(Tools { inputs })
     }
 }
 
@@ -51,17 +53,7 @@ impl<'work> Workshop<'work> {
         work: &'work WorkDir,
         observe: &dyn Observe,
     ) -> Result<Self> {
-        let Tools { configuration, source, toolchain } = tools;
-        let stage = observe.stage("unpack and patch the kernel source");
-        let unpacked = source.unpack(work, &[&LAYOUT])?;
-        stage.ended(unpacked.cached, &format!("Linux {}", unpacked.release.version));
-        let stage = observe.stage("configure the kernel");
-        let build = Build::configure(work, &unpacked, &configuration, &toolchain)?;
-        let refused = match build.refused() {
-            [] => String::new(),
-            refused => format!("not available in this kernel: {}", refused.join(" ")),
-        };
-        stage.ended(build.cached(), &refused);
+        let (unpacked, build) = tools.inputs.prepare(work, observe)?;
         if request.granularity == Granularity::Block && !build.has(CAN_SPLIT)? {
             return Err(cannot_split(build.compiler()).into());
         }
@@ -71,7 +63,7 @@ impl<'work> Workshop<'work> {
         Ok(Workshop {
             request,
             release: unpacked.release.clone(),
-            toolchain,
+            toolchain: tools.inputs.toolchain().clone(),
             source_hash: unpacked.key.hash(),
             build,
             testbed,

@@ -7,9 +7,7 @@ use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::CAN_SPLIT;
 use trimtab_machine::Isa;
-use trimtab_machine::kernel::{
-    Build, Configuration, GeneratedFiles, KernelImage, Source, Toolchain,
-};
+use trimtab_machine::kernel::{Build, BuildInputs, GeneratedFiles, KernelImage, Toolchain};
 use trimtab_machine::testbed::{self, Testbed};
 
 use super::guest;
@@ -18,24 +16,24 @@ use crate::{COLDSWAP, Granularity};
 
 /// What is looked for before anything is done: what is missing is missed at once.
 pub(super) struct Tools {
-    configuration: Configuration,
-    source: Source,
-    toolchain: Toolchain,
+    inputs: BuildInputs,
 }
 
 impl Tools {
     /// Finds all that `request` needs.
     pub fn find(request: &Request) -> Result<Self> {
-        let mut configuration =
-            Configuration::named(&request.config, Isa::X86_64)?.with(&COLDSWAP, request.cpus);
+        let mut inputs = BuildInputs::find(
+            request.source.as_deref(),
+            &[&COLDSWAP],
+            (&request.config, Isa::X86_64),
+            request.cpus,
+            Toolchain::Clang(tools::llvm()?),
+        )?;
         if request.debug {
-            configuration =
-                configuration.with_lines(COLDSWAP.fragment("debug").unwrap_or_default());
+            inputs = inputs.with_lines(COLDSWAP.fragment("debug").unwrap_or_default());
         }
-        let source = Source::find(request.source.as_deref(), &[&COLDSWAP])?;
-        let toolchain = Toolchain::Clang(tools::llvm()?);
         testbed::require_tools(Isa::X86_64, request.busybox.as_deref())?;
-        Ok(Tools { configuration, source, toolchain })
+        Ok(Tools { inputs })
     }
 }
 
@@ -56,13 +54,7 @@ impl<'work> Workshop<'work> {
         work: &'work WorkDir,
         observe: &dyn Observe,
     ) -> Result<Self> {
-        let Tools { configuration, source, toolchain } = tools;
-        let stage = observe.stage("unpack and patch the kernel source");
-        let unpacked = source.unpack(work, &[&COLDSWAP])?;
-        stage.ended(unpacked.cached, &format!("Linux {}", unpacked.release.version));
-        let stage = observe.stage("configure the kernel");
-        let build = Build::configure(work, &unpacked, &configuration, &toolchain)?;
-        stage.ended(build.cached(), "");
+        let (unpacked, build) = tools.inputs.prepare(work, observe)?;
         if request.granularity == Granularity::Block && !build.has(CAN_SPLIT)? {
             return Err(Failure::new(
                 "this kernel's configuration did not accept CONFIG_BLOCK_ORDER, without which \
@@ -83,6 +75,7 @@ impl<'work> Workshop<'work> {
         )?;
         stage.ended(testbed.cached(), "");
         let version = unpacked.release.version.clone();
+        let toolchain = tools.inputs.toolchain().clone();
         Ok(Workshop { request, version, toolchain, build, testbed })
     }
 
