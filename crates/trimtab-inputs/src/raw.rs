@@ -79,9 +79,9 @@ impl Raw {
             .with_context(|| format!("cannot write to {}", folder.display()))?;
         let job = Job::new(format!("making text of {}", path.display()), program)
             .package(package)
-            .args(arguments)
-            .log(output.path());
-        job.run()?;
+            .args(arguments);
+        // Not its log: warnings of the tool are no lines of the trace.
+        job.run_into(output.path())?;
         let bytes = Bytes::open(output.path());
         bytes.with_context(|| format!("cannot read what {program} printed of {}", path.display()))
     }

@@ -38,6 +38,14 @@ pub enum PlaceError {
         /// Where it leads.
         target: PathBuf,
     },
+    /// Its name has something in it that builds cannot be told.
+    #[error("trimtab cannot work in {}: its name {why}", path.display())]
+    Name {
+        /// The directory.
+        path: PathBuf,
+        /// What the matter is.
+        why: &'static str,
+    },
     /// The system said no.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
@@ -62,6 +70,7 @@ impl PlaceError {
                 "remove the link; to work elsewhere, give that directory itself with --work"
                     .to_owned(),
             ),
+            Self::Name { .. } => Some("give another directory with --work".to_owned()),
             Self::Io { .. } => None,
         }
     }
@@ -69,6 +78,24 @@ impl PlaceError {
 
 fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> PlaceError + 'a {
     move |source| PlaceError::Io { action, path: path.to_owned(), source }
+}
+
+/// Refuses a directory that builds cannot be told of: it stands in `PATH`, in options of linkers and of QEMU, and in
+/// notes of what was built. Before anything is made.
+///
+/// # Errors
+/// [`PlaceError::Name`]; [`PlaceError::Io`] where the folder that this process works in is gone.
+pub fn require_name(directory: &Path) -> Result<(), PlaceError> {
+    let whole = std::path::absolute(directory).map_err(failed("find", directory))?;
+    let why = match whole.to_str() {
+        None => "is not UTF-8, which notes of a build are written in",
+        Some(name) if name.contains(':') => "has a colon in it, which separates folders in PATH",
+        Some(name) if name.contains(',') => {
+            "has a comma in it, which separates the options of linkers and of QEMU"
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(PlaceError::Name { path: whole, why })
 }
 
 /// Makes a directory, and those above it, in which nobody else can write, whatever the umask. Fine where it is

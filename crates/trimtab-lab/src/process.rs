@@ -28,6 +28,7 @@ pub use running::{RunningJob, wait_until_idle};
 
 use crate::{interrupt, shell};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -201,6 +202,20 @@ impl Job {
         }
         running.wait()?;
         Ok(text)
+    }
+
+    /// Runs it to its end with this file, which is emptied first, as its standard output. Standard error
+    /// goes to the log: what a tool says beside its output is no part of it.
+    ///
+    /// # Errors
+    /// As [`Job::run`]; that the file cannot be written.
+    pub fn run_into(self, path: &Path) -> Result<JobResult, ProcessError> {
+        let file = File::create(path).map_err(|source| ProcessError::Output {
+            purpose: self.purpose.clone(),
+            path: path.to_owned(),
+            source,
+        })?;
+        RunningJob::start(self, running::Stdout::Into(file))?.wait()
     }
 
     /// Runs it to its end without keeping its standard output. Standard error goes to the log.

@@ -17,6 +17,11 @@ pub fn quoted(word: impl AsRef<OsStr>) -> String {
     OsString::from_vec(quoted).to_string_lossy().into_owned()
 }
 
+/// The words that this process was started with, as text: bytes that are not UTF-8 are replaced.
+pub fn own_words() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// A command line that a shell reads back as these words.
 pub fn command_line<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> String {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")

@@ -51,8 +51,9 @@ impl WorkDir {
     /// # Errors
     /// [`WorkError::Busy`] where another process works in it, [`WorkError::Foreign`] where the
     /// directory holds something else, [`WorkError::Place`] where others could have it
-    /// write elsewhere, [`WorkError::Io`].
+    /// write elsewhere or builds cannot be told its name, [`WorkError::Io`].
     pub fn open(root: &Path) -> Result<Self, WorkError> {
+        place::require_name(root)?;
         place::make(root)?;
         // Absolute, because steps start processes in other directories.
         let root = root.canonicalize().map_err(io("find", root))?;

@@ -196,6 +196,35 @@ fn links_in_what_is_taken_up_again_do_not_lead_out() {
 }
 
 #[test]
+fn links_in_what_is_done_do_not_lead_out() {
+    // What make builds in again and again stays open to whoever can write there in between.
+    for name in ["object.o", ".trimtab-step.json"] {
+        let error = refused(|root, outside| {
+            let work = WorkDir::open(root).unwrap();
+            let building = todo(work.resumable("tree", &key()).unwrap());
+            fs::write(building.path().join("object.o"), "built").unwrap();
+            let step = building.finish().unwrap();
+            assert!(done(work.resumable("tree", &key()).unwrap()).is_some());
+            fs::remove_file(step.join(name)).unwrap();
+            symlink(outside, step.join(name)).unwrap();
+        });
+        assert!(matches!(error, WorkError::Place(PlaceError::Link { .. })), "{name}: {error}");
+    }
+    // A step that is whole once for all may hold links, such as a guest's files do, but is none itself.
+    let folder = tempfile::tempdir().unwrap();
+    let (root, outside) = (folder.path().join("work"), folder.path().join("outside"));
+    let work = WorkDir::open(&root).unwrap();
+    let building = todo(work.step("tree", &key()).unwrap());
+    symlink("/bin/sh", building.path().join("shell")).unwrap();
+    let step = building.finish().unwrap();
+    assert!(done(work.step("tree", &key()).unwrap()).is_some());
+    fs::rename(&step, &outside).unwrap();
+    symlink(&outside, &step).unwrap();
+    let error = work.step("tree", &key()).unwrap_err();
+    assert!(matches!(error, WorkError::Place(PlaceError::Link { .. })), "{error}");
+}
+
+#[test]
 fn a_directory_that_others_can_write_to_is_refused() {
     let open = |mode: u32, at: &str| {
         let root = tempfile::tempdir().unwrap();

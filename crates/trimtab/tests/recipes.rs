@@ -231,6 +231,21 @@ fn what_a_tool_recorded_is_read_by_the_tool_that_is_installed() {
     let (code, _, error) = bench.trimtab(&["order", "app", "--trace", "trace.dat"]);
     assert_eq!(code, 1);
     assert!(error.contains("the trace is of another build: 0.0 %"), "{error}");
+    // What the tool says beside the trace is no part of it.
+    fs::write(
+        bench.file("tools/trace-cmd"),
+        "#!/bin/sh\n\
+         for i in 1 2 3 4 5 6 7 8 9; do\n\
+         echo \"app-7 [000] 1.00000$i: function: warning_$i <-- main\" >&2\n\
+         done\n\
+         echo 'app-7 [000] 1.000001: function: main <-- start'\n",
+    )
+    .unwrap();
+    let (code, output, error) =
+        bench.trimtab(&["order", "app", "--trace", "trace.dat", "-o", "out.order"]);
+    assert_eq!(code, 0, "{output}{error}");
+    assert!(fs::read_to_string(bench.file("out.order")).unwrap().contains("main"));
+    assert!(!output.contains("warning_1") && output.contains("100.0 % of names"), "{output}");
     // Where the tool is missing, the message names it and its package.
     fs::remove_file(bench.file("tools/trace-cmd")).unwrap();
     let trimtab = env!("CARGO_BIN_EXE_trimtab");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use trimtab_lab::failure::Failure;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_native::program::trace::Tracer;
 use trimtab_native::program::{Command, Limits};
@@ -27,6 +28,14 @@ impl<'a> Workshop<'a> {
     /// Finds tools and opens the work directory. Gives what records runs as well.
     pub fn prepare(request: &'a ProgramRequest) -> Result<(Self, Tracer)> {
         let directory = std::env::current_dir().context("cannot find the current folder")?;
+        if directory.to_str().is_none() {
+            return Err(Failure::new(format!(
+                "the build's folder {} is not UTF-8, which notes of a build are written in",
+                directory.display()
+            ))
+            .hint("build the program in another folder")
+            .into());
+        }
         let command = |text: &String| Command { text: text.clone(), directory: directory.clone() };
         let commands = request.run.iter().chain(&request.held_out).map(command).collect();
         let tooling = Tooling::find(request)?;

@@ -50,6 +50,16 @@ pub enum ProcessError {
         /// Why.
         source: io::Error,
     },
+    /// The file for its output cannot be written.
+    #[error("{purpose} failed: cannot write its output to {}: {source}", path.display())]
+    Output {
+        /// What it was for.
+        purpose: String,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// It ended with an error.
     #[error("{purpose} failed: `{tool}` ended with {status}{tail}")]
     Failed {

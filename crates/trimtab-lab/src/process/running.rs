@@ -56,12 +56,14 @@ pub fn wait_until_idle(limit: Duration) -> bool {
 }
 
 /// Where standard output goes; standard error always goes to the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Stdout {
     Log,
     Lines,
     /// A file of its own, without a name.
     File,
+    /// A file that somebody else reads.
+    Into(File),
     Nowhere,
 }
 
@@ -118,6 +120,7 @@ impl RunningJob {
                 output = Some(file);
                 command.stdout(handle)
             }
+            Stdout::Into(file) => command.stdout(file),
             Stdout::Nowhere => command.stdout(Stdio::null()),
         };
         let parent = Pid::this();

@@ -48,6 +48,22 @@ fn output_of_both_kinds_goes_to_the_log() {
 }
 
 #[test]
+fn output_goes_to_a_file_of_its_own_and_what_is_said_beside_it_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let [log, output] = ["log", "output"].map(|name| folder.path().join(name));
+    std::fs::write(&output, "what was there before, and is longer").unwrap();
+    shell("echo warning >&2; echo out").log(&log).run_into(&output).unwrap();
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "out\n");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "warning\n");
+    // Of a failure, what was said is shown, and not what was to be output.
+    let error = shell("echo wrong >&2; echo out; exit 3").run_into(&output).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("wrong") && !error.contains("\n    out"), "{error}");
+    let error = shell(":").run_into(&folder.path().join("no/where")).unwrap_err().to_string();
+    assert!(error.starts_with("trying it failed: cannot write its output to "), "{error}");
+}
+
+#[test]
 fn environment_folder_and_empty_input_are_what_was_said() {
     let folder = tempfile::tempdir().unwrap();
     let text = shell("cat; pwd -P; echo $ONE-$HOME")

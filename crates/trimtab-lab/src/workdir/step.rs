@@ -80,13 +80,21 @@ impl Drop for Building {
 
 pub(super) fn find(root: &Path, name: &str, key: &Key) -> Result<Option<PathBuf>, WorkError> {
     let done = root.join(STEPS).join(directory_name(name, key)?);
-    Ok(done.join(DONE).exists().then_some(done))
+    Ok(is_done(&done)?.then_some(done))
+}
+
+/// Whether a step is done; refuses a link in its place, or in that of its mark.
+fn is_done(done: &Path) -> Result<bool, WorkError> {
+    let mark = done.join(DONE);
+    place::refuse_link(done)?;
+    place::refuse_link(&mark)?;
+    Ok(mark.exists())
 }
 
 pub(super) fn whole(root: &Path, name: &str, key: &Key) -> Result<Step, WorkError> {
     let name = directory_name(name, key)?;
     let done = root.join(STEPS).join(&name);
-    if done.join(DONE).exists() {
+    if is_done(&done)? {
         return Ok(Step::Done(done));
     }
     let directory = root.join(BUILDING).join(&name);
@@ -100,10 +108,11 @@ pub(super) fn whole(root: &Path, name: &str, key: &Key) -> Result<Step, WorkErro
 
 pub(super) fn resumable(root: &Path, name: &str, key: &Key) -> Result<Step, WorkError> {
     let done = root.join(STEPS).join(directory_name(name, key)?);
-    if done.join(DONE).exists() {
+    if is_done(&done)? {
+        // Whoever uses it goes on writing into it: make builds there for each kernel.
+        place::refuse_links_out(root, &done)?;
         return Ok(Step::Done(done));
     }
-    place::refuse_link(&done)?;
     let resumed = done.exists();
     place::make(&done)?;
     place::refuse_links_out(root, &done)?;

@@ -2,9 +2,11 @@
 
 use nix::libc::pid_t;
 use nix::unistd::{SysconfVar, sysconf};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::ops::Range;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 /// A part of a file that is mapped as code.
@@ -26,18 +28,39 @@ impl Part {
     }
 
     /// Reads a line such as `5581e000-5581f000 r-xp 00001000 fe:00 1837 /usr/bin/app`.
-    fn parse(line: &str) -> Option<Self> {
-        let mut words = line.split_ascii_whitespace();
+    fn parse(line: &[u8]) -> Option<Self> {
+        let slash = line.iter().position(|byte| *byte == b'/')?;
+        let (numbers, path) = line.split_at(slash);
+        let mut words = std::str::from_utf8(numbers).ok()?.split_ascii_whitespace();
         let (start, end) = words.next()?.split_once('-')?;
         let executable = words.next()?.as_bytes().get(2) == Some(&b'x');
         let offset = hex(words.next()?)?;
         let _device = words.next()?;
         // What the kernel brings along, such as the vDSO, is no file.
         let is_file = words.next()? != "0";
-        let path = line.get(line.find('/')?..)?;
-        let part = Part { range: hex(start)?..hex(end)?, offset, path: PathBuf::from(path) };
+        let part = Part { range: hex(start)?..hex(end)?, offset, path: named(path) };
         (executable && is_file).then_some(part)
     }
+}
+
+/// The path that a line names: Linux writes a line feed in it as `\012`, and nothing else in another way.
+fn named(path: &[u8]) -> PathBuf {
+    const LINE_FEED: &[u8] = b"\\012";
+    let mut name = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((first, others)) = rest.split_first() {
+        match rest.strip_prefix(LINE_FEED) {
+            Some(behind) => {
+                name.push(b'\n');
+                rest = behind;
+            }
+            None => {
+                name.push(*first);
+                rest = others;
+            }
+        }
+    }
+    OsString::from_vec(name).into()
 }
 
 fn hex(text: &str) -> Option<u64> {
@@ -47,7 +70,7 @@ fn hex(text: &str) -> Option<u64> {
 /// All parts of files that a process has mapped as code, by ascending address.
 pub(super) fn executable(process: pid_t) -> io::Result<Vec<Part>> {
     let bytes = fs::read(format!("/proc/{process}/maps"))?;
-    Ok(String::from_utf8_lossy(&bytes).lines().filter_map(Part::parse).collect())
+    Ok(bytes.split(|byte| *byte == b'\n').filter_map(Part::parse).collect())
 }
 
 /// The process that started a process, or of which a thread is one.
@@ -72,7 +95,7 @@ mod tests {
 
     #[test]
     fn only_code_of_files_counts() {
-        let part = Part::parse("5581e000-55820000 r-xp 00001000 fe:00 1837      /opt/my app");
+        let part = Part::parse(b"5581e000-55820000 r-xp 00001000 fe:00 1837      /opt/my app");
         let expected = Part {
             range: 0x5581_e000..0x5582_0000,
             offset: 0x1000,
@@ -87,8 +110,11 @@ mod tests {
             "garbage",
             "",
         ] {
-            assert_eq!(Part::parse(line), None, "{line}");
+            assert_eq!(Part::parse(line.as_bytes()), None, "{line}");
         }
+        // Names of any bytes.
+        let part = Part::parse(b"1000-2000 r-xp 00000000 fe:00 1837 /a\\012b/\xff\\01").unwrap();
+        assert_eq!(part.path.as_os_str().as_encoded_bytes(), b"/a\nb/\xff\\01");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use crate::verbs::doctor::model::DoctorReport;
 use clap::Args;
+use trimtab_lab::shell;
 use trimtab_lab::store::{self, Ended, Experiment, Measurement, Outcome, Store, TrialName};
 use trimtab_report::{Kind, Report, Trial};
 
@@ -61,7 +62,7 @@ pub fn keep<R: Report>(work: &Path, report: &R) -> anyhow::Result<()> {
     let experiment = Experiment {
         finished: SystemTime::now(),
         verb: R::VERB.to_owned(),
-        command: std::env::args().collect(),
+        command: shell::own_words(),
         tools: repeat.map(|repeat| repeat.tool_versions.clone()).unwrap_or_default(),
         seed: repeat.map(|repeat| repeat.seed),
         hashes: repeat.map(|repeat| repeat.inputs.clone()).unwrap_or_default(),

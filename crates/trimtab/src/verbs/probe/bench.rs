@@ -77,7 +77,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         simulate: !options.no_simulation,
         suites: !options.no_suites,
         work: options.work.clone(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: trimtab_lab::shell::own_words().join(" "),
     };
     let found = trimtab_bench::bench(&request, &Progress::new())?;
     stored::keep(&options.work, &found)?;

@@ -64,7 +64,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         limits: options.limits.limits(),
         work: options.work.clone(),
         written: Vec::new(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: trimtab_lab::shell::own_words().join(" "),
     };
     let methods = match options.searches.as_slice() {
         [] => Method::ALL.to_vec(),
