@@ -1,13 +1,13 @@
 //! Checking: did the linker do what an order says?
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::cause;
 use crate::report::{Boundary, CheckReport, OrderNames};
 use trimtab_inputs::{self as inputs, Elf, Text};
 use trimtab_link::kernel::Mobility;
-use trimtab_link::{Check, Line, Outcome};
-use trimtab_program::{Program, Range, without_suffix};
+use trimtab_link::{Check, Outcome};
+use trimtab_program::{Program, Range};
 use trimtab_report::common;
 use trimtab_report::common::Address;
 use trimtab_report::number::{bytes, count, share};
@@ -72,12 +72,12 @@ pub fn check(request: &CheckRequest) -> anyhow::Result<CheckReport> {
         boundaries.into_iter().map(boundary).collect(),
     );
     report.checks.push(in_order(&check));
-    let renamed = renamed(&check);
+    let renamed = cause::renamed(&check);
     report.checks.push(known(&report, request.max_unknown, renamed.as_deref()));
     if let Some(before) = before.as_ref().zip(request.before.as_deref())
         && report.order.counts.discarded > 0
     {
-        let cause = discarded(&program, before);
+        let cause = cause::discarded(&program, before);
         report.checks.push(there(&report, request.max_unknown, Some(&cause)));
     }
     if mobility.is_kernel() {
@@ -106,10 +106,7 @@ fn in_order(check: &Check) -> common::Check {
     let (ok, detail) = match (misplaced, placed) {
         (0, 0) => (false, "no line of it was placed".to_owned()),
         (0, placed) => (true, format!("{} lines placed", count(placed))),
-        (misplaced, _) => {
-            let first = check.names(Outcome::Misplaced).next().unwrap_or_default();
-            (false, format!("{} lines misplaced, the first is {first}", count(misplaced)))
-        }
+        _ => (false, cause::misplaced(check).unwrap_or_default()),
     };
     common::Check::new("the linker followed the order", ok, detail)
 }
@@ -142,35 +139,6 @@ fn limited(
         detail.push_str(cause);
     }
     common::Check::new(name, lines as f64 <= all as f64 * most, detail)
-}
-
-/// Why lines name nothing, where the functions are there under other suffixes.
-fn renamed(check: &Check) -> Option<String> {
-    let renamed = |line: &&Line| line.outcome != Outcome::Placed && line.renamed.is_some();
-    let lines: Vec<&Line> = check.lines.iter().filter(renamed).collect();
-    let Line { name, renamed, .. } = lines.first()?;
-    Some(format!(
-        "{} of them name functions that this build has under another suffix of the compiler's, which no \
-         linker takes for the same ({name} is {} now); make the order anew from this build",
-        count(lines.len() as u64),
-        renamed.as_deref().unwrap_or_default()
-    ))
-}
-
-/// Why what was in the program `before`, which was read from a file, is gone.
-fn discarded(program: &Program<'_>, (before, path): (&Program<'_>, &Path)) -> String {
-    let names = |program: &Program<'_>| -> HashSet<String> {
-        program.names().map(|(_, name)| without_suffix(name).0.to_owned()).collect()
-    };
-    match names(program).difference(&names(before)).count() as u64 {
-        0 => "the linker left them out, with --gc-sections or identical code folding".to_owned(),
-        new => format!(
-            "the program has {} functions that {} does not have, so it was built from other sources; \
-             make the order anew from this build",
-            count(new),
-            path.display()
-        ),
-    }
 }
 
 /// No code that the kernel keeps apart lies between the lines that were placed.

@@ -11,7 +11,7 @@ use trimtab_inputs::{self as inputs, Elf, Format, Run, Runs, Text};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
 use trimtab_layout::cost::Hierarchy;
-use trimtab_layout::{Algorithm, Footprint, Named, Shuffled, algorithms, named};
+use trimtab_layout::{Algorithm, Footprint, algorithms_and_shuffled, named};
 use trimtab_link::kernel::Mobility;
 use trimtab_profile::{Profile, Stream};
 use trimtab_program::{Program, SectionId};
@@ -125,17 +125,12 @@ pub fn compare(request: &CompareRequest, observe: &dyn Observe) -> anyhow::Resul
 
 /// The algorithms that were asked for, or all.
 fn wanted(request: &CompareRequest) -> Result<Vec<Box<dyn Algorithm>>, Failure> {
-    let shuffled = Shuffled { seed: request.seed };
+    let all = || algorithms_and_shuffled(request.seed);
     if request.algorithms.is_empty() {
-        let mut all = algorithms();
-        all.push(Box::new(shuffled));
-        return Ok(all);
+        return Ok(all());
     }
     let chosen = |name: &String| -> Result<Box<dyn Algorithm>, Failure> {
-        if name == shuffled.name() {
-            return Ok(Box::new(shuffled));
-        }
-        named(algorithms(), name).map_err(|_| {
+        named(all(), name).map_err(|_| {
             Failure::usage(format!("there is no algorithm {name}; see --help"))
                 .hint("trimtab order --list-algorithms lists them")
         })

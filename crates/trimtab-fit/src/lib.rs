@@ -3,6 +3,7 @@
 //! stages, for people with their own builds and boards: [`mod@pages`] counts, [`mod@order`] orders, [`mod@check`]
 //! checks, [`mod@compare`] says what orders would cost.
 
+mod cause;
 pub mod check;
 pub mod compare;
 pub mod kernel;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use trimtab_inputs::{self as inputs, Elf, Format, Runs, Text};
 use trimtab_lab::failure::Failure;
-use trimtab_layout::{Algorithm, Named, Shuffled, algorithms, named};
+use trimtab_layout::{Algorithm, algorithms_and_shuffled, named};
 use trimtab_link::Linker;
 use trimtab_link::kernel::Mobility;
 use trimtab_program::{Program, SectionId};
@@ -123,16 +123,10 @@ fn algorithm(request: &OrderRequest, kernel: bool) -> Result<Box<dyn Algorithm>,
     let packs = kernel && request.map.is_some();
     let default = if packs { "packed" } else { "fault-curve" };
     let name = request.algorithm.as_deref().unwrap_or(default);
-    let shuffled = Shuffled { seed: request.seed };
-    if name == shuffled.name() {
-        return Ok(Box::new(shuffled));
-    }
-    named(algorithms(), name).map_err(|unknown| {
-        let mut names = unknown.known;
-        names.push(shuffled.name());
+    named(algorithms_and_shuffled(request.seed), name).map_err(|unknown| {
         Failure::usage(format!(
             "there is no algorithm {name}, expected {}; see --help",
-            names.join(", ")
+            unknown.known.join(", ")
         ))
         .hint("trimtab order --list-algorithms says what each does")
     })

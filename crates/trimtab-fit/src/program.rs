@@ -89,7 +89,9 @@ pub fn fit(request: &ProgramRequest, observe: &dyn Observe) -> Result<FitProgram
 
     let layout = Layout::find(&workshop, base, &base_runs[..trained], observe)?;
     let stage = observe.stage("build the program in this order");
-    workshop.builder.ordered(&mut linked, layout.orders.iter().map(String::as_str))?;
+    workshop
+        .builder
+        .ordered(&mut linked, layout.orders.iter().map(|order| order.written.text.as_str()))?;
     let relink_took = stage.done("");
     let files_after = open(&linked, "after")?;
     let after = objects(&files_after)?;

@@ -3,6 +3,7 @@
 
 mod check;
 mod compare;
+mod gain;
 mod kernel;
 mod pages;
 mod paper;
@@ -18,7 +19,9 @@ pub use kernel::{
     HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,
 };
 pub use pages::{Cause, PagesReport, PagesSection, PagesText};
-pub use program::{Beside, Faults, FitProgram, HeldOutRun, ObjectLayout, ProgramArtifacts, Times};
+pub use program::{
+    Beside, Faults, FitProgram, HeldOutRun, Namesakes, ObjectLayout, ProgramArtifacts, Times,
+};
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
 pub const KINDS: &[Kind] = &[

@@ -39,6 +39,11 @@ pub const NAMES: [&str; 12] = [
 
 /// The kernel's file.
 pub fn kernel() -> Vec<u8> {
+    kernel_with(&[])
+}
+
+/// The kernel's file with other bytes at some addresses.
+pub fn kernel_with(contents: &[(u64, &[u8])]) -> Vec<u8> {
     let text = NAMES.len() as u64 * STEP;
     let mut elf = Elf::new()
         .entry(TEXT)
@@ -76,7 +81,11 @@ pub fn kernel() -> Vec<u8> {
         .label("__stop___jump_table", DATA + 0x50);
     let distance = (at(10) + 0x10).wrapping_sub(DATA + 0x40) as u32;
     let entry = [distance.to_le_bytes(), [0; 4], [0; 4], [0; 4]].concat();
-    elf.contents(DATA + 0x40, &entry).loaded().build()
+    elf = elf.contents(DATA + 0x40, &entry);
+    for (address, bytes) in contents {
+        elf = elf.contents(*address, bytes);
+    }
+    elf.loaded().build()
 }
 
 /// What runs: blocks (address and length), and the order in which they do, as their indices. Function

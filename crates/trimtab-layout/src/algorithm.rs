@@ -26,6 +26,14 @@ pub use pettis_hansen::PettisHansen;
 pub use shuffled::Shuffled;
 pub use temporal::TemporalOrdering;
 
+/// All algorithms that can be asked for by name: [`algorithms`], and the random order of `seed` to compare
+/// them with.
+pub fn algorithms_and_shuffled(seed: u64) -> Vec<Box<dyn Algorithm>> {
+    let mut all = algorithms();
+    all.push(Box::new(Shuffled { seed }));
+    all
+}
+
 /// All algorithms, the default first.
 pub fn algorithms() -> Vec<Box<dyn Algorithm>> {
     vec![

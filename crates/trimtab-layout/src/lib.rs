@@ -29,7 +29,7 @@ mod projection;
 pub use algorithm::{
     Algorithm, BalancedPartitioning, CacheDirected, CallChain, CriticalWorkingSet, FaultCurve,
     FirstExecution, InPlace, Nearness, Needs, Packed, PettisHansen, Shuffled, TemporalOrdering,
-    algorithms,
+    algorithms, algorithms_and_shuffled,
 };
 pub use blocks::{
     BlockFlow, BlockNode, HotColdSplit, Prices, ext_tsp, ext_tsp_score, split, split_by_price,

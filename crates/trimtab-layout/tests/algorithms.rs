@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use trimtab_layout::{
     Algorithm, FirstExecution, Flow, Order, Packed, Piece, PieceId, Placement, Problem, Shuffled,
-    Span, algorithms, named, pages,
+    Span, algorithms, algorithms_and_shuffled, named, pages,
 };
 use trimtab_program::{PAGE_SIZE, Range, RangeSet};
 
@@ -79,9 +79,7 @@ fn any_problem(exponents: std::ops::RangeInclusive<u32>) -> impl Strategy<Value 
 }
 
 fn every_algorithm() -> Vec<Box<dyn Algorithm>> {
-    let mut all = algorithms();
-    all.push(Box::new(Shuffled { seed: 7 }));
-    all
+    algorithms_and_shuffled(7)
 }
 
 fn assert_permutation(order: &Order, count: usize) {

@@ -1,27 +1,10 @@
 //! An order of fragments as the text that a linker reads.
 
 use std::collections::{HashMap, HashSet};
-use thiserror::Error;
 use trimtab_program::{Fragment, FragmentId, Fragments, Program};
 
 use crate::Linker;
 use crate::linker::{Line, symbol_line};
-
-/// Why a section cannot be named in a linker script.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EmitError {
-    /// A name that the format has no way to write.
-    #[error(
-        "the section name {name:?} cannot be written in an order for {linker}: it has characters that mean something else there"
-    )]
-    Name {
-        /// The name.
-        name: String,
-        /// The linker.
-        linker: &'static str,
-    },
-}
 
 /// An order as a linker reads it, and what could not be said in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,12 +23,12 @@ pub struct OrderText {
     pub unwritable: Vec<String>,
 }
 
-/// Writes the order of `fragments` for `linker`, as [`write`] does, and gives the text alone.
-pub fn emit<'a, 'data: 'a>(
-    linker: Linker,
-    fragments: impl IntoIterator<Item = &'a Fragment<'data>>,
-) -> String {
-    write(linker, fragments).text
+impl OrderText {
+    /// Fragments that were to be in the order and are not, as the linker has no name for them or cannot
+    /// read it.
+    pub fn left_out(&self) -> u64 {
+        self.unnamed + self.unwritable.len() as u64
+    }
 }
 
 /// Writes the order of `fragments` for `linker`. What linkers know by the same line is written
@@ -143,14 +126,14 @@ pub fn follow(
 }
 
 /// Whether a name means itself in an order, and nothing else.
-pub(crate) fn is_plain(name: &str) -> bool {
+pub fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_graphic() && !"*?[](){}\"\\;,".contains(c);
     !name.is_empty() && name.chars().all(plain)
 }
 
 /// Whether the file is worth naming: a kernel built with indirect branch tracking is one object,
 /// `vmlinux.o`, in which sections of the same name have already become one.
-pub(crate) fn is_single_object(file: &str) -> bool {
+pub fn is_single_object(file: &str) -> bool {
     !file.ends_with("vmlinux.o")
 }
 

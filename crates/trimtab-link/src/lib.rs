@@ -21,7 +21,7 @@ mod whole;
 pub use boundaries::{Boundary, boundaries};
 pub use check::{Check, Line, Outcome, check};
 pub use clusters::{ClusterList, SPLIT_FLAGS};
-pub use emit::{EmitError, LinkedOrder, OrderText, emit, follow, write};
+pub use emit::{LinkedOrder, OrderText, follow, is_plain, is_single_object, write};
 pub use feature::{Feature, GeneratedFiles};
 pub use layout::{BlockList, CAN_SPLIT, KERNEL_ORDER, LAYOUT, Splits};
 pub use linker::{Linker, LinkerError, OrderOption};

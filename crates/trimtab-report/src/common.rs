@@ -1,5 +1,7 @@
 //! The pieces that several reports share.
 
+use crate::number;
+use crate::phrase::{Number, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -101,6 +103,12 @@ impl Check {
     pub fn new(name: impl Into<String>, ok: bool, detail: impl Into<String>) -> Self {
         Self { name: name.into(), ok, detail: detail.into() }
     }
+
+    /// Those of `checks` that do not hold, a clause each.
+    pub fn failures(checks: &[Self]) -> Vec<String> {
+        let failed = checks.iter().filter(|check| !check.ok);
+        failed.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect()
+    }
 }
 
 /// On which side of its limit a target is met.
@@ -147,6 +155,23 @@ impl Target {
     /// Met where `value >= limit`.
     pub fn at_least(name: impl Into<String>, limit: f64, value: f64) -> Self {
         Self { name: name.into(), limit, value, met: value >= limit, sense: TargetSense::AtLeast }
+    }
+
+    /// The number found and its limit, as the target at `place` of a report shows them.
+    pub(crate) fn numbers(&self, place: usize) -> [Number; 2] {
+        let unit = Unit::Exact(number::digits_apart(self.value, self.limit));
+        [("value", self.value), ("limit", self.limit)]
+            .map(|(field, value)| Number::new(format!("targets.{place}.{field}"), value, unit))
+    }
+
+    /// What was found and what was expected, as a clause: `pages is 1.0501, expected at most 1.05`.
+    pub fn clause(&self) -> String {
+        let (value, limit) = number::against(self.value, self.limit);
+        let most = match self.sense {
+            TargetSense::AtMost => "at most",
+            TargetSense::AtLeast => "at least",
+        };
+        format!("{} is {value}, expected {most} {limit}", self.name)
     }
 }
 
@@ -260,5 +285,8 @@ mod tests {
         assert!(!Target::at_most("pages", 1.05, 1.06).met);
         assert!(Target::at_least("boots", 30.0, 30.0).met);
         assert!(!Target::at_least("boots", 30.0, f64::NAN).met);
+        let missed = Target::at_most("pages", 1.05, 1.0501);
+        assert_eq!(missed.clause(), "pages is 1.0501, expected at most 1.05");
+        assert_eq!(missed.numbers(0).map(|number| number.text()), ["1.0501", "1.05"]);
     }
 }

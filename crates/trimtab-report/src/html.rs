@@ -61,7 +61,7 @@ fn class(good: bool) -> &'static str {
 }
 
 fn head<R: Report>(report: &R) -> Markup {
-    let Head { facts, headline, what, summary, alarm, tiles } = report.head();
+    let Head { result, facts, headline, what, summary, alarm, tiles } = report.head();
     html! {
         header.hero {
             p.eyebrow {
@@ -72,6 +72,7 @@ fn head<R: Report>(report: &R) -> Markup {
                 (self::headline(&headline))
                 span.what { (phrase(&what)) }
             }
+            @if !result.is_empty() { p.result { (phrase(&result)) } }
             p.summary {
                 @for sentence in &summary { (phrase(sentence)) " " }
                 (tally(report.checks(), report.targets()))
@@ -169,10 +170,10 @@ fn checks(checks: &[Check], targets: &[Target]) -> Option<Section> {
         return None;
     }
     let target = |(place, target): (usize, &Target)| {
-        let limit = phrase::plain(format!("targets.{place}.limit"), target.limit);
+        let [found, limit] = target.numbers(place);
         row![
             &target.name,
-            phrase::plain(format!("targets.{place}.value"), target.value),
+            found,
             crate::phrase![target.sense.sign(), " ", limit],
             phrase::mark(target.met, "met", "missed"),
         ]

@@ -1,4 +1,5 @@
-//! Numbers as people read them; the same in the terminal and on the page.
+//! Numbers as people read them; the same in the terminal and on the page. Whatever has decimals is
+//! rounded by [`fixed`] and nowhere else, so that no two places show one number differently.
 
 /// Shown where there is no number.
 pub const NONE: &str = "–";
@@ -42,18 +43,22 @@ pub fn whole_bytes(value: u64) -> String {
 /// A share from 0 to 1 as percentage: `99.2 %`. What is not everything never reads `100.0 %`, and
 /// what is not nothing never reads `0.0 %`.
 pub fn share(value: f64) -> String {
-    let percent = value * 100.0;
-    if !percent.is_finite() {
-        return NONE.to_owned();
-    }
-    let shown = if percent < 100.0 && percent > 99.9 {
-        99.9
-    } else if percent > 0.0 && percent < 0.1 {
-        0.1
-    } else {
-        percent
-    };
-    format!("{} %", fixed(shown, 1))
+    percentage(
+        if value < 1.0 && value > 0.999 {
+            0.999
+        } else if value > 0.0 {
+            value.max(0.001)
+        } else {
+            value
+        },
+        1,
+    )
+}
+
+/// A share that falls short of something, as percentage, cut off behind the first decimal: what is
+/// below a limit of whole percents never reads as that limit.
+pub fn share_short(value: f64) -> String {
+    percentage((value * 1e3).floor() / 1e3, 1)
 }
 
 /// What became of `before`, as percentage with its sign: `−64.3 %`.
@@ -63,56 +68,46 @@ pub fn change(before: f64, after: f64) -> String {
 
 /// A share that is more or less than nothing, with its sign: `+1.2 %`.
 pub fn signed_share(value: f64) -> String {
-    let percent = value * 100.0;
-    if !percent.is_finite() {
-        return NONE.to_owned();
-    }
     // Small changes of a measured time need the second digit.
-    let digits = if percent.abs() < 1.0 { 2 } else { 1 };
-    let shown = fixed(percent.abs(), digits);
-    let zero = shown.chars().all(|digit| matches!(digit, '0' | '.'));
-    format!("{}{shown} %", if zero { "" } else { sign(percent) })
+    let digits = if value.abs() < 0.01 { 2 } else { 1 };
+    with_sign(value, percentage(value.abs(), digits))
 }
 
 /// A share that is often close to 1, with all of its digits: `99.9999 %`.
 pub fn threshold(value: f64) -> String {
-    if !(value * 100.0).is_finite() {
-        return NONE.to_owned();
-    }
-    let percent = format!("{:.4}", value * 100.0);
-    let short = percent.trim_end_matches('0');
-    let short = if short.ends_with('.') { format!("{short}0") } else { short.to_owned() };
-    format!("{short} %")
+    let percent = percentage(value, 4);
+    let Some(digits) = percent.strip_suffix(" %") else { return percent };
+    let short = digits.trim_end_matches('0');
+    let zero = if short.ends_with('.') { "0" } else { "" };
+    format!("{short}{zero} %")
 }
 
 /// A number with two digits behind the point: `1.06`.
 pub fn hundredths(value: f64) -> String {
-    if value.is_finite() { format!("{value:.2}") } else { NONE.to_owned() }
+    fixed(value, 2)
 }
 
-/// How many times something is something else: `1.05 ×`. Always rounded up: a limit that is missed
-/// must not read as met.
+/// How many times something is something else: `1.05 ×`.
 pub fn times(value: f64) -> String {
-    if !(value * 100.0).is_finite() {
-        return NONE.to_owned();
-    }
-    // The small term keeps what is 1.05 but for its binary representation at 1.05.
-    let hundredths = (value * 100.0 - 1e-9).ceil().max(0.0);
-    format!("{} ×", fixed(hundredths / 100.0, 2))
-}
-
-/// How many times fewer something is: `2.83 ×`. Always rounded down, for the same reason.
-pub fn times_fewer(value: f64) -> String {
-    if !(value * 100.0).is_finite() {
-        return NONE.to_owned();
-    }
-    let hundredths = (value * 100.0 + 1e-9).floor().max(0.0);
-    format!("{} ×", fixed(hundredths / 100.0, 2))
+    unit(fixed(value, 2), "×")
 }
 
 /// A ratio that is an estimate: `0.9931`, to four digits.
 pub fn ratio(value: f64) -> String {
-    if value.is_finite() { fixed(value, 4) } else { NONE.to_owned() }
+    fixed(value, 4)
+}
+
+/// A number found and the limit that it is held against, as [`plain`] numbers, with as many more
+/// digits as tell the one from the other: a limit that is missed must not read as met.
+pub fn against(found: f64, limit: f64) -> (String, String) {
+    let digits = digits_apart(found, limit).into();
+    (short(found, digits), short(limit, digits))
+}
+
+/// How many digits [`against`] needs; 3 or more.
+pub(crate) fn digits_apart(found: f64, limit: f64) -> u8 {
+    let apart = |digits: &u8| short(found, (*digits).into()) != short(limit, (*digits).into());
+    if found == limit { 3 } else { (3..12).find(apart).unwrap_or(12) }
 }
 
 /// A duration in seconds: `340 ms`, `2.81 s`, `48.1 s`, `6 min 12 s`.
@@ -133,25 +128,12 @@ pub fn seconds(value: f64) -> String {
 
 /// A number without a unit, as short as it is exact to three decimals: `1.05`, `40`, `0.938`.
 pub fn plain(value: f64) -> String {
-    if !value.is_finite() {
-        return NONE.to_owned();
-    }
-    let text = format!("{:.3}", value.abs());
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let point = if fraction.is_empty() { "" } else { "." };
-    let sign = if text == "0" { "" } else { sign(value) };
-    format!("{}{}{point}{fraction}", sign.trim_start_matches('+'), group(whole))
+    short(value, 3)
 }
 
 /// A difference with its sign and one decimal: `+12.3`, `−0.4`, `0.0`.
 pub fn signed_tenths(value: f64) -> String {
-    if !value.is_finite() {
-        return NONE.to_owned();
-    }
-    let text = fixed(value.abs(), 1);
-    let sign = if text == "0.0" { "" } else { sign(value) };
-    format!("{sign}{text}")
+    with_sign(value, fixed(value.abs(), 1))
 }
 
 /// A large area or count without needless digits: `1.24 M`, `310 k`, `812`.
@@ -178,19 +160,54 @@ fn sign(value: f64) -> &'static str {
     }
 }
 
-/// `value` with `digits` decimals and commas between thousands.
-fn fixed(value: f64, digits: usize) -> String {
-    let text = format!("{value:.digits$}");
+/// `value` rounded to the nearest with `digits` decimals, and commas between thousands; [`NONE`]
+/// where it is no number. What rounds to nothing has no sign.
+pub fn fixed(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return NONE.to_owned();
+    }
+    let text = format!("{:.digits$}", value.abs());
+    let minus = if value < 0.0 && !is_zero(&text) { "−" } else { "" };
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let point = if fraction.is_empty() { "" } else { "." };
-    format!("{}{point}{fraction}", group(whole))
+    format!("{minus}{}{point}{fraction}", group(whole))
+}
+
+/// `value` as [`fixed`] has it, without zeros at the end.
+pub(crate) fn short(value: f64, digits: usize) -> String {
+    let text = fixed(value, digits);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// A share as percentage with `digits` decimals.
+fn percentage(share: f64, digits: usize) -> String {
+    unit(fixed(share * 100.0, digits), "%")
+}
+
+/// `shown` with its unit, where it is a number.
+fn unit(shown: String, unit: &str) -> String {
+    if shown == NONE { shown } else { format!("{shown} {unit}") }
+}
+
+/// `shown`, which has no sign, with that of `value`; none where it shows nothing but zeros.
+fn with_sign(value: f64, shown: String) -> String {
+    if is_zero(&shown) || shown == NONE { shown } else { sign(value).to_owned() + &shown }
+}
+
+/// Whether no digit of it is other than 0.
+fn is_zero(shown: &str) -> bool {
+    !shown.chars().any(|digit| matches!(digit, '1'..='9'))
 }
 
 /// Puts commas between the thousands of a run of digits.
 fn group(digits: &str) -> String {
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) && !text.ends_with('-') {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -237,10 +254,15 @@ mod tests {
         assert_eq!(change(1.0, 0.999_999), "0.00 %");
         assert_eq!(change(0.0, 1.0), NONE);
         assert_eq!(times(1.05), "1.05 ×");
-        assert_eq!(times(1.0501), "1.06 ×");
+        assert_eq!(times(280.0 / 274.0), "1.02 ×");
         assert_eq!(times(289.0 / 276.0), "1.05 ×");
-        assert_eq!(times_fewer(1.999), "1.99 ×");
-        assert_eq!(times_fewer(2.0), "2.00 ×");
+        assert_eq!(times(1.999), "2.00 ×");
+        assert_eq!(times(1234.5), "1,234.50 ×");
+        for nothing in [0.0, -0.0, -0.001, 0.001] {
+            assert_eq!(times(nothing), "0.00 ×");
+            assert_eq!(hundredths(nothing), "0.00");
+            assert_eq!(rough(nothing), "0");
+        }
         assert_eq!(ratio(0.993_14), "0.9931");
         assert_eq!(plain(1.05), "1.05");
         assert_eq!(plain(-1234.5), "−1,234.5");
@@ -250,6 +272,24 @@ mod tests {
         assert_eq!(rough(999_600.0), "1.00 M");
         assert_eq!(rough(310_400.0), "310 k");
         assert_eq!(rough(812.0), "812");
+        assert_eq!(threshold(0.999_999), "99.9999 %");
+        assert_eq!(threshold(0.9), "90.0 %");
+        assert_eq!(threshold(f64::NAN), NONE);
+    }
+
+    #[test]
+    fn what_misses_its_limit_does_not_read_as_met() {
+        let both = |found, limit| {
+            let (found, limit) = against(found, limit);
+            format!("{found} {limit}")
+        };
+        assert_eq!(both(1.05, 1.05), "1.05 1.05");
+        assert_eq!(both(1.0501, 1.05), "1.0501 1.05");
+        assert_eq!(both(1.050_000_1, 1.05), "1.0500001 1.05");
+        assert_eq!(both(40.0, 30.0), "40 30");
+        assert_eq!(both(f64::NAN, 30.0), "– 30");
+        assert_eq!(share_short(0.8999), "89.9 %");
+        assert_eq!(share_short(0.0), "0.0 %");
     }
 
     #[test]
@@ -296,9 +336,18 @@ mod tests {
         }
 
         #[test]
-        fn times_never_flatter(value in 0.0f64..1e6) {
+        fn times_are_within_half_of_their_last_digit(value in 0.0f64..1e6) {
             let shown = digits(&times(value));
-            prop_assert!(shown >= value - 1e-6 && shown - value < 0.0101, "{} {}", shown, value);
+            prop_assert!((shown - value).abs() < 0.005_001, "{} {}", shown, value);
+        }
+
+        #[test]
+        fn what_is_zero_has_no_sign(value in -1e-2f64..1e-2) {
+            for text in [times(value), share(value), signed_share(value), hundredths(value), ratio(value),
+                         plain(value), rough(value), signed_tenths(value), threshold(value)] {
+                let has_sign = text.contains(['-', '−', '+']);
+                prop_assert!(!has_sign || text.contains(|digit| matches!(digit, '1'..='9')), "{}", text);
+            }
         }
 
         #[test]
@@ -315,8 +364,8 @@ mod tests {
         #[test]
         fn no_number_panics(value: f64, other: f64) {
             for text in [share(value), change(value, other), times(value), ratio(value),
-                         seconds(value), plain(value), rough(value), times_fewer(value),
-                         signed_tenths(value)] {
+                         seconds(value), plain(value), rough(value), threshold(value),
+                         share_short(value), against(value, other).0, signed_tenths(value)] {
                 prop_assert!(!text.is_empty() && !text.contains("NaN") && !text.contains("inf"));
             }
         }

@@ -73,16 +73,16 @@ pub enum Unit {
     Change,
     /// Seconds: `340 ms`, `6 min 12 s`.
     Seconds,
-    /// A multiple that should be small: `1.05 ×`, rounded up.
+    /// A multiple: `1.05 ×`.
     Times,
-    /// A multiple that should be large: `2.83 ×`, rounded down.
-    TimesFewer,
     /// An estimate: `0.9931`.
     Ratio,
     /// Two digits behind the point: `1.06`.
     Hundredths,
     /// As short as it is exact to three: `40`, `0.938`.
     Plain,
+    /// As short as it is exact to so many.
+    Exact(u8),
     /// A difference with one digit: `−0.4`.
     Tenths,
     /// A large area or count: `1.24 M`.
@@ -150,10 +150,10 @@ impl Number {
             Unit::Change => number::signed_share(value.real()),
             Unit::Seconds => number::seconds(value.real()),
             Unit::Times => number::times(value.real()),
-            Unit::TimesFewer => number::times_fewer(value.real()),
             Unit::Ratio => number::ratio(value.real()),
             Unit::Hundredths => number::hundredths(value.real()),
             Unit::Plain => number::plain(value.real()),
+            Unit::Exact(digits) => number::short(value.real(), digits.into()),
             Unit::Tenths => number::signed_tenths(value.real()),
             Unit::Rough => number::rough(value.real()),
         }
@@ -179,10 +179,8 @@ shown! {
     share: f64 => Share;
     /// A duration in seconds.
     seconds: f64 => Seconds;
-    /// A multiple of something that should be small.
+    /// A multiple of something.
     times: f64 => Times;
-    /// A multiple of something that should be large.
-    times_fewer: f64 => TimesFewer;
     /// An estimated ratio.
     ratio: f64 => Ratio;
     /// A number with two digits behind the point.

@@ -33,6 +33,11 @@ pub trait Report: Serialize + DeserializeOwned {
         &[]
     }
 
+    /// What does not hold that must, a clause each: checks, as far as the report knows nothing else.
+    fn failures(&self) -> Vec<String> {
+        Check::failures(self.checks())
+    }
+
     /// Numbers to reach.
     fn targets(&self) -> &[Target] {
         &[]

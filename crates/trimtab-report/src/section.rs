@@ -6,6 +6,8 @@ use crate::phrase::Phrase;
 /// What stands at the top of a report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Head {
+    /// The result in a sentence, which a terminal shows first and in place of the headline.
+    pub result: Phrase,
     /// What was looked at, a word or two each.
     pub facts: Vec<String>,
     /// The numbers that count.

@@ -58,6 +58,9 @@ fn titled(title: &str, shown: String) -> String {
 fn head<R: Report>(report: &R, width: u16) -> String {
     let head = report.head();
     let mut lines = Vec::new();
+    if !head.result.is_empty() {
+        lines.push(wrap(&head.result.text(), width));
+    }
     if !head.facts.is_empty() {
         lines.push(wrap(&head.facts.join(", "), width));
     }
@@ -68,7 +71,9 @@ fn head<R: Report>(report: &R, width: u16) -> String {
         Headline::Change(before, after) => format!("{} → {} {what}", before.text(), after.text()),
         Headline::Part(part, whole) => format!("{} of {} {what}", part.text(), whole.text()),
     };
-    lines.push(wrap(&headline, width));
+    if head.result.is_empty() {
+        lines.push(wrap(&headline, width));
+    }
     if !head.summary.is_empty() {
         let summary: Vec<String> = head.summary.iter().map(Phrase::text).collect();
         lines.push(wrap(&summary.join(" "), width));
@@ -139,10 +144,11 @@ fn figure(figure: &Figure, width: u16) -> String {
 
 fn targets(targets: &[Target], width: u16) -> String {
     let line = |target: &Target| {
+        let [found, limit] = target.numbers(0);
         row![
             &target.name,
-            number::plain(target.value),
-            format!("{} {}", target.sense.sign(), number::plain(target.limit)),
+            found,
+            crate::phrase![target.sense.sign(), " ", limit],
             if target.met { "met" } else { "MISSED" },
         ]
     };
@@ -177,19 +183,50 @@ fn took<R: Report>(report: &R, width: u16) -> String {
     wrap(&format!("Took {}{colon}{}.", number::seconds(*total), parts.join(", ")), width)
 }
 
+/// Lines of text for what is no report, each broken between words; what goes on is indented.
+pub fn lines<T: AsRef<str>>(lines: &[T], width: u16) -> String {
+    lines.iter().map(|line| broken(line.as_ref(), width, "  ") + "\n").collect()
+}
+
 /// Breaks `text` between words so that no line is wider than `width`, where words allow.
 fn wrap(text: &str, width: u16) -> String {
+    broken(text, width, "")
+}
+
+/// The same with `indent` before all lines but the first.
+fn broken(text: &str, width: u16, indent: &str) -> String {
     let width = usize::from(width.max(NARROWEST));
-    let mut lines = vec![String::new()];
+    let (mut broken, mut column) = (String::new(), 0);
     for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            broken.push('\n');
+            broken.push_str(indent);
+            column = indent.len();
+        } else if column > 0 {
+            broken.push(' ');
+            column += 1;
         }
+        broken.push_str(word);
+        column += length;
     }
-    lines.join("\n")
+    broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_break_between_words() {
+        let shown = |line: &str| lines(&[line], 80);
+        assert_eq!(shown("short line"), "short line\n");
+        let long = format!("{} {} tail", "a".repeat(50), "b".repeat(40));
+        let expected = format!("{}\n  {} tail\n", "a".repeat(50), "b".repeat(40));
+        assert_eq!(shown(&long), expected);
+        let word = "x".repeat(100);
+        assert_eq!(shown(&word), format!("{word}\n"));
+        assert_eq!(wrap(&long, 80), expected.replace("\n  ", "\n").trim_end());
+        assert_eq!(lines::<&str>(&[], 80), "");
+    }
 }

@@ -1,11 +1,12 @@
 //! Whether a kernel that was linked by a plan can be swapped as it says: no code that must stay lies
 //! between the bounds of the swappable code, and none refers to what lies between those of data.
 
-use crate::plan::{Plan, PlanUnit};
+use crate::plan::{Plan, PlanUnit, addresses};
 use crate::units::Class;
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
-use trimtab_program::{PAGE_SIZE, Program, Range, references};
+use trimtab_program::{PAGE_SIZE, Program, Range};
+use trimtab_report::number;
 
 /// Symbol before the first swappable page.
 pub const START: &str = "__coldswap_start";
@@ -60,14 +61,14 @@ pub enum Refusal {
     },
     /// The plan of another kernel.
     #[error(
-        "the plan {id} is of another build: {found:.1} % of its swappable code is in this kernel, \
+        "the plan {id} is of another build: {found} of its swappable code is in this kernel, \
          expected at least 90 %; plan this build again"
     )]
     OtherBuild {
         /// The plan's id.
         id: String,
-        /// Share found, in percent.
-        found: f64,
+        /// Share found, as percentage.
+        found: String,
     },
     /// Code that must stay is to be swapped.
     #[error(
@@ -121,7 +122,7 @@ pub fn check(program: &Program<'_>, plan: &Plan) -> Result<LinkSummary, Refusal>
     let swappable: Vec<_> = plan.units_of(Class::Swappable);
     let found = swappable.iter().filter(|unit| !program.lookup(&unit.name).is_empty()).count();
     if (found as f64) < swappable.len() as f64 * LEAST_FOUND {
-        let found = found as f64 / swappable.len().max(1) as f64 * 100.0;
+        let found = number::share_short(found as f64 / swappable.len().max(1) as f64);
         return Err(Refusal::OtherBuild { id: plan.id.clone(), found });
     }
     let inside = inside(program, plan, range)?;
@@ -211,9 +212,7 @@ fn data(program: &Program<'_>, plan: &Plan) -> Result<Range, Refusal> {
     let range = bounds(program, DATA_START, DATA_END)?;
     let refers = |name: &&str| {
         program.lookup(name).iter().any(|function| {
-            references::instructions(program, program.function(*function).range)
-                .flat_map(|found| found.addresses)
-                .flatten()
+            addresses(program, *function)
                 .any(|address| address != range.start && range.contains(address))
         })
     };

@@ -102,6 +102,12 @@ pub enum SwapError {
         why: String,
     },
     /// A section name that no linker script can hold.
-    #[error(transparent)]
-    Emit(#[from] trimtab_link::EmitError),
+    #[error(
+        "the section name {section:?} cannot be written in a linker script: it has characters that \
+         mean something else there"
+    )]
+    Section {
+        /// The section's name.
+        section: String,
+    },
 }

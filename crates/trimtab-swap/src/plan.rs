@@ -5,6 +5,7 @@ mod data;
 mod duplication;
 pub(crate) mod lists;
 
+pub(crate) use data::addresses;
 pub use data::{ColdData, cold_data};
 pub use duplication::{Duplication, duplication};
 pub use lists::{ObjectList, object_lists};
@@ -19,6 +20,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fmt::Write;
 use trimtab_layout::paged::{Pages, Places};
+use trimtab_link::{is_plain, is_single_object};
 use trimtab_program::PAGE_SIZE;
 
 /// The schema's name; it has no other value.
@@ -339,7 +341,7 @@ impl Plan {
     /// What a kernel's linker script includes.
     ///
     /// # Errors
-    /// [`SwapError::Emit`] for a section whose name no linker script can hold.
+    /// [`SwapError::Section`] for a section whose name no linker script can hold.
     pub fn linker_script(&self) -> Result<LinkerScript, SwapError> {
         let mut text = format!("/* Swappable pages of trimtab's plan {} */\n", self.id);
         let mut page = None;
@@ -374,7 +376,7 @@ impl Plan {
     /// often is to lie on few.
     ///
     /// # Errors
-    /// [`SwapError::Emit`] for a section whose name no linker script can hold.
+    /// [`SwapError::Section`] for a section whose name no linker script can hold.
     pub fn resident_order(&self) -> Result<String, SwapError> {
         let stays = |unit: &&PlanUnit| {
             unit.class != Class::Swappable && unit.count > 0 && unit.section.starts_with(".text.")
@@ -411,17 +413,10 @@ fn id(bytes: &[u8]) -> String {
 
 /// The line of a linker script that means the unit.
 fn line(unit: &PlanUnit) -> Result<String, SwapError> {
-    let plain = |name: &str| {
-        let plain = |c: char| c.is_ascii_graphic() && !"*?[](){}\"\\;,".contains(c);
-        !name.is_empty() && name.chars().all(plain)
-    };
-    if !plain(&unit.section) {
-        return Err(
-            trimtab_link::EmitError::Name { name: unit.section.clone(), linker: "kernel" }.into()
-        );
+    if !is_plain(&unit.section) {
+        return Err(SwapError::Section { section: unit.section.clone() });
     }
-    // Of one object, `vmlinux.o`, sections of the same name have become one.
-    let file = unit.file.as_deref().filter(|file| plain(file) && !file.ends_with("vmlinux.o"));
+    let file = unit.file.as_deref().filter(|file| is_plain(file) && is_single_object(file));
     let sections = match (unit.part, unit.section.strip_prefix(".text.")) {
         // With a list of clusters clang calls a function hot that has one, whatever it was before.
         (Part::First | Part::Warm, Some(rest)) => {

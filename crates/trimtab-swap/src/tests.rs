@@ -16,9 +16,9 @@ use trimtab_program::{BlockMap, Fragments, LinkMap, Program};
 /// What a linker's map says of read-only data.
 const MAP: &str = "\
              VMA              LMA     Size Align Out     In      Symbol
-ffffffff81800000          1800000    20000  4096 .rodata
-ffffffff81800000          1800000    10800     8         .tmp_vmlinux2.kallsyms.o:(.rodata)
-ffffffff81810800          1810800     1000     8         vmlinux.a(kernel/kallsyms.o):(.rodata)
+ffffffff81a00000          1a00000    20000  4096 .rodata
+ffffffff81a00000          1a00000    10800     8         .tmp_vmlinux2.kallsyms.o:(.rodata)
+ffffffff81a10800          1a10800     1000     8         vmlinux.a(kernel/kallsyms.o):(.rodata)
 ";
 
 /// What a plan is made from, at a share.
@@ -66,7 +66,7 @@ fn made(bytes: &[u8], share: f64, never: &[PatchKind]) -> Made {
         PageProblem { pieces: &pieces, edges: &edges, references: &references, page: 4096 };
     let pages = Recency::default().pack(&problem);
     let places = pages.places(&problem);
-    let symbols = cold_data(&LinkMap::parse(MAP).unwrap());
+    let symbols = cold_data(&LinkMap::parse(MAP).unwrap(), &code, &residence);
     let plan = Plan::new(&PlanInputs {
         kernel: bytes,
         code: &code,
@@ -331,6 +331,20 @@ fn a_plan_reads_back_and_lists_each_section_once() {
     assert_eq!(Bytes::of(&made.units, made.places.pages, &plan.data, 16), bytes);
     assert_eq!(made.pages.groups.len(), 1);
     assert!(matches!(Plan::parse("{}"), Err(SwapError::Plan { .. })));
+}
+
+#[test]
+fn symbols_that_core_code_reads_stay_in_memory() {
+    // mov SYMBOLS + 0x10000, %rax: as code does that writes reports down, for which a kernel that checks
+    // itself calls from everywhere.
+    let read = [&[0x48, 0x8b, 0x04, 0x25][..], &0x81a1_0000_u32.to_le_bytes()].concat();
+    let planned = |function| made(&kernel::kernel_with(&[(at(function), &read)]), 0.5, &[]).plan;
+    // Function 4 is a part of the handler, 9 is swapped.
+    let stays = planned(4).unwrap();
+    assert!(stays.data.is_empty() && stays.code_bytes.data == 0, "{:?}", stays.data);
+    assert_eq!(stays.linker_script().unwrap().data, "");
+    let swapped = planned(9).unwrap();
+    assert_eq!((swapped.data.len(), swapped.code_bytes.data), (1, 0x10800));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod sections;
 
 use serde::{Deserialize, Serialize};
 use trimtab_report::common::{Check, Repeat};
-use trimtab_report::phrase::{change_by, code, count};
+use trimtab_report::phrase::{change_by, code, count, ratio};
 use trimtab_report::section::{Head, Headline, Section, Tile};
 use trimtab_report::{Kind, Phrase, Report, Schema, phrase};
 use trimtab_stats::Interval;
@@ -307,7 +307,6 @@ impl Report for TuneProgram {
             ),
             what: phrase!["instructions of ", code(&self.program)],
             summary,
-            alarm: None,
             tiles: vec![
                 Tile::new(
                     gain("best.fitness_ratio", self.best.fitness_ratio),
@@ -321,6 +320,7 @@ impl Report for TuneProgram {
                     "",
                 ),
             ],
+            ..Head::default()
         }
     }
 
@@ -371,8 +371,13 @@ impl TuneProgram {
             Some(fastest) => phrase![
                 "In runs in turn ",
                 code(&fastest.name),
-                format!(" was the fastest: {:.3} of the time ", fastest.time_ratio.mean),
-                format!("({:.3} to {:.3}).", fastest.time_ratio.low, fastest.time_ratio.high),
+                " was the fastest: ",
+                ratio("", fastest.time_ratio.mean),
+                " of the time (",
+                ratio("", fastest.time_ratio.low),
+                " to ",
+                ratio("", fastest.time_ratio.high),
+                ").",
             ],
         }
     }

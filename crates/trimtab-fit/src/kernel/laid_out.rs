@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use trimtab_lab::observe::Observe;
 use trimtab_layout::{Algorithm, InPlace, Movable, Order, Packed, Placement, Projection};
-use trimtab_link::{Check, Linker, OrderFile, check, emit, emit_whole};
+use trimtab_link::{Check, Linker, OrderFile, OrderText, check, emit_whole, write};
 use trimtab_profile::Profile;
 use trimtab_program::{Fragment, PAGE_SIZE, Range};
 
@@ -16,8 +16,8 @@ use super::request::Granularity;
 pub(super) struct Layout {
     movable: Movable,
     order: Order,
-    /// The order, as the kernel's linker script includes it.
-    pub text: String,
+    /// The order, as the kernel's linker script includes it, and what could not be said in it.
+    pub written: OrderText,
     /// How long it took to find.
     pub took: Duration,
 }
@@ -26,6 +26,8 @@ pub(super) struct Layout {
 pub(super) struct OrderCheck {
     /// Each line of the order.
     pub lines: Check,
+    /// Fragments that the order has no line for.
+    pub left_out: u64,
     /// Fragments that can be moved.
     pub movable: usize,
     /// Those of them that lie where the layout said they would.
@@ -64,13 +66,17 @@ impl Layout {
             .iter()
             .map(|piece| kernel.fragments.get(movable.fragment(*piece)))
             .collect();
-        let text = match granularity {
-            Granularity::Function => emit(Linker::Kernel, listed),
-            Granularity::Block => emit_whole(&listed).text,
+        let written = match granularity {
+            Granularity::Function => write(Linker::Kernel, listed),
+            Granularity::Block => emit_whole(&listed),
         };
         let took = clock.elapsed();
-        stage.done(&format!("{} fragments in the order", order.listed().len()));
-        Ok(Layout { movable, order, text, took })
+        let left_out = match written.left_out() {
+            0 => String::new(),
+            names => format!(", {names} names left out"),
+        };
+        stage.done(&format!("{} fragments in the order{left_out}", order.listed().len()));
+        Ok(Layout { movable, order, written, took })
     }
 
     /// Accounts for the order in `fitted`, the kernel that was linked with it; `base` is the one that
@@ -80,7 +86,7 @@ impl Layout {
     /// None: the order is one of ours.
     pub fn check(&self, base: &Kernel<'_>, fitted: &Kernel<'_>) -> Result<OrderCheck> {
         let lines = check(
-            &OrderFile::parse(&self.text)?,
+            &OrderFile::parse(&self.written.text)?,
             &fitted.program,
             &fitted.fragments,
             fitted.pinned(),
@@ -94,6 +100,11 @@ impl Layout {
         let problem = self.movable.problem();
         let placement = Placement::with_gaps(&problem, &self.order, behind);
         let predicted = placement.honoured(&self.order, address);
-        Ok(OrderCheck { lines, movable: problem.pieces.len(), predicted })
+        Ok(OrderCheck {
+            lines,
+            left_out: self.written.left_out(),
+            movable: problem.pieces.len(),
+            predicted,
+        })
     }
 }

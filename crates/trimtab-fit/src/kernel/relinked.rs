@@ -35,7 +35,7 @@ impl FittedKernel {
                 0 => Ok(()),
                 _ => workshop.testbed.try_kvm(&first.image),
             });
-            let image = link(build, &layout.text, &stage)?;
+            let image = link(build, &layout.written.text, &stage)?;
             kvm.join()
                 .map_err(|_| Failure::new("trying KVM ended in a panic: please report it"))??;
             Ok(image)

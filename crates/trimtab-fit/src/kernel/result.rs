@@ -31,6 +31,7 @@ const CURVE_POINTS: usize = 600;
 /// # Errors
 /// That a file of which the size is wanted is not there.
 pub(super) fn model(m: &Evidence<'_>) -> Result<FitKernel> {
+    // Long: a field for each thing that the report says.
     let measures = Measures::of(m)?;
     let Measures { before: foot, after: foot_after, .. } = &measures;
     let (before, after) = (m.before.kernel, m.after.kernel);
@@ -68,6 +69,7 @@ pub(super) fn model(m: &Evidence<'_>) -> Result<FitKernel> {
         curve_area: BeforeAfter::new(foot.curve_area() as f64, foot_after.curve_area() as f64),
         boot: boot(m)?,
         order: order(m),
+        left_out: m.order.left_out,
         artifacts: artifacts(m),
         split: split(m),
         seconds: seconds(m),

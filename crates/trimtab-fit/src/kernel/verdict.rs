@@ -9,7 +9,7 @@ use super::measured::Evidence;
 
 /// What has to hold of a kernel that was fitted.
 pub(super) fn checks(m: &Evidence<'_>, fit: &FitKernel) -> Vec<Check> {
-    let OrderCheck { lines, movable, predicted } = m.order;
+    let OrderCheck { lines, movable, predicted, .. } = m.order;
     let misplaced = lines.count(Outcome::Misplaced);
     let mut checks = vec![
         Check::new(

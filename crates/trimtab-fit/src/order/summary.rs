@@ -9,6 +9,7 @@ use trimtab_link::{Linker, OrderText};
 use trimtab_profile::Profile;
 use trimtab_program::{FragmentId, FunctionId, Program, RangeSet, SectionId};
 use trimtab_report::number::{self, count};
+use trimtab_report::terminal;
 
 use trimtab_inputs::{Run, Runs};
 
@@ -174,8 +175,8 @@ impl Summary {
         self
     }
 
-    /// For people.
-    pub fn render(&self) -> String {
+    /// For people, in lines of at most `width` columns where words allow.
+    pub fn render(&self, width: u16) -> String {
         // Long: a line for each thing that can be said of an order.
         let mut lines = vec![format!(
             "{}: {} lines for {}, {} functions, {} order",
@@ -243,55 +244,20 @@ impl Summary {
             );
         }
         lines.push(format!("to use it: {}", self.use_it));
-        lines.iter().map(|line| wrapped(line)).collect()
+        terminal::lines(&lines, width)
     }
-}
-
-/// Columns that a line fills at most.
-const WIDTH: usize = 80;
-
-/// A line broken between words, all but its start indented.
-fn wrapped(line: &str) -> String {
-    let mut text = String::new();
-    let mut column = 0;
-    for word in line.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > WIDTH {
-            text.push_str("\n  ");
-            column = 2;
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += length;
-    }
-    text.push('\n');
-    text
 }
 
 /// The first names, and how many more there are.
 fn names(all: &[String]) -> String {
-    let mut first = all.iter().take(10).cloned().collect::<Vec<_>>();
-    first.dedup();
-    let more = all.len() - all.len().min(10);
-    let rest = if more == 0 { String::new() } else { format!(" and {} more", count(more as u64)) };
-    format!("{}{rest}", first.join(", "))
+    let mut all = all.to_vec();
+    all.dedup();
+    number::some(&all, 10)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_lines_break_between_words() {
-        assert_eq!(wrapped("short line"), "short line\n");
-        let long = format!("{} {} tail", "a".repeat(50), "b".repeat(40));
-        let expected = format!("{}\n  {} tail\n", "a".repeat(50), "b".repeat(40));
-        assert_eq!(wrapped(&long), expected);
-        let word = "x".repeat(100);
-        assert_eq!(wrapped(&word), format!("{word}\n"));
-    }
 
     #[test]
     fn of_many_names_the_first_are_shown() {

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::report::Split;
+use crate::report::{Namesakes, Split};
 use anyhow::Result;
 use trimtab_link::{Check, OrderFile, check};
 use trimtab_native::program::trace::Tracer;
 use trimtab_profile::Profile;
 
+use super::laid_out::FileOrder;
 use super::object::{LinkedFile, Object};
 use super::request::ProgramRequest;
 use super::start::Round;
@@ -51,6 +52,10 @@ pub(super) struct Sides<'a> {
     /// Pages that the measured run touches in random orders.
     pub shuffled: Vec<u32>,
     pub check: Check,
+    /// What was laid out: as it was built, or with functions split.
+    pub base: &'a Object<'a>,
+    pub left_out: u64,
+    pub namesakes: Namesakes,
 }
 
 /// How long the phases took.
@@ -79,13 +84,13 @@ pub(super) fn sides<'a>(
     workshop: &Workshop<'_>,
     linked: &'a [LinkedFile],
     (before, base, after): (Version<'a>, &'a [Object<'a>], Version<'a>),
-    orders: &[String],
+    orders: &[FileOrder],
 ) -> Result<Vec<Sides<'a>>> {
     let mut all = Vec::new();
     for (at, (file, order)) in linked.iter().zip(orders).enumerate() {
         let (old, new) = (&before.objects[at], &after.objects[at]);
         let profiles = |runs: &[Run]| runs.iter().map(|run| run.profiles[at].clone()).collect();
-        let order = OrderFile::parse(order)?;
+        let parsed = OrderFile::parse(&order.written.text)?;
         let measured = &before.runs[0].profiles[at];
         all.push(Sides {
             built: file,
@@ -101,7 +106,10 @@ pub(super) fn sides<'a>(
                 |_| true,
                 workshop.request.seed,
             ),
-            check: check(&order, &new.program, &new.fragments, &[], Some(&base[at].program)),
+            check: check(&parsed, &new.program, &new.fragments, &[], Some(&base[at].program)),
+            base: &base[at],
+            left_out: order.written.left_out(),
+            namesakes: order.namesakes,
         });
     }
     Ok(all)

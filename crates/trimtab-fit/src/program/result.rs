@@ -25,6 +25,7 @@ use super::object::Object;
 use super::request::{BlockOrder, Sections};
 use super::start::Round;
 use super::start::Start;
+use crate::cause;
 use trimtab_inputs::sha256;
 
 /// The most points of a curve that a report holds.
@@ -119,6 +120,8 @@ fn layout(sides: &Sides<'_>) -> ObjectLayout {
             discarded: count(Outcome::Discarded),
             pinned: count(Outcome::Pinned),
         },
+        left_out: sides.left_out,
+        namesakes: sides.namesakes,
         misplaced: count(Outcome::Misplaced),
         curve_area: BeforeAfter::new(foot.curve_area() as f64, foot_after.curve_area() as f64),
         file_bytes: BeforeAfter::new(before.bytes, after.bytes),
@@ -325,6 +328,16 @@ fn variables() -> String {
     if set.is_empty() { String::new() } else { format!("env {} ", set.join(" ")) }
 }
 
+/// How many lines are in their places, and why the others are not.
+fn followed(object: &Sides<'_>) -> String {
+    let check = &object.check;
+    let (lines, placed) = (check.lines.len(), check.count(Outcome::Placed));
+    let before = (&object.base.program, object.base.path);
+    let mut said = vec![format!("{lines} lines, {placed} placed")];
+    said.extend(cause::all(check, &object.after.program, before));
+    said.join("; ")
+}
+
 fn checks(m: &Evidence<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
     for object in &m.objects {
@@ -337,12 +350,7 @@ fn checks(m: &Evidence<'_>) -> Vec<Check> {
         checks.push(Check::new(
             format!("the linker honoured the order{of}"),
             lost == 0 && count(Outcome::Placed) > 0,
-            format!(
-                "{} lines, {} placed, {} misplaced",
-                object.check.lines.len(),
-                count(Outcome::Placed),
-                count(Outcome::Misplaced)
-            ),
+            followed(object),
         ));
         // What was split off a function is no function of its own.
         let functions = |side: &Object<'_>| {

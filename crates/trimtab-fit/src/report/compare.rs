@@ -172,6 +172,7 @@ impl Report for CompareReport {
     fn head(&self) -> Head {
         let model = &self.model;
         Head {
+            result: self.result(),
             facts: vec![self.program.path.clone(), self.program.kind.clone()],
             headline: Headline::One(self.algorithms.len().to_string().into()),
             what: "orders of the same code, and what each costs".into(),
@@ -212,6 +213,40 @@ impl Report for CompareReport {
 }
 
 impl CompareReport {
+    /// What the best order comes to, beside the program as it is: on held-out traces, where there are
+    /// any.
+    fn result(&self) -> Phrase {
+        let Some((first, orders)) = self.algorithms.split_first() else { return phrase![] };
+        let held_out = self.has_held_out();
+        let touched = |algorithm| self.sum(algorithm, held_out, |cost| cost.touched);
+        let Some(best) = orders.iter().min_by_key(|algorithm| touched(algorithm)) else {
+            return phrase![];
+        };
+        let (before, after) = (touched(first), touched(best));
+        let on = phrase![" on ", self.which(held_out), ", all together"];
+        match after < before {
+            true => phrase![
+                count("", before),
+                " → ",
+                count("", after),
+                " pages of code touched",
+                on,
+                ": by ",
+                code(&best.name),
+                ", the best of ",
+                count("", orders.len() as u64),
+                " orders.",
+            ],
+            false => phrase![
+                "No gain to expect: no order touches fewer than the ",
+                count("", before),
+                " pages of code that the program touches as it is",
+                on,
+                ".",
+            ],
+        }
+    }
+
     /// The curves of one trace: the first held-out one, or the first. As many as there are colours:
     /// the program as it is, and the orders with the smallest areas.
     fn curves(&self) -> Option<Section> {

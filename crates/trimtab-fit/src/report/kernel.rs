@@ -7,7 +7,7 @@ use trimtab_report::common::{
     BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, Target, ratio,
     sample_curve,
 };
-use trimtab_report::{Schema, Trial};
+use trimtab_report::{Report, Schema, Trial};
 use trimtab_stats::{Interval, Measured};
 
 /// A kernel before and after it was laid out for its boot, and the proof of the effect.
@@ -51,6 +51,9 @@ pub struct FitKernel {
     pub boot: Boot,
     /// What became of the order's lines.
     pub order: OrderCounts,
+    /// Pieces that ran and have no line: linker scripts have no way to write their names.
+    #[serde(default)]
+    pub left_out: u64,
     /// Where the files are.
     pub artifacts: Artifacts,
     /// Pages touched above the function-level minimum, by cause.
@@ -433,32 +436,6 @@ impl FitKernel {
     /// Whether every check holds, every target is met and every boot came up.
     pub fn ok(&self) -> bool {
         self.failures().is_empty() && self.targets.iter().all(|target| target.met)
-    }
-
-    /// What does not hold that must, a clause each: checks, boots that did not come up, and numbers
-    /// that contradict one another. Targets are not among it.
-    pub fn failures(&self) -> Vec<String> {
-        let checks = self.checks.iter().filter(|check| !check.ok);
-        let mut failures: Vec<String> =
-            checks.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect();
-        let mut boots = |name: &str, booted: Booted, why: &Option<String>| {
-            if booted.succeeded != booted.attempted {
-                let Booted { attempted, succeeded } = booted;
-                let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-                failures.push(format!("{succeeded} of {attempted} boots of {name} came up{why}"));
-            }
-        };
-        boots("the kernel laid out", self.boot.booted, &self.boot.failed);
-        for held_out in &self.held_out {
-            boots(
-                &format!("the kernel laid out, {},", held_out.name),
-                held_out.booted,
-                &held_out.failed,
-            );
-        }
-        let contradictions = self.contradictions();
-        failures.extend(contradictions.iter().map(|text| text.trim_end_matches('.').to_owned()));
-        failures
     }
 
     /// Where numbers of the result contradict one another, a sentence each. Every rendering says

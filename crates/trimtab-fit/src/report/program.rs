@@ -115,6 +115,12 @@ pub struct ObjectLayout {
     pub order: OrderCounts,
     /// Lines that are in the text but not where the order wants them.
     pub misplaced: u64,
+    /// Pieces that ran and have no line: the linker has no name for them, or cannot read it.
+    #[serde(default)]
+    pub left_out: u64,
+    /// What did not run and is placed with what did, as it has the same name.
+    #[serde(default)]
+    pub namesakes: Namesakes,
     /// Area under the page-fault curve, in pages times events.
     pub curve_area: BeforeAfter<f64>,
     /// Size of the file.
@@ -123,6 +129,15 @@ pub struct ObjectLayout {
     pub page_map: BeforeAfter<Vec<u32>>,
     /// The page-fault curve.
     pub curve: Curve,
+}
+
+/// Functions that a linker knows by the names of others that the order lists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Namesakes {
+    /// How many.
+    pub functions: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 impl ObjectLayout {
@@ -244,12 +259,6 @@ impl FitProgram {
     /// The program and its libraries.
     pub fn objects(&self) -> impl Iterator<Item = &ObjectLayout> {
         std::iter::once(&self.layout).chain(&self.libraries)
-    }
-
-    /// What does not hold that must, a clause each.
-    pub fn failures(&self) -> Vec<String> {
-        let failed = self.checks.iter().filter(|check| !check.ok);
-        failed.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect()
     }
 }
 

@@ -5,19 +5,37 @@ use trimtab_report::common::{BeforeAfter, Coverage, Minimum};
 use trimtab_report::figure::{Bar, Figure, PageMap, Series};
 use trimtab_report::phrase::{
     Number, Unit, bytes, change, change_of, count, ratio, rough, seconds, share, small, strong,
-    times_fewer,
+    times,
 };
 use trimtab_report::section::{Section, Tile};
 use trimtab_report::{Phrase, number, phrase, row};
 use trimtab_stats::{Interval, Measured};
 
-/// By how much fewer pages are touched, or more.
-pub fn fewer(before: u32, after: u32) -> Phrase {
+/// How many pages are touched before and after, by how many fewer or more that is, and how far from
+/// the fewest.
+pub fn touched(touched: &Touched, minimum: Minimum) -> Phrase {
+    let (before, after) = (touched.before, touched.after);
     let part = f64::from(after) / f64::from(before);
-    match part <= 1.0 {
-        true => phrase![share("1-touched.after/touched.before", 1.0 - part), " fewer"],
-        false => phrase![share("touched.after/touched.before-1", part - 1.0), " more"],
-    }
+    let change = if before == after {
+        "as many".into()
+    } else if after < before {
+        phrase![share("1-touched.after/touched.before", 1.0 - part), " fewer"]
+    } else {
+        phrase![share("touched.after/touched.before-1", part - 1.0), " more"]
+    };
+    phrase![
+        count("touched.before", before),
+        " → ",
+        count("touched.after", after),
+        " pages of code touched, ",
+        change,
+        ", at ",
+        times(
+            "touched.after/minimum.function_pages",
+            trimtab_report::common::ratio(after, minimum.function_pages)
+        ),
+        " the fewest that the executed functions fit into.",
+    ]
 }
 
 /// Beside how many random orders it stands how well.
@@ -25,7 +43,7 @@ pub fn shuffled(touched: &Touched, of: &str) -> Option<Tile> {
     let (place, best) = touched.shuffled.iter().enumerate().min_by_key(|(_, pages)| **pages)?;
     let factor = trimtab_report::common::ratio(*best, touched.after);
     Some(Tile::new(
-        times_fewer(format!("touched.shuffled.{place}/touched.after"), factor),
+        times(format!("touched.shuffled.{place}/touched.after"), factor),
         "fewer than random orders",
         format!("best of {} {of}", touched.shuffled.len()),
     ))
@@ -171,6 +189,19 @@ pub fn verdict(what: &str, key: &str, interval: &Interval, it: &str) -> Phrase {
         "). ",
         says,
     ]
+}
+
+/// What an order has no line for, if anything.
+pub fn left_out(left_out: u64, linker: &str) -> Option<Phrase> {
+    (left_out > 0).then(|| {
+        phrase![
+            count("left_out", left_out),
+            format!(
+                " pieces of code that ran are left out of the order: {linker} has no name for "
+            ),
+            "them, or cannot read it.",
+        ]
+    })
 }
 
 /// What was moved out of functions.

@@ -1,7 +1,10 @@
 //! Read-only data that is swapped.
 
 use serde::{Deserialize, Serialize};
-use trimtab_program::LinkMap;
+use trimtab_program::{FunctionId, InputSection, LinkMap, Program, references};
+
+use crate::code::Code;
+use crate::residence::Residence;
 
 /// Ends the name of the object with the kernel's table of its own symbols. The file before that has
 /// another number in each step of linking.
@@ -31,18 +34,36 @@ impl ColdData {
 
 /// What read-only data of a kernel is swapped: its table of symbols. Only who looks up a name or writes
 /// one down reads it (reports, `/proc/kallsyms`), through its virtual addresses, and no handler of a page
-/// fault does so before it has given up its lock.
-pub fn cold_data(map: &LinkMap<'_>) -> Vec<ColdData> {
-    let symbols = map
+/// fault does so before it has given up its lock. Where code reads it that must never be absent (a kernel
+/// that checks itself writes reports down everywhere), it stays: a fault in it could not be served.
+pub fn cold_data(map: &LinkMap<'_>, code: &Code<'_>, residence: &Residence) -> Vec<ColdData> {
+    let symbols: Vec<_> = map
         .sections
         .iter()
-        .filter(|section| section.output == READ_ONLY && section.file.ends_with(SYMBOLS));
-    symbols
-        .map(|section| ColdData {
-            file: format!("*{SYMBOLS}"),
-            section: section.name.to_owned(),
-            size: section.range.length(),
-            why: "the kernel's table of symbols".to_owned(),
-        })
-        .collect()
+        .filter(|section| section.output == READ_ONLY && section.file.ends_with(SYMBOLS))
+        .collect();
+    let program = code.program();
+    let is_read = program.function_ids().filter(|id| residence.why(*id).is_some()).any(|id| {
+        addresses(program, id).any(|at| symbols.iter().any(|data| data.range.contains(at)))
+    });
+    if is_read {
+        return Vec::new();
+    }
+    let cold = |section: &&InputSection<'_>| ColdData {
+        file: format!("*{SYMBOLS}"),
+        section: section.name.to_owned(),
+        size: section.range.length(),
+        why: "the kernel's table of symbols".to_owned(),
+    };
+    symbols.iter().map(cold).collect()
+}
+
+/// What the instructions of a function refer to.
+pub(crate) fn addresses<'a>(
+    program: &'a Program<'_>,
+    function: FunctionId,
+) -> impl Iterator<Item = u64> + 'a {
+    references::instructions(program, program.function(function).range)
+        .flat_map(|found| found.addresses)
+        .flatten()
 }

@@ -257,12 +257,6 @@ impl SwapRun {
         )
     }
 
-    /// What does not hold, each as a sentence without a full stop.
-    pub fn failures(&self) -> Vec<String> {
-        let broken = self.checks.iter().filter(|check| !check.ok);
-        broken.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect()
-    }
-
     /// Share of the code that stays in memory, 0 to 1; more where swapping takes more than it saves.
     pub fn resident_share(&self) -> f64 {
         match self.code_kib.original {

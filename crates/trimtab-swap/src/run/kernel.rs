@@ -31,7 +31,6 @@ pub fn read_kernel<'a>(
     let map = files.map.as_ref().map(|text| text.link_map()).transpose()?;
     let with_map = map.as_ref().zip(inputs.map.as_deref());
     let fragments = trimtab_inputs::fragments(program, with_map, section)?;
-    let data = map.as_ref().map(cold_data).unwrap_or_default();
     let stage = progress.stage("count what ran");
     let (runs, from) = swapping_runs(training, code, inputs.from.as_deref())?;
     let heat = Heat::of(code, &runs);
@@ -39,6 +38,7 @@ pub fn read_kernel<'a>(
     let stage = progress.stage("find what must stay in memory");
     let sites = PatchSites::of(program)?;
     let residence = Residence::of(code, &fragments, &sites, &inputs.never(), &runs)?;
+    let data = map.as_ref().map(|map| cold_data(map, code, &residence)).unwrap_or_default();
     stage.done("");
     Ok(KernelProfile {
         code,

@@ -8,6 +8,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::{Observe, Stage};
+use trimtab_report::number;
 
 use super::arms::{MeasuredArm, measured_arms, seeds};
 use super::decided::{Found, timed};
@@ -169,14 +170,17 @@ fn searched(
         Ok(outcomes)
     })?;
     let deciding = start.elapsed().saturating_sub(evaluating);
-    stage.done(&format!("{:.4} of the base's instructions after {tried} sets of flags", least));
+    stage.done(&format!(
+        "{} of the base's instructions after {tried} sets of flags",
+        number::ratio(least)
+    ));
     Ok((driven, failing, deciding))
 }
 
 fn show(stage: &Stage, tried: u64, least: f64) {
     stage.at(tried);
     if least.is_finite() {
-        stage.note(&format!("best so far {:+.2} %", (least - 1.0) * 100.0));
+        stage.note(&format!("best so far {}", number::signed_share(least - 1.0)));
     }
 }
 

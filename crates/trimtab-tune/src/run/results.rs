@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use trimtab_lab::tools;
 use trimtab_report::common::{Check, Repeat};
+use trimtab_report::number;
+use trimtab_stats::Interval;
 
 use super::decided::FEWEST;
 use super::evaluator::Evaluation;
@@ -91,13 +93,18 @@ pub fn checks(report: &TuneProgram) -> Vec<Check> {
         Check::new(
             "the best flags are no worse than what users would take, where the search can choose it",
             report.best.fitness_ratio <= least,
-            format!("{:.4} and {least:.4} of the base's instructions", report.best.fitness_ratio),
+            format!(
+                "{} and {} of the base's instructions",
+                number::ratio(report.best.fitness_ratio),
+                number::ratio(least)
+            ),
         ),
         Check::new(
             "the flags to take are not slower than the base",
             slower.is_none_or(|timed| timed.time_ratio.low <= 1.0),
             slower.map_or("not timed".to_owned(), |timed| {
-                format!("{:.3} to {:.3} of its time", timed.time_ratio.low, timed.time_ratio.high)
+                let Interval { low, high, .. } = timed.time_ratio;
+                format!("{} to {} of its time", number::ratio(low), number::ratio(high))
             }),
         ),
     ]

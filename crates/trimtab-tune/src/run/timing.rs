@@ -3,6 +3,7 @@
 use anyhow::Result;
 use trimtab_lab::interrupt;
 use trimtab_lab::observe::Observe;
+use trimtab_report::number;
 use trimtab_stats::{Interval, Race, RaceTest, mean, paired_ratio, spearman};
 
 use super::evaluator::Evaluator;
@@ -148,7 +149,11 @@ pub fn race(
     let (counted, took): (Vec<f64>, Vec<f64>) = pairs.unzip();
     let correlation = spearman(&counted, &took).ok().map(|found| found.coefficient);
     let mean = mean(&took).unwrap_or(1.0);
-    stage.done(&format!("{} candidates, {:.3} of the base on average", timed.len(), mean));
+    stage.done(&format!(
+        "{} candidates, {} of the base on average",
+        timed.len(),
+        number::ratio(mean)
+    ));
     Ok(Timing { timed, left_out, fastest, correlation })
 }
 

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use trimtab_fit::OrderRequest;
 use trimtab_fit::order::order;
 use trimtab_lab::failure::Failure;
-use trimtab_layout::{InPlace, Named, Shuffled, algorithms};
+use trimtab_layout::{InPlace, Named, algorithms_and_shuffled};
 use trimtab_link::{LAYOUT, Linker};
 
 use crate::arguments;
@@ -95,9 +95,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     match (to_file, json_alone) {
         (_, true) => {}
-        (Some(_), false) => output::print(&summary.render())?,
+        (Some(_), false) => output::print(&summary.render(output::width()))?,
         // Standard output holds the order.
-        (None, false) => eprint!("{}", summary.render()),
+        (None, false) => eprint!("{}", summary.render(output::width())),
     }
     Ok(())
 }
@@ -105,8 +105,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 /// The algorithms with what they do, one a line; then those that are no orders of functions, with
 /// what uses them.
 fn list() -> String {
-    let mut all = algorithms();
-    all.push(Box::new(Shuffled { seed: 0 }));
+    let all = algorithms_and_shuffled(0);
     let line = |name: &str, description: &str| format!("{name:<16} {description}\n");
     let mut text: String =
         all.iter().map(|algorithm| line(algorithm.name(), algorithm.description())).collect();

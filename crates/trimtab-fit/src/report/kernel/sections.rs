@@ -1,5 +1,6 @@
 //! How `trimtab fit kernel` shows what it found: first the result, then why to believe it.
 
+use super::super::gain::{Cost, Verdict, time_tile};
 use super::super::paper::BOOST;
 use super::super::shared;
 use super::{Booted, FitKernel, Granularity, HeldOut};
@@ -32,18 +33,14 @@ impl Report for FitKernel {
         let contradictions = self.contradictions();
         let alarm = "Numbers of this result contradict one another.";
         Head {
+            result: self.result(),
             facts,
             headline: Headline::Change(
                 count("touched.before", self.touched.before).into(),
                 count("touched.after", self.touched.after).into(),
             ),
-            what: "pages touched while booting".into(),
-            summary: vec![phrase![
-                shared::fewer(self.touched.before, self.touched.after),
-                " text pages, at ",
-                times("touched.after/minimum.function_pages", self.ratio_to_minimum()),
-                " the fewest that the executed functions fit into.",
-            ]],
+            what: "pages of code touched while booting".into(),
+            summary: vec![shared::touched(&self.touched, self.minimum)],
             alarm: (!contradictions.is_empty()).then(|| (alarm.to_owned(), contradictions)),
             tiles: self.tiles(),
         }
@@ -69,6 +66,30 @@ impl Report for FitKernel {
 
     fn checks(&self) -> &[Check] {
         &self.checks
+    }
+
+    /// Checks, boots that did not come up, and numbers that contradict one another. Targets are not among
+    /// it.
+    fn failures(&self) -> Vec<String> {
+        let mut failures = Check::failures(&self.checks);
+        let mut boots = |name: &str, booted: Booted, why: &Option<String>| {
+            if booted.succeeded != booted.attempted {
+                let Booted { attempted, succeeded } = booted;
+                let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+                failures.push(format!("{succeeded} of {attempted} boots of {name} came up{why}"));
+            }
+        };
+        boots("the kernel laid out", self.boot.booted, &self.boot.failed);
+        for held_out in &self.held_out {
+            boots(
+                &format!("the kernel laid out, {},", held_out.name),
+                held_out.booted,
+                &held_out.failed,
+            );
+        }
+        let contradictions = self.contradictions();
+        failures.extend(contradictions.iter().map(|text| text.trim_end_matches('.').to_owned()));
+        failures
     }
 
     fn targets(&self) -> &[Target] {
@@ -112,6 +133,22 @@ fn booted(key: &str, booted: Booted) -> Phrase {
 }
 
 impl FitKernel {
+    /// What a boot costs before and after, and whether that is a gain. Time decides where it was
+    /// measured: code of a kernel is not read from a disk page by page.
+    fn result(&self) -> Phrase {
+        let touched = Cost::touched(self.touched.before, self.touched.after);
+        let (Some(wall), Some(ratio)) = (&self.boot.wall_seconds, &self.boot.wall_ratio) else {
+            let said = Cost::all("A boot", &[touched]);
+            return phrase![said, "; its time was not measured."];
+        };
+        let time = Cost::time("boot.wall_seconds", wall, ratio);
+        let lead = match Verdict::of([&time]) {
+            Verdict::Same => "No gain in time to expect: ",
+            other => other.lead(),
+        };
+        phrase![lead, Cost::all("a boot", &[touched, time]), "."]
+    }
+
     fn tiles(&self) -> Vec<Tile> {
         let (minimum, image) = (self.minimum.function_pages, self.image.compressed_bytes);
         let before =
@@ -139,14 +176,7 @@ impl FitKernel {
             "of the kernel laid out",
         ));
         if let (Some(wall), Some(ratio)) = (&self.boot.wall_seconds, &self.boot.wall_ratio) {
-            let chance =
-                if ratio.contains(1.0) { "not told apart in " } else { "beyond chance in " };
-            let runs = count("boot.wall_seconds.after.runs", wall.after.runs);
-            tiles.push(Tile::new(
-                change_of("boot.wall_ratio.mean-1", BeforeAfter::new(1.0, ratio.mean)),
-                "wall time of a boot",
-                phrase![chance, runs, " paired runs"],
-            ));
+            tiles.push(time_tile("wall time of a boot", "boot.wall_seconds", wall, ratio));
         }
         tiles.extend([
             Tile::new(
@@ -391,6 +421,7 @@ impl FitKernel {
             columns,
             rows,
         ));
+        section.blocks.extend(shared::left_out(self.left_out, "the linker").map(Block::Text));
         section.blocks.extend(shared::split(&self.split, self.granularity).map(Block::Text));
         match self.hidden() {
             Some(text) => section

@@ -1,13 +1,14 @@
 //! How `trimtab fit program` shows what it found: first the result, then why to believe it.
 
+use super::super::gain::{Cost, Verdict, arrow, time_tile};
 use super::super::kernel::{BlockOrder, Granularity};
 use super::super::shared;
-use super::{Beside, FitProgram, HeldOutRun, ObjectLayout};
+use super::{Beside, FitProgram, HeldOutRun, Namesakes, ObjectLayout};
 use trimtab_report::common::{BeforeAfter, Check, Repeat};
 use trimtab_report::figure::Figure;
 use trimtab_report::phrase::{
-    Unit, bytes, change, change_of, code, compared, count, kibibytes, plain, ratio, share, small,
-    strong, times,
+    Unit, bytes, change, code, compared, count, kibibytes, plain, ratio, share, small, strong,
+    times,
 };
 use trimtab_report::section::{Block, Head, Headline, Section, Table, Tile, number, text};
 use trimtab_report::{Phrase, Report, phrase, row};
@@ -22,18 +23,30 @@ impl Report for FitProgram {
     }
 
     fn head(&self) -> Head {
-        let touched = &self.layout.touched;
+        let (touched, major) = (&self.layout.touched, self.faults.major);
         let what =
             if self.granularity == Granularity::Block { "their blocks" } else { "functions" };
         let failures = self.failures();
-        let mut summary = vec![phrase![
-            shared::fewer(touched.before, touched.after),
-            " text pages, at ",
-            times("touched.after/minimum.function_pages", self.layout.ratio_to_minimum()),
-            " the fewest that the executed functions fit into.",
-        ]];
+        let mut summary = vec![shared::touched(touched, self.layout.minimum)];
         summary.extend(self.runs.first().map(|run| phrase!["Started by ", code(run), "."]));
+        let (headline, headline_of) = match self.faults.runs {
+            0 => (
+                Headline::Change(
+                    count("touched.before", touched.before).into(),
+                    count("touched.after", touched.after).into(),
+                ),
+                "pages of code touched while starting",
+            ),
+            _ => (
+                Headline::Change(
+                    plain("faults.major.before", major.before).into(),
+                    plain("faults.major.after", major.after).into(),
+                ),
+                "major faults of a cold start",
+            ),
+        };
         Head {
+            result: self.result(),
             facts: vec![
                 self.program.clone(),
                 self.arch.clone(),
@@ -41,11 +54,8 @@ impl Report for FitProgram {
                 format!("{} order of {what}", self.algorithm),
                 format!("traced by {}", self.tracer),
             ],
-            headline: Headline::Change(
-                count("touched.before", touched.before).into(),
-                count("touched.after", touched.after).into(),
-            ),
-            what: "pages touched while starting".into(),
+            headline,
+            what: headline_of.into(),
             summary,
             alarm: (!failures.is_empty()).then(|| ("Not everything holds.".to_owned(), failures)),
             tiles: self.tiles(),
@@ -100,16 +110,38 @@ impl Report for FitProgram {
     }
 }
 
-/// Both sides, with an arrow between.
-fn arrow(key: &str, sides: BeforeAfter<f64>) -> Phrase {
-    phrase![
-        plain(format!("{key}.before"), sides.before),
-        " → ",
-        plain(format!("{key}.after"), sides.after),
-    ]
-}
-
 impl FitProgram {
+    /// What a start costs before and after, and whether that is a gain.
+    fn result(&self) -> Phrase {
+        if self.faults.runs == 0 {
+            let costs = [Cost::touched(self.layout.touched.before, self.layout.touched.after)];
+            let said = match Verdict::of(&costs) {
+                Verdict::Gain => Cost::all("A start", &costs),
+                other => phrase![other.lead(), Cost::all("a start", &costs)],
+            };
+            return phrase![said, "; starts were not measured (--runs 0)."];
+        }
+        let mut cold = vec![
+            Cost::major_faults("faults.major", self.faults.major),
+            Cost::memory("resident_file_kib", self.resident_file_kib),
+        ];
+        let mut warm = vec![Cost::minor_faults("warm_minor_faults", self.warm_minor_faults)];
+        if let Some(times) = &self.time {
+            let time = |key: &str, sides, ratio: &Option<Interval>| {
+                ratio.as_ref().map(|ratio| Cost::time(&format!("time.{key}"), sides, ratio))
+            };
+            cold.extend(time("cold", &times.cold, &self.time_ratio));
+            warm.extend(time("warm", &times.warm, &self.warm_time_ratio));
+        }
+        phrase![
+            Verdict::of(cold.iter().chain(&warm)).lead(),
+            Cost::all("a cold start", &cold),
+            "; ",
+            Cost::all("a warm start", &warm),
+            ".",
+        ]
+    }
+
     fn tiles(&self) -> Vec<Tile> {
         let mut tiles = Vec::new();
         if self.faults.runs > 0 {
@@ -131,15 +163,9 @@ impl FitProgram {
                 ),
             ]);
         }
-        tiles.extend(self.time_ratio.map(|ratio| {
-            let chance =
-                if ratio.contains(1.0) { "not told apart in " } else { "beyond chance in " };
-            Tile::new(
-                change_of("time_ratio.mean-1", BeforeAfter::new(1.0, ratio.mean)),
-                "time of a cold start",
-                phrase![chance, count("faults.runs", self.faults.runs), " paired runs"],
-            )
-        }));
+        if let (Some(times), Some(ratio)) = (&self.time, &self.time_ratio) {
+            tiles.push(time_tile("time of a cold start", "time.cold", &times.cold, ratio));
+        }
         tiles.extend(shared::shuffled(&self.layout.touched, "shuffles, as placed"));
         let size = self.layout.file_bytes;
         tiles.push(Tile::new(
@@ -398,6 +424,19 @@ impl FitProgram {
             columns,
             rows,
         ));
+        section.blocks.extend(shared::left_out(object.left_out, &self.linker).map(Block::Text));
+        let Namesakes { functions, bytes: size } = object.namesakes;
+        if functions > 0 {
+            section.blocks.push(Block::Text(phrase![
+                count("namesakes.functions", functions),
+                " functions that did not run (",
+                bytes("namesakes.bytes", size),
+                format!(
+                    ") come along: {} knows them by the names of others that did.",
+                    self.linker
+                ),
+            ]));
+        }
         section.blocks.extend(shared::split(&self.split, self.granularity).map(Block::Text));
         if self.granularity == Granularity::Block && self.split.block_order == BlockOrder::ExtTsp {
             let text = "What stays in a function is ordered by how it ran (ext-tsp).";

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trimtab_fit::report::FitKernel;
-use trimtab_report::common::TargetSense;
+use trimtab_report::common::Target;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -14,6 +14,7 @@ use trimtab_fit::KernelRequest;
 use trimtab_fit::kernel as fit;
 use trimtab_lab::failure::Failure;
 use trimtab_program::Isa;
+use trimtab_report::Report;
 
 /// Builds a kernel, traces its boot, orders its functions by it, relinks, boots again, and
 /// compares; also on machines whose boots did not make the order, and with random orders.
@@ -175,18 +176,8 @@ fn verdict(fit: &FitKernel) -> anyhow::Result<()> {
         ))
         .into());
     }
-    let missed: Vec<String> = fit
-        .targets
-        .iter()
-        .filter(|target| !target.met)
-        .map(|target| {
-            let most = match target.sense {
-                TargetSense::AtMost => "at most",
-                TargetSense::AtLeast => "at least",
-            };
-            format!("{} is {:.3}, expected {most} {}", target.name, target.value, target.limit)
-        })
-        .collect();
+    let missed: Vec<String> =
+        fit.targets.iter().filter(|target| !target.met).map(Target::clause).collect();
     if !missed.is_empty() {
         eprintln!("trimtab: warning: not every target is met: {}", missed.join("; "));
     }

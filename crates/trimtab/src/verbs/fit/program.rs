@@ -14,6 +14,7 @@ use trimtab_fit::ProgramRequest;
 use trimtab_fit::program as fit;
 use trimtab_lab::failure::Failure;
 use trimtab_link::Linker;
+use trimtab_report::Report;
 
 /// Builds a program with your own build command, traces how it starts, orders its functions by
 /// that, builds it again, and compares starts of the two: page faults, memory, time.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use trimtab_probe::{Hook, Profile, Row, profile};
-use trimtab_report::number::count;
+use trimtab_report::number::{count, share};
 use trimtab_report::section::{Table, name, number};
 use trimtab_report::{row, terminal};
 
@@ -138,8 +138,8 @@ fn render(profile: &Profile, top: usize) -> String {
     let rows = profile.functions.iter().take(top).map(|row| {
         let mut cells = row![count(row.calls)];
         if has_own {
-            let share = 100.0 * own(row) as f64 / all as f64;
-            cells.extend(row![unit(own(row)), format!("{share:.1} %")]);
+            let part = own(row) as f64 / all as f64;
+            cells.extend(row![unit(own(row)), share(part)]);
         }
         if has_total {
             cells.extend(row![unit(total(row))]);

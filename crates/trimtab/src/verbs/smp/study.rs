@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         trees: options.trees.clone(),
         depth: usize::from(options.depth),
         work: options.kept.work.clone().unwrap_or_else(|| arguments::WORK.into()),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: trimtab_lab::shell::own_words().join(" "),
     };
     let found = study(&request, &Progress::new())?;
     options.kept.keep(&found)?;

@@ -10,6 +10,7 @@ use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::{destination, output};
 use trimtab_lab::failure::Failure;
+use trimtab_report::Report;
 use trimtab_swap::run::{self as swap, Backing, Request};
 
 /// Builds a kernel that swaps its cold code out, plans by what the workloads run, links it by the

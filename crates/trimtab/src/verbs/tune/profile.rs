@@ -49,7 +49,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let request = Request::new(invocation)
         .output_to_error()
         .limit(Duration::from_secs(options.timeout.into()));
-    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    let command = trimtab_lab::shell::own_words().join(" ");
     let found = profile(&request, &program.to_string_lossy(), command)?;
     options.kept.keep(&found)?;
     output::report(&options.outputs, &found)

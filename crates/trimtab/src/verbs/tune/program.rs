@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use trimtab_lab::failure::Failure;
+use trimtab_lab::shell;
 use trimtab_report::Report;
 use trimtab_tune::TuneProgram;
 use trimtab_tune::run::{Programs, Request, Setup, tune};
@@ -119,7 +120,7 @@ impl Options {
             limits: self.limits.limits(),
             work: self.work.clone(),
             written: written.into_iter().flatten().cloned().collect(),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
+            command: shell::own_words().join(" "),
         };
         Ok(Request {
             program,
@@ -146,9 +147,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 
 /// What does not hold is a failure.
 fn verdict(found: &TuneProgram) -> anyhow::Result<()> {
-    let broken = found.checks().iter().filter(|check| !check.ok);
-    let broken: Vec<String> =
-        broken.map(|check| format!("not so: {} ({})", check.name, check.detail)).collect();
+    let broken = found.failures();
     if broken.is_empty() {
         return Ok(());
     }

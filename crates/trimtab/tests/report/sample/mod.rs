@@ -156,6 +156,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
             booted: Booted { attempted: 30, succeeded: 30 },
             failed: None,
         },
+        left_out: 0,
         order: OrderCounts { placed: 3_702, unknown: 0, duplicate: 41, discarded: 2, pinned: 142 },
         artifacts: artifacts(),
         excess: Excess { alignment, pinned_sections, sharing, cold_parts: 0, other: 0 },
