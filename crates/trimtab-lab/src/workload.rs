@@ -173,6 +173,21 @@ mod tests {
             ),
             (
                 "a",
+                &[(MANIFEST, b"summary = \"x\"\n[starts]\nruns = [[], []]\n")],
+                "says nowhere what starts; expected starts.program, or a table start",
+            ),
+            (
+                "a",
+                &[(MANIFEST, b"summary = \"x\"\n[starts]\nprogram = \"sh\"\nruns = [[\"-c\"]]\n")],
+                "has too few starts.runs; expected two or more",
+            ),
+            (
+                "a",
+                &[(MANIFEST, b"summary = \"x\"\n[starts]\nprogram = \"sh\"\nown = [\"x\"]\nruns = [[], []]\n")],
+                "the workload a has no file x",
+            ),
+            (
+                "a",
                 &[(
                     MANIFEST,
                     b"summary = \"x\"\n[program]\nown = [\"../x.c\"]\nrun = []\nsmall = []\n",

@@ -24,6 +24,8 @@ pub struct Manifest {
     pub program: Option<Program>,
     /// How it is built by its own build and started, where its start is fitted.
     pub start: Option<Start>,
+    /// Many starts of it that differ, where orders are compared on those.
+    pub starts: Option<Starts>,
     /// The source's own tests, where they are run.
     pub tests: Option<Tests>,
 }
@@ -93,6 +95,25 @@ pub struct Start {
     pub run: String,
     /// Another, which judges what was made of the first.
     pub held_out: String,
+}
+
+/// Starts of a program that differ from each other: what orders are made from, and judged by.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Starts {
+    /// The program of this machine, as `PATH` finds it; without it, the one that `start` builds.
+    pub program: Option<String>,
+    /// Files of the workload's folder that are put where it runs.
+    #[serde(default)]
+    pub own: Vec<String>,
+    /// Variables of its environment; `@` stands for the folder where it runs.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// Flags for the compiler, where `start` builds it.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// The arguments of each start; `@program` stands for the program's own path.
+    pub runs: Vec<Vec<String>>,
 }
 
 /// A program in C or C++ that one command compiles from its sources.
@@ -197,7 +218,8 @@ impl Manifest {
         let script = self.guest.iter().map(|guest| &guest.script);
         let own = self.program.iter().flat_map(|program| &program.own);
         let start = self.start.iter().flat_map(|start| &start.own);
-        script.chain(own).chain(start).map(String::as_str)
+        let starts = self.starts.iter().flat_map(|starts| &starts.own);
+        script.chain(own).chain(start).chain(starts).map(String::as_str)
     }
 
     /// What it says that cannot be, and what was expected.
@@ -205,9 +227,10 @@ impl Manifest {
         if self.guest.is_none()
             && self.program.is_none()
             && self.start.is_none()
+            && self.starts.is_none()
             && self.tests.is_none()
         {
-            let expected = "a table guest, program, start or tests";
+            let expected = "a table guest, program, start, starts or tests";
             return Some(("says nowhere how it is run".into(), expected));
         }
         if let Some(source) = &self.source {
@@ -224,6 +247,16 @@ impl Manifest {
                 || self.program.as_ref().is_some_and(from_elsewhere))
         {
             return Some(("names files of a source and no source".into(), "a table source"));
+        }
+        if let Some(starts) = &self.starts
+            && starts.program.is_none()
+            && self.start.is_none()
+        {
+            return Some(("says nowhere what starts".into(), "starts.program, or a table start"));
+        }
+        if self.starts.as_ref().is_some_and(|starts| starts.runs.len() < 2) {
+            let expected = "two or more, to leave one out in turn";
+            return Some(("has too few starts.runs".into(), expected));
         }
         if let Some(program) = &self.program
             && program.files.is_empty()
