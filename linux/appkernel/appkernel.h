@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef APPKERNEL_H
+#define APPKERNEL_H
+
+#include <linux/hashtable.h>
+#include <linux/mmu_notifier.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/task_work.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <asm/desc.h>
+#include <asm/processor.h>
+#include "layout.h"
+
+/* More than any machine that this is for has. */
+#define AK_CPUS_MAX 16
+
+/**
+ * enum ak_state - who may write what of a CPU
+ * @AK_OFFLINE: it does not run
+ * @AK_IDLE: it waits for a thread; CPU 0 may write the thread's state into it
+ * @AK_RUN: it runs a thread; set by CPU 0, with release
+ * @AK_DONE: the thread came back and its state may be read; set by the CPU, with release
+ * @AK_STOP: it is to go back to where it waits for a start-up interrupt; set by CPU 0
+ * @AK_DEAD: its own code had a fault; set by the CPU
+ */
+enum ak_state { AK_OFFLINE, AK_IDLE, AK_RUN, AK_DONE, AK_STOP, AK_DEAD };
+
+/**
+ * struct ak_mm - what is known of an address space whose threads run on CPUs of the module
+ * @notifier: says which ranges are being changed
+ * @tables: says which page tables are freed
+ * @lock: guards @holds
+ * @holds: ranges that are being changed; no thread is in user mode elsewhere meanwhile
+ * @released: waits for @holds to become 0
+ * @home: its threads stay on CPU 0, for one used what is only atomic there
+ */
+struct ak_mm {
+	struct mmu_notifier notifier, *tables;
+	spinlock_t lock;
+	unsigned int holds;
+	wait_queue_head_t released;
+	bool home;
+};
+
+/**
+ * struct ak_cpu - a CPU that Linux does not know
+ * @kernel_sp: its stack, while it is in user mode
+ * @kernel_cr3: its page table, while it is not
+ * @user_cr3: the page table of the thread
+ * @vector: why the thread came back: an exception, an interrupt, or AK_SYSCALL
+ * @error: error code of the exception
+ * @regs: registers of the thread
+ * @fault_address: address of a page fault
+ * @fsbase: the thread's base of fs
+ * @gsbase: the thread's base of gs
+ * @fpu: where its floating-point registers are
+ * @cycles: time-stamp counter: how long the last stay in user mode took
+ * @state: see enum ak_state
+ * @halted: it needs an interrupt to look at @state
+ * @sleeping: the thread's own context on CPU 0 does, too
+ * @task: the thread that it runs, or NULL
+ * @mm: that thread's address space, or NULL
+ * @stack: its stack's lowest address
+ * @index: its number here, from 1
+ * @apic_id: its number in the machine
+ * @died: vector, error code, instruction and address, where @state is AK_DEAD
+ * @runs: how often it entered user mode
+ * @calls: how often it came back for a system call
+ * @faults: for a page fault
+ * @kicks: for an interrupt that took the thread away
+ * @others: for anything else
+ * @user_cycles: all @cycles together
+ * @cr0: control registers and model-specific registers are CPU 0's
+ * @cr4: without PCIDE, PGE
+ * @pat: MSR_IA32_CR_PAT
+ * @efer: MSR_EFER
+ * @star: MSR_STAR
+ * @syscall_mask: MSR_SYSCALL_MASK
+ * @apic_base: MSR_IA32_APICBASE
+ * @xcr0: extended control register 0, with xsave
+ * @gdt: descriptor table
+ * @tss: task state: where stacks for exceptions are
+ * @idt: entries for exceptions and interrupts
+ */
+struct ak_cpu {
+	u64 kernel_sp, kernel_cr3, user_cr3, vector, error;
+	struct pt_regs regs;
+
+	u64 fault_address, fsbase, gsbase;
+	void *fpu;
+	u64 cycles;
+	int state, halted, sleeping;
+	struct task_struct *task;
+	struct ak_mm *mm;
+
+	unsigned long stack;
+	unsigned int index, apic_id;
+	u64 died[4];
+	u64 runs, calls, faults, kicks, others, user_cycles;
+
+	u64 cr0, cr4, pat, efer, star, syscall_mask, apic_base, xcr0;
+	struct desc_struct gdt[GDT_ENTRIES] __aligned(16);
+	struct x86_hw_tss tss __aligned(64);
+	gate_desc idt[256] __aligned(16);
+};
+
+/**
+ * struct ak_thread - a thread of Linux that may run elsewhere
+ * @entry: in ak_threads, by @task
+ * @waiting: in the list of those that no CPU was free for
+ * @task: the thread; NULL once it has ended
+ * @mm: its address space, as of the last time it left
+ * @work: runs in its context, on its way to user mode
+ * @queued: @work is
+ * @short_runs: in how many stays, one after the other, it came back at once
+ * @calls_at_home: system calls that it makes on CPU 0 before it leaves again
+ * @calls_seen: @calls_at_home when the timer last looked
+ * @rcu: frees it
+ */
+struct ak_thread {
+	struct hlist_node entry;
+	struct list_head waiting;
+	struct task_struct *task;
+	struct ak_mm *mm;
+	struct callback_head work;
+	bool queued;
+	unsigned int short_runs, calls_at_home, calls_seen;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct ak_counts - what happened, over all CPUs
+ * @left: how often a thread left CPU 0
+ * @no_cpu: and how often there was no CPU for it
+ * @call_bound: how often one was sent home because it lives in the kernel
+ * @unsupported: because it has what only CPU 0 can do
+ * @flushes: how often a stale translation took a thread out of user mode
+ */
+struct ak_counts {
+	u64 left, no_cpu, call_bound, unsupported, flushes;
+};
+
+extern struct ak_cpu *ak_cpus[AK_CPUS_MAX];
+extern unsigned int ak_cpu_count;
+extern struct ak_counts ak_counts;
+extern bool ak_poll, ak_ignore_stale;
+extern unsigned int ak_burst, ak_calls_at_home, ak_slice_ms;
+extern u64 ak_nmis;
+extern u32 *ak_eoi_register;
+extern u32 ak_home_id;
+
+/* topology.c */
+int ak_find_cpus(u32 *ids, unsigned int size);
+
+/* start.c */
+int ak_start_cpus(unsigned int wanted);
+void ak_halt_cpus(void);
+void ak_stop_cpus(void);
+void ak_interrupt(u32 apic_id, u32 mode);
+
+/* cpu.c */
+void ak_cpu_main(struct ak_cpu *cpu);
+void ak_cpu_died(u64 vector, u64 error, u64 ip, u64 address);
+
+/* thread.c */
+int ak_thread_attach(struct task_struct *task, gfp_t flags);
+void ak_thread_arm(struct ak_thread *thread);
+void ak_thread_called(struct ak_thread *thread);
+void ak_thread_end(struct ak_thread *thread);
+struct ak_thread *ak_thread_find(struct task_struct *task);
+void ak_thread_exit(void);
+unsigned int ak_thread_count(void);
+void ak_kick(struct ak_cpu *cpu);
+void ak_pull(struct ak_mm *mm);
+void ak_wake_waiters(void);
+
+/* hooks.c */
+int ak_hooks_init(void);
+void ak_hooks_exit(void);
+int ak_hooks_on(void);
+void ak_hooks_off(void);
+struct ak_mm *ak_mm_get(struct mm_struct *mm);
+void ak_mm_put(struct ak_mm *mm);
+
+/* entry.S, start_code.S */
+void ak_enter_user(struct ak_cpu *cpu);
+void ak_syscall_entry(void);
+void ak_nmi(void);
+extern char ak_vectors[], ak_start_code[], ak_start_end[];
+extern u32 ak_start_protected, ak_start_long;
+
+#endif

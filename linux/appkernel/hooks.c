@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Where Linux tells the module: tracepoints for threads, notifiers for translations, an interrupt. */
+#define pr_fmt(fmt) "appkernel: " fmt
+
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/tracepoint.h>
+#include <linux/uaccess.h>
+#include <asm/irq.h>
+#include <asm/syscall.h>
+#include "appkernel.h"
+
+static struct ak_mm *of_notifier(struct mmu_notifier *notifier)
+{
+	return container_of(notifier, struct ak_mm, notifier);
+}
+
+static int range_start(struct mmu_notifier *notifier, const struct mmu_notifier_range *range)
+{
+	struct ak_mm *mm = of_notifier(notifier);
+	unsigned long flags;
+
+	if (ak_ignore_stale)
+		return 0;
+	spin_lock_irqsave(&mm->lock, flags);
+	mm->holds++;
+	spin_unlock_irqrestore(&mm->lock, flags);
+	ak_pull(mm);
+	return 0;
+}
+
+static void range_end(struct mmu_notifier *notifier, const struct mmu_notifier_range *range)
+{
+	struct ak_mm *mm = of_notifier(notifier);
+	unsigned long flags;
+	bool last;
+
+	if (ak_ignore_stale)
+		return;
+	spin_lock_irqsave(&mm->lock, flags);
+	last = !--mm->holds;
+	spin_unlock_irqrestore(&mm->lock, flags);
+	if (last)
+		wake_up_all(&mm->released);
+}
+
+static void mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	ak_pull(of_notifier(notifier));
+}
+
+static struct mmu_notifier *alloc_notifier(struct mm_struct *mm)
+{
+	struct ak_mm *record = kzalloc(sizeof(*record), GFP_KERNEL);
+
+	if (!record)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_init(&record->lock);
+	init_waitqueue_head(&record->released);
+	return &record->notifier;
+}
+
+static void free_notifier(struct mmu_notifier *notifier)
+{
+	kfree(of_notifier(notifier));
+}
+
+static const struct mmu_notifier_ops range_ops = {
+	.release = mm_release,
+	.invalidate_range_start = range_start,
+	.invalidate_range_end = range_end,
+	.alloc_notifier = alloc_notifier,
+	.free_notifier = free_notifier,
+};
+
+/*
+ * Ranges say nothing of page tables that are freed behind them: flushes do. A notifier has one or the other, so
+ * an address space has two.
+ */
+struct ak_tables {
+	struct mmu_notifier notifier;
+	struct ak_mm *mm;
+};
+
+static struct ak_tables *of_tables(struct mmu_notifier *notifier)
+{
+	return container_of(notifier, struct ak_tables, notifier);
+}
+
+static void secondary_tlbs(struct mmu_notifier *notifier, struct mm_struct *mm, unsigned long start,
+			   unsigned long end)
+{
+	struct ak_mm *record = READ_ONCE(of_tables(notifier)->mm);
+
+	if (record && !ak_ignore_stale)
+		ak_pull(record);
+}
+
+static struct mmu_notifier *alloc_tables(struct mm_struct *mm)
+{
+	struct ak_tables *tables = kzalloc(sizeof(*tables), GFP_KERNEL);
+
+	return tables ? &tables->notifier : ERR_PTR(-ENOMEM);
+}
+
+static void free_tables(struct mmu_notifier *notifier)
+{
+	kfree(of_tables(notifier));
+}
+
+static const struct mmu_notifier_ops table_ops = {
+	.arch_invalidate_secondary_tlbs = secondary_tlbs,
+	.alloc_notifier = alloc_tables,
+	.free_notifier = free_tables,
+};
+
+/**
+ * ak_mm_get - the record of an address space; ak_mm_put() gives it back
+ * @mm: the address space of the current thread
+ */
+struct ak_mm *ak_mm_get(struct mm_struct *mm)
+{
+	struct mmu_notifier *ranges = mmu_notifier_get(&range_ops, mm), *tables;
+	struct ak_mm *record;
+
+	if (IS_ERR(ranges))
+		return ERR_CAST(ranges);
+	tables = mmu_notifier_get(&table_ops, mm);
+	if (IS_ERR(tables)) {
+		mmu_notifier_put(ranges);
+		return ERR_CAST(tables);
+	}
+	record = of_notifier(ranges);
+	record->tables = tables;
+	WRITE_ONCE(of_tables(tables)->mm, record);
+	return record;
+}
+
+void ak_mm_put(struct ak_mm *mm)
+{
+	/* In this order: a flush that is under way still needs the record. */
+	mmu_notifier_put(mm->tables);
+	mmu_notifier_put(&mm->notifier);
+}
+
+static void on_sys_exit(void *data, struct pt_regs *regs, long result)
+{
+	struct ak_thread *thread = ak_thread_find(current);
+
+	if (!thread)
+		return;
+	/* With one CPU online, Linux takes this for done. */
+	if (regs->orig_ax == __NR_membarrier && thread->mm)
+		ak_pull(thread->mm);
+	ak_thread_called(thread);
+}
+
+static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)
+{
+	if (child->mm && !(child->flags & (PF_KTHREAD | PF_USER_WORKER)) && ak_thread_find(parent))
+		ak_thread_attach(child, GFP_ATOMIC);
+}
+
+static void on_exit(void *data, struct task_struct *task)
+{
+	struct ak_thread *thread = ak_thread_find(task);
+
+	if (thread)
+		ak_thread_end(thread);
+}
+
+static void on_signal(void *data, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
+{
+	struct ak_thread *thread = ak_thread_find(current);
+
+	if (thread)
+		ak_thread_arm(thread);
+}
+
+static struct hook {
+	const char *name;
+	void *function;
+	struct tracepoint *point;
+} hooks[] = {
+	{ "sys_exit", on_sys_exit },
+	{ "sched_process_fork", on_fork },
+	{ "sched_process_exit", on_exit },
+	{ "signal_deliver", on_signal },
+};
+
+static void find_hook(struct tracepoint *point, void *data)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(hooks); i++)
+		if (!strcmp(point->name, hooks[i].name))
+			hooks[i].point = point;
+}
+
+static unsigned int hooked;
+static DEFINE_MUTEX(hooks_lock);
+
+static void unhook(void)
+{
+	while (hooked) {
+		hooked--;
+		tracepoint_probe_unregister(hooks[hooked].point, hooks[hooked].function, NULL);
+	}
+	tracepoint_synchronize_unregister();
+}
+
+/**
+ * ak_hooks_on - puts functions behind tracepoints, if they are not there
+ *
+ * Only the first thread that is attached does so: before that, the module costs no system call anything.
+ *
+ * Return: 0 or an error.
+ */
+int ak_hooks_on(void)
+{
+	int error = 0;
+
+	mutex_lock(&hooks_lock);
+	while (hooked < ARRAY_SIZE(hooks) && !error) {
+		error = tracepoint_probe_register(hooks[hooked].point, hooks[hooked].function, NULL);
+		if (!error)
+			hooked++;
+	}
+	if (error)
+		unhook();
+	mutex_unlock(&hooks_lock);
+	return error;
+}
+
+void ak_hooks_off(void)
+{
+	mutex_lock(&hooks_lock);
+	unhook();
+	mutex_unlock(&hooks_lock);
+}
+
+int ak_hooks_init(void)
+{
+	for_each_kernel_tracepoint(find_hook, NULL);
+	for (unsigned int i = 0; i < ARRAY_SIZE(hooks); i++) {
+		if (hooks[i].point)
+			continue;
+		pr_err("this kernel has no tracepoint %s: it needs CONFIG_FTRACE_SYSCALLS\n", hooks[i].name);
+		return -EOPNOTSUPP;
+	}
+	kvm_set_posted_intr_wakeup_handler(ak_wake_waiters);
+	return 0;
+}
+
+void ak_hooks_exit(void)
+{
+	ak_hooks_off();
+	kvm_set_posted_intr_wakeup_handler(NULL);
+	/* Records of address spaces are freed after a grace period. */
+	mmu_notifier_synchronize();
+	rcu_barrier();
+}
