@@ -60,6 +60,7 @@ struct ak_mm {
  * @cycles: time-stamp counter: how long the last stay in user mode took
  * @state: see enum ak_state
  * @halted: it needs an interrupt to look at @state
+ * @recalled: the thread is to come back
  * @sleeping: the thread's own context on CPU 0 does, too
  * @task: the thread that it runs, or NULL
  * @mm: that thread's address space, or NULL
@@ -92,7 +93,7 @@ struct ak_cpu {
 	u64 fault_address, fsbase, gsbase;
 	void *fpu;
 	u64 cycles;
-	int state, halted, sleeping;
+	int state, halted, recalled, sleeping;
 	struct task_struct *task;
 	struct ak_mm *mm;
 

@@ -113,6 +113,10 @@ static __always_inline void run(struct ak_cpu *cpu)
 {
 	u64 began;
 
+	if (READ_ONCE(cpu->recalled)) {
+		cpu->vector = AK_KICK;
+		goto done;
+	}
 	restore_fpu(cpu);
 	write_msr(MSR_FS_BASE, cpu->fsbase);
 	write_msr(MSR_KERNEL_GS_BASE, cpu->gsbase);
@@ -129,6 +133,7 @@ static __always_inline void run(struct ak_cpu *cpu)
 	save_fpu(cpu);
 	if (cpu->vector == AK_KICK)
 		write_apic(APIC_EOI, 0);
+done:
 	smp_store_release(&cpu->state, AK_DONE);
 	/* The state is seen before the flag is read; the waiter does it the other way round. */
 	asm volatile("mfence" : : : "memory");

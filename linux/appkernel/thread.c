@@ -79,6 +79,9 @@ static void recall(struct ak_cpu *cpu)
 	unsigned long until = jiffies + AK_LOST;
 	u64 spins = 0;
 
+	/* An interrupt that finds another one pending is lost; a CPU that has not started yet sees the flag. */
+	WRITE_ONCE(cpu->recalled, 1);
+	mb();
 	ak_kick(cpu);
 	while (runs(cpu)) {
 		cpu_relax();
@@ -88,6 +91,7 @@ static void recall(struct ak_cpu *cpu)
 			return;
 		}
 	}
+	WRITE_ONCE(cpu->recalled, 0);
 }
 
 /**
