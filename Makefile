@@ -37,13 +37,14 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo demo-swap demo-tune demo-jar bench-tune bench-jar test test-changed nightly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-smp demo-swap demo-tune demo-jar bench-tune bench-jar test test-changed nightly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
 	@echo "make demo            fit a kernel to its boot: build, trace, lay out, relink, compare"
 	@echo "make demo-swap       run a kernel with its cold code swapped out, and say what it saves and costs"
 	@echo "make demo-tune       find the compiler flags that make a program fast"
+	@echo "make demo-smp        run threads on CPUs that the kernel does not know, and count what that costs"
 	@echo "make demo-jar        translate C programs to jars, and run them"
 	@echo "make test            all tests, with a small kernel built and booted"
 	@echo "make test-changed    the tests of crates that changed since BASE=HEAD~1"
@@ -80,6 +81,11 @@ demo-tune:
 	@mkdir -p $(WORK)
 	$(TRIMTAB) tune program $(TUNE_PROGRAM) --work $(WORK) \
 		--json $(WORK)/tune.json --html $(WORK)/tune.html $(TUNE_OPTIONS)
+
+demo-smp:
+	@$(SIDE_BY_SIDE) setup-demo build-demo
+	@mkdir -p -m 755 $(WORK)
+	$(TRIMTAB) smp bench-appkernel --work $(WORK) --json $(WORK)/smp.json --html $(WORK)/smp.html
 
 demo-jar:
 	@./setup --for jar

@@ -186,6 +186,11 @@ fn smp_is_true() {
 }
 
 #[test]
+fn smp_run_is_true() {
+    assert_eq!(run("smp-run.md"), (1, 0));
+}
+
+#[test]
 fn trace_is_true() {
     assert_eq!(run("trace.md"), (1, 2));
 }

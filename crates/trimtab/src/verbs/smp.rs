@@ -1,5 +1,7 @@
-//! `trimtab smp`: what several CPUs cost a kernel.
+//! `trimtab smp`: what several CPUs cost a kernel, and CPUs that a kernel does not know.
 
+pub mod bench_appkernel;
+pub mod run;
 pub mod study;
 
 use clap::Subcommand;
@@ -9,6 +11,12 @@ use clap::Subcommand;
 pub enum Verb {
     /// Count locks, lines that SMP changes, and complexity in trees of kernel source
     Study(study::Options),
+    /// Run a program on CPUs that Linux does not know
+    Run(run::Options),
+    /// Say what these CPUs did
+    Status,
+    /// Test such CPUs in a guest, and count what calls and faults cost there
+    BenchAppkernel(bench_appkernel::Options),
 }
 
 impl Verb {
@@ -19,6 +27,9 @@ impl Verb {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Study(options) => study::run(&options),
+            Self::Run(options) => run::run(&options),
+            Self::Status => run::status(),
+            Self::BenchAppkernel(options) => bench_appkernel::run(&options),
         }
     }
 }

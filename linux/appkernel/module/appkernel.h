@@ -39,6 +39,7 @@ enum ak_state { AK_OFFLINE, AK_IDLE, AK_RUN, AK_DONE, AK_STOP, AK_DEAD };
  */
 struct ak_mm {
 	struct mmu_notifier notifier, *tables;
+	/* Guards holds, and that no thread starts while there are any. */
 	spinlock_t lock;
 	unsigned int holds;
 	wait_queue_head_t released;
@@ -143,6 +144,19 @@ struct ak_thread {
 struct ak_counts {
 	u64 left, no_cpu, call_bound, unsupported, flushes;
 };
+
+/* What was written before the state was set is there for whoever reads it. */
+static __always_inline int ak_state(struct ak_cpu *cpu)
+{
+	/* Pairs with ak_set_state(). */
+	return smp_load_acquire(&cpu->state);
+}
+
+static __always_inline void ak_set_state(struct ak_cpu *cpu, int state)
+{
+	/* Pairs with ak_state(). */
+	smp_store_release(&cpu->state, state);
+}
 
 extern struct ak_cpu *ak_cpus[AK_CPUS_MAX];
 extern unsigned int ak_cpu_count;

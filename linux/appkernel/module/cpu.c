@@ -104,7 +104,7 @@ void ak_cpu_died(u64 vector, u64 error, u64 ip, u64 address)
 	cpu->died[1] = error;
 	cpu->died[2] = ip;
 	cpu->died[3] = address;
-	smp_store_release(&cpu->state, AK_DEAD);
+	ak_set_state(cpu, AK_DEAD);
 	interrupt_cpu_0();
 }
 
@@ -134,7 +134,7 @@ static __always_inline void run(struct ak_cpu *cpu)
 	if (cpu->vector == AK_KICK)
 		write_apic(APIC_EOI, 0);
 done:
-	smp_store_release(&cpu->state, AK_DONE);
+	ak_set_state(cpu, AK_DONE);
 	/* The state is seen before the flag is read; the waiter does it the other way round. */
 	asm volatile("mfence" : : : "memory");
 	if (READ_ONCE(cpu->sleeping))
@@ -147,7 +147,7 @@ static __always_inline int wait(struct ak_cpu *cpu)
 	int state;
 
 	for (int spins = 0; spins < AK_SPINS; spins++) {
-		state = smp_load_acquire(&cpu->state);
+		state = ak_state(cpu);
 		if (state == AK_RUN || state == AK_STOP)
 			return state;
 		asm volatile("pause");
@@ -155,7 +155,7 @@ static __always_inline int wait(struct ak_cpu *cpu)
 	for (;;) {
 		WRITE_ONCE(cpu->halted, 1);
 		asm volatile("mfence" : : : "memory");
-		state = smp_load_acquire(&cpu->state);
+		state = ak_state(cpu);
 		if (state == AK_RUN || state == AK_STOP)
 			break;
 		/* An interrupt is taken after hlt at the earliest, so none is missed. */
@@ -190,7 +190,7 @@ static __always_inline void load_tables(struct ak_cpu *cpu)
  *
  * Does not return: a CPU that was told to stop waits for the INIT that follows.
  */
-void noinline ak_cpu_main(struct ak_cpu *cpu)
+noinline void ak_cpu_main(struct ak_cpu *cpu)
 {
 	load_tables(cpu);
 	asm volatile("movq %0, %%cr0" : : "r" (cpu->cr0) : "memory");
@@ -207,14 +207,15 @@ void noinline ak_cpu_main(struct ak_cpu *cpu)
 	write_msr(MSR_IA32_APICBASE, cpu->apic_base);
 	write_apic(APIC_SPIV, APIC_SPIV_APIC_ENABLED | AK_SPURIOUS);
 	write_apic(APIC_TASKPRI, 0);
-	smp_store_release(&cpu->state, AK_IDLE);
+	ak_set_state(cpu, AK_IDLE);
 
 	while (wait(cpu) == AK_RUN)
 		run(cpu);
 
-	smp_store_release(&cpu->state, AK_OFFLINE);
+	ak_set_state(cpu, AK_OFFLINE);
 	for (;;)
 		asm volatile("cli; hlt" : : : "memory");
 }
+
 /* It reloads its code segment, by a far return. */
 STACK_FRAME_NON_STANDARD(ak_cpu_main);

@@ -70,7 +70,7 @@ void ak_kick(struct ak_cpu *cpu)
 
 static bool runs(struct ak_cpu *cpu)
 {
-	return smp_load_acquire(&cpu->state) == AK_RUN;
+	return ak_state(cpu) == AK_RUN;
 }
 
 /* Takes the thread off a CPU. One that does not answer is given up. */
@@ -81,6 +81,7 @@ static void recall(struct ak_cpu *cpu)
 
 	/* An interrupt that finds another one pending is lost; a CPU that has not started yet sees the flag. */
 	WRITE_ONCE(cpu->recalled, 1);
+	/* The flag is there before the interrupt is. */
 	mb();
 	ak_kick(cpu);
 	while (runs(cpu)) {
@@ -232,13 +233,9 @@ static void give_cpu(struct ak_cpu *cpu)
 	spin_unlock_irqrestore(&threads_lock, flags);
 }
 
-static bool has_breakpoints(void)
-{
-	for (unsigned int i = 0; i < HBP_NUM; i++)
-		if (current->thread.ptrace_bps[i])
-			return true;
-	return false;
-}
+/* What these flags stand for happens on CPU 0 only. */
+#define AK_HOME_FLAGS \
+	(_TIF_SINGLESTEP | _TIF_BLOCKSTEP | _TIF_NOTSC | _TIF_NOCPUID | _TIF_IO_BITMAP | _TIF_UPROBE)
 
 /* What a CPU of ours does not carry over, or answers in another way than CPU 0. */
 static bool is_unsupported(struct pt_regs *regs)
@@ -252,11 +249,8 @@ static bool is_unsupported(struct pt_regs *regs)
 		return true;
 	if (regs->flags & X86_EFLAGS_TF)
 		return true;
-	if (test_thread_flag(TIF_SINGLESTEP) || test_thread_flag(TIF_BLOCKSTEP) ||
-	    test_thread_flag(TIF_NOTSC) || test_thread_flag(TIF_NOCPUID) ||
-	    test_thread_flag(TIF_IO_BITMAP) || test_thread_flag(TIF_UPROBE))
-		return true;
-	if (thread->iopl_emul || has_breakpoints())
+	/* Breakpoints are enabled in the last. */
+	if ((read_thread_flags() & AK_HOME_FLAGS) || thread->iopl_emul || thread->ptrace_dr7)
 		return true;
 #ifdef CONFIG_MODIFY_LDT_SYSCALL
 	if (current->mm->context.ldt)
@@ -332,7 +326,7 @@ static bool start_user(struct ak_cpu *cpu)
 	for (;;) {
 		spin_lock_irqsave(&mm->lock, flags);
 		if (!mm->holds) {
-			smp_store_release(&cpu->state, AK_RUN);
+			ak_set_state(cpu, AK_RUN);
 			spin_unlock_irqrestore(&mm->lock, flags);
 			break;
 		}
@@ -359,6 +353,7 @@ static void await_thread(struct ak_cpu *cpu)
 
 		set_current_state(TASK_INTERRUPTIBLE);
 		WRITE_ONCE(cpu->sleeping, 1);
+		/* The CPU sets its state first, and reads the flag then. */
 		mb();
 		if (!runs(cpu))
 			break;

@@ -232,9 +232,9 @@ static void fill_start(char *code, struct ak_cpu *cpu, pgd_t *table)
 
 static bool came_up(struct ak_cpu *cpu, unsigned int milliseconds)
 {
-	while (milliseconds-- && smp_load_acquire(&cpu->state) == AK_OFFLINE)
+	while (milliseconds-- && ak_state(cpu) == AK_OFFLINE)
 		mdelay(1);
-	return smp_load_acquire(&cpu->state) == AK_IDLE;
+	return ak_state(cpu) == AK_IDLE;
 }
 
 /* INIT, and the start-up interrupt twice, as the manuals of these CPUs ask for. */

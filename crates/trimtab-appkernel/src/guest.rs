@@ -1,0 +1,226 @@
+//! A guest whose kernel knows one CPU, with the module and its tests.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use include_dir::{Dir, include_dir};
+use trimtab_lab::cache::Key;
+use trimtab_lab::compile::compile;
+use trimtab_lab::tools::{self, FoundTool};
+use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
+use trimtab_link::Feature;
+use trimtab_machine::Isa;
+use trimtab_machine::boot::{Boot, BootRequest, Clock, boot};
+use trimtab_machine::guest::{self, Workload};
+use trimtab_machine::kernel::{Build, Configuration, GeneratedFiles, Source, Toolchain};
+use trimtab_machine::qemu::Qemu;
+
+/// What the module needs of a kernel.
+pub static APPKERNEL: Feature = Feature {
+    name: "appkernel",
+    over: &[],
+    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/appkernel"),
+    generated: &[],
+};
+
+/// The folder of the module's source, and the file of its tests, in the feature's.
+const MODULE: &str = "module";
+const SUITE: &str = "suite.c";
+
+/// A guest, ready to boot.
+#[derive(Debug)]
+pub struct Guest {
+    qemu: Qemu,
+    kernel: PathBuf,
+    root: PathBuf,
+    /// The release of its kernel.
+    pub version: String,
+}
+
+/// One boot of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    /// What it is called among the boots of its folder: a file's name.
+    pub name: &'a str,
+    /// CPUs of the machine; Linux has one of them.
+    pub cpus: u32,
+    /// Whether time is what the guest executed; otherwise CPUs really run at the same time.
+    pub counted: bool,
+    /// The module's parameters, `NAME=VALUE`.
+    pub parameters: &'a [&'a str],
+    /// Which workload: [`TESTS`], [`COSTS`], [`STALE`].
+    pub workload: &'a str,
+}
+
+/// All tests of the module.
+pub const TESTS: &str = "tests";
+/// What a system call and a page fault cost, here and there.
+pub const COSTS: &str = "costs";
+/// Pages that are given away while a thread elsewhere writes them.
+pub const STALE: &str = "stale";
+
+impl Guest {
+    /// Builds kernel, module and tests, or finds what an earlier run built.
+    ///
+    /// # Errors
+    /// Missing tools, and builds that fail.
+    pub fn build(work: &WorkDir) -> Result<Self> {
+        let features: [&'static Feature; 1] = [&APPKERNEL];
+        let source = Source::find(None, &features)?.unpack(work, &features)?;
+        let uniprocessor = APPKERNEL.fragment("up").unwrap_or_default();
+        let configuration =
+            Configuration::named("tiny", Isa::X86_64)?.with(&APPKERNEL, 1).with_lines(uniprocessor);
+        let toolchain = Toolchain::Clang(tools::llvm()?);
+        let build = Build::configure(work, &source, &configuration, &toolchain)?;
+        let image = build.link(&GeneratedFiles::new(), |_| ())?;
+        let gcc = tools::find("gcc")?;
+        let own = work.get(&Own { gcc: &gcc })?;
+        let modules = build.modules(&[&own.folder.join(MODULE)])?;
+        let mut files = guest::modules(&modules);
+        files.insert("bin/suite".to_owned(), own.folder.join("suite"));
+        let root = work.get(&Root {
+            gcc: &gcc,
+            busybox: &tools::find("busybox")?.path,
+            files: &files,
+            work,
+        })?;
+        Ok(Self {
+            qemu: Qemu::probe(&tools::find("qemu")?.path, Isa::X86_64)?,
+            kernel: image.image,
+            root: root.folder.join("guest.cpio.gz"),
+            version: source.release.version.clone(),
+        })
+    }
+
+    /// Boots it, in a folder below `folder`.
+    ///
+    /// # Errors
+    /// A guest that does not come up, or in which something fails.
+    pub fn boot(&self, setup: &Setup<'_>, folder: &Path) -> Result<Boot> {
+        let mut request =
+            BootRequest::new(self.qemu.clone(), &self.kernel, &self.root, folder.join(setup.name));
+        request.hardware.cpus = setup.cpus;
+        if setup.counted {
+            // One nanosecond an instruction, so that the guest's clock counts them.
+            request.hardware.clock = Clock::Instructions { shift: 0 };
+        }
+        request.modules = vec!["appkernel".to_owned()];
+        request.workload = Some(setup.workload.to_owned());
+        let parameter = |parameter: &&str| format!("appkernel.{parameter}");
+        request.arguments = setup.parameters.iter().map(parameter).collect();
+        boot(&request).with_context(|| format!("the guest of {} failed", setup.name))
+    }
+}
+
+/// The module's source as files, and its tests, compiled.
+struct Own<'a> {
+    gcc: &'a FoundTool,
+}
+
+impl Kept for Own<'_> {
+    const KIND: &'static str = "appkernel";
+    const VERSION: u32 = 1;
+    type Record = ();
+    type Error = anyhow::Error;
+
+    fn key(&self, key: Key) -> Result<Key, WorkError> {
+        let mut key = key.field("gcc", self.gcc.version_text());
+        for (name, content) in sources() {
+            key = key.bytes(name, content);
+        }
+        Ok(key)
+    }
+
+    fn make(&self, at: &Path) -> Result<()> {
+        let folder = at.join(MODULE);
+        fs::create_dir(&folder).context("cannot make the folder of the module's source")?;
+        for (name, content) in sources() {
+            let path = match name == SUITE {
+                true => at.join(name),
+                false => folder.join(name),
+            };
+            fs::write(&path, content)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let suite = fs::read_to_string(at.join(SUITE)).context("cannot read the tests")?;
+        let flags = [
+            "-std=gnu11",
+            "-O2",
+            "-static",
+            "-pthread",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-array-bounds",
+        ];
+        compile(
+            "building the module's tests",
+            &self.gcc.path,
+            &[(SUITE, &suite)],
+            &flags,
+            &at.join("suite"),
+        )?;
+        Ok(())
+    }
+}
+
+/// Names of files and what is in them: the module's, and its tests'.
+fn sources() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    let module = APPKERNEL.folder.get_dir(MODULE).into_iter().flat_map(Dir::files);
+    let suite = APPKERNEL.folder.get_file(SUITE);
+    let name = |path: &'static Path| path.file_name().and_then(|name| name.to_str());
+    module.chain(suite).filter_map(move |file| Some((name(file.path())?, file.contents())))
+}
+
+/// The guest's root.
+struct Root<'a> {
+    gcc: &'a FoundTool,
+    busybox: &'a Path,
+    files: &'a BTreeMap<String, PathBuf>,
+    work: &'a WorkDir,
+}
+
+impl Root<'_> {
+    fn workloads() -> Vec<Workload> {
+        let mount = "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n";
+        let workload = |name: &str, arguments: &str| Workload {
+            name: name.to_owned(),
+            script: format!("{mount}/bin/suite {arguments}\n"),
+        };
+        vec![workload(TESTS, ""), workload(COSTS, "--costs"), workload(STALE, "--stale")]
+    }
+}
+
+impl Kept for Root<'_> {
+    const KIND: &'static str = "appkernel-guest";
+    const VERSION: u32 = 1;
+    type Record = ();
+    type Error = anyhow::Error;
+
+    fn key(&self, key: Key) -> Result<Key, WorkError> {
+        let hashes = self.work.hashes();
+        let mut key =
+            key.file("busybox", self.busybox, hashes)?.field("gcc", self.gcc.version_text());
+        for (name, text) in guest::init_sources() {
+            key = key.bytes(name, text.as_bytes());
+        }
+        for workload in Self::workloads() {
+            key = key.bytes(&workload.name, workload.script.as_bytes());
+        }
+        self.files.iter().try_fold(key, |key, (name, path)| key.file(name, path, hashes))
+    }
+
+    fn make(&self, at: &Path) -> Result<()> {
+        guest::build(
+            Isa::X86_64,
+            &self.gcc.path,
+            self.busybox,
+            &Self::workloads(),
+            self.files,
+            at,
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,274 @@
+//! What `trimtab smp bench-appkernel` found: `trimtab.smp.appkernel/1`.
+
+use serde::{Deserialize, Serialize};
+use trimtab_report::common::Check;
+use trimtab_report::phrase::{Phrase, count, hundredths, mark};
+use trimtab_report::section::{Head, Section, Table, Tile, name, number as column, text};
+use trimtab_report::{Kind, Report, Schema, row};
+
+/// Kinds of reports of this capability, for whoever draws one from its JSON.
+pub const KINDS: &[Kind] = &[Kind::of::<AppKernelReport>()];
+
+/// Published by the thesis that the idea is from, chapter 5: a system call through the application kernel,
+/// in times of a native one, simulated (74 to 860 cycles).
+const PUBLISHED_CALL: f64 = 860.0 / 74.0;
+
+/// What the module did in guests.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AppKernelReport {
+    /// Its schema.
+    pub schema: Schema<AppKernelReport>,
+    /// The guest's kernel.
+    pub kernel: KernelFacts,
+    /// CPUs of the guest, one of which is Linux's.
+    pub cpus: u32,
+    /// The module's tests, in the order in which they ran.
+    pub tests: Vec<TestResult>,
+    /// How often a thread left Linux's CPU while they ran.
+    pub left: u64,
+    /// Pages that a thread wrote through a stale translation.
+    pub stale: Stale,
+    /// Instructions of a system call.
+    pub calls: Costs,
+    /// Instructions of a fault on a fresh page.
+    pub fault: Costs,
+}
+
+/// The guest's kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelFacts {
+    /// Its version.
+    pub version: String,
+    /// Whether it was built with SMP.
+    pub smp: bool,
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestResult {
+    /// Its name.
+    pub name: String,
+    /// Whether it passed.
+    pub passed: bool,
+}
+
+/// Pages that a thread elsewhere lost, while another gave them away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stale {
+    /// With the module told of stale translations: it must be 0.
+    pub told: u64,
+    /// And with the module told to ignore them: it must not, or the test shows nothing.
+    pub ignored: u64,
+}
+
+/// What something costs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Costs {
+    /// Where the thread's context on Linux's CPU sleeps until it is needed.
+    pub sleeping: Cost,
+    /// Where it polls.
+    pub polling: Cost,
+}
+
+/// Instructions of all CPUs together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// On Linux's CPU.
+    pub native: u64,
+    /// From another.
+    pub forwarded: u64,
+}
+
+impl Cost {
+    /// How many times as much it is from another CPU; 0 where nothing was measured.
+    pub fn ratio(&self) -> f64 {
+        match self.native {
+            0 => 0.0,
+            native => self.forwarded as f64 / native as f64,
+        }
+    }
+}
+
+impl AppKernelReport {
+    /// What must hold, and whether it does.
+    pub fn verdicts(&self) -> Vec<Check> {
+        let failed: Vec<&str> =
+            self.tests.iter().filter(|test| !test.passed).map(|test| test.name.as_str()).collect();
+        let detail = match failed.as_slice() {
+            [] => format!("{} tests", self.tests.len()),
+            some => some.join(", "),
+        };
+        let found = |pages: u64| format!("{pages} pages");
+        vec![
+            Check::new(
+                "Threads find everything the same elsewhere",
+                failed.is_empty() && !self.tests.is_empty(),
+                detail,
+            ),
+            Check::new(
+                "Threads really ran elsewhere",
+                self.left > 0,
+                format!("{} times", self.left),
+            ),
+            Check::new(
+                "No stale translation is used",
+                self.stale.told == 0,
+                found(self.stale.told),
+            ),
+            Check::new(
+                "Without being told of them, it would be",
+                self.stale.ignored > 0,
+                found(self.stale.ignored),
+            ),
+        ]
+    }
+
+    fn costs(&self) -> Section {
+        let line = |what: &str, key: &str, costs: &Costs| {
+            let cost = |how: &str, cost: &Cost| -> [Phrase; 2] {
+                let path = format!("{key}.{how}");
+                [
+                    count(format!("{path}.forwarded"), cost.forwarded).into(),
+                    hundredths(format!("{path}.forwarded/{path}.native"), cost.ratio()).into(),
+                ]
+            };
+            let mut cells: Vec<Phrase> = vec![
+                what.into(),
+                count(format!("{key}.sleeping.native"), costs.sleeping.native).into(),
+            ];
+            cells.extend(cost("sleeping", &costs.sleeping));
+            cells.extend(cost("polling", &costs.polling));
+            cells
+        };
+        let columns = [
+            text("instructions"),
+            column("native"),
+            column("sleeping"),
+            column("times"),
+            column("polling"),
+            column("times"),
+        ];
+        Section::new(
+            "costs",
+            "What it costs to be elsewhere",
+            "Instructions of both CPUs together; Linux's sleeps or polls until the thread needs it.",
+        )
+        .with(Table::new(
+            "Costs",
+            columns,
+            vec![
+                line("a system call (getppid)", "calls", &self.calls),
+                line("a fault on a fresh page", "fault", &self.fault),
+            ],
+        ))
+    }
+}
+
+impl Report for AppKernelReport {
+    const VERB: &'static str = "smp bench-appkernel";
+    const SCHEMA: &'static str = "trimtab.smp.appkernel/1";
+
+    fn title(&self) -> String {
+        format!("Application kernel, Linux {}", self.kernel.version)
+    }
+
+    fn head(&self) -> Head {
+        let passed = self.tests.iter().filter(|test| test.passed).count();
+        let what = format!(
+            "Linux {} knows one CPU of {}; the module ran its threads on the others: {passed} of {} tests \
+             pass there.",
+            self.kernel.version,
+            self.cpus,
+            self.tests.len(),
+        );
+        Head {
+            what: what.into(),
+            tiles: vec![
+                Tile::new(
+                    hundredths(
+                        "calls.polling.forwarded/calls.polling.native",
+                        self.calls.polling.ratio(),
+                    ),
+                    "times a native system call",
+                    format!("the thesis: {PUBLISHED_CALL:.1}"),
+                ),
+                Tile::new(
+                    hundredths(
+                        "fault.polling.forwarded/fault.polling.native",
+                        self.fault.polling.ratio(),
+                    ),
+                    "times a native page fault",
+                    "polling",
+                ),
+            ],
+            ..Head::default()
+        }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let rows = self
+            .tests
+            .iter()
+            .map(|test| row![test.name.as_str(), mark(test.passed, "passed", "failed")]);
+        let tests = Section::new("tests", "Tests of threads elsewhere", "").with(Table::new(
+            "Tests",
+            [name("test"), text("result")],
+            rows.collect::<Vec<_>>(),
+        ));
+        let rows = self.verdicts().into_iter().map(|check| {
+            row![check.name.as_str(), mark(check.ok, "yes", "no"), check.detail.as_str()]
+        });
+        let checks = Section::new("verdicts", "What must hold", "").with(Table::new(
+            "What must hold",
+            [text("what"), text("holds"), text("found")],
+            rows.collect::<Vec<_>>(),
+        ));
+        vec![self.costs(), checks, tests]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn report() -> AppKernelReport {
+        let test = |name: &str| TestResult { name: name.to_owned(), passed: true };
+        let cost = |native, forwarded| Cost { native, forwarded };
+        AppKernelReport {
+            kernel: KernelFacts { version: "6.12.1".to_owned(), smp: false },
+            cpus: 3,
+            tests: vec![test("calls"), test("faults")],
+            left: 70,
+            stale: Stale { told: 0, ignored: 8 },
+            calls: Costs { sleeping: cost(200, 2000), polling: cost(200, 900) },
+            fault: Costs { sleeping: cost(2000, 4000), polling: cost(2000, 2200) },
+            ..AppKernelReport::default()
+        }
+    }
+
+    #[test]
+    fn it_is_shown_and_read_again() {
+        let report = report();
+        let text = report.terminal(100);
+        assert!(text.contains("2 of 2 tests pass there"), "{text}");
+        assert!(text.contains("4.50"), "{text}");
+        assert_eq!(AppKernelReport::from_json(&report.to_json()).unwrap(), report);
+    }
+
+    #[test]
+    fn what_must_hold_is_looked_at() {
+        assert!(report().verdicts().iter().all(|check| check.ok));
+        let holds = |change: fn(&mut AppKernelReport)| {
+            let mut report = report();
+            change(&mut report);
+            report.verdicts().iter().filter(|check| !check.ok).count()
+        };
+        assert_eq!(holds(|report| report.tests[1].passed = false), 1);
+        assert_eq!(holds(|report| report.tests.clear()), 1);
+        assert_eq!(holds(|report| report.stale.told = 1), 1);
+        assert_eq!(holds(|report| report.stale.ignored = 0), 1);
+        assert_eq!(holds(|report| report.left = 0), 1);
+    }
+}

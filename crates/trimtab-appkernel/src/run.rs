@@ -1,0 +1,83 @@
+//! The experiment: boots the guest for its tests and for what calls and faults cost.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use trimtab_lab::observe::Observe;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::boot::{Boot, Outcome};
+
+use crate::guest::{COSTS, Guest, STALE, Setup, TESTS};
+use crate::report::{AppKernelReport, Cost, Costs, KernelFacts, Stale, TestResult};
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Where to work, and where what was built is kept.
+    pub work: PathBuf,
+    /// CPUs of the guest, 2 to 16; Linux has one of them.
+    pub cpus: u32,
+}
+
+/// Boots the guest as often as it takes, and gives what was found.
+///
+/// # Errors
+/// Missing tools, builds that fail, and guests that do not come up.
+pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport> {
+    let work = WorkDir::open(&request.work)?;
+    let stage = observer.stage("kernel, module and guest");
+    let guest = Guest::build(&work)?;
+    stage.ended(false, &format!("Linux {} without SMP", guest.version));
+    let folder = tempfile::Builder::new().prefix(".appkernel-").tempdir_in(&request.work);
+    let folder = folder.context("cannot make a folder for boots in the work directory")?;
+    let boot = |name: &str, setup: &Setup<'_>| {
+        let stage = observer.stage(&format!("boot: {name}"));
+        let booted = guest.boot(&Setup { name, ..*setup }, folder.path())?;
+        stage.ended(false, "it came up, and ended well");
+        anyhow::Ok(booted)
+    };
+    let own =
+        Setup { name: "", cpus: request.cpus, counted: false, parameters: &[], workload: TESTS };
+    let tests = boot("tests", &own)?;
+    let told = boot("stale-told", &Setup { workload: STALE, ..own })?;
+    let ignored = Setup { workload: STALE, parameters: &["ignore_stale=1"], ..own };
+    let ignored = boot("stale-ignored", &ignored)?;
+    // No thread goes home: what is measured is the way there and back.
+    let costs = Setup { workload: COSTS, counted: true, cpus: 2, ..own };
+    let sleeps = boot("costs-sleeping", &Setup { parameters: &["burst=0"], ..costs })?;
+    let polls = boot("costs-polling", &Setup { parameters: &["burst=0", "poll=1"], ..costs })?;
+
+    let results = tests
+        .tests
+        .all()
+        .iter()
+        .map(|test| TestResult { name: test.name.clone(), passed: test.outcome == Outcome::Pass });
+    Ok(AppKernelReport {
+        kernel: KernelFacts { version: guest.version.clone(), smp: false },
+        cpus: request.cpus,
+        tests: results.collect(),
+        left: said(&tests, "left")?,
+        stale: Stale { told: said(&told, "stale-pages")?, ignored: said(&ignored, "stale-pages")? },
+        calls: costs_of("call", &sleeps, &polls)?,
+        fault: costs_of("fault", &sleeps, &polls)?,
+        ..AppKernelReport::default()
+    })
+}
+
+fn costs_of(what: &str, sleeps: &Boot, polls: &Boot) -> Result<Costs> {
+    let cost = |boot: &Boot| -> Result<Cost> {
+        Ok(Cost {
+            native: said(boot, &format!("native-{what}"))?,
+            forwarded: said(boot, &format!("forwarded-{what}"))?,
+        })
+    };
+    Ok(Costs { sleeping: cost(sleeps)?, polling: cost(polls)? })
+}
+
+/// A number that the guest's tests said.
+fn said(boot: &Boot, name: &str) -> Result<u64> {
+    let value = boot.said.get("appkernel").and_then(|topic| topic.get(name));
+    value
+        .and_then(|value| value.parse().ok())
+        .with_context(|| format!("the guest did not say {name}: see {}", boot.console.display()))
+}
