@@ -2,11 +2,10 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
+use trimtab_lab::process::Invocation;
 
 /// Where the module takes threads.
 const DEVICE: &str = "/dev/appkernel";
@@ -21,7 +20,7 @@ const STATUS: &str = "/sys/kernel/debug/appkernel/status";
 pub fn run(program: &[std::ffi::OsString]) -> Result<()> {
     let (name, arguments) = program.split_first().context("there is no program to run")?;
     attach(Path::new(DEVICE))?;
-    let error = Command::new(name).args(arguments).exec();
+    let error = Invocation::new(name).args(arguments).exec();
     Err(error).with_context(|| format!("cannot run {}", name.display()))
 }
 

@@ -158,6 +158,12 @@ static __always_inline void ak_set_state(struct ak_cpu *cpu, int state)
 	smp_store_release(&cpu->state, state);
 }
 
+/* Whether a CPU has a thread that has not come back. */
+static __always_inline bool ak_runs(struct ak_cpu *cpu)
+{
+	return ak_state(cpu) == AK_RUN;
+}
+
 extern struct ak_cpu *ak_cpus[AK_CPUS_MAX];
 extern unsigned int ak_cpu_count;
 extern struct ak_counts ak_counts;
@@ -188,9 +194,17 @@ void ak_thread_end(struct ak_thread *thread);
 struct ak_thread *ak_thread_find(struct task_struct *task);
 void ak_thread_exit(void);
 unsigned int ak_thread_count(void);
+void ak_thread_waits(struct ak_thread *thread);
+bool ak_threads_wait(void);
+struct ak_cpu *ak_cpu_take(struct ak_thread *thread);
+void ak_cpu_give(struct ak_cpu *cpu);
 void ak_kick(struct ak_cpu *cpu);
+void ak_recall(struct ak_cpu *cpu);
 void ak_pull(struct ak_mm *mm);
 void ak_wake_waiters(void);
+
+/* stay.c */
+void ak_thread_leave(struct ak_thread *thread);
 
 /* hooks.c */
 int ak_hooks_init(void);

@@ -222,6 +222,19 @@ impl Manifest {
         script.chain(own).chain(start).chain(starts).map(String::as_str)
     }
 
+    /// The same of its starts.
+    fn wrong_starts(&self) -> Option<(String, &'static str)> {
+        let starts = self.starts.as_ref()?;
+        if starts.program.is_none() && self.start.is_none() {
+            return Some(("says nowhere what starts".into(), "starts.program, or a table start"));
+        }
+        if starts.runs.len() < 2 {
+            let expected = "two or more, to leave one out in turn";
+            return Some(("has too few starts.runs".into(), expected));
+        }
+        None
+    }
+
     /// What it says that cannot be, and what was expected.
     fn wrong(&self) -> Option<(String, &'static str)> {
         if self.guest.is_none()
@@ -248,15 +261,8 @@ impl Manifest {
         {
             return Some(("names files of a source and no source".into(), "a table source"));
         }
-        if let Some(starts) = &self.starts
-            && starts.program.is_none()
-            && self.start.is_none()
-        {
-            return Some(("says nowhere what starts".into(), "starts.program, or a table start"));
-        }
-        if self.starts.as_ref().is_some_and(|starts| starts.runs.len() < 2) {
-            let expected = "two or more, to leave one out in turn";
-            return Some(("has too few starts.runs".into(), expected));
+        if let Some(wrong) = self.wrong_starts() {
+            return Some(wrong);
         }
         if let Some(program) = &self.program
             && program.files.is_empty()
