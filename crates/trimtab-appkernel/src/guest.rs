@@ -9,7 +9,7 @@ use include_dir::{Dir, include_dir};
 use trimtab_lab::cache::Key;
 use trimtab_lab::compile::compile;
 use trimtab_lab::tools::{self, FoundTool};
-use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
+use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 use trimtab_link::Feature;
 use trimtab_machine::Isa;
 use trimtab_machine::boot::{Boot, BootRequest, Clock, boot};
@@ -119,7 +119,7 @@ struct Own<'a> {
     gcc: &'a FoundTool,
 }
 
-impl Kept for Own<'_> {
+impl KeptStep for Own<'_> {
     const KIND: &'static str = "appkernel";
     const VERSION: u32 = 1;
     type Record = ();
@@ -193,7 +193,7 @@ impl Root<'_> {
     }
 }
 
-impl Kept for Root<'_> {
+impl KeptStep for Root<'_> {
     const KIND: &'static str = "appkernel-guest";
     const VERSION: u32 = 1;
     type Record = ();

@@ -12,9 +12,9 @@ use trimtab_native::measure::processor_seconds;
 use trimtab_probe::{Hook, Hooks, Options, Profile, Recording, Selection};
 
 use crate::compare::Plan;
-use crate::dyninst::Expected;
+use crate::dyninst::Expectation;
 use crate::inline::Inliner;
-use crate::variants::{Compilers, Linked, Variant, Workshop};
+use crate::variants::{Compilers, Executable, Variant, Workshop};
 use trimtab_lab::failure::Failure;
 
 /// What makes up the hot functions: this share of a program's cycles.
@@ -25,7 +25,7 @@ const INLINE: &str = "inline (clang)";
 const LISTEN: &str = include_str!("../../../probe/bench/listen.py");
 
 /// A program in all ways.
-pub struct Built {
+pub struct Builds {
     /// The ways.
     pub variants: Vec<Variant>,
     /// How many functions can be instrumented.
@@ -55,7 +55,7 @@ struct Builder<'a> {
 ///
 /// # Errors
 /// What cannot be built.
-pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
+pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Builds> {
     // Long: the variants, one after the other.
     workshop.prepare()?;
     let mut builder = Builder { plan, workshop, variants: Vec::new(), failures: Vec::new() };
@@ -115,7 +115,7 @@ pub fn build(plan: &Plan, workshop: &Workshop<'_>) -> anyhow::Result<Built> {
     builder.frida(&plain, &sets)?;
     builder.dyninst(&objects, &plain, &counted, &sets)?;
     let Builder { variants, failures, .. } = builder;
-    Ok(Built {
+    Ok(Builds {
         variants,
         functions: stubs,
         counter_ns,
@@ -156,7 +156,7 @@ impl Builder<'_> {
         hook: &'static str,
         functions: &'static str,
         base: usize,
-        linked: &Linked,
+        linked: &Executable,
     ) -> anyhow::Result<&mut Variant> {
         let program = self.workshop.program;
         let simulated = self.workshop.command(linked, program.small);
@@ -180,7 +180,7 @@ impl Builder<'_> {
     }
 
     /// How often the hook of another tool is entered; none, and a failure to tell, if it fails.
-    fn entries(&mut self, tool: &str, counting: &Linked) -> Option<u64> {
+    fn entries(&mut self, tool: &str, counting: &Executable) -> Option<u64> {
         let entries = self.workshop.entries(counting);
         entries.map_err(|error| self.failures.push(format!("calls of {tool}: {error:#}"))).ok()
     }
@@ -189,7 +189,7 @@ impl Builder<'_> {
     fn source_level(&mut self, gcc: &Compilers, counts: bool) -> anyhow::Result<()> {
         let shop = self.workshop;
         let header = shop.folder.join("hooks.h").display().to_string();
-        let macros = |hook: &str, flags: &[&str]| -> anyhow::Result<Linked> {
+        let macros = |hook: &str, flags: &[&str]| -> anyhow::Result<Executable> {
             let mut inline = vec!["-finstrument-functions", "-DINLINE", "-include", &header];
             inline.extend(flags);
             let name = format!("macros-{hook}");
@@ -203,7 +203,7 @@ impl Builder<'_> {
         self.source_ways("macros", &ways, counts)?;
 
         let objects = shop.compile("finstrument", gcc, &["-finstrument-functions"])?;
-        let calling = |hook: &str, flags: &[&str]| -> anyhow::Result<Linked> {
+        let calling = |hook: &str, flags: &[&str]| -> anyhow::Result<Executable> {
             let name = format!("finstrument-{hook}");
             let mut objects = objects.clone();
             objects.push(shop.hook(&name, gcc, flags)?);
@@ -218,7 +218,7 @@ impl Builder<'_> {
     fn source_ways(
         &mut self,
         tool: &'static str,
-        [value, count]: &[Linked; 2],
+        [value, count]: &[Executable; 2],
         counts: bool,
     ) -> anyhow::Result<()> {
         let events = self.entries(tool, count);
@@ -293,7 +293,7 @@ impl Builder<'_> {
             _ => flags.push("-fxray-instruction-threshold=1"),
         }
         let objects = shop.compile(&format!("xray-{functions}"), clang, &flags)?;
-        let link = |hook: Hook| -> anyhow::Result<Linked> {
+        let link = |hook: Hook| -> anyhow::Result<Executable> {
             let mut flags = vec!["-DXRAY", "-fxray-instrument"];
             if hook == Hook::Count {
                 flags.push("-DCOUNT");
@@ -349,7 +349,7 @@ impl Builder<'_> {
         tool: &'static str,
         functions: &'static str,
         options: &[&str],
-        linked: &Linked,
+        linked: &Executable,
     ) -> anyhow::Result<()> {
         let Some(uftrace) = &self.plan.uftrace else { return Ok(()) };
         let variant = self.add(tool, "trace", functions, 0, linked)?;
@@ -370,7 +370,11 @@ impl Builder<'_> {
     }
 
     /// frida's Interceptor, on each of these sets of functions.
-    fn frida(&mut self, plain: &Linked, sets: &[(&'static str, &[String])]) -> anyhow::Result<()> {
+    fn frida(
+        &mut self,
+        plain: &Executable,
+        sets: &[(&'static str, &[String])],
+    ) -> anyhow::Result<()> {
         let Some(python) = &self.plan.frida else { return Ok(()) };
         let folder = self.workshop.folder;
         let script = folder.join("listen.py");
@@ -401,7 +405,7 @@ impl Builder<'_> {
     }
 
     /// Calls of each function in one run of a program that counts them.
-    fn calls(&self, counted: &Linked) -> anyhow::Result<BTreeMap<String, u64>> {
+    fn calls(&self, counted: &Executable) -> anyhow::Result<BTreeMap<String, u64>> {
         self.record(counted, |profile, _| {
             let mut calls = BTreeMap::new();
             // Functions of several files can have the same name.
@@ -417,8 +421,8 @@ impl Builder<'_> {
     fn dyninst(
         &mut self,
         objects: &[PathBuf],
-        plain: &Linked,
-        counted: &Linked,
+        plain: &Executable,
+        counted: &Executable,
         sets: &[(&'static str, &[String])],
     ) -> anyhow::Result<()> {
         let Some(rewriter) = &self.plan.dyninst else { return Ok(()) };
@@ -426,7 +430,7 @@ impl Builder<'_> {
         let mut objects = objects.to_vec();
         objects.push(shop.hook("dyninst", gcc, &["-DDYNINST"])?);
         let target = shop.link("dyninst-target", gcc, &[&rewriter.link_flag()], &objects)?;
-        let expected = Expected {
+        let expected = Expectation {
             output: shop.observe(plain, &[])?,
             calls: [self.both_ways(counted)?, self.both_ways(counted)?],
         };
@@ -453,7 +457,7 @@ impl Builder<'_> {
     }
 
     /// Calls and returns of each function in one run of a program that counts them.
-    fn both_ways(&self, counted: &Linked) -> anyhow::Result<BTreeMap<String, (u64, u64)>> {
+    fn both_ways(&self, counted: &Executable) -> anyhow::Result<BTreeMap<String, (u64, u64)>> {
         self.record(counted, |_, recording| {
             let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
             for function in &recording.functions {
@@ -468,7 +472,7 @@ impl Builder<'_> {
     /// Runs an instrumented program once, and reads what it recorded.
     fn record<T>(
         &self,
-        linked: &Linked,
+        linked: &Executable,
         look: impl Fn(&Profile, &Recording<'_>) -> T,
     ) -> anyhow::Result<T> {
         let folder = self.workshop.folder;

@@ -6,14 +6,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::report::{BenchProgram, BenchRewriting, BenchTool, ProbeBench};
+use crate::report::{BenchProgram, BenchRewrite, BenchTool, ProbeBench};
 use anyhow::Context;
-use trimtab_native::measure::{Simulated, processor_seconds, reported_seconds, simulate};
+use trimtab_native::measure::{SimulatedCosts, processor_seconds, reported_seconds, simulate};
 use trimtab_probe::{Hook, Options};
 use trimtab_report::{Trial, Value};
 use trimtab_stats::paired_ratio;
 
-use crate::build::{Built, build};
+use crate::build::{Builds, build};
 use crate::dyninst::Rewriter;
 use crate::suites;
 use crate::summary;
@@ -191,8 +191,8 @@ fn names(variants: &[Variant]) -> Vec<String> {
 }
 
 /// What was simulated of a program, one by one.
-fn simulated(program: &str, variants: &[Variant], counts: &[Option<Simulated>]) -> Vec<Trial> {
-    let of = |(name, counts): (String, &Option<Simulated>)| {
+fn simulated(program: &str, variants: &[Variant], counts: &[Option<SimulatedCosts>]) -> Vec<Trial> {
+    let of = |(name, counts): (String, &Option<SimulatedCosts>)| {
         let counts = counts.as_ref()?;
         let values = vec![
             Value::count("instructions", counts.instructions),
@@ -220,7 +220,7 @@ fn simulate_all(
     plan: &Plan,
     folder: &Path,
     variants: &[Variant],
-) -> anyhow::Result<(Vec<Option<Simulated>>, Vec<String>)> {
+) -> anyhow::Result<(Vec<Option<SimulatedCosts>>, Vec<String>)> {
     let mut failures = Vec::new();
     let mut one = |variant: &Variant| {
         let Some(command) = variant.simulated.as_ref().filter(|_| plan.simulate) else {
@@ -242,9 +242,9 @@ fn simulate_all(
 fn result(
     program: &Program,
     package: &str,
-    built: &Built,
+    built: &Builds,
     times: &[Vec<f64>],
-    counts: &[Option<Simulated>],
+    counts: &[Option<SimulatedCosts>],
 ) -> anyhow::Result<BenchProgram> {
     // Long: each ratio is of the same pair of variants.
     let mut tools = Vec::new();
@@ -267,7 +267,7 @@ fn result(
         let in_source = matches!(variant.tool, "macros" | "-finstrument-functions");
         let events = variant.events.or_else(|| (variant.base == 0 && !in_source).then(same));
         let extra = (least(own) - least(base)) * 1e9;
-        let ratio = |count: fn(&Simulated) -> u64| {
+        let ratio = |count: fn(&SimulatedCosts) -> u64| {
             let (base, own) = (counts[variant.base].as_ref()?, counts[index].as_ref()?);
             Some(count(own) as f64 / count(base).max(1) as f64)
         };
@@ -316,7 +316,7 @@ fn result(
 
 /// Rewrites the objects of all programs, from files to files, as often as it takes to have read many
 /// bytes; none without objects.
-fn rewrite(objects: &[PathBuf], least: u64, work: &Path) -> anyhow::Result<Option<BenchRewriting>> {
+fn rewrite(objects: &[PathBuf], least: u64, work: &Path) -> anyhow::Result<Option<BenchRewrite>> {
     let sizes = objects.iter().map(|path| {
         let found =
             fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -343,7 +343,7 @@ fn rewrite(objects: &[PathBuf], least: u64, work: &Path) -> anyhow::Result<Optio
         }
     }
     let seconds = begin.elapsed().as_secs_f64();
-    Ok(Some(BenchRewriting {
+    Ok(Some(BenchRewrite {
         bytes: bytes * times,
         written,
         functions,
@@ -384,7 +384,8 @@ mod tests {
     #[test]
     fn what_was_simulated_is_a_trial_and_what_was_not_is_none() {
         let all = [variant("plain", "", ""), variant("frida", "value", "hot")];
-        let counts = Simulated { instructions: 7, l1i_misses: 1, l1d_misses: 2, branch_misses: 3 };
+        let counts =
+            SimulatedCosts { instructions: 7, l1i_misses: 1, l1d_misses: 2, branch_misses: 3 };
         let trials = simulated("lua", &all, &[Some(counts), None]);
         assert_eq!(trials.len(), 1);
         assert_eq!((&*trials[0].subject, &*trials[0].variant), ("lua, simulated", "plain"));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_lab::process::Job;
 
-use crate::variants::{Linked, Workshop};
+use crate::variants::{Executable, Workshop};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::workload::programs::write_if_new;
 
@@ -126,14 +126,14 @@ impl Rewriter {
     pub fn rewrite(
         &self,
         shop: &Workshop<'_>,
-        target: &Linked,
+        target: &Executable,
         (set, functions): (&str, &[String]),
-        expected: &Expected,
-    ) -> anyhow::Result<Rewritten> {
+        expected: &Expectation,
+    ) -> anyhow::Result<Rewrite> {
         let names = shop.folder.join(format!("{set}.txt"));
         write_if_new(&names, &functions.join("\n"))?;
-        let rewrite = |hook: &str| -> anyhow::Result<Rewritten> {
-            let linked = Linked(shop.folder.join(format!("dyninst-{hook}-{set}.bin")));
+        let rewrite = |hook: &str| -> anyhow::Result<Rewrite> {
+            let linked = Executable(shop.folder.join(format!("dyninst-{hook}-{set}.bin")));
             let told = Job::new("rewriting the program", &self.program)
                 .dir(shop.folder)
                 .env("DYNINSTAPI_RT_LIB", self.libraries.join(RUN_TIME))
@@ -141,7 +141,7 @@ impl Rewriter {
                 .args([&names, &target.0, &linked.0])
                 .run_captured()?;
             let left_alone = functions.iter().filter(|name| told.lines().any(|l| l == *name));
-            Ok(Rewritten { left_alone: left_alone.cloned().collect(), linked })
+            Ok(Rewrite { left_alone: left_alone.cloned().collect(), linked })
         };
         let counting = rewrite("count")?;
         let file = shop.folder.join("dyninst.count");
@@ -159,14 +159,14 @@ impl Rewriter {
 
 /// What Dyninst made of a program.
 #[derive(Debug)]
-pub struct Rewritten {
+pub struct Rewrite {
     /// The program.
-    pub linked: Linked,
+    pub linked: Executable,
     /// Functions that it cannot instrument.
     pub left_alone: Vec<String>,
 }
 
-impl Rewritten {
+impl Rewrite {
     /// Those functions that have the hook, with the places of their numbers.
     fn with_hook<'a>(&self, functions: &'a [String]) -> Vec<(usize, &'a str)> {
         let all = functions.iter().map(String::as_str).enumerate();
@@ -176,14 +176,14 @@ impl Rewritten {
 
 /// What a program does, and an instrumented one has to do, too.
 #[derive(Debug)]
-pub struct Expected {
+pub struct Expectation {
     /// All that it prints and writes.
     pub output: Vec<u8>,
     /// Calls and returns of each function, in two runs: not all programs do the same twice.
     pub calls: [BTreeMap<String, (u64, u64)>; 2],
 }
 
-impl Expected {
+impl Expectation {
     fn check_output(&self, found: &[u8]) -> Result<(), Failure> {
         match found == self.output {
             true => Ok(()),
@@ -274,11 +274,11 @@ mod tests {
         assert_eq!(Dyninst::find(None, &folders[..1]).unwrap(), None);
     }
 
-    fn expected(calls: [&[(&str, u64)]; 2]) -> Expected {
+    fn expected(calls: [&[(&str, u64)]; 2]) -> Expectation {
         let map = |run: &[(&str, u64)]| {
             run.iter().map(|&(name, calls)| (name.to_owned(), (calls, calls))).collect()
         };
-        Expected { output: b"1\n".to_vec(), calls: calls.map(map) }
+        Expectation { output: b"1\n".to_vec(), calls: calls.map(map) }
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn calls_that_never_return_have_no_exit() {
         let run = || BTreeMap::from([("main".to_owned(), (1, 0)), ("jumps".to_owned(), (9, 6))]);
-        let expected = Expected { output: Vec::new(), calls: [run(), run()] };
+        let expected = Expectation { output: Vec::new(), calls: [run(), run()] };
         let check =
             |text: &str| expected.check_calls(&[(0, "main"), (1, "jumps")], &Counts::parse(text));
         for right in ["0 1 0\n1 9 6\n", "0 1 1\n1 9 7\n", "0 1 0\n1 12 9\n"] {
@@ -314,7 +314,7 @@ mod tests {
     fn functions_left_alone_have_no_hook_and_others_keep_their_places() {
         let functions = ["a", "b", "c"].map(str::to_owned);
         let rewritten =
-            Rewritten { linked: Linked(PathBuf::new()), left_alone: vec!["b".to_owned()] };
+            Rewrite { linked: Executable(PathBuf::new()), left_alone: vec!["b".to_owned()] };
         assert_eq!(rewritten.with_hook(&functions), [(0, "a"), (2, "c")]);
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trimtab_lab::process::Job;
 
-use crate::variants::{Compilers, Linked, Workshop};
+use crate::variants::{Compilers, Executable, Workshop};
 use trimtab_lab::executor::{self, Local};
 use trimtab_lab::workload::programs::write_if_new;
 
@@ -53,7 +53,12 @@ impl<'a> Inliner<'a> {
     ///
     /// # Errors
     /// That a tool fails.
-    pub fn link(&self, name: &str, functions: &[String], flags: &[&str]) -> anyhow::Result<Linked> {
+    pub fn link(
+        &self,
+        name: &str,
+        functions: &[String],
+        flags: &[&str],
+    ) -> anyhow::Result<Executable> {
         let (shop, clang) = (self.shop, self.clang);
         let place = shop.place(name)?;
         let list = place.join("functions.csv");

@@ -28,7 +28,7 @@ pub struct ProbeBench {
     pub summary: Vec<BenchSummary>,
     /// How fast objects are rewritten; none where there were none.
     #[serde(default)]
-    pub rewriting: Option<BenchRewriting>,
+    pub rewriting: Option<BenchRewrite>,
     /// Test suites that were run instrumented.
     #[serde(default)]
     pub suites: Vec<BenchSuite>,
@@ -140,7 +140,7 @@ pub struct BenchSummary {
 
 /// How fast objects are rewritten: read from files, rewritten, and written to files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct BenchRewriting {
+pub struct BenchRewrite {
     /// Bytes of objects.
     pub bytes: u64,
     /// Bytes that were written; 0 where nothing was.
@@ -173,7 +173,7 @@ pub struct BenchSuite {
     pub instrumented_passed: bool,
 }
 
-impl BenchRewriting {
+impl BenchRewrite {
     /// Bytes of objects that are rewritten in a second, in MB.
     pub fn speed(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.seconds.max(f64::MIN_POSITIVE)

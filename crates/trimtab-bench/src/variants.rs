@@ -83,9 +83,9 @@ pub struct Size {
 
 /// A program that was linked.
 #[derive(Debug)]
-pub struct Linked(pub PathBuf);
+pub struct Executable(pub PathBuf);
 
-impl Linked {
+impl Executable {
     /// How large it is.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Workshop<'_> {
     }
 
     /// How a linked program is run, with much to do or with less.
-    pub fn command(&self, linked: &Linked, arguments: &[String]) -> Vec<OsString> {
+    pub fn command(&self, linked: &Executable, arguments: &[String]) -> Vec<OsString> {
         let mut command = vec![linked.0.clone().into_os_string()];
         command.extend(arguments.iter().map(Into::into));
         command
@@ -173,7 +173,7 @@ impl Workshop<'_> {
         compilers: &Compilers,
         flags: &[&str],
         objects: &[PathBuf],
-    ) -> anyhow::Result<Linked> {
+    ) -> anyhow::Result<Executable> {
         let program = self.folder.join(format!("{name}.bin"));
         Job::new(format!("linking {name}"), self.compiler(compilers))
             .package("g++")
@@ -184,7 +184,7 @@ impl Workshop<'_> {
             .args(self.sources.libraries)
             .arg("-pthread")
             .run()?;
-        Ok(Linked(program))
+        Ok(Executable(program))
     }
 
     /// Instruments objects, and links them with the run time. Gives the names of the functions.
@@ -195,7 +195,7 @@ impl Workshop<'_> {
         objects: &[PathBuf],
         hook: Hook,
         selection: Selection,
-    ) -> anyhow::Result<(Linked, Vec<String>)> {
+    ) -> anyhow::Result<(Executable, Vec<String>)> {
         self.probe_as(name, compilers, objects, &Options { selection, ..Options::new(hook) })
     }
 
@@ -206,7 +206,7 @@ impl Workshop<'_> {
         compilers: &Compilers,
         objects: &[PathBuf],
         options: &Options,
-    ) -> anyhow::Result<(Linked, Vec<String>)> {
+    ) -> anyhow::Result<(Executable, Vec<String>)> {
         let results = instrument_files(objects, options, |_| ())?;
         let place = self.place(name)?;
         let mut probed = vec![run::build_runtime(self.runtime, &place)?];
@@ -232,7 +232,7 @@ impl Workshop<'_> {
         &self,
         compilers: &Compilers,
         objects: &[PathBuf],
-        plain: &Linked,
+        plain: &Executable,
     ) -> anyhow::Result<u64> {
         let place = self.place("runtime")?;
         let (source, object) = (place.join("none.c"), place.join("none.o"));
@@ -259,7 +259,7 @@ impl Workshop<'_> {
     /// Runs a program with much to do, and gives all that it prints and writes.
     pub fn observe(
         &self,
-        linked: &Linked,
+        linked: &Executable,
         environment: &[(String, OsString)],
     ) -> anyhow::Result<Vec<u8>> {
         let written = self.program.writes.map(|name| self.folder.join(name));
@@ -291,7 +291,7 @@ impl Workshop<'_> {
     }
 
     /// Runs a program whose hook counts, and gives how often it was entered.
-    pub fn entries(&self, counting: &Linked) -> anyhow::Result<u64> {
+    pub fn entries(&self, counting: &Executable) -> anyhow::Result<u64> {
         let file = self.folder.join("hooks.count");
         fs::write(&file, "").with_context(|| format!("cannot write {}", file.display()))?;
         let environment = [("HOOKS_FILE".to_owned(), file.clone().into_os_string())];

@@ -6,7 +6,7 @@ mod peer;
 
 use std::path::PathBuf;
 
-use crate::report::{CompareReport, ComparedTrace, Modelled};
+use crate::report::{CompareReport, ComparedTrace, ModelCosts};
 use trimtab_inputs::{self as inputs, Elf, Format, Run, Runs, Text};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
@@ -163,8 +163,8 @@ fn described(program: &Program<'_>, section: SectionId, sets: [&Runs; 2]) -> Vec
 }
 
 /// The model's sizes, for the report.
-fn modelled(hierarchy: &Hierarchy) -> Modelled {
-    Modelled {
+fn modelled(hierarchy: &Hierarchy) -> ModelCosts {
+    ModelCosts {
         l1i_bytes: hierarchy.l1i.entries as u64 * hierarchy.l1i.bytes,
         itlb_4k_entries: hierarchy.itlb_4k.entries as u64,
         itlb_2m_entries: hierarchy.itlb_2m.entries as u64,

@@ -13,10 +13,10 @@ mod shared;
 use trimtab_report::Kind;
 
 pub use check::{Boundary, CheckCounts, CheckReport, OrderNames};
-pub use compare::{CompareReport, Compared, ComparedTrace, Cost, Modelled, Paging};
+pub use compare::{CompareReport, ComparedTrace, Comparison, Cost, ModelCosts, Paging};
 pub use kernel::{
-    Artifacts, BlockOrder, Boot, Booted, ByteExcess, Curve, Excess, FitKernel, Ftrace, Granularity,
-    HeldOut, Image, Invisible, Kernel, Seconds, Section, Split, Text, Touched,
+    Artifacts, BlockOrder, Boot, BootFigures, ByteExcess, Curve, Excess, FitKernel, Ftrace,
+    Granularity, HeldOut, Image, Invisible, Kernel, PageCounts, Seconds, Section, Split, Text,
 };
 pub use pages::{Cause, PagesReport, PagesSection, PagesText};
 pub use program::{

@@ -1,6 +1,6 @@
 //! What a run would touch in random orders, to compare with.
 
-use trimtab_layout::{Algorithm, Movable, Placement, Shuffled, pages};
+use trimtab_layout::{Algorithm, Movable, Placement, Shuffle, pages};
 use trimtab_profile::Profile;
 use trimtab_program::{Fragment, Fragments, Range, RangeSet};
 
@@ -19,7 +19,7 @@ pub(crate) fn shuffled(
     let problem = movable.problem();
     let executed: RangeSet = profile.executed().within(text).collect();
     let random = |number| {
-        let order = Shuffled { seed: seed.wrapping_add(number) }.order(&problem);
+        let order = Shuffle { seed: seed.wrapping_add(number) }.order(&problem);
         let placement = Placement::new(&problem, &order);
         let moved = movable.moved(fragments, &placement, &executed);
         u32::try_from(pages::touched(&moved).len()).unwrap_or(u32::MAX)

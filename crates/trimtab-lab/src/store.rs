@@ -29,7 +29,7 @@ use crate::place::{refuse_link, refuse_shared};
 use checkpoint::Checkpointer;
 pub use error::StoreError;
 pub use experiments::{Experiment, NewExperiment, StoredExperiment, Summary, Which};
-pub use trials::{Claim, Ended, Measurement, Outcome, Status, Trial, TrialName};
+pub use trials::{Claim, Measurement, Outcome, Status, Trial, TrialEnd, TrialName};
 
 /// Name of the store in a work directory.
 pub const FILE: &str = "experiments.sqlite";

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 pub use error::WorkError;
 pub use error::no_space_hint;
 pub use files::{copy_whole, write_whole};
-pub use kept::{Found, Kept};
+pub use kept::{Found, KeptStep};
 pub use space::{available, require};
-pub use step::{Building, Step};
+pub use step::{OpenStep, Step};
 
 use crate::cache::{Hashes, Key};
 use crate::place;

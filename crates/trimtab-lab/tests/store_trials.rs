@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::json;
 use trimtab_lab::failure::Hint;
 use trimtab_lab::store::{
-    Claim, Ended, Experiment, Measurement, NewExperiment, Outcome, Status, Store, StoreError,
+    Claim, Experiment, Measurement, NewExperiment, Outcome, Status, Store, StoreError, TrialEnd,
     TrialName, Which,
 };
 
@@ -129,7 +129,7 @@ fn an_experiment_is_stored_with_its_trials_or_not_at_all() {
         hashes: [].into(),
         result: json!({"a": 1}),
     };
-    let trial = |variant: &str, outcome, measurements| Ended {
+    let trial = |variant: &str, outcome, measurements| TrialEnd {
         name: TrialName::new("2 CPUs", variant),
         outcome,
         measurements,

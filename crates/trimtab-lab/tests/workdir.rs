@@ -13,13 +13,13 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Hint;
 use trimtab_lab::place::PlaceError;
-use trimtab_lab::workdir::{Building, Step, WorkDir, WorkError};
+use trimtab_lab::workdir::{OpenStep, Step, WorkDir, WorkError};
 
 fn key() -> Key {
     Key::new("test").field("config", "lab")
 }
 
-fn todo(step: Step) -> Building {
+fn todo(step: Step) -> OpenStep {
     match step {
         Step::Todo(building) => building,
         Step::Done(path) => panic!("{} is done", path.display()),

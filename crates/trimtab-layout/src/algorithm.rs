@@ -15,35 +15,35 @@ mod temporal;
 
 pub use balanced::BalancedPartitioning;
 pub use c3::CallChain;
-pub use cdsort::CacheDirected;
+pub use cdsort::CacheDirectedSort;
 pub use fault_curve::FaultCurve;
 pub use first_execution::FirstExecution;
 pub use in_place::InPlace;
 pub use interface::{Algorithm, Needs};
 pub use nearness::{CriticalWorkingSet, Nearness};
-pub use packed::Packed;
+pub use packed::PackedOrder;
 pub use pettis_hansen::PettisHansen;
-pub use shuffled::Shuffled;
+pub use shuffled::Shuffle;
 pub use temporal::TemporalOrdering;
 
 /// All algorithms that can be asked for by name: [`algorithms`], and the random order of `seed` to compare
 /// them with.
 pub fn algorithms_and_shuffled(seed: u64) -> Vec<Box<dyn Algorithm>> {
     let mut all = algorithms();
-    all.push(Box::new(Shuffled { seed }));
+    all.push(Box::new(Shuffle { seed }));
     all
 }
 
 /// All algorithms, the default first.
 pub fn algorithms() -> Vec<Box<dyn Algorithm>> {
     vec![
-        Box::new(Packed::default()),
+        Box::new(PackedOrder::default()),
         Box::new(FirstExecution),
         Box::new(FaultCurve::default()),
         Box::new(BalancedPartitioning::default()),
         Box::new(PettisHansen),
         Box::new(CallChain::default()),
-        Box::new(CacheDirected::default()),
+        Box::new(CacheDirectedSort::default()),
         Box::new(Nearness),
         Box::new(CriticalWorkingSet::default()),
         Box::new(TemporalOrdering::default()),

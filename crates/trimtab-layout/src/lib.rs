@@ -27,8 +27,8 @@ mod problem;
 mod projection;
 
 pub use algorithm::{
-    Algorithm, BalancedPartitioning, CacheDirected, CallChain, CriticalWorkingSet, FaultCurve,
-    FirstExecution, InPlace, Nearness, Needs, Packed, PettisHansen, Shuffled, TemporalOrdering,
+    Algorithm, BalancedPartitioning, CacheDirectedSort, CallChain, CriticalWorkingSet, FaultCurve,
+    FirstExecution, InPlace, Nearness, Needs, PackedOrder, PettisHansen, Shuffle, TemporalOrdering,
     algorithms, algorithms_and_shuffled,
 };
 pub use blocks::{
@@ -38,7 +38,7 @@ pub use flow::{Edge, Flow};
 pub use ids::{BlockIndex, PageIndex, PieceId};
 pub use measure::{Excess, ExcessOverBytes, Footprint, curve, functions_run, pages};
 pub use movable::Movable;
-pub use named::{Named, UnknownName, named};
+pub use named::{HasName, UnknownName, named};
 pub use order::Order;
 pub use placement::Placement;
 pub use problem::{Piece, Problem, Span};

@@ -1,7 +1,7 @@
 //! One of several ways to do a thing, by its name.
 
 /// A way to do something that people choose by its name.
-pub trait Named {
+pub trait HasName {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
@@ -20,7 +20,7 @@ pub struct UnknownName {
 ///
 /// # Errors
 /// That there is none.
-pub fn named<T: Named + ?Sized>(all: Vec<Box<T>>, name: &str) -> Result<Box<T>, UnknownName> {
+pub fn named<T: HasName + ?Sized>(all: Vec<Box<T>>, name: &str) -> Result<Box<T>, UnknownName> {
     let known = all.iter().map(|one| one.name()).collect();
     all.into_iter().find(|one| one.name() == name).ok_or(UnknownName { known })
 }

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use trimtab_layout::{
-    Algorithm, FirstExecution, Flow, Order, Packed, Piece, PieceId, Placement, Problem, Shuffled,
-    Span, algorithms, algorithms_and_shuffled, named, pages,
+    Algorithm, FirstExecution, Flow, Order, PackedOrder, Piece, PieceId, Placement, Problem,
+    Shuffle, Span, algorithms, algorithms_and_shuffled, named, pages,
 };
 use trimtab_program::{PAGE_SIZE, Range, RangeSet};
 
@@ -62,7 +62,7 @@ fn any_problem(exponents: std::ops::RangeInclusive<u32>) -> impl Strategy<Value 
                 .map(|run| {
                     // What is executed is executed in one of the runs at least: the first has all of
                     // it, the others a part.
-                    let shuffled = Shuffled { seed: seed.wrapping_add(run as u64) };
+                    let shuffled = Shuffle { seed: seed.wrapping_add(run as u64) };
                     let order = Algorithm::order(
                         &shuffled,
                         &Problem { pieces: &pieces, runs: &[], start: 0, flow: None },
@@ -173,13 +173,13 @@ proptest! {
     #[test]
     fn packing_lists_nothing_without_runs(owned in any_problem(0..=6)) {
         let problem = Problem { runs: &[], ..owned.problem() };
-        prop_assert!(Packed::default().order(&problem).listed().is_empty());
+        prop_assert!(PackedOrder::default().order(&problem).listed().is_empty());
     }
 
     #[test]
     fn packing_touches_no_more_than_its_hot_pieces_fill(owned in any_problem(4..=6)) {
         let problem = owned.problem();
-        let placement = Placement::new(&problem, &Packed::default().order(&problem));
+        let placement = Placement::new(&problem, &PackedOrder::default().order(&problem));
         let touched = pages::touched(&executed_in_first_run(&problem, &placement)).len() as u64;
         let filled: u64 = owned
             .runs
@@ -234,7 +234,7 @@ fn packing_leaves_cold_pages_alone_without_alignment() {
         pages::touched(&executed_in_first_run(&problem, &placement)).len() as u64
     };
     let whole: u64 = runs[0].iter().map(|index| pieces[index.index()].size).sum();
-    let packed = touched(&Packed::default().order(&problem));
+    let packed = touched(&PackedOrder::default().order(&problem));
     assert!(packed < pages::minimum(whole), "{packed} of {}", pages::minimum(whole));
 }
 
@@ -275,7 +275,7 @@ fn algorithms_have_names_of_their_own() {
 fn another_seed_gives_another_shuffle() {
     let pieces = vec![Piece { size: 16, alignment: 16, executed: Vec::new() }; 100];
     let problem = Problem { pieces: &pieces, runs: &[], start: 0, flow: None };
-    let order = |seed| Shuffled { seed }.order(&problem);
+    let order = |seed| Shuffle { seed }.order(&problem);
     assert_eq!(order(1), order(1));
     assert_ne!(order(1), order(2));
 }

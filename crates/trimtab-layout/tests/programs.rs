@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use trimtab_fixture::many_functions;
 use trimtab_layout::{
-    Algorithm, Excess, FirstExecution, Footprint, Movable, Packed, PieceId, Placement,
+    Algorithm, Excess, FirstExecution, Footprint, Movable, PackedOrder, PieceId, Placement,
     functions_run, pages,
 };
 use trimtab_profile::{Place, Profile, Source, Trace};
@@ -83,7 +83,7 @@ proptest! {
         let movable =
             Movable::new(&fragments, std::slice::from_ref(&profile), |f| f.range.start >= limit);
         let problem = movable.problem();
-        for algorithm in [&Packed::default() as &dyn Algorithm, &FirstExecution] {
+        for algorithm in [&PackedOrder::default() as &dyn Algorithm, &FirstExecution] {
             let placement = Placement::new(&problem, &algorithm.order(&problem));
             let moved = movable.moved(&fragments, &placement, profile.executed());
             prop_assert_eq!(moved.bytes(), profile.executed().bytes());

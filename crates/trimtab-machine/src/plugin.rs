@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use trimtab_lab::cache::Key;
 use trimtab_lab::compile::{CompileError, compile};
 use trimtab_lab::tools::FoundTool;
-use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
+use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 
 const SOURCES: [(&str, &str); 4] = [
     ("trimtab_trace.c", include_str!("../../../qemu/trimtab_trace.c")),
@@ -65,7 +65,7 @@ struct Plugin<'a> {
     gcc: &'a FoundTool,
 }
 
-impl Kept for Plugin<'_> {
+impl KeptStep for Plugin<'_> {
     const KIND: &'static str = "plugin";
     const VERSION: u32 = 1;
     type Record = ();

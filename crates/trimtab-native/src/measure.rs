@@ -102,7 +102,7 @@ fn job(
 
 /// What valgrind's cachegrind counts in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Simulated {
+pub struct SimulatedCosts {
     /// Instructions.
     pub instructions: u64,
     /// Misses of the first-level instruction cache.
@@ -126,7 +126,7 @@ pub fn simulate(
     command: &[OsString],
     folder: &Path,
     environment: &[(String, OsString)],
-) -> Result<Simulated, MeasureError> {
+) -> Result<SimulatedCosts, MeasureError> {
     let crashed = |error: &ProcessError| match error {
         ProcessError::Failed { status, .. } => status.signal().is_some(),
         _ => false,
@@ -160,7 +160,7 @@ fn cachegrind(
     command: &[OsString],
     folder: &Path,
     environment: &[(String, OsString)],
-) -> Result<Simulated, MeasureError> {
+) -> Result<SimulatedCosts, MeasureError> {
     let file = folder.join("cachegrind.out");
     Job::new("simulating a program", "valgrind")
         .package("valgrind")
@@ -174,7 +174,7 @@ fn cachegrind(
     parse(&fs::read_to_string(&file).unwrap_or_default()).ok_or(MeasureError::NoSummary)
 }
 
-fn parse(text: &str) -> Option<Simulated> {
+fn parse(text: &str) -> Option<SimulatedCosts> {
     let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
     let names: Vec<&str> = line("events:")?.split_whitespace().collect();
     let counts: Vec<u64> =
@@ -182,7 +182,7 @@ fn parse(text: &str) -> Option<Simulated> {
     let of = |name: &str| {
         names.iter().position(|found| *found == name).and_then(|place| counts.get(place).copied())
     };
-    Some(Simulated {
+    Some(SimulatedCosts {
         instructions: of("Ir")?,
         l1i_misses: of("I1mr")?,
         l1d_misses: of("D1mr")? + of("D1mw")?,
@@ -201,7 +201,12 @@ mod tests {
                     fn=(1)\n1 2 3\nsummary: 100 2 1 30 4 1 20 5 1 10 6 9 7\n";
         assert_eq!(
             parse(text),
-            Some(Simulated { instructions: 100, l1i_misses: 2, l1d_misses: 9, branch_misses: 13 })
+            Some(SimulatedCosts {
+                instructions: 100,
+                l1i_misses: 2,
+                l1d_misses: 9,
+                branch_misses: 13
+            })
         );
         assert_eq!(parse("events: Ir\nsummary: 5\n"), None);
         assert_eq!(parse(""), None);

@@ -57,7 +57,7 @@ pub fn blocks(program: &Program<'_>, function: FunctionId) -> Vec<Range> {
 
 /// As [`blocks`], for a function of these bytes that lies at `start`.
 pub fn blocks_of(isa: Isa, start: u64, code: &[u8]) -> Vec<Range> {
-    let mut decoding = Decoding::new(isa, start, code);
+    let mut decoding = BlockDecoder::new(isa, start, code);
     decoding.follow(vec![0]);
     decoding.sweep();
     decoding.blocks()
@@ -122,7 +122,7 @@ struct Byte {
     leads: bool,
 }
 
-struct Decoding<'a> {
+struct BlockDecoder<'a> {
     isa: Isa,
     start: u64,
     code: &'a [u8],
@@ -131,9 +131,9 @@ struct Decoding<'a> {
     targets: Vec<usize>,
 }
 
-impl<'a> Decoding<'a> {
+impl<'a> BlockDecoder<'a> {
     fn new(isa: Isa, start: u64, code: &'a [u8]) -> Self {
-        Decoding { isa, start, code, bytes: vec![Byte::default(); code.len()], targets: vec![] }
+        BlockDecoder { isa, start, code, bytes: vec![Byte::default(); code.len()], targets: vec![] }
     }
 
     /// Follows the instructions from these offsets on.

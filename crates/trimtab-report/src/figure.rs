@@ -3,7 +3,7 @@
 use crate::common::BeforeAfter;
 use crate::svg::{boxes, curve, page_map, steps};
 use maud::{Markup, html};
-use trimtab_stats::Measured;
+use trimtab_stats::Estimate;
 
 pub use crate::svg::boxes::Bar;
 pub use crate::svg::curve::Series;
@@ -51,7 +51,7 @@ pub enum Figure {
         causes: Vec<(&'static str, &'static str, i64)>,
     },
     /// Every run of both sides on one axis, with mean and confidence interval.
-    Runs(BeforeAfter<Measured>),
+    Runs(BeforeAfter<Estimate>),
 }
 
 /// A page map.

@@ -22,5 +22,5 @@ mod trial;
 
 pub use error::ReportError;
 pub use phrase::Phrase;
-pub use report::{Drawn, Kind, Report, Schema};
+pub use report::{Drawing, Kind, Report, Schema};
 pub use trial::{Trial, Value};

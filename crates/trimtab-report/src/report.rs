@@ -149,12 +149,12 @@ pub struct Kind {
     pub verb: &'static str,
     /// Its schema.
     pub schema: &'static str,
-    draw: fn(&str, u16) -> Result<Drawn, ReportError>,
+    draw: fn(&str, u16) -> Result<Drawing, ReportError>,
 }
 
 /// All renderings of a report.
 #[derive(Debug, Clone)]
-pub struct Drawn {
+pub struct Drawing {
     /// The JSON, as this version writes it.
     pub json: String,
     /// The page.
@@ -171,7 +171,7 @@ impl Kind {
             schema: R::SCHEMA,
             draw: |text, width| {
                 let report = R::from_json(text)?;
-                Ok(Drawn {
+                Ok(Drawing {
                     json: report.to_json(),
                     page: report.page(),
                     terminal: report.terminal(width),
@@ -184,7 +184,7 @@ impl Kind {
     ///
     /// # Errors
     /// [`ReportError`] where the text is no such report.
-    pub fn draw(&self, text: &str, width: u16) -> Result<Drawn, ReportError> {
+    pub fn draw(&self, text: &str, width: u16) -> Result<Drawing, ReportError> {
         (self.draw)(text, width)
     }
 }

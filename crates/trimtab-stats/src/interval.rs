@@ -37,7 +37,7 @@ impl Interval {
 /// A mean of durations with its 95 % confidence interval and the runs that it is the mean of; made by
 /// [`measured`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct Estimate {
     /// Geometric mean, so that two of them have the ratio that [`paired_ratio`] estimates.
     pub mean: f64,
     /// Lower end of the interval.
@@ -81,11 +81,11 @@ pub fn t_interval(samples: &[f64], confidence: f64) -> Result<Interval, Statisti
 /// # Errors
 /// [`StatisticsError::TooFew`] below two samples, [`StatisticsError::NotPositive`] for a sample
 /// that is no duration.
-pub fn measured(samples: &[f64]) -> Result<Measured, StatisticsError> {
+pub fn measured(samples: &[f64]) -> Result<Estimate, StatisticsError> {
     positive(samples)?;
     let logarithms: Vec<f64> = samples.iter().map(|sample| sample.ln()).collect();
     let Interval { mean, low, high } = t_interval(&logarithms, CONFIDENCE)?.map(f64::exp);
-    Ok(Measured { mean, low, high, runs: samples.len() as u32, samples: samples.to_vec() })
+    Ok(Estimate { mean, low, high, runs: samples.len() as u32, samples: samples.to_vec() })
 }
 
 /// How many times as long `after` takes as `before`: the geometric mean of the ratios of pairs,

@@ -35,7 +35,7 @@ const WITHOUT_IO: [&str; 6] = [
 const STARTS_PROCESSES: [&str; 2] =
     ["crates/trimtab-lab/src/process", "crates/trimtab-native/src/native"];
 
-/// Where steps of a work directory are made: all others give it a value that is `Kept`.
+/// Where steps of a work directory are made: all others give it a value that is `KeptStep`.
 const MAKES_STEPS: &str = "crates/trimtab-lab/src/workdir";
 
 /// Fails with a list of what breaks a rule.

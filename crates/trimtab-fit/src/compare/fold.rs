@@ -1,6 +1,6 @@
 //! Orders made from some traces and judged by others.
 
-use crate::report::{Compared, ComparedTrace};
+use crate::report::{ComparedTrace, Comparison};
 use trimtab_lab::observe::{Observe, Stage};
 use trimtab_layout::cost::Hierarchy;
 use trimtab_layout::{Algorithm, Movable};
@@ -30,7 +30,7 @@ pub(super) struct Fold {
     /// Pieces that each of the judging traces executed.
     pub(super) executed: Vec<u64>,
     /// A row per algorithm, with costs for each of the judging traces.
-    pub(super) compared: Vec<Compared>,
+    pub(super) compared: Vec<Comparison>,
     /// What could not be compared, and why.
     pub(super) notes: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::report::{Compared, Cost, Paging};
+use crate::report::{Comparison, Cost, Paging};
 use trimtab_layout::cost::{self, Execution, Hierarchy};
 use trimtab_layout::{Algorithm, Needs, Order, PieceId, Placement, Problem};
 use trimtab_report::common::TracedCurve;
@@ -28,17 +28,17 @@ pub(super) struct Judge<'a> {
 
 impl Judge<'_> {
     /// The program as it is.
-    pub(super) fn as_it_is(&self, today: &Placement) -> Compared {
-        Compared {
+    pub(super) fn as_it_is(&self, today: &Placement) -> Comparison {
+        Comparison {
             name: "as it is".to_owned(),
             description: "the program as it was linked".to_owned(),
             costs: self.costs(today, None),
-            ..Compared::default()
+            ..Comparison::default()
         }
     }
 
     /// The order of one of our algorithms.
-    pub(super) fn ours(&self, algorithm: &dyn Algorithm) -> Compared {
+    pub(super) fn ours(&self, algorithm: &dyn Algorithm) -> Comparison {
         let start = Instant::now();
         let order = algorithm.order(self.problem);
         let seconds = start.elapsed().as_secs_f64();
@@ -48,7 +48,7 @@ impl Judge<'_> {
             _ if observed => "observed",
             _ => "approximated",
         };
-        Compared {
+        Comparison {
             name: algorithm.name().to_owned(),
             description: algorithm.description().to_owned(),
             input: input.to_owned(),
@@ -58,9 +58,9 @@ impl Judge<'_> {
     }
 
     /// The order of the peer, and the seconds that it took.
-    pub(super) fn peer(&self, order: &[PieceId], seconds: f64) -> Compared {
+    pub(super) fn peer(&self, order: &[PieceId], seconds: f64) -> Comparison {
         let order = Order::leading(order.iter().copied(), self.problem.pieces.len());
-        Compared {
+        Comparison {
             name: peer::NAME.to_owned(),
             description: peer::DESCRIPTION.to_owned(),
             input: "first-execution".to_owned(),
@@ -69,12 +69,12 @@ impl Judge<'_> {
         }
     }
 
-    fn judge(&self, order: &Order) -> Compared {
+    fn judge(&self, order: &Order) -> Comparison {
         let placement = Placement::new(self.problem, order);
-        Compared {
+        Comparison {
             listed: order.listed().len() as u64,
             costs: self.costs(&placement, Some(order.listed())),
-            ..Compared::default()
+            ..Comparison::default()
         }
     }
 

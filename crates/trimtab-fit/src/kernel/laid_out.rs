@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use trimtab_lab::observe::Observe;
-use trimtab_layout::{Algorithm, InPlace, Movable, Order, Packed, Placement, Projection};
+use trimtab_layout::{Algorithm, InPlace, Movable, Order, PackedOrder, Placement, Projection};
 use trimtab_link::{Check, Linker, OrderFile, OrderText, check, emit_whole, write};
 use trimtab_profile::Profile;
 use trimtab_program::{Fragment, PAGE_SIZE, Range};
@@ -51,7 +51,7 @@ impl Layout {
         let movable = Movable::new(&kernel.fragments, profiles, |f| kernel.movable(f));
         let problem = movable.problem();
         let order = match granularity {
-            Granularity::Function => Packed::default().order(&problem),
+            Granularity::Function => PackedOrder::default().order(&problem),
             Granularity::Block => {
                 let page = problem.start / PAGE_SIZE * PAGE_SIZE;
                 let front = Range { start: page, end: problem.start };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::report::{
-    Artifacts, BlockOrder, Boot, Booted, Curve, FitKernel, Granularity, HeldOut,
-    Kernel as KernelName, Seconds, Split, Text, Touched,
+    Artifacts, BlockOrder, Boot, BootFigures, Curve, FitKernel, Granularity, HeldOut,
+    Kernel as KernelName, PageCounts, Seconds, Split, Text,
 };
 use anyhow::Result;
 use trimtab_layout::pages;
@@ -54,7 +54,7 @@ pub(super) fn model(m: &Evidence<'_>) -> Result<FitKernel> {
             ),
             bytes: BeforeAfter::new(before.range().length(), after.range().length()),
         },
-        touched: Touched {
+        touched: PageCounts {
             before: narrow(foot.touched),
             after: narrow(foot_after.touched),
             shuffled: m.proof.shuffled.clone(),
@@ -101,7 +101,7 @@ fn held_out(m: &Evidence<'_>, measures: &Measures) -> Vec<HeldOut> {
                 &boot.scene.name,
                 BeforeAfter::new(narrow(footprint.before.touched), narrow(footprint.after.touched)),
                 narrow(footprint.before.function_pages),
-                Booted { attempted: boot.again.len() as u32 + 1, succeeded: boot.succeeded() },
+                BootFigures { attempted: boot.again.len() as u32 + 1, succeeded: boot.succeeded() },
             );
             HeldOut { failed: boot.failed(), ..held_out }
         })
@@ -160,7 +160,7 @@ fn boot(m: &Evidence<'_>) -> Result<Boot> {
             true => Some(statistics::paired_ratio(&before, &after)?),
             false => None,
         },
-        booted: Booted {
+        booted: BootFigures {
             // The traced boot of the kernel laid out came up, or there would be no report.
             attempted: wall.pairs.len() as u32 + 1,
             succeeded: wall.pairs.iter().filter(|(_, after)| after.is_ok()).count() as u32 + 1,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::report::{
-    Beside, Curve, Faults, FitProgram, Granularity, HeldOutRun, ObjectLayout, ProgramArtifacts,
-    Seconds, Text, Times, Touched,
+    Beside, Curve, Faults, FitProgram, Granularity, HeldOutRun, ObjectLayout, PageCounts,
+    ProgramArtifacts, Seconds, Text, Times,
 };
 use anyhow::{Context, Result};
 use trimtab_lab::shell;
@@ -18,7 +18,7 @@ use trimtab_report::common::{
     BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat,
 };
 use trimtab_stats::{self as statistics, StatisticsError};
-use trimtab_stats::{Interval, Measured as Mean};
+use trimtab_stats::{Estimate as Mean, Interval};
 
 use super::evidence::{Evidence, Sides};
 use super::object::Object;
@@ -101,7 +101,7 @@ fn layout(sides: &Sides<'_>) -> ObjectLayout {
             ),
             bytes: BeforeAfter::new(before.range().length(), after.range().length()),
         },
-        touched: Touched {
+        touched: PageCounts {
             before: narrow(foot.touched),
             after: narrow(foot_after.touched),
             shuffled: sides.shuffled.clone(),

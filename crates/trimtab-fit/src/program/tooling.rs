@@ -10,7 +10,7 @@ use trimtab_layout::{Algorithm, algorithms, named};
 use trimtab_link::{Linker, OrderOption};
 use trimtab_machine::plugin;
 use trimtab_native::program::trace;
-use trimtab_native::program::wrap::{Wrappers, Wrapping};
+use trimtab_native::program::wrap::{WrapperFolder, Wrappers};
 
 use super::request::{self, ProgramRequest};
 use trimtab_lab::failure::Failure;
@@ -87,7 +87,7 @@ impl Tooling {
 
     /// The tools that stand in front of compilers and linkers.
     pub fn wrappers(&self, work: &WorkDir) -> Result<Wrappers> {
-        let wrapping = Wrapping {
+        let wrapping = WrapperFolder {
             trimtab: self.trimtab.clone(),
             linker: self.linker,
             linker_path: self.linker_path.clone(),

@@ -26,9 +26,9 @@ pub struct CompareReport {
     /// The traces: those that made the orders, then those held out.
     pub traces: Vec<ComparedTrace>,
     /// What was modelled.
-    pub model: Modelled,
+    pub model: ModelCosts,
     /// Each algorithm, first the program as it is.
-    pub algorithms: Vec<Compared>,
+    pub algorithms: Vec<Comparison>,
     /// What went wrong without being an error: a peer that is not there.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -56,7 +56,7 @@ pub struct ComparedTrace {
 
 /// The machine that costs were modelled on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Modelled {
+pub struct ModelCosts {
     /// Bytes of the instruction cache.
     pub l1i_bytes: u64,
     /// Entries of the TLB for pages of 4 KiB.
@@ -71,7 +71,7 @@ pub struct Modelled {
 
 /// An algorithm and what its order costs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct Comparison {
     /// Its name.
     pub name: String,
     /// What it does, in a line.
@@ -130,7 +130,7 @@ impl CompareReport {
     }
 
     /// [`Self::function_area`] as a share of that of `llvm-profdata order`; `None` without it.
-    pub fn to_peer(&self, algorithm: &Compared, held_out: bool) -> Option<f64> {
+    pub fn to_peer(&self, algorithm: &Comparison, held_out: bool) -> Option<f64> {
         let peer = self.algorithms.iter().find(|other| other.name == "llvm-profdata")?;
         let (ours, theirs) =
             (self.function_area(algorithm, held_out)?, self.function_area(peer, held_out)?);
@@ -138,7 +138,7 @@ impl CompareReport {
     }
 
     /// The sum of a cost over the training traces, or over those held out.
-    pub fn sum(&self, algorithm: &Compared, held_out: bool, cost: impl Fn(&Cost) -> u64) -> u64 {
+    pub fn sum(&self, algorithm: &Comparison, held_out: bool, cost: impl Fn(&Cost) -> u64) -> u64 {
         self.traces
             .iter()
             .zip(&algorithm.costs)
@@ -149,7 +149,7 @@ impl CompareReport {
 
     /// As [`Self::sum`] of the area that `llvm-profdata order` counts; `None` where an order lists
     /// nothing.
-    pub fn function_area(&self, algorithm: &Compared, held_out: bool) -> Option<u64> {
+    pub fn function_area(&self, algorithm: &Comparison, held_out: bool) -> Option<u64> {
         algorithm
             .costs
             .iter()
@@ -252,8 +252,9 @@ impl CompareReport {
     fn curves(&self) -> Option<Section> {
         let place = self.traces.iter().position(|trace| trace.held_out).unwrap_or(0);
         let (trace, first) = (self.traces.get(place)?, self.algorithms.first()?);
-        let cost = |algorithm: &'_ Compared| algorithm.costs.get(place).map_or(0, |cost| cost.area);
-        let mut best: Vec<&Compared> = self.algorithms.iter().skip(1).collect();
+        let cost =
+            |algorithm: &'_ Comparison| algorithm.costs.get(place).map_or(0, |cost| cost.area);
+        let mut best: Vec<&Comparison> = self.algorithms.iter().skip(1).collect();
         best.sort_by_key(|algorithm| cost(algorithm));
         best.truncate(CURVES.len() - 1);
         let drawn = std::iter::once(first).chain(best).zip(CURVES);
@@ -285,7 +286,7 @@ impl CompareReport {
 
     /// A row for each algorithm, of sums over traces, which the JSON has only one by one.
     fn sums(&self, held_out: bool, costs: &[fn(&Cost) -> u64]) -> Vec<Vec<Phrase>> {
-        let row = |algorithm: &Compared| {
+        let row = |algorithm: &Comparison| {
             let sums = costs.iter().map(|cost| self.sum(algorithm, held_out, cost));
             let mut row = row![code(&algorithm.name)];
             row.extend(sums.map(|sum| Phrase::from(count("", sum))));
@@ -409,13 +410,13 @@ mod tests {
             held_out,
             ..ComparedTrace::default()
         };
-        let row = |name: &str, listed: u64, areas: [Option<u64>; 3]| Compared {
+        let row = |name: &str, listed: u64, areas: [Option<u64>; 3]| Comparison {
             name: name.to_owned(),
             listed,
             costs: areas
                 .map(|area| Cost { touched: 7, function_area: area, ..Cost::default() })
                 .into(),
-            ..Compared::default()
+            ..Comparison::default()
         };
         CompareReport {
             traces: vec![trace("one", false), trace("two", true), trace("<three>", true)],

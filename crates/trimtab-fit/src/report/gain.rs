@@ -5,7 +5,7 @@ use trimtab_report::common::BeforeAfter;
 use trimtab_report::phrase::{change_of, count, kibibytes, plain, seconds};
 use trimtab_report::section::Tile;
 use trimtab_report::{Phrase, phrase};
-use trimtab_stats::{Interval, Measured};
+use trimtab_stats::{Estimate, Interval};
 
 /// Changes of counts below this share are no gain.
 const LEAST_SHARE: f64 = 0.01;
@@ -60,8 +60,8 @@ impl Cost {
     }
 
     /// How long it takes, from pairs of runs.
-    pub fn time(key: &str, sides: &BeforeAfter<Measured>, ratio: &Interval) -> Self {
-        let mean = |which: &str, side: &Measured| seconds(format!("{key}.{which}.mean"), side.mean);
+    pub fn time(key: &str, sides: &BeforeAfter<Estimate>, ratio: &Interval) -> Self {
+        let mean = |which: &str, side: &Estimate| seconds(format!("{key}.{which}.mean"), side.mean);
         let (before, after) = (mean("before", &sides.before), mean("after", &sides.after));
         let chance = if ratio.contains(1.0) { " (not told apart)" } else { " (beyond chance)" };
         Self {
@@ -138,7 +138,7 @@ pub fn arrow(key: &str, sides: BeforeAfter<f64>) -> Phrase {
 }
 
 /// The change of a time whose means are at `key`: the same number that a table of the means shows.
-pub fn time_tile(label: &str, key: &str, sides: &BeforeAfter<Measured>, ratio: &Interval) -> Tile {
+pub fn time_tile(label: &str, key: &str, sides: &BeforeAfter<Estimate>, ratio: &Interval) -> Tile {
     let chance = if ratio.contains(1.0) { "not told apart in " } else { "beyond chance in " };
     let runs = count(format!("{key}.after.runs"), sides.after.runs);
     let change =
@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn time(low: f64, high: f64) -> Cost {
-        let side = |mean| Measured { mean, ..Measured::default() };
+        let side = |mean| Estimate { mean, ..Estimate::default() };
         let interval = Interval { mean: (low + high) / 2.0, low, high };
         Cost::time("time", &BeforeAfter::new(side(0.004), side(0.0039)), &interval)
     }

@@ -8,7 +8,7 @@ use trimtab_report::common::{
     sample_curve,
 };
 use trimtab_report::{Report, Schema, Trial};
-use trimtab_stats::{Interval, Measured};
+use trimtab_stats::{Estimate, Interval};
 
 /// A kernel before and after it was laid out for its boot, and the proof of the effect.
 ///
@@ -34,7 +34,7 @@ pub struct FitKernel {
     /// The kernel's text.
     pub text: Text,
     /// Text pages that the boot touched.
-    pub touched: Touched,
+    pub touched: PageCounts,
     /// Fewest pages that would do.
     pub minimum: Minimum,
     /// Boots that did not make the order.
@@ -143,7 +143,7 @@ pub struct Text {
 
 /// Text pages that a boot touched.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touched {
+pub struct PageCounts {
     /// As the kernel was built.
     pub before: u32,
     /// As it is laid out.
@@ -166,7 +166,7 @@ pub struct HeldOut {
     /// `touched_after / minimum_function_pages`.
     pub ratio: f64,
     /// Boots tried and boots that came up.
-    pub booted: Booted,
+    pub booted: BootFigures,
     /// Why the first that did not come up did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -178,7 +178,7 @@ impl HeldOut {
         name: impl Into<String>,
         touched: BeforeAfter<u32>,
         minimum_function_pages: u32,
-        booted: Booted,
+        booted: BootFigures,
     ) -> Self {
         Self {
             name: name.into(),
@@ -194,7 +194,7 @@ impl HeldOut {
 
 /// Boots tried and boots that came up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Booted {
+pub struct BootFigures {
     /// Tried.
     pub attempted: u32,
     /// Came up, ran the workload and powered off.
@@ -219,12 +219,12 @@ pub struct Boot {
     pub virtual_seconds: BeforeAfter<f64>,
     /// Wall time, the two kernels booted in turn; `null` with fewer than two boots each.
     #[serde(default)]
-    pub wall_seconds: Option<BeforeAfter<Measured>>,
+    pub wall_seconds: Option<BeforeAfter<Estimate>>,
     /// Wall time after over before, from pairs; `null` with fewer than two pairs.
     #[serde(default)]
     pub wall_ratio: Option<Interval>,
     /// Boots of the kernel laid out.
-    pub booted: Booted,
+    pub booted: BootFigures,
     /// Why the first that did not come up did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,

@@ -1,7 +1,7 @@
 //! The published result that ours stands beside.
 
 /// What a publication reports of laying out a kernel for its boot.
-pub struct Published {
+pub struct PaperFigures {
     /// Who, what and when.
     pub source: &'static str,
     /// What it ran on.
@@ -23,7 +23,7 @@ pub struct Published {
 }
 
 /// The boot-layout poster that trimtab starts from: table 1, figures 1 and 3.
-pub const BOOST: Published = Published {
+pub const BOOST: PaperFigures = PaperFigures {
     source: "BOOST, “Reducing WebOS Boot Latency through Build and Boot-Time Optimization”, \
              Yonsei University, 2025",
     machine: "webOS on an ARM64 board",
@@ -36,7 +36,7 @@ pub const BOOST: Published = Published {
     boots: 30,
 };
 
-impl Published {
+impl PaperFigures {
     /// Pages touched after, as a multiple of the minimum.
     pub fn ratio(&self) -> f64 {
         self.touched.1 as f64 / self.minimum as f64

@@ -2,13 +2,13 @@
 
 mod sections;
 
-use super::kernel::{Curve, Granularity, Seconds, Split, Text, Touched};
+use super::kernel::{Curve, Granularity, PageCounts, Seconds, Split, Text};
 use serde::{Deserialize, Serialize};
 use trimtab_report::Schema;
 use trimtab_report::common::{
     BeforeAfter, Check, Coverage, Functions, Minimum, OrderCounts, Repeat, ratio,
 };
-use trimtab_stats::{Interval, Measured};
+use trimtab_stats::{Estimate, Interval};
 
 /// A program before and after it was laid out for its start-up, and the proof of the effect.
 ///
@@ -102,7 +102,7 @@ pub struct ObjectLayout {
     /// Its text.
     pub text: Text,
     /// Text pages that the measured run touched; under random orders as placed, not linked.
-    pub touched: Touched,
+    pub touched: PageCounts,
     /// Fewest pages that would do.
     pub minimum: Minimum,
     /// Functions of the text.
@@ -172,12 +172,12 @@ pub struct Faults {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// Of starts with none of the files in memory.
-    pub cold: BeforeAfter<Measured>,
+    pub cold: BeforeAfter<Estimate>,
     /// To the first output of such starts.
     #[serde(default)]
-    pub first_output: Option<BeforeAfter<Measured>>,
+    pub first_output: Option<BeforeAfter<Estimate>>,
     /// Of starts with all of the files in memory.
-    pub warm: BeforeAfter<Measured>,
+    pub warm: BeforeAfter<Estimate>,
 }
 
 /// A run that did not make the order.

@@ -1,6 +1,6 @@
 //! What the reports of both fits show in the same way.
 
-use super::kernel::{Curve, Granularity, Seconds, Split, Touched};
+use super::kernel::{Curve, Granularity, PageCounts, Seconds, Split};
 use trimtab_report::common::{BeforeAfter, Coverage, Minimum};
 use trimtab_report::figure::{Bar, Figure, PageMap, Series};
 use trimtab_report::phrase::{
@@ -9,11 +9,11 @@ use trimtab_report::phrase::{
 };
 use trimtab_report::section::{Section, Tile};
 use trimtab_report::{Phrase, number, phrase, row};
-use trimtab_stats::{Interval, Measured};
+use trimtab_stats::{Estimate, Interval};
 
 /// How many pages are touched before and after, by how many fewer or more that is, and how far from
 /// the fewest.
-pub fn touched(touched: &Touched, minimum: Minimum) -> Phrase {
+pub fn touched(touched: &PageCounts, minimum: Minimum) -> Phrase {
     let (before, after) = (touched.before, touched.after);
     let part = f64::from(after) / f64::from(before);
     let change = if before == after {
@@ -39,7 +39,7 @@ pub fn touched(touched: &Touched, minimum: Minimum) -> Phrase {
 }
 
 /// Beside how many random orders it stands how well.
-pub fn shuffled(touched: &Touched, of: &str) -> Option<Tile> {
+pub fn shuffled(touched: &PageCounts, of: &str) -> Option<Tile> {
     let (place, best) = touched.shuffled.iter().enumerate().min_by_key(|(_, pages)| **pages)?;
     let factor = trimtab_report::common::ratio(*best, touched.after);
     Some(Tile::new(
@@ -59,7 +59,7 @@ pub fn coverage(coverage: Coverage) -> Tile {
 }
 
 /// Pages of one `run` beside random orders and beside what is possible.
-pub fn standing(run: &str, touched: &Touched, minimum: Minimum) -> Section {
+pub fn standing(run: &str, touched: &PageCounts, minimum: Minimum) -> Section {
     let mut bars: Vec<Bar> = touched
         .shuffled
         .iter()
@@ -87,7 +87,7 @@ pub fn maps(
     run: &str,
     page_size: u32,
     maps: &BeforeAfter<Vec<u32>>,
-    touched: &Touched,
+    touched: &PageCounts,
     spanned: BeforeAfter<u32>,
 ) -> Section {
     let pages = maps.before.len().max(maps.after.len());
@@ -147,8 +147,8 @@ pub fn curves(curve: &Curve, area: BeforeAfter<f64>, minimum: Minimum) -> Sectio
 }
 
 /// A row with means of times, each with its interval.
-pub fn timed(name: Phrase, key: &str, sides: &BeforeAfter<Measured>) -> Vec<Phrase> {
-    let side = |which: &str, side: &Measured| {
+pub fn timed(name: Phrase, key: &str, sides: &BeforeAfter<Estimate>) -> Vec<Phrase> {
+    let side = |which: &str, side: &Estimate| {
         let key = |field: &str| format!("{key}.{which}.{field}");
         let (low, high) = (seconds(key("low"), side.low), seconds(key("high"), side.high));
         phrase![seconds(key("mean"), side.mean), " ", small(phrase![low, " to ", high])]
@@ -161,7 +161,7 @@ pub fn timed(name: Phrase, key: &str, sides: &BeforeAfter<Measured>) -> Vec<Phra
 }
 
 /// A row with means of times.
-pub fn means(name: &str, key: &str, sides: &BeforeAfter<Measured>) -> Vec<Phrase> {
+pub fn means(name: &str, key: &str, sides: &BeforeAfter<Estimate>) -> Vec<Phrase> {
     row![
         name,
         seconds(format!("{key}.before.mean"), sides.before.mean),

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::trials::{Ended, insert_ended};
+use super::trials::{TrialEnd, insert_ended};
 use super::{Store, StoreError, seconds, time};
 
 /// An experiment that has ended, to be stored.
@@ -92,7 +92,7 @@ impl Store {
     pub fn insert_with(
         &mut self,
         experiment: &Experiment,
-        trials: &[Ended],
+        trials: &[TrialEnd],
     ) -> Result<i64, StoreError> {
         let finished = seconds(experiment.finished);
         let path = self.path.clone();

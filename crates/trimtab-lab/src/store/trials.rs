@@ -149,7 +149,7 @@ impl Measurement {
 
 /// A trial that has ended, to be stored together with its experiment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct TrialEnd {
     /// Which of the experiment's it is.
     pub name: TrialName,
     /// How it ended.
@@ -409,10 +409,10 @@ pub(super) fn insert_ended(
     transaction: &Transaction<'_>,
     experiment: i64,
     finished: i64,
-    trials: &[Ended],
+    trials: &[TrialEnd],
     failed: impl Fn(rusqlite::Error) -> StoreError,
 ) -> Result<(), StoreError> {
-    for Ended { name, outcome, measurements } in trials {
+    for TrialEnd { name, outcome, measurements } in trials {
         let id = transaction
             .prepare_cached(
                 "insert into trial (experiment, subject, variant, round, status, reason, image_hash,

@@ -17,7 +17,7 @@ const RECORD: &str = "record.json";
 const NOTHING: &[u8] = b"null";
 
 /// Something that is made once and found again as long as all that it depends on is the same.
-pub trait Kept {
+pub trait KeptStep {
     /// What it is called in the work directory: lower-case letters, digits and dashes.
     const KIND: &'static str;
     /// Another number when the code makes something else of the same inputs.
@@ -60,8 +60,8 @@ impl WorkDir {
     /// Finds something that was made before, or makes it.
     ///
     /// # Errors
-    /// As [`Kept::make`]; [`WorkError::Record`] where what was kept is damaged.
-    pub fn get<K: Kept>(&self, kept: &K) -> Result<Found<K::Record>, K::Error> {
+    /// As [`KeptStep::make`]; [`WorkError::Record`] where what was kept is damaged.
+    pub fn get<K: KeptStep>(&self, kept: &K) -> Result<Found<K::Record>, K::Error> {
         let key = key(kept)?;
         let step = match K::RESUMABLE {
             true => self.resumable(K::KIND, &key)?,
@@ -83,13 +83,13 @@ impl WorkDir {
     /// Where something is that was made before; none where it was not.
     ///
     /// # Errors
-    /// As [`Kept::key`].
-    pub fn find<K: Kept>(&self, kept: &K) -> Result<Option<PathBuf>, WorkError> {
+    /// As [`KeptStep::key`].
+    pub fn find<K: KeptStep>(&self, kept: &K) -> Result<Option<PathBuf>, WorkError> {
         step::find(&self.root, K::KIND, &key(kept)?)
     }
 }
 
-fn key<K: Kept>(kept: &K) -> Result<Key, WorkError> {
+fn key<K: KeptStep>(kept: &K) -> Result<Key, WorkError> {
     kept.key(Key::new(&format!("{}/{}", K::KIND, K::VERSION)))
 }
 
@@ -125,7 +125,7 @@ mod tests {
         fails: bool,
     }
 
-    impl Kept for Sum {
+    impl KeptStep for Sum {
         const KIND: &'static str = "sum";
         const VERSION: u32 = 2;
         type Record = u32;
@@ -181,7 +181,7 @@ mod tests {
 
     struct Files;
 
-    impl Kept for Files {
+    impl KeptStep for Files {
         const KIND: &'static str = "files";
         const VERSION: u32 = 1;
         type Record = ();

@@ -20,21 +20,21 @@ pub enum Step {
     /// It was done before, with all that it depends on the same; its directory.
     Done(PathBuf),
     /// It is to be built.
-    Todo(Building),
+    Todo(OpenStep),
 }
 
-/// A step that is being built. Dropped without [`Building::finish`] it does not count: what was
+/// A step that is being built. Dropped without [`OpenStep::finish`] it does not count: what was
 /// built is removed, unless the step is resumable.
 #[derive(Debug)]
 #[must_use]
-pub struct Building {
+pub struct OpenStep {
     directory: PathBuf,
     done: PathBuf,
     key: Key,
     resumed: bool,
 }
 
-impl Building {
+impl OpenStep {
     /// Where to build; a directory that exists.
     pub fn path(&self) -> &Path {
         &self.directory
@@ -69,7 +69,7 @@ impl Building {
     }
 }
 
-impl Drop for Building {
+impl Drop for OpenStep {
     fn drop(&mut self) {
         if !self.in_place() {
             // After `finish` it is gone already; otherwise the next start tries again.
@@ -103,7 +103,7 @@ pub(super) fn whole(root: &Path, name: &str, key: &Key) -> Result<Step, WorkErro
     remove(&done)?;
     remove(&directory)?;
     fs::create_dir(&directory).map_err(io("make", &directory))?;
-    Ok(Step::Todo(Building { directory, done, key: key.clone(), resumed: false }))
+    Ok(Step::Todo(OpenStep { directory, done, key: key.clone(), resumed: false }))
 }
 
 pub(super) fn resumable(root: &Path, name: &str, key: &Key) -> Result<Step, WorkError> {
@@ -116,7 +116,7 @@ pub(super) fn resumable(root: &Path, name: &str, key: &Key) -> Result<Step, Work
     let resumed = done.exists();
     place::make(&done)?;
     place::refuse_links_out(root, &done)?;
-    Ok(Step::Todo(Building { directory: done.clone(), done, key: key.clone(), resumed }))
+    Ok(Step::Todo(OpenStep { directory: done.clone(), done, key: key.clone(), resumed }))
 }
 
 /// The name with enough of the hash to tell steps apart.

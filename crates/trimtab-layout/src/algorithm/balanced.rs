@@ -1,7 +1,7 @@
 //! Recursive balanced partitioning.
 
 use super::interface::{Algorithm, Needs};
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, PieceId, Problem};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -36,7 +36,7 @@ impl Default for BalancedPartitioning {
     }
 }
 
-impl Named for BalancedPartitioning {
+impl HasName for BalancedPartitioning {
     fn name(&self) -> &'static str {
         "balanced"
     }

@@ -1,7 +1,7 @@
 //! Call-chain clustering, which HFSort does.
 
 use super::interface::{Algorithm, Needs};
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, PieceId, Problem};
 use trimtab_program::PAGE_SIZE;
 
@@ -25,7 +25,7 @@ impl Default for CallChain {
     }
 }
 
-impl Named for CallChain {
+impl HasName for CallChain {
     fn name(&self) -> &'static str {
         "c3"
     }

@@ -2,7 +2,7 @@
 
 use super::interface::{Algorithm, Needs};
 use crate::merging::MergeQueue;
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, PieceId, Problem};
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 /// or when calls of two chains fall together, so that hubs do not make it quadratic: O(*m* log²
 /// *n*) for *m* transitions in all but contrived cases. A call leaves a function at its middle.
 #[derive(Debug, Clone, Copy)]
-pub struct CacheDirected {
+pub struct CacheDirectedSort {
     /// Entries of the modelled cache.
     pub cache_entries: f64,
     /// Bytes of an entry.
@@ -26,9 +26,9 @@ pub struct CacheDirected {
     pub frequency_scale: f64,
 }
 
-impl Default for CacheDirected {
+impl Default for CacheDirectedSort {
     fn default() -> Self {
-        CacheDirected {
+        CacheDirectedSort {
             cache_entries: 16.0,
             entry_bytes: 2048.0,
             distance_power: 0.25,
@@ -37,7 +37,7 @@ impl Default for CacheDirected {
     }
 }
 
-impl Named for CacheDirected {
+impl HasName for CacheDirectedSort {
     fn name(&self) -> &'static str {
         "cdsort"
     }
@@ -47,7 +47,7 @@ impl Named for CacheDirected {
     }
 }
 
-impl Algorithm for CacheDirected {
+impl Algorithm for CacheDirectedSort {
     fn needs(&self) -> Needs {
         Needs::Transitions
     }
@@ -96,7 +96,7 @@ struct Call {
 type Sides = (u32, u32);
 
 struct Sort {
-    settings: CacheDirected,
+    settings: CacheDirectedSort,
     chains: Vec<Chain>,
     chain_of: Vec<u32>,
     /// Offset of each piece from the origin of its chain.
@@ -110,7 +110,7 @@ struct Sort {
 }
 
 impl Sort {
-    fn new(settings: CacheDirected, problem: &Problem<'_>) -> Self {
+    fn new(settings: CacheDirectedSort, problem: &Problem<'_>) -> Self {
         let flow = problem.known_flow();
         let count = problem.pieces.len();
         // More than any program has, and no sum of them overflows.
@@ -328,6 +328,6 @@ mod tests {
         };
         let runs = [ids([0, 5, 1, 3, 2, 4])];
         let problem = Problem { pieces: &pieces, runs: &runs, flow: Some(&flow), start: 0 };
-        assert_eq!(CacheDirected::default().order(&problem).listed(), [1, 3, 0, 5, 2, 4]);
+        assert_eq!(CacheDirectedSort::default().order(&problem).listed(), [1, 3, 0, 5, 2, 4]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::interface::{Algorithm, Needs};
 use crate::cost::FUNCTIONS_PER_PAGE;
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, PieceId, Problem};
 
 /// Fills one page after the other so that the area under the page-fault curve, summed over all
@@ -34,7 +34,7 @@ impl Default for FaultCurve {
     }
 }
 
-impl Named for FaultCurve {
+impl HasName for FaultCurve {
     fn name(&self) -> &'static str {
         "fault-curve"
     }

@@ -1,7 +1,7 @@
 //! Pieces in the order in which they first ran.
 
 use super::interface::Algorithm;
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, Problem};
 
 /// Pieces in the order in which they first ran: those of the first run, then those that only other
@@ -12,7 +12,7 @@ use crate::{Order, Problem};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FirstExecution;
 
-impl Named for FirstExecution {
+impl HasName for FirstExecution {
     fn name(&self) -> &'static str {
         "first-execution"
     }

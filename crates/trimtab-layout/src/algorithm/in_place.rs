@@ -1,7 +1,7 @@
 //! Pages of hot code, each left near the code that it comes from.
 
 use super::interface::Algorithm;
-use crate::named::Named;
+use crate::named::HasName;
 use crate::placement::align_up;
 use crate::{Order, Piece, PieceId, Problem};
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ impl Default for InPlace {
     }
 }
 
-impl Named for InPlace {
+impl HasName for InPlace {
     fn name(&self) -> &'static str {
         "in-place"
     }

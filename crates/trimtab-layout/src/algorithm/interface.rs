@@ -1,6 +1,6 @@
 //! What all algorithms that order pieces have in common.
 
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, Problem};
 
 /// What an algorithm has to know of the runs.
@@ -16,7 +16,7 @@ pub enum Needs {
 }
 
 /// A way to order pieces. Deterministic: the same problem gives the same order.
-pub trait Algorithm: Named {
+pub trait Algorithm: HasName {
     /// What it has to know.
     fn needs(&self) -> Needs {
         Needs::FirstExecution

@@ -2,7 +2,7 @@
 
 use super::interface::{Algorithm, Needs};
 use crate::merging::Contraction;
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, PieceId, Problem};
 use rustc_hash::FxHashMap;
 use trimtab_program::PAGE_SIZE;
@@ -18,7 +18,7 @@ use trimtab_program::PAGE_SIZE;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nearness;
 
-impl Named for Nearness {
+impl HasName for Nearness {
     fn name(&self) -> &'static str {
         "nearness"
     }
@@ -61,7 +61,7 @@ impl Default for CriticalWorkingSet {
     }
 }
 
-impl Named for CriticalWorkingSet {
+impl HasName for CriticalWorkingSet {
     fn name(&self) -> &'static str {
         "critical-set"
     }

@@ -1,7 +1,7 @@
 //! First-execution order, packed so that the cold ends of functions fall on pages of their own.
 
 use super::interface::Algorithm;
-use crate::named::Named;
+use crate::named::HasName;
 use crate::placement::align_up;
 use crate::{Order, Piece, PieceId, Problem};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +20,7 @@ use trimtab_program::PAGE_SIZE;
 ///
 /// Source: ours. Takes O(*n* log *n*) for *n* pieces, with a constant look-ahead.
 #[derive(Debug, Clone, Copy)]
-pub struct Packed {
+pub struct PackedOrder {
     /// Cold ends shorter than this many bytes close no page: each closed page puts a page of cold
     /// code between two hot ones, and so spreads the hot code over more large pages.
     pub shortest_end: u64,
@@ -28,13 +28,13 @@ pub struct Packed {
     pub look_ahead: usize,
 }
 
-impl Default for Packed {
+impl Default for PackedOrder {
     fn default() -> Self {
-        Packed { shortest_end: 128, look_ahead: 256 }
+        PackedOrder { shortest_end: 128, look_ahead: 256 }
     }
 }
 
-impl Named for Packed {
+impl HasName for PackedOrder {
     fn name(&self) -> &'static str {
         "packed"
     }
@@ -44,7 +44,7 @@ impl Named for Packed {
     }
 }
 
-impl Algorithm for Packed {
+impl Algorithm for PackedOrder {
     fn order(&self, problem: &Problem<'_>) -> Order {
         let Some((first, _)) = problem.runs.split_first() else {
             return Order::leading([], problem.pieces.len());
@@ -61,7 +61,7 @@ impl Algorithm for Packed {
 const FILLER_ALIGNMENT: u64 = 16;
 
 struct Packer<'a> {
-    settings: Packed,
+    settings: PackedOrder,
     pieces: &'a [Piece],
     /// Hot pieces without a useful cold end, by first execution.
     plain: VecDeque<PieceId>,
@@ -76,7 +76,7 @@ struct Packer<'a> {
 }
 
 impl<'a> Packer<'a> {
-    fn new(settings: Packed, problem: &'a Problem<'a>, first: &[PieceId]) -> Self {
+    fn new(settings: PackedOrder, problem: &'a Problem<'a>, first: &[PieceId]) -> Self {
         let pieces = problem.pieces;
         let cold_end = |index: PieceId| {
             let piece = &pieces[index.index()];

@@ -2,7 +2,7 @@
 
 use super::interface::{Algorithm, Needs};
 use crate::merging::Contraction;
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, PieceId, Problem};
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PettisHansen;
 
-impl Named for PettisHansen {
+impl HasName for PettisHansen {
     fn name(&self) -> &'static str {
         "pettis-hansen"
     }

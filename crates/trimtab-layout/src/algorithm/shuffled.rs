@@ -1,7 +1,7 @@
 //! Pieces in a random order.
 
 use super::interface::Algorithm;
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, PieceId, Problem};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -9,12 +9,12 @@ use rand_chacha::ChaCha8Rng;
 
 /// All pieces in a random order: the baseline that shows how much of an effect is mere luck.
 #[derive(Debug, Clone, Copy)]
-pub struct Shuffled {
+pub struct Shuffle {
     /// Seed of the generator; the same seed gives the same order.
     pub seed: u64,
 }
 
-impl Named for Shuffled {
+impl HasName for Shuffle {
     fn name(&self) -> &'static str {
         "shuffled"
     }
@@ -24,7 +24,7 @@ impl Named for Shuffled {
     }
 }
 
-impl Algorithm for Shuffled {
+impl Algorithm for Shuffle {
     fn order(&self, problem: &Problem<'_>) -> Order {
         let mut pieces: Vec<PieceId> = PieceId::all(problem.pieces.len()).collect();
         pieces.shuffle(&mut ChaCha8Rng::seed_from_u64(self.seed));

@@ -2,7 +2,7 @@
 
 use super::interface::{Algorithm, Needs};
 use crate::merging::Contraction;
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{Order, Problem};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -39,7 +39,7 @@ impl Default for TemporalOrdering {
     }
 }
 
-impl Named for TemporalOrdering {
+impl HasName for TemporalOrdering {
     fn name(&self) -> &'static str {
         "temporal"
     }

@@ -6,7 +6,7 @@ use super::pages::Pages;
 use super::problem::{Occupancy, PageProblem};
 use super::reach::{EntrySet, both, members, reaching, size};
 use crate::PieceId;
-use crate::named::Named;
+use crate::named::HasName;
 use rustc_hash::FxHashMap;
 
 /// From each entry point as few pages as possible can be reached, without any profile: in each step
@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryPoints;
 
-impl Named for EntryPoints {
+impl HasName for EntryPoints {
     fn name(&self) -> &'static str {
         "entry-points"
     }

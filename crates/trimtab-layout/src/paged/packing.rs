@@ -2,10 +2,10 @@
 
 use super::pages::Pages;
 use super::problem::PageProblem;
-use crate::named::Named;
+use crate::named::HasName;
 
 /// A way to pack pieces into pages.
-pub trait Packing: Named {
+pub trait Packing: HasName {
     /// Packs. Every piece that is not resident is in exactly one group, and no group is longer than
     /// a page unless its first piece alone is.
     fn pack(&self, problem: &PageProblem<'_>) -> Pages;

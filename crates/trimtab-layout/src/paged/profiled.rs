@@ -6,7 +6,7 @@ use super::packing::Packing;
 use super::pages::Pages;
 use super::problem::PageProblem;
 use super::siblings::merge_siblings;
-use crate::named::Named;
+use crate::named::HasName;
 
 /// Pieces between which control passes often share a page: the heaviest edge is merged first, of
 /// equal ones that with the largest common weight; then siblings; then what is left of each
@@ -20,7 +20,7 @@ use crate::named::Named;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProfileBased;
 
-impl Named for ProfileBased {
+impl HasName for ProfileBased {
     fn name(&self) -> &'static str {
         "profile-based"
     }

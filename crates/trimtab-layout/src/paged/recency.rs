@@ -9,7 +9,7 @@ use super::profiled::ProfileBased;
 use super::reduced_trace::ReducedTrace;
 use super::search::Solution;
 use crate::cost::{Policy, faults};
-use crate::named::Named;
+use crate::named::HasName;
 use crate::{PageIndex, PieceId};
 use rustc_hash::FxHashMap;
 use trimtab_program::PAGE_SIZE;
@@ -50,7 +50,7 @@ const FEWEST_NEIGHBOURS: usize = 4;
 /// Ties that are noted in all, about.
 const TIES: usize = 1 << 22;
 
-impl Named for Recency {
+impl HasName for Recency {
     fn name(&self) -> &'static str {
         "recency"
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
-use trimtab_lab::workdir::{Kept, WorkError};
+use trimtab_lab::workdir::{KeptStep, WorkError};
 
 use super::{Boot, BootRequest, Instructions, Tests, boot};
 use crate::kernel::KernelImage;
@@ -133,7 +133,7 @@ impl<D: Digest> KeptRequest<'_, D> {
     }
 }
 
-impl<D: Digest> Kept for KeptRequest<'_, D> {
+impl<D: Digest> KeptStep for KeptRequest<'_, D> {
     const KIND: &'static str = "boot";
     const VERSION: u32 = 2;
     /// A message about a guest that did not come up names its console, which must then still be there. Each

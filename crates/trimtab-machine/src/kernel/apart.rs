@@ -8,7 +8,7 @@ use super::error::file;
 use super::{Build, KernelError};
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
-use trimtab_lab::workdir::{Kept, WorkError};
+use trimtab_lab::workdir::{KeptStep, WorkError};
 use trimtab_link::feature::GeneratedFiles;
 
 const COPY_LIMIT: Duration = Duration::from_secs(600);
@@ -46,7 +46,7 @@ struct Copy<'a> {
     of: &'a Build<'a>,
 }
 
-impl Kept for Copy<'_> {
+impl KeptStep for Copy<'_> {
     const KIND: &'static str = "kernel-apart";
     const VERSION: u32 = 1;
     /// Notes name the directory that they are in.

@@ -8,7 +8,7 @@ use super::{Configuration, KernelError, Toolchain, Tree};
 use crate::arch::Platform;
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
-use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
+use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 use trimtab_link::feature::GeneratedFiles;
 use trimtab_program::Isa;
 
@@ -181,7 +181,7 @@ struct Configured<'a> {
     configuration: &'a Configuration,
 }
 
-impl Kept for Configured<'_> {
+impl KeptStep for Configured<'_> {
     const KIND: &'static str = "kernel-build";
     const VERSION: u32 = 3;
     const RESUMABLE: bool = true;

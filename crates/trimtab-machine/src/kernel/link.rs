@@ -11,7 +11,7 @@ use super::{Build, KernelError};
 use crate::arch::Platform;
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::RunningJob;
-use trimtab_lab::workdir::{Kept, WorkError, write_whole};
+use trimtab_lab::workdir::{KeptStep, WorkError, write_whole};
 use trimtab_link::feature::GeneratedFiles;
 
 /// Where a build's generated files are.
@@ -180,7 +180,7 @@ struct LinkRecipe<'a> {
     progress: RefCell<&'a mut dyn FnMut(&str)>,
 }
 
-impl Kept for LinkRecipe<'_> {
+impl KeptStep for LinkRecipe<'_> {
     const KIND: &'static str = "kernel";
     const VERSION: u32 = 3;
     /// Milliseconds that it took, where that was written down.

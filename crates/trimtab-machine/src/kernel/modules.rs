@@ -9,7 +9,7 @@ use super::error::file;
 use super::{Build, KernelError};
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
-use trimtab_lab::workdir::{Kept, WorkError};
+use trimtab_lab::workdir::{KeptStep, WorkError};
 
 /// The symbols that modules can use: of the kernel, and of the kernel and all its modules.
 const KERNEL_SYMBOLS: &str = "vmlinux.symvers";
@@ -74,7 +74,7 @@ struct Modules<'a> {
     sources: Vec<(String, PathBuf)>,
 }
 
-impl Kept for Modules<'_> {
+impl KeptStep for Modules<'_> {
     const KIND: &'static str = "kernel-modules";
     const VERSION: u32 = 1;
     type Record = ();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use trimtab_lab::bytes;
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
-use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
+use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 use trimtab_link::feature::{Feature, common_series, with_all_below};
 
 use super::KernelError;
@@ -140,7 +140,7 @@ impl Source {
         let features = with_all_below(features);
         let commit = self.commit()?;
         let found =
-            work.get(&Unpacked { source: self, commit: &commit, work, features: &features })?;
+            work.get(&Unpack { source: self, commit: &commit, work, features: &features })?;
         let release = self.release_of(&found.folder)?;
         let origin = self.to_string();
         Ok(Tree { path: found.folder, release, key: found.key, origin, cached: found.cached })
@@ -228,7 +228,7 @@ impl Source {
 }
 
 /// A source with features put into it.
-struct Unpacked<'a> {
+struct Unpack<'a> {
     source: &'a Source,
     /// Of a revision: which commit it is.
     commit: &'a str,
@@ -236,7 +236,7 @@ struct Unpacked<'a> {
     features: &'a [&'a Feature],
 }
 
-impl Kept for Unpacked<'_> {
+impl KeptStep for Unpack<'_> {
     const KIND: &'static str = "kernel-source";
     const VERSION: u32 = 2;
     type Record = ();
@@ -265,7 +265,7 @@ impl Kept for Unpacked<'_> {
         let mut present = 0;
         let mut below = None;
         for number in (0..self.features.len()).rev() {
-            below = self.work.find(&Unpacked { features: &self.features[..number], ..*self })?;
+            below = self.work.find(&Unpack { features: &self.features[..number], ..*self })?;
             if below.is_some() {
                 present = number;
                 break;

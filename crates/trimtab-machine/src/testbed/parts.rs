@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use trimtab_lab::cache::{Hashes, Key};
 use trimtab_lab::tools::FoundTool;
-use trimtab_lab::workdir::{Kept, WorkDir, WorkError};
+use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 
 use super::Testbed;
 use crate::boot::{Accelerator, accelerator_that_works};
@@ -25,7 +25,7 @@ pub(super) struct Guest<'a> {
     pub hashes: &'a Hashes,
 }
 
-impl Kept for Guest<'_> {
+impl KeptStep for Guest<'_> {
     const KIND: &'static str = "guest";
     const VERSION: u32 = 3;
     type Record = ();
@@ -58,7 +58,7 @@ pub(super) struct WorkingAccelerator<'a> {
     pub kernel: &'a KernelImage,
 }
 
-impl Kept for WorkingAccelerator<'_> {
+impl KeptStep for WorkingAccelerator<'_> {
     const KIND: &'static str = "accelerator";
     const VERSION: u32 = 2;
     type Record = Accelerator;
@@ -96,7 +96,7 @@ struct PackagedBusybox {
     isa: Isa,
 }
 
-impl Kept for PackagedBusybox {
+impl KeptStep for PackagedBusybox {
     const KIND: &'static str = "busybox";
     const VERSION: u32 = 2;
     type Record = String;

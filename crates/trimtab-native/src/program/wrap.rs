@@ -64,7 +64,7 @@ impl Settings {
 
 /// How a build is to be wrapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrapping {
+pub struct WrapperFolder {
     /// The program that wrapped tools start: `wrapped-link FOLDER --` and the linker's arguments,
     /// `wrapped-compile FOLDER COMPILER --` and the compiler's.
     pub trimtab: PathBuf,
@@ -84,14 +84,14 @@ pub struct Wrapping {
 #[derive(Debug, Clone)]
 pub struct Wrappers {
     folder: PathBuf,
-    wrapping: Wrapping,
+    wrapping: WrapperFolder,
     interposer: Interposer,
 }
 
 /// What is done in the place of compilers and linkers.
 struct Commands<'a> {
     folder: &'a Path,
-    wrapping: &'a Wrapping,
+    wrapping: &'a WrapperFolder,
 }
 
 impl Interposition for Commands<'_> {
@@ -131,7 +131,7 @@ impl Wrappers {
     ///
     /// # Errors
     /// [`ProgramError::File`].
-    pub fn make(folder: &Path, wrapping: Wrapping) -> Result<Self, ProgramError> {
+    pub fn make(folder: &Path, wrapping: WrapperFolder) -> Result<Self, ProgramError> {
         for name in ["links", "orders", "compiles", "lists"] {
             let path = folder.join(name);
             fs::create_dir_all(&path).map_err(io("make", &path))?;
@@ -374,7 +374,7 @@ mod tests {
             "#!/bin/sh\nfor last; do :; done\necho \"$@\" > \"$2\"\n",
         )
         .unwrap();
-        let wrapping = Wrapping {
+        let wrapping = WrapperFolder {
             trimtab: "/bin/trimtab".into(),
             linker: Linker::Lld,
             linker_path: linker,

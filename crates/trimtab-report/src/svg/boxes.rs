@@ -4,7 +4,7 @@ use crate::common::BeforeAfter;
 use crate::html::shown;
 use crate::{number, phrase};
 use maud::{Markup, html};
-use trimtab_stats::Measured;
+use trimtab_stats::Estimate;
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +72,7 @@ pub fn causes(key: &str, causes: &[(&str, &str, i64)]) -> Markup {
 }
 
 /// Every run of both sides on one axis, with mean and confidence interval.
-pub fn runs(sides: &BeforeAfter<Measured>) -> Markup {
+pub fn runs(sides: &BeforeAfter<Estimate>) -> Markup {
     let samples = || sides.before.samples.iter().chain(&sides.after.samples).copied();
     let (low, high) = samples()
         .fold((f64::INFINITY, 0.0_f64), |(low, high), sample| (low.min(sample), high.max(sample)));
@@ -105,7 +105,7 @@ pub fn runs(sides: &BeforeAfter<Measured>) -> Markup {
     }
 }
 
-fn describe(name: &str, side: &Measured) -> String {
+fn describe(name: &str, side: &Estimate) -> String {
     format!(
         "{} runs {name}: mean {}, 95 % confidence interval {} to {}",
         side.runs,

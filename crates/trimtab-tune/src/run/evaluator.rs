@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use trimtab_lab::executor::{self, Executor};
-use trimtab_lab::store::{Measurement, Outcome as Ended};
+use trimtab_lab::store::{Measurement, Outcome as TrialEnd};
 
 use super::compiler::Compiler;
 use super::counter::{Counter, RunCount};
@@ -230,7 +230,7 @@ impl<'a> Evaluator<'a> {
                 count(&self.counts.built);
                 match built {
                     Err(Fault::Other(error)) => return Err(error),
-                    Err(Fault::Flags(reason)) => mine.end(&Ended::failed(reason), &[])?,
+                    Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason), &[])?,
                     Ok(built) => {
                         let (row, is_new) = self.measured(&room, &built)?;
                         let known = [INSTRUCTIONS, BYTES].map(|metric| (metric, row.value(metric)));
@@ -242,11 +242,11 @@ impl<'a> Evaluator<'a> {
                             .collect();
                         kept.push(Measurement::new(BUILD, "s", took.as_secs_f64()));
                         let ended = match (row.is_good, is_new) {
-                            (false, _) => Ended::failed(row.reason.unwrap_or_default()),
-                            (true, true) => Ended::done(),
+                            (false, _) => TrialEnd::failed(row.reason.unwrap_or_default()),
+                            (true, true) => TrialEnd::done(),
                             (true, false) => {
                                 count(&self.counts.deduplicated);
-                                Ended::skipped(format!("its image is that of trial {}", row.id))
+                                TrialEnd::skipped(format!("its image is that of trial {}", row.id))
                             }
                         };
                         let row = mine.end(&ended.image(&built.image), &kept)?;
@@ -291,13 +291,13 @@ impl<'a> Evaluator<'a> {
         let row = match counted {
             Err(Fault::Other(error)) => return Err(error),
             Err(Fault::Flags(reason)) => {
-                mine.end(&Ended::failed(reason).image(&built.image), &[])?
+                mine.end(&TrialEnd::failed(reason).image(&built.image), &[])?
             }
             Ok(counted)
                 if self.expected.as_ref().is_some_and(|wanted| *wanted != counted.output) =>
             {
                 let reason = "it is wrong: it prints something else than without these flags";
-                mine.end(&Ended::failed(reason).image(&built.image), &[])?
+                mine.end(&TrialEnd::failed(reason).image(&built.image), &[])?
             }
             Ok(counted) => {
                 let measurements = [
@@ -305,7 +305,7 @@ impl<'a> Evaluator<'a> {
                     Measurement::new(BYTES, "1", built.bytes as f64),
                     Measurement::new(RUN, "s", took.as_secs_f64()),
                 ];
-                mine.end(&Ended::done().image(&built.image), &measurements)?
+                mine.end(&TrialEnd::done().image(&built.image), &measurements)?
             }
         };
         Ok((row, true))
@@ -327,13 +327,13 @@ impl<'a> Evaluator<'a> {
             .and_then(|built| room.count(self.counter, command).map(|counted| (built, counted)));
         let row = match counted {
             Err(Fault::Other(error)) => return Err(error),
-            Err(Fault::Flags(reason)) => mine.end(&Ended::failed(reason), &[])?,
+            Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason), &[])?,
             Ok((built, counted)) => {
                 let measurements = [
                     Measurement::new(INSTRUCTIONS, "1", counted.instructions as f64),
                     Measurement::new(OUTPUT, "1", first_bits(&counted.output)),
                 ];
-                mine.end(&Ended::done().image(&built.image), &measurements)?
+                mine.end(&TrialEnd::done().image(&built.image), &measurements)?
             }
         };
         self.give_back(room);

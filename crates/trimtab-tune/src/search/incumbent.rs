@@ -38,7 +38,7 @@ pub struct Incumbent {
     /// What was better than the point that it is made from, of those that were named last.
     wins: Vec<(Point, Point)>,
     /// Of each option: what adding it changed.
-    learned: BTreeMap<Selection, Learned>,
+    learned: BTreeMap<Selection, LearnedFailures>,
     /// Places of the choices of each group.
     groups: Vec<(Group, Vec<usize>)>,
 }
@@ -52,7 +52,7 @@ struct Elite {
 
 /// What is known of an option.
 #[derive(Debug, Clone, Copy, Default)]
-struct Learned {
+struct LearnedFailures {
     /// Times that it was changed.
     changed: u32,
     /// Times that the image stayed the same.
@@ -214,7 +214,7 @@ impl Incumbent {
 
     /// Adds options that helped where they were added before.
     fn accumulated(&mut self, point: &Point) -> Point {
-        let helps = |known: &Learned| known.gain > 0.0;
+        let helps = |known: &LearnedFailures| known.gain > 0.0;
         let good: Vec<Selection> = self
             .learned
             .iter()

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use trimtab_fit::OrderRequest;
 use trimtab_fit::order::order;
 use trimtab_lab::failure::Failure;
-use trimtab_layout::{InPlace, Named, algorithms_and_shuffled};
+use trimtab_layout::{HasName, InPlace, algorithms_and_shuffled};
 use trimtab_link::{LAYOUT, Linker};
 
 use crate::arguments;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use crate::verbs::doctor::model::DoctorReport;
 use clap::Args;
 use trimtab_lab::shell;
-use trimtab_lab::store::{self, Ended, Experiment, Measurement, Outcome, Store, TrialName};
+use trimtab_lab::store::{self, Experiment, Measurement, Outcome, Store, TrialEnd, TrialName};
 use trimtab_report::{Kind, Report, Trial};
 
 use crate::arguments;
@@ -58,8 +58,8 @@ pub fn keep<R: Report>(work: &Path, report: &R) -> anyhow::Result<()> {
     let mut store = Store::open(&work.join(store::FILE))?;
     let mut names = BTreeSet::new();
     // The same can be asked for twice: a cache size that the command line names again.
-    let is_new = |trial: &Ended| names.insert(trial.name.clone());
-    let trials: Vec<Ended> = report.trials().into_iter().map(ended).filter(is_new).collect();
+    let is_new = |trial: &TrialEnd| names.insert(trial.name.clone());
+    let trials: Vec<TrialEnd> = report.trials().into_iter().map(ended).filter(is_new).collect();
     let experiment = Experiment {
         finished: SystemTime::now(),
         verb: R::VERB.to_owned(),
@@ -74,13 +74,13 @@ pub fn keep<R: Report>(work: &Path, report: &R) -> anyhow::Result<()> {
 }
 
 /// A trial as the store has it.
-fn ended(trial: Trial) -> Ended {
+fn ended(trial: Trial) -> TrialEnd {
     let (mut outcome, values) = match trial.outcome {
         Ok(values) => (Outcome::done(), values),
         Err(reason) => (Outcome::failed(reason), Vec::new()),
     };
     outcome.image_hash = trial.image_hash;
-    Ended {
+    TrialEnd {
         name: TrialName::new(trial.subject, trial.variant).round(trial.round),
         outcome,
         measurements: values

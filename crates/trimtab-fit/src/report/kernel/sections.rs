@@ -3,7 +3,7 @@
 use super::super::gain::{Cost, Verdict, time_tile};
 use super::super::paper::BOOST;
 use super::super::shared;
-use super::{Booted, FitKernel, Granularity, HeldOut};
+use super::{BootFigures, FitKernel, Granularity, HeldOut};
 use trimtab_report::common::{BeforeAfter, Check, Repeat, Target, ratio as divided};
 use trimtab_report::figure::Figure;
 use trimtab_report::phrase::{
@@ -72,9 +72,9 @@ impl Report for FitKernel {
     /// it.
     fn failures(&self) -> Vec<String> {
         let mut failures = Check::failures(&self.checks);
-        let mut boots = |name: &str, booted: Booted, why: &Option<String>| {
+        let mut boots = |name: &str, booted: BootFigures, why: &Option<String>| {
             if booted.succeeded != booted.attempted {
-                let Booted { attempted, succeeded } = booted;
+                let BootFigures { attempted, succeeded } = booted;
                 let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
                 failures.push(format!("{succeeded} of {attempted} boots of {name} came up{why}"));
             }
@@ -124,7 +124,7 @@ impl Report for FitKernel {
     }
 }
 
-fn booted(key: &str, booted: Booted) -> Phrase {
+fn booted(key: &str, booted: BootFigures) -> Phrase {
     phrase![
         count(format!("{key}.succeeded"), booted.succeeded),
         " of ",

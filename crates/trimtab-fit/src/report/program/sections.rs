@@ -12,7 +12,7 @@ use trimtab_report::phrase::{
 };
 use trimtab_report::section::{Block, Head, Headline, Section, Table, Tile, number, text};
 use trimtab_report::{Phrase, Report, phrase, row};
-use trimtab_stats::{Interval, Measured};
+use trimtab_stats::{Estimate, Interval};
 
 impl Report for FitProgram {
     const VERB: &'static str = "fit program";
@@ -210,7 +210,7 @@ impl FitProgram {
             self.jumps_taken
                 .map(|sides| compared("jumps taken", "jumps_taken", sides, Unit::Count)),
         );
-        let time = |name: &str, how: &str, key: &str, sides: &BeforeAfter<Measured>| {
+        let time = |name: &str, how: &str, key: &str, sides: &BeforeAfter<Estimate>| {
             shared::timed(named(name, how), &format!("time.{key}"), sides)
         };
         if let Some(times) = &self.time {
@@ -269,7 +269,7 @@ impl FitProgram {
         let blocks = |(name, key, sides, ratio): (
             &str,
             &str,
-            Option<&BeforeAfter<Measured>>,
+            Option<&BeforeAfter<Estimate>>,
             &Option<Interval>,
         )| {
             let (sides, ratio) = (sides?, ratio.as_ref()?);

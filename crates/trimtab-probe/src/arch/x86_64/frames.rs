@@ -62,7 +62,7 @@ struct State {
 }
 
 /// What the ways through a function cannot tell.
-enum Failed {
+enum Failure {
     /// Behind this call something else holds than in front of it: it does not return.
     Call(usize),
     Unknown,
@@ -89,7 +89,7 @@ pub fn derive(context: &Context<'_>, function: &Function, code: &[Insn]) -> Opti
     for _ in 0..ROUNDS {
         match ways.follow() {
             Ok(states) => return ways.unwind(&states),
-            Err(Failed::Call(index)) if ways.ends.insert(index) => {}
+            Err(Failure::Call(index)) if ways.ends.insert(index) => {}
             Err(_) => return None,
         }
     }
@@ -112,7 +112,7 @@ struct Ways<'a> {
 
 impl Ways<'_> {
     /// What holds in front of each instruction; none in front of those that are never executed.
-    fn follow(&mut self) -> Result<Vec<Option<State>>, Failed> {
+    fn follow(&mut self) -> Result<Vec<Option<State>>, Failure> {
         let mut states: Vec<Option<State>> = vec![None; self.code.len()];
         let entry = State { depth: Some(8), frame: None, saved: BTreeMap::new(), changed: 0 };
         let mut open = vec![(0, entry, None)];
@@ -142,23 +142,25 @@ impl Ways<'_> {
             match (left, from.as_slice()) {
                 (None, _) => return Ok(states),
                 (Some(index), [state]) => open.push((index, (*state).clone(), None)),
-                _ => return Err(Failed::Unknown),
+                _ => return Err(Failure::Unknown),
             }
         }
     }
 
     /// Whether what is wrong at an instruction is that a call in front of it was taken to return.
-    fn blame(&self, index: usize, from: Option<usize>) -> Failed {
-        let Some(mut from) = from.filter(|&from| from + 1 == index) else { return Failed::Unknown };
+    fn blame(&self, index: usize, from: Option<usize>) -> Failure {
+        let Some(mut from) = from.filter(|&from| from + 1 == index) else {
+            return Failure::Unknown;
+        };
         loop {
             let (instruction, _) = &self.code[from];
             let is_call =
                 matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
             if is_call {
-                return Failed::Call(from);
+                return Failure::Call(from);
             }
             if !is_filling(instruction) || from == 0 {
-                return Failed::Unknown;
+                return Failure::Unknown;
             }
             from -= 1;
         }
@@ -171,14 +173,14 @@ impl Ways<'_> {
         state: State,
         open: &mut Vec<(usize, State, Option<usize>)>,
         jumps: &mut Vec<State>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Failure> {
         let decoded = &self.code[index];
         let (instruction, _) = decoded;
         let next = (index + 1, Some(index));
         match instruction.flow_control() {
             FlowControl::Return => {
                 let is_right = state.depth == Some(8) && instruction.op_count() == 0;
-                return if is_right { Ok(()) } else { Err(Failed::Unknown) };
+                return if is_right { Ok(()) } else { Err(Failure::Unknown) };
             }
             FlowControl::Exception => return Ok(()),
             FlowControl::Call | FlowControl::IndirectCall => {
@@ -187,7 +189,7 @@ impl Ways<'_> {
                     self.function.contains((section, offset)) && offset != self.function.start
                 });
                 if is_inside || state.depth.is_none() && state.frame.is_none() {
-                    return Err(Failed::Unknown);
+                    return Err(Failure::Unknown);
                 }
                 if self.ends.contains(&index) || self.never_returns(decoded) {
                     return Ok(());
@@ -203,9 +205,9 @@ impl Ways<'_> {
             }
             FlowControl::IndirectBranch => return self.jump(state, open, jumps),
             FlowControl::Next | FlowControl::Interrupt => {}
-            FlowControl::XbeginXabortXend => return Err(Failed::Unknown),
+            FlowControl::XbeginXabortXend => return Err(Failure::Unknown),
         }
-        let state = self.behind(instruction, state).ok_or(Failed::Unknown)?;
+        let state = self.behind(instruction, state).ok_or(Failure::Unknown)?;
         open.push((next.0, state, next.1));
         Ok(())
     }
@@ -215,13 +217,13 @@ impl Ways<'_> {
         decoded: &Insn,
         state: State,
         open: &mut Vec<(usize, State, Option<usize>)>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Failure> {
         if !is_near_branch(&decoded.0) {
-            return Err(Failed::Unknown);
+            return Err(Failure::Unknown);
         }
         match branch_target(self.context.object, self.function.section, decoded) {
             Some(target) if self.function.contains(target) => {
-                let index = self.indices.get(&target.1).ok_or(Failed::Unknown)?;
+                let index = self.indices.get(&target.1).ok_or(Failure::Unknown)?;
                 open.push((*index, state, None));
                 Ok(())
             }
@@ -230,7 +232,7 @@ impl Ways<'_> {
             }
             // Another function, which finds the stack as this one did.
             _ if state.depth == Some(8) => Ok(()),
-            _ => Err(Failed::Unknown),
+            _ => Err(Failure::Unknown),
         }
     }
 
@@ -240,9 +242,9 @@ impl Ways<'_> {
         state: State,
         open: &mut Vec<(usize, State, Option<usize>)>,
         jumps: &mut Vec<State>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Failure> {
         for target in self.targets.iter().flatten() {
-            let index = self.indices.get(target).ok_or(Failed::Unknown)?;
+            let index = self.indices.get(target).ok_or(Failure::Unknown)?;
             open.push((*index, state.clone(), None));
         }
         if !jumps.contains(&state) {

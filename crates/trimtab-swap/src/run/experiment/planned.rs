@@ -6,7 +6,7 @@ use crate::report::SwapSweep;
 use crate::{Code, CompilerLists, Granularity, LinkerScript, PatchKind, Plan, ResidentBudget};
 use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
-use trimtab_lab::workdir::{Kept, WorkDir, WorkError, write_whole};
+use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError, write_whole};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_program::Program;
 
@@ -127,7 +127,7 @@ struct Counting<'a> {
     make: &'a dyn Fn() -> Result<SwapSweep>,
 }
 
-impl Kept for Counting<'_> {
+impl KeptStep for Counting<'_> {
     const KIND: &'static str = "swap-sweep";
     const VERSION: u32 = 4;
     type Record = SwapSweep;

@@ -186,7 +186,7 @@ fn verdict(fit: &FitKernel) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use trimtab_fit::report::Booted;
+    use trimtab_fit::report::BootFigures;
     use trimtab_report::common::{Check, Target};
 
     use super::*;
@@ -197,7 +197,7 @@ mod tests {
         assert!(verdict(&fit).is_ok());
         fit.targets.push(Target::at_most("pages", 1.05, 1.5));
         assert!(!fit.ok() && verdict(&fit).is_ok());
-        fit.boot.booted = Booted { attempted: 30, succeeded: 29 };
+        fit.boot.booted = BootFigures { attempted: 30, succeeded: 29 };
         fit.boot.failed = Some("the guest hangs".to_owned());
         fit.checks.push(Check::new("the linker honoured the order", false, "1 of 2 lines"));
         let error = verdict(&fit).unwrap_err().to_string();

@@ -73,7 +73,7 @@ struct Summary {
     source: &'static str,
     ended: ProgramEnd,
     processes: u64,
-    objects: Vec<Written>,
+    objects: Vec<TraceFiles>,
     notes: Vec<Note>,
 }
 
@@ -91,7 +91,7 @@ enum ProgramEnd {
 
 /// A trace that was written.
 #[derive(Debug, Serialize)]
-struct Written {
+struct TraceFiles {
     path: String,
     build_id: Option<String>,
     output: String,
@@ -165,7 +165,7 @@ fn request(options: &Options) -> Request {
 }
 
 /// Writes the traces.
-fn write(options: &Options, recorded: &Recording) -> anyhow::Result<Vec<Written>> {
+fn write(options: &Options, recorded: &Recording) -> anyhow::Result<Vec<TraceFiles>> {
     let mut written = Vec::new();
     let mut names = HashMap::new();
     for object in &recorded.objects {
@@ -179,7 +179,7 @@ fn write(options: &Options, recorded: &Recording) -> anyhow::Result<Vec<Written>
             continue;
         }
         output::whole(&path, &object.text())?;
-        written.push(Written::new(object, &path));
+        written.push(TraceFiles::new(object, &path));
     }
     Ok(written)
 }
@@ -196,9 +196,9 @@ fn file_name(path: &Path, names: &mut HashMap<OsString, u32>) -> OsString {
     name
 }
 
-impl Written {
+impl TraceFiles {
     fn new(object: &Object, output: &Path) -> Self {
-        Written {
+        TraceFiles {
             path: object.path.display().to_string(),
             build_id: object.build_id.clone(),
             output: output.display().to_string(),

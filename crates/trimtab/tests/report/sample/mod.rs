@@ -131,7 +131,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
                 u64::from(spanned_after) * 4096 - 1870,
             ),
         },
-        touched: Touched {
+        touched: PageCounts {
             before,
             after,
             shuffled: [1712, 1725, 1698].iter().map(|pages| spanned * pages / 2048).collect(),
@@ -153,7 +153,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
                 .ok()
                 .zip(measured(&wall.after).ok())
                 .map(|(before, after)| BeforeAfter { before, after }),
-            booted: Booted { attempted: 30, succeeded: 30 },
+            booted: BootFigures { attempted: 30, succeeded: 30 },
             failed: None,
         },
         left_out: 0,
@@ -190,7 +190,7 @@ pub fn fit_kernel(spanned: u32) -> FitKernel {
 
 /// Its boots that made no order; the counts are pages.
 fn held_out(before: u32, after: u32, function_pages: u32) -> Vec<HeldOut> {
-    let all = Booted { attempted: 3, succeeded: 3 };
+    let all = BootFigures { attempted: 3, succeeded: 3 };
     [("memory 128 MiB", 8, 3, 3), ("2 CPUs", 61, 17, 12), ("init: ext4 workload", 74, 34, 19)]
         .into_iter()
         .map(|(name, more, more_after, more_minimum)| {
@@ -544,7 +544,7 @@ pub fn probe_bench() -> ProbeBench {
             of_all("-finstrument-functions", "all", 2.5),
             of_all("frida", "hot", 35.0),
         ],
-        rewriting: Some(BenchRewriting {
+        rewriting: Some(BenchRewrite {
             bytes: 100_663_296,
             written: 167_772_160,
             functions: 38_146,
