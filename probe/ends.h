@@ -10,7 +10,7 @@
  */
 
 /* As long as other threads have to answer: nanoseconds. */
-#define PATIENCE 100000000u
+#define PATIENCE 500000000u
 /* As long as a thread keeps still that waited for something when it was asked: nanoseconds. The process has ended
  * by then, unless what still runs of it waits for this thread. */
 #define STILLNESS 1000000000u

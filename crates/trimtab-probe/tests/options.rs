@@ -84,7 +84,7 @@ fn build(compiler: Compiler, program: &str, flags: &[&str], hook: Hook) -> Ended
     if !bench.try_link("plain", &[&object], &link) {
         return Ended::Refused;
     }
-    let plain = bench.run("plain");
+    let plain = bench.run_anyhow("plain", &[], &[]);
     // Some options do not work with the program.
     if plain.code.is_none() {
         return Ended::Refused;
