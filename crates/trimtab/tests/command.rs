@@ -304,7 +304,7 @@ fn report_lists_and_shows_experiments() {
     let page = page.to_str().unwrap();
     let (code, output, _) = run(&["report", "1", "--work", work, "--html", page]);
     assert_eq!(code, 0);
-    assert!(output.contains("0 → 0 pages touched while booting"), "{output}");
+    assert!(output.contains("0 → 0 pages of code touched"), "{output}");
     assert!(
         output.ends_with(
             "\nexperiment 1: fit kernel\n  repeat with: trimtab 'a b'\n  seed: 7\n  clang: \

@@ -109,7 +109,7 @@ fn examine(page: &str) -> Probe {
 fn the_page_of_a_fit() {
     let fit = sample::fit_kernel(2048);
     let probe = examine(&fit.page());
-    assert_eq!(probe.headline, "810 → 289 pages touched while booting");
+    assert_eq!(probe.headline, "810 → 289 pages of code touched while booting");
     assert_eq!(probe.cells, 810 + 289);
     assert!(probe.numbers > 100, "only {} numbers are tied to the JSON", probe.numbers);
 }
