@@ -51,8 +51,8 @@ impl Coverage {
             return Ok(());
         }
         Err(StaleProfile::Stale {
-            names: percent_short(self.names()),
-            bytes: percent_short(self.bytes()),
+            names: percent_of(self.names(), minimum),
+            bytes: percent_of(self.bytes(), minimum),
             minimum: (minimum * 1e6).round() / 1e4,
             missing: self.missing.iter().take(10).cloned().collect::<Vec<_>>().join(", "),
         })
@@ -63,10 +63,14 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A share in percent, cut off behind the first decimal: what falls short of a limit must not read as
-/// that limit.
-fn percent_short(share: f64) -> f64 {
-    (share * 1e3).floor() / 10.0
+/// A share in percent, rounded to a decimal; cut off behind it where a share that falls short of the
+/// limit would otherwise read as that limit.
+fn percent_of(share: f64, limit: f64) -> f64 {
+    let rounded = (share * 1e3).round() / 10.0;
+    match share < limit && rounded >= limit * 100.0 {
+        true => (share * 1e3).floor() / 10.0,
+        false => rounded,
+    }
 }
 
 /// A trace that does not belong to the program.

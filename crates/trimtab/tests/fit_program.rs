@@ -186,7 +186,7 @@ fn starts_are_measured_and_held_out_runs_judge() {
     assert_eq!(result["held_out"][0]["name"], "./app all");
     assert!(at("/held_out/0/touched_after") > at("/touched/after"), "{result}");
     let page = fs::read_to_string(bench.file("fit.html")).unwrap();
-    assert!(page.contains("pages of code touched while starting"));
+    assert!(page.contains("major faults of a cold start"));
     // And again, from the store.
     let (code, shown, error) = bench.trimtab(&["report", "--work", "work"]);
     assert_eq!(code, 0, "{error}");
