@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -221,6 +222,34 @@ static int test_threads(void)
 	return share.count != 4 * 2000;
 }
 
+static int shared_word;
+
+static void *adds_atomically(void *data)
+{
+	(void)data;
+	for (int i = 0; i < 300000; i++)
+		__atomic_add_fetch(&shared_word, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* Linux adds 1 to a word in a way that is atomic on its own CPU only, while threads elsewhere add, too. */
+static int test_local_futex(void)
+{
+	static int nobody;
+	pthread_t threads[3];
+	int operation = FUTEX_OP(FUTEX_OP_ADD, 1, FUTEX_OP_CMP_EQ, 0);
+
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		if (pthread_create(&threads[i], NULL, adds_atomically, NULL))
+			return 1;
+	for (int i = 0; i < 3000; i++)
+		if (syscall(SYS_futex, &nobody, FUTEX_WAKE_OP, 0, 0, &shared_word, operation) < 0)
+			return 1;
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	return shared_word != 3 * 300000 + 3000;
+}
+
 static int dies_by(int number, void (*act)(void))
 {
 	int result;
@@ -423,6 +452,7 @@ static const struct {
 	{ "forks", test_forks },
 	{ "exec", test_exec },
 	{ "threads", test_threads },
+	{ "local_futex", test_local_futex },
 	{ "exceptions", test_exceptions },
 	{ "kill", test_kill },
 	{ "ptrace", test_ptrace },

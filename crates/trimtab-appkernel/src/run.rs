@@ -52,7 +52,7 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         .all()
         .iter()
         .map(|test| TestResult { name: test.name.clone(), passed: test.outcome == Outcome::Pass });
-    Ok(AppKernelReport {
+    let mut report = AppKernelReport {
         kernel: KernelFacts { version: guest.version.clone(), smp: false },
         cpus: request.cpus,
         tests: results.collect(),
@@ -61,7 +61,9 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         calls: costs_of("call", &sleeps, &polls)?,
         fault: costs_of("fault", &sleeps, &polls)?,
         ..AppKernelReport::default()
-    })
+    };
+    report.checks = report.judged();
+    Ok(report)
 }
 
 fn costs_of(what: &str, sleeps: &Boot, polls: &Boot) -> Result<Costs> {

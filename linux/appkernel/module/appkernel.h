@@ -32,14 +32,14 @@ enum ak_state { AK_OFFLINE, AK_IDLE, AK_RUN, AK_DONE, AK_STOP, AK_DEAD };
  * struct ak_mm - what is known of an address space whose threads run on CPUs of the module
  * @notifier: says which ranges are being changed
  * @tables: says which page tables are freed
- * @lock: guards @holds
+ * @lock: guards @holds and @home
  * @holds: ranges that are being changed; no thread is in user mode elsewhere meanwhile
  * @released: waits for @holds to become 0
  * @home: its threads stay on CPU 0, for one used what is only atomic there
  */
 struct ak_mm {
 	struct mmu_notifier notifier, *tables;
-	/* Guards holds, and that no thread starts while there are any. */
+	/* Guards holds and home, and that no thread starts where these forbid it. */
 	spinlock_t lock;
 	unsigned int holds;
 	wait_queue_head_t released;
@@ -178,6 +178,7 @@ int ak_find_cpus(u32 *ids, unsigned int size);
 
 /* start.c */
 int ak_start_cpus(unsigned int wanted);
+void ak_halt_cpu(struct ak_cpu *cpu);
 void ak_halt_cpus(void);
 void ak_stop_cpus(void);
 void ak_interrupt(u32 apic_id, u32 mode);
@@ -192,6 +193,7 @@ void ak_thread_arm(struct ak_thread *thread);
 void ak_thread_called(struct ak_thread *thread);
 void ak_thread_end(struct ak_thread *thread);
 struct ak_thread *ak_thread_find(struct task_struct *task);
+struct ak_mm *ak_mm_find(struct mm_struct *mm);
 void ak_thread_exit(void);
 unsigned int ak_thread_count(void);
 void ak_thread_waits(struct ak_thread *thread);

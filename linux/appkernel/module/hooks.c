@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
+#include <uapi/linux/futex.h>
 #include <asm/irq.h>
 #include <asm/syscall.h>
 #include "appkernel.h"
@@ -144,15 +145,52 @@ void ak_mm_put(struct ak_mm *mm)
 	mmu_notifier_put(&mm->notifier);
 }
 
+/* Futex operations by which Linux changes user memory in ways that are atomic on one CPU only. */
+static bool is_local_futex(unsigned long operation)
+{
+	switch (operation & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAKE:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_WAKE_BITSET:
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Before such an operation all threads of the process come home, and stay. */
+static void on_sys_enter(void *data, struct pt_regs *regs, long number)
+{
+	unsigned long flags;
+	struct ak_mm *mm;
+
+	if (number != __NR_futex || !is_local_futex(regs->si) || !ak_thread_find(current))
+		return;
+	mm = ak_mm_find(current->mm);
+	if (!mm || mm->home)
+		return;
+	spin_lock_irqsave(&mm->lock, flags);
+	mm->home = true;
+	spin_unlock_irqrestore(&mm->lock, flags);
+	ak_pull(mm);
+}
+
 static void on_sys_exit(void *data, struct pt_regs *regs, long result)
 {
 	struct ak_thread *thread = ak_thread_find(current);
+	struct ak_mm *mm;
 
 	if (!thread)
 		return;
 	/* With one CPU online, Linux takes this for done. */
-	if (regs->orig_ax == __NR_membarrier && thread->mm)
-		ak_pull(thread->mm);
+	if (regs->orig_ax == __NR_membarrier) {
+		mm = ak_mm_find(current->mm);
+		if (mm)
+			ak_pull(mm);
+	}
 	ak_thread_called(thread);
 }
 
@@ -183,6 +221,7 @@ static struct hook {
 	void *function;
 	struct tracepoint *point;
 } hooks[] = {
+	{ "sys_enter", on_sys_enter },
 	{ "sys_exit", on_sys_exit },
 	{ "sched_process_fork", on_fork },
 	{ "sched_process_exit", on_exit },

@@ -244,7 +244,7 @@ static int start_cpu(struct ak_cpu *cpu, char *code, pgd_t *table)
 
 	fill_start(code, cpu, table);
 	wbinvd();
-	ak_interrupt(cpu->apic_id, APIC_INT_ASSERT | APIC_INT_LEVELTRIG | APIC_DM_INIT);
+	ak_halt_cpu(cpu);
 	mdelay(10);
 	for (unsigned int i = 0; i < 2; i++) {
 		ak_interrupt(cpu->apic_id, APIC_DM_STARTUP | page >> PAGE_SHIFT);
@@ -253,7 +253,7 @@ static int start_cpu(struct ak_cpu *cpu, char *code, pgd_t *table)
 	}
 	memcpy(&stage, code + AK_START_STAGE, sizeof(stage));
 	pr_err("the CPU with APIC id %u did not start: it came to stage %u of 3\n", cpu->apic_id, stage);
-	ak_interrupt(cpu->apic_id, APIC_INT_ASSERT | APIC_INT_LEVELTRIG | APIC_DM_INIT);
+	ak_halt_cpu(cpu);
 	return -EIO;
 }
 
@@ -309,15 +309,21 @@ int ak_start_cpus(unsigned int wanted)
 }
 
 /**
- * ak_halt_cpus - sends all CPUs back to where they wait for a start-up interrupt
+ * ak_halt_cpu - sends a CPU back to where it waits for a start-up interrupt
+ * @cpu: the CPU
  *
  * INIT stops a CPU whatever it does. Can be called from any context.
  */
+void ak_halt_cpu(struct ak_cpu *cpu)
+{
+	ak_interrupt(cpu->apic_id, APIC_INT_ASSERT | APIC_INT_LEVELTRIG | APIC_DM_INIT);
+}
+
+/* The same of all CPUs. */
 void ak_halt_cpus(void)
 {
 	for (unsigned int i = 0; i < ak_cpu_count; i++)
-		ak_interrupt(ak_cpus[i]->apic_id,
-			     APIC_INT_ASSERT | APIC_INT_LEVELTRIG | APIC_DM_INIT);
+		ak_halt_cpu(ak_cpus[i]);
 }
 
 /**

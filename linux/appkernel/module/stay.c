@@ -13,13 +13,11 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <linux/uaccess.h>
-#include <uapi/linux/futex.h>
 #include <asm/fpu/api.h>
 #include <asm/mmu.h>
 #include <asm/msr.h>
 #include <asm/trap_pf.h>
 #include <asm/trapnr.h>
-#include <asm/unistd.h>
 #include "appkernel.h"
 
 /* So many short stays in a row make a thread one that lives in the kernel. */
@@ -109,7 +107,10 @@ static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
 	return false;
 }
 
-/* Waits until no range of the address space is being changed; false if a signal came first. */
+/*
+ * Waits until no range of the address space is being changed. False if a signal came first, or if the process has
+ * to stay here.
+ */
 static bool start_user(struct ak_cpu *cpu)
 {
 	struct ak_mm *mm = cpu->mm;
@@ -117,6 +118,10 @@ static bool start_user(struct ak_cpu *cpu)
 
 	for (;;) {
 		spin_lock_irqsave(&mm->lock, flags);
+		if (mm->home) {
+			spin_unlock_irqrestore(&mm->lock, flags);
+			return false;
+		}
 		if (!mm->holds) {
 			ak_set_state(cpu, AK_RUN);
 			spin_unlock_irqrestore(&mm->lock, flags);
@@ -216,33 +221,11 @@ static bool run(struct ak_cpu *cpu, struct pt_regs *regs)
 	return true;
 }
 
-/* Futex operations that change user memory in ways that are atomic on one CPU only. */
-static bool is_local_futex(const struct pt_regs *regs)
-{
-	if (regs->ax != __NR_futex)
-		return false;
-	switch (regs->si & FUTEX_CMD_MASK) {
-	case FUTEX_WAIT:
-	case FUTEX_WAKE:
-	case FUTEX_WAIT_BITSET:
-	case FUTEX_WAKE_BITSET:
-	case FUTEX_REQUEUE:
-	case FUTEX_CMP_REQUEUE:
-		return false;
-	default:
-		return true;
-	}
-}
-
 /* The thread executes the instruction again, here: so the call is Linux's own in every respect. */
 static void came_for_call(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_regs *regs)
 {
 	cpu->calls++;
 	regs->ip -= 2;
-	if (is_local_futex(regs)) {
-		WRITE_ONCE(thread->mm->home, true);
-		ak_pull(thread->mm);
-	}
 	thread->short_runs = cpu->cycles < ak_burst ? thread->short_runs + 1 : 0;
 	if (thread->short_runs >= AK_SHORT_RUNS) {
 		thread->short_runs = 0;
@@ -271,7 +254,9 @@ static bool came_for_fault(struct ak_cpu *cpu)
 	mmap_read_lock(mm);
 	error = fixup_user_fault(mm, address & PAGE_MASK, write ? FAULT_FLAG_WRITE : 0, &unlocked);
 	mmap_read_unlock(mm);
-	current->min_flt++;
+	/* What fails is counted when it is repeated. */
+	if (!error)
+		current->min_flt++;
 	return !error;
 }
 

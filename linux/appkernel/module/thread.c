@@ -45,6 +45,26 @@ struct ak_thread *ak_thread_find(struct task_struct *task)
 	return NULL;
 }
 
+/**
+ * ak_mm_find - the record of an address space, or NULL if none of its threads ever left
+ * @mm: the address space
+ *
+ * With preemption off. Looks at all threads: for what is rare.
+ */
+struct ak_mm *ak_mm_find(struct mm_struct *mm)
+{
+	struct ak_thread *thread;
+	unsigned int bucket;
+
+	hash_for_each_rcu(threads, bucket, thread, entry) {
+		struct ak_mm *found = READ_ONCE(thread->mm);
+
+		if (found && found->notifier.mm == mm)
+			return found;
+	}
+	return NULL;
+}
+
 /* Interrupts a CPU, in user mode or halted. */
 void ak_kick(struct ak_cpu *cpu)
 {
@@ -69,6 +89,8 @@ void ak_recall(struct ak_cpu *cpu)
 		cpu_relax();
 		/* With interrupts off the clock may stand still. */
 		if (time_after(jiffies, until) || ++spins > 1000000000ULL) {
+			/* Whatever it runs: memory may be taken away from it now. */
+			ak_halt_cpu(cpu);
 			WRITE_ONCE(cpu->state, AK_DEAD);
 			return;
 		}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use trimtab_appkernel::run::{self, Request};
+use trimtab_report::Report;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -36,8 +37,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let found = run::run(&request, &Progress::new())?;
     stored::keep(&options.work, &found)?;
     output::report(&options.outputs, &found)?;
-    if let Some(check) = found.verdicts().into_iter().find(|check| !check.ok) {
-        bail!("not so: {} ({})", check.name, check.detail);
+    match found.failures().as_slice() {
+        [] => Ok(()),
+        broken => bail!("not everything holds: {}", broken.join("; ")),
     }
-    Ok(())
 }
