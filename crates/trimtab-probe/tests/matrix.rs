@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Bench, Machine, combinations, compilers, hook, runtime, same};
+use common::{Bench, GCC, Machine, combinations, compilers, hook, runtime, same};
 use trimtab_probe::{Hook, Selection};
 
 #[test]
@@ -64,6 +64,27 @@ fn the_stack_is_unwound_at_every_instruction() {
                     hook.name(),
                     ran.output
                 );
+            }
+        }
+    }
+}
+
+/// Also where gcc's own information is wrong: plain programs lose their stack there.
+#[test]
+fn the_stack_is_unwound_at_every_instruction_of_thunks() {
+    for (returns, jumps) in [("thunk", "thunk"), ("thunk-inline", "keep")] {
+        let thunks = [format!("-mfunction-return={returns}"), format!("-mindirect-branch={jumps}")];
+        for level in ["-O0", "-O1", "-O2", "-Os"] {
+            let flags = [level, "-g", "-DTHUNKS=1", "-fcf-protection=none", &thunks[0], &thunks[1]];
+            let bench = Bench::new(GCC, &flags);
+            let object = bench.compile("step.c", &[]);
+            for hook in [Hook::Count, Hook::Time, Hook::Value] {
+                let selection = Selection::default().not(&["step_*"]).unwrap();
+                let (probed, _) = bench.instrument(&object, hook, selection);
+                bench.link("probed", &[&probed], &[runtime().as_os_str()]);
+                let ran = bench.run("probed");
+                let label = format!("{returns} {level} {}: {}", hook.name(), ran.output);
+                assert_eq!(ran.code, Some(0), "{label}");
             }
         }
     }

@@ -7,24 +7,32 @@
 //! cancelled there, asynchronously, is unwound from a number, in instrumented programs mostly one that a stub
 //! keeps, which is no address at all. Where the thunk is inside a function, it says so of all that follows,
 //! whatever is on the stack: no exception can pass there, and what the function accesses seems to be elsewhere.
+//! There the call also overwrites the word below the return address, in which the last popped register still
+//! seems to be saved.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use gimli::{EndianSlice, LittleEndian, Reader};
 use iced_x86::{Code, FlowControl, Register};
 
 use super::decode::Insn;
+use super::dwarf::RSP;
 use crate::elf::Object;
 use crate::function::{Function, Place};
-use crate::unwind::UnwindTable;
+use crate::unwind::{Unwind, UnwindTable};
 
 const NAME: &[u8] = b"__x86_return_thunk";
 /// `call`, `pause`, `lfence`, `jmp`. What it calls is behind.
 const CALL: [u8; 12] = [0xe8, 0x07, 0, 0, 0, 0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9];
 /// `lea 8(%rsp), %rsp`, `ret`.
 const DROP: [u8; 6] = [0x48, 0x8d, 0x64, 0x24, 0x08, 0xc3];
+/// What is not the operation, in instructions that have their operand in the same byte.
+const OPERAND: u8 = 0x3f;
 /// The frame address is 16 above the stack pointer.
 const TOLD: [u8; 2] = [gimli::DW_CFA_def_cfa_offset.0, 16];
+
+/// What is written over a part of `.eh_frame`.
+type Edit = (usize, Vec<u8>);
 
 /// Mends it where it is as gcc writes it. Says how often.
 pub fn mend(object: &mut Object, unwind: &UnwindTable, functions: &[Function]) -> usize {
@@ -34,21 +42,19 @@ pub fn mend(object: &mut Object, unwind: &UnwindTable, functions: &[Function]) -
     let thunks = named.filter_map(|symbol| Some((symbol.defined_in()?, symbol.value)));
     let thunks = thunks.map(|place| (place, CALL.len() + DROP.len()));
     let all = functions.iter().map(|it| ((it.section, it.start), it.size as usize));
-    let wrong: HashSet<usize> =
-        thunks.chain(all).flat_map(|(place, size)| told(object, unwind, place, size)).collect();
+    let edits: HashMap<usize, Vec<u8>> =
+        thunks.chain(all).flat_map(|(place, size)| edits(object, unwind, place, size)).collect();
     let data = &mut object.sections[frames].data;
-    for &at in &wrong {
-        // Without it, what the call left is the address of a frame of its own, in the thunk, where nothing
-        // more is on the stack.
-        if let Some(told) = data.get_mut(at..at + TOLD.len()) {
-            told.fill(gimli::DW_CFA_nop.0);
+    for (&at, bytes) in &edits {
+        if let Some(old) = data.get_mut(at..at + bytes.len()) {
+            old.copy_from_slice(bytes);
         }
     }
-    wrong.len()
+    edits.len()
 }
 
-/// Where in `.eh_frame` it is told that a thunk's call left an address on the stack, of the code at a place.
-fn told(object: &Object, unwind: &UnwindTable, (section, start): Place, size: usize) -> Vec<usize> {
+/// What has to be changed in `.eh_frame` for the thunks in the code at a place.
+fn edits(object: &Object, unwind: &UnwindTable, (section, start): Place, size: usize) -> Vec<Edit> {
     let from = start as usize;
     let code = object.sections[section].data.get(from..from.saturating_add(size));
     let calls = code.into_iter().flat_map(|code| code.windows(CALL.len()).enumerate());
@@ -63,20 +69,64 @@ fn told(object: &Object, unwind: &UnwindTable, (section, start): Place, size: us
     let mut found = Vec::new();
     let mut rest = EndianSlice::new(program, LittleEndian);
     let mut offset = 0;
+    // Where the instruction before begins, that goes on to this offset.
+    let mut advance = 0;
     while !rest.is_empty() {
         let at = program.len() - rest.len();
         if program[at..].starts_with(&TOLD) && behind.contains(&offset) {
-            found.push(unwind.program.start + at);
+            let popped = popped(unwind, offset - CALL.len() as u64);
+            let popped = popped.filter(|_| ends_or_restores(&program[at + TOLD.len()..]));
+            found.push((unwind.program.start + advance, mended(&program[advance..at], popped)));
         }
         let Ok(advanced) = step(&mut rest) else { return Vec::new() };
         offset += advanced * unwind.code_step;
+        advance = at;
     }
     found
 }
 
+/// What takes the place of the instruction that goes on to the code behind a call, and of [`TOLD`]. Without the
+/// latter, what the call left is the address of a frame of its own, in the thunk, where nothing more is on the
+/// stack. The register is there already at the call: it was popped by the instruction before.
+fn mended(advance: &[u8], popped: Option<u8>) -> Vec<u8> {
+    let mut bytes: Vec<u8> =
+        popped.map(|register| gimli::DW_CFA_restore.0 | register).into_iter().collect();
+    bytes.extend(advance);
+    bytes.resize(advance.len() + TOLD.len(), gimli::DW_CFA_nop.0);
+    bytes
+}
+
+/// The register that seems to be saved right below the stack pointer, where a call at an offset writes.
+fn popped(unwind: &Unwind, offset: u64) -> Option<u8> {
+    let row = unwind.at(offset)?;
+    let (_, below) = row.cfa.filter(|&(register, _)| register == RSP)?;
+    let saved = row.saved.iter().flatten();
+    let (register, _) = saved.copied().find(|&(_, at)| at == -(below + 8))?;
+    u8::try_from(register).ok().filter(|&register| register <= OPERAND)
+}
+
+/// Whether nothing is said of the code behind a thunk but that what was remembered before it holds again.
+fn ends_or_restores(program: &[u8]) -> bool {
+    let mut rest = EndianSlice::new(program, LittleEndian);
+    while let Some(&next) = rest.slice().first() {
+        match gimli::DwCfa(next) {
+            gimli::DW_CFA_restore_state => return true,
+            gimli::DW_CFA_nop => {}
+            _ if gimli::DwCfa(next & !OPERAND) == gimli::DW_CFA_advance_loc => {}
+            gimli::DW_CFA_advance_loc1
+            | gimli::DW_CFA_advance_loc2
+            | gimli::DW_CFA_advance_loc4 => {}
+            _ => return false,
+        }
+        if step(&mut rest).is_err() {
+            return false;
+        }
+    }
+    true
+}
+
 /// Reads an instruction of unwind information; gives by how many steps of code it goes on.
 fn step(rest: &mut EndianSlice<'_, LittleEndian>) -> gimli::Result<u64> {
-    const OPERAND: u8 = 0x3f;
     let opcode = rest.read_u8()?;
     let numbers = match gimli::DwCfa(opcode & !OPERAND) {
         gimli::DW_CFA_advance_loc => return Ok((opcode & OPERAND).into()),
