@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use trimtab_fixture::many_functions;
+use trimtab_fixture::{Elf, many_functions};
 use trimtab_layout::{
     Algorithm, Excess, FirstExecution, Footprint, Movable, PackedOrder, PieceId, Placement,
     functions_run, pages,
@@ -132,4 +132,28 @@ fn bytes_outside_of_any_piece_stay() {
             Range::with_length(BASE + 0x10_0000, 7),
         ])
     );
+}
+
+/// Code of assembly often has no symbol that says how long it is.
+#[test]
+fn code_outside_of_functions_is_part_of_the_least() {
+    let text = 4 * PAGE_SIZE;
+    let bytes = Elf::new()
+        .entry(BASE)
+        .segment(BASE, BASE, text)
+        .text(".text", BASE, text)
+        .function("start", BASE, 16)
+        .build();
+    let program = Program::parse(&bytes).unwrap();
+    let (section, _) = program.section_named(".text").unwrap();
+    let mut trace = Trace::new(Source::QemuPlugin);
+    trace.record(Place::Block { start: BASE, length: 3 * PAGE_SIZE as u32 }, None, 1);
+    let profile = Profile::resolve(&trace, &program);
+    let footprint = Footprint::of(&program, section, &profile);
+    assert_eq!((footprint.executed_pages, footprint.function_pages, footprint.touched), (3, 3, 3));
+    let fragments = Fragments::from_symbols(&program, section);
+    let ran = functions_run(&program, section, &profile);
+    let excess = Excess::account(&program, &fragments, profile.executed(), &ran, |_| true);
+    let sum = excess.alignment + excess.sharing + excess.pinned_sections + excess.cold_parts;
+    assert_eq!(sum + excess.other, 0.0, "{excess:?}");
 }

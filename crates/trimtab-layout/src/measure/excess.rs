@@ -23,8 +23,8 @@ pub struct Excess {
 }
 
 impl Excess {
-    /// Accounts for the pages of `section` that `executed` touches. `ran` are the address ranges
-    /// of the functions that ran.
+    /// Accounts for the pages of `section` that `executed` touches. `ran` is what
+    /// [`functions_run`](super::functions_run) gives.
     pub fn account(
         program: &Program<'_>,
         fragments: &Fragments<'_>,

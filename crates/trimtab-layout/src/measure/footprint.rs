@@ -12,8 +12,8 @@ pub struct Footprint {
     pub pages_spanned: u64,
     /// Pages that hold an executed byte.
     pub touched: u64,
-    /// Pages that the functions that ran would fill, whole and without gaps: the theoretical
-    /// minimum of BOOST (2025), section 3.
+    /// Pages that the functions that ran would fill, whole and without gaps, with the executed bytes outside
+    /// of any: the theoretical minimum of BOOST (2025), section 3.
     pub function_pages: u64,
     /// Pages that the executed bytes alone would fill.
     pub executed_pages: u64,
@@ -61,7 +61,8 @@ impl Footprint {
     }
 }
 
-/// The whole bytes of the functions of section `id` that ran.
+/// What of the section `id` has to be in memory where functions stay whole: those that ran, and what was executed
+/// outside of any, as code of assembly whose symbols have no size.
 pub fn functions_run(program: &Program<'_>, id: SectionId, profile: &Profile) -> RangeSet {
     profile
         .functions()
@@ -69,5 +70,6 @@ pub fn functions_run(program: &Program<'_>, id: SectionId, profile: &Profile) ->
         .map(|executed| program.function(executed.function))
         .filter(|function| function.section == id)
         .map(|function| function.range)
+        .chain(profile.executed().within(program.section(id).range))
         .collect()
 }
