@@ -13,20 +13,23 @@ const DEVICE: &str = "/dev/appkernel";
 const STATUS: &str = "/sys/kernel/debug/appkernel/status";
 
 /// Lets this process run on the CPUs of the module, and becomes a program. Comes back only with what kept it
-/// from that.
+/// from that. With `local_calls`, these CPUs answer some of its system calls.
 ///
 /// # Errors
 /// A module that is not loaded, or a program that cannot be started.
-pub fn run(program: &[std::ffi::OsString]) -> Result<()> {
+pub fn run(program: &[std::ffi::OsString], local_calls: bool) -> Result<()> {
     let (name, arguments) = program.split_first().context("there is no program to run")?;
-    attach(Path::new(DEVICE))?;
+    attach(Path::new(DEVICE), local_calls)?;
     let error = Invocation::new(name).args(arguments).exec();
     Err(error).with_context(|| format!("cannot run {}", name.display()))
 }
 
-fn attach(device: &Path) -> Result<()> {
+fn attach(device: &Path, local_calls: bool) -> Result<()> {
+    let how = if local_calls { "attach local" } else { "attach" };
     let opened = OpenOptions::new().write(true).open(device);
-    opened.and_then(|mut file| file.write_all(b"attach")).map_err(|error| explain(device, &error))
+    opened
+        .and_then(|mut file| file.write_all(how.as_bytes()))
+        .map_err(|error| explain(device, &error))
 }
 
 fn explain(device: &Path, error: &io::Error) -> anyhow::Error {
@@ -66,7 +69,7 @@ mod tests {
     #[test]
     fn a_module_that_is_not_loaded_is_said() {
         let folder = tempfile::tempdir().unwrap();
-        let error = attach(&folder.path().join("appkernel")).unwrap_err().to_string();
+        let error = attach(&folder.path().join("appkernel"), false).unwrap_err().to_string();
         assert!(error.contains("insmod appkernel.ko"), "{error}");
         let error = read_status(&folder.path().join("status")).unwrap_err().to_string();
         assert!(error.contains("mount -t debugfs"), "{error}");
@@ -77,12 +80,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let device = folder.path().join("appkernel");
         fs::write(&device, "").unwrap();
-        attach(&device).unwrap();
+        attach(&device, false).unwrap();
         assert_eq!(fs::read_to_string(&device).unwrap(), "attach");
+        attach(&device, true).unwrap();
+        assert_eq!(fs::read_to_string(&device).unwrap(), "attach local");
     }
 
     #[test]
     fn nothing_to_run_is_an_error() {
-        assert_eq!(run(&[]).unwrap_err().to_string(), "there is no program to run");
+        assert_eq!(run(&[], false).unwrap_err().to_string(), "there is no program to run");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use include_dir::{Dir, include_dir};
@@ -25,9 +26,9 @@ pub static APPKERNEL: Feature = Feature {
     generated: &[],
 };
 
-/// The folder of the module's source, and the file of its tests, in the feature's.
+/// The folders of the module's source and of its tests, in the feature's.
 const MODULE: &str = "module";
-const SUITE: &str = "suite.c";
+const SUITE: &str = "suite";
 
 /// A guest, ready to boot.
 #[derive(Debug)]
@@ -50,8 +51,10 @@ pub struct Setup<'a> {
     pub counted: bool,
     /// The module's parameters, `NAME=VALUE`.
     pub parameters: &'a [&'a str],
-    /// Which workload: [`TESTS`], [`COSTS`], [`STALE`].
+    /// Which workload: [`TESTS`], [`COSTS`], [`STALE`], [`STRESS_SHORT`], [`STRESS_FULL`].
     pub workload: &'a str,
+    /// How long it may take.
+    pub limit: Duration,
 }
 
 /// All tests of the module.
@@ -60,6 +63,10 @@ pub const TESTS: &str = "tests";
 pub const COSTS: &str = "costs";
 /// Pages that are given away while a thread elsewhere writes them.
 pub const STALE: &str = "stale";
+/// Calls, signals and ends of processes: ten thousand, a thousand and a hundred.
+pub const STRESS_SHORT: &str = "stress-short";
+/// 10^7, 10^5 and 10^4 of them.
+pub const STRESS_FULL: &str = "stress-full";
 
 impl Guest {
     /// Builds kernel, module and tests, or finds what an earlier run built.
@@ -69,9 +76,11 @@ impl Guest {
     pub fn build(work: &WorkDir) -> Result<Self> {
         let features: [&'static Feature; 1] = [&APPKERNEL];
         let source = Source::find(None, &features)?.unpack(work, &features)?;
-        let uniprocessor = APPKERNEL.fragment("up").unwrap_or_default();
-        let configuration =
-            Configuration::named("tiny", Isa::X86_64)?.with(&APPKERNEL, 1).with_lines(uniprocessor);
+        let lines = |name| APPKERNEL.fragment(name).unwrap_or_default();
+        let configuration = Configuration::named("tiny", Isa::X86_64)?
+            .with(&APPKERNEL, 1)
+            .with_lines(lines("up"))
+            .with_lines(lines("tests"));
         let toolchain = Toolchain::Clang(tools::llvm()?);
         let build = Build::configure(work, &source, &configuration, &toolchain)?;
         let image = build.link(&GeneratedFiles::new(), |_| ())?;
@@ -108,6 +117,7 @@ impl Guest {
         }
         request.modules = vec!["appkernel".to_owned()];
         request.workload = Some(setup.workload.to_owned());
+        request.limit = setup.limit;
         let parameter = |parameter: &&str| format!("appkernel.{parameter}");
         request.arguments = setup.parameters.iter().map(parameter).collect();
         boot(&request).with_context(|| format!("the guest of {} failed", setup.name))
@@ -127,7 +137,7 @@ impl KeptStep for Own<'_> {
 
     fn key(&self, key: Key) -> Result<Key, WorkError> {
         let mut key = key.field("gcc", self.gcc.version_text());
-        for (name, content) in sources() {
+        for (name, content) in sources(MODULE).chain(sources(SUITE)) {
             key = key.bytes(name, content);
         }
         Ok(key)
@@ -136,15 +146,15 @@ impl KeptStep for Own<'_> {
     fn make(&self, at: &Path) -> Result<()> {
         let folder = at.join(MODULE);
         fs::create_dir(&folder).context("cannot make the folder of the module's source")?;
-        for (name, content) in sources() {
-            let path = match name == SUITE {
-                true => at.join(name),
-                false => folder.join(name),
-            };
+        for (name, content) in sources(MODULE) {
+            let path = folder.join(name);
             fs::write(&path, content)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let suite = fs::read_to_string(at.join(SUITE)).context("cannot read the tests")?;
+        let mut suite = Vec::new();
+        for (name, content) in sources(SUITE) {
+            suite.push((name, std::str::from_utf8(content).context("the tests are not UTF-8")?));
+        }
         let flags = [
             "-std=gnu11",
             "-O2",
@@ -155,23 +165,16 @@ impl KeptStep for Own<'_> {
             "-Werror",
             "-Wno-array-bounds",
         ];
-        compile(
-            "building the module's tests",
-            &self.gcc.path,
-            &[(SUITE, &suite)],
-            &flags,
-            &at.join("suite"),
-        )?;
+        compile("building the module's tests", &self.gcc.path, &suite, &flags, &at.join("suite"))?;
         Ok(())
     }
 }
 
-/// Names of files and what is in them: the module's, and its tests'.
-fn sources() -> impl Iterator<Item = (&'static str, &'static [u8])> {
-    let module = APPKERNEL.folder.get_dir(MODULE).into_iter().flat_map(Dir::files);
-    let suite = APPKERNEL.folder.get_file(SUITE);
+/// Names of files in a folder of the feature's, and what is in them.
+fn sources(folder: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    let files = APPKERNEL.folder.get_dir(folder).into_iter().flat_map(Dir::files);
     let name = |path: &'static Path| path.file_name().and_then(|name| name.to_str());
-    module.chain(suite).filter_map(move |file| Some((name(file.path())?, file.contents())))
+    files.filter_map(move |file| Some((name(file.path())?, file.contents())))
 }
 
 /// The guest's root.
@@ -189,7 +192,13 @@ impl Root<'_> {
             name: name.to_owned(),
             script: format!("{mount}/bin/suite {arguments}\n"),
         };
-        vec![workload(TESTS, ""), workload(COSTS, "--costs"), workload(STALE, "--stale")]
+        vec![
+            workload(TESTS, ""),
+            workload(COSTS, "--costs"),
+            workload(STALE, "--stale"),
+            workload(STRESS_SHORT, "--stress 10000 1000 100"),
+            workload(STRESS_FULL, "--stress 10000000 100000 10000"),
+        ]
     }
 }
 

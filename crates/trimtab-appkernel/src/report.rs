@@ -28,6 +28,9 @@ pub struct AppKernelReport {
     pub left: u64,
     /// Pages that a thread wrote through a stale translation.
     pub stale: Stale,
+    /// The same things again and again.
+    #[serde(default)]
+    pub stress: Stress,
     /// Instructions of a system call.
     pub calls: Costs,
     /// Instructions of a fault on a fresh page.
@@ -63,13 +66,28 @@ pub struct Stale {
     pub ignored: u64,
 }
 
-/// What something costs.
+/// Calls, signals and ends of processes, again and again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stress {
+    /// How many of them.
+    pub operations: u64,
+    /// How often a thread left Linux's CPU meanwhile.
+    pub forwarded: u64,
+    /// How many went wrong: it must be none.
+    pub errors: u64,
+}
+
+/// What something costs, by how Linux's CPU waits for the thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Where the thread's context on Linux's CPU sleeps until it is needed.
+    /// It is halted, in the thread's own context, until an interrupt comes.
     pub sleeping: Cost,
-    /// Where it polls.
+    /// It polls.
     pub polling: Cost,
+    /// It switches to another context, here that of its idle thread, and back: the parameter `halt=0`, or what
+    /// happens where others want to run there.
+    #[serde(default)]
+    pub switching: Cost,
 }
 
 /// Instructions of all CPUs together.
@@ -122,6 +140,14 @@ impl AppKernelReport {
                 self.stale.ignored > 0,
                 found(self.stale.ignored),
             ),
+            Check::new(
+                "Calls, signals and ends of processes go right each time",
+                self.stress.errors == 0 && self.stress.forwarded >= self.stress.operations,
+                format!(
+                    "{} of {} went wrong; threads left {} times",
+                    self.stress.errors, self.stress.operations, self.stress.forwarded
+                ),
+            ),
         ]
     }
 
@@ -140,6 +166,7 @@ impl AppKernelReport {
             ];
             cells.extend(cost("sleeping", &costs.sleeping));
             cells.extend(cost("polling", &costs.polling));
+            cells.extend(cost("switching", &costs.switching));
             cells
         };
         let columns = [
@@ -149,11 +176,14 @@ impl AppKernelReport {
             column("times"),
             column("polling"),
             column("times"),
+            column("switching"),
+            column("times"),
         ];
         Section::new(
             "costs",
             "What it costs to be elsewhere",
-            "Instructions of both CPUs together; Linux's sleeps or polls until the thread needs it.",
+            "Instructions of both CPUs together. Until the thread needs it, Linux's is halted, polls, or switches to another \
+             context.",
         )
         .with(Table::new(
             "Costs",
@@ -240,8 +270,17 @@ mod tests {
             tests: vec![test("calls"), test("faults")],
             left: 70,
             stale: Stale { told: 0, ignored: 8 },
-            calls: Costs { sleeping: cost(200, 2000), polling: cost(200, 900) },
-            fault: Costs { sleeping: cost(2000, 4000), polling: cost(2000, 2200) },
+            stress: Stress { operations: 100, forwarded: 120, errors: 0 },
+            calls: Costs {
+                sleeping: cost(200, 1000),
+                polling: cost(200, 900),
+                switching: cost(200, 3000),
+            },
+            fault: Costs {
+                sleeping: cost(2000, 2500),
+                polling: cost(2000, 2200),
+                switching: cost(2000, 4000),
+            },
             ..AppKernelReport::default()
         }
     }
@@ -251,7 +290,7 @@ mod tests {
         let report = report();
         let text = report.terminal(100);
         assert!(text.contains("2 of 2 tests pass there"), "{text}");
-        assert!(text.contains("4.50"), "{text}");
+        assert!(text.contains("4.50") && text.contains("15.00"), "{text}");
         assert_eq!(AppKernelReport::from_json(&report.to_json()).unwrap(), report);
     }
 
@@ -268,5 +307,7 @@ mod tests {
         assert_eq!(holds(|report| report.stale.told = 1), 1);
         assert_eq!(holds(|report| report.stale.ignored = 0), 1);
         assert_eq!(holds(|report| report.left = 0), 1);
+        assert_eq!(holds(|report| report.stress.errors = 1), 1);
+        assert_eq!(holds(|report| report.stress.forwarded = 1), 1);
     }
 }

@@ -1,14 +1,15 @@
 //! The experiment: boots the guest for its tests and for what calls and faults cost.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
-use trimtab_machine::boot::{Boot, Outcome};
+use trimtab_machine::boot::{Boot, BootRequest, Outcome};
 
-use crate::guest::{COSTS, Guest, STALE, Setup, TESTS};
-use crate::report::{AppKernelReport, Cost, Costs, KernelFacts, Stale, TestResult};
+use crate::guest::{COSTS, Guest, STALE, STRESS_FULL, STRESS_SHORT, Setup, TESTS};
+use crate::report::{AppKernelReport, Cost, Costs, KernelFacts, Stale, Stress, TestResult};
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -17,7 +18,12 @@ pub struct Request {
     pub work: PathBuf,
     /// CPUs of the guest, 2 to 16; Linux has one of them.
     pub cpus: u32,
+    /// Whether calls, signals and ends of processes are repeated millions of times, rather than thousands.
+    pub stress: bool,
 }
+
+/// A run of the full stress takes so long at most.
+const STRESS_LIMIT: Duration = Duration::from_secs(3 * 3600);
 
 /// Boots the guest as often as it takes, and gives what was found.
 ///
@@ -36,16 +42,29 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         stage.ended(false, "it came up, and ended well");
         anyhow::Ok(booted)
     };
-    let own =
-        Setup { name: "", cpus: request.cpus, counted: false, parameters: &[], workload: TESTS };
+    let own = Setup {
+        name: "",
+        cpus: request.cpus,
+        counted: false,
+        parameters: &[],
+        workload: TESTS,
+        limit: BootRequest::LIMIT,
+    };
     let tests = boot("tests", &own)?;
     let told = boot("stale-told", &Setup { workload: STALE, ..own })?;
     let ignored = Setup { workload: STALE, parameters: &["ignore_stale=1"], ..own };
     let ignored = boot("stale-ignored", &ignored)?;
-    // No thread goes home: what is measured is the way there and back.
+    let (stress, limit) = match request.stress {
+        true => (STRESS_FULL, STRESS_LIMIT),
+        false => (STRESS_SHORT, BootRequest::LIMIT),
+    };
+    // No thread goes home: what is tested, and measured, is the way there and back.
+    let stressed = Setup { workload: stress, parameters: &["burst=0"], limit, ..own };
+    let stressed = boot("stress", &stressed)?;
     let costs = Setup { workload: COSTS, counted: true, cpus: 2, ..own };
     let sleeps = boot("costs-sleeping", &Setup { parameters: &["burst=0"], ..costs })?;
     let polls = boot("costs-polling", &Setup { parameters: &["burst=0", "poll=1"], ..costs })?;
+    let switches = boot("costs-switching", &Setup { parameters: &["burst=0", "halt=0"], ..costs })?;
 
     let results = tests
         .tests
@@ -58,22 +77,27 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         tests: results.collect(),
         left: said(&tests, "left")?,
         stale: Stale { told: said(&told, "stale-pages")?, ignored: said(&ignored, "stale-pages")? },
-        calls: costs_of("call", &sleeps, &polls)?,
-        fault: costs_of("fault", &sleeps, &polls)?,
+        stress: Stress {
+            operations: said(&stressed, "stress-operations")?,
+            forwarded: said(&stressed, "stress-forwarded")?,
+            errors: said(&stressed, "stress-errors")?,
+        },
+        calls: costs_of("call", &sleeps, &polls, &switches)?,
+        fault: costs_of("fault", &sleeps, &polls, &switches)?,
         ..AppKernelReport::default()
     };
     report.checks = report.judged();
     Ok(report)
 }
 
-fn costs_of(what: &str, sleeps: &Boot, polls: &Boot) -> Result<Costs> {
+fn costs_of(what: &str, sleeps: &Boot, polls: &Boot, switches: &Boot) -> Result<Costs> {
     let cost = |boot: &Boot| -> Result<Cost> {
         Ok(Cost {
             native: said(boot, &format!("native-{what}"))?,
             forwarded: said(boot, &format!("forwarded-{what}"))?,
         })
     };
-    Ok(Costs { sleeping: cost(sleeps)?, polling: cost(polls)? })
+    Ok(Costs { sleeping: cost(sleeps)?, polling: cost(polls)?, switching: cost(switches)? })
 }
 
 /// A number that the guest's tests said.

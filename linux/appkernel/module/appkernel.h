@@ -20,13 +20,21 @@
 /**
  * enum ak_state - who may write what of a CPU
  * @AK_OFFLINE: it does not run
- * @AK_IDLE: it waits for a thread; CPU 0 may write the thread's state into it
+ * @AK_IDLE: it waits for its first thread
  * @AK_RUN: it runs a thread; set by CPU 0, with release
- * @AK_DONE: the thread came back and its state may be read; set by the CPU, with release
+ * @AK_DONE: the thread came back and its state may be read, and another's written; set by the CPU, with release
  * @AK_STOP: it is to go back to where it waits for a start-up interrupt; set by CPU 0
  * @AK_DEAD: its own code had a fault; set by the CPU
  */
 enum ak_state { AK_OFFLINE, AK_IDLE, AK_RUN, AK_DONE, AK_STOP, AK_DEAD };
+
+/**
+ * enum ak_waiter - how the thread's own context waits on CPU 0
+ * @AK_POLLS: it looks at the state again and again
+ * @AK_HALTED: it has halted CPU 0: any interrupt lets it look
+ * @AK_SLEEPS: others run there: an interrupt has to wake it
+ */
+enum ak_waiter { AK_POLLS, AK_HALTED, AK_SLEEPS };
 
 /**
  * struct ak_mm - what is known of an address space whose threads run on CPUs of the module
@@ -36,6 +44,7 @@ enum ak_state { AK_OFFLINE, AK_IDLE, AK_RUN, AK_DONE, AK_STOP, AK_DEAD };
  * @holds: ranges that are being changed; no thread is in user mode elsewhere meanwhile
  * @released: waits for @holds to become 0
  * @home: its threads stay on CPU 0, for one used what is only atomic there
+ * @cr3: its page table
  */
 struct ak_mm {
 	struct mmu_notifier notifier, *tables;
@@ -44,6 +53,7 @@ struct ak_mm {
 	unsigned int holds;
 	wait_queue_head_t released;
 	bool home;
+	u64 cr3;
 };
 
 /**
@@ -53,16 +63,23 @@ struct ak_mm {
  * @user_cr3: the page table of the thread
  * @vector: why the thread came back: an exception, an interrupt, or AK_SYSCALL
  * @error: error code of the exception
- * @regs: registers of the thread
+ * @scratch: a register, for a few instructions
+ * @tss: task state: where stacks for exceptions are. The first is the thread's own for kernel mode, so that its
+ *       registers are pushed where Linux would have pushed them
  * @fault_address: address of a page fault
  * @fsbase: the thread's base of fs
  * @gsbase: the thread's base of gs
+ * @own_fsbase: what the CPU has of the former
+ * @own_gsbase: and of the latter
  * @fpu: where its floating-point registers are
  * @cycles: time-stamp counter: how long the last stay in user mode took
  * @state: see enum ak_state
+ * @syscall_work: what Linux wants to do at the thread's system calls; NULL if the CPU answers none itself
+ * @tgid: what getpid(2) is for the thread
+ * @pid: what gettid(2) is
  * @halted: it needs an interrupt to look at @state
  * @recalled: the thread is to come back
- * @sleeping: the thread's own context on CPU 0 does, too
+ * @waiter: how the thread's own context on CPU 0 waits, see enum ak_waiter
  * @task: the thread that it runs, or NULL
  * @mm: that thread's address space, or NULL
  * @stack: its stack's lowest address
@@ -74,6 +91,7 @@ struct ak_mm {
  * @faults: for a page fault
  * @kicks: for an interrupt that took the thread away
  * @others: for anything else
+ * @answered: how many system calls it answered itself
  * @user_cycles: all @cycles together
  * @cr0: control registers and model-specific registers are CPU 0's
  * @cr4: without PCIDE, PGE
@@ -84,28 +102,28 @@ struct ak_mm {
  * @apic_base: MSR_IA32_APICBASE
  * @xcr0: extended control register 0, with xsave
  * @gdt: descriptor table
- * @tss: task state: where stacks for exceptions are
  * @idt: entries for exceptions and interrupts
  */
 struct ak_cpu {
-	u64 kernel_sp, kernel_cr3, user_cr3, vector, error;
-	struct pt_regs regs;
+	u64 kernel_sp, kernel_cr3, user_cr3, vector, error, scratch;
+	struct x86_hw_tss tss __aligned(64);
 
-	u64 fault_address, fsbase, gsbase;
+	u64 fault_address, fsbase, gsbase, own_fsbase, own_gsbase;
 	void *fpu;
 	u64 cycles;
-	int state, halted, recalled, sleeping;
+	int state, halted, recalled, waiter;
 	struct task_struct *task;
 	struct ak_mm *mm;
+	unsigned long *syscall_work;
+	pid_t tgid, pid;
 
 	unsigned long stack;
 	unsigned int index, apic_id;
 	u64 died[4];
-	u64 runs, calls, faults, kicks, others, user_cycles;
+	u64 runs, calls, faults, kicks, others, answered, user_cycles;
 
 	u64 cr0, cr4, pat, efer, star, syscall_mask, apic_base, xcr0;
 	struct desc_struct gdt[GDT_ENTRIES] __aligned(16);
-	struct x86_hw_tss tss __aligned(64);
 	gate_desc idt[256] __aligned(16);
 };
 
@@ -116,7 +134,12 @@ struct ak_cpu {
  * @task: the thread; NULL once it has ended
  * @mm: its address space, as of the last time it left
  * @work: runs in its context, on its way to user mode
- * @queued: @work is
+ * @queued: @work is; set by whoever adds it
+ * @cpu: the CPU that it was on last, or NULL
+ * @local: the CPU that it is on may answer some of its system calls
+ * @named: the identity that @tgid and @pid are of
+ * @tgid: the number of its process, as it sees it
+ * @pid: its own number
  * @short_runs: in how many stays, one after the other, it came back at once
  * @calls_at_home: system calls that it makes on CPU 0 before it leaves again
  * @calls_seen: @calls_at_home when the timer last looked
@@ -128,7 +151,11 @@ struct ak_thread {
 	struct task_struct *task;
 	struct ak_mm *mm;
 	struct callback_head work;
-	bool queued;
+	int queued;
+	struct ak_cpu *cpu;
+	bool local;
+	struct pid *named;
+	pid_t tgid, pid;
 	unsigned int short_runs, calls_at_home, calls_seen;
 	struct rcu_head rcu;
 };
@@ -158,6 +185,14 @@ static __always_inline void ak_set_state(struct ak_cpu *cpu, int state)
 	smp_store_release(&cpu->state, state);
 }
 
+extern struct list_head ak_waiting;
+
+/* Whether a thread waits for a CPU. */
+static __always_inline bool ak_threads_wait(void)
+{
+	return READ_ONCE(ak_waiting.next) != &ak_waiting;
+}
+
 /* Whether a CPU has a thread that has not come back. */
 static __always_inline bool ak_runs(struct ak_cpu *cpu)
 {
@@ -167,7 +202,7 @@ static __always_inline bool ak_runs(struct ak_cpu *cpu)
 extern struct ak_cpu *ak_cpus[AK_CPUS_MAX];
 extern unsigned int ak_cpu_count;
 extern struct ak_counts ak_counts;
-extern bool ak_poll, ak_ignore_stale;
+extern bool ak_poll, ak_halt, ak_ignore_stale;
 extern unsigned int ak_burst, ak_calls_at_home, ak_slice_ms;
 extern u64 ak_nmis;
 extern u32 *ak_eoi_register;
@@ -188,7 +223,7 @@ void ak_cpu_main(struct ak_cpu *cpu);
 void ak_cpu_died(u64 vector, u64 error, u64 ip, u64 address);
 
 /* thread.c */
-int ak_thread_attach(struct task_struct *task, gfp_t flags);
+int ak_thread_attach(struct task_struct *task, bool local, gfp_t flags);
 void ak_thread_arm(struct ak_thread *thread);
 void ak_thread_called(struct ak_thread *thread);
 void ak_thread_end(struct ak_thread *thread);
@@ -197,7 +232,6 @@ struct ak_mm *ak_mm_find(struct mm_struct *mm);
 void ak_thread_exit(void);
 unsigned int ak_thread_count(void);
 void ak_thread_waits(struct ak_thread *thread);
-bool ak_threads_wait(void);
 struct ak_cpu *ak_cpu_take(struct ak_thread *thread);
 void ak_cpu_give(struct ak_cpu *cpu);
 void ak_kick(struct ak_cpu *cpu);
@@ -213,6 +247,7 @@ int ak_hooks_init(void);
 void ak_hooks_exit(void);
 int ak_hooks_on(void);
 void ak_hooks_off(void);
+extern struct ak_probe { void **called, *own; } ak_probes[2];
 struct ak_mm *ak_mm_get(struct mm_struct *mm);
 void ak_mm_put(struct ak_mm *mm);
 
@@ -220,6 +255,8 @@ void ak_mm_put(struct ak_mm *mm);
 void ak_enter_user(struct ak_cpu *cpu);
 void ak_syscall_entry(void);
 void ak_nmi(void);
+void ak_double_fault(void);
+void ak_machine_check(void);
 extern char ak_vectors[], ak_start_code[], ak_start_end[];
 extern u32 ak_start_protected, ak_start_long;
 

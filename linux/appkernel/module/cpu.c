@@ -5,10 +5,11 @@
  */
 #include <linux/objtool.h>
 #include <asm/apic.h>
-#include <asm/fpu/types.h>
-#include <asm/fpu/xcr.h>
 #include <asm/msr.h>
+#include <asm/trapnr.h>
+#include <asm/unistd.h>
 #include "appkernel.h"
+#include "fpu.h"
 
 /* Looks at its state so often before it halts: a thread that only made a call is soon back. */
 #define AK_SPINS 2000
@@ -18,11 +19,12 @@ static_assert(offsetof(struct ak_cpu, kernel_cr3) == AK_KERNEL_CR3);
 static_assert(offsetof(struct ak_cpu, user_cr3) == AK_USER_CR3);
 static_assert(offsetof(struct ak_cpu, vector) == AK_VECTOR);
 static_assert(offsetof(struct ak_cpu, error) == AK_ERROR);
-static_assert(offsetof(struct ak_cpu, regs) == AK_REGS);
-static_assert(offsetof(struct pt_regs, r15) == 0);
-static_assert(offsetof(struct pt_regs, di) == AK_DI - AK_REGS);
-static_assert(offsetof(struct pt_regs, ip) == AK_IP - AK_REGS);
-static_assert(offsetof(struct pt_regs, ss) == AK_SS - AK_REGS);
+static_assert(offsetof(struct ak_cpu, scratch) == AK_SCRATCH);
+static_assert(offsetof(struct ak_cpu, tss.sp0) == AK_REGS_END);
+static_assert(sizeof(struct pt_regs) == AK_REGS_SIZE);
+/* Assembly pushes them in their order. */
+static_assert(offsetof(struct pt_regs, r15) == 0 && offsetof(struct pt_regs, di) == 112);
+static_assert(offsetof(struct pt_regs, orig_ax) == 120 && offsetof(struct pt_regs, ip) == 128);
 
 u64 ak_nmis;
 /* NULL with x2APIC, whose registers are model-specific ones. */
@@ -73,33 +75,14 @@ static __always_inline void interrupt_cpu_0(void)
 	}
 }
 
-/* All but protection keys, which Linux carries apart; threads with these stay on CPU 0. */
-#define AK_FPU_MASK "a" (~(u32)XFEATURE_MASK_PKRU), "d" (-1)
-
-static __always_inline void restore_fpu(struct ak_cpu *cpu)
-{
-	if (!cpu->xcr0)
-		asm volatile("fxrstor64 (%0)" : : "r" (cpu->fpu) : "memory");
-	else if (cpu_feature_enabled(X86_FEATURE_XSAVES))
-		asm volatile("xrstors64 (%0)" : : "r" (cpu->fpu), AK_FPU_MASK : "memory");
-	else
-		asm volatile("xrstor64 (%0)" : : "r" (cpu->fpu), AK_FPU_MASK : "memory");
-}
-
-static __always_inline void save_fpu(struct ak_cpu *cpu)
-{
-	if (!cpu->xcr0)
-		asm volatile("fxsave64 (%0)" : : "r" (cpu->fpu) : "memory");
-	else if (cpu_feature_enabled(X86_FEATURE_XSAVES))
-		asm volatile("xsaves64 (%0)" : : "r" (cpu->fpu), AK_FPU_MASK : "memory");
-	else
-		asm volatile("xsave64 (%0)" : : "r" (cpu->fpu), AK_FPU_MASK : "memory");
-}
-
+/* Can come from anywhere, so %gs says nothing: the CPU is found by its descriptor table. */
 void ak_cpu_died(u64 vector, u64 error, u64 ip, u64 address)
 {
-	struct ak_cpu *cpu = (struct ak_cpu *)read_msr(MSR_GS_BASE);
+	struct ak_cpu *cpu;
+	struct desc_ptr idt;
 
+	asm volatile("sidt %0" : "=m" (idt));
+	cpu = container_of((gate_desc *)idt.address, struct ak_cpu, idt[0]);
 	cpu->died[0] = vector;
 	cpu->died[1] = error;
 	cpu->died[2] = ip;
@@ -108,36 +91,90 @@ void ak_cpu_died(u64 vector, u64 error, u64 ip, u64 address)
 	interrupt_cpu_0();
 }
 
+static __always_inline void load_bases(struct ak_cpu *cpu)
+{
+	if (cpu->own_fsbase != cpu->fsbase) {
+		write_msr(MSR_FS_BASE, cpu->fsbase);
+		cpu->own_fsbase = cpu->fsbase;
+	}
+	if (cpu->own_gsbase != cpu->gsbase) {
+		write_msr(MSR_KERNEL_GS_BASE, cpu->gsbase);
+		cpu->own_gsbase = cpu->gsbase;
+	}
+}
+
+/*
+ * Whether Linux would do nothing at a system call but the call. All is read as the call is made, as Linux does:
+ * what another CPU changes meanwhile holds from the next call on.
+ */
+static __always_inline bool is_unwatched(struct ak_cpu *cpu)
+{
+	/* seccomp, ptrace, audit, user dispatch: each has its bit. The tracepoint's is there for ours. */
+	if (READ_ONCE(*cpu->syscall_work) & ~(unsigned long)SYSCALL_WORK_SYSCALL_TRACEPOINT)
+		return false;
+	return READ_ONCE(*ak_probes[0].called) == ak_probes[0].own &&
+	       READ_ONCE(*ak_probes[1].called) == ak_probes[1].own;
+}
+
+/*
+ * Answers a system call where the thread is, if that is asked for and nothing can tell it from Linux's answer:
+ *
+ * - getpid(2), gettid(2): numbers of the thread in the namespace that it was born into. Only execve(2) gives it
+ *   others, and before it leaves after that, they are read anew.
+ * - sched_yield(2): on a CPU where no other thread runs it does nothing. If one waits for a CPU, it goes home,
+ *   where this one is given away.
+ *
+ * None of them changes anything, can fail or can be interrupted: a signal is an interrupt in user mode, before
+ * the next instruction. As after the instruction syscall, %rcx and %r11 are the return address and the flags.
+ * Only who traces the functions of these calls in the kernel (kprobes, ftrace) does not see them.
+ */
+static __always_inline bool answers(struct ak_cpu *cpu)
+{
+	struct pt_regs *regs = (struct pt_regs *)cpu->tss.sp0 - 1;
+
+	if (cpu->vector != AK_SYSCALL || !cpu->syscall_work)
+		return false;
+	if (regs->ax != __NR_getpid && regs->ax != __NR_gettid && regs->ax != __NR_sched_yield)
+		return false;
+	if (!is_unwatched(cpu) || (regs->ax == __NR_sched_yield && ak_threads_wait()))
+		return false;
+	regs->ax = regs->ax == __NR_getpid ? cpu->tgid : regs->ax == __NR_gettid ? cpu->pid : 0;
+	cpu->answered++;
+	return true;
+}
+
 /* Runs the thread until it comes back, and tells its context on CPU 0. */
 static __always_inline void run(struct ak_cpu *cpu)
 {
 	u64 began;
 
+	load_bases(cpu);
 	if (READ_ONCE(cpu->recalled)) {
 		cpu->vector = AK_KICK;
 		goto done;
 	}
-	restore_fpu(cpu);
-	write_msr(MSR_FS_BASE, cpu->fsbase);
-	write_msr(MSR_KERNEL_GS_BASE, cpu->gsbase);
+	ak_restore_fpu(cpu);
 	cpu->runs++;
 	began = cycles();
 
-	ak_enter_user(cpu);
+	do
+		ak_enter_user(cpu);
+	while (answers(cpu));
 
 	cpu->cycles = cycles() - began;
 	cpu->user_cycles += cpu->cycles;
-	asm volatile("movq %%cr2, %0" : "=r" (cpu->fault_address));
-	cpu->fsbase = read_msr(MSR_FS_BASE);
-	cpu->gsbase = read_msr(MSR_KERNEL_GS_BASE);
-	save_fpu(cpu);
-	if (cpu->vector == AK_KICK)
+	cpu->own_fsbase = read_msr(MSR_FS_BASE);
+	cpu->own_gsbase = read_msr(MSR_KERNEL_GS_BASE);
+	ak_save_fpu(cpu);
+	if (cpu->vector == X86_TRAP_PF)
+		asm volatile("movq %%cr2, %0" : "=r" (cpu->fault_address));
+	else if (cpu->vector == AK_KICK)
 		write_apic(APIC_EOI, 0);
 done:
 	ak_set_state(cpu, AK_DONE);
 	/* The state is seen before the flag is read; the waiter does it the other way round. */
 	asm volatile("mfence" : : : "memory");
-	if (READ_ONCE(cpu->sleeping))
+	if (READ_ONCE(cpu->waiter))
 		interrupt_cpu_0();
 }
 
@@ -202,6 +239,8 @@ noinline void ak_cpu_main(struct ak_cpu *cpu)
 	write_msr(MSR_LSTAR, (u64)ak_syscall_entry);
 	write_msr(MSR_SYSCALL_MASK, cpu->syscall_mask);
 	write_msr(MSR_GS_BASE, (u64)cpu);
+	cpu->own_fsbase = read_msr(MSR_FS_BASE);
+	cpu->own_gsbase = read_msr(MSR_KERNEL_GS_BASE);
 	if (cpu->xcr0)
 		asm volatile("xsetbv" : : "c" (0), "a" ((u32)cpu->xcr0), "d" ((u32)(cpu->xcr0 >> 32)));
 	write_msr(MSR_IA32_APICBASE, cpu->apic_base);

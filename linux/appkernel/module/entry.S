@@ -2,31 +2,37 @@
 /* Into user mode and back, on a CPU of the module. */
 #include <linux/linkage.h>
 #include <asm/nospec-branch.h>
+#include <asm/segment.h>
+#include <asm/trapnr.h>
 #include "layout.h"
 
 	.text
 	.code64
 
-.macro SAVE_USER_REGISTERS
-	movq	%rax, %gs:AK_AX
-	movq	%rbx, %gs:AK_BX
-	movq	%rcx, %gs:AK_CX
-	movq	%rdx, %gs:AK_DX
-	movq	%rsi, %gs:AK_SI
-	movq	%rdi, %gs:AK_DI
-	movq	%rbp, %gs:AK_BP
-	movq	%r8, %gs:AK_R8
-	movq	%r9, %gs:AK_R9
-	movq	%r10, %gs:AK_R10
-	movq	%r11, %gs:AK_R11
-	movq	%r12, %gs:AK_R12
-	movq	%r13, %gs:AK_R13
-	movq	%r14, %gs:AK_R14
-	movq	%r15, %gs:AK_R15
+/*
+ * Registers are saved where Linux would have saved them: in the thread's own struct pt_regs, at the top of its
+ * stack for kernel mode, in the order of that structure. Interrupts are off meanwhile, and what can come
+ * nevertheless has a stack of its own, so that nothing else is ever written there.
+ */
+.macro PUSH_REGISTERS_BEHIND_DI
+	pushq	%rsi
+	pushq	%rdx
+	pushq	%rcx
+	pushq	%rax
+	pushq	%r8
+	pushq	%r9
+	pushq	%r10
+	pushq	%r11
+	pushq	%rbx
+	pushq	%rbp
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
 .endm
 
 /*
- * void ak_enter_user(struct ak_cpu *cpu): runs the registers in cpu->regs in the address space
+ * void ak_enter_user(struct ak_cpu *cpu): runs the registers below AK_REGS_END in the address space
  * cpu->user_cr3, and returns when that comes back into the kernel: cpu->vector says why.
  */
 SYM_FUNC_START(ak_enter_user)
@@ -39,27 +45,26 @@ SYM_FUNC_START(ak_enter_user)
 	movq	%rsp, AK_KERNEL_SP(%rdi)
 	movq	AK_USER_CR3(%rdi), %rax
 	movq	%rax, %cr3
+	movq	AK_REGS_END(%rdi), %rsp
+	subq	$AK_REGS_SIZE, %rsp
 
-	pushq	AK_SS(%rdi)
-	pushq	AK_SP(%rdi)
-	pushq	AK_FLAGS(%rdi)
-	pushq	AK_CS(%rdi)
-	pushq	AK_IP(%rdi)
-	movq	AK_R15(%rdi), %r15
-	movq	AK_R14(%rdi), %r14
-	movq	AK_R13(%rdi), %r13
-	movq	AK_R12(%rdi), %r12
-	movq	AK_R11(%rdi), %r11
-	movq	AK_R10(%rdi), %r10
-	movq	AK_R9(%rdi), %r9
-	movq	AK_R8(%rdi), %r8
-	movq	AK_BP(%rdi), %rbp
-	movq	AK_BX(%rdi), %rbx
-	movq	AK_AX(%rdi), %rax
-	movq	AK_CX(%rdi), %rcx
-	movq	AK_DX(%rdi), %rdx
-	movq	AK_SI(%rdi), %rsi
-	movq	AK_DI(%rdi), %rdi
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbp
+	popq	%rbx
+	popq	%r11
+	popq	%r10
+	popq	%r9
+	popq	%r8
+	popq	%rax
+	popq	%rcx
+	popq	%rdx
+	popq	%rsi
+	popq	%rdi
+	/* orig_ax */
+	addq	$8, %rsp
 	swapgs
 	iretq
 SYM_FUNC_END(ak_enter_user)
@@ -82,10 +87,16 @@ SYM_CODE_END(ak_leave_user)
 /* Where the instruction syscall leads: no stack yet, the return address in %rcx, flags in %r11. */
 SYM_CODE_START(ak_syscall_entry)
 	swapgs
-	SAVE_USER_REGISTERS
-	movq	%rsp, %gs:AK_SP
-	movq	%rcx, %gs:AK_IP
-	movq	%r11, %gs:AK_FLAGS
+	movq	%rsp, %gs:AK_SCRATCH
+	movq	%gs:AK_REGS_END, %rsp
+	pushq	$__USER_DS
+	pushq	%gs:AK_SCRATCH
+	pushq	%r11
+	pushq	$__USER_CS
+	pushq	%rcx
+	pushq	%rax
+	pushq	%rdi
+	PUSH_REGISTERS_BEHIND_DI
 	movq	$AK_SYSCALL, %gs:AK_VECTOR
 	jmp	ak_leave_user
 SYM_CODE_END(ak_syscall_entry)
@@ -95,14 +106,13 @@ SYM_CODE_START_LOCAL(ak_trap)
 	testb	$3, 24(%rsp)
 	jz	.Lfrom_kernel
 	swapgs
-	SAVE_USER_REGISTERS
+	/* In struct pt_regs, the vector is where %rdi belongs, and the error code is orig_ax. */
+	movq	%rdi, %gs:AK_SCRATCH
+	movq	8(%rsp), %rdi
+	movq	%rdi, %gs:AK_ERROR
 	popq	%gs:AK_VECTOR
-	popq	%gs:AK_ERROR
-	popq	%gs:AK_IP
-	popq	%gs:AK_CS
-	popq	%gs:AK_FLAGS
-	popq	%gs:AK_SP
-	popq	%gs:AK_SS
+	pushq	%gs:AK_SCRATCH
+	PUSH_REGISTERS_BEHIND_DI
 	jmp	ak_leave_user
 
 .Lfrom_kernel:
@@ -110,7 +120,7 @@ SYM_CODE_START_LOCAL(ak_trap)
 	cmpq	$AK_SPURIOUS, (%rsp)
 	je	.Lacknowledged
 	cmpq	$AK_KICK, (%rsp)
-	jne	.Ldead
+	jne	ak_dead
 	pushq	%rax
 	pushq	%rcx
 	pushq	%rdx
@@ -131,19 +141,33 @@ SYM_CODE_START_LOCAL(ak_trap)
 .Lacknowledged:
 	addq	$16, %rsp
 	iretq
+SYM_CODE_END(ak_trap)
 
-.Ldead:
-	/* A fault of the module's own: the CPU is lost, CPU 0 says where. */
+/* A fault of the module's own, or of the machine: the CPU is lost, CPU 0 says where. On the stack as above. */
+SYM_CODE_START_LOCAL(ak_dead)
 	popq	%rdi
 	popq	%rsi
 	popq	%rdx
 	movq	%cr2, %rcx
 	andq	$-16, %rsp
+	cld
 	call	ak_cpu_died
 1:	cli
 	hlt
 	jmp	1b
-SYM_CODE_END(ak_trap)
+SYM_CODE_END(ak_dead)
+
+/* These have stacks of their own, wherever they come from. */
+SYM_CODE_START(ak_double_fault)
+	pushq	$X86_TRAP_DF
+	jmp	ak_dead
+SYM_CODE_END(ak_double_fault)
+
+SYM_CODE_START(ak_machine_check)
+	pushq	$0
+	pushq	$X86_TRAP_MC
+	jmp	ak_dead
+SYM_CODE_END(ak_machine_check)
 
 /* An NMI is counted, wherever it comes from: it has a stack of its own. */
 SYM_CODE_START(ak_nmi)

@@ -58,6 +58,7 @@ static struct mmu_notifier *alloc_notifier(struct mm_struct *mm)
 	if (!record)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&record->lock);
+	record->cr3 = __pa(mm->pgd);
 	init_waitqueue_head(&record->released);
 	return &record->notifier;
 }
@@ -196,8 +197,10 @@ static void on_sys_exit(void *data, struct pt_regs *regs, long result)
 
 static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)
 {
-	if (child->mm && !(child->flags & (PF_KTHREAD | PF_USER_WORKER)) && ak_thread_find(parent))
-		ak_thread_attach(child, GFP_ATOMIC);
+	struct ak_thread *thread = ak_thread_find(parent);
+
+	if (thread && child->mm && !(child->flags & (PF_KTHREAD | PF_USER_WORKER)))
+		ak_thread_attach(child, thread->local, GFP_ATOMIC);
 }
 
 static void on_exit(void *data, struct task_struct *task)
@@ -227,6 +230,9 @@ static struct hook {
 	{ "sched_process_exit", on_exit },
 	{ "signal_deliver", on_signal },
 };
+
+/* What Linux calls before and behind system calls: a function of ours as long as nobody else listens. */
+struct ak_probe ak_probes[2];
 
 static void find_hook(struct tracepoint *point, void *data)
 {
@@ -285,6 +291,11 @@ int ak_hooks_init(void)
 			continue;
 		pr_err("this kernel has no tracepoint %s: it needs CONFIG_FTRACE_SYSCALLS\n", hooks[i].name);
 		return -EOPNOTSUPP;
+	}
+	/* The first two are those of system calls. */
+	for (unsigned int i = 0; i < ARRAY_SIZE(ak_probes); i++) {
+		ak_probes[i].called = &hooks[i].point->static_call_key->func;
+		ak_probes[i].own = hooks[i].function;
 	}
 	kvm_set_posted_intr_wakeup_handler(ak_wake_waiters);
 	return 0;

@@ -9,29 +9,12 @@
 #define AK_USER_CR3	16
 #define AK_VECTOR	24
 #define AK_ERROR	32
-#define AK_REGS		40
+#define AK_SCRATCH	40
+/* Behind the registers of the thread: where the CPU's stack begins that user mode leads to. */
+#define AK_REGS_END	68
 
-/* In struct pt_regs. */
-#define AK_R15		(AK_REGS + 0)
-#define AK_R14		(AK_REGS + 8)
-#define AK_R13		(AK_REGS + 16)
-#define AK_R12		(AK_REGS + 24)
-#define AK_BP		(AK_REGS + 32)
-#define AK_BX		(AK_REGS + 40)
-#define AK_R11		(AK_REGS + 48)
-#define AK_R10		(AK_REGS + 56)
-#define AK_R9		(AK_REGS + 64)
-#define AK_R8		(AK_REGS + 72)
-#define AK_AX		(AK_REGS + 80)
-#define AK_CX		(AK_REGS + 88)
-#define AK_DX		(AK_REGS + 96)
-#define AK_SI		(AK_REGS + 104)
-#define AK_DI		(AK_REGS + 112)
-#define AK_IP		(AK_REGS + 128)
-#define AK_CS		(AK_REGS + 136)
-#define AK_FLAGS	(AK_REGS + 144)
-#define AK_SP		(AK_REGS + 152)
-#define AK_SS		(AK_REGS + 160)
+/* Of struct pt_regs. */
+#define AK_REGS_SIZE	168
 
 /* Vectors of interrupts, and what stands for a system call among them. */
 #define AK_KICK		0xd0

@@ -3,7 +3,8 @@
  * An application kernel: CPUs that Linux does not know, running the user mode of its programs.
  *
  * "attach", written to /dev/appkernel, lets the thread that writes it, and all threads and processes that it
- * starts from then on, run on these CPUs. debugfs has what happened: appkernel/status.
+ * starts from then on, run on these CPUs; "attach local" also lets them answer some system calls.
+ * debugfs has what happened: appkernel/status.
  */
 #define pr_fmt(fmt) "appkernel: " fmt
 
@@ -28,6 +29,10 @@ bool ak_poll;
 module_param_named(poll, ak_poll, bool, 0644);
 MODULE_PARM_DESC(poll, "CPU 0 polls for threads to come back instead of sleeping");
 
+bool ak_halt = true;
+module_param_named(halt, ak_halt, bool, 0644);
+MODULE_PARM_DESC(halt, "CPU 0 halts in the context of the thread that it waits for, before it switches to another");
+
 unsigned int ak_burst = 20000;
 module_param_named(burst, ak_burst, uint, 0644);
 MODULE_PARM_DESC(burst, "cycles: threads that keep making calls sooner than this stay on CPU 0; 0 for none");
@@ -47,6 +52,7 @@ MODULE_PARM_DESC(ignore_stale, "for tests: lets stale translations be used, whic
 static ssize_t device_write(struct file *file, const char __user *buffer, size_t size, loff_t *offset)
 {
 	char word[16];
+	bool local;
 	int error;
 
 	if (size >= sizeof(word))
@@ -54,11 +60,12 @@ static ssize_t device_write(struct file *file, const char __user *buffer, size_t
 	if (copy_from_user(word, buffer, size))
 		return -EFAULT;
 	word[size] = 0;
-	if (strcmp(strim(word), "attach"))
+	local = !strcmp(strim(word), "attach local");
+	if (!local && strcmp(strim(word), "attach"))
 		return -EINVAL;
 	error = ak_hooks_on();
 	if (!error)
-		error = ak_thread_attach(current, GFP_KERNEL);
+		error = ak_thread_attach(current, local, GFP_KERNEL);
 	return error ? error : size;
 }
 
@@ -82,9 +89,9 @@ static int status_show(struct seq_file *file, void *data)
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[i];
 
-		seq_printf(file, "cpu %u apic %u state %d runs %llu calls %llu faults %llu kicks %llu others %llu cycles %llu\n",
+		seq_printf(file, "cpu %u apic %u state %d runs %llu calls %llu faults %llu kicks %llu others %llu answered %llu cycles %llu\n",
 			   cpu->index, cpu->apic_id, cpu->state, cpu->runs, cpu->calls, cpu->faults,
-			   cpu->kicks, cpu->others, cpu->user_cycles);
+			   cpu->kicks, cpu->others, cpu->answered, cpu->user_cycles);
 	}
 	return 0;
 }

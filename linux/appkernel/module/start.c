@@ -130,10 +130,10 @@ static void fill_gdt(struct ak_cpu *cpu)
 	memcpy(&cpu->gdt[GDT_ENTRY_TSS], &tss, sizeof(tss));
 }
 
-/* A stack for what comes from user mode, and one each for NMI, double fault and machine check. */
+/* A stack each for NMI, double fault and machine check; what else comes from user mode finds the thread's. */
 static int fill_tss(struct ak_cpu *cpu)
 {
-	u64 *stacks[] = { &cpu->tss.sp0, &cpu->tss.ist[0], &cpu->tss.ist[1], &cpu->tss.ist[2] };
+	u64 *stacks[] = { &cpu->tss.ist[0], &cpu->tss.ist[1], &cpu->tss.ist[2] };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(stacks); i++) {
 		unsigned long stack = get_zeroed_page(GFP_KERNEL);
@@ -156,8 +156,8 @@ static void fill_idt(struct ak_cpu *cpu)
 		set_gate(&cpu->idt[i], (unsigned long)ak_vectors + 16 * i, of_user ? 3 : 0, 0);
 	}
 	set_gate(&cpu->idt[X86_TRAP_NMI], (unsigned long)ak_nmi, 0, 1);
-	cpu->idt[X86_TRAP_DF].bits.ist = 2;
-	cpu->idt[X86_TRAP_MC].bits.ist = 3;
+	set_gate(&cpu->idt[X86_TRAP_DF], (unsigned long)ak_double_fault, 0, 2);
+	set_gate(&cpu->idt[X86_TRAP_MC], (unsigned long)ak_machine_check, 0, 3);
 }
 
 static void fill_registers(struct ak_cpu *cpu)
@@ -177,7 +177,7 @@ static void fill_registers(struct ak_cpu *cpu)
 
 static void free_cpu(struct ak_cpu *cpu)
 {
-	u64 tops[] = { cpu->tss.sp0, cpu->tss.ist[0], cpu->tss.ist[1], cpu->tss.ist[2] };
+	u64 tops[] = { cpu->tss.ist[0], cpu->tss.ist[1], cpu->tss.ist[2] };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(tops); i++)
 		if (tops[i])

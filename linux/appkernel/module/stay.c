@@ -11,14 +11,16 @@
 #include <linux/mm.h>
 #include <linux/rseq.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
 #include <linux/sched/task_stack.h>
 #include <linux/uaccess.h>
-#include <asm/fpu/api.h>
 #include <asm/mmu.h>
 #include <asm/msr.h>
 #include <asm/trap_pf.h>
 #include <asm/trapnr.h>
+#include <asm/unistd.h>
 #include "appkernel.h"
+#include "fpu.h"
 
 /* So many short stays in a row make a thread one that lives in the kernel. */
 #define AK_SHORT_RUNS 16
@@ -37,7 +39,8 @@ static bool is_unsupported(struct pt_regs *regs)
 	savesegment(gs, gs);
 	if (regs->cs != __USER_CS || regs->ss != __USER_DS || fs || gs)
 		return true;
-	if (regs->flags & X86_EFLAGS_TF)
+	/* A return to no address at all is one that the kernel must survive. */
+	if (regs->flags & X86_EFLAGS_TF || regs->ip >= TASK_SIZE_MAX)
 		return true;
 	/* Breakpoints are enabled in the last. */
 	if ((read_thread_flags() & AK_HOME_FLAGS) || thread->iopl_emul || thread->ptrace_dr7)
@@ -94,12 +97,38 @@ static struct ak_mm *current_mm(struct ak_thread *thread)
 	return mm;
 }
 
+/*
+ * Task works run on the way to user mode, and at a few places within a system call, too: before a traced
+ * thread stops, when a frozen one wakes, when io_uring waits, and when a virtual machine is entered.
+ */
+static bool is_within_call(struct pt_regs *regs)
+{
+	if (current->ptrace || READ_ONCE(current->jobctl) & (JOBCTL_PENDING_MASK | JOBCTL_TRAP_FREEZE))
+		return true;
+	switch (regs->orig_ax) {
+	case -1:
+		return false;
+	case __NR_io_uring_enter:
+		return true;
+	case __NR_ioctl:
+		/* KVM_RUN */
+		return regs->si == _IO(0xae, 0x80);
+	default:
+		/* A call that is to be restarted, or given up, still has to be. */
+		return (long)regs->ax <= -ERESTARTSYS && (long)regs->ax >= -ERESTART_RESTARTBLOCK;
+	}
+}
+
 static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
 {
 	struct ak_mm *mm;
 
 	if (signal_pending(current) || !current->mm)
 		return false;
+	if (is_within_call(regs)) {
+		ak_thread_waits(thread);
+		return false;
+	}
 	mm = current_mm(thread);
 	if (mm && !READ_ONCE(mm->home) && !is_unsupported(regs) && leave_rseq())
 		return true;
@@ -108,8 +137,8 @@ static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
 }
 
 /*
- * Waits until no range of the address space is being changed. False if a signal came first, or if the process has
- * to stay here.
+ * Waits until no range of the address space is being changed. False if a signal came first, or if the process
+ * has to stay here.
  */
 static bool start_user(struct ak_cpu *cpu)
 {
@@ -138,19 +167,51 @@ static bool start_user(struct ak_cpu *cpu)
 	return true;
 }
 
-/* Waits until the thread came back, or takes it away: for a signal, or when its time is over. */
-static void await_thread(struct ak_cpu *cpu)
+/* Looks again and again, and lets others run in between. */
+static void poll(struct ak_cpu *cpu)
 {
-	while (ak_poll && ak_runs(cpu) && !signal_pending(current)) {
+	while (ak_runs(cpu)) {
+		unsigned long flags = read_thread_flags();
+
+		if (flags & (_TIF_SIGPENDING | _TIF_NOTIFY_SIGNAL))
+			break;
+		if (flags & _TIF_NEED_RESCHED)
+			cond_resched();
 		cpu_relax();
-		cond_resched();
 	}
+}
+
+/*
+ * Halts CPU 0 within the thread's own context, as long as nothing else wants to run there: the interrupt finds
+ * the context where it is, and no other has to be switched to and from. After two ticks it is time to sleep
+ * properly, for then Linux can stop the tick.
+ */
+static void halt_for(struct ak_cpu *cpu)
+{
+	unsigned long until = jiffies + 2;
+
+	WRITE_ONCE(cpu->waiter, AK_HALTED);
+	/* The CPU sets its state first, and reads the flag then. */
+	mb();
+	while (ak_runs(cpu) && !signal_pending(current) && !need_resched() && single_task_running() &&
+	       time_before(jiffies, until)) {
+		local_irq_disable();
+		/* An interrupt that came before is seen here, and one that comes now ends the halt. */
+		if (ak_runs(cpu) && !need_resched())
+			safe_halt();
+		else
+			local_irq_enable();
+	}
+}
+
+static void sleep_for(struct ak_cpu *cpu)
+{
 	while (ak_runs(cpu)) {
 		bool over;
 
 		set_current_state(TASK_INTERRUPTIBLE);
-		WRITE_ONCE(cpu->sleeping, 1);
-		/* The CPU sets its state first, and reads the flag then. */
+		WRITE_ONCE(cpu->waiter, AK_SLEEPS);
+		/* As above. */
 		mb();
 		if (!ak_runs(cpu))
 			break;
@@ -160,64 +221,95 @@ static void await_thread(struct ak_cpu *cpu)
 			ak_recall(cpu);
 	}
 	__set_current_state(TASK_RUNNING);
-	WRITE_ONCE(cpu->sleeping, 0);
 }
 
-static u64 base_of(u32 msr)
+/* Waits until the thread came back, or takes it away: for a signal, or when its time is over. */
+static void await_thread(struct ak_cpu *cpu)
 {
-	u64 base;
-
-	rdmsrl(msr, base);
-	return base;
+	if (ak_poll)
+		poll(cpu);
+	else if (ak_halt)
+		halt_for(cpu);
+	if (unlikely(ak_runs(cpu)))
+		sleep_for(cpu);
+	WRITE_ONCE(cpu->waiter, AK_POLLS);
 }
 
 static void set_base(u32 msr, unsigned long *saved, u64 base)
 {
-	if (base == base_of(msr))
-		return;
 	wrmsrl(msr, base);
 	*saved = base;
 }
 
-/* Time elsewhere is the thread's user time; like the tick, it counts what it falls into. */
-static void account(unsigned long ticks)
+/*
+ * Time elsewhere is the thread's user time; like the tick, it counts what it falls into. Where its context did
+ * not sleep meanwhile, the tick took that for time in the kernel.
+ */
+static noinline void account(unsigned long ticks, u64 stime, u64 runtime)
 {
+	u64 time = ticks * TICK_NSEC, counted;
 	unsigned long flags;
 
-	if (!ticks)
-		return;
 	local_irq_save(flags);
-	current->utime += ticks * TICK_NSEC;
-	current->se.sum_exec_runtime += ticks * TICK_NSEC;
+	current->utime += time;
+	current->stime = stime;
+	counted = current->se.sum_exec_runtime - runtime;
+	if (counted < time)
+		current->se.sum_exec_runtime += time - counted;
 	local_irq_restore(flags);
+}
+
+/*
+ * From now on, what is in memory is newer than registers of CPU 0, and Linux loads it before the thread's next
+ * instruction here. This is what kernel_fpu_begin() does, without making the registers ready for the kernel.
+ */
+static void unload_fpu(struct ak_cpu *cpu)
+{
+	struct fpu *fpu = &current->thread.fpu;
+	unsigned long flags;
+
+	cpu->fpu = &fpu->fpstate->regs;
+	local_irq_save(flags);
+	if (!test_thread_flag(TIF_NEED_FPU_LOAD)) {
+		ak_save_fpu(cpu);
+		set_thread_flag(TIF_NEED_FPU_LOAD);
+	}
+	local_irq_restore(flags);
+	fpu->last_cpu = -1;
+}
+
+/* What the CPU needs to know of the thread, beside its registers. False if the thread has to stay here. */
+static bool hand_over(struct ak_cpu *cpu)
+{
+	unload_fpu(cpu);
+	cpu->tss.sp0 = (u64)(task_pt_regs(current) + 1);
+	cpu->user_cr3 = cpu->mm->cr3;
+	cpu->fsbase = __rdmsr(MSR_FS_BASE);
+	cpu->gsbase = __rdmsr(MSR_KERNEL_GS_BASE);
+	return start_user(cpu);
 }
 
 /* One stay in user mode elsewhere. False if there was none, or the CPU was lost. */
 static bool run(struct ak_cpu *cpu, struct pt_regs *regs)
 {
+	u64 stime = current->stime, runtime = current->se.sum_exec_runtime;
 	unsigned long began = jiffies;
 
-	/* Saves the thread's own, too. */
-	kernel_fpu_begin();
-	kernel_fpu_end();
-	cpu->fpu = &current->thread.fpu.fpstate->regs;
-	cpu->regs = *regs;
-	cpu->user_cr3 = __pa(current->mm->pgd);
-	cpu->fsbase = base_of(MSR_FS_BASE);
-	cpu->gsbase = base_of(MSR_KERNEL_GS_BASE);
-	if (!start_user(cpu))
+	if (!hand_over(cpu))
 		return false;
 	ak_counts.left++;
 	await_thread(cpu);
 	/* The state is read with acquire: what the CPU wrote before it is there. */
-	if (cpu->state != AK_DONE)
+	if (ak_state(cpu) != AK_DONE)
 		return false;
-	*regs = cpu->regs;
 	/* Nothing to restart: a system call that was under way has ended. */
 	regs->orig_ax = -1;
-	set_base(MSR_FS_BASE, &current->thread.fsbase, cpu->fsbase);
-	set_base(MSR_KERNEL_GS_BASE, &current->thread.gsbase, cpu->gsbase);
-	account(jiffies - began);
+	if (unlikely(cpu->own_fsbase != cpu->fsbase))
+		set_base(MSR_FS_BASE, &current->thread.fsbase, cpu->own_fsbase);
+	if (unlikely(cpu->own_gsbase != cpu->gsbase))
+		set_base(MSR_KERNEL_GS_BASE, &current->thread.gsbase, cpu->own_gsbase);
+	if (unlikely(time_after(jiffies, began)))
+		account(jiffies - began, stime, runtime);
 	return true;
 }
 
@@ -293,6 +385,22 @@ static bool came_back(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_re
 	}
 }
 
+/* What the CPU answers system calls with. */
+static void name_thread(struct ak_thread *thread, struct ak_cpu *cpu)
+{
+	cpu->syscall_work = NULL;
+	if (!thread->local)
+		return;
+	if (thread->named != current->thread_pid) {
+		thread->named = current->thread_pid;
+		thread->tgid = task_tgid_vnr(current);
+		thread->pid = task_pid_vnr(current);
+	}
+	cpu->tgid = thread->tgid;
+	cpu->pid = thread->pid;
+	cpu->syscall_work = &current_thread_info()->syscall_work;
+}
+
 static void lose(struct ak_cpu *cpu)
 {
 	pr_err("CPU %u is lost: vector %llu, error code %#llx at %pS, address %#llx\n", cpu->index,
@@ -318,6 +426,7 @@ void ak_thread_leave(struct ak_thread *thread)
 		ak_thread_waits(thread);
 		return;
 	}
+	name_thread(thread, cpu);
 	while (!signal_pending(current)) {
 		if (!run(cpu, regs)) {
 			if (cpu->state == AK_DEAD)

@@ -16,7 +16,7 @@
 struct ak_counts ak_counts;
 
 static DEFINE_HASHTABLE(threads, 8);
-static LIST_HEAD(waiting);
+LIST_HEAD(ak_waiting);
 static unsigned int thread_count;
 /* Guards all of the above, and which thread a CPU has. */
 static DEFINE_SPINLOCK(threads_lock);
@@ -116,39 +116,31 @@ void ak_pull(struct ak_mm *mm)
 	}
 }
 
-/* In interrupts: wakes the contexts of threads that came back. */
+/* In interrupts: wakes the contexts of threads that came back. One that halted CPU 0 goes on by itself. */
 void ak_wake_waiters(void)
 {
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[i];
-		struct task_struct *task = READ_ONCE(cpu->task);
 
-		if (task && READ_ONCE(cpu->sleeping) && !ak_runs(cpu))
-			wake_up_process(task);
+		if (READ_ONCE(cpu->waiter) == AK_SLEEPS && !ak_runs(cpu)) {
+			struct task_struct *task = READ_ONCE(cpu->task);
+
+			if (task)
+				wake_up_process(task);
+		}
 	}
-}
-
-static void arm_locked(struct ak_thread *thread)
-{
-	list_del_init(&thread->waiting);
-	if (thread->queued || !thread->task)
-		return;
-	thread->queued = true;
-	if (task_work_add(thread->task, &thread->work, TWA_RESUME))
-		thread->queued = false;
 }
 
 /**
  * ak_thread_arm - lets a thread leave the next time that it goes to user mode
- * @thread: the thread
+ * @thread: the thread; it is current, or in the list of those that wait, whose lock is held
  */
 void ak_thread_arm(struct ak_thread *thread)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&threads_lock, flags);
-	arm_locked(thread);
-	spin_unlock_irqrestore(&threads_lock, flags);
+	if (READ_ONCE(thread->queued) || xchg(&thread->queued, 1))
+		return;
+	if (task_work_add(thread->task, &thread->work, TWA_RESUME))
+		WRITE_ONCE(thread->queued, 0);
 }
 
 /**
@@ -163,9 +155,12 @@ void ak_thread_called(struct ak_thread *thread)
 		ak_thread_arm(thread);
 }
 
+/* CPUs that stopped or died never come back to these states. */
 static bool is_free(struct ak_cpu *cpu)
 {
-	return !cpu->task && cpu->state == AK_IDLE;
+	int state = READ_ONCE(cpu->state);
+
+	return !READ_ONCE(cpu->task) && (state == AK_IDLE || state == AK_DONE);
 }
 
 /* Each tick, while a thread waits: lets it leave if there is a CPU, and if it no longer lives in the kernel. */
@@ -178,7 +173,7 @@ static void recheck(struct timer_list *timer)
 	spin_lock_irqsave(&threads_lock, flags);
 	for (unsigned int i = 0; i < ak_cpu_count; i++)
 		available += is_free(ak_cpus[i]);
-	list_for_each_entry_safe(thread, next, &waiting, waiting) {
+	list_for_each_entry_safe(thread, next, &ak_waiting, waiting) {
 		if (!available)
 			break;
 		if (thread->calls_at_home && thread->calls_at_home != thread->calls_seen) {
@@ -186,10 +181,11 @@ static void recheck(struct timer_list *timer)
 			continue;
 		}
 		thread->calls_at_home = 0;
-		arm_locked(thread);
-		available--;
+		list_del_init(&thread->waiting);
+		available -= !READ_ONCE(thread->queued);
+		ak_thread_arm(thread);
 	}
-	if (!list_empty(&waiting))
+	if (!list_empty(&ak_waiting))
 		mod_timer(&recheck_timer, jiffies + 1);
 	spin_unlock_irqrestore(&threads_lock, flags);
 }
@@ -203,17 +199,11 @@ void ak_thread_waits(struct ak_thread *thread)
 	unsigned long flags;
 
 	spin_lock_irqsave(&threads_lock, flags);
-	if (list_empty(&thread->waiting) && !thread->queued)
-		list_add_tail(&thread->waiting, &waiting);
+	if (list_empty(&thread->waiting) && !READ_ONCE(thread->queued))
+		list_add_tail(&thread->waiting, &ak_waiting);
 	if (!timer_pending(&recheck_timer))
 		mod_timer(&recheck_timer, jiffies + 1);
 	spin_unlock_irqrestore(&threads_lock, flags);
-}
-
-/* Whether a thread waits for a CPU. */
-bool ak_threads_wait(void)
-{
-	return !list_empty(&waiting);
 }
 
 /**
@@ -224,18 +214,26 @@ bool ak_threads_wait(void)
  */
 struct ak_cpu *ak_cpu_take(struct ak_thread *thread)
 {
-	struct ak_cpu *cpu = NULL;
+	struct ak_cpu *cpu = thread->cpu;
 	unsigned long flags;
 
 	spin_lock_irqsave(&threads_lock, flags);
-	for (unsigned int i = 0; i < ak_cpu_count && !cpu; i++)
-		if (is_free(ak_cpus[i]))
-			cpu = ak_cpus[i];
+	/* The one that it was on last has what it needs nearest. */
+	if (!cpu || !is_free(cpu)) {
+		cpu = NULL;
+		for (unsigned int i = 0; i < ak_cpu_count && !cpu; i++)
+			if (is_free(ak_cpus[i]))
+				cpu = ak_cpus[i];
+	}
 	if (cpu) {
 		cpu->task = current;
 		cpu->mm = thread->mm;
+		if (!list_empty(&thread->waiting))
+			list_del_init(&thread->waiting);
 	}
 	spin_unlock_irqrestore(&threads_lock, flags);
+	if (cpu)
+		thread->cpu = cpu;
 	return cpu;
 }
 
@@ -245,14 +243,9 @@ struct ak_cpu *ak_cpu_take(struct ak_thread *thread)
  */
 void ak_cpu_give(struct ak_cpu *cpu)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&threads_lock, flags);
-	cpu->task = NULL;
-	cpu->mm = NULL;
-	if (cpu->state == AK_DONE)
-		cpu->state = AK_IDLE;
-	spin_unlock_irqrestore(&threads_lock, flags);
+	WRITE_ONCE(cpu->mm, NULL);
+	/* Pairs with the lock of ak_cpu_take(): whoever finds it free has all of it. */
+	smp_store_release(&cpu->task, NULL);
 }
 
 static void free_thread(struct ak_thread *thread)
@@ -266,27 +259,24 @@ static void free_thread(struct ak_thread *thread)
 static void work(struct callback_head *head)
 {
 	struct ak_thread *thread = container_of(head, struct ak_thread, work);
-	unsigned long flags;
-	bool ended;
 
-	spin_lock_irqsave(&threads_lock, flags);
-	thread->queued = false;
-	ended = !thread->task;
-	spin_unlock_irqrestore(&threads_lock, flags);
-	if (ended)
+	WRITE_ONCE(thread->queued, 0);
+	/* Only the thread itself ends its record. */
+	if (unlikely(!thread->task))
 		free_thread(thread);
-	else if (!(current->flags & PF_EXITING))
+	else if (likely(!(current->flags & PF_EXITING)))
 		ak_thread_leave(thread);
 }
 
 /**
  * ak_thread_attach - lets a thread run elsewhere from now on
  * @task: the thread; it is current, or was never run
+ * @local: whether CPUs may answer some of its system calls
  * @flags: for the memory of its record
  *
  * Return: 0, -EBUSY if it already does, or -ENOMEM.
  */
-int ak_thread_attach(struct task_struct *task, gfp_t flags)
+int ak_thread_attach(struct task_struct *task, bool local, gfp_t flags)
 {
 	struct ak_thread *thread = kzalloc(sizeof(*thread), flags);
 	unsigned long irq;
@@ -294,6 +284,7 @@ int ak_thread_attach(struct task_struct *task, gfp_t flags)
 	if (!thread)
 		return -ENOMEM;
 	thread->task = task;
+	thread->local = local;
 	INIT_LIST_HEAD(&thread->waiting);
 	init_task_work(&thread->work, work);
 	spin_lock_irqsave(&threads_lock, irq);
@@ -305,8 +296,8 @@ int ak_thread_attach(struct task_struct *task, gfp_t flags)
 	__module_get(THIS_MODULE);
 	thread_count++;
 	hash_add_rcu(threads, &thread->entry, (unsigned long)task);
-	arm_locked(thread);
 	spin_unlock_irqrestore(&threads_lock, irq);
+	ak_thread_arm(thread);
 	return 0;
 }
 

@@ -19,6 +19,9 @@ pub struct Options {
     /// CPUs of the guest; Linux has one of them
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(2..=16))]
     pub cpus: u32,
+    /// Repeat calls, signals and ends of processes 10^7, 10^5 and 10^4 times; takes long
+    #[arg(long)]
+    pub stress: bool,
     /// Where to work, and where what was built is kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
@@ -33,7 +36,8 @@ pub struct Options {
 /// Missing tools, guests that do not come up, and a test that fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
-    let request = Request { work: options.work.clone(), cpus: options.cpus };
+    let request =
+        Request { work: options.work.clone(), cpus: options.cpus, stress: options.stress };
     let found = run::run(&request, &Progress::new())?;
     stored::keep(&options.work, &found)?;
     output::report(&options.outputs, &found)?;

@@ -13,6 +13,9 @@ Example: a program on CPUs of its own
     insmod appkernel.ko
     trimtab smp run -- ./program its arguments")]
 pub struct Options {
+    /// Let these CPUs answer getpid, gettid and sched_yield themselves, unless somebody watches
+    #[arg(long)]
+    pub local_calls: bool,
     /// The program and its arguments
     #[arg(
         value_name = "PROGRAM",
@@ -28,7 +31,7 @@ pub struct Options {
 /// # Errors
 /// A module that is not loaded, or a program that cannot be started.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    device::run(&options.program)
+    device::run(&options.program, options.local_calls)
 }
 
 /// Prints what the module says of its CPUs.

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A thread's floating-point registers: between a CPU, whichever it is, and where Linux keeps them. */
+#ifndef APPKERNEL_FPU_H
+#define APPKERNEL_FPU_H
+
+#include <asm/cpufeature.h>
+#include <asm/fpu/types.h>
+#include "appkernel.h"
+
+/* All but protection keys, which Linux carries apart; threads with these stay on CPU 0. */
+#define AK_FPU_MASK "a" (~(u32)XFEATURE_MASK_PKRU), "d" (-1)
+
+static __always_inline void ak_restore_fpu(struct ak_cpu *cpu)
+{
+	if (!cpu->xcr0)
+		asm volatile("fxrstor64 (%0)" : : "r" (cpu->fpu) : "memory");
+	else if (cpu_feature_enabled(X86_FEATURE_XSAVES))
+		asm volatile("xrstors64 (%0)" : : "r" (cpu->fpu), AK_FPU_MASK : "memory");
+	else
+		asm volatile("xrstor64 (%0)" : : "r" (cpu->fpu), AK_FPU_MASK : "memory");
+}
+
+/* In the format that Linux uses on this machine: it reads what is saved here. */
+static __always_inline void ak_save_fpu(struct ak_cpu *cpu)
+{
+	if (!cpu->xcr0)
+		asm volatile("fxsave64 (%0)" : : "r" (cpu->fpu) : "memory");
+	else if (cpu_feature_enabled(X86_FEATURE_XSAVES))
+		asm volatile("xsaves64 (%0)" : : "r" (cpu->fpu), AK_FPU_MASK : "memory");
+	else if (cpu_feature_enabled(X86_FEATURE_XSAVEC))
+		asm volatile("xsavec64 (%0)" : : "r" (cpu->fpu), AK_FPU_MASK : "memory");
+	else
+		asm volatile("xsave64 (%0)" : : "r" (cpu->fpu), AK_FPU_MASK : "memory");
+}
+
+#endif

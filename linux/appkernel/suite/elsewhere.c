@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Where a thread is, how it gets there, and what the module says of it. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "suite.h"
+
+/* The number of the CPU in the machine, whatever Linux calls it. */
+unsigned int apic_id(void)
+{
+	unsigned int a = 1, b, c = 0, d;
+
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return b >> 24;
+}
+
+void spin(long rounds)
+{
+	__asm__ volatile("1: dec %0; jnz 1b" : "+r"(rounds));
+}
+
+double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* A number from debugfs; -1 if it is not there. */
+long long status(const char *name)
+{
+	char line[256];
+	long long value = -1;
+	FILE *file = fopen("/sys/kernel/debug/appkernel/status", "r");
+	size_t length = strlen(name);
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, length) && line[length] == ' ')
+			value = atoll(line + length + 1);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+int attach(const char *how)
+{
+	int file = open("/dev/appkernel", O_WRONLY | O_CLOEXEC);
+	int error = file < 0 || write(file, how, strlen(how)) != (ssize_t)strlen(how);
+
+	if (file >= 0)
+		close(file);
+	return error;
+}
+
+/* Spins until the thread is on another CPU than Linux's; 0 if it never is. */
+int elsewhere(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		if (apic_id() != 0)
+			return 1;
+		spin(100000);
+		sched_yield();
+	}
+	return 0;
+}

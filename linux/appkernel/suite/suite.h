@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the module's tests share. Each runs in a process of its own, attached, and gives 0 if all is well. */
+#ifndef SUITE_H
+#define SUITE_H
+
+#define PAGE 4096
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+/* elsewhere.c */
+unsigned int apic_id(void);
+void spin(long rounds);
+double now(void);
+long long status(const char *name);
+int attach(const char *how);
+int elsewhere(void);
+
+/* locks.c */
+int test_threads(void);
+int test_local_futex(void);
+int test_robust(void);
+
+/* stale.c */
+long lost_pages(int rounds);
+int test_stale_translations(void);
+
+/* traced.c */
+int test_traced_calls(void);
+
+/* local.c */
+int test_local_calls(void);
+int test_local_seccomp(void);
+int test_local_ptrace(void);
+int test_local_events(void);
+
+/* stress.c */
+int stress(long calls, long signals, long ends);
+
+#endif
