@@ -16,6 +16,8 @@ TUNE_PROGRAM ?= tinyxml2
 TUNE_OPTIONS ?= --budget 60 --rounds 8
 # What `make bench-tune` compares searches on, and how. All programs, ten seeds and 300 sets of flags take days.
 BENCH_TUNE   ?= tinyxml2 lmdb --seeds 3 --budgets 20,40 --searches incumbent,paper-ga,random,tpe
+# How `make bench-tune-kernel` searches: the paper's population of 10 for 5 generations.
+TUNE_KERNEL  ?= --search paper-ga --budget 50
 # Crates that changed since this commit are those that `make test-changed` tests.
 BASE    ?= HEAD~1
 # How long `make fuzz` runs each target.
@@ -37,7 +39,7 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo demo-smp demo-swap demo-tune demo-jar bench-tune bench-jar test test-changed nightly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-smp demo-swap demo-tune demo-jar bench-tune bench-tune-kernel bench-jar test test-changed nightly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
@@ -60,6 +62,7 @@ help:
 	@echo "make bench-layout    kernels and programs beside what other tools make of them, in one table"
 	@echo "make bench-jar       kernels in C: native, as jars, and in an emulator"
 	@echo "make bench-tune      searches for compiler flags beside each other, with Optuna's"
+	@echo "make bench-tune-kernel  compiler flags for a kernel by the genetic algorithm of the paper; hours"
 	@echo "make bench-programs  fit real programs, and measure BOLT and lld's own order beside them"
 	@echo "make clean           remove what was built; keeps work/, where the results are"
 
@@ -151,6 +154,13 @@ bench-tune:
 	@mkdir -p $(WORK)
 	$(TRIMTAB) tune bench $(BENCH_TUNE) --work $(WORK) \
 		--json $(WORK)/tune-bench.json --html $(WORK)/tune-bench.html
+
+bench-tune-kernel:
+	@./setup --for demo
+	$(CARGO) build --release --package trimtab
+	@mkdir -p -m 755 $(WORK)
+	$(TRIMTAB) tune kernel $(TUNE_KERNEL) --work $(WORK) \
+		--json $(WORK)/tune-kernel.json --html $(WORK)/tune-kernel.html
 
 bench-jar:
 	@./setup --for jar

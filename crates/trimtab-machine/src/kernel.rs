@@ -5,6 +5,7 @@
 //! - [`Configuration`] is what to build of it, [`Toolchain`] what builds it; [`BuildInputs`] are all three.
 //! - [`Build`] is a configured build directory. [`Build::link`] gives a [`KernelImage`] for some
 //!   [`GeneratedFiles`] files: the first one compiles everything, each further one only what they change.
+//!   [`Build::compile`] gives a [`FlaggedKernel`], for which the compiler is given other flags.
 //!   [`Build::modules`] builds modules for it that are not part of its source.
 
 mod apart;
@@ -12,6 +13,7 @@ mod build;
 mod configuration;
 mod devices;
 mod error;
+mod flags;
 mod inputs;
 mod link;
 mod modules;
@@ -24,6 +26,7 @@ pub use build::Build;
 pub use configuration::Configuration;
 pub use devices::{DISK, MODULES, NULL_BLOCK};
 pub use error::KernelError;
+pub use flags::FlaggedKernel;
 pub use inputs::BuildInputs;
 pub use link::KernelImage;
 pub use packages::source_packages;

@@ -51,6 +51,23 @@ impl<'work> Testbed<'work> {
         workloads: Vec<guest::Workload>,
         programs: &[&str],
     ) -> Result<Self> {
+        let programs = programs.iter().map(|name| Ok(tools::find(name)?.path));
+        let programs = programs.collect::<Result<Vec<PathBuf>>>()?;
+        let files = guest::programs::files(&programs)?;
+        Self::prepare_files(work, isa, busybox, workloads, &files)
+    }
+
+    /// The same with these files, by their paths in the guest.
+    ///
+    /// # Errors
+    /// As [`Testbed::prepare`].
+    pub fn prepare_files(
+        work: &'work WorkDir,
+        isa: Isa,
+        busybox: Option<&Path>,
+        workloads: Vec<guest::Workload>,
+        files: &BTreeMap<String, PathBuf>,
+    ) -> Result<Self> {
         let qemu_tool = tools::find(isa.qemu())?;
         let qemu = Qemu::probe(&qemu_tool.path, isa)?;
         let gcc = tools::find("gcc")?;
@@ -60,15 +77,12 @@ impl<'work> Testbed<'work> {
             None => Busybox::find(work, isa)?,
         };
 
-        let programs = programs.iter().map(|name| Ok(tools::find(name)?.path));
-        let programs = programs.collect::<Result<Vec<PathBuf>>>()?;
-        let files = guest::programs::files(&programs)?;
         let guest = work.get(&Guest {
             isa,
             gcc: &guest_gcc,
             busybox: &busybox.path,
             workloads: &workloads,
-            files: &files,
+            files,
             hashes: work.hashes(),
         })?;
         let plugin = plugin::kept(work, &gcc)?;
@@ -136,7 +150,12 @@ impl<'work> Testbed<'work> {
 
     /// A boot of `kernel`, of which all else is still to be said.
     pub fn request(&self, kernel: &KernelImage, folder: &Path) -> BootRequest {
-        BootRequest::new(self.qemu.clone(), &kernel.image, &self.guest, folder)
+        self.request_of(&kernel.image, folder)
+    }
+
+    /// The same of a bootable image.
+    pub fn request_of(&self, image: &Path, folder: &Path) -> BootRequest {
+        BootRequest::new(self.qemu.clone(), image, &self.guest, folder)
     }
 
     /// The guest's root.

@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod ablation;
+pub mod fitness;
 pub mod front;
 pub mod report;
 pub mod run;

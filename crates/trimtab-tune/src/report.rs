@@ -1,6 +1,7 @@
-//! What `trimtab tune program` found: `trimtab.tune/1`.
+//! What `trimtab tune program` and `tune kernel` found: `trimtab.tune/1`.
 
 mod bench;
+mod kernel;
 mod profile;
 mod sections;
 
@@ -12,19 +13,20 @@ use trimtab_report::{Kind, Phrase, Report, Schema, phrase};
 use trimtab_stats::Interval;
 
 pub use bench::{BenchRow, BenchSummary, TuneBench};
+pub use kernel::{CallCost, KernelCalls};
 pub use profile::{CallRow, EcdfPoint, TuneProfile};
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
 pub const KINDS: &[Kind] =
     &[Kind::of::<TuneProgram>(), Kind::of::<TuneBench>(), Kind::of::<TuneProfile>()];
 
-/// What a program became by other flags. Ratios are in times of the program as it is built at the
+/// What a program or a kernel became by other flags. Ratios are in times of it as it is built at the
 /// level that was tuned on top of: below 1 is better.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TuneProgram {
     /// Its schema.
     pub schema: Schema<TuneProgram>,
-    /// The program.
+    /// The program, or the kernel.
     pub program: String,
     /// Where its source is from.
     pub origin: String,
@@ -46,6 +48,9 @@ pub struct TuneProgram {
     pub effects: Vec<FlagEffect>,
     /// What users would take instead.
     pub arms: Vec<ArmResult>,
+    /// What each call costs, where a kernel was tuned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelCalls>,
     /// How often what was done.
     pub evaluations: Evaluations,
     /// What was timed, the base first; none where nothing was.
@@ -263,7 +268,7 @@ impl Take {
 }
 
 impl Report for TuneProgram {
-    const VERB: &'static str = "tune program";
+    const VERB: &'static str = "tune";
     const SCHEMA: &'static str = "trimtab.tune/1";
 
     fn title(&self) -> String {
@@ -287,7 +292,7 @@ impl Report for TuneProgram {
         let mut summary = vec![tried];
         if let Some(held_out) = self.minimal.held_out_ratio {
             let share = gain("minimal.held_out_ratio", held_out);
-            summary.push(phrase!["On the run that is held out: ", share, " instructions."]);
+            summary.push(phrase![self.what_is_held_out(), share, " instructions."]);
         }
         let better = self.arms.iter().enumerate().filter(|(_, arm)| !arm.is_in_space);
         let better = better.filter_map(|(place, arm)| Some((place, arm, arm.ratio?)));
@@ -305,7 +310,7 @@ impl Report for TuneProgram {
             headline: Headline::One(
                 gain("minimal.fitness_ratio", self.minimal.fitness_ratio).into(),
             ),
-            what: phrase!["instructions of ", code(&self.program)],
+            what: self.what(),
             summary,
             tiles: vec![
                 Tile::new(
@@ -327,6 +332,7 @@ impl Report for TuneProgram {
     fn sections(&self) -> Vec<Section> {
         let parts = [
             self.to_take(),
+            self.calls(),
             self.beside(),
             self.times(),
             self.flag_effects(),

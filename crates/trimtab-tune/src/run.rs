@@ -1,7 +1,7 @@
-//! The engine: builds programs with flags, checks and counts them, and keeps what came of it.
+//! The engine: builds programs and kernels with flags, checks and counts them, and keeps what came of it.
 //!
-//! [`tune`] does the whole job, [`compare`] holds searches against each other; [`Compiler`] says what can
-//! be tuned.
+//! [`tune`] and [`tune_kernel`] do the whole job, [`compare`] holds searches against each other; [`Compiler`]
+//! says what can be tuned.
 
 mod arms;
 mod comparison;
@@ -9,6 +9,9 @@ mod compiler;
 mod counter;
 mod decided;
 mod evaluator;
+mod job;
+mod kernel;
+mod kernel_job;
 mod optuna;
 mod probing;
 mod profile;
@@ -17,6 +20,8 @@ mod program;
 mod request;
 mod results;
 mod room;
+mod rooms;
+mod source;
 mod subject;
 mod table;
 mod timing;
@@ -24,6 +29,9 @@ mod tuning;
 
 pub use comparison::{Comparison, compare};
 pub use compiler::{Compiler, Family};
+pub use job::Plan;
+pub use kernel::CALLS;
+pub use kernel_job::{Calls, JUDGES, KernelRequest, PAPER, tune_kernel};
 pub use profile::profile;
 pub use program::tune;
 pub use request::{Limits, Programs, Request, Setup};

@@ -119,6 +119,11 @@ impl<'work> Build<'work> {
         Build { directory, key, given, ..self.clone() }
     }
 
+    /// What it depends on.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
     /// What compiles it.
     pub fn compiler(&self) -> &'static str {
         self.toolchain.name()
@@ -130,6 +135,12 @@ impl<'work> Build<'work> {
     }
 
     pub(super) fn make(&self, purpose: &str, log: &str) -> Job {
+        self.make_with(purpose, log, "")
+    }
+
+    /// The same where the compiler is given more flags, which come after all of the kernel's own but those
+    /// of single files.
+    pub(super) fn make_with(&self, purpose: &str, log: &str, flags: &str) -> Job {
         let mut job = Job::new(purpose, "make")
             .package("make")
             .arg("-C")
@@ -139,7 +150,7 @@ impl<'work> Build<'work> {
             .args(self.toolchain.variables())
             // Warnings about a distribution's kernel are its maintainers'. Finding them takes a sixth
             // of the time that clang needs; the objects are the same without.
-            .arg("KCFLAGS=-w")
+            .arg(format!("KCFLAGS=-w {flags}").trim_end())
             .log(self.directory.join(log));
         // A make around trimtab must not talk to the kernel's, nor a person's settings change what
         // is built behind the cache's back.

@@ -128,7 +128,7 @@ impl Build<'_> {
     /// A make that is killed cannot remove the file that it is making, and the next one sees a file
     /// newer than all that it is made of: a half image would be taken for a whole one. Objects are
     /// safe: kbuild makes one again unless it has written down, after it, how it was made.
-    fn begin_link(&self) -> Result<(), KernelError> {
+    pub(super) fn begin_link(&self) -> Result<(), KernelError> {
         let mark = self.directory.join(LINKING);
         if mark.exists() {
             // What make makes after compiling.
@@ -150,13 +150,13 @@ impl Build<'_> {
     }
 
     /// What make made has been put in a safe place.
-    fn end_link(&self) -> Result<(), KernelError> {
+    pub(super) fn end_link(&self) -> Result<(), KernelError> {
         let mark = self.directory.join(LINKING);
         fs::remove_file(&mark).map_err(file("remove", mark))
     }
 
     /// Writes the files that the build includes, and empty ones for those that nobody gave.
-    fn write_generated(&self, generated: &GeneratedFiles) -> Result<(), KernelError> {
+    pub(super) fn write_generated(&self, generated: &GeneratedFiles) -> Result<(), KernelError> {
         let absent = self.included.iter().filter(|path| generated.get(path).is_none());
         for (path, text) in absent.map(|path| (*path, "")).chain(generated.files()) {
             let name = Path::new(path.strip_prefix(GENERATED).unwrap_or_default());
@@ -220,11 +220,14 @@ fn write_changed(path: &Path, text: &str) -> Result<(), KernelError> {
 }
 
 /// How many compilers run side by side.
-fn jobs() -> usize {
+pub(super) fn jobs() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-fn follow(mut running: RunningJob, progress: &mut dyn FnMut(&str)) -> Result<(), KernelError> {
+pub(super) fn follow(
+    mut running: RunningJob,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), KernelError> {
     while let Some(line) = running.next_line()? {
         progress(&line.text);
     }

@@ -114,6 +114,37 @@ fn it_says_what_to_take_and_why() {
 }
 
 #[test]
+fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
+    let call = |name: &str, weight, distribution, tuned| CallCost {
+        name: name.to_owned(),
+        weight,
+        distribution,
+        tuned,
+        ratio: tuned / distribution,
+    };
+    let calls = vec![call("open", 1.0, 2000.0, 1900.0), call("fork", 0.0, 90000.0, 81000.0)];
+    let report = TuneProgram {
+        kernel: Some(KernelCalls {
+            rounds: 21,
+            calls,
+            missing: vec!["futex".to_owned()],
+            not_covered: vec!["bpf".to_owned()],
+        }),
+        take: Take::kernel("-O3"),
+        ..sample()
+    };
+    let text = report.terminal(100);
+    for said in ["make KCFLAGS=\"-O3\"", "81,000", "−10.0 %", "held out", "futex", "bpf"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(report.page().contains("instructions of system calls of"));
+    let json = report.to_json();
+    assert_eq!(TuneProgram::from_json(&json).unwrap(), report);
+    // Of a program there are none, and an older report has no such key.
+    assert!(!sample().to_json().contains("\"kernel\""));
+}
+
+#[test]
 fn the_share_that_is_saved_counts_what_was_known() {
     let mut report = sample();
     assert!((report.saved() - 30.0 / 110.0).abs() < 1e-9);

@@ -5,8 +5,9 @@ use trimtab_lab::executor::Local;
 use trimtab_lab::observe::Observe;
 
 use super::compiler::{Compiler, Family};
-use super::evaluator::Evaluation;
-use super::tuning::{Toolset, Tuning, evaluator};
+use super::evaluator::{Evaluation, Evaluator};
+use super::rooms::ProgramSubject;
+use super::tuning::{Toolset, Tuning};
 use crate::report::ArmResult;
 use crate::space::{Point, Space};
 
@@ -78,18 +79,45 @@ pub struct MeasuredArm {
     pub point: Option<Point>,
 }
 
-/// What users would take instead, measured: with the points that are the same in the space.
+/// The arms of kernels: the others need what kernels must not be given.
+pub fn kernel_arms() -> Vec<Arm> {
+    let levels: [(&str, &[&str]); 3] = [("-O2", &["-O2"]), ("-O3", &["-O3"]), ("-Os", &["-Os"])];
+    levels.map(|(name, flags)| Arm { name, flags }).to_vec()
+}
+
+/// What users would take instead of tuning a program, measured: with the points that are the same in the
+/// space.
 ///
 /// # Errors
 /// What is no fault of the flags.
-pub fn measured_arms(tuning: &Tuning<'_>, observe: &dyn Observe) -> Result<Vec<MeasuredArm>> {
+pub fn program_arms(
+    tuning: &Tuning<'_>,
+    tools: &Toolset,
+    program: &ProgramSubject<'_>,
+    observe: &dyn Observe,
+) -> Result<Vec<MeasuredArm>> {
+    let arms = arms(tuning.family, tools.setup.portable);
+    let mut results = measured_arms(tuning, &arms, observe)?;
+    if tuning.family == Family::Gcc {
+        results.push(MeasuredArm { result: thin_lto(tuning, tools, program)?, point: None });
+    }
+    Ok(results)
+}
+
+/// Arms, measured: with the points that are the same in the space.
+///
+/// # Errors
+/// What is no fault of the flags.
+pub fn measured_arms(
+    tuning: &Tuning<'_>,
+    arms: &[Arm],
+    observe: &dyn Observe,
+) -> Result<Vec<MeasuredArm>> {
     let stage = observe.stage("measure what users would take");
-    let Toolset { compiler, setup, .. } = tuning.tools;
-    let arms = arms(compiler.family, setup.portable);
     let owned = |flags: &[&str]| flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>();
     let flags: Vec<Vec<String>> = arms.iter().map(|arm| owned(arm.flags)).collect();
     let found = tuning.evaluator.evaluate_all(&Local, &flags, |done| stage.at(done as u64))?;
-    let mut results: Vec<MeasuredArm> = arms
+    let results: Vec<MeasuredArm> = arms
         .iter()
         .zip(&found)
         .map(|(arm, found)| {
@@ -99,9 +127,6 @@ pub fn measured_arms(tuning: &Tuning<'_>, observe: &dyn Observe) -> Result<Vec<M
             MeasuredArm { result, point }
         })
         .collect();
-    if compiler.family == Family::Gcc {
-        results.push(MeasuredArm { result: thin_lto(tuning)?, point: None });
-    }
     stage.done(&format!("{} arms", results.len()));
     Ok(results)
 }
@@ -123,16 +148,21 @@ fn arm_result(tuning: &Tuning<'_>, name: &str, flags: &str, found: &Evaluation) 
 }
 
 /// ThinLTO, which only clang has.
-fn thin_lto(tuning: &Tuning<'_>) -> Result<ArmResult> {
+fn thin_lto(
+    tuning: &Tuning<'_>,
+    tools: &Toolset,
+    program: &ProgramSubject<'_>,
+) -> Result<ArmResult> {
     let flags = ["-O2", "-flto=thin", "-fuse-ld=lld"].map(str::to_owned);
     let (found, version) = match Compiler::find("clang") {
         Err(error) => (Evaluation::Failed(format!("not measured: {error}")), "clang".to_owned()),
         Ok(clang) => {
-            let mut other = evaluator(tuning.tools, &clang)?;
-            if let Some(output) = tuning.evaluator.expected() {
-                other.expect(output);
+            let other = tools.program(&clang);
+            if let Some(output) = program.expected() {
+                other.expect(output.to_owned());
             }
-            (other.evaluate(&flags)?, clang.version.clone())
+            let evaluator = Evaluator::new(&other, tools.root())?;
+            (evaluator.evaluate(&flags)?, clang.version.clone())
         }
     };
     let mut result = arm_result(tuning, "ThinLTO (clang)", &flags.join(" "), &found);

@@ -7,9 +7,9 @@ use trimtab_lab::observe::Observe;
 use trimtab_report::common::{Check, Repeat};
 use trimtab_stats::{Interval, geometric_mean, paired_ratio};
 
-use super::arms::{measured_arms, seeds};
+use super::arms::{program_arms, seeds};
+use super::job::BATCH;
 use super::optuna::Optuna;
-use super::program::BATCH;
 use super::request::{Programs, Setup};
 use super::tuning::{Tuning, opened, prepare};
 use crate::report::{BenchRow, BenchSummary, TuneBench};
@@ -61,7 +61,8 @@ pub fn compare(asked: &Comparison, observe: &dyn Observe) -> Result<TuneBench> {
     let searches = Searches { asked, optuna: optuna.as_ref().ok() };
     for program in &asked.programs {
         let tools = prepare(&Programs::Catalogue(program.clone()), &asked.setup, observe)?;
-        let tuning = Tuning::make(&tools, observe)?;
+        let subject = tools.program(&tools.compiler);
+        let tuning = Tuning::make(&tools, &subject, observe)?;
         for name in &names {
             let stage = observe.stage(&format!("search {program} by {name}"));
             stage.parts(asked.seeds);
@@ -76,7 +77,7 @@ pub fn compare(asked: &Comparison, observe: &dyn Observe) -> Result<TuneBench> {
             }
             stage.done("");
         }
-        let arms = measured_arms(&tuning, observe)?;
+        let arms = program_arms(&tuning, &tools, &subject, observe)?;
         let arms = arms.iter().filter(|arm| arm.result.is_in_space);
         let best = arms.filter_map(|arm| arm.result.ratio).fold(1.0, f64::min);
         for budget in &asked.budgets {
@@ -115,7 +116,7 @@ struct Driven {
 impl Searches<'_> {
     fn run(&self, tuning: &Tuning<'_>, name: &str, seed: u64) -> Result<Driven> {
         let most = self.asked.budgets.iter().copied().max().unwrap_or(1);
-        let first = seeds(&tuning.space, tuning.tools.compiler.family);
+        let first = seeds(&tuning.space, tuning.family);
         let method = self.asked.methods.iter().find(|method| method.name() == name);
         let mut search: Box<dyn Search> = match (method, self.optuna) {
             (Some(method), _) => method.begin(&tuning.space, &first, seed, most),

@@ -15,7 +15,7 @@ use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::plugin;
 
 use super::request::Limits;
-use super::room::Fault;
+use super::subject::Fault;
 
 /// What a run cost and gave.
 #[derive(Debug, Clone, PartialEq, Eq)]

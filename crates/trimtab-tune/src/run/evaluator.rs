@@ -1,28 +1,22 @@
-//! What flags make of a program: built, checked and counted, or known.
+//! What flags make of a subject: built, checked and counted, or known.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use trimtab_lab::executor::{self, Executor};
+use trimtab_lab::interrupt;
 use trimtab_lab::store::{Measurement, Outcome as TrialEnd};
 
-use super::compiler::Compiler;
-use super::counter::{Counter, RunCount};
-use super::profiles::Profiles;
-use super::request::Limits;
-use super::room::{Fault, Image, Room};
-use super::subject::Subject;
+use super::rooms::{INSTRUCTIONS, ProgramSubject};
+use super::subject::{Built, Costs, Fault, Subject};
 use super::table::{Offer, Row, Table};
 
-/// What is stored of a trial.
-const INSTRUCTIONS: &str = "instructions";
+/// What is stored of a trial beside the costs of its subject.
 const BYTES: &str = "bytes";
 const BUILD: &str = "build";
 const RUN: &str = "run";
-
 /// The first bits of the SHA-256 of what a run printed.
 const OUTPUT: &str = "output";
 
@@ -56,25 +50,25 @@ fn first_bits(hash: &str) -> f64 {
 /// What came of flags.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Evaluation {
-    /// The program works.
+    /// The subject works.
     WorkingImage(WorkingImage),
     /// It does not, and why.
     Failed(String),
 }
 
-/// A program that works.
+/// A subject that works.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkingImage {
     /// SHA-256 of its image.
     pub image: String,
-    /// Instructions of a run.
-    pub instructions: f64,
+    /// What it costs.
+    pub costs: Costs,
     /// Bytes of the image.
     pub bytes: f64,
 }
 
 impl Evaluation {
-    /// The program, if it works.
+    /// The subject, if it works.
     pub fn good(&self) -> Option<&WorkingImage> {
         match self {
             Evaluation::WorkingImage(good) => Some(good),
@@ -100,104 +94,31 @@ pub struct Counts {
     pub milliseconds: AtomicU64,
 }
 
-/// Evaluates flags for a subject with a compiler.
+/// Evaluates flags for a subject.
 pub struct Evaluator<'a> {
-    subject: &'a Subject,
-    compiler: &'a Compiler,
-    counter: &'a Counter,
-    limits: Limits,
-    scratch: PathBuf,
+    subject: &'a dyn Subject,
     table: Table,
-    /// What the program must print; none where that is not compared, or not known yet.
-    expected: Option<String>,
-    rooms: Mutex<Vec<Room<'a>>>,
-    profiles: Profiles,
     /// What was done.
     pub counts: Counts,
 }
 
 impl<'a> Evaluator<'a> {
-    /// An evaluator with a table in the work directory `work`, and rooms in `scratch`.
+    /// An evaluator with a table in the work directory `work`.
     ///
     /// # Errors
     /// That the table cannot be opened.
-    pub fn new(
-        subject: &'a Subject,
-        compiler: &'a Compiler,
-        counter: &'a Counter,
-        limits: Limits,
-        work: &std::path::Path,
-        scratch: PathBuf,
-    ) -> Result<Self> {
-        let key = subject
-            .key
-            .clone()
-            .field("compiler", compiler.c.display())
-            .field("compiler-version", &compiler.version)
-            .field("qemu", &counter.version)
-            // What fails by a limit does not with another.
-            .field("build-milliseconds", limits.build.as_millis())
-            .field("run-milliseconds", limits.run.as_millis())
-            .field("memory", limits.memory);
-        let hash = key.hash();
-        let name = format!("{}@{}", subject.name, hash.get(..16).unwrap_or(&hash));
-        Ok(Self {
-            subject,
-            compiler,
-            counter,
-            limits,
-            scratch,
-            table: Table::open(work, &name)?,
-            expected: None,
-            rooms: Mutex::new(Vec::new()),
-            profiles: Profiles::default(),
-            counts: Counts::default(),
-        })
-    }
-
-    /// From now on the program must print what has this SHA-256.
-    pub fn expect(&mut self, output: String) {
-        self.expected = self.subject.compares_output.then_some(output);
-    }
-
-    /// The SHA-256 of what the program must print; none where that is not compared.
-    pub fn expected(&self) -> Option<String> {
-        self.expected.clone()
+    pub fn new(subject: &'a dyn Subject, work: &Path) -> Result<Self> {
+        let hash = subject.key().hash();
+        let name = format!("{}@{}", subject.name(), hash.get(..16).unwrap_or(&hash));
+        Ok(Self { subject, table: Table::open(work, &name)?, counts: Counts::default() })
     }
 
     /// What is tuned.
-    pub fn subject(&self) -> &'a Subject {
+    pub fn subject(&self) -> &'a dyn Subject {
         self.subject
     }
 
-    /// Builds the program with flags and counts a command twice, which must give the same.
-    ///
-    /// # Errors
-    /// What keeps it from being built or run, or that it differs from run to run.
-    pub fn reference(&self, flags: &[String]) -> Result<RunCount, Fault> {
-        let room = self.room()?;
-        room.build(flags, &self.profiles)?;
-        room.check()?;
-        let first = room.count(self.counter, &self.subject.run)?;
-        let second = room.count(self.counter, &self.subject.run)?;
-        if first.output != second.output && self.subject.compares_output {
-            return Err(Fault::Flags(
-                "what it prints differs from run to run, so that nothing says whether it works; \
-                 give a command that says so with --check"
-                    .to_owned(),
-            ));
-        }
-        if first.instructions.abs_diff(second.instructions) > first.instructions / 1000 {
-            return Err(Fault::Flags(format!(
-                "it executes {} instructions in one run and {} in the next; expected the same",
-                first.instructions, second.instructions
-            )));
-        }
-        self.give_back(room);
-        Ok(first)
-    }
-
-    /// Evaluates flags, as many side by side as the executor does; in order.
+    /// Evaluates flags, as many side by side as the executor and the subject do; in order.
     ///
     /// # Errors
     /// What is no fault of the flags.
@@ -207,7 +128,18 @@ impl<'a> Evaluator<'a> {
         all: &[Vec<String>],
         done: impl Fn(usize) + Sync,
     ) -> Result<Vec<Evaluation>> {
-        executor::each(executor, all, |_, flags| self.evaluate(flags), done)
+        if !self.subject.is_serial() {
+            return executor::each(executor, all, |_, flags| self.evaluate(flags), done);
+        }
+        let mut found = Vec::new();
+        for flags in all {
+            if interrupt::requested() {
+                bail!("interrupted");
+            }
+            found.push(self.evaluate(flags)?);
+            done(found.len());
+        }
+        Ok(found)
     }
 
     /// Evaluates flags.
@@ -222,9 +154,8 @@ impl<'a> Evaluator<'a> {
                 row
             }
             Offer::OpenTrial(mine) => {
-                let room = self.room()?;
                 let start = Instant::now();
-                let built = room.build(flags, &self.profiles);
+                let built = self.subject.build(flags);
                 let took = start.elapsed();
                 self.took(took.as_millis() as u64);
                 count(&self.counts.built);
@@ -232,14 +163,9 @@ impl<'a> Evaluator<'a> {
                     Err(Fault::Other(error)) => return Err(error),
                     Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason), &[])?,
                     Ok(built) => {
-                        let (row, is_new) = self.measured(&room, &built)?;
-                        let known = [INSTRUCTIONS, BYTES].map(|metric| (metric, row.value(metric)));
-                        let mut kept: Vec<Measurement> = known
-                            .into_iter()
-                            .filter_map(|(metric, value)| {
-                                Some(Measurement::new(metric, "1", value?))
-                            })
-                            .collect();
+                        let (row, is_new) = self.measured(built.as_ref())?;
+                        let mut kept: Vec<Measurement> =
+                            row.measurements().filter(|one| one.metric != RUN).cloned().collect();
                         kept.push(Measurement::new(BUILD, "s", took.as_secs_f64()));
                         let ended = match (row.is_good, is_new) {
                             (false, _) => TrialEnd::failed(row.reason.unwrap_or_default()),
@@ -249,9 +175,7 @@ impl<'a> Evaluator<'a> {
                                 TrialEnd::skipped(format!("its image is that of trial {}", row.id))
                             }
                         };
-                        let row = mine.end(&ended.image(&built.image), &kept)?;
-                        self.give_back(room);
-                        row
+                        mine.end(&ended.image(&built.image().image), &kept)?
                     }
                 }
             }
@@ -278,54 +202,49 @@ impl<'a> Evaluator<'a> {
     }
 
     /// What was measured of an image, and whether it was measured now.
-    fn measured(&self, room: &Room<'_>, built: &Image) -> Result<(Row, bool)> {
-        let mine = match self.table.take(&format!("image {}", built.image))? {
+    fn measured(&self, built: &dyn Built) -> Result<(Row, bool)> {
+        let image = &built.image().image;
+        let mine = match self.table.take(&format!("image {image}"))? {
             Offer::Known(row) => return Ok((row, false)),
             Offer::OpenTrial(mine) => mine,
         };
         let start = Instant::now();
-        let counted = room.check().and_then(|()| room.count(self.counter, &self.subject.run));
+        let costs = built.measure();
         let took = start.elapsed();
         self.took(took.as_millis() as u64);
         self.counts.measured.fetch_add(1, Ordering::Relaxed);
-        let row = match counted {
+        let row = match costs {
             Err(Fault::Other(error)) => return Err(error),
-            Err(Fault::Flags(reason)) => {
-                mine.end(&TrialEnd::failed(reason).image(&built.image), &[])?
-            }
-            Ok(counted)
-                if self.expected.as_ref().is_some_and(|wanted| *wanted != counted.output) =>
-            {
-                let reason = "it is wrong: it prints something else than without these flags";
-                mine.end(&TrialEnd::failed(reason).image(&built.image), &[])?
-            }
-            Ok(counted) => {
-                let measurements = [
-                    Measurement::new(INSTRUCTIONS, "1", counted.instructions as f64),
-                    Measurement::new(BYTES, "1", built.bytes as f64),
+            Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason).image(image), &[])?,
+            Ok(costs) => {
+                let costs = costs.iter().map(|(name, cost)| Measurement::new(name, "1", *cost));
+                let others = [
+                    Measurement::new(BYTES, "1", built.image().bytes as f64),
                     Measurement::new(RUN, "s", took.as_secs_f64()),
                 ];
-                mine.end(&TrialEnd::done().image(&built.image), &measurements)?
+                let all: Vec<Measurement> = costs.chain(others).collect();
+                mine.end(&TrialEnd::done().image(image), &all)?
             }
         };
         Ok((row, true))
     }
 
-    /// Counts the command that judges, with flags; from the table where it is there. None where the
-    /// program does not work with them.
+    /// Counts the command that judges a program, with flags; from the table where it is there. None where
+    /// the program does not work with them.
     ///
     /// # Errors
     /// What is no fault of the flags.
-    pub fn held_out(&self, flags: &[String], command: &str) -> Result<Option<HeldOut>> {
+    pub fn held_out(
+        &self,
+        program: &ProgramSubject<'_>,
+        flags: &[String],
+        command: &str,
+    ) -> Result<Option<HeldOut>> {
         let mine = match self.table.take(&format!("held out {command}: {}", flags.join(" ")))? {
             Offer::Known(row) => return Ok(HeldOut::read(&row)),
             Offer::OpenTrial(mine) => mine,
         };
-        let room = self.room()?;
-        let counted = room
-            .build(flags, &self.profiles)
-            .and_then(|built| room.count(self.counter, command).map(|counted| (built, counted)));
-        let row = match counted {
+        let row = match program.count(flags, command) {
             Err(Fault::Other(error)) => return Err(error),
             Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason), &[])?,
             Ok((built, counted)) => {
@@ -336,44 +255,21 @@ impl<'a> Evaluator<'a> {
                 mine.end(&TrialEnd::done().image(&built.image), &measurements)?
             }
         };
-        self.give_back(room);
         Ok(HeldOut::read(&row))
-    }
-
-    /// A room with the program built in it.
-    ///
-    /// # Errors
-    /// What keeps it from being built.
-    pub fn built(&self, flags: &[String]) -> Result<Room<'a>, Fault> {
-        let room = self.room()?;
-        room.build(flags, &self.profiles)?;
-        Ok(room)
     }
 
     fn took(&self, milliseconds: u64) {
         self.counts.milliseconds.fetch_add(milliseconds, Ordering::Relaxed);
     }
-
-    fn room(&self) -> Result<Room<'a>> {
-        let free = self.rooms.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        match free {
-            Some(room) => Ok(room),
-            None => Room::new(self.subject, self.compiler, self.limits, &self.scratch),
-        }
-    }
-
-    fn give_back(&self, room: Room<'a>) {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner).push(room);
-    }
 }
 
 fn read(row: &Row) -> Evaluation {
+    let is_cost = |metric: &str| ![BYTES, BUILD, RUN, OUTPUT].contains(&metric);
     let good = || {
-        Some(WorkingImage {
-            image: row.image.clone()?,
-            instructions: row.value(INSTRUCTIONS).filter(|count| *count > 0.0)?,
-            bytes: row.value(BYTES)?,
-        })
+        let costs = row.measurements().filter(|one| is_cost(&one.metric) && one.value > 0.0);
+        let costs: Costs = costs.map(|one| (one.metric.clone(), one.value)).collect();
+        Some(WorkingImage { image: row.image.clone()?, costs, bytes: row.value(BYTES)? })
+            .filter(|good| !good.costs.is_empty())
     };
     match (row.is_good, good()) {
         (true, Some(good)) => Evaluation::WorkingImage(good),

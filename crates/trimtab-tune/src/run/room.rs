@@ -7,70 +7,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-use trimtab_lab::process::{Job, ProcessError};
+use trimtab_lab::process::Job;
 use trimtab_lab::workdir;
 
 use super::compiler::{Compiler, Family};
 use super::counter::{Counter, RunCount};
 use super::profiles::{self, Profile, Profiles};
 use super::request::Limits;
-use super::subject::Subject;
+use super::source::ProgramSource;
+use super::subject::{Fault, Image};
 
-/// What was built.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image {
-    /// SHA-256 of the program, without symbols and what debuggers need.
-    pub image: String,
-    /// Its bytes.
-    pub bytes: u64,
-}
-
-/// Why something could not be had: a fault of the flags, with its reason, or of anything else, which
-/// ends the job.
-#[derive(Debug)]
-pub enum Fault {
-    /// It does not build, run or work with these flags.
-    Flags(String),
-    /// Something else.
-    Other(anyhow::Error),
-}
-
-impl<E: Into<anyhow::Error>> From<E> for Fault {
-    fn from(error: E) -> Self {
-        Fault::Other(error.into())
-    }
-}
-
-impl Fault {
-    /// Sorts a failure of a process.
-    pub fn of_process(error: ProcessError) -> Self {
-        match error {
-            // A shell passes a signal on as 128 and more.
-            ProcessError::Failed { status, .. } if status.code() == Some(ILLEGAL) => {
-                let why = "it has an instruction that QEMU or this processor does not have";
-                Fault::Flags(short(&format!("{why}: {error}")))
-            }
-            ProcessError::Failed { .. } | ProcessError::TimeLimit { .. } => {
-                Fault::Flags(short(&error.to_string()))
-            }
-            error => Fault::Other(error.into()),
-        }
-    }
-}
-
-/// What a shell ends with where a program was killed by SIGILL.
-const ILLEGAL: i32 = 128 + 4;
-/// Most letters of a reason.
-const REASON: usize = 600;
-
-fn short(text: &str) -> String {
-    text.chars().take(REASON).collect()
-}
-
-/// A copy of a subject's folder.
+/// A copy of a program's folder.
 #[derive(Debug)]
 pub struct Room<'a> {
-    subject: &'a Subject,
+    source: &'a ProgramSource,
     compiler: &'a Compiler,
     limits: Limits,
     folder: TempDir,
@@ -82,7 +32,7 @@ impl<'a> Room<'a> {
     /// # Errors
     /// That it cannot be made.
     pub fn new(
-        subject: &'a Subject,
+        source: &'a ProgramSource,
         compiler: &'a Compiler,
         limits: Limits,
         scratch: &Path,
@@ -91,7 +41,7 @@ impl<'a> Room<'a> {
             .prefix(&format!("{}-", std::process::id()))
             .tempdir_in(scratch)
             .with_context(|| format!("cannot make a folder in {}", scratch.display()))?;
-        Ok(Self { subject, compiler, limits, folder })
+        Ok(Self { source, compiler, limits, folder })
     }
 
     /// Where it is.
@@ -131,7 +81,7 @@ impl<'a> Room<'a> {
     /// Builds the program so that it writes a profile, runs it, and leaves only that in the room.
     fn profile(&self, flags: &[String], profiles: &Profiles) -> Result<(), Fault> {
         self.make(flags)?;
-        self.shell("the run that makes a profile", &self.subject.run)?;
+        self.shell("the run that makes a profile", &self.source.run)?;
         let files = self.keep_profiles()?;
         profiles.keep(flags.to_vec(), Profile::read(self.path(), &files)?);
         Ok(())
@@ -183,7 +133,7 @@ impl<'a> Room<'a> {
         let whole = |flag: &&String| flag.starts_with("-flto") || flag.starts_with("-fprofile");
         // What concerns the whole program the linker must be told as well.
         let link = if flags.iter().any(|flag| whole(&flag)) { text.clone() } else { String::new() };
-        self.job("the build", &self.subject.build)
+        self.job("the build", &self.source.build)
             .env("CC", &self.compiler.c)
             .env("CXX", &self.compiler.cxx)
             .env("CFLAGS", &text)
@@ -197,9 +147,9 @@ impl<'a> Room<'a> {
 
     /// What was built.
     fn image(&self) -> Result<Image, Fault> {
-        let path = self.path().join(&self.subject.program);
+        let path = self.path().join(&self.source.program);
         if !path.is_file() {
-            let name = self.subject.program.display();
+            let name = self.source.program.display();
             return Err(Fault::Flags(format!("the build made no file {name}")));
         }
         let bare = self.path().join("trimtab-image");
@@ -219,7 +169,7 @@ impl<'a> Room<'a> {
     /// # Errors
     /// [`Fault::Flags`] where it does not work.
     pub fn check(&self) -> Result<(), Fault> {
-        match &self.subject.check {
+        match &self.source.check {
             Some(check) => self.shell("the check", check),
             None => Ok(()),
         }
@@ -230,7 +180,7 @@ impl<'a> Room<'a> {
     /// # Errors
     /// [`Fault`].
     pub fn count(&self, counter: &Counter, command: &str) -> Result<RunCount, Fault> {
-        counter.count(self.path(), &self.subject.program, command, self.limits)
+        counter.count(self.path(), &self.source.program, command, self.limits)
     }
 
     /// Runs a command and gives the seconds that it and what it started took of processors, and those
@@ -268,8 +218,8 @@ impl<'a> Room<'a> {
     fn clear(&self, kept: impl Fn(&Path) -> bool) -> Result<()> {
         let room = self.path();
         remove(room, &kept).with_context(|| format!("cannot empty {}", room.display()))?;
-        let left_out = &self.subject.left_out;
-        let from = &self.subject.template;
+        let left_out = &self.source.left_out;
+        let from = &self.source.template;
         copy(from, room, left_out).with_context(|| format!("cannot copy {}", from.display()))
     }
 }

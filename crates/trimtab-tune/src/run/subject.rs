@@ -1,172 +1,92 @@
-//! What is tuned: where its source is, how it is built, run and checked.
+//! What flags are tried on: something that they build, and that costs something when it runs.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
-use trimtab_lab::failure::Failure;
-use trimtab_lab::shell;
-use trimtab_lab::workload::programs::{self, Program};
+use trimtab_lab::process::ProcessError;
 
-use super::request::Programs;
+use anyhow::Result;
 
-/// What a program of the catalogue is called where it is built.
-const BUILT: &str = "program";
-
-/// A program to tune.
-#[derive(Debug, Clone)]
-pub struct Subject {
+/// What is tuned. Evaluations, their table, searches and reports know nothing else of it.
+pub trait Subject: Sync {
     /// What it is called.
-    pub name: String,
-    /// Where its source is from.
-    pub origin: String,
-    /// The folder of which copies are built.
-    pub template: PathBuf,
-    /// Files and folders in it that are not copied.
-    pub left_out: Vec<PathBuf>,
-    /// A command for a shell that builds it.
-    pub build: String,
-    /// The file that it builds.
-    pub program: PathBuf,
-    /// A command that runs it: what is counted.
-    pub run: String,
-    /// The one that is timed.
-    pub timed: String,
-    /// The one that judges.
-    pub held_out: Option<String>,
-    /// A command that fails where it does not work.
-    pub check: Option<String>,
-    /// Whether what it prints must be what it prints as it is built without flags.
-    pub compares_output: bool,
-    /// All that it depends on beside the compiler.
-    pub key: Key,
-}
+    fn name(&self) -> &str;
 
-impl Subject {
-    /// Finds it, and fetches its source where it is of the catalogue. Of its own folder `left_out` is no
-    /// part.
+    /// All that evaluations depend on beside the flags.
+    fn key(&self) -> Key;
+
+    /// Whether one set of flags can be evaluated at a time; otherwise as many as there are processors.
+    fn is_serial(&self) -> bool;
+
+    /// Builds it with flags.
     ///
     /// # Errors
-    /// That there is no such program, or its source is not to be had.
-    pub fn prepare(programs: &Programs, work: &Path, mut left_out: Vec<PathBuf>) -> Result<Self> {
-        match programs {
-            Programs::Catalogue(name) => Self::of_catalogue(name, work),
-            Programs::Own { folder, build, run, held_out, check, program } => {
-                let program = match program {
-                    Some(program) => program.clone(),
-                    None => first_word(run)?,
-                };
-                let key = Key::new("tune-own/1")
-                    .field("build", build)
-                    .field("run", run)
-                    .field("check", check.as_deref().unwrap_or_default())
-                    .field("program", program.display());
-                let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                left_out.push(folder.join(".git"));
-                let key = key.field("source", super::room::digest(folder, &left_out)?);
-                Ok(Subject {
-                    name,
-                    origin: "its own folder".to_owned(),
-                    template: folder.clone(),
-                    left_out,
-                    build: build.clone(),
-                    program,
-                    run: run.clone(),
-                    timed: run.clone(),
-                    held_out: held_out.clone(),
-                    check: check.clone(),
-                    compares_output: check.is_none(),
-                    key,
-                })
+    /// [`Fault`].
+    fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault>;
+}
+
+/// A subject that was built, in a place of its own.
+pub trait Built {
+    /// What was built.
+    fn image(&self) -> &Image;
+
+    /// Checks that it works, and gives what it costs.
+    ///
+    /// # Errors
+    /// [`Fault::Flags`] where it does not work.
+    fn measure(&self) -> Result<Costs, Fault>;
+}
+
+/// What a subject costs, in instructions: by what it was that it did.
+pub type Costs = BTreeMap<String, f64>;
+
+/// What was built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// SHA-256 of it, without symbols and what debuggers need.
+    pub image: String,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// Why something could not be had: a fault of the flags, with its reason, or of anything else, which
+/// ends the job.
+#[derive(Debug)]
+pub enum Fault {
+    /// It does not build, run or work with these flags.
+    Flags(String),
+    /// Something else.
+    Other(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Fault::Other(error.into())
+    }
+}
+
+impl Fault {
+    /// Sorts a failure of a process.
+    pub fn of_process(error: ProcessError) -> Self {
+        match error {
+            // A shell passes a signal on as 128 and more.
+            ProcessError::Failed { status, .. } if status.code() == Some(ILLEGAL) => {
+                let why = "it has an instruction that QEMU or this processor does not have";
+                Fault::Flags(short(&format!("{why}: {error}")))
             }
+            ProcessError::Failed { .. } | ProcessError::TimeLimit { .. } => {
+                Fault::Flags(short(&error.to_string()))
+            }
+            error => Fault::Other(error.into()),
         }
     }
-
-    fn of_catalogue(name: &str, work: &Path) -> Result<Self> {
-        let programs = programs::programs()?;
-        let found = programs.iter().find(|program| program.name == name).ok_or_else(|| {
-            let names: Vec<&str> = programs.iter().map(|program| program.name).collect();
-            Failure::usage(format!(
-                "there is no program {name} in the catalogue; expected one of {}",
-                names.join(", ")
-            ))
-        })?;
-        let folder = work.join("programs").join(name);
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let sources = found.prepare(&work.join("sources"), &folder)?;
-        let (compiler, flags) = match found.is_cxx {
-            true => ("\"$CXX\"", "$CXXFLAGS"),
-            false => ("\"$CC\"", "$CFLAGS"),
-        };
-        // Files of the workload's folder are compiled in the copy of it.
-        let files = sources.files.iter().map(|file| file.strip_prefix(&folder).unwrap_or(file));
-        let build = format!(
-            "{compiler} {} {flags} {} -o {BUILT} {}",
-            shell::command_line(&sources.flags),
-            shell::command_line(files),
-            shell::command_line(sources.libraries)
-        );
-        let run = |arguments: &[String]| run(found, arguments);
-        let key = Key::new("tune-catalogue/1")
-            .field("build", &build)
-            .field("source", &sources.package)
-            .field("small", run(found.small))
-            .field("check", found.check.unwrap_or_default())
-            .field("files", super::room::digest(&folder, &[])?);
-        Ok(Subject {
-            name: name.to_owned(),
-            origin: if sources.package.is_empty() {
-                "the catalogue".into()
-            } else {
-                sources.package
-            },
-            template: folder,
-            left_out: Vec::new(),
-            build,
-            program: BUILT.into(),
-            run: run(found.small),
-            timed: run(found.arguments),
-            held_out: Some(run(found.arguments)),
-            check: found.check.map(str::to_owned),
-            compares_output: true,
-            key,
-        })
-    }
 }
 
-/// A command that runs a program of the catalogue and prints all that it makes.
-fn run(program: &Program, arguments: &[String]) -> String {
-    let run = format!("./{BUILT} {}", shell::command_line(arguments));
-    match program.writes {
-        Some(file) => format!("{run} && cat {}", shell::quoted(file)),
-        None => run,
-    }
-}
+/// What a shell ends with where a program was killed by SIGILL.
+const ILLEGAL: i32 = 128 + 4;
+/// Most letters of a reason.
+const REASON: usize = 600;
 
-/// The program that a command begins with.
-fn first_word(run: &str) -> Result<PathBuf> {
-    let word = run.split_whitespace().next().unwrap_or_default();
-    if word.contains('/') && !word.starts_with('/') {
-        return Ok(word.trim_start_matches("./").into());
-    }
-    Err(Failure::usage(format!(
-        "the command {run:?} does not begin with a file of the folder; expected one such as ./app"
-    ))
-    .hint("name the file that is built with --program")
-    .into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_program_is_what_the_run_begins_with() {
-        assert_eq!(first_word("./app -x").ok(), Some("app".into()));
-        assert_eq!(first_word("out/app").ok(), Some("out/app".into()));
-        for text in ["app", "/bin/app", "", "cd x"] {
-            assert!(first_word(text).is_err(), "{text}");
-        }
-    }
+fn short(text: &str) -> String {
+    text.chars().take(REASON).collect()
 }

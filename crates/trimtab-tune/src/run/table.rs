@@ -38,6 +38,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// All that was measured.
+    pub fn measurements(&self) -> impl Iterator<Item = &Measurement> {
+        self.measurements.iter()
+    }
+
     /// What was measured.
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.measurements.iter().find(|found| found.metric == metric).map(|found| found.value)

@@ -6,8 +6,9 @@ use trimtab_lab::observe::Observe;
 use trimtab_report::number;
 use trimtab_stats::{Interval, Race, RaceTest, mean, paired_ratio, spearman};
 
-use super::evaluator::Evaluator;
-use super::room::{Fault, Room};
+use super::room::Room;
+use super::rooms::ProgramSubject;
+use super::subject::Fault;
 
 /// Something that is timed.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +70,7 @@ const LEVEL: f64 = 0.05;
 /// # Errors
 /// What is no fault of the flags. A candidate that does not build, work or run is left out.
 pub fn race(
-    evaluator: &Evaluator<'_>,
+    program: &ProgramSubject<'_>,
     candidates: &[Candidate],
     rounds: u32,
     observe: &dyn Observe,
@@ -85,7 +86,7 @@ pub fn race(
     let mut expected = None;
     for candidate in candidates {
         stage.note(&candidate.name);
-        match ready(evaluator, candidate, &mut expected) {
+        match ready(program, candidate, &mut expected) {
             Ok(room) => rooms.push((room, candidate)),
             Err(Fault::Other(error)) => return Err(error),
             Err(Fault::Flags(reason)) => {
@@ -95,7 +96,7 @@ pub fn race(
     }
     let mut race = Race::new(rooms.len(), RaceTest::PairedT, LEVEL, FIRST)?;
     let mut times: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rooms.len()];
-    let command = &evaluator.subject().timed;
+    let command = &program.source.timed;
     for round in 0..rounds {
         if interrupt::requested() || (race.alive().len() < 2 && race.rounds() >= FIRST) {
             break;
@@ -160,14 +161,14 @@ pub fn race(
 /// A room with a candidate that works: it passes its check, and what is timed prints what the first
 /// candidate printed.
 fn ready<'a>(
-    evaluator: &Evaluator<'a>,
+    program: &ProgramSubject<'a>,
     candidate: &Candidate,
     expected: &mut Option<String>,
 ) -> Result<Room<'a>, Fault> {
-    let room = evaluator.built(&candidate.flags)?;
+    let room = program.built(&candidate.flags)?;
     room.check()?;
-    if evaluator.subject().compares_output {
-        let output = room.output(&evaluator.subject().timed)?;
+    if program.source.compares_output {
+        let output = room.output(&program.source.timed)?;
         if *expected.get_or_insert_with(|| output.clone()) != output {
             let reason =
                 "it is wrong: what is timed prints something else than without these flags";

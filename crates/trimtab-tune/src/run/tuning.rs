@@ -1,4 +1,4 @@
-//! All that a program is tuned with: the space, what evaluates, and the program as it is.
+//! All that something is tuned with: the space, what evaluates, and the subject as it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,33 +10,38 @@ use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::{WorkDir, WorkError};
 
-use super::compiler::Compiler;
+use super::compiler::{Compiler, Family};
 use super::counter::Counter;
 use super::evaluator::{Evaluation, Evaluator, WorkingImage};
 use super::request::{Programs, Setup};
-use super::room::{self, Fault};
-use super::subject::Subject;
+use super::room;
+use super::rooms::{INSTRUCTIONS, ProgramSubject};
+use super::source::ProgramSource;
+use super::subject::{Costs, Fault, Subject};
+use crate::fitness::Fitness;
 use crate::search::Outcome;
 use crate::space::{Point, Purpose, Space, is_forbidden, parse};
 
 /// Everything that is worked with.
 pub struct Tuning<'a> {
-    /// What it is done with.
-    pub tools: &'a Toolset,
+    /// Whose options the compiler takes.
+    pub family: Family,
     /// The space.
     pub space: Space,
     /// Options that the compiler refuses or ignores.
     pub refused: Vec<String>,
     /// What evaluates.
     pub evaluator: Evaluator<'a>,
-    /// The program at the level that is tuned on top of.
+    /// What costs are judged by.
+    pub fitness: Fitness,
+    /// The subject at the level that is tuned on top of.
     pub base: WorkingImage,
 }
 
 /// What a program is tuned with, found before anything is built.
 pub struct Toolset {
     /// The program.
-    pub subject: Subject,
+    pub source: ProgramSource,
     /// The compiler.
     pub compiler: Compiler,
     /// What counts.
@@ -48,6 +53,17 @@ pub struct Toolset {
 }
 
 impl Toolset {
+    /// The program, built by a compiler.
+    pub fn program<'a>(&'a self, compiler: &'a Compiler) -> ProgramSubject<'a> {
+        let Toolset { source, counter, setup, .. } = self;
+        ProgramSubject::new(source, compiler, counter, setup.limits, self.rooms())
+    }
+
+    /// The work directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Where copies of the program's folder are made.
     fn rooms(&self) -> PathBuf {
         self.root.join(TUNE).join(ROOMS)
@@ -79,9 +95,9 @@ pub fn prepare(program: &Programs, setup: &Setup, observe: &dyn Observe) -> Resu
     for file in &setup.written {
         left_out.push(std::path::absolute(file).context("cannot find the current folder")?);
     }
-    let subject = Subject::prepare(program, &tune, left_out)?;
-    stage.done(&subject.origin);
-    Ok(Toolset { subject, compiler, counter, setup: setup.clone(), root })
+    let source = ProgramSource::prepare(program, &tune, left_out)?;
+    stage.done(&source.origin);
+    Ok(Toolset { source, compiler, counter, setup: setup.clone(), root })
 }
 
 /// Opens a work directory, once another process that prepares in it is done.
@@ -101,47 +117,60 @@ pub fn opened(root: &Path) -> Result<WorkDir> {
 }
 
 impl<'a> Tuning<'a> {
-    /// Reads the space and builds the program as it is.
+    /// Reads the space and builds a program as it is.
     ///
     /// # Errors
     /// A space that cannot be read, a program that does not build, run or work without any flags.
-    pub fn make(tools: &'a Toolset, observe: &dyn Observe) -> Result<Self> {
+    pub fn make(
+        tools: &'a Toolset,
+        program: &'a ProgramSubject<'a>,
+        observe: &dyn Observe,
+    ) -> Result<Self> {
         let stage = observe.stage("read what the compiler offers");
-        let (space, refused) = space(&tools.setup, &tools.compiler)?;
-        stage.done(&space.to_string());
-        if space.is_empty() {
-            return Err(Failure::usage("there is nothing to choose: the space has no flags").into());
-        }
+        let read = space(&tools.setup, &tools.compiler, Purpose::Program)?;
+        stage.done(&read.0.to_string());
         let stage = observe.stage("build the program as it is, and run it twice");
-        let evaluator = evaluator(tools, &tools.compiler)?;
-        let mut tuning = Tuning {
-            tools,
-            space,
-            refused,
-            evaluator,
-            base: WorkingImage { image: String::new(), instructions: 1.0, bytes: 1.0 },
-        };
-        let flags = tuning.space.flags(&tuning.space.base());
-        let counted =
-            tuning.evaluator.reference(&flags).map_err(|fault| unusable(fault, &flags))?;
-        tuning.evaluator.expect(counted.output);
-        tuning.base = match tuning.evaluator.evaluate(&flags)? {
-            Evaluation::WorkingImage(good) => good,
-            Evaluation::Failed(reason) => return Err(unusable(Fault::Flags(reason), &flags)),
-        };
+        let flags = read.0.flags(&read.0.base());
+        let counted = program.reference(&flags).map_err(|fault| unusable(fault, &flags))?;
+        program.expect(counted.output);
+        let alone = Fitness::new([(INSTRUCTIONS.to_owned(), 1.0)]).unwrap_or_default();
+        let tuning = Self::with(program, tools.root(), tools.compiler.family, read, |_| Ok(alone))?;
         stage.done(&format!("{} instructions", counted.instructions));
         Ok(tuning)
     }
 
-    /// Instructions in times of the base's.
+    /// Evaluates a subject as it is; `judge` is given its costs, and says what others are judged by.
+    ///
+    /// # Errors
+    /// A subject that does not work without any flags, and those of `judge`.
+    pub fn with(
+        subject: &'a dyn Subject,
+        root: &Path,
+        family: Family,
+        (space, refused): (Space, Vec<String>),
+        judge: impl FnOnce(&Costs) -> Result<Fitness>,
+    ) -> Result<Self> {
+        let evaluator = Evaluator::new(subject, root)?;
+        let flags = space.flags(&space.base());
+        let base = match evaluator.evaluate(&flags)? {
+            Evaluation::WorkingImage(good) => good,
+            Evaluation::Failed(reason) => return Err(unusable(Fault::Flags(reason), &flags)),
+        };
+        let fitness = judge(&base.costs)?;
+        Ok(Tuning { family, space, refused, evaluator, fitness, base })
+    }
+
+    /// Costs in times of the base's; infinity where some are not known.
     pub fn ratio(&self, good: &WorkingImage) -> f64 {
-        good.instructions / self.base.instructions
+        self.fitness.ratio(&self.base.costs, &good.costs).unwrap_or(f64::INFINITY)
     }
 
     fn outcome(&self, evaluated: &Evaluation) -> Outcome {
-        match evaluated.good() {
-            Some(good) => Outcome::Measured { ratio: self.ratio(good), image: number(&good.image) },
-            None => Outcome::Failed,
+        match evaluated.good().map(|good| (self.ratio(good), good)) {
+            Some((ratio, good)) if ratio.is_finite() => {
+                Outcome::Measured { ratio, image: number(&good.image) }
+            }
+            _ => Outcome::Failed,
         }
     }
 
@@ -161,23 +190,14 @@ fn number(image: &str) -> u64 {
     image.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
 }
 
-/// An evaluator with another compiler.
-///
-/// # Errors
-/// That the table cannot be opened.
-pub fn evaluator<'a>(tools: &'a Toolset, compiler: &'a Compiler) -> Result<Evaluator<'a>> {
-    let Toolset { subject, counter, setup, root, .. } = tools;
-    Evaluator::new(subject, compiler, counter, setup.limits, root, tools.rooms())
-}
-
-fn unusable(fault: Fault, flags: &[String]) -> anyhow::Error {
+/// Why something cannot be tuned at all.
+pub fn unusable(fault: Fault, flags: &[String]) -> anyhow::Error {
     match fault {
         Fault::Other(error) => error,
-        Fault::Flags(reason) => Failure::new(format!(
-            "the program cannot be tuned: with {} alone, {reason}",
-            flags.join(" ")
-        ))
-        .into(),
+        Fault::Flags(reason) => {
+            Failure::new(format!("it cannot be tuned: with {} alone, {reason}", flags.join(" ")))
+                .into()
+        }
     }
 }
 
@@ -185,18 +205,22 @@ fn unusable(fault: Fault, flags: &[String]) -> anyhow::Error {
 ///
 /// # Errors
 /// A file that cannot be read, or a compiler that does not say.
-pub fn space(setup: &Setup, compiler: &Compiler) -> Result<(Space, Vec<String>)> {
+pub fn space(setup: &Setup, compiler: &Compiler, purpose: Purpose) -> Result<(Space, Vec<String>)> {
     let (space, refused) = match &setup.flags {
         Some((file, text)) => {
             let space = parse(text, &setup.level)
                 .map_err(|error| Failure::usage(format!("{file}: {error}")))?;
-            let allowed = space.only_options(|option| !is_forbidden(option, Purpose::Program));
+            let allowed = space.only_options(|option| !is_forbidden(option, purpose));
             compiler.accepted(allowed)?
         }
-        None => compiler.space(&setup.level, Purpose::Program)?,
+        None => compiler.space(&setup.level, purpose)?,
     };
-    Ok(match setup.portable {
-        true => (space.only(|choice| choice.name != "-march"), refused),
-        false => (space, refused),
-    })
+    let space = match setup.portable {
+        true => space.only(|choice| choice.name != "-march"),
+        false => space,
+    };
+    if space.is_empty() {
+        return Err(Failure::usage("there is nothing to choose: the space has no flags").into());
+    }
+    Ok((space, refused))
 }

@@ -1,13 +1,20 @@
-//! `trimtab tune`: compiler flags that make a program fast.
+//! `trimtab tune`: compiler flags that make a program or a kernel fast.
 
 pub mod bench;
 pub mod flags;
+pub mod kernel;
 pub mod profile;
 pub mod program;
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::{Args, Subcommand};
+use trimtab_lab::failure::Failure;
+use trimtab_report::Report;
+use trimtab_tune::TuneProgram;
 use trimtab_tune::run::Limits;
 
 /// What builds and runs may take.
@@ -39,6 +46,8 @@ impl LimitOptions {
 pub enum What {
     /// Find the flags that make a program fast, and the fewest that do
     Program(program::Options),
+    /// Find the flags that make a kernel's system calls fast
+    Kernel(kernel::Options),
     /// Compare searches on programs of the catalogue
     Bench(bench::Options),
     /// Count the system calls of a command
@@ -55,9 +64,35 @@ impl What {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Program(options) => program::run(&options),
+            Self::Kernel(options) => kernel::run(&options),
             Self::Bench(options) => bench::run(&options),
             Self::Profile(options) => profile::run(&options),
             Self::Flags(options) => flags::run(&options),
         }
     }
+}
+
+/// The text of a file of flags, with its name.
+///
+/// # Errors
+/// That it cannot be read.
+fn flags_of(file: Option<&Path>) -> anyhow::Result<Option<(String, String)>> {
+    let Some(file) = file else { return Ok(None) };
+    let text = fs::read_to_string(file);
+    let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(Some((file.display().to_string(), text)))
+}
+
+/// What does not hold is a failure.
+fn verdict(found: &TuneProgram) -> anyhow::Result<()> {
+    let broken = found.failures();
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "{} was tuned, but not everything holds: {}",
+        found.program,
+        broken.join("; ")
+    ))
+    .into())
 }

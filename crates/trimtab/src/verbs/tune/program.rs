@@ -1,21 +1,18 @@
 //! `trimtab tune program`: flags for a program.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
-use trimtab_report::Report;
-use trimtab_tune::TuneProgram;
 use trimtab_tune::run::{Programs, Request, Setup, tune};
 use trimtab_tune::search::Method;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
-use crate::verbs::tune::LimitOptions;
+use crate::verbs::tune::{LimitOptions, flags_of, verdict};
 use crate::{destination, output};
 
 /// Tries compiler flags on a program, beside -O3, -march=native, profiles and link-time optimisation,
@@ -106,16 +103,11 @@ impl Options {
                 return Err(Failure::usage(why).into());
             }
         };
-        let flags = self.flags.as_ref().map(|file| {
-            let text = fs::read_to_string(file);
-            let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-            anyhow::Ok((file.display().to_string(), text))
-        });
         let written = [&self.outputs.json, &self.outputs.html];
         let setup = Setup {
             compiler: self.compiler.clone(),
             level: self.level.clone(),
-            flags: flags.transpose()?,
+            flags: flags_of(self.flags.as_deref())?,
             portable: self.portable,
             limits: self.limits.limits(),
             work: self.work.clone(),
@@ -143,17 +135,4 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     stored::keep(&options.work, &found)?;
     output::report(&options.outputs, &found)?;
     verdict(&found)
-}
-
-/// What does not hold is a failure.
-fn verdict(found: &TuneProgram) -> anyhow::Result<()> {
-    let broken = found.failures();
-    if broken.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "the program was tuned, but not everything holds: {}",
-        broken.join("; ")
-    ))
-    .into())
 }

@@ -1,0 +1,105 @@
+//! What a kernel's calls cost, before and after.
+
+use serde::{Deserialize, Serialize};
+use trimtab_report::phrase::{change_by, code, count, share};
+use trimtab_report::section::{Block, Section, Table, name, number, text};
+use trimtab_report::{Phrase, phrase, row};
+
+use super::{Line, Take, TuneProgram};
+
+/// What a kernel's calls cost.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelCalls {
+    /// How often each was made; the median counts.
+    pub rounds: u64,
+    /// Those that flags were found by first, then those that judge.
+    pub calls: Vec<CallCost>,
+    /// Calls that this kernel does not have.
+    pub missing: Vec<String>,
+    /// Calls of the profile that are not measured: they have no part in the fitness.
+    pub not_covered: Vec<String>,
+}
+
+/// A call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallCost {
+    /// Its name.
+    pub name: String,
+    /// Its share of the fitness, 0 to 1; 0 where it is held out.
+    pub weight: f64,
+    /// Instructions with the distribution's flags.
+    pub distribution: f64,
+    /// Instructions with the fewest flags.
+    pub tuned: f64,
+    /// The latter in times of the former.
+    pub ratio: f64,
+}
+
+impl Take {
+    /// These flags, with lines for builds of kernels.
+    pub fn kernel(flags: &str) -> Self {
+        let lines = [
+            ("make in a kernel's source", format!("make KCFLAGS=\"{flags}\"")),
+            ("shells", format!("export KCFLAGS=\"{flags}\"")),
+        ];
+        let lines = lines.map(|(what, line)| Line { what: what.to_owned(), line });
+        Self { name: "fewest flags".to_owned(), flags: flags.to_owned(), lines: lines.to_vec() }
+    }
+}
+
+impl TuneProgram {
+    /// What the headline's number is of.
+    pub(super) fn what(&self) -> Phrase {
+        match &self.kernel {
+            None => phrase!["instructions of ", code(&self.program)],
+            Some(_) => phrase!["instructions of system calls of ", code(&self.program)],
+        }
+    }
+
+    pub(super) fn what_is_held_out(&self) -> &'static str {
+        match &self.kernel {
+            None => "On the run that is held out: ",
+            Some(_) => "Calls that are held out, all the same: ",
+        }
+    }
+
+    pub(super) fn calls(&self) -> Option<Section> {
+        let kernel = self.kernel.as_ref()?;
+        let rows = kernel.calls.iter().enumerate().map(|(place, call)| {
+            let key = |field: &str| format!("kernel.calls.{place}.{field}");
+            row![
+                code(&call.name),
+                count(key("distribution"), call.distribution as u64),
+                count(key("tuned"), call.tuned as u64),
+                change_by(format!("{}-1", key("ratio")), call.ratio - 1.0),
+                match call.weight > 0.0 {
+                    true => share(key("weight"), call.weight).into(),
+                    false => Phrase::from("held out"),
+                },
+            ]
+        });
+        let columns = [
+            name("call"),
+            number("distribution"),
+            number("tuned"),
+            number("change"),
+            text("part in the fitness").aside(),
+        ];
+        let lede = phrase![
+            "Instructions of a call, its median over ",
+            count("kernel.rounds", kernel.rounds),
+            " rounds in a guest, with the distribution's flags and with the fewest flags. What is held \
+             out had no part in finding them.",
+        ];
+        let title = "System calls";
+        let section = Section::new("calls", title, lede).with(Table::new(title, columns, rows));
+        let lists = [
+            ("Not in this kernel", &kernel.missing),
+            ("In the profile, and not measured", &kernel.not_covered),
+        ];
+        let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
+        Some(section.with_all(lists.flat_map(|(heading, names)| {
+            [Block::Heading(heading.to_owned()), Block::Names(names.clone())]
+        })))
+    }
+}

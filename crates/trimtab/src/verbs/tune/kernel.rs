@@ -1,0 +1,152 @@
+//! `trimtab tune kernel`: flags for a kernel.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::shell;
+use trimtab_machine::Isa;
+use trimtab_machine::testbed::require_tools;
+use trimtab_tune::report::TuneProfile;
+use trimtab_tune::run::{Calls, KernelRequest, Limits, PAPER, Plan, Setup, tune_kernel};
+use trimtab_tune::search::Method;
+
+use crate::arguments::{self, Outputs};
+use crate::progress::Progress;
+use crate::verbs::stored;
+use crate::verbs::tune::{flags_of, verdict};
+use crate::{destination, output};
+
+/// Tries compiler flags on a kernel, beside -O2, which distributions take, -O3 and -Os, and finds those
+/// with which its system calls execute the fewest instructions, and the fewest flags that keep that gain.
+///
+/// Each set of flags is given to the kernel's build as KCFLAGS. The kernel is booted in QEMU, which counts
+/// instructions, and a program in the guest makes each call many times and checks what it did. What was
+/// tried is kept in the work directory: the same command goes on where it was stopped.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: the experiment of Kukunas, Cupper and Kapfhammer (GECCO 2010), a population of 10 for 5
+generations; some hours
+
+    trimtab tune kernel --search paper-ga --budget 50 --html kernel.html
+
+Example: for the system calls of a build
+
+    trimtab tune profile --json calls.json -- make -j2
+    trimtab tune kernel --profile calls.json")]
+pub struct Options {
+    /// System calls that flags are found by, all the same; the others judge
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_values = PAPER, conflicts_with = "profile")]
+    pub calls: Vec<String>,
+    /// Find flags by the calls of FILE, the JSON of tune profile, by how often they are made there
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// The kernel's source: a tarball, .dsc file or folder [default: the newest that is installed]
+    #[arg(long, value_name = "PATH")]
+    pub source: Option<PathBuf>,
+    /// The kernel's configuration: tiny, lab, or a file
+    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    pub config: String,
+    /// A static busybox for the guest [default: the one that is installed]
+    #[arg(long, value_name = "FILE")]
+    pub busybox: Option<PathBuf>,
+    /// The compiler: gcc or clang
+    #[arg(long, value_name = "NAME", default_value = "gcc")]
+    pub compiler: String,
+    /// The level that is tuned on top of
+    #[arg(long, value_name = "LEVEL", default_value = "-O2", allow_hyphen_values = true)]
+    pub level: String,
+    /// Choose among the flags of FILE, as tune flags --kernel prints them, and not among all of the compiler's
+    #[arg(long, value_name = "FILE")]
+    pub flags: Option<PathBuf>,
+    /// How to search: incumbent, paper-ga, random, one-plus-one or tpe
+    #[arg(long, value_name = "NAME", default_value = "incumbent")]
+    pub search: Method,
+    /// Sets of flags that the search tries
+    #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..))]
+    pub budget: u32,
+    /// Seed of the search
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Most sets of flags that are tried to leave flags out; where that takes more, all flags stay
+    #[arg(long, value_name = "N", default_value = "12")]
+    pub ablation: u32,
+    /// Seconds that a build may take
+    #[arg(long, value_name = "SECONDS", default_value = "3600")]
+    pub build_limit: u64,
+    /// Seconds that a boot may take
+    #[arg(long, value_name = "SECONDS", default_value = "300")]
+    pub limit: u64,
+    /// Where to work, and where what was tried is kept
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+impl Options {
+    fn request(&self) -> anyhow::Result<KernelRequest> {
+        let limits = Limits {
+            build: Duration::from_secs(self.build_limit),
+            run: Duration::from_secs(self.limit),
+            memory: u64::MAX,
+        };
+        let setup = Setup {
+            compiler: self.compiler.clone(),
+            level: self.level.clone(),
+            flags: flags_of(self.flags.as_deref())?,
+            portable: true,
+            limits,
+            work: self.work.clone(),
+            written: Vec::new(),
+            command: shell::own_words().join(" "),
+        };
+        let plan = Plan {
+            method: self.search,
+            budget: self.budget as usize,
+            seed: self.seed,
+            ablation: Some(self.ablation as usize),
+        };
+        let calls = match &self.profile {
+            None => Calls::Equal(self.calls.clone()),
+            Some(file) => Calls::Profile(profile(file)?),
+        };
+        Ok(KernelRequest {
+            setup,
+            plan,
+            source: self.source.clone(),
+            config: self.config.clone(),
+            busybox: self.busybox.clone(),
+            calls,
+        })
+    }
+}
+
+/// Reads what `tune profile` wrote.
+fn profile(file: &Path) -> anyhow::Result<TuneProfile> {
+    let text = fs::read_to_string(file);
+    let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_str(&text).map_err(|error| {
+        let file = file.display();
+        Failure::usage(format!("{file} is not what `trimtab tune profile --json` writes: {error}"))
+            .into()
+    })
+}
+
+/// Tunes.
+///
+/// # Errors
+/// What is missing, a kernel that cannot be tuned, and a result of which something does not hold.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let request = options.request()?;
+    require_tools(Isa::X86_64, options.busybox.as_deref())?;
+    let found = tune_kernel(&request, &Progress::new())?;
+    stored::keep(&options.work, &found)?;
+    output::report(&options.outputs, &found)?;
+    verdict(&found)
+}

@@ -1,0 +1,84 @@
+//! `trimtab tune kernel`.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use common::{Ended, PROGRAM, alone, run, shared};
+use trimtab_report::Report;
+use trimtab_tune::TuneProgram;
+
+fn tune_kernel(arguments: &[&str]) -> Ended {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work");
+    let ended =
+        run(Command::new(PROGRAM).args(["tune", "kernel", "--work"]).arg(&work).args(arguments));
+    assert!(!work.exists(), "nothing is begun");
+    ended
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_built() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = folder.path().join("wrong.json");
+    fs::write(&wrong, r#"{"schema": "trimtab.fit/1"}"#).unwrap();
+    let wrong = wrong.to_str().unwrap();
+    for (arguments, message) in [
+        (["--calls", "open,fork"].as_slice(), "the call fork is held out"),
+        (&["--calls", "opne"], "there is no call opne here; expected some of accept, access,"),
+        (&["--profile", wrong], "is not what `trimtab tune profile --json` writes"),
+        (&["--profile", wrong, "--calls", "open"], "cannot be used with"),
+        (&["--compiler", "true"], "expected gcc or clang"),
+        (&["--search", "annealing"], "expected one of incumbent, paper-ga"),
+        (&["--budget", "0"], "0 is not in 1.."),
+    ] {
+        let ended = tune_kernel(arguments);
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.error);
+        assert!(ended.error.contains(message), "{arguments:?}: {}", ended.error);
+    }
+}
+
+/// One option changes nothing, one does not compile, one costs instructions in each function.
+const FLAGS: &str = "-O3\n-DTRIMTAB_UNUSED\n-Dstruct=union\n-fno-tree-dominator-opts\n";
+
+/// Compiles a kernel five times.
+#[test]
+#[ignore = "compiles kernels, for which continuous integration has no time; run: cargo test --test \
+            tune_kernel -- --ignored"]
+fn a_kernel_is_tuned_and_judged_by_calls_that_are_held_out() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let flags = folder.path().join("flags.txt");
+    let json = folder.path().join("kernel.json");
+    fs::write(&flags, FLAGS).unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["tune", "kernel", "--budget", "6", "--ablation", "3", "--work"]);
+    command.arg(shared()).arg("--flags").arg(&flags).arg("--json").arg(&json);
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0), "{}", ended.error);
+    assert!(ended.output.contains("make KCFLAGS=\"-O"), "{}", ended.output);
+    let report = TuneProgram::from_json(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(report.failures(), [""; 0]);
+    let kernel = report.kernel.unwrap();
+    assert!(kernel.calls.len() >= 40 && kernel.missing.is_empty(), "{kernel:?}");
+    let call = |name: &str| kernel.calls.iter().find(|call| call.name == name).unwrap();
+    for name in ["open", "close", "fstat", "read", "write"] {
+        assert!((call(name).weight - 0.2).abs() < 1e-9, "{name}");
+    }
+    for name in ["fork", "mmap", "socket"] {
+        assert_eq!(call(name).weight, 0.0, "{name}");
+    }
+    // Far from what is seen, and far from what a call of a kernel can cost.
+    assert!(call("fork").distribution > 10.0 * call("getpid").distribution, "{kernel:?}");
+    assert!(report.evaluations.deduplicated + report.evaluations.known > 0);
+    let failing = report.failing.iter().find(|failing| failing.flags.contains("-Dstruct=union"));
+    assert!(failing.unwrap().reason.contains("the kernel does not build"), "{:?}", report.failing);
+    // What is known costs no build, and comes to the same.
+    let again = run(&mut command);
+    assert_eq!(again.code, Some(0), "{}", again.error);
+    let again = TuneProgram::from_json(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!((again.evaluations.built, again.kernel), (0, Some(kernel)));
+}
