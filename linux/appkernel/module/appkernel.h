@@ -166,10 +166,24 @@ struct ak_thread {
  * @no_cpu: and how often there was no CPU for it
  * @call_bound: how often one was sent home because it lives in the kernel
  * @unsupported: because it has what only CPU 0 can do
- * @flushes: how often a stale translation took a thread out of user mode
+ * @flushes: how often a stale translation, or reclaim, took a thread out of user mode
+ * @reclaims: how often Linux began to reclaim memory
+ * @strays: threads that were elsewhere behind its begin and at its end: there must be none
  */
 struct ak_counts {
-	u64 left, no_cpu, call_bound, unsupported, flushes;
+	u64 left, no_cpu, call_bound, unsupported, flushes, reclaims, strays;
+};
+
+/**
+ * struct ak_hook - a function behind a tracepoint
+ * @name: the tracepoint's name
+ * @function: the function
+ * @point: the tracepoint, or NULL if there is none
+ */
+struct ak_hook {
+	const char *name;
+	void *function;
+	struct tracepoint *point;
 };
 
 /* What was written before the state was set is there for whoever reads it. */
@@ -247,9 +261,15 @@ int ak_hooks_init(void);
 void ak_hooks_exit(void);
 int ak_hooks_on(void);
 void ak_hooks_off(void);
+void ak_find_hooks(struct ak_hook *found, size_t count);
 extern struct ak_probe { void **called, *own; } ak_probes[2];
 struct ak_mm *ak_mm_get(struct mm_struct *mm);
 void ak_mm_put(struct ak_mm *mm);
+
+/* reclaim.c */
+extern bool ak_reclaiming;
+int ak_reclaim_init(void);
+void ak_reclaim_exit(void);
 
 /* entry.S, start_code.S */
 void ak_enter_user(struct ak_cpu *cpu);

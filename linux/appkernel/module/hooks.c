@@ -8,6 +8,7 @@
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <uapi/linux/futex.h>
+#include <uapi/linux/mman.h>
 #include <asm/irq.h>
 #include <asm/syscall.h>
 #include "appkernel.h"
@@ -162,13 +163,21 @@ static bool is_local_futex(unsigned long operation)
 	}
 }
 
-/* Before such an operation all threads of the process come home, and stay. */
+/* Calls by which Linux changes user memory, or entries for it, in ways that are atomic on one CPU only. */
+static bool is_local_call(struct pt_regs *regs, long number)
+{
+	if (number == __NR_futex)
+		return is_local_futex(regs->si);
+	return number == __NR_madvise && (regs->dx == MADV_COLD || regs->dx == MADV_PAGEOUT);
+}
+
+/* Before such a call all threads of the process come home, and stay. */
 static void on_sys_enter(void *data, struct pt_regs *regs, long number)
 {
 	unsigned long flags;
 	struct ak_mm *mm;
 
-	if (number != __NR_futex || !is_local_futex(regs->si) || !ak_thread_find(current))
+	if (!is_local_call(regs, number) || !ak_thread_find(current))
 		return;
 	mm = ak_mm_find(current->mm);
 	if (!mm || mm->home)
@@ -219,11 +228,7 @@ static void on_signal(void *data, int signal, struct kernel_siginfo *info, struc
 		ak_thread_arm(thread);
 }
 
-static struct hook {
-	const char *name;
-	void *function;
-	struct tracepoint *point;
-} hooks[] = {
+static struct ak_hook hooks[] = {
 	{ "sys_enter", on_sys_enter },
 	{ "sys_exit", on_sys_exit },
 	{ "sched_process_fork", on_fork },
@@ -234,11 +239,30 @@ static struct hook {
 /* What Linux calls before and behind system calls: a function of ours as long as nobody else listens. */
 struct ak_probe ak_probes[2];
 
+struct search {
+	struct ak_hook *hooks;
+	size_t count;
+};
+
 static void find_hook(struct tracepoint *point, void *data)
 {
-	for (unsigned int i = 0; i < ARRAY_SIZE(hooks); i++)
-		if (!strcmp(point->name, hooks[i].name))
-			hooks[i].point = point;
+	struct search *search = data;
+
+	for (size_t i = 0; i < search->count; i++)
+		if (!strcmp(point->name, search->hooks[i].name))
+			search->hooks[i].point = point;
+}
+
+/**
+ * ak_find_hooks - finds tracepoints by their names
+ * @found: gets those that this kernel has
+ * @count: how many there are
+ */
+void ak_find_hooks(struct ak_hook *found, size_t count)
+{
+	struct search search = { found, count };
+
+	for_each_kernel_tracepoint(find_hook, &search);
 }
 
 static unsigned int hooked;
@@ -285,7 +309,7 @@ void ak_hooks_off(void)
 
 int ak_hooks_init(void)
 {
-	for_each_kernel_tracepoint(find_hook, NULL);
+	ak_find_hooks(hooks, ARRAY_SIZE(hooks));
 	for (unsigned int i = 0; i < ARRAY_SIZE(hooks); i++) {
 		if (hooks[i].point)
 			continue;

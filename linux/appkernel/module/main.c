@@ -83,9 +83,10 @@ static struct miscdevice device = {
 
 static int status_show(struct seq_file *file, void *data)
 {
-	seq_printf(file, "threads %u\nleft %llu\nno-cpu %llu\ncall-bound %llu\nunsupported %llu\nflushes %llu\nnmis %llu\n",
+	seq_printf(file, "threads %u\nleft %llu\nno-cpu %llu\ncall-bound %llu\nunsupported %llu\nflushes %llu\nreclaims %llu\nstrays %llu\nnmis %llu\n",
 		   ak_thread_count(), ak_counts.left, ak_counts.no_cpu, ak_counts.call_bound,
-		   ak_counts.unsupported, ak_counts.flushes, ak_nmis);
+		   ak_counts.unsupported, ak_counts.flushes, ak_counts.reclaims, ak_counts.strays,
+		   ak_nmis);
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[i];
 
@@ -136,9 +137,12 @@ static int __init appkernel_init(void)
 	error = ak_hooks_init();
 	if (error)
 		return error;
-	error = ak_start_cpus(cpus);
+	error = ak_reclaim_init();
 	if (error)
 		goto hooks;
+	error = ak_start_cpus(cpus);
+	if (error)
+		goto reclaim;
 	error = misc_register(&device);
 	if (error)
 		goto stop;
@@ -150,6 +154,8 @@ static int __init appkernel_init(void)
 	return 0;
 stop:
 	ak_stop_cpus();
+reclaim:
+	ak_reclaim_exit();
 hooks:
 	ak_hooks_exit();
 	return error;
@@ -163,6 +169,7 @@ static void __exit appkernel_exit(void)
 	debugfs_remove(folder);
 	misc_deregister(&device);
 	ak_thread_exit();
+	ak_reclaim_exit();
 	ak_hooks_exit();
 	ak_stop_cpus();
 }

@@ -125,7 +125,7 @@ static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
 
 	if (signal_pending(current) || !current->mm)
 		return false;
-	if (is_within_call(regs)) {
+	if (is_within_call(regs) || READ_ONCE(ak_reclaiming)) {
 		ak_thread_waits(thread);
 		return false;
 	}
@@ -138,7 +138,7 @@ static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
 
 /*
  * Waits until no range of the address space is being changed. False if a signal came first, or if the process
- * has to stay here.
+ * has to stay here, or while memory is reclaimed.
  */
 static bool start_user(struct ak_cpu *cpu)
 {
@@ -147,7 +147,7 @@ static bool start_user(struct ak_cpu *cpu)
 
 	for (;;) {
 		spin_lock_irqsave(&mm->lock, flags);
-		if (mm->home) {
+		if (mm->home || READ_ONCE(ak_reclaiming)) {
 			spin_unlock_irqrestore(&mm->lock, flags);
 			return false;
 		}
@@ -164,6 +164,9 @@ static bool start_user(struct ak_cpu *cpu)
 	mb();
 	if (READ_ONCE(cpu->halted))
 		ak_kick(cpu);
+	/* It began in between. */
+	if (unlikely(READ_ONCE(ak_reclaiming)))
+		ak_recall(cpu);
 	return true;
 }
 

@@ -100,7 +100,7 @@ void ak_recall(struct ak_cpu *cpu)
 
 /**
  * ak_pull - waits until no thread of an address space is in user mode elsewhere
- * @mm: the address space
+ * @mm: the address space, or NULL for any
  *
  * Its threads go on by themselves: each load of the page table forgets old translations.
  */
@@ -109,7 +109,7 @@ void ak_pull(struct ak_mm *mm)
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[i];
 
-		if (READ_ONCE(cpu->mm) == mm && ak_runs(cpu)) {
+		if ((!mm || READ_ONCE(cpu->mm) == mm) && ak_runs(cpu)) {
 			ak_counts.flushes++;
 			ak_recall(cpu);
 		}

@@ -259,6 +259,7 @@ static const struct {
 	{ "tls", test_tls, "attach" },
 	{ "cpu_time", test_cpu_time, "attach" },
 	{ "stale_translations", test_stale_translations, "attach" },
+	{ "reclaim", test_reclaim, "attach" },
 	{ "local_calls", test_local_calls, "attach local" },
 	{ "local_seccomp", test_local_seccomp, "attach local" },
 	{ "local_ptrace", test_local_ptrace, "attach local" },

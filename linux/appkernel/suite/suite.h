@@ -23,6 +23,9 @@ int test_robust(void);
 long lost_pages(int rounds);
 int test_stale_translations(void);
 
+/* reclaim.c */
+int test_reclaim(void);
+
 /* traced.c */
 int test_traced_calls(void);
 
