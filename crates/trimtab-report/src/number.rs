@@ -126,6 +126,17 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// A short time, given in nanoseconds: `12 ns`, `3.1 us`, `4.0 ms`, `1.25 s`.
+pub fn nanoseconds(value: f64) -> String {
+    match value {
+        ns if !ns.is_finite() || ns < 0.0 => NONE.to_owned(),
+        ns if ns < 999.5 => unit(fixed(ns, 0), "ns"),
+        ns if ns < 999.95e3 => unit(fixed(ns / 1e3, 1), "us"),
+        ns if ns < 999.95e6 => unit(fixed(ns / 1e6, 1), "ms"),
+        ns => unit(fixed(ns / 1e9, 2), "s"),
+    }
+}
+
 /// A number without a unit, as short as it is exact to three decimals: `1.05`, `40`, `0.938`.
 pub fn plain(value: f64) -> String {
     short(value, 3)
@@ -302,6 +313,17 @@ mod tests {
         assert_eq!(seconds(99.97), "1 min 40 s");
         assert_eq!(seconds(372.0), "6 min 12 s");
         assert_eq!(seconds(f64::NAN), NONE);
+    }
+
+    #[test]
+    fn short_times() {
+        assert_eq!(nanoseconds(12.4), "12 ns");
+        assert_eq!(nanoseconds(999.7), "1.0 us");
+        assert_eq!(nanoseconds(3_140.0), "3.1 us");
+        assert_eq!(nanoseconds(999_960.0), "1.0 ms");
+        assert_eq!(nanoseconds(4.04e6), "4.0 ms");
+        assert_eq!(nanoseconds(1.25e9), "1.25 s");
+        assert_eq!(nanoseconds(f64::NAN), NONE);
     }
 
     fn digits(text: &str) -> f64 {

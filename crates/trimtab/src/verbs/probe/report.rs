@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use trimtab_probe::{Hook, Profile, Row, profile};
-use trimtab_report::number::{count, share};
+use trimtab_report::number::{count, nanoseconds, share};
 use trimtab_report::section::{Table, name, number};
 use trimtab_report::{row, terminal};
 
@@ -182,14 +182,5 @@ fn events(profile: &Profile, grown: u64) -> String {
     match profile.event.as_deref() {
         Some("task-clock") => nanoseconds(grown as f64),
         _ => count(grown),
-    }
-}
-
-fn nanoseconds(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
-        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
-        ns => format!("{:.2} s", ns / 1e9),
     }
 }
