@@ -83,7 +83,7 @@ impl TuneProgram {
             number("distribution"),
             number("tuned"),
             number("change"),
-            text("part in the fitness").aside(),
+            text("fitness"),
         ];
         let lede = phrase![
             "Instructions of a call, its median over ",
