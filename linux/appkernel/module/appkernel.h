@@ -79,6 +79,7 @@ struct ak_mm {
  * @pid: what gettid(2) is
  * @halted: it needs an interrupt to look at @state
  * @recalled: the thread is to come back
+ * @lost: it did not answer, or died; only CPU 0 writes it, whatever the CPU still writes into @state
  * @waiter: how the thread's own context on CPU 0 waits, see enum ak_waiter
  * @task: the thread that it runs, or NULL
  * @mm: that thread's address space, or NULL
@@ -101,6 +102,8 @@ struct ak_mm {
  * @syscall_mask: MSR_SYSCALL_MASK
  * @apic_base: MSR_IA32_APICBASE
  * @xcr0: extended control register 0, with xsave
+ * @xss: MSR_IA32_XSS, with xsaves
+ * @xfd: MSR_IA32_XFD, with extended feature disabling
  * @gdt: descriptor table
  * @idt: entries for exceptions and interrupts
  */
@@ -112,6 +115,7 @@ struct ak_cpu {
 	void *fpu;
 	u64 cycles;
 	int state, halted, recalled, waiter;
+	bool lost;
 	struct task_struct *task;
 	struct ak_mm *mm;
 	unsigned long *syscall_work;
@@ -122,7 +126,7 @@ struct ak_cpu {
 	u64 died[4];
 	u64 runs, calls, faults, kicks, others, answered, user_cycles;
 
-	u64 cr0, cr4, pat, efer, star, syscall_mask, apic_base, xcr0;
+	u64 cr0, cr4, pat, efer, star, syscall_mask, apic_base, xcr0, xss, xfd;
 	struct desc_struct gdt[GDT_ENTRIES] __aligned(16);
 	gate_desc idt[256] __aligned(16);
 };

@@ -219,6 +219,8 @@ static __always_inline void load_tables(struct ak_cpu *cpu)
 	asm volatile("movl %0, %%ds; movl %0, %%es; movl %0, %%ss" : : "r" (__KERNEL_DS));
 	asm volatile("movl %0, %%fs; movl %0, %%gs" : : "r" (0));
 	asm volatile("ltr %w0" : : "r" (GDT_ENTRY_TSS * 8));
+	/* After a reset there is one at address 0, which user space can map. */
+	asm volatile("lldt %w0" : : "r" (0));
 }
 
 /**
@@ -243,6 +245,10 @@ noinline void ak_cpu_main(struct ak_cpu *cpu)
 	cpu->own_gsbase = read_msr(MSR_KERNEL_GS_BASE);
 	if (cpu->xcr0)
 		asm volatile("xsetbv" : : "c" (0), "a" ((u32)cpu->xcr0), "d" ((u32)(cpu->xcr0 >> 32)));
+	if (cpu_feature_enabled(X86_FEATURE_XSAVES))
+		write_msr(MSR_IA32_XSS, cpu->xss);
+	if (cpu_feature_enabled(X86_FEATURE_XFD))
+		write_msr(MSR_IA32_XFD, cpu->xfd);
 	write_msr(MSR_IA32_APICBASE, cpu->apic_base);
 	write_apic(APIC_SPIV, APIC_SPIV_APIC_ENABLED | AK_SPURIOUS);
 	write_apic(APIC_TASKPRI, 0);

@@ -163,12 +163,19 @@ static bool is_local_futex(unsigned long operation)
 	}
 }
 
+static bool is_ageing(unsigned long advice)
+{
+	return advice == MADV_COLD || advice == MADV_PAGEOUT;
+}
+
 /* Calls by which Linux changes user memory, or entries for it, in ways that are atomic on one CPU only. */
 static bool is_local_call(struct pt_regs *regs, long number)
 {
 	if (number == __NR_futex)
 		return is_local_futex(regs->si);
-	return number == __NR_madvise && (regs->dx == MADV_COLD || regs->dx == MADV_PAGEOUT);
+	if (number == __NR_madvise)
+		return is_ageing(regs->dx);
+	return number == __NR_process_madvise && is_ageing(regs->r10);
 }
 
 /* Before such a call all threads of the process come home, and stay. */
@@ -191,16 +198,12 @@ static void on_sys_enter(void *data, struct pt_regs *regs, long number)
 static void on_sys_exit(void *data, struct pt_regs *regs, long result)
 {
 	struct ak_thread *thread = ak_thread_find(current);
-	struct ak_mm *mm;
 
 	if (!thread)
 		return;
-	/* With one CPU online, Linux takes this for done. */
-	if (regs->orig_ax == __NR_membarrier) {
-		mm = ak_mm_find(current->mm);
-		if (mm)
-			ak_pull(mm);
-	}
+	/* With one CPU online, Linux takes this for done; some of its commands are about all processes. */
+	if (regs->orig_ax == __NR_membarrier)
+		ak_pull(NULL);
 	ak_thread_called(thread);
 }
 

@@ -118,7 +118,10 @@ static void set_gate(gate_desc *gate, unsigned long address, unsigned int level,
 	gate->bits.ist = stack;
 }
 
-/* Descriptors as CPU 0 has them, with a task state of its own; the number that getcpu(2) reads is 0. */
+/*
+ * Descriptors as CPU 0 has them, with a task state of its own; the number that getcpu(2) reads is 0. There is
+ * no 32-bit code: its system calls have no entry here.
+ */
 static void fill_gdt(struct ak_cpu *cpu)
 {
 	struct desc_ptr own;
@@ -126,6 +129,7 @@ static void fill_gdt(struct ak_cpu *cpu)
 
 	native_store_gdt(&own);
 	memcpy(cpu->gdt, (void *)own.address, sizeof(cpu->gdt));
+	memset(&cpu->gdt[GDT_ENTRY_DEFAULT_USER32_CS], 0, sizeof(cpu->gdt[0]));
 	set_tssldt_descriptor(&tss, (unsigned long)&cpu->tss, DESC_TSS, sizeof(cpu->tss) - 1);
 	memcpy(&cpu->gdt[GDT_ENTRY_TSS], &tss, sizeof(tss));
 }
@@ -173,6 +177,11 @@ static void fill_registers(struct ak_cpu *cpu)
 	cpu->apic_base &= ~(u64)MSR_IA32_APICBASE_BSP;
 	if (cpu->cr4 & X86_CR4_OSXSAVE)
 		cpu->xcr0 = xgetbv(XCR_XFEATURE_ENABLED_MASK);
+	if (boot_cpu_has(X86_FEATURE_XSAVES))
+		rdmsrl(MSR_IA32_XSS, cpu->xss);
+	/* That of a program that asked for nothing; others are unsupported. */
+	if (boot_cpu_has(X86_FEATURE_XFD))
+		rdmsrl(MSR_IA32_XFD, cpu->xfd);
 }
 
 static void free_cpu(struct ak_cpu *cpu)

@@ -27,7 +27,8 @@
 
 /* What these flags stand for happens on CPU 0 only. */
 #define AK_HOME_FLAGS \
-	(_TIF_SINGLESTEP | _TIF_BLOCKSTEP | _TIF_NOTSC | _TIF_NOCPUID | _TIF_IO_BITMAP | _TIF_UPROBE)
+	(_TIF_SINGLESTEP | _TIF_BLOCKSTEP | _TIF_NOTSC | _TIF_NOCPUID | _TIF_IO_BITMAP | _TIF_UPROBE | \
+	 _TIF_SSBD | _TIF_SPEC_IB)
 
 /* What a CPU of ours does not carry over, or answers in another way than CPU 0. */
 static bool is_unsupported(struct pt_regs *regs)
@@ -55,6 +56,11 @@ static bool is_unsupported(struct pt_regs *regs)
 #endif
 #ifdef CONFIG_X86_USER_SHADOW_STACK
 	if (thread->features & ARCH_SHSTK_SHSTK)
+		return true;
+#endif
+#ifdef CONFIG_POSIX_TIMERS
+	/* Timers and limits of CPU time are looked at by the tick, which does not see a thread elsewhere. */
+	if (READ_ONCE(current->signal->posix_cputimers.timers_active))
 		return true;
 #endif
 	/* Registers that the program asked for are elsewhere. */
@@ -98,25 +104,22 @@ static struct ak_mm *current_mm(struct ak_thread *thread)
 }
 
 /*
- * Task works run on the way to user mode, and at a few places within a system call, too: before a traced
- * thread stops, when a frozen one wakes, when io_uring waits, and when a virtual machine is entered.
+ * Task works run on the way to user mode, and at some places within a system call, too: before a traced thread
+ * stops, when a frozen one wakes, when io_uring waits, and when a virtual machine is entered. A call that has
+ * not ended has the result that the entry of system calls set; so has one that does not exist, which does no
+ * harm.
  */
 static bool is_within_call(struct pt_regs *regs)
 {
+	long result = regs->ax;
+
 	if (current->ptrace || READ_ONCE(current->jobctl) & (JOBCTL_PENDING_MASK | JOBCTL_TRAP_FREEZE))
 		return true;
-	switch (regs->orig_ax) {
-	case -1:
+	if (regs->orig_ax == -1)
 		return false;
-	case __NR_io_uring_enter:
-		return true;
-	case __NR_ioctl:
-		/* KVM_RUN */
-		return regs->si == _IO(0xae, 0x80);
-	default:
-		/* A call that is to be restarted, or given up, still has to be. */
-		return (long)regs->ax <= -ERESTARTSYS && (long)regs->ax >= -ERESTART_RESTARTBLOCK;
-	}
+	/* A call that is to be restarted, or given up, still has to be, and a mask of signals put back. */
+	return result == -ENOSYS || (result <= -ERESTARTSYS && result >= -ERESTART_RESTARTBLOCK) ||
+	       test_restore_sigmask();
 }
 
 static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
@@ -125,11 +128,16 @@ static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
 
 	if (signal_pending(current) || !current->mm)
 		return false;
-	if (is_within_call(regs) || READ_ONCE(ak_reclaiming)) {
+	if (is_within_call(regs)) {
 		ak_thread_waits(thread);
 		return false;
 	}
+	/* Whatever comes of it: a process that is to stay here is remembered by its record. */
 	mm = current_mm(thread);
+	if (READ_ONCE(ak_reclaiming)) {
+		ak_thread_waits(thread);
+		return false;
+	}
 	if (mm && !READ_ONCE(mm->home) && !is_unsupported(regs) && leave_rseq())
 		return true;
 	ak_counts.unsupported++;
@@ -199,8 +207,8 @@ static void halt_for(struct ak_cpu *cpu)
 	while (ak_runs(cpu) && !signal_pending(current) && !need_resched() && single_task_running() &&
 	       time_before(jiffies, until)) {
 		local_irq_disable();
-		/* An interrupt that came before is seen here, and one that comes now ends the halt. */
-		if (ak_runs(cpu) && !need_resched())
+		/* What an interrupt did before is seen here, and one that comes now ends the halt. */
+		if (ak_runs(cpu) && !signal_pending(current) && !need_resched() && single_task_running())
 			safe_halt();
 		else
 			local_irq_enable();
@@ -347,7 +355,10 @@ static bool came_for_fault(struct ak_cpu *cpu)
 	if (address >= TASK_SIZE_MAX)
 		return false;
 	mmap_read_lock(mm);
-	error = fixup_user_fault(mm, address & PAGE_MASK, write ? FAULT_FLAG_WRITE : 0, &unlocked);
+	/* A stack grows by a fault of its own, on CPU 0. */
+	error = -EFAULT;
+	if (vma_lookup(mm, address))
+		error = fixup_user_fault(mm, address & PAGE_MASK, write ? FAULT_FLAG_WRITE : 0, &unlocked);
 	mmap_read_unlock(mm);
 	/* What fails is counted when it is repeated. */
 	if (!error)
@@ -358,12 +369,13 @@ static bool came_for_fault(struct ak_cpu *cpu)
 /* A breakpoint is reported behind its instruction; here it is executed again. */
 static void back_to_breakpoint(struct pt_regs *regs)
 {
-	u8 code;
+	u16 code;
 
-	if (!get_user(code, (u8 __user *)(regs->ip - 1)) && code == 0xcc)
-		regs->ip -= 1;
-	else
+	/* int $3 is two bytes; int3 is one, also where a probe of Linux stood there until now. */
+	if (!get_user(code, (u16 __user *)(regs->ip - 2)) && code == 0x03cd)
 		regs->ip -= 2;
+	else
+		regs->ip -= 1;
 }
 
 /* True if the thread can go on elsewhere. */
@@ -406,8 +418,15 @@ static void name_thread(struct ak_thread *thread, struct ak_cpu *cpu)
 
 static void lose(struct ak_cpu *cpu)
 {
+	unsigned long flags;
+
 	pr_err("CPU %u is lost: vector %llu, error code %#llx at %pS, address %#llx\n", cpu->index,
 	       cpu->died[0], cpu->died[1], (void *)cpu->died[2], cpu->died[3]);
+	cpu->lost = true;
+	/* Its registers are those of its last entry, at best, so no handler of its own may go on from there. */
+	spin_lock_irqsave(&current->sighand->siglock, flags);
+	current->sighand->action[SIGBUS - 1].sa.sa_handler = SIG_DFL;
+	spin_unlock_irqrestore(&current->sighand->siglock, flags);
 	force_sig(SIGBUS);
 }
 
@@ -432,12 +451,13 @@ void ak_thread_leave(struct ak_thread *thread)
 	name_thread(thread, cpu);
 	while (!signal_pending(current)) {
 		if (!run(cpu, regs)) {
-			if (cpu->state == AK_DEAD)
+			if (cpu->state == AK_DEAD || cpu->lost)
 				lose(cpu);
 			break;
 		}
 		called = cpu->vector == AK_SYSCALL;
-		if (!came_back(thread, cpu, regs))
+		/* What it did there may be what only CPU 0 can do. */
+		if (!came_back(thread, cpu, regs) || is_unsupported(regs))
 			break;
 	}
 	ak_cpu_give(cpu);

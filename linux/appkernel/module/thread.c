@@ -90,6 +90,7 @@ void ak_recall(struct ak_cpu *cpu)
 		/* With interrupts off the clock may stand still. */
 		if (time_after(jiffies, until) || ++spins > 1000000000ULL) {
 			/* Whatever it runs: memory may be taken away from it now. */
+			WRITE_ONCE(cpu->lost, true);
 			ak_halt_cpu(cpu);
 			WRITE_ONCE(cpu->state, AK_DEAD);
 			return;
@@ -160,7 +161,7 @@ static bool is_free(struct ak_cpu *cpu)
 {
 	int state = READ_ONCE(cpu->state);
 
-	return !READ_ONCE(cpu->task) && (state == AK_IDLE || state == AK_DONE);
+	return !READ_ONCE(cpu->task) && !READ_ONCE(cpu->lost) && (state == AK_IDLE || state == AK_DONE);
 }
 
 /* Each tick, while a thread waits: lets it leave if there is a CPU, and if it no longer lives in the kernel. */

@@ -260,6 +260,7 @@ static const struct {
 	{ "cpu_time", test_cpu_time, "attach" },
 	{ "stale_translations", test_stale_translations, "attach" },
 	{ "reclaim", test_reclaim, "attach" },
+	{ "segments", test_segments, "attach" },
 	{ "local_calls", test_local_calls, "attach local" },
 	{ "local_seccomp", test_local_seccomp, "attach local" },
 	{ "local_ptrace", test_local_ptrace, "attach local" },

@@ -35,6 +35,9 @@ int test_local_seccomp(void);
 int test_local_ptrace(void);
 int test_local_events(void);
 
+/* segments.c */
+int test_segments(void);
+
 /* stress.c */
 int stress(long calls, long signals, long ends);
 
