@@ -25,6 +25,7 @@ pub struct Testbed<'work> {
     plugin: PathBuf,
     versions: BTreeMap<String, String>,
     key: Key,
+    guest_key: Key,
     cached: bool,
     /// What runs boots that nobody watches; found out when the first is wanted.
     accelerator: OnceLock<Accelerator>,
@@ -90,6 +91,8 @@ impl<'work> Testbed<'work> {
             .after(&guest.key)
             .after(&plugin.key)
             .field("qemu", qemu_tool.version_text());
+        let guest_key =
+            Key::new("boot/1").after(&guest.key).field("qemu", qemu_tool.version_text());
         let mut versions: BTreeMap<String, String> =
             [(isa.qemu(), &qemu_tool), ("gcc", &gcc), (isa.gcc(), &guest_gcc)]
                 .map(|(name, tool)| (name.to_owned(), tool.version_text()))
@@ -102,6 +105,7 @@ impl<'work> Testbed<'work> {
             plugin: plugin.path,
             versions,
             key,
+            guest_key,
             cached: guest.cached && plugin.cached,
             accelerator: OnceLock::new(),
         })
@@ -146,6 +150,11 @@ impl<'work> Testbed<'work> {
     /// What boots depend on, beside the kernel.
     pub fn key(&self) -> &Key {
         &self.key
+    }
+
+    /// What boots without the plugin that traces depend on, beside the kernel.
+    pub fn guest_key(&self) -> &Key {
+        &self.guest_key
     }
 
     /// A boot of `kernel`, of which all else is still to be said.

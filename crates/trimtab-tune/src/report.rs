@@ -110,6 +110,10 @@ pub struct Best {
     pub high: Option<f64>,
 }
 
+/// What is said where leaving flags out stopped.
+const STOPPED: &str =
+    "Leaving flags out stopped at --ablation: some of the fewest flags may do nothing.";
+
 /// Fewer flags.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Smaller {
@@ -121,6 +125,9 @@ pub struct Smaller {
     pub held_out_ratio: Option<f64>,
     /// Bytes of the program without symbols.
     pub bytes_ratio: f64,
+    /// Whether leaving flags out stopped at its limit: there might be fewer.
+    #[serde(default)]
+    pub stopped: bool,
 }
 
 /// What a flag does.
@@ -302,6 +309,9 @@ impl Report for TuneProgram {
             let share = gain(&format!("arms.{place}.ratio"), ratio);
             let words = ", which was not among the flags to choose from, does better: ";
             summary.push(phrase![code(&arm.name), words, share, " instructions."]);
+        }
+        if self.minimal.stopped {
+            summary.push(phrase![STOPPED]);
         }
         summary.push(self.time_in_words());
         let evaluations = self.evaluations;

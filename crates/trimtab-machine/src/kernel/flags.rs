@@ -10,6 +10,7 @@ use super::link::{follow, jobs};
 use super::{Build, KernelError};
 use crate::arch::Platform;
 use trimtab_lab::bytes::Bytes;
+use trimtab_lab::process::Job;
 use trimtab_link::feature::GeneratedFiles;
 
 /// A kernel that was compiled with other flags. It is in its build directory, as long as nothing else is
@@ -35,12 +36,13 @@ impl Build<'_> {
         &self,
         flags: &[String],
         limit: Duration,
+        memory: u64,
         mut progress: impl FnMut(&str),
     ) -> Result<FlaggedKernel, KernelError> {
         self.begin_link()?;
         self.write_generated(&GeneratedFiles::new())?;
         let job = self
-            .make_with("building the kernel", "build.log", &flags.join(" "))
+            .make_with(bounded_make(memory), "build.log", &flags.join(" "))
             .arg(format!("-j{}", jobs()))
             .arg(self.isa.image())
             .limit(limit);
@@ -56,6 +58,12 @@ impl Build<'_> {
         self.end_link()?;
         Ok(FlaggedKernel { image, digest, bytes })
     }
+}
+
+/// A make of which no process may have more bytes of data.
+fn bounded_make(memory: u64) -> Job {
+    let script = format!("ulimit -d {} && exec make \"$@\"", memory >> 10);
+    Job::new("building the kernel", "sh").args(["-c", script.as_str(), "make"])
 }
 
 /// SHA-256 and bytes of what is loaded of a kernel.
@@ -96,6 +104,17 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn what_make_starts_has_the_limit_and_make_its_arguments() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("Makefile"), "limit:\n\t@ulimit -d; echo '$(KCFLAGS)'\n")
+            .unwrap();
+        let make = bounded_make(512 << 20).env_remove("MAKEFLAGS").arg("-s").arg("-C");
+        let said =
+            make.arg(folder.path()).arg("KCFLAGS=-w -O3").arg("limit").run_captured().unwrap();
+        assert_eq!(said, "524288\n-w -O3\n");
+    }
 
     /// A program of one function, linked with an id of its build.
     fn linked(folder: &Path, value: &str, id: &str) -> (String, u64) {

@@ -27,8 +27,8 @@ pub struct CallCost {
     pub name: String,
     /// Its share of the fitness, 0 to 1; 0 where it is held out.
     pub weight: f64,
-    /// Instructions with the distribution's flags.
-    pub distribution: f64,
+    /// Instructions at the level that was tuned on top of.
+    pub base: f64,
     /// Instructions with the fewest flags.
     pub tuned: f64,
     /// The latter in times of the former.
@@ -69,7 +69,7 @@ impl TuneProgram {
             let key = |field: &str| format!("kernel.calls.{place}.{field}");
             row![
                 code(&call.name),
-                count(key("distribution"), call.distribution as u64),
+                count(key("base"), call.base as u64),
                 count(key("tuned"), call.tuned as u64),
                 change_by(format!("{}-1", key("ratio")), call.ratio - 1.0),
                 match call.weight > 0.0 {
@@ -80,7 +80,7 @@ impl TuneProgram {
         });
         let columns = [
             name("call"),
-            number("distribution"),
+            number(&self.space.level),
             number("tuned"),
             number("change"),
             text("fitness"),
@@ -88,8 +88,9 @@ impl TuneProgram {
         let lede = phrase![
             "Instructions of a call, its median over ",
             count("kernel.rounds", kernel.rounds),
-            " rounds in a guest, with the distribution's flags and with the fewest flags. What is held \
-             out had no part in finding them.",
+            " rounds in a guest, with ",
+            code(&self.space.level),
+            " alone and with the fewest flags. What is held out had no part in finding them.",
         ];
         let title = "System calls";
         let section = Section::new("calls", title, lede).with(Table::new(title, columns, rows));

@@ -27,6 +27,7 @@ fn sample() -> TuneProgram {
             fitness_ratio: 0.91,
             held_out_ratio: Some(0.92),
             bytes_ratio: 1.1,
+            stopped: false,
         },
         effects: vec![FlagEffect {
             flag: "-O3".to_owned(),
@@ -115,12 +116,12 @@ fn it_says_what_to_take_and_why() {
 
 #[test]
 fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
-    let call = |name: &str, weight, distribution, tuned| CallCost {
+    let call = |name: &str, weight, base, tuned| CallCost {
         name: name.to_owned(),
         weight,
-        distribution,
+        base,
         tuned,
-        ratio: tuned / distribution,
+        ratio: tuned / base,
     };
     let calls = vec![call("open", 1.0, 2000.0, 1900.0), call("fork", 0.0, 90000.0, 81000.0)];
     let report = TuneProgram {
@@ -131,9 +132,15 @@ fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
             not_covered: vec!["bpf".to_owned()],
         }),
         take: Take::kernel("-O3"),
+        minimal: Smaller { stopped: true, ..sample().minimal },
+        space: SpaceSummary { level: "-Os".to_owned(), ..sample().space },
         ..sample()
     };
     let text = report.terminal(100);
+    let head = text.lines().find(|line| line.contains("call ") && line.contains("tuned"));
+    assert!(head.is_some_and(|line| line.contains("-Os")), "{text}");
+    assert!(text.contains("stopped at --ablation") && !text.contains("distribution"), "{text}");
+    assert!(!sample().terminal(100).contains("--ablation"));
     for said in ["make KCFLAGS=\"-O3\"", "81,000", "−10.0 %", "held out", "futex", "bpf"] {
         assert!(text.contains(said), "{said}: {text}");
     }

@@ -147,6 +147,19 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// What is no fault of the flags.
     pub fn evaluate(&self, flags: &[String]) -> Result<Evaluation> {
+        self.evaluated(flags, true)
+    }
+
+    /// Evaluates the flags that all others are compared with. Where that fails nothing can be tuned, for now:
+    /// the failure is not kept, so that it is tried again.
+    ///
+    /// # Errors
+    /// What is no fault of the flags.
+    pub fn evaluate_base(&self, flags: &[String]) -> Result<Evaluation> {
+        self.evaluated(flags, false)
+    }
+
+    fn evaluated(&self, flags: &[String], keeps_failures: bool) -> Result<Evaluation> {
         let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
         let row = match self.table.take(&flags.join(" "))? {
             Offer::Known(row) => {
@@ -161,9 +174,17 @@ impl<'a> Evaluator<'a> {
                 count(&self.counts.built);
                 match built {
                     Err(Fault::Other(error)) => return Err(error),
+                    // Dropped, the trial stays open.
+                    Err(Fault::Flags(reason)) if !keeps_failures => {
+                        return Ok(Evaluation::Failed(reason));
+                    }
                     Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason), &[])?,
                     Ok(built) => {
-                        let (row, is_new) = self.measured(built.as_ref())?;
+                        let (row, is_new) = match self.measured(built.as_ref(), keeps_failures) {
+                            Ok(measured) => measured,
+                            Err(Fault::Other(error)) => return Err(error),
+                            Err(Fault::Flags(reason)) => return Ok(Evaluation::Failed(reason)),
+                        };
                         let mut kept: Vec<Measurement> =
                             row.measurements().filter(|one| one.metric != RUN).cloned().collect();
                         kept.push(Measurement::new(BUILD, "s", took.as_secs_f64()));
@@ -201,8 +222,9 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What was measured of an image, and whether it was measured now.
-    fn measured(&self, built: &dyn Built) -> Result<(Row, bool)> {
+    /// What was measured of an image, and whether it was measured now. A failure that is not kept is the
+    /// fault.
+    fn measured(&self, built: &dyn Built, keeps_failures: bool) -> Result<(Row, bool), Fault> {
         let image = &built.image().image;
         let mine = match self.table.take(&format!("image {image}"))? {
             Offer::Known(row) => return Ok((row, false)),
@@ -214,7 +236,8 @@ impl<'a> Evaluator<'a> {
         self.took(took.as_millis() as u64);
         self.counts.measured.fetch_add(1, Ordering::Relaxed);
         let row = match costs {
-            Err(Fault::Other(error)) => return Err(error),
+            Err(Fault::Other(error)) => return Err(Fault::Other(error)),
+            Err(fault) if !keeps_failures => return Err(fault),
             Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason).image(image), &[])?,
             Ok(costs) => {
                 let costs = costs.iter().map(|(name, cost)| Measurement::new(name, "1", *cost));
@@ -274,5 +297,89 @@ fn read(row: &Row) -> Evaluation {
     match (row.is_good, good()) {
         (true, Some(good)) => Evaluation::WorkingImage(good),
         _ => Evaluation::Failed(row.reason.clone().unwrap_or_else(|| "it was not measured".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use trimtab_lab::cache::Key;
+
+    use super::super::subject::Image;
+    use super::*;
+
+    /// Builds, or works, once it is asked again.
+    struct Fragile {
+        image: Image,
+        fails_to_build: AtomicBool,
+        fails_to_run: AtomicBool,
+    }
+
+    fn once(flag: &AtomicBool, reason: &str) -> Result<(), Fault> {
+        match flag.swap(false, Ordering::Relaxed) {
+            true => Err(Fault::Flags(reason.to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    struct BuiltOnce<'a>(&'a Fragile);
+
+    impl Built for BuiltOnce<'_> {
+        fn image(&self) -> &Image {
+            &self.0.image
+        }
+
+        fn measure(&self) -> Result<Costs, Fault> {
+            once(&self.0.fails_to_run, "it hangs")?;
+            Ok(Costs::from([("open".to_owned(), 900.0)]))
+        }
+    }
+
+    impl Subject for Fragile {
+        fn name(&self) -> &str {
+            "fragile"
+        }
+
+        fn key(&self) -> Key {
+            Key::new("fragile/1")
+        }
+
+        fn is_serial(&self) -> bool {
+            true
+        }
+
+        fn build<'s>(&'s self, _: &[String]) -> Result<Box<dyn Built + 's>, Fault> {
+            once(&self.fails_to_build, "it does not build")?;
+            Ok(Box::new(BuiltOnce(self)))
+        }
+    }
+
+    #[test]
+    fn a_failure_of_the_base_is_tried_again_and_one_of_others_is_kept() {
+        for (build, run, reason) in [(true, false, "it does not build"), (false, true, "it hangs")]
+        {
+            let fragile = || Fragile {
+                image: Image { image: "abc".to_owned(), bytes: 5 },
+                fails_to_build: build.into(),
+                fails_to_run: run.into(),
+            };
+            let flags = ["-O2".to_owned()];
+            let failed = Evaluation::Failed(reason.to_owned());
+            let folder = tempfile::tempdir().unwrap();
+            let subject = fragile();
+            let first = Evaluator::new(&subject, folder.path()).unwrap();
+            assert_eq!(first.evaluate_base(&flags).unwrap(), failed);
+            let next = Evaluator::new(&subject, folder.path()).unwrap();
+            let found = next.evaluate_base(&flags).unwrap();
+            assert_eq!(found.good().map(|good| good.image.as_str()), Some("abc"), "{found:?}");
+
+            let folder = tempfile::tempdir().unwrap();
+            let subject = fragile();
+            let first = Evaluator::new(&subject, folder.path()).unwrap();
+            assert_eq!(first.evaluate(&flags).unwrap(), failed);
+            let next = Evaluator::new(&subject, folder.path()).unwrap();
+            assert_eq!(next.evaluate(&flags).unwrap(), failed);
+        }
     }
 }

@@ -129,29 +129,17 @@ impl Job {
     }
 }
 
-/// Why flags are not left out.
-enum Stop {
-    /// It would take more evaluations than there may be.
-    Spent,
-    Failed(anyhow::Error),
-}
-
-/// The fewest flags that keep the gain; all of them where `most` evaluations do not say which.
+/// The fewest flags that keep the gain, as far as `most` evaluations say.
 fn fewest(tuning: &Tuning<'_>, point: &Point, cost: f64, most: Option<usize>) -> Result<Minimal> {
     let most = most.unwrap_or(usize::MAX);
     let mut spent = 0;
-    let found = minimal(point, cost, KEPT, |points| {
+    minimal(point, cost, KEPT, |points| {
         spent += points.len();
         match spent > most {
-            true => Err(Stop::Spent),
-            false => tuning.outcomes(points).map_err(Stop::Failed),
+            true => Ok(None),
+            false => tuning.outcomes(points).map(Some),
         }
-    });
-    match found {
-        Ok(minimal) => Ok(minimal),
-        Err(Stop::Spent) => Ok(Minimal { point: point.clone(), cost, effects: Vec::new() }),
-        Err(Stop::Failed(error)) => Err(error),
-    }
+    })
 }
 
 /// Time of processors that this process and all that it started and waited for took.

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use include_dir::include_dir;
 use trimtab_lab::cache::Key;
 use trimtab_lab::compile::compile;
+use trimtab_lab::failure::Failure;
 use trimtab_lab::process::ProcessError;
 use trimtab_lab::tools::FoundTool;
 use trimtab_lab::workdir::{KeptStep, WorkError};
@@ -43,6 +44,8 @@ const REPEATS: f64 = 1e-3;
 pub struct KernelSubject<'a> {
     /// What it is called.
     pub name: String,
+    /// All that its compiler says of its version.
+    compiler: String,
     build: &'a Build<'a>,
     testbed: &'a Testbed<'a>,
     limits: Limits,
@@ -60,13 +63,14 @@ impl<'a> KernelSubject<'a> {
     /// A kernel that is compiled in `build`, and boots in `folder`.
     pub fn new(
         name: String,
+        compiler: String,
         build: &'a Build<'a>,
         testbed: &'a Testbed<'a>,
         limits: Limits,
         folder: PathBuf,
     ) -> Self {
         let (building, expected, repeats) = Default::default();
-        Self { name, build, testbed, limits, folder, building, expected, repeats }
+        Self { name, compiler, build, testbed, limits, folder, building, expected, repeats }
     }
 
     /// From now on a kernel must have these calls.
@@ -92,11 +96,14 @@ impl Subject for KernelSubject<'_> {
     fn key(&self) -> Key {
         Key::new("tune-kernel/1")
             .after(self.build.key())
-            .after(self.testbed.key())
+            .field("compiler-version", &self.compiler)
+            // Instructions are counted without the plugin that traces.
+            .after(self.testbed.guest_key())
             .field("rounds", ROUNDS)
             // What fails by a limit does not with another.
             .field("build-milliseconds", self.limits.build.as_millis())
             .field("run-milliseconds", self.limits.run.as_millis())
+            .field("memory", self.limits.memory)
     }
 
     fn is_serial(&self) -> bool {
@@ -105,7 +112,8 @@ impl Subject for KernelSubject<'_> {
 
     fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault> {
         let _one = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let kernel = self.build.compile(flags, self.limits.build, |_| ()).map_err(of_build)?;
+        let Limits { build: limit, memory, .. } = self.limits;
+        let kernel = self.build.compile(flags, limit, memory, |_| ()).map_err(of_build)?;
         let image = Image { image: kernel.digest, bytes: kernel.bytes };
         Ok(Box::new(BuiltKernel { of: self, image, bootable: kernel.image }))
     }
@@ -188,6 +196,10 @@ fn costs(
 /// Sorts a failure of a build: of what make said, the first error.
 fn of_build(error: KernelError) -> Fault {
     match error {
+        KernelError::Process(error) if is_killed(&error) => {
+            let failure = Failure::new(error.to_string());
+            Fault::Other(failure.hint("free memory, or end what else runs, and try again").into())
+        }
         KernelError::Process(ProcessError::Failed { tail, .. }) => {
             let is_error = |line: &&String| line.contains("rror:") || line.contains("undefined");
             let line = tail.lines.iter().find(is_error).or(tail.lines.last());
@@ -197,6 +209,14 @@ fn of_build(error: KernelError) -> Fault {
         KernelError::Incomplete { what, .. } => Fault::Flags(format!("the kernel's build {what}")),
         error => Fault::Other(error.into()),
     }
+}
+
+/// Whether make, or a compiler, was ended from outside, as where memory runs out: with other flags it
+/// would have been the same.
+fn is_killed(error: &ProcessError) -> bool {
+    let ProcessError::Failed { status, tail, .. } = error else { return false };
+    let says = |line: &String| line.contains("Killed signal terminated program");
+    status.code().is_none() || tail.lines.iter().any(says)
 }
 
 /// Sorts a failure of a boot.
@@ -270,6 +290,13 @@ impl KeptStep for Suite<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+    use std::time::Duration;
+
+    use trimtab_lab::process::Tail;
+
+    use super::super::tuning::unusable;
     use super::*;
 
     fn said(of: &[(&str, &str)]) -> Said {
@@ -296,6 +323,51 @@ mod tests {
         assert!(reason(costs(&none, &none, &none, None)).contains("no call"));
         let free = costs(&said(&[("open", "0")]), &none, &none, None);
         assert!(matches!(free, Err(Fault::Other(_))), "{free:?}");
+    }
+
+    fn hint(error: &anyhow::Error) -> String {
+        error
+            .downcast_ref::<Failure>()
+            .map_or_else(String::new, |failure| failure.hints().join(" "))
+    }
+
+    fn failed(status: i32, lines: &[&str]) -> KernelError {
+        let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+        ProcessError::Failed {
+            purpose: "building the kernel".to_owned(),
+            tool: "sh".to_owned(),
+            status: ExitStatus::from_raw(status),
+            tail: Tail { lines, log: None },
+        }
+        .into()
+    }
+
+    #[test]
+    fn a_build_that_is_killed_is_no_fault_of_the_flags() {
+        let exit = 2 << 8;
+        let killed = "gcc: fatal error: Killed signal terminated program cc1";
+        for error in [failed(exit, &[killed, "make: *** Error 1"]), failed(9, &[])] {
+            let Fault::Other(error) = of_build(error) else { panic!("it was killed") };
+            assert!(hint(&error).contains("memory"), "{error}");
+        }
+        let fault = of_build(failed(exit, &["a.c:1: error: no", "make: *** Error 1"]));
+        let Fault::Flags(reason) = fault else { panic!("{fault:?}") };
+        assert_eq!(reason, "the kernel does not build: a.c:1: error: no");
+    }
+
+    #[test]
+    fn of_a_limit_of_time_it_is_said_what_makes_it_longer() {
+        let limit = Duration::from_secs(300);
+        let (tail, purpose) = (Tail::default(), "building the kernel".to_owned());
+        let slow = ProcessError::TimeLimit { purpose, tool: "sh".to_owned(), limit, tail };
+        let hung = BootError::Hung { limit, tail: Tail::default(), argument: "earlyprintk" };
+        let flags = ["-O2".to_owned()];
+        for fault in [of_build(slow.into()), of_boot(hung)] {
+            let error = unusable(fault, &flags);
+            assert!(hint(&error).contains("--limit"), "{error}");
+        }
+        let error = unusable(of_build(failed(2 << 8, &["a.c:1: error: no"])), &flags);
+        assert_eq!(hint(&error), "");
     }
 
     #[test]

@@ -85,7 +85,8 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
     let folder = folder.context("cannot make a folder for boots in the work directory")?;
     let name = format!("Linux {} {}", tree.release.version, request.config);
     let boots = folder.path().to_owned();
-    let subject = KernelSubject::new(name, &build, &testbed, setup.limits, boots);
+    let subject =
+        KernelSubject::new(name, compiler.version.clone(), &build, &testbed, setup.limits, boots);
     let stage = observe.stage("build the kernel as it is, and boot it");
     let tuning = Tuning::with(&subject, work.path(), compiler.family, read, |costs| {
         subject.expect(costs);
@@ -199,7 +200,7 @@ fn calls(tuning: &Tuning<'_>, request: &KernelRequest, point: &Point) -> Result<
         .filter_map(|(name, base)| {
             let tuned = *tuned.get(name)?;
             let (name, weight) = (name.clone(), tuning.fitness.weight(name));
-            Some(CallCost { name, weight, distribution: *base, tuned, ratio: tuned / base })
+            Some(CallCost { name, weight, base: *base, tuned, ratio: tuned / base })
         })
         .collect();
     let place = |call: &CallCost| match (call.weight > 0.0, JUDGES.contains(&call.name.as_str())) {

@@ -70,6 +70,7 @@ pub fn minimal_report(
         fitness_ratio: minimal.cost,
         held_out_ratio: None,
         bytes_ratio: bytes,
+        stopped: minimal.stopped,
     };
     report.effects = minimal
         .effects

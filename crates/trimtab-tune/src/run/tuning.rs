@@ -152,7 +152,7 @@ impl<'a> Tuning<'a> {
     ) -> Result<Self> {
         let evaluator = Evaluator::new(subject, root)?;
         let flags = space.flags(&space.base());
-        let base = match evaluator.evaluate(&flags)? {
+        let base = match evaluator.evaluate_base(&flags)? {
             Evaluation::WorkingImage(good) => good,
             Evaluation::Failed(reason) => return Err(unusable(Fault::Flags(reason), &flags)),
         };
@@ -195,10 +195,22 @@ pub fn unusable(fault: Fault, flags: &[String]) -> anyhow::Error {
     match fault {
         Fault::Other(error) => error,
         Fault::Flags(reason) => {
-            Failure::new(format!("it cannot be tuned: with {} alone, {reason}", flags.join(" ")))
-                .into()
+            let flags = flags.join(" ");
+            let failure = Failure::new(format!("it cannot be tuned: with {flags} alone, {reason}"));
+            match is_limit(&reason) {
+                true => failure.hint(LONGER).into(),
+                false => failure.into(),
+            }
         }
     }
+}
+
+/// What to do where a limit of time is too short.
+const LONGER: &str = "a build may take longer with --build-limit, a run or a boot with --limit";
+
+/// Whether a reason is that a limit of time was over: so say those of a process and of a boot.
+fn is_limit(reason: &str) -> bool {
+    reason.contains("took longer than its limit") || reason.contains("had not ended after")
 }
 
 /// The space that is asked for.

@@ -10,6 +10,7 @@ use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
 use trimtab_machine::Isa;
 use trimtab_machine::testbed::require_tools;
+use trimtab_report::Report;
 use trimtab_tune::report::TuneProfile;
 use trimtab_tune::run::{Calls, KernelRequest, Limits, PAPER, Plan, Setup, tune_kernel};
 use trimtab_tune::search::Method;
@@ -29,9 +30,9 @@ use crate::{destination, output};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: the experiment of Kukunas, Cupper and Kapfhammer (GECCO 2010), a population of 10 for 5
-generations; some hours
+generations, which name at most 22 sets of flags; some hours
 
-    trimtab tune kernel --search paper-ga --budget 50 --html kernel.html
+    trimtab tune kernel --search paper-ga --budget 22 --html kernel.html
 
 Example: for the system calls of a build
 
@@ -71,7 +72,7 @@ pub struct Options {
     /// Seed of the search
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// Most sets of flags that are tried to leave flags out; where that takes more, all flags stay
+    /// Most sets of flags that are tried to leave flags out; where that takes more, the last whole round counts
     #[arg(long, value_name = "N", default_value = "12")]
     pub ablation: u32,
     /// Seconds that a build may take
@@ -80,6 +81,9 @@ pub struct Options {
     /// Seconds that a boot may take
     #[arg(long, value_name = "SECONDS", default_value = "300")]
     pub limit: u64,
+    /// MiB of data that a process of a build may have
+    #[arg(long, value_name = "MIB", default_value = "4096", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub memory_limit: u64,
     /// Where to work, and where what was tried is kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
@@ -93,7 +97,7 @@ impl Options {
         let limits = Limits {
             build: Duration::from_secs(self.build_limit),
             run: Duration::from_secs(self.limit),
-            memory: u64::MAX,
+            memory: self.memory_limit << 20,
         };
         let setup = Setup {
             compiler: self.compiler.clone(),
@@ -130,10 +134,10 @@ impl Options {
 fn profile(file: &Path) -> anyhow::Result<TuneProfile> {
     let text = fs::read_to_string(file);
     let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-    serde_json::from_str(&text).map_err(|error| {
-        let file = file.display();
-        Failure::usage(format!("{file} is not what `trimtab tune profile --json` writes: {error}"))
-            .into()
+    TuneProfile::from_json(&text).map_err(|error| {
+        let why = format!("{} is no profile of system calls: {error}", file.display());
+        let hint = "make one by `trimtab tune profile --json FILE -- COMMAND`";
+        Failure::usage(why).hint(hint).into()
     })
 }
 
