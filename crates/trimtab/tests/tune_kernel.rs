@@ -29,7 +29,10 @@ fn what_cannot_be_is_said_before_anything_is_built() {
     for (arguments, message) in [
         (["--calls", "open,fork"].as_slice(), "the call fork is held out"),
         (&["--calls", "opne"], "there is no call opne here; expected some of accept, access,"),
-        (&["--profile", wrong], "is not what `trimtab tune profile --json` writes"),
+        (
+            &["--profile", wrong],
+            "is no profile of system calls: the result has the schema \"trimtab.fit/1\"",
+        ),
         (&["--profile", wrong, "--calls", "open"], "cannot be used with"),
         (&["--compiler", "true"], "expected gcc or clang"),
         (&["--search", "annealing"], "expected one of incumbent, paper-ga"),
