@@ -45,6 +45,7 @@ pub struct Job {
     log: Option<PathBuf>,
     any_status: bool,
     limit: Duration,
+    memory: Option<u64>,
     grace: Duration,
     interrupt: Arc<AtomicBool>,
 }
@@ -90,6 +91,7 @@ impl Job {
             log: None,
             any_status: false,
             limit: Self::DEFAULT_LIMIT,
+            memory: None,
             grace: Duration::from_secs(2),
             interrupt: interrupt::flag(),
         }
@@ -163,6 +165,12 @@ impl Job {
     /// Kills it after this time; [`Job::DEFAULT_LIMIT`] otherwise.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// None of its processes may have more bytes of data than this; without it there is no limit.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
         self
     }
 

@@ -5,6 +5,7 @@ use super::output::{Line, Lines};
 use super::{Job, JobOutput, JobResult, ProcessError, Tail};
 use nix::libc;
 use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, getppid};
@@ -123,11 +124,14 @@ impl RunningJob {
             Stdout::Into(file) => command.stdout(file),
             Stdout::Nowhere => command.stdout(Stdio::null()),
         };
-        let parent = Pid::this();
-        // SAFETY: between fork and exec only two system calls are made, and nothing is allocated.
+        let (parent, memory) = (Pid::this(), job.memory);
+        // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
         unsafe {
             command.pre_exec(move || {
                 prctl::set_pdeathsig(Signal::SIGKILL)?;
+                if let Some(bytes) = memory {
+                    setrlimit(Resource::RLIMIT_DATA, bytes, bytes)?;
+                }
                 // trimtab may have ended before the line above.
                 if getppid() == parent { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
             });

@@ -120,6 +120,14 @@ fn a_log_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
+fn a_limit_of_memory_holds_for_what_the_job_starts() {
+    let limits = |job: Job| job.run_captured().unwrap();
+    let shell = || Job::new("the test", "sh").args(["-c", "sh -c 'ulimit -d'"]);
+    assert_eq!(limits(shell().memory(512 << 20)), "524288\n");
+    assert_ne!(limits(shell()), "524288\n");
+}
+
+#[test]
 fn the_time_limit_ends_the_whole_family() {
     let mut running = shell(STUBBORN).limit(Duration::from_millis(600)).spawn_lines().unwrap();
     let family = pids(&mut running, 3);
