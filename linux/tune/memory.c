@@ -184,7 +184,7 @@ static enum result do_getrandom(void)
 {
 	char bytes[64] = {0}, zeros[64] = {0};
 
-	/* GRND_NONBLOCK | GRND_INSECURE: a guest that has just come up waits for no randomness. */
+	/* GRND_INSECURE: a guest that has just come up waits for no randomness. */
 	NEED(TIMED(syscall(SYS_getrandom, bytes, sizeof(bytes), 4)) == sizeof(bytes));
 	NEED(memcmp(bytes, zeros, sizeof(bytes)) != 0);
 	return GOOD;

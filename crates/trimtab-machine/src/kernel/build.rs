@@ -135,13 +135,14 @@ impl<'work> Build<'work> {
     }
 
     pub(super) fn make(&self, purpose: &str, log: &str) -> Job {
-        self.make_with(Job::new(purpose, "make").package("make"), log, "")
+        self.make_with(purpose, log, "")
     }
 
     /// The same where the compiler is given more flags, which come after all of the kernel's own but those
     /// of single files.
-    pub(super) fn make_with(&self, make: Job, log: &str, flags: &str) -> Job {
-        let mut job = make
+    pub(super) fn make_with(&self, purpose: &str, log: &str, flags: &str) -> Job {
+        let mut job = Job::new(purpose, "make")
+            .package("make")
             .arg("-C")
             .arg(&self.source)
             .arg(format!("O={}", self.directory.display()))

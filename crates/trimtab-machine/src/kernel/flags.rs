@@ -10,7 +10,6 @@ use super::link::{follow, jobs};
 use super::{Build, KernelError};
 use crate::arch::Platform;
 use trimtab_lab::bytes::Bytes;
-use trimtab_lab::process::Job;
 use trimtab_link::feature::GeneratedFiles;
 
 /// A kernel that was compiled with other flags. It is in its build directory, as long as nothing else is
@@ -31,7 +30,8 @@ impl Build<'_> {
     /// such as objtool, stays.
     ///
     /// # Errors
-    /// If make fails, also because of the flags, or takes longer than `limit`.
+    /// If make fails, also because of the flags, or takes longer than `limit`; `memory` is the bytes of data
+    /// that each of its processes may have.
     pub fn compile(
         &self,
         flags: &[String],
@@ -42,10 +42,11 @@ impl Build<'_> {
         self.begin_link()?;
         self.write_generated(&GeneratedFiles::new())?;
         let job = self
-            .make_with(bounded_make(memory), "build.log", &flags.join(" "))
+            .make_with("building the kernel", "build.log", &flags.join(" "))
             .arg(format!("-j{}", jobs()))
             .arg(self.isa.image())
-            .limit(limit);
+            .limit(limit)
+            .memory(memory);
         follow(job.spawn_lines()?, &mut progress)?;
         let image = self.directory.join(self.isa.image_folder()).join(self.isa.image());
         let (digest, bytes) = loaded(&self.directory.join("vmlinux"))?;
@@ -58,12 +59,6 @@ impl Build<'_> {
         self.end_link()?;
         Ok(FlaggedKernel { image, digest, bytes })
     }
-}
-
-/// A make of which no process may have more bytes of data.
-fn bounded_make(memory: u64) -> Job {
-    let script = format!("ulimit -d {} && exec make \"$@\"", memory >> 10);
-    Job::new("building the kernel", "sh").args(["-c", script.as_str(), "make"])
 }
 
 /// SHA-256 and bytes of what is loaded of a kernel.
@@ -104,17 +99,6 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-
-    #[test]
-    fn what_make_starts_has_the_limit_and_make_its_arguments() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("Makefile"), "limit:\n\t@ulimit -d; echo '$(KCFLAGS)'\n")
-            .unwrap();
-        let make = bounded_make(512 << 20).env_remove("MAKEFLAGS").arg("-s").arg("-C");
-        let said =
-            make.arg(folder.path()).arg("KCFLAGS=-w -O3").arg("limit").run_captured().unwrap();
-        assert_eq!(said, "524288\n-w -O3\n");
-    }
 
     /// A program of one function, linked with an id of its build.
     fn linked(folder: &Path, value: &str, id: &str) -> (String, u64) {

@@ -6,7 +6,7 @@ use trimtab_lab::observe::Observe;
 
 use super::compiler::{Compiler, Family};
 use super::evaluator::{Evaluation, Evaluator};
-use super::rooms::ProgramSubject;
+use super::program::ProgramSubject;
 use super::tuning::{Toolset, Tuning};
 use crate::report::ArmResult;
 use crate::space::{Point, Space};

@@ -83,9 +83,10 @@ impl Counter {
         )
         .with_context(|| format!("cannot write {}", place.display()))?;
         let captured = Job::new("the counted run", "/bin/sh")
-            .args(["-c", &limits.bounded(command)])
+            .args(["-c", command])
             .dir(folder)
             .limit(limits.run)
+            .memory(limits.memory)
             .capture();
         fs::rename(&moved, &place).with_context(|| format!("cannot move {}", place.display()))?;
         let instructions = take_counts(folder)?;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use trimtab_lab::observe::Observe;
 
 use super::arms::MeasuredArm;
-use super::rooms::ProgramSubject;
+use super::program::ProgramSubject;
 use super::timing::{Candidate, Timing, race};
 use super::tuning::Tuning;
 use crate::ablation::Minimal;

@@ -9,7 +9,6 @@ use trimtab_lab::executor::{self, Executor};
 use trimtab_lab::interrupt;
 use trimtab_lab::store::{Measurement, Outcome as TrialEnd};
 
-use super::rooms::{INSTRUCTIONS, ProgramSubject};
 use super::subject::{Built, Costs, Fault, Subject};
 use super::table::{Offer, Row, Table};
 
@@ -17,35 +16,6 @@ use super::table::{Offer, Row, Table};
 const BYTES: &str = "bytes";
 const BUILD: &str = "build";
 const RUN: &str = "run";
-/// The first bits of the SHA-256 of what a run printed.
-const OUTPUT: &str = "output";
-
-/// What came of the command that judges.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HeldOut {
-    /// Instructions.
-    pub instructions: f64,
-    /// The first bits of the SHA-256 of what it printed.
-    output: f64,
-}
-
-impl HeldOut {
-    fn read(row: &Row) -> Option<Self> {
-        let value = |metric| row.value(metric).filter(|_| row.is_good);
-        Some(Self { instructions: value(INSTRUCTIONS)?, output: value(OUTPUT)? })
-    }
-
-    /// Whether another run printed the same.
-    pub fn prints_as(&self, other: &HeldOut) -> bool {
-        self.output == other.output
-    }
-}
-
-/// As many bits of a hash as a number of the store holds.
-fn first_bits(hash: &str) -> f64 {
-    let bits = hash.get(..13).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    bits.unwrap_or(0) as f64
-}
 
 /// What came of flags.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +81,11 @@ impl<'a> Evaluator<'a> {
         let hash = subject.key().hash();
         let name = format!("{}@{}", subject.name(), hash.get(..16).unwrap_or(&hash));
         Ok(Self { subject, table: Table::open(work, &name)?, counts: Counts::default() })
+    }
+
+    /// Where what was tried is kept.
+    pub fn table(&self) -> &Table {
+        &self.table
     }
 
     /// What is tuned.
@@ -252,42 +227,13 @@ impl<'a> Evaluator<'a> {
         Ok((row, true))
     }
 
-    /// Counts the command that judges a program, with flags; from the table where it is there. None where
-    /// the program does not work with them.
-    ///
-    /// # Errors
-    /// What is no fault of the flags.
-    pub fn held_out(
-        &self,
-        program: &ProgramSubject<'_>,
-        flags: &[String],
-        command: &str,
-    ) -> Result<Option<HeldOut>> {
-        let mine = match self.table.take(&format!("held out {command}: {}", flags.join(" ")))? {
-            Offer::Known(row) => return Ok(HeldOut::read(&row)),
-            Offer::OpenTrial(mine) => mine,
-        };
-        let row = match program.count(flags, command) {
-            Err(Fault::Other(error)) => return Err(error),
-            Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason), &[])?,
-            Ok((built, counted)) => {
-                let measurements = [
-                    Measurement::new(INSTRUCTIONS, "1", counted.instructions as f64),
-                    Measurement::new(OUTPUT, "1", first_bits(&counted.output)),
-                ];
-                mine.end(&TrialEnd::done().image(&built.image), &measurements)?
-            }
-        };
-        Ok(HeldOut::read(&row))
-    }
-
     fn took(&self, milliseconds: u64) {
         self.counts.milliseconds.fetch_add(milliseconds, Ordering::Relaxed);
     }
 }
 
 fn read(row: &Row) -> Evaluation {
-    let is_cost = |metric: &str| ![BYTES, BUILD, RUN, OUTPUT].contains(&metric);
+    let is_cost = |metric: &str| ![BYTES, BUILD, RUN].contains(&metric);
     let good = || {
         let costs = row.measurements().filter(|one| is_cost(&one.metric) && one.value > 0.0);
         let costs: Costs = costs.map(|one| (one.metric.clone(), one.value)).collect();

@@ -10,30 +10,18 @@ use trimtab_lab::observe::{Observe, Stage};
 use trimtab_report::number;
 
 use super::arms::{MeasuredArm, seeds};
+use super::request::Plan;
 use super::results::{minimal_report, speed_and_size, what_fails};
 use super::tuning::Tuning;
 use crate::ablation::{Minimal, minimal};
 use crate::report::{Best, Evaluations, Seconds, SpaceSummary, TuneProgram};
-use crate::search::{Failures, Method, Outcome, SearchLog, drive};
+use crate::search::{Failures, Outcome, SearchLog, drive};
 use crate::space::Point;
 
 /// Sets of flags that a search names at once.
 pub const BATCH: usize = 2;
 /// Share of the gain that the fewest flags must keep.
 const KEPT: f64 = 0.97;
-
-/// How something is tuned.
-#[derive(Debug, Clone, Copy)]
-pub struct Plan {
-    /// How it is searched.
-    pub method: Method,
-    /// Distinct sets of flags that are tried, arms and ablation not counted.
-    pub budget: usize,
-    /// Seed of the search.
-    pub seed: u64,
-    /// Most sets of flags that are evaluated to leave some out; none for as many as it takes.
-    pub ablation: Option<usize>,
-}
 
 /// What a search and an ablation gave.
 pub struct Job {

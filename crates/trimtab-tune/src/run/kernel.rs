@@ -9,7 +9,6 @@ use anyhow::{Context, Result, anyhow};
 use include_dir::include_dir;
 use trimtab_lab::cache::Key;
 use trimtab_lab::compile::compile;
-use trimtab_lab::failure::Failure;
 use trimtab_lab::process::ProcessError;
 use trimtab_lab::tools::FoundTool;
 use trimtab_lab::workdir::{KeptStep, WorkError};
@@ -196,27 +195,31 @@ fn costs(
 /// Sorts a failure of a build: of what make said, the first error.
 fn of_build(error: KernelError) -> Fault {
     match error {
-        KernelError::Process(error) if is_killed(&error) => {
-            let failure = Failure::new(error.to_string());
-            Fault::Other(failure.hint("free memory, or end what else runs, and try again").into())
+        // No flags make make end by a signal.
+        KernelError::Process(error @ ProcessError::Failed { status, .. })
+            if status.code().is_none() =>
+        {
+            Fault::killed(&error)
         }
-        KernelError::Process(ProcessError::Failed { tail, .. }) => {
-            let is_error = |line: &&String| line.contains("rror:") || line.contains("undefined");
-            let line = tail.lines.iter().find(is_error).or(tail.lines.last());
-            Fault::Flags(format!("the kernel does not build: {}", line.map_or("", String::as_str)))
+        KernelError::Process(error) => {
+            let line = first_error(&error);
+            match (Fault::of_process(error), line) {
+                (Fault::Flags(_), Some(line)) => {
+                    Fault::Flags(format!("the kernel does not build: {line}"))
+                }
+                (fault, _) => fault,
+            }
         }
-        KernelError::Process(error) => Fault::of_process(error),
         KernelError::Incomplete { what, .. } => Fault::Flags(format!("the kernel's build {what}")),
         error => Fault::Other(error.into()),
     }
 }
 
-/// Whether make, or a compiler, was ended from outside, as where memory runs out: with other flags it
-/// would have been the same.
-fn is_killed(error: &ProcessError) -> bool {
-    let ProcessError::Failed { status, tail, .. } = error else { return false };
-    let says = |line: &String| line.contains("Killed signal terminated program");
-    status.code().is_none() || tail.lines.iter().any(says)
+/// Of what make said at last the first error, or the last line.
+fn first_error(error: &ProcessError) -> Option<String> {
+    let ProcessError::Failed { tail, .. } = error else { return None };
+    let is_error = |line: &&String| line.contains("rror:") || line.contains("undefined");
+    tail.lines.iter().find(is_error).or(tail.lines.last()).cloned()
 }
 
 /// Sorts a failure of a boot.
@@ -294,6 +297,7 @@ mod tests {
     use std::process::ExitStatus;
     use std::time::Duration;
 
+    use trimtab_lab::failure::Failure;
     use trimtab_lab::process::Tail;
 
     use super::super::tuning::unusable;
@@ -335,7 +339,7 @@ mod tests {
         let lines = lines.iter().map(|line| (*line).to_owned()).collect();
         ProcessError::Failed {
             purpose: "building the kernel".to_owned(),
-            tool: "sh".to_owned(),
+            tool: "make".to_owned(),
             status: ExitStatus::from_raw(status),
             tail: Tail { lines, log: None },
         }
@@ -359,7 +363,7 @@ mod tests {
     fn of_a_limit_of_time_it_is_said_what_makes_it_longer() {
         let limit = Duration::from_secs(300);
         let (tail, purpose) = (Tail::default(), "building the kernel".to_owned());
-        let slow = ProcessError::TimeLimit { purpose, tool: "sh".to_owned(), limit, tail };
+        let slow = ProcessError::TimeLimit { purpose, tool: "make".to_owned(), limit, tail };
         let hung = BootError::Hung { limit, tail: Tail::default(), argument: "earlyprintk" };
         let flags = ["-O2".to_owned()];
         for fault in [of_build(slow.into()), of_boot(hung)] {

@@ -1,95 +1,188 @@
-//! The whole job of tuning a program.
+//! A program as what is tuned: it is built in rooms.
 
-use std::time::Instant;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::Result;
-use trimtab_lab::failure::Failure;
-use trimtab_lab::observe::Observe;
+use trimtab_lab::cache::Key;
 
-use super::arms::{MeasuredArm, program_arms};
-use super::decided::{Found, timed};
-use super::evaluator::HeldOut;
-use super::job::{Job, Plan};
-use super::request::Request;
-use super::results::{checks, repeat};
-use super::rooms::ProgramSubject;
-use super::tuning::{Tuning, prepare};
-use crate::report::TuneProgram;
+use super::compiler::Compiler;
+use super::counter::{Counter, RunCount};
+use super::profiles::Profiles;
+use super::request::Limits;
+use super::room::Room;
+use super::source::ProgramSource;
+use super::subject::{Built, Costs, Fault, Image, Subject};
 
-/// Tunes a program.
-///
-/// # Errors
-/// What is missing, a program that cannot be tuned, and an interrupt: the same command goes on then.
-pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
-    let start = Instant::now();
-    let tools = prepare(&request.program, &request.setup, observe)?;
-    let program = tools.program(&tools.compiler);
-    let tuning = Tuning::make(&tools, &program, observe)?;
-    let arms = program_arms(&tuning, &tools, &program, observe)?;
-    takes_flags(&tuning, &arms)?;
-    let Request { method, budget, seed, .. } = *request;
-    let plan = Plan { method, budget, seed, ablation: None };
-    let mut job = Job::done(&tuning, &plan, &arms, observe)?;
-    job.report.origin.clone_from(&tools.source.origin);
-    job.report.compiler.clone_from(&tools.compiler.version);
-    judged(&tuning, &program, &mut job.report, observe)?;
-    let Job { report, driven, minimal, .. } = &mut job;
-    timed(
-        &Found { tuning: &tuning, program: &program, driven, minimal, arms: &arms },
-        request.rounds,
-        report,
-        observe,
-    )?;
-    let mut report = job.counted(&tuning, start);
-    report.checks = checks(&report);
-    report.repeat = repeat(request, &tools, &tuning);
-    Ok(report)
+/// What the costs of a program are called: there is one.
+pub const INSTRUCTIONS: &str = "instructions";
+
+/// A program with a compiler.
+pub struct ProgramSubject<'a> {
+    /// The program.
+    pub source: &'a ProgramSource,
+    compiler: &'a Compiler,
+    counter: &'a Counter,
+    limits: Limits,
+    scratch: PathBuf,
+    /// What the program must print; not there where that is not compared, or not known yet.
+    expected: OnceLock<String>,
+    rooms: Mutex<Vec<Room<'a>>>,
+    profiles: Profiles,
 }
 
-/// Fails where the build gives the same program whatever it is told.
-fn takes_flags(tuning: &Tuning<'_>, arms: &[MeasuredArm]) -> Result<()> {
-    let own = arms.iter().map(|arm| &arm.result).filter(|arm| arm.other_compiler.is_none());
-    let mut ratios = own.flat_map(|arm| [arm.ratio, arm.bytes_ratio]).flatten();
-    if ratios.any(|ratio| ratio != 1.0) {
-        return Ok(());
+impl<'a> ProgramSubject<'a> {
+    /// A program that is built in rooms in `scratch`.
+    pub fn new(
+        source: &'a ProgramSource,
+        compiler: &'a Compiler,
+        counter: &'a Counter,
+        limits: Limits,
+        scratch: PathBuf,
+    ) -> Self {
+        Self {
+            source,
+            compiler,
+            counter,
+            limits,
+            scratch,
+            expected: OnceLock::new(),
+            rooms: Mutex::new(Vec::new()),
+            profiles: Profiles::default(),
+        }
     }
-    // All arms are alike, as of a program in which there is nothing to optimise: not so without any.
-    let plain = tuning.evaluator.evaluate(&["-O0".to_owned()])?;
-    if plain.good().is_none_or(|plain| plain.image != tuning.base.image) {
-        return Ok(());
+
+    /// From now on the program must print what has this SHA-256.
+    pub fn expect(&self, output: String) {
+        if self.source.compares_output {
+            self.expected.get_or_init(|| output);
+        }
     }
-    Err(Failure::new(format!(
-        "the build of {} gives the same program with all flags that were tried; expected it to take \
-         $CFLAGS or $CXXFLAGS",
-        tuning.evaluator.subject().name()
-    ))
-    .hint("hand them over in --build, as in 'make CFLAGS=\"$CFLAGS\"'")
-    .into())
+
+    /// The SHA-256 of what the program must print; none where that is not compared.
+    pub fn expected(&self) -> Option<&str> {
+        self.expected.get().map(String::as_str)
+    }
+
+    /// Builds the program with flags and counts its run twice, which must give the same.
+    ///
+    /// # Errors
+    /// What keeps it from being built or run, or that it differs from run to run.
+    pub fn reference(&self, flags: &[String]) -> Result<RunCount, Fault> {
+        let room = self.built(flags)?;
+        room.check()?;
+        let first = room.count(self.counter, &self.source.run)?;
+        let second = room.count(self.counter, &self.source.run)?;
+        if first.output != second.output && self.source.compares_output {
+            return Err(Fault::Flags(
+                "what it prints differs from run to run, so that nothing says whether it works; \
+                 give a command that says so with --check"
+                    .to_owned(),
+            ));
+        }
+        if first.instructions.abs_diff(second.instructions) > first.instructions / 1000 {
+            return Err(Fault::Flags(format!(
+                "it executes {} instructions in one run and {} in the next; expected the same",
+                first.instructions, second.instructions
+            )));
+        }
+        self.give_back(room);
+        Ok(first)
+    }
+
+    /// Builds it with flags, and counts a command that runs it.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn count(&self, flags: &[String], command: &str) -> Result<(Image, RunCount), Fault> {
+        let room = self.room()?;
+        let image = room.build(flags, &self.profiles)?;
+        let counted = room.count(self.counter, command)?;
+        self.give_back(room);
+        Ok((image, counted))
+    }
+
+    /// A room with the program built in it.
+    ///
+    /// # Errors
+    /// What keeps it from being built.
+    pub fn built(&self, flags: &[String]) -> Result<Room<'a>, Fault> {
+        let room = self.room()?;
+        room.build(flags, &self.profiles)?;
+        Ok(room)
+    }
+
+    fn room(&self) -> Result<Room<'a>> {
+        let free = self.rooms.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match free {
+            Some(room) => Ok(room),
+            None => Room::new(self.source, self.compiler, self.limits, &self.scratch),
+        }
+    }
+
+    fn give_back(&self, room: Room<'a>) {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+    }
 }
 
-/// Counts the run that is held out.
-fn judged(
-    tuning: &Tuning<'_>,
-    program: &ProgramSubject<'_>,
-    report: &mut TuneProgram,
-    observe: &dyn Observe,
-) -> Result<()> {
-    let Some(command) = &program.source.held_out else { return Ok(()) };
-    let stage = observe.stage("count the run that is held out");
-    let counted = |flags: &str| -> Result<Option<HeldOut>> {
-        let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
-        tuning.evaluator.held_out(program, &flags, command)
-    };
-    let Some(base) = counted(&tuning.space.flags(&tuning.space.base()).join(" "))? else {
-        return Ok(());
-    };
-    let compares = program.source.compares_output;
-    let ratio = |flags: &str| -> Result<Option<f64>> {
-        let found = counted(flags)?.filter(|found| !compares || found.prints_as(&base));
-        Ok(found.map(|found| found.instructions / base.instructions))
-    };
-    report.best.held_out_ratio = ratio(&report.best.flags)?;
-    report.minimal.held_out_ratio = ratio(&report.minimal.flags)?;
-    stage.done("");
-    Ok(())
+impl Subject for ProgramSubject<'_> {
+    fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    fn key(&self) -> Key {
+        self.source
+            .key
+            .clone()
+            .field("compiler", self.compiler.c.display())
+            .field("compiler-version", &self.compiler.version)
+            .field("qemu", &self.counter.version)
+            // What fails by a limit does not with another.
+            .field("build-milliseconds", self.limits.build.as_millis())
+            .field("run-milliseconds", self.limits.run.as_millis())
+            .field("memory", self.limits.memory)
+    }
+
+    fn is_serial(&self) -> bool {
+        false
+    }
+
+    fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault> {
+        let room = self.room()?;
+        let image = room.build(flags, &self.profiles)?;
+        Ok(Box::new(BuiltProgram { of: self, room: Some(room), image }))
+    }
+}
+
+/// A program that was built in a room, which is given back.
+struct BuiltProgram<'s, 'a> {
+    of: &'s ProgramSubject<'a>,
+    /// There until it is given back.
+    room: Option<Room<'a>>,
+    image: Image,
+}
+
+impl Built for BuiltProgram<'_, '_> {
+    fn image(&self) -> &Image {
+        &self.image
+    }
+
+    fn measure(&self) -> Result<Costs, Fault> {
+        let Some(room) = &self.room else { return Ok(Costs::new()) };
+        room.check()?;
+        let counted = room.count(self.of.counter, &self.of.source.run)?;
+        if self.of.expected().is_some_and(|wanted| wanted != counted.output) {
+            let reason = "it is wrong: it prints something else than without these flags";
+            return Err(Fault::Flags(reason.to_owned()));
+        }
+        Ok(Costs::from([(INSTRUCTIONS.to_owned(), counted.instructions as f64)]))
+    }
+}
+
+impl Drop for BuiltProgram<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(room) = self.room.take() {
+            self.of.give_back(room);
+        }
+    }
 }

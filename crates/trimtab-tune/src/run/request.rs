@@ -39,13 +39,6 @@ pub struct Limits {
     pub memory: u64,
 }
 
-impl Limits {
-    /// A command for a shell, with the limit of memory.
-    pub fn bounded(&self, command: &str) -> String {
-        format!("ulimit -d {}\n{command}", self.memory >> 10)
-    }
-}
-
 /// What all sets of flags are evaluated with, whatever searches for them.
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -68,6 +61,19 @@ pub struct Setup {
     pub command: String,
 }
 
+/// How something is tuned.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// How it is searched.
+    pub method: Method,
+    /// Distinct sets of flags that are tried, arms and ablation not counted.
+    pub budget: usize,
+    /// Seed of the search.
+    pub seed: u64,
+    /// Most sets of flags that are evaluated to leave some out; none for as many as it takes.
+    pub ablation: Option<usize>,
+}
+
 /// What to do.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -76,11 +82,7 @@ pub struct Request {
     /// What it is evaluated with.
     pub setup: Setup,
     /// How it is searched.
-    pub method: Method,
-    /// Distinct sets of flags that are tried, arms and ablation not counted.
-    pub budget: usize,
-    /// Seed of the search.
-    pub seed: u64,
+    pub plan: Plan,
     /// Rounds of interleaved runs that decide among the best, 0 for none.
     pub rounds: u32,
 }

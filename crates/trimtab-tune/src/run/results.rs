@@ -129,5 +129,10 @@ pub fn repeat(request: &Request, tools: &Toolset, tuning: &Tuning<'_>) -> Repeat
         ("subject".to_owned(), tools.source.key.hash()),
         ("image".to_owned(), tuning.base.image.clone()),
     ]);
-    Repeat { command: request.setup.command.clone(), tool_versions, inputs, seed: request.seed }
+    Repeat {
+        command: request.setup.command.clone(),
+        tool_versions,
+        inputs,
+        seed: request.plan.seed,
+    }
 }

@@ -211,7 +211,10 @@ impl<'a> Room<'a> {
     }
 
     fn job(&self, purpose: &str, command: &str) -> Job {
-        Job::new(purpose, "/bin/sh").args(["-c", &self.limits.bounded(command)]).dir(self.path())
+        Job::new(purpose, "/bin/sh")
+            .args(["-c", command])
+            .dir(self.path())
+            .memory(self.limits.memory)
     }
 
     /// Makes the room as it was at first, but for files that are kept.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use trimtab_lab::cache::Key;
-use trimtab_lab::process::ProcessError;
-
 use anyhow::Result;
+use trimtab_lab::cache::Key;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::process::ProcessError;
 
 /// What is tuned. Evaluations, their table, searches and reports know nothing else of it.
 pub trait Subject: Sync {
@@ -66,9 +66,21 @@ impl<E: Into<anyhow::Error>> From<E> for Fault {
 }
 
 impl Fault {
+    /// A process that was ended from outside, as where memory runs out: with other flags it would have been
+    /// the same.
+    pub fn killed(error: &ProcessError) -> Self {
+        let hint = "free memory, or end what else runs, and try again";
+        Fault::Other(Failure::new(error.to_string()).hint(hint).into())
+    }
+
     /// Sorts a failure of a process.
     pub fn of_process(error: ProcessError) -> Self {
         match error {
+            ProcessError::Failed { ref tail, .. }
+                if tail.lines.iter().any(|line| says_killed(line)) =>
+            {
+                Fault::killed(&error)
+            }
             // A shell passes a signal on as 128 and more.
             ProcessError::Failed { status, .. } if status.code() == Some(ILLEGAL) => {
                 let why = "it has an instruction that QEMU or this processor does not have";
@@ -80,6 +92,11 @@ impl Fault {
             error => Fault::Other(error.into()),
         }
     }
+}
+
+/// Whether gcc says that its compiler proper was ended from outside.
+fn says_killed(line: &str) -> bool {
+    line.contains("Killed signal terminated program")
 }
 
 /// What a shell ends with where a program was killed by SIGILL.

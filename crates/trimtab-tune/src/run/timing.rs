@@ -6,8 +6,8 @@ use trimtab_lab::observe::Observe;
 use trimtab_report::number;
 use trimtab_stats::{Interval, Race, RaceTest, mean, paired_ratio, spearman};
 
+use super::program::ProgramSubject;
 use super::room::Room;
-use super::rooms::ProgramSubject;
 use super::subject::Fault;
 
 /// Something that is timed.

@@ -7,7 +7,7 @@ pub mod profile;
 pub mod program;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -15,7 +15,32 @@ use clap::{Args, Subcommand};
 use trimtab_lab::failure::Failure;
 use trimtab_report::Report;
 use trimtab_tune::TuneProgram;
-use trimtab_tune::run::Limits;
+use trimtab_tune::run::{Limits, Plan};
+use trimtab_tune::search::Method;
+
+/// What is chosen among, and how.
+#[derive(Debug, Args)]
+pub struct SearchOptions {
+    /// The level that is tuned on top of
+    #[arg(long, value_name = "LEVEL", default_value = "-O2", allow_hyphen_values = true)]
+    pub level: String,
+    /// Choose among the flags of FILE, as tune flags prints them, and not among all of the compiler's
+    #[arg(long, value_name = "FILE")]
+    pub flags: Option<PathBuf>,
+    /// How to search: incumbent, paper-ga, random, one-plus-one or tpe
+    #[arg(long, value_name = "NAME", default_value = "incumbent")]
+    pub search: Method,
+    /// Seed of the search
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+}
+
+impl SearchOptions {
+    fn plan(&self, budget: u32, ablation: Option<u32>) -> Plan {
+        let ablation = ablation.map(|most| most as usize);
+        Plan { method: self.search, budget: budget as usize, seed: self.seed, ablation }
+    }
+}
 
 /// What builds and runs may take.
 #[derive(Debug, Args)]

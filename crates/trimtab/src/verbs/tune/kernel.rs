@@ -12,13 +12,12 @@ use trimtab_machine::Isa;
 use trimtab_machine::testbed::require_tools;
 use trimtab_report::Report;
 use trimtab_tune::report::TuneProfile;
-use trimtab_tune::run::{Calls, KernelRequest, Limits, PAPER, Plan, Setup, tune_kernel};
-use trimtab_tune::search::Method;
+use trimtab_tune::run::{Calls, KernelRequest, Limits, PAPER, Setup, tune_kernel};
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
-use crate::verbs::tune::{flags_of, verdict};
+use crate::verbs::tune::{SearchOptions, flags_of, verdict};
 use crate::{destination, output};
 
 /// Tries compiler flags on a kernel, beside -O2, which distributions take, -O3 and -Os, and finds those
@@ -57,21 +56,12 @@ pub struct Options {
     /// The compiler: gcc or clang
     #[arg(long, value_name = "NAME", default_value = "gcc")]
     pub compiler: String,
-    /// The level that is tuned on top of
-    #[arg(long, value_name = "LEVEL", default_value = "-O2", allow_hyphen_values = true)]
-    pub level: String,
-    /// Choose among the flags of FILE, as tune flags --kernel prints them, and not among all of the compiler's
-    #[arg(long, value_name = "FILE")]
-    pub flags: Option<PathBuf>,
-    /// How to search: incumbent, paper-ga, random, one-plus-one or tpe
-    #[arg(long, value_name = "NAME", default_value = "incumbent")]
-    pub search: Method,
+    /// What is chosen among, and how.
+    #[command(flatten)]
+    pub search: SearchOptions,
     /// Sets of flags that the search tries
     #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..))]
     pub budget: u32,
-    /// Seed of the search
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: u64,
     /// Most sets of flags that are tried to leave flags out; where that takes more, the last whole round counts
     #[arg(long, value_name = "N", default_value = "12")]
     pub ablation: u32,
@@ -101,19 +91,13 @@ impl Options {
         };
         let setup = Setup {
             compiler: self.compiler.clone(),
-            level: self.level.clone(),
-            flags: flags_of(self.flags.as_deref())?,
+            level: self.search.level.clone(),
+            flags: flags_of(self.search.flags.as_deref())?,
             portable: true,
             limits,
             work: self.work.clone(),
             written: Vec::new(),
             command: shell::own_words().join(" "),
-        };
-        let plan = Plan {
-            method: self.search,
-            budget: self.budget as usize,
-            seed: self.seed,
-            ablation: Some(self.ablation as usize),
         };
         let calls = match &self.profile {
             None => Calls::Equal(self.calls.clone()),
@@ -121,7 +105,7 @@ impl Options {
         };
         Ok(KernelRequest {
             setup,
-            plan,
+            plan: self.search.plan(self.budget, Some(self.ablation)),
             source: self.source.clone(),
             config: self.config.clone(),
             busybox: self.busybox.clone(),

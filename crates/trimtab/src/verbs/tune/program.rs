@@ -7,12 +7,11 @@ use clap::Args;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
 use trimtab_tune::run::{Programs, Request, Setup, tune};
-use trimtab_tune::search::Method;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
-use crate::verbs::tune::{LimitOptions, flags_of, verdict};
+use crate::verbs::tune::{LimitOptions, SearchOptions, flags_of, verdict};
 use crate::{destination, output};
 
 /// Tries compiler flags on a program, beside -O3, -march=native, profiles and link-time optimisation,
@@ -54,24 +53,15 @@ pub struct Options {
     /// The compiler: gcc, clang, another name, or a path
     #[arg(long, value_name = "NAME", default_value = "gcc")]
     pub compiler: String,
-    /// The level that is tuned on top of
-    #[arg(long, value_name = "LEVEL", default_value = "-O2", allow_hyphen_values = true)]
-    pub level: String,
-    /// Choose among the flags of FILE, as tune flags prints them, and not among all of the compiler's
-    #[arg(long, value_name = "FILE")]
-    pub flags: Option<PathBuf>,
     /// Leave out flags for newer processors than the compiler's default
     #[arg(long)]
     pub portable: bool,
-    /// How to search: incumbent, paper-ga, random, one-plus-one or tpe
-    #[arg(long, value_name = "NAME", default_value = "incumbent")]
-    pub search: Method,
+    /// What is chosen among, and how.
+    #[command(flatten)]
+    pub search: SearchOptions,
     /// Sets of flags that the search tries
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     pub budget: u32,
-    /// Seed of the search
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: u64,
     /// Most rounds of runs in turn that decide what is fastest; 0 times nothing
     #[arg(long, value_name = "N", default_value = "15")]
     pub rounds: u32,
@@ -106,8 +96,8 @@ impl Options {
         let written = [&self.outputs.json, &self.outputs.html];
         let setup = Setup {
             compiler: self.compiler.clone(),
-            level: self.level.clone(),
-            flags: flags_of(self.flags.as_deref())?,
+            level: self.search.level.clone(),
+            flags: flags_of(self.search.flags.as_deref())?,
             portable: self.portable,
             limits: self.limits.limits(),
             work: self.work.clone(),
@@ -117,9 +107,7 @@ impl Options {
         Ok(Request {
             program,
             setup,
-            method: self.search,
-            budget: self.budget as usize,
-            seed: self.seed,
+            plan: self.search.plan(self.budget, None),
             rounds: self.rounds,
         })
     }

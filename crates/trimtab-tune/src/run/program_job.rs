@@ -1,0 +1,93 @@
+//! The whole job of tuning a program.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::Observe;
+
+use super::arms::{MeasuredArm, program_arms};
+use super::decided::{Found, timed};
+use super::held_out::{HeldOut, held_out};
+use super::job::Job;
+use super::program::ProgramSubject;
+use super::request::Request;
+use super::results::{checks, repeat};
+use super::tuning::{Tuning, prepare};
+use crate::report::TuneProgram;
+
+/// Tunes a program.
+///
+/// # Errors
+/// What is missing, a program that cannot be tuned, and an interrupt: the same command goes on then.
+pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
+    let start = Instant::now();
+    let tools = prepare(&request.program, &request.setup, observe)?;
+    let program = tools.program(&tools.compiler);
+    let tuning = Tuning::make(&tools, &program, observe)?;
+    let arms = program_arms(&tuning, &tools, &program, observe)?;
+    takes_flags(&tuning, &arms)?;
+    let mut job = Job::done(&tuning, &request.plan, &arms, observe)?;
+    job.report.origin.clone_from(&tools.source.origin);
+    job.report.compiler.clone_from(&tools.compiler.version);
+    judged(&tuning, &program, &mut job.report, observe)?;
+    let Job { report, driven, minimal, .. } = &mut job;
+    timed(
+        &Found { tuning: &tuning, program: &program, driven, minimal, arms: &arms },
+        request.rounds,
+        report,
+        observe,
+    )?;
+    let mut report = job.counted(&tuning, start);
+    report.checks = checks(&report);
+    report.repeat = repeat(request, &tools, &tuning);
+    Ok(report)
+}
+
+/// Fails where the build gives the same program whatever it is told.
+fn takes_flags(tuning: &Tuning<'_>, arms: &[MeasuredArm]) -> Result<()> {
+    let own = arms.iter().map(|arm| &arm.result).filter(|arm| arm.other_compiler.is_none());
+    let mut ratios = own.flat_map(|arm| [arm.ratio, arm.bytes_ratio]).flatten();
+    if ratios.any(|ratio| ratio != 1.0) {
+        return Ok(());
+    }
+    // All arms are alike, as of a program in which there is nothing to optimise: not so without any.
+    let plain = tuning.evaluator.evaluate(&["-O0".to_owned()])?;
+    if plain.good().is_none_or(|plain| plain.image != tuning.base.image) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "the build of {} gives the same program with all flags that were tried; expected it to take \
+         $CFLAGS or $CXXFLAGS",
+        tuning.evaluator.subject().name()
+    ))
+    .hint("hand them over in --build, as in 'make CFLAGS=\"$CFLAGS\"'")
+    .into())
+}
+
+/// Counts the run that is held out.
+fn judged(
+    tuning: &Tuning<'_>,
+    program: &ProgramSubject<'_>,
+    report: &mut TuneProgram,
+    observe: &dyn Observe,
+) -> Result<()> {
+    let Some(command) = &program.source.held_out else { return Ok(()) };
+    let stage = observe.stage("count the run that is held out");
+    let counted = |flags: &str| -> Result<Option<HeldOut>> {
+        let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+        held_out(tuning.evaluator.table(), program, &flags, command)
+    };
+    let Some(base) = counted(&tuning.space.flags(&tuning.space.base()).join(" "))? else {
+        return Ok(());
+    };
+    let compares = program.source.compares_output;
+    let ratio = |flags: &str| -> Result<Option<f64>> {
+        let found = counted(flags)?.filter(|found| !compares || found.prints_as(&base));
+        Ok(found.map(|found| found.instructions / base.instructions))
+    };
+    report.best.held_out_ratio = ratio(&report.best.flags)?;
+    report.minimal.held_out_ratio = ratio(&report.minimal.flags)?;
+    stage.done("");
+    Ok(())
+}
