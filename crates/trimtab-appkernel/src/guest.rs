@@ -1,8 +1,7 @@
 //! A guest whose kernel knows one CPU, with the module and its tests.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -13,10 +12,12 @@ use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 use trimtab_link::Feature;
 use trimtab_machine::Isa;
-use trimtab_machine::boot::{Boot, BootRequest, Clock, boot};
+use trimtab_machine::boot::{Boot, Clock, boot};
 use trimtab_machine::guest::{self, Workload};
-use trimtab_machine::kernel::{Build, Configuration, GeneratedFiles, Source, Toolchain};
-use trimtab_machine::qemu::Qemu;
+use trimtab_machine::kernel::{
+    Build, Configuration, GeneratedFiles, KernelImage, Source, Toolchain,
+};
+use trimtab_machine::testbed::Testbed;
 
 /// What the module needs of a kernel.
 pub static APPKERNEL: Feature = Feature {
@@ -32,10 +33,9 @@ const SUITE: &str = "suite";
 
 /// A guest, ready to boot.
 #[derive(Debug)]
-pub struct Guest {
-    qemu: Qemu,
-    kernel: PathBuf,
-    root: PathBuf,
+pub struct Guest<'work> {
+    testbed: Testbed<'work>,
+    kernel: KernelImage,
     /// The release of its kernel.
     pub version: String,
 }
@@ -68,12 +68,12 @@ pub const STRESS_SHORT: &str = "stress-short";
 /// 10^7, 10^5 and 10^4 of them.
 pub const STRESS_FULL: &str = "stress-full";
 
-impl Guest {
+impl<'work> Guest<'work> {
     /// Builds kernel, module and tests, or finds what an earlier run built.
     ///
     /// # Errors
     /// Missing tools, and builds that fail.
-    pub fn build(work: &WorkDir) -> Result<Self> {
+    pub fn build(work: &'work WorkDir) -> Result<Self> {
         let features: [&'static Feature; 1] = [&APPKERNEL];
         let source = Source::find(None, &features)?.unpack(work, &features)?;
         let lines = |name| APPKERNEL.fragment(name).unwrap_or_default();
@@ -89,18 +89,8 @@ impl Guest {
         let modules = build.modules(&[&own.folder.join(MODULE)])?;
         let mut files = guest::modules(&modules);
         files.insert("bin/suite".to_owned(), own.folder.join("suite"));
-        let root = work.get(&Root {
-            gcc: &gcc,
-            busybox: &tools::find("busybox")?.path,
-            files: &files,
-            work,
-        })?;
-        Ok(Self {
-            qemu: Qemu::probe(&tools::find("qemu")?.path, Isa::X86_64)?,
-            kernel: image.image,
-            root: root.folder.join("guest.cpio.gz"),
-            version: source.release.version.clone(),
-        })
+        let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads(), &files)?;
+        Ok(Self { testbed, kernel: image, version: source.release.version.clone() })
     }
 
     /// Boots it, in a folder below `folder`.
@@ -108,8 +98,7 @@ impl Guest {
     /// # Errors
     /// A guest that does not come up, or in which something fails.
     pub fn boot(&self, setup: &Setup<'_>, folder: &Path) -> Result<Boot> {
-        let mut request =
-            BootRequest::new(self.qemu.clone(), &self.kernel, &self.root, folder.join(setup.name));
+        let mut request = self.testbed.request(&self.kernel, &folder.join(setup.name));
         request.hardware.cpus = setup.cpus;
         if setup.counted {
             // One nanosecond an instruction, so that the guest's clock counts them.
@@ -177,59 +166,18 @@ fn sources(folder: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> 
     files.filter_map(move |file| Some((name(file.path())?, file.contents())))
 }
 
-/// The guest's root.
-struct Root<'a> {
-    gcc: &'a FoundTool,
-    busybox: &'a Path,
-    files: &'a BTreeMap<String, PathBuf>,
-    work: &'a WorkDir,
-}
-
-impl Root<'_> {
-    fn workloads() -> Vec<Workload> {
-        let mount = "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n";
-        let workload = |name: &str, arguments: &str| Workload {
-            name: name.to_owned(),
-            script: format!("{mount}/bin/suite {arguments}\n"),
-        };
-        vec![
-            workload(TESTS, ""),
-            workload(COSTS, "--costs"),
-            workload(STALE, "--stale"),
-            workload(STRESS_SHORT, "--stress 10000 1000 100"),
-            workload(STRESS_FULL, "--stress 10000000 100000 10000"),
-        ]
-    }
-}
-
-impl KeptStep for Root<'_> {
-    const KIND: &'static str = "appkernel-guest";
-    const VERSION: u32 = 1;
-    type Record = ();
-    type Error = anyhow::Error;
-
-    fn key(&self, key: Key) -> Result<Key, WorkError> {
-        let hashes = self.work.hashes();
-        let mut key =
-            key.file("busybox", self.busybox, hashes)?.field("gcc", self.gcc.version_text());
-        for (name, text) in guest::init_sources() {
-            key = key.bytes(name, text.as_bytes());
-        }
-        for workload in Self::workloads() {
-            key = key.bytes(&workload.name, workload.script.as_bytes());
-        }
-        self.files.iter().try_fold(key, |key, (name, path)| key.file(name, path, hashes))
-    }
-
-    fn make(&self, at: &Path) -> Result<()> {
-        guest::build(
-            Isa::X86_64,
-            &self.gcc.path,
-            self.busybox,
-            &Self::workloads(),
-            self.files,
-            at,
-        )?;
-        Ok(())
-    }
+/// What the guest can be asked for: the tests' program, with its arguments.
+fn workloads() -> Vec<Workload> {
+    let mount = "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n";
+    let workload = |name: &str, arguments: &str| Workload {
+        name: name.to_owned(),
+        script: format!("{mount}/bin/suite {arguments}\n"),
+    };
+    vec![
+        workload(TESTS, ""),
+        workload(COSTS, "--costs"),
+        workload(STALE, "--stale"),
+        workload(STRESS_SHORT, "--stress 10000 1000 100"),
+        workload(STRESS_FULL, "--stress 10000000 100000 10000"),
+    ]
 }
