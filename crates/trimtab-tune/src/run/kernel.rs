@@ -22,9 +22,9 @@ use super::subject::{Built, Costs, Fault, Image, Subject};
 
 /// What the calls need of a kernel, and the program that makes them.
 pub static CALLS: Feature = Feature {
-    name: "tune",
+    name: "calls",
     over: &[],
-    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/tune"),
+    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/calls"),
     generated: &[],
 };
 
