@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use include_dir::{Dir, include_dir};
 use trimtab_lab::cache::Key;
-use trimtab_lab::compile::compile;
 use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 use trimtab_link::Feature;
 use trimtab_machine::Isa;
 use trimtab_machine::boot::{Boot, Clock, boot};
+use trimtab_machine::guest::compiled::{CompiledProgram, c_sources};
 use trimtab_machine::guest::{self, Workload};
 use trimtab_machine::kernel::{
     Build, Configuration, GeneratedFiles, KernelImage, Source, Toolchain,
@@ -85,10 +85,9 @@ impl<'work> Guest<'work> {
         let build = Build::configure(work, &source, &configuration, &toolchain)?;
         let image = build.link(&GeneratedFiles::new(), |_| ())?;
         let gcc = tools::find("gcc")?;
-        let own = work.get(&Own { gcc: &gcc })?;
-        let modules = build.modules(&[&own.folder.join(MODULE)])?;
+        let modules = build.modules(&[&work.get(&ModuleSource)?.folder])?;
         let mut files = guest::modules(&modules);
-        files.insert("bin/suite".to_owned(), own.folder.join("suite"));
+        files.insert("bin/suite".to_owned(), suite(&gcc).get(work)?);
         let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads(), &files)?;
         Ok(Self { testbed, kernel: image, version: source.release.version.clone() })
     }
@@ -113,54 +112,41 @@ impl<'work> Guest<'work> {
     }
 }
 
-/// The module's source as files, and its tests, compiled.
-struct Own<'a> {
-    gcc: &'a FoundTool,
-}
+/// The module's source, as files.
+struct ModuleSource;
 
-impl KeptStep for Own<'_> {
-    const KIND: &'static str = "appkernel";
+impl KeptStep for ModuleSource {
+    const KIND: &'static str = "appkernel-module";
     const VERSION: u32 = 1;
     type Record = ();
     type Error = anyhow::Error;
 
     fn key(&self, key: Key) -> Result<Key, WorkError> {
-        let mut key = key.field("gcc", self.gcc.version_text());
-        for (name, content) in sources(MODULE).chain(sources(SUITE)) {
-            key = key.bytes(name, content);
-        }
-        Ok(key)
+        Ok(files(MODULE).fold(key, |key, (name, content)| key.bytes(name, content)))
     }
 
     fn make(&self, at: &Path) -> Result<()> {
-        let folder = at.join(MODULE);
-        fs::create_dir(&folder).context("cannot make the folder of the module's source")?;
-        for (name, content) in sources(MODULE) {
-            let path = folder.join(name);
+        for (name, content) in files(MODULE) {
+            let path = at.join(name);
             fs::write(&path, content)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let mut suite = Vec::new();
-        for (name, content) in sources(SUITE) {
-            suite.push((name, std::str::from_utf8(content).context("the tests are not UTF-8")?));
-        }
-        let flags = [
-            "-std=gnu11",
-            "-O2",
-            "-static",
-            "-pthread",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-Wno-array-bounds",
-        ];
-        compile("building the module's tests", &self.gcc.path, &suite, &flags, &at.join("suite"))?;
         Ok(())
     }
 }
 
+/// The module's tests, compiled.
+fn suite(gcc: &FoundTool) -> CompiledProgram<'_> {
+    CompiledProgram {
+        purpose: "building the module's tests",
+        gcc,
+        sources: APPKERNEL.folder.get_dir(SUITE).map(c_sources).unwrap_or_default(),
+        flags: &["-pthread", "-Wno-array-bounds"],
+    }
+}
+
 /// Names of files in a folder of the feature's, and what is in them.
-fn sources(folder: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> {
+fn files(folder: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> {
     let files = APPKERNEL.folder.get_dir(folder).into_iter().flat_map(Dir::files);
     let name = |path: &'static Path| path.file_name().and_then(|name| name.to_str());
     files.filter_map(move |file| Some((name(file.path())?, file.contents())))

@@ -3,6 +3,7 @@
 //! The same inputs give the same bytes.
 
 pub mod busybox;
+pub mod compiled;
 mod cpio;
 pub mod programs;
 

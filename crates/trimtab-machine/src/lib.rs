@@ -3,6 +3,7 @@
 
 mod arch;
 pub mod boot;
+pub mod calls;
 pub mod guest;
 pub mod kernel;
 pub mod plugin;

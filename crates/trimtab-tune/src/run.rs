@@ -30,7 +30,6 @@ mod tuning;
 
 pub use comparison::{Comparison, compare};
 pub use compiler::{Compiler, Family};
-pub use kernel::CALLS;
 pub use kernel_job::{Calls, JUDGES, KernelRequest, PAPER, tune_kernel};
 pub use profile::profile;
 pub use program_job::tune;

@@ -5,39 +5,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use anyhow::{Context, Result, anyhow};
-use include_dir::include_dir;
+use anyhow::anyhow;
 use trimtab_lab::cache::Key;
-use trimtab_lab::compile::compile;
 use trimtab_lab::process::ProcessError;
-use trimtab_lab::tools::FoundTool;
-use trimtab_lab::workdir::{KeptStep, WorkError};
 use trimtab_machine::boot::{Boot, BootError, Clock, boot};
-use trimtab_machine::guest::Workload;
-use trimtab_machine::kernel::{Build, Feature, KernelError};
+use trimtab_machine::calls::{self, CallsError};
+use trimtab_machine::kernel::{Build, KernelError};
 use trimtab_machine::testbed::Testbed;
 
 use super::request::Limits;
 use super::subject::{Built, Costs, Fault, Image, Subject};
-
-/// What the calls need of a kernel, and the program that makes them.
-pub static CALLS: Feature = Feature {
-    name: "calls",
-    over: &[],
-    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/calls"),
-    generated: &[],
-};
-
-/// The workload that makes the calls.
-const WORKLOAD: &str = "calls";
-/// How often each is made; the median counts.
-pub const ROUNDS: u32 = 21;
-/// What the program says of a call.
-const COST: &str = "call";
-const MISSING: &str = "missing";
-const WRONG: &str = "wrong";
-/// Costs of one image may differ so much from boot to boot: nothing but what QEMU does not repeat.
-const REPEATS: f64 = 1e-3;
 
 /// A kernel with a compiler.
 pub struct KernelSubject<'a> {
@@ -77,11 +54,11 @@ impl<'a> KernelSubject<'a> {
         self.expected.get_or_init(|| costs.keys().cloned().collect());
     }
 
-    fn costs(&self, image: &Path) -> Result<Costs, Fault> {
+    fn costs(&self, image: &Path) -> Result<calls::Costs, Fault> {
         let mut request = self.testbed.request_of(image, &self.folder);
         // One nanosecond an instruction: what the guest reads of its counter is instructions.
         request.hardware.clock = Clock::Instructions { shift: 0 };
-        request.workload = Some(WORKLOAD.to_owned());
+        request.workload = Some(calls::WORKLOAD.to_owned());
         request.limit = self.limits.run;
         read(&boot(&request).map_err(of_boot)?, self.expected.get())
     }
@@ -98,7 +75,7 @@ impl Subject for KernelSubject<'_> {
             .field("compiler-version", &self.compiler)
             // Instructions are counted without the plugin that traces.
             .after(self.testbed.guest_key())
-            .field("rounds", ROUNDS)
+            .field("rounds", calls::ROUNDS)
             // What fails by a limit does not with another.
             .field("build-milliseconds", self.limits.build.as_millis())
             .field("run-milliseconds", self.limits.run.as_millis())
@@ -134,7 +111,7 @@ impl Built for BuiltKernel<'_, '_> {
         let costs = self.of.costs(&self.bootable)?;
         if self.of.repeats.get().is_none() {
             let again = self.of.costs(&self.bootable)?;
-            if let Some(differs) = difference(&costs, &again) {
+            if let Some(differs) = calls::difference(&costs, &again) {
                 return Err(Fault::Other(anyhow!(
                     "{differs} in another boot of the same kernel; expected the same, as QEMU counts \
                      instructions"
@@ -142,53 +119,23 @@ impl Built for BuiltKernel<'_, '_> {
             }
             self.of.repeats.get_or_init(|| ());
         }
-        Ok(costs)
+        Ok(costs.into_iter().map(|(name, cost)| (name, cost as f64)).collect())
     }
-}
-
-/// What differs too much between two boots.
-fn difference(one: &Costs, other: &Costs) -> Option<String> {
-    let differs = |again: &f64, cost: &f64| (again - cost).abs() > REPEATS * cost;
-    let differing =
-        one.iter().find(|(name, cost)| other.get(*name).is_none_or(|again| differs(again, cost)));
-    let (name, cost) = differing?;
-    let again = other.get(name).map_or("nothing".to_owned(), f64::to_string);
-    Some(format!("the call {name} costs {cost} instructions, and {again}"))
 }
 
 /// What the program in the guest said of each call.
-fn read(boot: &Boot, expected: Option<&BTreeSet<String>>) -> Result<Costs, Fault> {
-    let nothing = Default::default();
-    let of = |topic| boot.said.get(topic).unwrap_or(&nothing);
-    costs(of(COST), of(WRONG), of(MISSING), expected)
+fn read(boot: &Boot, expected: Option<&BTreeSet<String>>) -> Result<calls::Costs, Fault> {
+    calls::costs(&boot.said, expected).map_err(of_calls)
 }
 
-type Said = std::collections::BTreeMap<String, String>;
-
-fn costs(
-    said: &Said,
-    wrong: &Said,
-    missing: &Said,
-    expected: Option<&BTreeSet<String>>,
-) -> Result<Costs, Fault> {
-    if let Some((name, line)) = wrong.first_key_value() {
-        let why = format!("it is wrong: the self-check of {name} failed in line {line}");
-        return Err(Fault::Flags(why));
-    }
-    if let Some(name) = expected.and_then(|all| all.iter().find(|name| !said.contains_key(*name))) {
-        let errno = missing.get(name).map_or("", String::as_str);
-        let why = format!("it is wrong: it does not have the call {name} (errno {errno})");
-        return Err(Fault::Flags(why));
-    }
-    let cost = |(name, value): (&String, &String)| {
-        let cost = value.parse::<u64>().ok().filter(|cost| *cost > 0);
-        let cost = cost.with_context(|| format!("the guest says that {name} costs {value:?}"))?;
-        anyhow::Ok((name.clone(), cost as f64))
-    };
-    let costs = said.iter().map(cost).collect::<Result<Costs>>()?;
-    match costs.is_empty() {
-        true => Err(Fault::Flags("the guest says of no call what it costs".to_owned())),
-        false => Ok(costs),
+/// Sorts what is wrong with calls.
+fn of_calls(error: CallsError) -> Fault {
+    match error {
+        CallsError::Wrong { .. } | CallsError::Missing { .. } => {
+            Fault::Flags(format!("it is wrong: {error}"))
+        }
+        CallsError::Silent => Fault::Flags(error.to_string()),
+        error => Fault::Other(error.into()),
     }
 }
 
@@ -241,56 +188,6 @@ fn of_boot(error: BootError) -> Fault {
     }
 }
 
-/// The workload of the guest.
-pub fn workload() -> Workload {
-    Workload { name: WORKLOAD.to_owned(), script: format!("/bin/suite {ROUNDS}\n") }
-}
-
-/// The program that makes the calls, compiled.
-pub struct Suite<'a> {
-    /// Its compiler, which is not the one that is tuned.
-    pub gcc: &'a FoundTool,
-}
-
-impl Suite<'_> {
-    /// Its file in the step.
-    pub const FILE: &'static str = "suite";
-
-    /// The calls that it makes, in the order of their names: the rows of its tables.
-    pub fn calls() -> BTreeSet<&'static str> {
-        let lines = Self::sources().into_iter().flat_map(|(_, text)| text.lines());
-        lines.filter_map(|line| line.trim().strip_prefix("{\"")?.split('"').next()).collect()
-    }
-
-    fn sources() -> Vec<(&'static str, &'static str)> {
-        let name = |path: &'static Path| path.file_name().and_then(|name| name.to_str());
-        let is_source = |name: &&str| name.ends_with(".c") || name.ends_with(".h");
-        let files = CALLS.folder.files();
-        let files = files.filter_map(|file| Some((name(file.path())?, file.contents_utf8()?)));
-        files.filter(|(name, _)| is_source(name)).collect()
-    }
-}
-
-impl KeptStep for Suite<'_> {
-    const KIND: &'static str = "tune-suite";
-    const VERSION: u32 = 1;
-    type Record = ();
-    type Error = anyhow::Error;
-
-    fn key(&self, key: Key) -> Result<Key, WorkError> {
-        let key = key.field("gcc", self.gcc.version_text());
-        let bytes = |key: Key, (name, text): (&str, &str)| key.bytes(name, text.as_bytes());
-        Ok(Self::sources().into_iter().fold(key, bytes))
-    }
-
-    fn make(&self, at: &Path) -> Result<()> {
-        let flags = ["-std=gnu11", "-O2", "-static", "-s", "-Wall", "-Wextra", "-Werror"];
-        let output = at.join(Self::FILE);
-        compile("building what makes calls", &self.gcc.path, &Self::sources(), &flags, &output)?;
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt;
@@ -303,30 +200,16 @@ mod tests {
     use super::super::tuning::unusable;
     use super::*;
 
-    fn said(of: &[(&str, &str)]) -> Said {
-        of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    }
-
-    fn reason(found: Result<Costs, Fault>) -> String {
-        match found {
-            Err(Fault::Flags(reason)) => reason,
-            other => panic!("{other:?}"),
-        }
-    }
-
     #[test]
-    fn what_the_guest_says_is_costs_or_a_reason() {
-        let (none, good) = (Said::new(), said(&[("open", "900"), ("read", "400")]));
-        let found = costs(&good, &none, &none, None).unwrap();
-        assert_eq!(found, Costs::from([("open".to_owned(), 900.0), ("read".to_owned(), 400.0)]));
-        let wrong = reason(costs(&good, &said(&[("fork", "31")]), &none, None));
-        assert_eq!(wrong, "it is wrong: the self-check of fork failed in line 31");
-        let expected = BTreeSet::from(["open".to_owned(), "socket".to_owned()]);
-        let missing = reason(costs(&good, &none, &said(&[("socket", "38")]), Some(&expected)));
-        assert_eq!(missing, "it is wrong: it does not have the call socket (errno 38)");
-        assert!(reason(costs(&none, &none, &none, None)).contains("no call"));
-        let free = costs(&said(&[("open", "0")]), &none, &none, None);
-        assert!(matches!(free, Err(Fault::Other(_))), "{free:?}");
+    fn calls_that_are_wrong_are_a_fault_of_the_flags() {
+        let (name, line) = ("fork".to_owned(), "31".to_owned());
+        let Fault::Flags(reason) = of_calls(CallsError::Wrong { name, line }) else {
+            panic!("it is the kernel that is wrong")
+        };
+        assert_eq!(reason, "it is wrong: the self-check of fork failed in line 31");
+        assert!(matches!(of_calls(CallsError::Silent), Fault::Flags(_)));
+        let (name, found) = ("open".to_owned(), "0".to_owned());
+        assert!(matches!(of_calls(CallsError::Unreadable { name, found }), Fault::Other(_)));
     }
 
     fn hint(error: &anyhow::Error) -> String {
@@ -372,23 +255,5 @@ mod tests {
         }
         let error = unusable(of_build(failed(2 << 8, &["a.c:1: error: no"])), &flags);
         assert_eq!(hint(&error), "");
-    }
-
-    #[test]
-    fn two_boots_must_agree_on_each_call() {
-        let of = |open: f64| Costs::from([("open".to_owned(), open), ("read".to_owned(), 400.0)]);
-        assert_eq!(difference(&of(1000.0), &of(1000.5)), None);
-        let text = difference(&of(1000.0), &of(1002.0)).unwrap();
-        assert_eq!(text, "the call open costs 1000 instructions, and 1002");
-        assert!(difference(&of(1000.0), &Costs::new()).is_some());
-    }
-
-    #[test]
-    fn the_suite_makes_the_calls_of_the_paper_and_many_others() {
-        let names = Suite::calls();
-        assert!(names.len() >= 40, "{names:?}");
-        for name in ["open", "close", "fstat", "read", "write", "fork", "mmap", "socket", "futex"] {
-            assert!(names.contains(name), "{name}");
-        }
     }
 }

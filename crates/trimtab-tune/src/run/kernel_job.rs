@@ -10,6 +10,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
+use trimtab_machine::calls::{self, CALLS};
 use trimtab_machine::kernel::{BuildInputs, Toolchain};
 use trimtab_machine::testbed::Testbed;
 use trimtab_report::common::Repeat;
@@ -18,7 +19,7 @@ use super::arms::{kernel_arms, measured_arms};
 use super::compiler::{Compiler, Family};
 use super::evaluator::Evaluation;
 use super::job::Job;
-use super::kernel::{CALLS, KernelSubject, ROUNDS, Suite, workload};
+use super::kernel::KernelSubject;
 use super::request::{Plan, Setup};
 use super::results::best_is_best;
 use super::subject::Costs;
@@ -67,7 +68,7 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
     // Long: what is prepared, one after the other, is borrowed by what comes next.
     let start = Instant::now();
     let KernelRequest { setup, plan, .. } = request;
-    fitness(&request.calls, &Suite::calls())?;
+    fitness(&request.calls, &calls::names())?;
     let compiler = Compiler::find(&setup.compiler)?;
     let work = opened(&setup.work)?;
     let toolchain = toolchain(setup, &compiler)?;
@@ -134,10 +135,10 @@ fn toolchain(setup: &Setup, compiler: &Compiler) -> Result<Toolchain> {
 /// The emulator, and a guest with the program that makes the calls.
 fn testbed<'w>(work: &'w WorkDir, request: &KernelRequest) -> Result<Testbed<'w>> {
     let gcc = tools::find("gcc")?;
-    let suite = work.get(&Suite { gcc: &gcc })?;
-    let files = BTreeMap::from([("bin/suite".to_owned(), suite.folder.join(Suite::FILE))]);
+    let suite = calls::program(&gcc).get(work)?;
+    let files = BTreeMap::from([(calls::PROGRAM.to_owned(), suite)]);
     let busybox = request.busybox.as_deref();
-    Testbed::prepare_files(work, Isa::X86_64, busybox, vec![workload()], &files)
+    Testbed::prepare_files(work, Isa::X86_64, busybox, vec![calls::workload()], &files)
 }
 
 /// What calls count, of those that there are.
@@ -218,9 +219,9 @@ fn calls(tuning: &Tuning<'_>, request: &KernelRequest, point: &Point) -> Result<
             names.filter(|name| !tuning.base.costs.contains_key(name)).collect()
         }
     };
-    let missing = Suite::calls().into_iter().filter(|name| !tuning.base.costs.contains_key(*name));
+    let missing = calls::names().into_iter().filter(|name| !tuning.base.costs.contains_key(*name));
     let missing = missing.map(str::to_owned).collect();
-    Ok(KernelCalls { rounds: u64::from(ROUNDS), calls, missing, not_covered })
+    Ok(KernelCalls { rounds: u64::from(calls::ROUNDS), calls, missing, not_covered })
 }
 
 #[cfg(test)]

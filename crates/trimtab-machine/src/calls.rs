@@ -1,0 +1,176 @@
+//! What system calls cost in a guest: a program makes each of them many times, checks what it did, and says
+//! how many instructions it took. Its source is `linux/calls`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use include_dir::include_dir;
+use thiserror::Error;
+use trimtab_lab::tools::FoundTool;
+use trimtab_link::feature::Feature;
+
+use crate::guest::Workload;
+use crate::guest::compiled::{CompiledProgram, c_sources};
+
+/// What the calls need of a kernel, and the program that makes them.
+pub static CALLS: Feature = Feature {
+    name: "calls",
+    over: &[],
+    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/calls"),
+    generated: &[],
+};
+
+/// The name of the workload that makes the calls.
+pub const WORKLOAD: &str = "calls";
+/// Where its program must be in the guest.
+pub const PROGRAM: &str = "bin/suite";
+/// How often each call is made; the median counts.
+pub const ROUNDS: u32 = 21;
+/// What the program says of a call.
+const COST: &str = "call";
+const MISSING: &str = "missing";
+const WRONG: &str = "wrong";
+/// Costs of one image may differ so much from boot to boot: nothing but what QEMU does not repeat.
+const REPEATS: f64 = 1e-3;
+
+/// Instructions of each call, by its name, if the guest's clock is
+/// [`Clock::Instructions`](crate::boot::Clock::Instructions) with a shift of 0.
+pub type Costs = BTreeMap<String, u64>;
+
+/// What a guest said, by topic and name: see [`Boot::said`](crate::boot::Boot::said).
+pub type Said = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Why there are no costs.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CallsError {
+    /// A call did something else than it should.
+    #[error("the self-check of {name} failed in line {line}")]
+    Wrong {
+        /// The call.
+        name: String,
+        /// The line of the check.
+        line: String,
+    },
+    /// A call that was expected is not there.
+    #[error("it does not have the call {name} (errno {errno})")]
+    Missing {
+        /// The call.
+        name: String,
+        /// What the kernel said.
+        errno: String,
+    },
+    /// The program said nothing.
+    #[error("the guest says of no call what it costs")]
+    Silent,
+    /// What was said is no cost.
+    #[error("the guest says that {name} costs {found:?}; expected a number of instructions")]
+    Unreadable {
+        /// The call.
+        name: String,
+        /// What it costs.
+        found: String,
+    },
+}
+
+/// The workload of the guest.
+pub fn workload() -> Workload {
+    Workload { name: WORKLOAD.to_owned(), script: format!("/{PROGRAM} {ROUNDS}\n") }
+}
+
+/// The program that makes the calls. Its compiler is not the kernel's.
+pub fn program(gcc: &FoundTool) -> CompiledProgram<'_> {
+    let sources = c_sources(&CALLS.folder);
+    CompiledProgram { purpose: "building what makes calls", gcc, sources, flags: &[] }
+}
+
+/// The calls that it makes, in the order of their names: the rows of its tables.
+pub fn names() -> BTreeSet<&'static str> {
+    let lines = c_sources(&CALLS.folder).into_iter().flat_map(|(_, text)| text.lines());
+    lines.filter_map(|line| line.trim().strip_prefix("{\"")?.split('"').next()).collect()
+}
+
+/// What the guest said of each call; the kernel must have those that are `expected`.
+///
+/// # Errors
+/// A call that is wrong or missing, and a guest that says nothing or nonsense.
+pub fn costs(said: &Said, expected: Option<&BTreeSet<String>>) -> Result<Costs, CallsError> {
+    let of = |topic: &str| said.get(topic).into_iter().flatten();
+    if let Some((name, line)) = of(WRONG).next() {
+        return Err(CallsError::Wrong { name: name.clone(), line: line.clone() });
+    }
+    let known: BTreeSet<&String> = of(COST).map(|(name, _)| name).collect();
+    if let Some(name) = expected.into_iter().flatten().find(|name| !known.contains(name)) {
+        let errno = of(MISSING).find(|(missing, _)| *missing == name);
+        let errno = errno.map_or_else(String::new, |(_, errno)| errno.clone());
+        return Err(CallsError::Missing { name: name.clone(), errno });
+    }
+    let cost = |(name, found): (&String, &String)| match found.parse() {
+        Ok(cost) if cost > 0 => Ok((name.clone(), cost)),
+        _ => Err(CallsError::Unreadable { name: name.clone(), found: found.clone() }),
+    };
+    let costs = of(COST).map(cost).collect::<Result<Costs, CallsError>>()?;
+    if costs.is_empty() { Err(CallsError::Silent) } else { Ok(costs) }
+}
+
+/// What differs too much between two boots of a kernel, if anything does.
+pub fn difference(one: &Costs, other: &Costs) -> Option<String> {
+    let differs = |again: u64, cost: u64| again.abs_diff(cost) as f64 > REPEATS * cost as f64;
+    let (name, cost) = one
+        .iter()
+        .find(|(name, cost)| other.get(*name).is_none_or(|again| differs(*again, **cost)))?;
+    let again = other.get(name).map_or("nothing".to_owned(), u64::to_string);
+    Some(format!("the call {name} costs {cost} instructions, and {again}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn said(topics: &[(&str, &[(&str, &str)])]) -> Said {
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let topic = |(topic, of): &(&str, &[(&str, &str)])| {
+            ((*topic).to_owned(), of.iter().map(pair).collect())
+        };
+        topics.iter().map(topic).collect()
+    }
+
+    const GOOD: &[(&str, &str)] = &[("open", "900"), ("read", "400")];
+
+    #[test]
+    fn what_the_guest_says_is_costs_or_a_reason() {
+        let found = costs(&said(&[("call", GOOD)]), None).unwrap();
+        assert_eq!(found, Costs::from([("open".to_owned(), 900), ("read".to_owned(), 400)]));
+        let why = |topics: &[(&str, &[(&str, &str)])], expected| {
+            costs(&said(topics), expected).unwrap_err().to_string()
+        };
+        let wrong = why(&[("call", GOOD), ("wrong", &[("fork", "31")])], None);
+        assert_eq!(wrong, "the self-check of fork failed in line 31");
+        let expected = BTreeSet::from(["open".to_owned(), "socket".to_owned()]);
+        let missing = why(&[("call", GOOD), ("missing", &[("socket", "38")])], Some(&expected));
+        assert_eq!(missing, "it does not have the call socket (errno 38)");
+        assert!(why(&[("uptime", &[])], None).contains("no call"));
+        for nonsense in ["0", "-3", "many"] {
+            let error = why(&[("call", &[("open", nonsense)])], None);
+            assert!(error.contains("expected a number of instructions"), "{error}");
+        }
+    }
+
+    #[test]
+    fn two_boots_must_agree_on_each_call() {
+        let of = |open| Costs::from([("open".to_owned(), open), ("read".to_owned(), 400)]);
+        assert_eq!(difference(&of(10_000), &of(10_005)), None);
+        let text = difference(&of(1000), &of(1002)).unwrap();
+        assert_eq!(text, "the call open costs 1000 instructions, and 1002");
+        assert!(difference(&of(1000), &Costs::new()).is_some());
+    }
+
+    #[test]
+    fn the_suite_makes_the_calls_that_programs_make_most() {
+        let names = names();
+        assert!(names.len() >= 40, "{names:?}");
+        for name in ["open", "close", "fstat", "read", "write", "fork", "mmap", "socket", "futex"] {
+            assert!(names.contains(name), "{name}");
+        }
+    }
+}
