@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use include_dir::{Dir, include_dir};
 use trimtab_lab::cache::Key;
+use trimtab_lab::observe::Silent;
 use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 use trimtab_link::Feature;
@@ -14,9 +15,7 @@ use trimtab_machine::Isa;
 use trimtab_machine::boot::{Boot, Clock, boot};
 use trimtab_machine::guest::compiled::{CompiledProgram, c_sources};
 use trimtab_machine::guest::{self, Workload};
-use trimtab_machine::kernel::{
-    Build, Configuration, GeneratedFiles, KernelImage, Source, Toolchain,
-};
+use trimtab_machine::kernel::{BuildInputs, GeneratedFiles, KernelImage, Toolchain};
 use trimtab_machine::testbed::Testbed;
 
 /// What the module needs of a kernel.
@@ -69,20 +68,19 @@ pub const STRESS_SHORT: &str = "stress-short";
 pub const STRESS_FULL: &str = "stress-full";
 
 impl<'work> Guest<'work> {
-    /// Builds kernel, module and tests, or finds what an earlier run built.
+    /// Builds kernel, module and tests, or finds what an earlier run built. The kernel is given `others`,
+    /// too.
     ///
     /// # Errors
     /// Missing tools, and builds that fail.
-    pub fn build(work: &'work WorkDir) -> Result<Self> {
-        let features: [&'static Feature; 1] = [&APPKERNEL];
-        let source = Source::find(None, &features)?.unpack(work, &features)?;
+    pub fn build(work: &'work WorkDir, others: &[&'static Feature]) -> Result<Self> {
+        let features = [&[&APPKERNEL], others].concat();
+        let toolchain = Toolchain::Clang(tools::llvm()?);
         let lines = |name| APPKERNEL.fragment(name).unwrap_or_default();
-        let configuration = Configuration::named("tiny", Isa::X86_64)?
-            .with(&APPKERNEL, 1)
+        let inputs = BuildInputs::find(None, &features, ("tiny", Isa::X86_64), 1, toolchain)?
             .with_lines(lines("up"))
             .with_lines(lines("tests"));
-        let toolchain = Toolchain::Clang(tools::llvm()?);
-        let build = Build::configure(work, &source, &configuration, &toolchain)?;
+        let (source, build) = inputs.prepare(work, &Silent)?;
         let image = build.link(&GeneratedFiles::new(), |_| ())?;
         let gcc = tools::find("gcc")?;
         let modules = build.modules(&[&work.get(&ModuleSource)?.folder])?;

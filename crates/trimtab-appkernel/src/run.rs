@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
+use trimtab_link::Feature;
 use trimtab_machine::boot::{Boot, BootRequest, Outcome};
 
 use crate::guest::{COSTS, Guest, STALE, STRESS_FULL, STRESS_SHORT, Setup, TESTS};
@@ -20,6 +21,8 @@ pub struct Request {
     pub cpus: u32,
     /// Whether calls, signals and ends of processes are repeated millions of times, rather than thousands.
     pub stress: bool,
+    /// What the guest's kernel is given beside what the module needs, so that others can use it, too.
+    pub others: Vec<&'static Feature>,
 }
 
 /// A run of the full stress takes so long at most.
@@ -32,7 +35,7 @@ const STRESS_LIMIT: Duration = Duration::from_secs(3 * 3600);
 pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport> {
     let work = WorkDir::open(&request.work)?;
     let stage = observer.stage("kernel, module and guest");
-    let guest = Guest::build(&work)?;
+    let guest = Guest::build(&work, &request.others)?;
     stage.ended(false, &format!("Linux {} without SMP", guest.version));
     let folder = tempfile::Builder::new().prefix(".appkernel-").tempdir_in(&request.work);
     let folder = folder.context("cannot make a folder for boots in the work directory")?;

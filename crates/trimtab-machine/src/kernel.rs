@@ -24,7 +24,7 @@ mod tree;
 
 pub use build::Build;
 pub use configuration::Configuration;
-pub use devices::{DISK, MODULES, NULL_BLOCK};
+pub use devices::{DISK, NULL_BLOCK};
 pub use error::KernelError;
 pub use flags::FlaggedKernel;
 pub use inputs::BuildInputs;

@@ -2,6 +2,7 @@
 //! on the first run.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use include_dir::include_dir;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use trimtab_machine::boot::{
 };
 use trimtab_machine::guest::{self, Workload};
 use trimtab_machine::kernel::{
-    Build, BuildInputs, DISK, Feature, GeneratedFiles, KernelError, MODULES, NULL_BLOCK, Toolchain,
+    BuildInputs, DISK, Feature, GeneratedFiles, KernelError, NULL_BLOCK, Toolchain,
 };
 use trimtab_machine::qemu::Qemu;
 use trimtab_machine::{Isa, plugin};
@@ -40,26 +41,39 @@ fn work() -> WorkDir {
     WorkDir::open(&path).unwrap()
 }
 
-/// A small kernel with these features, configured for as many CPUs.
-fn build<'work>(work: &'work WorkDir, features: &[&'static Feature]) -> Build<'work> {
+/// What a small kernel with these features is built of.
+fn inputs(features: &[&'static Feature]) -> BuildInputs {
     let toolchain = Toolchain::Clang(tool(tools::llvm()));
-    let inputs = BuildInputs::find(None, features, ("tiny", Isa::X86_64), 1, toolchain).unwrap();
-    inputs.prepare(work, &Silent).unwrap().1
+    BuildInputs::find(None, features, ("tiny", Isa::X86_64), 1, toolchain).unwrap()
 }
 
 /// The kernel of most tests.
 fn kernel() -> PathBuf {
-    build(&work(), &[&LAYOUT]).link(&GeneratedFiles::new(), |_| ()).unwrap().image
+    let work = work();
+    let build = inputs(&[&LAYOUT]).prepare(&work, &Silent).unwrap().1;
+    build.link(&GeneratedFiles::new(), |_| ()).unwrap().image
 }
 
-/// A stock kernel with disks and modules, and the module of `linux/test-module`; made once.
+/// A feature of which only the configuration is used here.
+static APPKERNEL: Feature = Feature {
+    name: "appkernel",
+    over: &[],
+    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/appkernel"),
+    generated: &[],
+};
+
+/// A stock kernel with disks and modules, and the module of `linux/test-module`; made once. It is
+/// configured as that of the application kernel's tests, so that they share one build.
 fn stock() -> &'static (PathBuf, Vec<PathBuf>) {
     static STOCK: OnceLock<(PathBuf, Vec<PathBuf>)> = OnceLock::new();
     STOCK.get_or_init(|| {
         // Another test may have the work directory just now.
         lab();
         let work = work();
-        let build = build(&work, &[&DISK, &NULL_BLOCK, &MODULES]);
+        let lines = |name| APPKERNEL.fragment(name).unwrap();
+        let inputs = inputs(&[&APPKERNEL, &DISK, &NULL_BLOCK]);
+        let inputs = inputs.with_lines(lines("up")).with_lines(lines("tests"));
+        let build = inputs.prepare(&work, &Silent).unwrap().1;
         let image = build.link(&GeneratedFiles::new(), |_| ()).unwrap();
         assert!(matches!(image.map(), Err(KernelError::NoMap { .. })));
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../linux/test-module");

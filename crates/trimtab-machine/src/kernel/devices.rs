@@ -18,11 +18,3 @@ pub static NULL_BLOCK: Feature = Feature {
     folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/null-block"),
     generated: &[],
 };
-
-/// For [modules](super::Build::modules).
-pub static MODULES: Feature = Feature {
-    name: "modules",
-    over: &[],
-    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/modules"),
-    generated: &[],
-};

@@ -36,8 +36,12 @@ pub struct Options {
 /// Missing tools, guests that do not come up, and a test that fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
-    let request =
-        Request { work: options.work.clone(), cpus: options.cpus, stress: options.stress };
+    let request = Request {
+        work: options.work.clone(),
+        cpus: options.cpus,
+        stress: options.stress,
+        others: Vec::new(),
+    };
     let found = run::run(&request, &Progress::new())?;
     stored::keep(&options.work, &found)?;
     output::report(&options.outputs, &found)?;
