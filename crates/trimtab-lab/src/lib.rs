@@ -17,4 +17,5 @@ pub mod shell;
 pub mod store;
 pub mod tools;
 pub mod workdir;
+pub mod workers;
 pub mod workload;

@@ -262,7 +262,6 @@ impl Job {
     }
 
     /// Listens to this flag instead of to the signals that trimtab gets.
-    #[cfg(test)]
     pub fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
         self.interrupt = flag;
         self

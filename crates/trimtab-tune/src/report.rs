@@ -76,6 +76,9 @@ pub struct TuneProgram {
     pub take: Take,
     /// What must hold.
     pub checks: Vec<Check>,
+    /// Who built and counted; none where it was the process that searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<WorkerSummary>,
     /// How long it took.
     pub seconds: Seconds,
     /// What it takes to get it again.
@@ -93,6 +96,17 @@ pub struct SpaceSummary {
     pub level: String,
     /// Options that the compiler lists or the file has, and the compiler refuses or ignores.
     pub refused: Vec<String>,
+}
+
+/// Processes that built and counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerSummary {
+    /// How many there were at once.
+    pub count: u64,
+    /// What started them.
+    pub starter: String,
+    /// How many ended before the work did, and were started again.
+    pub restarted: u64,
 }
 
 /// The flags with the fewest instructions.

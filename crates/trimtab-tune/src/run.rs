@@ -8,6 +8,7 @@ mod comparison;
 mod compiler;
 mod counter;
 mod decided;
+mod elsewhere;
 mod evaluator;
 mod held_out;
 mod job;
@@ -30,7 +31,9 @@ mod tuning;
 
 pub use comparison::{Comparison, compare};
 pub use compiler::{Compiler, Family};
+pub use elsewhere::work;
+pub use job::BATCH;
 pub use kernel_job::{Calls, JUDGES, KernelRequest, PAPER, tune_kernel};
 pub use profile::profile;
 pub use program_job::tune;
-pub use request::{Limits, Plan, Programs, Request, Setup};
+pub use request::{Limits, Plan, Programs, Request, Setup, WorkerPlan};

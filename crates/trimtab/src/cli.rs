@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::progress::Detail;
 use crate::verbs::{
     check, compare, completions, doctor, fit, jar, man_pages, order, pages, probe, report, smp,
-    swap, trace, tune, wrapped,
+    swap, trace, tune, worker, wrapped,
 };
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
@@ -109,6 +109,9 @@ pub enum Verb {
     /// Fetch the source of a Debian package.
     #[command(hide = true)]
     WrappedSource(wrapped::Source),
+    /// Do jobs for a trimtab on another machine
+    #[command(hide = true)]
+    Worker(worker::Options),
 }
 
 impl Verb {
@@ -147,6 +150,7 @@ impl Verb {
             Self::Report(options) => report::run(&options),
             Self::Completions(options) => completions::run(&options),
             Self::ManPages(options) => man_pages::run(&options),
+            Self::Worker(options) => worker::run(&options),
             Self::WrappedLink(_)
             | Self::WrappedCompile(_)
             | Self::WrappedRun(_)

@@ -16,4 +16,5 @@ pub mod stored;
 pub mod swap;
 pub mod trace;
 pub mod tune;
+pub mod worker;
 pub mod wrapped;

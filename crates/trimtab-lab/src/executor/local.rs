@@ -1,4 +1,4 @@
-//! Jobs on all processors of this machine.
+//! Jobs in threads of this process.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,12 +14,23 @@ pub struct Local;
 
 impl Executor for Local {
     fn execute(&self, batch: &dyn Batch, report: &(dyn Fn(usize) + Sync)) -> Result<()> {
+        let processors = thread::available_parallelism().map_or(2, usize::from);
+        Threads(processors).execute(batch, report)
+    }
+}
+
+/// Does jobs in this process, so many side by side, in any order.
+#[derive(Debug, Clone, Copy)]
+pub struct Threads(pub usize);
+
+impl Executor for Threads {
+    fn execute(&self, batch: &dyn Batch, report: &(dyn Fn(usize) + Sync)) -> Result<()> {
         let count = batch.len();
         let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
         // The failure of the first job, by number, that failed.
         let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
-        let workers = thread::available_parallelism().map_or(2, usize::from).min(count);
+        let threads = self.0.max(1).min(count);
         let work = || {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
@@ -38,7 +49,7 @@ impl Executor for Local {
             }
         };
         thread::scope(|scope| {
-            for _ in 0..workers {
+            for _ in 0..threads {
                 scope.spawn(work);
             }
         });

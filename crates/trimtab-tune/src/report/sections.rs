@@ -258,6 +258,13 @@ impl TuneProgram {
             deciding.push(share(format!("known_by_hundred.{place}"), *known));
             deciding.push(".");
         }
+        if let Some(workers) = &self.workers {
+            deciding.push(" Workers built and counted: ");
+            deciding.push(count("workers.count", workers.count));
+            deciding.push(", of which ");
+            deciding.push(count("workers.restarted", workers.restarted));
+            deciding.push(" times one had ended and was started again.");
+        }
         let table = Table::new("Evaluations", [name("sets of flags"), number("how many")], rows);
         Some(Section::new("evaluations", "What was done", deciding).with(table))
     }

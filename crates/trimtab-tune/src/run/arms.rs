@@ -1,7 +1,6 @@
 //! What users would take instead of tuning, and where a search begins.
 
 use anyhow::Result;
-use trimtab_lab::executor::Local;
 use trimtab_lab::observe::Observe;
 
 use super::compiler::{Compiler, Family};
@@ -116,7 +115,7 @@ pub fn measured_arms(
     let stage = observe.stage("measure what users would take");
     let owned = |flags: &[&str]| flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>();
     let flags: Vec<Vec<String>> = arms.iter().map(|arm| owned(arm.flags)).collect();
-    let found = tuning.evaluator.evaluate_all(&Local, &flags, |done| stage.at(done as u64))?;
+    let found = tuning.evaluator.evaluate_all(&flags, |done| stage.at(done as u64))?;
     let results: Vec<MeasuredArm> = arms
         .iter()
         .zip(&found)

@@ -60,9 +60,9 @@ pub fn compare(asked: &Comparison, observe: &dyn Observe) -> Result<TuneBench> {
     }
     let searches = Searches { asked, optuna: optuna.as_ref().ok() };
     for program in &asked.programs {
-        let tools = prepare(&Programs::Catalogue(program.clone()), &asked.setup, observe)?;
+        let tools = prepare(&Programs::Catalogue(program.clone()), &asked.setup, None, observe)?;
         let subject = tools.program(&tools.compiler);
-        let tuning = Tuning::make(&tools, &subject, observe)?;
+        let tuning = Tuning::make(&tools, &subject, &subject, observe)?;
         for name in &names {
             let stage = observe.stage(&format!("search {program} by {name}"));
             stage.parts(asked.seeds);

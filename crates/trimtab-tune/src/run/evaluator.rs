@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use trimtab_lab::executor::{self, Executor};
+use trimtab_lab::executor::{self, Threads};
 use trimtab_lab::interrupt;
 use trimtab_lab::store::{Measurement, Outcome as TrialEnd};
 
@@ -93,28 +93,20 @@ impl<'a> Evaluator<'a> {
         self.subject
     }
 
-    /// Evaluates flags, as many side by side as the executor and the subject do; in order.
+    /// Evaluates flags, as many at once as the subject can; what comes of them is in their order.
     ///
     /// # Errors
     /// What is no fault of the flags.
     pub fn evaluate_all(
         &self,
-        executor: &dyn Executor,
         all: &[Vec<String>],
         done: impl Fn(usize) + Sync,
     ) -> Result<Vec<Evaluation>> {
-        if !self.subject.is_serial() {
-            return executor::each(executor, all, |_, flags| self.evaluate(flags), done);
-        }
-        let mut found = Vec::new();
-        for flags in all {
-            if interrupt::requested() {
-                bail!("interrupted");
-            }
-            found.push(self.evaluate(flags)?);
-            done(found.len());
-        }
-        Ok(found)
+        let one = |_, flags: &Vec<String>| match interrupt::requested() {
+            true => bail!("interrupted"),
+            false => self.evaluate(flags),
+        };
+        executor::each(&Threads(self.subject.at_once()), all, one, done)
     }
 
     /// Evaluates flags.
@@ -291,8 +283,8 @@ mod tests {
             Key::new("fragile/1")
         }
 
-        fn is_serial(&self) -> bool {
-            true
+        fn at_once(&self) -> usize {
+            1
         }
 
         fn build<'s>(&'s self, _: &[String]) -> Result<Box<dyn Built + 's>, Fault> {

@@ -18,7 +18,7 @@ use crate::report::{Best, Evaluations, Seconds, SpaceSummary, TuneProgram};
 use crate::search::{Failures, Outcome, SearchLog, drive};
 use crate::space::Point;
 
-/// Sets of flags that a search names at once.
+/// Sets of flags that a search names at once, where nothing else is asked for.
 pub const BATCH: usize = 2;
 /// Share of the gain that the fewest flags must keep.
 const KEPT: f64 = 0.97;
@@ -146,7 +146,7 @@ fn searched(
     plan: &Plan,
     observe: &dyn Observe,
 ) -> Result<(SearchLog, Failures, Duration)> {
-    let Plan { method, budget, seed, .. } = *plan;
+    let Plan { method, budget, seed, batch, .. } = *plan;
     let stage = observe.stage("search");
     stage.parts(budget as u64);
     let seeds = seeds(&tuning.space, tuning.family);
@@ -155,7 +155,7 @@ fn searched(
     let (mut tried, mut least) = (0_u64, f64::INFINITY);
     let mut evaluating = Duration::ZERO;
     let start = Instant::now();
-    let driven = drive(search.as_mut(), budget, BATCH, |points| -> Result<Vec<Outcome>> {
+    let driven = drive(search.as_mut(), budget, batch, |points| -> Result<Vec<Outcome>> {
         let begun = Instant::now();
         let outcomes = tuning.outcomes(points)?;
         evaluating += begun.elapsed();

@@ -82,8 +82,8 @@ impl Subject for KernelSubject<'_> {
             .field("memory", self.limits.memory)
     }
 
-    fn is_serial(&self) -> bool {
-        true
+    fn at_once(&self) -> usize {
+        1
     }
 
     fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault> {

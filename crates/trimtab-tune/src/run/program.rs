@@ -143,8 +143,8 @@ impl Subject for ProgramSubject<'_> {
             .field("memory", self.limits.memory)
     }
 
-    fn is_serial(&self) -> bool {
-        false
+    fn at_once(&self) -> usize {
+        std::thread::available_parallelism().map_or(2, usize::from)
     }
 
     fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault> {

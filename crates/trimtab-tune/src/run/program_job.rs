@@ -8,11 +8,13 @@ use trimtab_lab::observe::Observe;
 
 use super::arms::{MeasuredArm, program_arms};
 use super::decided::{Found, timed};
+use super::elsewhere::ProgramElsewhere;
 use super::held_out::{HeldOut, held_out};
 use super::job::Job;
 use super::program::ProgramSubject;
 use super::request::Request;
 use super::results::{checks, repeat};
+use super::subject::Subject;
 use super::tuning::{Tuning, prepare};
 use crate::report::TuneProgram;
 
@@ -22,9 +24,17 @@ use crate::report::TuneProgram;
 /// What is missing, a program that cannot be tuned, and an interrupt: the same command goes on then.
 pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
     let start = Instant::now();
-    let tools = prepare(&request.program, &request.setup, observe)?;
+    let tools = prepare(&request.program, &request.setup, None, observe)?;
     let program = tools.program(&tools.compiler);
-    let tuning = Tuning::make(&tools, &program, observe)?;
+    let elsewhere = match &request.workers {
+        Some(plan) => Some(ProgramElsewhere::start(&program, request, plan, tools.root())?),
+        None => None,
+    };
+    let subject: &dyn Subject = match &elsewhere {
+        Some(elsewhere) => elsewhere,
+        None => &program,
+    };
+    let tuning = Tuning::make(&tools, &program, subject, observe)?;
     let arms = program_arms(&tuning, &tools, &program, observe)?;
     takes_flags(&tuning, &arms)?;
     let mut job = Job::done(&tuning, &request.plan, &arms, observe)?;
@@ -39,6 +49,7 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
         observe,
     )?;
     let mut report = job.counted(&tuning, start);
+    report.workers = elsewhere.as_ref().map(ProgramElsewhere::summary);
     report.checks = checks(&report);
     report.repeat = repeat(request, &tools, &tuning);
     Ok(report)

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::search::Method;
 
 /// What is tuned.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Programs {
     /// A program of the catalogue, by its name.
     Catalogue(String),
@@ -29,7 +31,7 @@ pub enum Programs {
 }
 
 /// What a build or a run may take: a set of flags that takes more fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Time of a build.
     pub build: Duration,
@@ -40,7 +42,7 @@ pub struct Limits {
 }
 
 /// What all sets of flags are evaluated with, whatever searches for them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Setup {
     /// The compiler: a name or path.
     pub compiler: String,
@@ -70,6 +72,9 @@ pub struct Plan {
     pub budget: usize,
     /// Seed of the search.
     pub seed: u64,
+    /// Sets of flags that the search names at once, before it is told what came of them: the same search
+    /// names others where it is told later.
+    pub batch: usize,
     /// Most sets of flags that are evaluated to leave some out; none for as many as it takes.
     pub ablation: Option<usize>,
 }
@@ -85,4 +90,18 @@ pub struct Request {
     pub plan: Plan,
     /// Rounds of interleaved runs that decide among the best, 0 for none.
     pub rounds: u32,
+    /// Who builds and counts; this process where there are none.
+    pub workers: Option<WorkerPlan>,
+}
+
+/// Workers that build and count: processes on any machines that have the program's folder, the work
+/// directory and trimtab at the same paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerPlan {
+    /// How many.
+    pub count: usize,
+    /// A command that runs the command behind it where a worker is to be, as `srun`.
+    pub starter: Vec<String>,
+    /// The Debian package that has its program.
+    pub package: &'static str,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::process::ProcessError;
@@ -15,8 +16,8 @@ pub trait Subject: Sync {
     /// All that evaluations depend on beside the flags.
     fn key(&self) -> Key;
 
-    /// Whether one set of flags can be evaluated at a time; otherwise as many as there are processors.
-    fn is_serial(&self) -> bool;
+    /// How many sets of flags can be evaluated at once.
+    fn at_once(&self) -> usize;
 
     /// Builds it with flags.
     ///
@@ -41,7 +42,7 @@ pub trait Built {
 pub type Costs = BTreeMap<String, f64>;
 
 /// What was built.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// SHA-256 of it, without symbols and what debuggers need.
     pub image: String,

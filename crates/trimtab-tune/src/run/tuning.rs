@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use trimtab_lab::executor::Local;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::{WorkDir, WorkError};
@@ -50,23 +49,20 @@ pub struct Toolset {
     pub setup: Setup,
     /// The work directory.
     root: PathBuf,
+    /// Where copies of the program's folder are made.
+    rooms: PathBuf,
 }
 
 impl Toolset {
     /// The program, built by a compiler.
     pub fn program<'a>(&'a self, compiler: &'a Compiler) -> ProgramSubject<'a> {
         let Toolset { source, counter, setup, .. } = self;
-        ProgramSubject::new(source, compiler, counter, setup.limits, self.rooms())
+        ProgramSubject::new(source, compiler, counter, setup.limits, self.rooms.clone())
     }
 
     /// The work directory.
     pub fn root(&self) -> &Path {
         &self.root
-    }
-
-    /// Where copies of the program's folder are made.
-    fn rooms(&self) -> PathBuf {
-        self.root.join(TUNE).join(ROOMS)
     }
 }
 
@@ -75,11 +71,17 @@ const TUNE: &str = "tune";
 /// The folder in that for copies that are built.
 const ROOMS: &str = "rooms";
 
-/// Finds the program, the compiler and what counts.
+/// Finds the program, the compiler and what counts. Copies of the program's folder are made in `rooms`, or
+/// in the work directory.
 ///
 /// # Errors
 /// What is missing.
-pub fn prepare(program: &Programs, setup: &Setup, observe: &dyn Observe) -> Result<Toolset> {
+pub fn prepare(
+    program: &Programs,
+    setup: &Setup,
+    rooms: Option<&Path>,
+    observe: &dyn Observe,
+) -> Result<Toolset> {
     let compiler = Compiler::find(&setup.compiler)?;
     let stage = observe.stage("find the program and what counts");
     // Only as long as something is made that is kept: others tune in the same directory meanwhile.
@@ -87,9 +89,9 @@ pub fn prepare(program: &Programs, setup: &Setup, observe: &dyn Observe) -> Resu
     let root = work.path().to_owned();
     let counter = Counter::prepare(&work)?;
     let tune = root.join(TUNE);
-    fs::create_dir_all(tune.join(ROOMS))
-        .with_context(|| format!("cannot make {}", tune.display()))?;
-    room::tidy(&tune.join(ROOMS));
+    let rooms = rooms.map_or_else(|| tune.join(ROOMS), Path::to_owned);
+    fs::create_dir_all(&rooms).with_context(|| format!("cannot make {}", rooms.display()))?;
+    room::tidy(&rooms);
     drop(work);
     let mut left_out = vec![root.clone()];
     for file in &setup.written {
@@ -97,7 +99,7 @@ pub fn prepare(program: &Programs, setup: &Setup, observe: &dyn Observe) -> Resu
     }
     let source = ProgramSource::prepare(program, &tune, left_out)?;
     stage.done(&source.origin);
-    Ok(Toolset { source, compiler, counter, setup: setup.clone(), root })
+    Ok(Toolset { source, compiler, counter, setup: setup.clone(), root, rooms })
 }
 
 /// Opens a work directory, once another process that prepares in it is done.
@@ -117,13 +119,15 @@ pub fn opened(root: &Path) -> Result<WorkDir> {
 }
 
 impl<'a> Tuning<'a> {
-    /// Reads the space and builds a program as it is.
+    /// Reads the space and builds a program as it is; `subject` is the program as flags are tried on it,
+    /// here or elsewhere.
     ///
     /// # Errors
     /// A space that cannot be read, a program that does not build, run or work without any flags.
     pub fn make(
         tools: &'a Toolset,
-        program: &'a ProgramSubject<'a>,
+        program: &ProgramSubject<'_>,
+        subject: &'a dyn Subject,
         observe: &dyn Observe,
     ) -> Result<Self> {
         let stage = observe.stage("read what the compiler offers");
@@ -134,7 +138,7 @@ impl<'a> Tuning<'a> {
         let counted = program.reference(&flags).map_err(|fault| unusable(fault, &flags))?;
         program.expect(counted.output);
         let alone = Fitness::new([(INSTRUCTIONS.to_owned(), 1.0)]).unwrap_or_default();
-        let tuning = Self::with(program, tools.root(), tools.compiler.family, read, |_| Ok(alone))?;
+        let tuning = Self::with(subject, tools.root(), tools.compiler.family, read, |_| Ok(alone))?;
         stage.done(&format!("{} instructions", counted.instructions));
         Ok(tuning)
     }
@@ -180,7 +184,7 @@ impl<'a> Tuning<'a> {
     /// What is no fault of the flags.
     pub fn outcomes(&self, points: &[Point]) -> Result<Vec<Outcome>> {
         let flags: Vec<Vec<String>> = points.iter().map(|point| self.space.flags(point)).collect();
-        let found = self.evaluator.evaluate_all(&Local, &flags, |_| ())?;
+        let found = self.evaluator.evaluate_all(&flags, |_| ())?;
         Ok(found.iter().map(|evaluated| self.outcome(evaluated)).collect())
     }
 }

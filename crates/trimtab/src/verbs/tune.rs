@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use trimtab_lab::failure::Failure;
 use trimtab_report::Report;
 use trimtab_tune::TuneProgram;
-use trimtab_tune::run::{Limits, Plan};
+use trimtab_tune::run::{BATCH, Limits, Plan};
 use trimtab_tune::search::Method;
 
 /// What is chosen among, and how.
@@ -38,7 +38,13 @@ pub struct SearchOptions {
 impl SearchOptions {
     fn plan(&self, budget: u32, ablation: Option<u32>) -> Plan {
         let ablation = ablation.map(|most| most as usize);
-        Plan { method: self.search, budget: budget as usize, seed: self.seed, ablation }
+        Plan {
+            method: self.search,
+            budget: budget as usize,
+            seed: self.seed,
+            batch: BATCH,
+            ablation,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
-use trimtab_tune::run::{Programs, Request, Setup, tune};
+use trimtab_tune::run::{Programs, Request, Setup, WorkerPlan, tune};
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -68,6 +68,13 @@ pub struct Options {
     /// What builds and runs may take.
     #[command(flatten)]
     pub limits: LimitOptions,
+    /// Have N workers build and count, each started by srun as a job of Slurm; they need trimtab, this
+    /// folder and that of --work at the same paths
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub slurm: Option<u32>,
+    /// An option for the srun of each worker, as --srun=--partition=night
+    #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
+    pub srun: Vec<String>,
     /// Where to work, and where what was tried is kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
@@ -104,12 +111,17 @@ impl Options {
             written: written.into_iter().flatten().cloned().collect(),
             command: shell::own_words().join(" "),
         };
-        Ok(Request {
-            program,
-            setup,
-            plan: self.search.plan(self.budget, None),
-            rounds: self.rounds,
-        })
+        let workers = self.workers();
+        let mut plan = self.search.plan(self.budget, None);
+        plan.batch = plan.batch.max(workers.as_ref().map_or(0, |workers| workers.count));
+        Ok(Request { program, setup, plan, rounds: self.rounds, workers })
+    }
+
+    fn workers(&self) -> Option<WorkerPlan> {
+        let count = self.slurm? as usize;
+        let srun = ["srun", "--nodes=1", "--ntasks=1", "--job-name=trimtab", "--quiet"];
+        let starter = [srun.map(str::to_owned).to_vec(), self.srun.clone()].concat();
+        Some(WorkerPlan { count, starter, package: "slurm-client" })
     }
 }
 

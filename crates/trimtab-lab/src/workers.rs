@@ -1,0 +1,205 @@
+//! Jobs that other processes do, on this machine or others: *workers*. Whoever has jobs starts them by a
+//! command, such as `srun` of a cluster, and they find their jobs in a folder that all machines share,
+//! the [spool](Spool). So a job system has to do nothing but start processes and end them.
+//!
+//! A worker that dies is started again, and what it did is done again by another. A worker whose jobs
+//! come from a process that is gone leaves by itself.
+
+mod serve;
+mod spool;
+
+pub use serve::Worker;
+pub use spool::{Given, JobOutcome, Spool};
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Error, Result, anyhow, bail};
+use serde::Serialize;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::interrupt;
+use crate::process::{Job, ProcessError};
+
+/// Workers, and the spool that they work on. Dropped, it ends them.
+#[derive(Debug)]
+pub struct Workers {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    /// Where the spool is, until all workers have ended.
+    _folder: TempDir,
+}
+
+#[derive(Debug)]
+struct Shared {
+    spool: Spool,
+    next: AtomicU64,
+    /// Raised to end the processes.
+    end: Arc<AtomicBool>,
+    /// Why there are no workers.
+    failed: Mutex<Option<String>>,
+    restarted: AtomicU64,
+}
+
+/// A worker that ends so often before it is ready, one time after the other, will never be.
+const NEVER_READY: u32 = 3;
+/// A worker that is started again waits so long: what ended it may take a moment to be over.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How often the giver of jobs says that it is still there.
+const BEAT: Duration = Duration::from_secs(2);
+/// How long a worker has to leave before its process is ended.
+const LEAVE: Duration = Duration::from_secs(5);
+/// How often is looked whether a job is done, at first and after a while.
+const SOON: Duration = Duration::from_millis(10);
+const LATER: Duration = Duration::from_millis(100);
+/// A worker lives as long as there are jobs.
+const LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
+
+impl Workers {
+    /// Starts `count` workers with a spool below `parent`, a folder that all their machines have. `setup`
+    /// is what they are to know before the first job; `command` is the process of a worker, given the
+    /// spool's folder and the worker's name.
+    ///
+    /// # Errors
+    /// That the spool cannot be made. That workers do not come up is said by [`Self::call`].
+    pub fn start(
+        parent: &Path,
+        setup: &impl Serialize,
+        count: usize,
+        command: impl Fn(&Path, &str) -> Job + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("workers-").tempdir_in(parent)?;
+        let spool = Spool::make(folder.path(), setup)?;
+        let (next, restarted) = Default::default();
+        let (end, failed) = Default::default();
+        let shared = Arc::new(Shared { spool, next, end, failed, restarted });
+        let command = Arc::new(command);
+        let mut threads: Vec<JoinHandle<()>> = (0..count)
+            .map(|slot| {
+                let (shared, command) = (Arc::clone(&shared), Arc::clone(&command));
+                thread::spawn(move || shared.keep_one(slot, command.as_ref()))
+            })
+            .collect();
+        let beating = Arc::clone(&shared);
+        threads.push(thread::spawn(move || beating.beat()));
+        Ok(Self { shared, threads, _folder: folder })
+    }
+
+    /// Has a worker do a job, and waits for what comes of it.
+    ///
+    /// # Errors
+    /// What the worker says; that workers do not come up, or die of this job again and again; an
+    /// interrupt.
+    pub fn call(&self, input: &Value) -> Result<Value> {
+        let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        self.shared.spool.give(number, input)?;
+        let start = Instant::now();
+        loop {
+            match self.shared.spool.outcome(number)? {
+                Some(JobOutcome::Done(value)) => return Ok(value),
+                Some(JobOutcome::Failed(why)) => return Err(Error::msg(why)),
+                None => {}
+            }
+            if interrupt::requested() {
+                bail!("interrupted");
+            }
+            if let Some(why) = self.failed() {
+                return Err(anyhow!("{why}"));
+            }
+            thread::sleep(if start.elapsed() < Duration::from_secs(5) { SOON } else { LATER });
+        }
+    }
+
+    /// How many workers died and were started again.
+    pub fn restarted(&self) -> u64 {
+        self.shared.restarted.load(Ordering::Relaxed)
+    }
+
+    fn failed(&self) -> Option<String> {
+        self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        // A spool that cannot be written any more is left by the workers in their own time.
+        let _ = self.shared.spool.end();
+        let start = Instant::now();
+        while start.elapsed() < LEAVE && self.threads.iter().any(|thread| !thread.is_finished()) {
+            thread::sleep(SOON);
+        }
+        self.shared.end.store(true, Ordering::SeqCst);
+        for thread in self.threads.drain(..) {
+            // It does not panic; and if it did, there would be nothing left to do.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// Says again and again that whoever has jobs is there.
+    fn beat(&self) {
+        let mut beats = 0;
+        let mut last = None::<Instant>;
+        while !self.spool.has_ended() && !self.end.load(Ordering::SeqCst) {
+            if last.is_none_or(|last| last.elapsed() >= BEAT) {
+                beats += 1;
+                // Where it cannot be written, workers leave after a while, and that is said.
+                let _ = self.spool.beat(beats);
+                last = Some(Instant::now());
+            }
+            thread::sleep(SOON);
+        }
+    }
+
+    /// Runs a worker, and runs it again as long as there is work.
+    fn keep_one(&self, slot: usize, command: &(dyn Fn(&Path, &str) -> Job + Send + Sync)) {
+        let mut in_vain = 0;
+        for attempt in 0_u64.. {
+            let name = format!("{slot}-{attempt}");
+            let job = command(self.spool.folder(), &name).limit(LIFE).interrupt(self.end.clone());
+            let ended = job.run();
+            if self.spool.has_ended() || self.end.load(Ordering::SeqCst) {
+                return;
+            }
+            let why = match ended {
+                Ok(_) => "it ended, though there was work".to_owned(),
+                Err(error) => described(&error),
+            };
+            in_vain = if self.spool.is_ready(&name) { 0 } else { in_vain + 1 };
+            let put_back = self.spool.put_back(&name, &why);
+            if in_vain == NEVER_READY {
+                self.fails(format!("workers do not come up, {NEVER_READY} in a row: {why}"));
+                return;
+            }
+            if let Err(error) = put_back {
+                self.fails(format!("what a worker did cannot be given to another: {error}"));
+                return;
+            }
+            self.restarted.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn fails(&self, why: String) {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+}
+
+/// An error, and the last of what the process said.
+fn described(error: &ProcessError) -> String {
+    match error {
+        ProcessError::Failed { tail, .. } => match tail.lines.last() {
+            Some(line) => format!("{error}: {line}"),
+            None => error.to_string(),
+        },
+        error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Workers that are small scripts of a shell: they take jobs as any process on any machine would.
+
+use std::fs;
+use std::sync::atomic::AtomicU32;
+
+use serde_json::json;
+
+use super::*;
+
+/// A process that does jobs: each is a number, which is given back. `before` is done with each job first;
+/// `$TAKEN` is its file.
+fn shell(folder: &Path, name: &str, before: &str) -> Job {
+    let script = format!(
+        "cd '{}' && : > ready/{name}\n\
+         while ! [ -e end ]; do\n\
+           for job in jobs/*; do\n\
+             [ -e \"$job\" ] || continue\n\
+             n=${{job#jobs/}}; TAKEN=taken/{name}.$n\n\
+             mv \"$job\" \"$TAKEN\" 2>/dev/null || continue\n\
+             {before}\n\
+             printf '{{\"done\":%s}}' \"$(cat \"$TAKEN\")\" > tmp/{name}\n\
+             mv tmp/{name} \"done/${{n%.*}}\"; rm -f \"$TAKEN\"\n\
+           done\n\
+           sleep 0.02\n\
+         done\n",
+        folder.display()
+    );
+    Job::new("a worker", "sh").args(["-c", &script])
+}
+
+#[test]
+fn jobs_are_done_elsewhere_and_all_come_back() {
+    let parent = tempfile::tempdir().unwrap();
+    let command = |folder: &Path, name: &str| shell(folder, name, ":");
+    let workers = Workers::start(parent.path(), &json!("setup"), 2, command).unwrap();
+    thread::scope(|scope| {
+        for number in 0..20 {
+            let workers = &workers;
+            scope.spawn(move || {
+                assert_eq!(workers.call(&json!(number)).unwrap(), json!(number));
+            });
+        }
+    });
+    assert_eq!(workers.restarted(), 0);
+    drop(workers);
+    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0, "nothing of the spool is left");
+}
+
+#[test]
+fn what_a_worker_did_that_dies_is_done_by_another() {
+    let parent = tempfile::tempdir().unwrap();
+    // Every worker but those of the third try dies with the job that it has.
+    let command =
+        |folder: &Path, name: &str| shell(folder, name, "case $n in *.[01]) kill -9 $$;; esac");
+    let workers = Workers::start(parent.path(), &(), 2, command).unwrap();
+    for number in [7, 8] {
+        assert_eq!(workers.call(&json!(number)).unwrap(), json!(number));
+    }
+    assert!(workers.restarted() >= 3, "{}", workers.restarted());
+}
+
+#[test]
+fn a_job_that_is_the_end_of_every_worker_fails_and_the_next_does_not() {
+    let parent = tempfile::tempdir().unwrap();
+    let command =
+        |folder: &Path, name: &str| shell(folder, name, "grep -q 13 \"$TAKEN\" && kill -9 $$");
+    let workers = Workers::start(parent.path(), &(), 1, command).unwrap();
+    let error = workers.call(&json!(13)).unwrap_err().to_string();
+    assert!(error.starts_with("5 workers ended while they did it; the last: "), "{error}");
+    assert_eq!(workers.call(&json!(4)).unwrap(), json!(4));
+}
+
+#[test]
+fn workers_that_do_not_come_up_are_one_error() {
+    let parent = tempfile::tempdir().unwrap();
+    let begun = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&begun);
+    let command = move |_: &Path, _: &str| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Job::new("a worker", "sh").args(["-c", "echo 'no such partition' >&2; exit 1"])
+    };
+    let workers = Workers::start(parent.path(), &(), 1, command).unwrap();
+    let error = workers.call(&json!(1)).unwrap_err().to_string();
+    assert!(error.starts_with("workers do not come up, 3 in a row: "), "{error}");
+    assert!(error.ends_with(": no such partition"), "{error}");
+    assert_eq!(begun.load(Ordering::Relaxed), NEVER_READY);
+}
+
+#[test]
+fn a_worker_says_what_went_wrong_and_leaves_when_nobody_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::make(folder.path(), &json!({"base": 5})).unwrap();
+    spool.give(0, &json!(2)).unwrap();
+    spool.give(1, &json!("two")).unwrap();
+    let worker = Worker::new(folder.path(), "0-0").silence(Duration::from_millis(300));
+    let setup: Value = worker.setup().unwrap();
+    let one = |input: Value| match input.as_u64().zip(setup["base"].as_u64()) {
+        Some((number, base)) => Ok(json!(base + number)),
+        None => bail!("{input} is no number"),
+    };
+    // The spool does not beat.
+    worker.work(one).unwrap();
+    assert_eq!(spool.outcome(0).unwrap(), Some(JobOutcome::Done(json!(7))));
+    let wrong = JobOutcome::Failed("\"two\" is no number".to_owned());
+    assert_eq!(spool.outcome(1).unwrap(), Some(wrong));
+    assert_eq!(spool.outcome(2).unwrap(), None);
+    assert!(spool.is_ready("0-0") && !spool.is_ready("0-1"));
+}

@@ -1,0 +1,189 @@
+//! A program whose flags workers try: each builds, checks and counts, and says what came of it. The table
+//! is written by the process that searches alone, so that it is the same wherever the work was done.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use trimtab_lab::cache::Key;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::Silent;
+use trimtab_lab::process::Job;
+use trimtab_lab::shell;
+use trimtab_lab::workers::{Worker, Workers};
+
+use super::program::ProgramSubject;
+use super::request::{Programs, Request, Setup, WorkerPlan};
+use super::subject::{Built, Costs, Fault, Image, Subject};
+use super::tuning::prepare;
+use crate::report::WorkerSummary;
+
+/// What workers are to know first.
+#[derive(Debug, Serialize, Deserialize)]
+struct Assignment {
+    program: Programs,
+    setup: Setup,
+    /// Hash of the subject's key: a worker with another compiler, QEMU or source counts something else.
+    key: String,
+}
+
+/// Flags to try.
+#[derive(Debug, Serialize, Deserialize)]
+struct Trial {
+    flags: Vec<String>,
+    /// SHA-256 of what the program must print, where that is compared.
+    expected: Option<String>,
+}
+
+/// What came of them: what was built, and what it costs; or why not.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Answer {
+    built: Result<Image, String>,
+    costs: Result<Costs, String>,
+}
+
+/// A program that workers build.
+pub struct ProgramElsewhere<'a> {
+    of: &'a ProgramSubject<'a>,
+    plan: WorkerPlan,
+    workers: Workers,
+}
+
+impl<'a> ProgramElsewhere<'a> {
+    /// Starts workers; `root` is the work directory.
+    ///
+    /// # Errors
+    /// That they cannot be told what to do. That they do not come up is said by the first build.
+    pub fn start(
+        of: &'a ProgramSubject<'a>,
+        request: &Request,
+        plan: &WorkerPlan,
+        root: &Path,
+    ) -> Result<Self> {
+        let mut setup = request.setup.clone();
+        root.clone_into(&mut setup.work);
+        let program = request.program.clone();
+        let assignment = Assignment { program, setup, key: of.key().hash() };
+        let own = std::env::current_exe().context("cannot find trimtab's own file")?;
+        let (starter, package) = (plan.starter.clone(), plan.package);
+        let command = move |folder: &Path, name: &str| {
+            let (first, words) = match starter.split_first() {
+                Some((first, others)) => (first.into(), [others, &[shown(&own)]].concat()),
+                None => (own.clone(), Vec::new()),
+            };
+            Job::new("a worker", first)
+                .package(package)
+                .args(words)
+                .arg("worker")
+                .arg(folder)
+                .arg(name)
+        };
+        let workers = Workers::start(root, &assignment, plan.count, command)
+            .context("cannot give jobs to workers")?;
+        Ok(Self { of, plan: plan.clone(), workers })
+    }
+
+    /// Who built and counted.
+    pub fn summary(&self) -> WorkerSummary {
+        WorkerSummary {
+            count: self.plan.count as u64,
+            starter: shell::command_line(&self.plan.starter),
+            restarted: self.workers.restarted(),
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+impl Subject for ProgramElsewhere<'_> {
+    fn name(&self) -> &str {
+        self.of.name()
+    }
+
+    fn key(&self) -> Key {
+        self.of.key()
+    }
+
+    fn at_once(&self) -> usize {
+        self.plan.count
+    }
+
+    fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault> {
+        let expected = self.of.expected().map(str::to_owned);
+        let trial = Trial { flags: flags.to_vec(), expected };
+        let answer = self.workers.call(&serde_json::to_value(trial)?)?;
+        let answer: Answer = serde_json::from_value(answer)?;
+        match answer.built {
+            Ok(image) => Ok(Box::new(BuiltElsewhere { image, costs: answer.costs })),
+            Err(reason) => Err(Fault::Flags(reason)),
+        }
+    }
+}
+
+/// What a worker built and counted.
+struct BuiltElsewhere {
+    image: Image,
+    costs: Result<Costs, String>,
+}
+
+impl Built for BuiltElsewhere {
+    fn image(&self) -> &Image {
+        &self.image
+    }
+
+    fn measure(&self) -> Result<Costs, Fault> {
+        self.costs.clone().map_err(Fault::Flags)
+    }
+}
+
+/// Does jobs as the worker `name` of the spool in `folder`, until there are no more.
+///
+/// # Errors
+/// A spool that cannot be read, and a machine on which the program, its compiler or QEMU is another.
+pub fn work(folder: &Path, name: &str) -> Result<()> {
+    let worker = Worker::new(folder, name);
+    let assignment: Assignment = worker.setup()?;
+    // Copies of the program are built on this machine's own disk.
+    let rooms = tempfile::Builder::new().prefix("trimtab-worker-").tempdir();
+    let rooms = rooms.context("cannot make a folder for builds")?;
+    let tools = prepare(&assignment.program, &assignment.setup, Some(rooms.path()), &Silent)?;
+    let program = tools.program(&tools.compiler);
+    if program.key().hash() != assignment.key {
+        return Err(Failure::new(format!(
+            "this worker would count something else: it has the compiler {} and QEMU {}; expected those \
+             of the machine that searches, and the same source",
+            tools.compiler.version, tools.counter.version
+        ))
+        .hint("install the same packages on all machines")
+        .into());
+    }
+    worker.work(|input| {
+        let trial: Trial = serde_json::from_value(input).context("a job that is none of tuning")?;
+        if let Some(expected) = trial.expected {
+            program.expect(expected);
+        }
+        Ok(serde_json::to_value(answer(&program, &trial.flags)?)?)
+    })
+}
+
+/// Builds, checks and counts.
+fn answer(program: &dyn Subject, flags: &[String]) -> Result<Answer> {
+    let fault = |fault| match fault {
+        Fault::Flags(reason) => Ok(reason),
+        Fault::Other(error) => Err(error),
+    };
+    let built = match program.build(flags) {
+        Ok(built) => built,
+        Err(why) => {
+            let reason = fault(why)?;
+            return Ok(Answer { built: Err(reason.clone()), costs: Err(reason) });
+        }
+    };
+    let costs = match built.measure() {
+        Ok(costs) => Ok(costs),
+        Err(why) => Err(fault(why)?),
+    };
+    Ok(Answer { built: Ok(built.image().clone()), costs })
+}

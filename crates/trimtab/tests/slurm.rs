@@ -1,0 +1,244 @@
+//! `trimtab tune program --slurm`, with a controller and two nodes of Slurm on this machine.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_trimtab");
+
+/// A cluster, until it is dropped.
+struct Slurm {
+    folder: TempDir,
+    daemons: Vec<Child>,
+}
+
+/// Nothing here takes as long, on any machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_there() {
+        assert!(start.elapsed() < PATIENCE, "{what}: not there");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+impl Slurm {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        // munge wants that everybody can reach its socket, and nobody else its key.
+        for name in ["", "munge", "state"] {
+            let path = at.join(name);
+            fs::create_dir_all(&path).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let key: Vec<u8> =
+            (0..1024_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let mut file = fs::OpenOptions::new();
+        let mut file = file.write(true).create_new(true).mode(0o600).open(at.join("key")).unwrap();
+        file.write_all(&key).unwrap();
+        let mut slurm = Self { folder, daemons: Vec::new() };
+        let (key, socket) = (slurm.shown("key"), slurm.shown("munge/socket"));
+        let (pid, log, seed) = (slurm.shown("pid"), slurm.shown("log"), slurm.shown("seed"));
+        slurm.daemon(
+            "munged",
+            &[
+                "--foreground".to_owned(),
+                format!("--key-file={key}"),
+                format!("--socket={socket}"),
+                format!("--pid-file={pid}"),
+                format!("--log-file={log}"),
+                format!("--seed-file={seed}"),
+            ],
+        );
+        wait_for("munged", || Path::new(&socket).exists());
+        fs::write(slurm.conf(), slurm.configuration()).unwrap();
+        let conf = slurm.shown("slurm.conf");
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        slurm.daemon("slurmctld", &words(&["-D", "-c", "-f", &conf]));
+        for node in NODES {
+            slurm.daemon("slurmd", &words(&["-D", "-f", &conf, "-N", node]));
+        }
+        let all_idle = || {
+            let nodes = slurm.command("sinfo").args(["-h", "-N", "-o", "%T"]).output().unwrap();
+            String::from_utf8_lossy(&nodes.stdout).matches("idle").count() == NODES.len()
+        };
+        wait_for("two idle nodes", all_idle);
+        slurm
+    }
+
+    fn shown(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn conf(&self) -> PathBuf {
+        self.folder.path().join("slurm.conf")
+    }
+
+    fn configuration(&self) -> String {
+        let host = nix::sys::utsname::uname().unwrap().nodename().to_str().unwrap().to_owned();
+        let user = nix::unistd::User::from_uid(nix::unistd::getuid()).unwrap().unwrap().name;
+        // All at once, so that they differ.
+        let ports: Vec<TcpListener> =
+            (0..=NODES.len()).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let ports: Vec<u16> = ports.iter().map(|at| at.local_addr().unwrap().port()).collect();
+        let at = self.folder.path().display();
+        let mut text = format!(
+            "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser={user}\nSlurmdUser={user}\n\
+             AuthType=auth/munge\nAuthInfo=socket={at}/munge/socket\nCredType=cred/munge\n\
+             StateSaveLocation={at}/state\nSlurmctldPidFile={at}/ctld.pid\n\
+             SlurmdPidFile={at}/%n.pid\nSlurmdSpoolDir={at}/spool.%n\nSlurmctldPort={}\n\
+             SwitchType=switch/none\nProctrackType=proctrack/pgid\nTaskPlugin=task/none\n\
+             SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nReturnToService=2\n\
+             JobAcctGatherType=jobacct_gather/none\n\
+             AccountingStorageType=accounting_storage/none\nMpiDefault=none\n",
+            ports[0]
+        );
+        for (node, port) in NODES.iter().zip(&ports[1..]) {
+            text += &format!(
+                "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=1\n"
+            );
+        }
+        text + "PartitionName=all Nodes=ALL Default=YES State=UP\n"
+    }
+
+    fn daemon(&mut self, program: &str, arguments: &[String]) {
+        let log = fs::File::create(self.folder.path().join(format!("{program}.out"))).unwrap();
+        // Debian has them in /usr/sbin, which is not in everybody's PATH.
+        let command = Command::new(Path::new("/usr/sbin").join(program))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn();
+        let child =
+            command.unwrap_or_else(|_| panic!("{program} is not there; run ./setup --for test"));
+        self.daemons.push(child);
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("SLURM_CONF", self.conf());
+        command
+    }
+
+    /// The jobs that run just now.
+    fn running(&self) -> Vec<String> {
+        let output = self.command("squeue").args(["-h", "-t", "R", "-o", "%i"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        for daemon in self.daemons.iter_mut().rev() {
+            // It may have ended by itself, which the test has seen.
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+    }
+}
+
+const NODES: [&str; 2] = ["n1", "n2"];
+
+/// A folder with a program that flags change.
+fn project() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "#include <stdio.h>\n\
+                static unsigned step(unsigned x, int by) { return by & 1 ? x * 31u + 7 : x / 3u + by; }\n\
+                int main(void) {\n\
+                unsigned x = 1, a[64] = {0};\n\
+                for (int i = 0; i < 4000; i++) { x = step(x, i); a[i & 63] += x & 255; }\n\
+                for (int i = 0; i < 64; i++) x += a[i] * i;\n\
+                printf(\"%u\\n\", x);\n\
+                return 0; }\n";
+    fs::write(folder.path().join("app.c"), text).unwrap();
+    folder
+}
+
+fn tune(project: &Path, work: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.current_dir(project).args(["tune", "program", "--build", "$CC $CFLAGS -o app app.c"]);
+    command.args(["--run", "./app", "--rounds", "0", "--budget", "24", "--json", "-", "--work"]);
+    command.arg(work).args(more).stdin(Stdio::null());
+    command
+}
+
+/// What was found, without how long it took and who did it.
+fn found(output: &Output) -> (Value, Value) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut json: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}\n{error}"));
+    let workers = json["workers"].take();
+    for name in ["seconds", "repeat", "workers"] {
+        json.as_object_mut().unwrap().remove(name);
+    }
+    (json, workers)
+}
+
+#[test]
+fn workers_of_slurm_find_what_one_process_finds_though_some_are_killed() {
+    let slurm = Slurm::start();
+    let (project, works) = (project(), tempfile::tempdir().unwrap());
+    let work = |name: &str| works.path().join(name);
+    let serial = found(&tune(project.path(), &work("serial"), &[]).output().unwrap()).0;
+    let mut command = tune(project.path(), &work("slurm"), &["--slurm", "2"]);
+    command.env("SLURM_CONF", slurm.conf());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    for _ in 0..2 {
+        wait_for("a worker", || !slurm.running().is_empty());
+        let job = slurm.running().pop().unwrap_or_default();
+        slurm.command("scancel").args(["--signal=KILL", &job]).output().unwrap();
+        sleep(Duration::from_millis(500));
+    }
+    let output = child.wait_with_output().unwrap();
+    let (parallel, workers) = found(&output);
+    assert_eq!(parallel, serial);
+    assert_eq!(workers["count"], 2);
+    assert!(workers["restarted"].as_u64() >= Some(1), "{workers}");
+    wait_for("the end of all jobs", || slurm.running().is_empty());
+    let left: Vec<_> =
+        fs::read_dir(work("slurm")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("workers-")), "{left:?}");
+}
+
+#[test]
+fn workers_that_cannot_be_started_are_one_error() {
+    let slurm = Slurm::start();
+    let (project, works) = (project(), tempfile::tempdir().unwrap());
+    let run = |more: &[&str], change: &dyn Fn(&mut Command)| {
+        let more = [&["--slurm", "1"], more].concat();
+        let mut command = tune(project.path(), works.path(), &more);
+        change(&mut command);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let set = |command: &mut Command| _ = command.env("SLURM_CONF", slurm.conf());
+    let error = run(&["--srun=--partition=none"], &set);
+    assert!(error.contains("workers do not come up, 3 in a row: "), "{error}");
+    assert!(error.contains("invalid partition specified: none"), "{error}");
+
+    let tools = tempfile::tempdir().unwrap();
+    for tool in fs::read_dir("/usr/bin").unwrap() {
+        let tool = tool.unwrap();
+        if tool.file_name() != "srun" {
+            symlink(tool.path(), tools.path().join(tool.file_name())).unwrap();
+        }
+    }
+    let error = run(&[], &|command| _ = command.env("PATH", tools.path()));
+    assert!(error.contains("the program `srun`, which was not found"), "{error}");
+    assert!(error.contains("install the package `slurm-client`"), "{error}");
+}
