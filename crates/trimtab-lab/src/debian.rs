@@ -2,9 +2,9 @@
 //! made of the system's, and anyone may do it.
 
 use crate::process::{Job, ProcessError};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+use tempfile::TempDir;
 use thiserror::Error;
 
 /// Why a package's source is not to be had.
@@ -35,6 +35,17 @@ pub enum SourceError {
     },
 }
 
+/// A source package, as it was fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourcePackage {
+    /// The archive of the upstream source.
+    pub archive: PathBuf,
+    /// The file that names all of the package's, which lie beside it.
+    pub description: PathBuf,
+    /// The package's version, as it is in names of files: without an epoch.
+    pub version: String,
+}
+
 /// Fetches and unpacks the upstream source of a package into `folder`, where it is found again the
 /// next time. Gives the folder of the source and the version of the package. Debian's own patches
 /// are not applied.
@@ -42,11 +53,55 @@ pub enum SourceError {
 /// # Errors
 /// If apt does not have it, or the folder cannot be written.
 pub fn source(package: &str, folder: &Path) -> Result<(PathBuf, String), SourceError> {
-    // Long: the steps of apt, each with its own failure.
     let place = folder.join(package);
     if let Some(found) = unpacked(&place) {
         return Ok(found);
     }
+    let cannot = |source| SourceError::Write { path: folder.to_owned(), source };
+    let scratch = fetched(package, folder)?;
+    let fetched = package_in(scratch.path(), package)?;
+    let tree = scratch.path().join("tree");
+    fs::create_dir(&tree).map_err(cannot)?;
+    Job::new(format!("unpacking {package}"), "tar")
+        .package("tar")
+        .arg("xf")
+        .arg(&fetched.archive)
+        .arg("-C")
+        .arg(&tree)
+        .run()?;
+    // Most have one folder with everything in it, some have everything in the open.
+    let tops: Vec<PathBuf> =
+        fs::read_dir(&tree).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
+    if let [only] = tops.as_slice()
+        && only.is_dir()
+    {
+        let inner = scratch.path().join("inner");
+        fs::rename(only, &inner).and_then(|()| fs::remove_dir(&tree)).map_err(cannot)?;
+        fs::rename(&inner, &tree).map_err(cannot)?;
+    }
+    fs::write(scratch.path().join("version"), fetched.version).map_err(cannot)?;
+    fs::rename(scratch.keep(), &place).map_err(cannot)?;
+    unpacked(&place).ok_or_else(|| SourceError::NoSource { package: package.to_owned() })
+}
+
+/// Fetches the files of a source package into `folder`, and nothing else: apt's own lists are removed
+/// again.
+///
+/// # Errors
+/// If apt does not have it, or the folder cannot be written.
+pub fn source_package(package: &str, folder: &Path) -> Result<SourcePackage, SourceError> {
+    let cannot = |source| SourceError::Write { path: folder.to_owned(), source };
+    let lists = tempfile::Builder::new().prefix(".apt-").tempdir_in(folder).map_err(cannot)?;
+    let scratch = fetched(package, lists.path())?;
+    for entry in fs::read_dir(scratch.path()).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        fs::rename(entry.path(), folder.join(entry.file_name())).map_err(cannot)?;
+    }
+    package_in(folder, package)
+}
+
+/// Fetches the files of a source package into a new folder below `folder`. apt's lists are kept there, too.
+fn fetched(package: &str, folder: &Path) -> Result<TempDir, SourceError> {
     let cannot = |source| SourceError::Write { path: folder.to_owned(), source };
     let apt = folder.join("apt");
     for part in ["lists/partial", "cache/archives/partial", "parts"] {
@@ -76,41 +131,27 @@ pub fn source(package: &str, folder: &Path) -> Result<(PathBuf, String), SourceE
         .args(["source", "--download-only", package])
         .dir(scratch.path())
         .run()?;
-    let files = fs::read_dir(scratch.path()).map_err(cannot)?;
+    Ok(scratch)
+}
+
+/// What the files in a folder are of a package.
+fn package_in(folder: &Path, package: &str) -> Result<SourcePackage, SourceError> {
+    let cannot = |source| SourceError::Write { path: folder.to_owned(), source };
+    let files = fs::read_dir(folder).map_err(cannot)?;
     let names: Vec<PathBuf> = files.flatten().map(|entry| entry.path()).collect();
-    let has = |path: &&PathBuf, part: &str| path.to_string_lossy().contains(part);
-    let no_source = || SourceError::NoSource { package: package.to_owned() };
-    let archive = names
-        .iter()
-        .find(|path| has(path, ".orig.tar.") && path.extension() != Some(OsStr::new("asc")))
-        .ok_or_else(no_source)?;
-    let version = names
-        .iter()
-        .find(|path| path.extension() == Some(OsStr::new("dsc")))
-        .and_then(|path| path.file_stem()?.to_str()?.split_once('_').map(|(_, version)| version))
-        .ok_or_else(no_source)?;
-    let tree = scratch.path().join("tree");
-    fs::create_dir(&tree).map_err(cannot)?;
-    Job::new(format!("unpacking {package}"), "tar")
-        .package("tar")
-        .arg("xf")
-        .arg(archive)
-        .arg("-C")
-        .arg(&tree)
-        .run()?;
-    // Most have one folder with everything in it, some have everything in the open.
-    let tops: Vec<PathBuf> =
-        fs::read_dir(&tree).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
-    if let [only] = tops.as_slice()
-        && only.is_dir()
-    {
-        let inner = scratch.path().join("inner");
-        fs::rename(only, &inner).and_then(|()| fs::remove_dir(&tree)).map_err(cannot)?;
-        fs::rename(&inner, &tree).map_err(cannot)?;
-    }
-    fs::write(scratch.path().join("version"), version).map_err(cannot)?;
-    fs::rename(scratch.keep(), &place).map_err(cannot)?;
-    unpacked(&place).ok_or_else(no_source)
+    let is_archive = |path: &&PathBuf| {
+        path.to_string_lossy().contains(".orig.tar.") && path.extension() != Some("asc".as_ref())
+    };
+    let found = || {
+        let description = names.iter().find(|path| path.extension() == Some("dsc".as_ref()))?;
+        let (_, version) = description.file_stem()?.to_str()?.split_once('_')?;
+        Some(SourcePackage {
+            archive: names.iter().find(is_archive)?.clone(),
+            description: description.clone(),
+            version: version.to_owned(),
+        })
+    };
+    found().ok_or_else(|| SourceError::NoSource { package: package.to_owned() })
 }
 
 fn unpacked(place: &Path) -> Option<(PathBuf, String)> {
@@ -170,6 +211,22 @@ fn sources_of_stanzas(text: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_a_source_package_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str| fs::write(folder.path().join(name), "").unwrap();
+        write("qemu_7.2+dfsg-7.debian.tar.xz");
+        write("qemu_7.2+dfsg.orig.tar.xz.asc");
+        write("qemu_7.2+dfsg-7.dsc");
+        let error = package_in(folder.path(), "qemu").unwrap_err().to_string();
+        assert_eq!(error, "the source package qemu has no .orig.tar file");
+        write("qemu_7.2+dfsg.orig.tar.xz");
+        let found = package_in(folder.path(), "qemu").unwrap();
+        assert_eq!(found.version, "7.2+dfsg-7");
+        assert_eq!(found.archive, folder.path().join("qemu_7.2+dfsg.orig.tar.xz"));
+        assert_eq!(found.description, folder.path().join("qemu_7.2+dfsg-7.dsc"));
+    }
 
     #[test]
     fn lists_of_packages_become_lists_of_sources() {

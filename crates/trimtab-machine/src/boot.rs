@@ -209,11 +209,16 @@ fn check(request: &BootRequest) -> Result<(), BootError> {
         Some("KVM and icount, which only TCG can do")
     } else if kvm && request.tracers.plugin.is_some() {
         Some("KVM and the tracing plugin, which only TCG can load")
+    } else if !machine.clock.has_sound_quantum() {
+        Some("a quantum that is not from 1 to 10^9 instructions")
     } else {
         None
     };
     if let Some(asked) = wrong {
         return Err(BootError::Machine { asked });
+    }
+    if matches!(machine.clock, Clock::Parallel { .. }) {
+        request.qemu.require_parallel_clock()?;
     }
     if let Some(library) = &request.tracers.plugin {
         if !library.is_file() {

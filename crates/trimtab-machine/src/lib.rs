@@ -18,4 +18,5 @@ pub use trimtab_program::Isa;
 /// What errors of this crate know that the user can do: see [`Hint`](trimtab_lab::failure::Hint).
 pub fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     trimtab_lab::failure::hint_of::<kernel::KernelError>(error)
+        .or_else(|| trimtab_lab::failure::hint_of::<qemu::parallel::ParallelQemuError>(error))
 }

@@ -1,5 +1,7 @@
 //! Finds out what a QEMU can do.
 
+pub mod parallel;
+
 use crate::arch::Platform;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +16,7 @@ pub struct Qemu {
     isa: Isa,
     version: (u32, u32),
     plugins: bool,
+    parallel_clock: bool,
 }
 
 /// Why a QEMU cannot be used.
@@ -71,6 +74,16 @@ pub enum QemuError {
         /// Its version.
         version: (u32, u32),
     },
+    /// It has one clock for all CPUs.
+    #[error(
+        "`{}` has one clock for all CPUs, so they take turns in one time; expected the QEMU that trimtab \
+         builds from Debian's source with a patch",
+        program.display()
+    )]
+    NoParallelClock {
+        /// The program.
+        program: PathBuf,
+    },
 }
 
 impl Qemu {
@@ -101,8 +114,12 @@ impl Qemu {
         if version < Self::OLDEST {
             return Err(QemuError::TooOld { program: program.to_owned(), package, version });
         }
-        let plugins = ask("--help")?.lines().any(|line| line.starts_with("-plugin "));
-        Ok(Qemu { program: program.to_owned(), isa, version, plugins })
+        let help = ask("--help")?;
+        let has = |option: &str, part: &str| {
+            help.lines().any(|line| line.starts_with(option) && line.contains(part))
+        };
+        let (plugins, parallel_clock) = (has("-plugin ", ""), has("-icount ", "[,quantum="));
+        Ok(Qemu { program: program.to_owned(), isa, version, plugins, parallel_clock })
     }
 
     /// The kind of machine that it imitates.
@@ -133,6 +150,17 @@ impl Qemu {
         } else {
             Ok(())
         }
+    }
+
+    /// Checks that each of its CPUs can have a clock of its own.
+    ///
+    /// # Errors
+    /// If it is not one of [ours](parallel).
+    pub fn require_parallel_clock(&self) -> Result<(), QemuError> {
+        let program = || self.program.clone();
+        self.parallel_clock
+            .then_some(())
+            .ok_or_else(|| QemuError::NoParallelClock { program: program() })
     }
 }
 
@@ -176,6 +204,8 @@ mod tests {
         let qemu = probe("QEMU emulator version 7.2.22 (Debian)", help).unwrap();
         assert_eq!(qemu.version(), (7, 2));
         qemu.require_plugins().unwrap();
+        let help = "-icount [shift=N|auto][,sleep=on|off][,quantum=N]";
+        probe("QEMU emulator version 7.2.22", help).unwrap().require_parallel_clock().unwrap();
     }
 
     #[test]
@@ -191,6 +221,7 @@ mod tests {
 
         let plain = probe("QEMU emulator version 7.2.0", "-device driver").unwrap();
         assert!(matches!(plain.require_plugins(), Err(QemuError::NoPlugins { .. })));
+        assert!(matches!(plain.require_parallel_clock(), Err(QemuError::NoParallelClock { .. })));
         let newer = probe("QEMU emulator version 10.0.2", "-plugin [file=]<file>").unwrap();
         assert!(matches!(newer.require_plugins(), Err(QemuError::PluginInterface { .. })));
     }

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use crate::boot::{Accelerator, BootRequest};
 use crate::kernel::KernelImage;
 use crate::qemu::Qemu;
+use crate::qemu::parallel::ParallelQemu;
 use crate::{Isa, Platform, guest, plugin};
 use anyhow::Result;
 use parts::{Busybox, Guest, WorkingAccelerator};
@@ -109,6 +110,15 @@ impl<'work> Testbed<'work> {
             cached: guest.cached && plugin.cached,
             accelerator: OnceLock::new(),
         })
+    }
+
+    /// The same with a QEMU whose CPUs have a clock each.
+    #[must_use]
+    pub fn with_parallel_clock(self, qemu: &ParallelQemu) -> Self {
+        let mut versions = self.versions;
+        versions.insert("qemu".to_owned(), format!("{}, a clock for each CPU", qemu.version));
+        let (key, guest_key) = (self.key.after(&qemu.key), self.guest_key.after(&qemu.key));
+        Testbed { qemu: qemu.qemu.clone(), key, guest_key, versions, ..self }
     }
 
     /// Tools that boots depend on, with their versions.

@@ -76,7 +76,8 @@ const ALL: &str = "gcc libc6-dev binutils make flex bison bc cpio xz-utils lz4 z
     libssl-dev kmod rsync patch perl python3 git qemu-system-x86 busybox-static linux-source-6.12 \
     qemu-user lld qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross chromium g++ linux-source-6.1 \
     g++-aarch64-linux-gnu cmake default-jdk-headless gcc-mipsel-linux-gnu libc6-dev-mipsel-cross libjpeg-turbo-progs libopenjp2-tools flac ffmpeg rt-tests postmark fio dbench \
-    stress-ng valgrind linux-perf uftrace trace-cmd dpkg-dev slurm-client slurmctld slurmd munge clang-22 lld-22 llvm-22";
+    stress-ng valgrind linux-perf uftrace trace-cmd dpkg-dev slurm-client slurmctld slurmd munge \
+    ninja-build meson pkg-config libglib2.0-dev libpixman-1-dev libfdt-dev zlib1g-dev clang-22 lld-22 llvm-22";
 
 #[test]
 fn with_all_there_nothing_is_done() {
@@ -137,6 +138,26 @@ fn what_dyninst_is_built_with_is_not_for_all() {
     assert!(said.contains(&format!("--no-install-recommends {packages}")), "{said}");
     let (code, said, _) = machine.setup(&["--for", "all"]);
     assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn qemu_is_built_with_packages_that_nothing_else_needs() {
+    let installed = ALL.replace(" meson", "").replace(" chromium", "");
+    let machine = Machine::debian(1000, &installed, 22);
+    let (code, said, _) = machine.setup(&["--for", "clock"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("--no-install-recommends meson\n"), "{said}");
+    let (code, said, _) = machine.setup(&["--for", "demo"]);
+    assert_eq!(code, 0, "{said}");
+    // What the table of tools says that the verb needs is what is installed.
+    let tools = trimtab_lab::tools::all().iter();
+    let needed = tools.filter(|tool| tool.needed_by.contains(&"smp scale"));
+    let packages: Vec<&str> = needed.flat_map(|tool| tool.packages).copied().collect();
+    assert_eq!(packages.len(), 8);
+    let (_, said, _) = Machine::debian(1000, "", 22).setup(&["--for", "clock"]);
+    for package in packages {
+        assert!(said.contains(&format!(" {package} ")), "{package}: {said}");
+    }
 }
 
 #[test]

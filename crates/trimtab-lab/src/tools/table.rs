@@ -82,6 +82,7 @@ const TESTS: &[&str] = &["tests"];
 const PROBE_BENCH: &[&str] = &["probe bench"];
 
 const SWAP_RUN: &[&str] = &["swap run"];
+const SMP_SCALE: &[&str] = &["smp scale"];
 
 const VERSION: &[&str] = &["--version"];
 
@@ -167,6 +168,15 @@ const ALL: &[Tool] = &[
     command("uftrace", &["uftrace"], &[0, 9], &["uftrace"], PROBE_BENCH),
     command("chromium", &["chromium", "chromium-browser"], &[], &["chromium"], TESTS),
     file("cyclictest", &["/usr/bin/cyclictest"], &["rt-tests"], SWAP_RUN),
+    // What QEMU is built with.
+    command("dpkg-source", &["dpkg-source"], &[], &["dpkg-dev"], SMP_SCALE),
+    command("ninja", &["ninja"], &[1, 8], &["ninja-build"], SMP_SCALE),
+    command("meson", &["meson"], &[0, 61], &["meson"], SMP_SCALE),
+    command("pkg-config", &["pkg-config"], &[], &["pkg-config"], SMP_SCALE),
+    file("glib", &["/usr/include/glib-2.0/glib.h"], &["libglib2.0-dev"], SMP_SCALE),
+    file("pixman", &["/usr/include/pixman-1/pixman.h"], &["libpixman-1-dev"], SMP_SCALE),
+    file("libfdt", &["/usr/include/libfdt.h"], &["libfdt-dev"], SMP_SCALE),
+    file("zlib", &["/usr/include/zlib.h"], &["zlib1g-dev"], SMP_SCALE),
 ];
 
 /// A command that prints its version when asked with `--version`.

@@ -61,10 +61,17 @@ pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsStrin
         Isa::X86_64 => format!("{cpus},sockets={cpus}"),
         Isa::Aarch64 | Isa::Mips32 => cpus.to_string(),
     });
-    if let Clock::Instructions { shift } = machine.clock {
+    let icount = match machine.clock {
+        Clock::Real => None,
+        Clock::Instructions { shift } => Some(format!("shift={shift},sleep=off")),
+        Clock::Parallel { shift, quantum } => {
+            Some(format!("shift={shift},sleep=off,quantum={quantum}"))
+        }
+    };
+    if let Some(icount) = icount {
         // Random numbers, too, are the same each time.
         line.add("-seed").add("1");
-        line.add("-icount").add(format!("shift={shift},sleep=off"));
+        line.add("-icount").add(icount);
         line.add("-rtc").add("clock=vm,base=2026-01-01");
     }
     line.add("-kernel").add(files.kernel).add("-initrd").add(files.initramfs);
@@ -129,6 +136,11 @@ fn kernel_arguments(request: &BootRequest) -> String {
         // On a busy machine QEMU's timer may not tick in the time that Linux waits for it, and then it
         // panics: "IO-APIC + timer doesn't work!"
         words.push("no_timer_check".into());
+    }
+    if isa == Isa::X86_64 && matches!(request.hardware.clock, Clock::Parallel { .. }) {
+        // CPUs' counters differ by a quantum at most. Linux would find that out, and fall back to a clock
+        // that only ticks.
+        words.push("tsc=reliable".into());
     }
     words.extend(request.disks.iter().flat_map(Disk::kernel_arguments));
     if !request.modules.is_empty() {

@@ -27,11 +27,31 @@ pub enum Clock {
         /// lets interrupts come at other points.
         shift: u8,
     },
+    /// What a guest's CPU has executed, each by a clock of its own, so that they run at the same time as far
+    /// as the guest can see; with [`Clock::Instructions`] they take turns in one time. Each boot is exactly
+    /// like the one before. Only in a [QEMU of ours](crate::qemu::parallel).
+    Parallel {
+        /// As that of [`Clock::Instructions`].
+        shift: u8,
+        /// By how many instructions a CPU may be ahead of the slowest that is not idle: 1 to
+        /// [`Clock::MOST_QUANTUM`].
+        quantum: u32,
+    },
 }
 
 impl Clock {
     /// 2 ns an instruction.
     pub const INSTRUCTIONS: Clock = Clock::Instructions { shift: 1 };
+    /// The largest quantum, which is QEMU's.
+    pub const MOST_QUANTUM: u32 = 1_000_000_000;
+
+    /// Whether QEMU takes its quantum, if it has one.
+    pub(super) fn has_sound_quantum(self) -> bool {
+        match self {
+            Clock::Parallel { quantum, .. } => (1..=Self::MOST_QUANTUM).contains(&quantum),
+            Clock::Real | Clock::Instructions { .. } => true,
+        }
+    }
 }
 
 /// The hardware that a guest gets, beside its disks and other devices. Its kind is that of the emulator.

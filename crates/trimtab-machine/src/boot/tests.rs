@@ -26,10 +26,19 @@ fn lab_of(isa: Isa, script: &str) -> Lab {
 }
 
 fn lab_with(version: &str, isa: Isa, script: &str) -> Lab {
+    lab_of_qemu(version, "", isa, script)
+}
+
+/// The same with a QEMU whose help has this line, too.
+fn lab_that(helps: &str, script: &str) -> Lab {
+    lab_of_qemu("7.2.0", helps, Isa::X86_64, script)
+}
+
+fn lab_of_qemu(version: &str, helps: &str, isa: Isa, script: &str) -> Lab {
     let folder = tempfile::tempdir().unwrap();
     let qemu = format!(
         "#!/bin/sh\ncase $1 in\n--version) echo QEMU emulator version {version}; exit;;\n\
-         --help) echo '-plugin x'; exit;;\nesac\n{script}\n"
+         --help) echo '-plugin x'; echo '{helps}'; exit;;\nesac\n{script}\n"
     );
     let qemu = Qemu::probe(&testing::program(folder.path(), "qemu", &qemu), isa).unwrap();
     for name in ["kernel", "root", "plugin"] {
@@ -207,6 +216,33 @@ fn what_is_missing_or_impossible_is_said_before_anything_runs() {
     assert!(matches!(boot(&request), Err(BootError::Machine { .. })));
 }
 
+fn parallel(quantum: u32) -> Clock {
+    Clock::Parallel { shift: 0, quantum }
+}
+
+#[test]
+fn a_clock_for_each_cpu_needs_a_quantum_and_our_qemu() {
+    let mut lab = lab_that("-icount [shift=N|auto][,sleep=on|off][,quantum=N]", GOOD);
+    lab.request.hardware.clock = parallel(1000);
+    let line = boot(&lab.request).unwrap().command_line;
+    assert!(line.contains(" -icount shift=0,sleep=off,quantum=1000 "), "{line}");
+    assert!(line.contains(" tsc=reliable") && line.contains(" -seed 1 "), "{line}");
+    for quantum in [0, 1_000_000_001] {
+        lab.request.hardware.clock = parallel(quantum);
+        let text = boot(&lab.request).unwrap_err().to_string();
+        assert!(text.ends_with("a quantum that is not from 1 to 10^9 instructions"), "{text}");
+    }
+    lab.request.hardware.accelerator = Accelerator::Kvm;
+    assert!(matches!(boot(&lab.request), Err(BootError::Machine { .. })));
+    let mut stock = self::lab(GOOD);
+    stock.request.hardware.clock = parallel(1000);
+    let text = boot(&stock.request).unwrap_err().to_string();
+    assert!(text.contains("has one clock for all CPUs"), "{text}");
+    stock.request.hardware.clock = Clock::INSTRUCTIONS;
+    let line = boot(&stock.request).unwrap().command_line;
+    assert!(!line.contains("quantum") && !line.contains("tsc="), "{line}");
+}
+
 #[test]
 fn a_plugin_that_wrote_nothing_is_noticed() {
     let mut lab = lab(GOOD);
@@ -303,6 +339,8 @@ fn the_key_of_a_boot_knows_its_arguments_and_not_where_its_files_are() {
         key(&|request| request.hardware.cpus = 2),
         key(&|request| request.hardware.memory_mib = 300),
         key(&|request| request.hardware.clock = Clock::INSTRUCTIONS),
+        key(&|request| request.hardware.clock = parallel(1000)),
+        key(&|request| request.hardware.clock = parallel(500)),
         key(&|request| request.workload = None),
         key(&|request| request.arguments = vec!["quiet".to_owned()]),
         key(&|request| request.tracers.stream = true),
@@ -320,7 +358,7 @@ fn the_key_of_a_boot_knows_its_arguments_and_not_where_its_files_are() {
     ];
     let all: std::collections::BTreeSet<&String> = others.iter().chain([&plain]).collect();
     assert_eq!(all.len(), others.len() + 1);
-    assert_eq!(key(&disk("one")), others[11]);
+    assert_eq!(key(&disk("one")), others[others.len() - 2]);
     // A kernel that needs a CPU which is never started is another machine, as its arguments say.
     let old = key(&|request| {
         image(&request.kernel, "6.1.192");

@@ -24,7 +24,7 @@ impl BootRequest {
         let Hardware { cpus, clock, .. } = self.hardware;
         self.qemu.isa() == Isa::X86_64
             && cpus > 1
-            && clock != Clock::Real
+            && matches!(clock, Clock::Instructions { .. })
             && self.qemu.version() < FAIR_QEMU
             && release(&self.kernel).is_some_and(|release| release < YIELDING_LINUX)
     }

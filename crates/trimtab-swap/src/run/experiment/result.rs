@@ -19,7 +19,7 @@ use super::soak::complaints;
 /// Nanoseconds that an instruction takes on the clock that the boots have.
 pub(super) const NANOSECONDS: f64 = match Clock::INSTRUCTIONS {
     Clock::Instructions { shift } => (1_u64 << shift) as f64,
-    Clock::Real => panic!("instructions are the clock of counted boots"),
+    Clock::Real | Clock::Parallel { .. } => panic!("instructions are the clock of counted boots"),
 };
 
 /// Makes the report's model.
