@@ -30,6 +30,15 @@ struct Section {
     address: u64,
     size: u64,
     flags: u32,
+    /// Whether the file has its bytes; otherwise they are zeros.
+    is_in_file: bool,
+}
+
+impl Section {
+    /// Its bytes in the file.
+    fn length(&self) -> usize {
+        if self.is_in_file { self.size as usize } else { 0 }
+    }
 }
 
 /// Describes an ELF file; [`Elf::build`] makes its bytes. x86-64 and `ET_EXEC` to begin with.
@@ -146,8 +155,20 @@ impl Elf {
         self.section(name, address, size, elf::SHF_ALLOC)
     }
 
+    /// Adds a section of data that is written. Symbols added later lie in it.
+    pub fn writable(self, name: &'static str, address: u64, size: u64) -> Self {
+        self.section(name, address, size, elf::SHF_ALLOC | elf::SHF_WRITE)
+    }
+
+    /// Adds a section of zeros, which the file does not have. Symbols added later lie in it.
+    pub fn zeros(self, name: &'static str, address: u64, size: u64) -> Self {
+        let mut elf = self.writable(name, address, size);
+        elf.sections.iter_mut().rev().take(1).for_each(|section| section.is_in_file = false);
+        elf
+    }
+
     fn section(mut self, name: &'static str, address: u64, size: u64, flags: u32) -> Self {
-        self.sections.push(Section { name, address, size, flags });
+        self.sections.push(Section { name, address, size, flags, is_in_file: true });
         self
     }
 
@@ -194,7 +215,7 @@ impl Elf {
 
     /// The bytes of a section.
     fn bytes_of(&self, section: &Section) -> Vec<u8> {
-        let mut bytes = vec![0x90; section.size as usize];
+        let mut bytes = vec![0x90; section.length()];
         for (address, contents) in &self.contents {
             let Some(offset) = address.checked_sub(section.address) else { continue };
             let range = offset as usize..(offset as usize).saturating_add(contents.len());
@@ -246,7 +267,7 @@ impl Elf {
             .map(|section| {
                 let name = writer.add_section_name(section.name.as_bytes());
                 let index = writer.reserve_section_index();
-                let offset = writer.reserve(section.size as usize, 16);
+                let offset = writer.reserve(section.length(), 16);
                 SectionPlace { name, index, offset, section }
             })
             .collect();
@@ -361,7 +382,7 @@ impl Elf {
         for SectionPlace { name, offset, section, .. } in &places.sections {
             writer.write_section_header(&SectionHeader {
                 name: Some(*name),
-                sh_type: elf::SHT_PROGBITS,
+                sh_type: if section.is_in_file { elf::SHT_PROGBITS } else { elf::SHT_NOBITS },
                 sh_flags: u64::from(section.flags),
                 sh_addr: section.address,
                 sh_offset: *offset as u64,

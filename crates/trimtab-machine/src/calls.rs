@@ -23,6 +23,13 @@ pub static CALLS: Feature = Feature {
 pub const WORKLOAD: &str = "calls";
 /// Where its program must be in the guest.
 pub const PROGRAM: &str = "bin/suite";
+/// Where the program must be in the guest that measures [`PRIMITIVES`].
+pub const PRIMITIVES_PROGRAM: &str = "bin/primitives";
+/// What calls are made of. Their program says what they cost as it is said of calls, all on the first CPU: a
+/// switch between processes and the call of `sched_yield` that does it; a byte to another process and back, which
+/// is two switches, two wake-ups and four calls; a write to a page that was never touched; a call of `futex` that
+/// takes and gives back one spin lock.
+pub const PRIMITIVES: [&str; 4] = ["context-switch", "pipe-round-trip", "page-fault", "spin-lock"];
 /// How often each call is made; the median counts.
 pub const ROUNDS: u32 = 21;
 /// What the program says of a call.
@@ -81,6 +88,19 @@ pub fn workload() -> Workload {
 pub fn program(gcc: &FoundTool) -> CompiledProgram<'_> {
     let sources = c_sources(&CALLS.folder);
     CompiledProgram { purpose: "building what makes calls", gcc, sources, flags: &[] }
+}
+
+/// The program that measures [`PRIMITIVES`].
+pub fn primitives(gcc: &FoundTool) -> CompiledProgram<'_> {
+    let mut sources = c_sources(&CALLS.folder);
+    sources.retain(|(name, _)| name.ends_with(".h"));
+    sources.extend(CALLS.folder.get_dir("primitives").map(c_sources).unwrap_or_default());
+    CompiledProgram { purpose: "building what measures a kernel", gcc, sources, flags: &[] }
+}
+
+/// Lines of configuration with which a kernel for calls compiles fast, as distributions compile theirs.
+pub fn lean() -> &'static str {
+    CALLS.fragment("lean").unwrap_or_default()
 }
 
 /// The calls that it makes, in the order of their names: the rows of its tables.
@@ -154,6 +174,22 @@ mod tests {
             let error = why(&[("call", &[("open", nonsense)])], None);
             assert!(error.contains("expected a number of instructions"), "{error}");
         }
+    }
+
+    #[test]
+    fn the_primitives_program_says_a_cost_of_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = trimtab_lab::workdir::WorkDir::open(folder.path()).unwrap();
+        let gcc = trimtab_lab::tools::find("gcc").unwrap();
+        assert!(primitives(&gcc).get(&work).unwrap().is_file());
+        let sources = primitives(&gcc).sources;
+        for name in PRIMITIVES {
+            assert!(
+                sources.iter().any(|(_, text)| text.contains(&format!("{{\"{name}\""))),
+                "{name}"
+            );
+        }
+        assert!(lean().contains("CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y"));
     }
 
     #[test]

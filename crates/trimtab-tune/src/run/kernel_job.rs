@@ -73,7 +73,8 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
     let work = opened(&setup.work)?;
     let toolchain = toolchain(setup, &compiler)?;
     let config = (request.config.as_str(), Isa::X86_64);
-    let inputs = BuildInputs::find(request.source.as_deref(), &[&CALLS], config, 1, toolchain)?;
+    let inputs = BuildInputs::find(request.source.as_deref(), &[&CALLS], config, 1, toolchain)?
+        .with_lines(calls::lean());
     let (tree, build) = inputs.prepare(&work, observe)?;
     let stage = observe.stage("prepare emulator and guest");
     let testbed = testbed(&work, request)?;
