@@ -1,7 +1,8 @@
 //! What several processors cost a kernel, and what each way of locking gives.
 //!
 //! [`file`] counts in one C file: [`lock`] operations, lines that differ with SMP, the [`complexity`] of
-//! functions. [`kbuild`] reads what makefiles compile only with SMP, [`set`] says which files are counted for what. `run` is the engine: it finds trees and reads them.
+//! functions. [`kbuild`] reads what makefiles compile only with SMP, [`set`] says which files are counted for what. `run` is the engine:
+//! it finds trees and reads them, and builds and boots kernels without SMP and with it.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -9,6 +10,7 @@ pub mod c;
 pub mod complexity;
 pub mod file;
 pub mod kbuild;
+pub mod kconfig;
 pub mod lock;
 mod normal;
 pub mod report;
@@ -17,3 +19,4 @@ pub mod run;
 pub mod set;
 
 pub use report::SmpStudy;
+pub use report::cost::SmpCost;

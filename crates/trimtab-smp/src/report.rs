@@ -1,5 +1,6 @@
-//! What `trimtab smp study` found: `trimtab.smp.study/1`.
+//! What `trimtab smp study` found: `trimtab.smp.study/1`; and what [`cost`] did.
 
+pub mod cost;
 mod sections;
 
 use serde::{Deserialize, Serialize};
@@ -7,10 +8,11 @@ use trimtab_report::common::Repeat;
 use trimtab_report::{Kind, Schema};
 
 use crate::complexity::Complexity;
+use crate::kconfig::Relation;
 use crate::lock::Locks;
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
-pub const KINDS: &[Kind] = &[Kind::of::<SmpStudy>()];
+pub const KINDS: &[Kind] = &[Kind::of::<SmpStudy>(), Kind::of::<cost::SmpCost>()];
 
 /// What several processors cost in trees of kernel source.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +33,8 @@ pub struct SmpStudy {
 pub struct TreeStudy {
     /// Its version: `2.6.11.5`.
     pub version: String,
+    /// The day of its commit, `2004-02-08`, of a revision of a git repository.
+    pub date: Option<String>,
     /// The tree as it was given.
     pub origin: String,
     /// The files that the study of 2005 looked at.
@@ -40,6 +44,9 @@ pub struct TreeStudy {
     pub whole: Part,
     /// Folders at the top, or as deep as was asked for, by name.
     pub directories: Vec<Directory>,
+    /// Options that have to do with SMP, by path and name; none of kernels before 2.5.45, which describe them
+    /// in another way.
+    pub smp_options: Vec<SmpOption>,
     /// Folders of the core that the tree does not have.
     pub missing: Vec<String>,
     /// Files that could not be understood, or not be read, by path.
@@ -48,6 +55,13 @@ pub struct TreeStudy {
     pub not_utf8: u64,
     /// Symbolic links, which are not followed.
     pub links: u64,
+}
+
+impl TreeStudy {
+    /// The year of its commit, of a revision of a git repository.
+    pub fn year(&self) -> Option<&str> {
+        self.date.as_ref()?.split('-').next()
+    }
 }
 
 /// Some files of a tree.
@@ -71,6 +85,57 @@ pub struct Part {
     pub option_tests: u64,
     /// Files that makefiles name only for SMP: a preprocessor sees no difference in them.
     pub only_smp: OnlySmpFiles,
+    /// Options that have to do with SMP.
+    pub options: OptionCounts,
+}
+
+/// An option that has to do with SMP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmpOption {
+    /// Its name, without `CONFIG_`.
+    pub name: String,
+    /// The file that says so.
+    pub path: String,
+    /// What it has to do with SMP.
+    pub relation: Relation,
+}
+
+/// How many options have to do with SMP; one counts in each file that says so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OptionCounts {
+    /// SMP turns them on, or another option does where there is SMP.
+    pub selected: u64,
+    /// On by default only with SMP.
+    pub default: u64,
+    /// Not without SMP.
+    pub needs: u64,
+    /// Not with SMP.
+    pub excludes: u64,
+}
+
+impl OptionCounts {
+    /// Counts one.
+    pub fn add(&mut self, relation: Relation) {
+        *match relation {
+            Relation::Selected => &mut self.selected,
+            Relation::Default => &mut self.default,
+            Relation::Needs => &mut self.needs,
+            Relation::Excludes => &mut self.excludes,
+        } += 1;
+    }
+
+    /// Adds what was counted elsewhere.
+    pub fn merge(&mut self, other: Self) {
+        self.selected += other.selected;
+        self.default += other.default;
+        self.needs += other.needs;
+        self.excludes += other.excludes;
+    }
+
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.selected + self.default + self.needs + self.excludes
+    }
 }
 
 /// Files that are compiled only with SMP.
@@ -142,6 +207,7 @@ mod tests {
             conditions: 2,
             option_tests: 1,
             only_smp: OnlySmpFiles { files: 1, lines: 90 },
+            options: OptionCounts { needs: 4, ..OptionCounts::default() },
         };
         let tree = |version: &str, spin| TreeStudy {
             version: version.to_owned(),

@@ -1,11 +1,14 @@
 //! The engine: finds trees, reads their files, and adds up what is in them.
 
+mod cost;
 mod makefiles;
+mod options;
 mod request;
 mod study;
 mod totals;
 mod tree;
 mod walk;
 
+pub use cost::{CostRequest, cost};
 pub use request::StudyRequest;
 pub use study::study;

@@ -186,6 +186,11 @@ fn smp_is_true() {
 }
 
 #[test]
+fn smp_cost_is_true() {
+    assert_eq!(run("smp-cost.md"), (1, 1));
+}
+
+#[test]
 fn smp_run_is_true() {
     assert_eq!(run("smp-run.md"), (1, 0));
 }

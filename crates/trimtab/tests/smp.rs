@@ -52,6 +52,13 @@ fn all_is_counted_that_is_in_a_tree() {
     assert_eq!(found["complexity"]["histogram"], serde_json::json!([2, 1, 2]));
     assert_eq!((&found["conditions"], &found["option_tests"]), (&2.into(), &1.into()));
     assert_eq!(found["only_smp"], serde_json::json!({"files": 1, "lines": 4}));
+    let options = serde_json::json!({"selected": 1, "default": 0, "needs": 1, "excludes": 1});
+    assert_eq!((&found["options"], &found["whole"]["options"]), (&options, &options));
+    let first = serde_json::json!({
+        "name": "HOTPLUG_CORE", "path": "arch/x86/Kconfig", "relation": "selected",
+    });
+    assert_eq!(found["smp_options"][0], first);
+    assert_eq!(found["date"], Value::Null);
     let folders: Vec<&str> = found["directories"]
         .as_array()
         .unwrap()
@@ -76,6 +83,8 @@ fn a_revision_of_git_is_the_same_as_its_folder_and_is_drawn_again() {
     git(&["tag", "v1"]);
     let (of_folder, of_tag) = (study(folder.path(), "tree"), study(folder.path(), "tree@v1"));
     assert_eq!(of_folder["lines"], of_tag["lines"]);
+    let date = of_tag["date"].as_str().unwrap();
+    assert!(date.len() == "2004-02-08".len() && date.starts_with("20"), "{date}");
     assert_eq!((&of_tag["files"], &of_tag["origin"]), (&4.into(), &"tree@v1".into()));
     let again = trimtab(folder.path(), &["report", "latest", "--json", "-"]);
     let again: Value = serde_json::from_str(&again.1).unwrap();

@@ -191,6 +191,23 @@ impl Source {
         Ok(said.trim().to_owned())
     }
 
+    /// The day of the commit of a revision, as in `2004-02-08`; none of all else.
+    ///
+    /// # Errors
+    /// A repository or a revision that is not there.
+    pub fn date(&self) -> Result<Option<String>, KernelError> {
+        let Source::Revision { repository, .. } = self else { return Ok(None) };
+        let said = Job::new("asking git for the day of the kernel's revision", "git")
+            .package("git")
+            .arg("-C")
+            .arg(repository)
+            .args(["show", "--no-patch", "--format=%cs"])
+            .arg(self.commit()?)
+            .limit(GIT_LIMIT)
+            .run_captured()?;
+        Ok(Some(said.trim().to_owned()))
+    }
+
     /// The release of a folder, which is read where it is.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! How `trimtab smp study` shows what it found.
 
+use std::collections::BTreeSet;
+
 use trimtab_report::common::Repeat;
 use trimtab_report::figure::{Figure, Line, Scale};
 use trimtab_report::phrase::{code, count, hundredths, share};
@@ -7,6 +9,7 @@ use trimtab_report::section::{Block, Head, Section, Table, name, number};
 use trimtab_report::{Phrase, Report, phrase, row};
 
 use super::{Part, SmpStudy, TreeStudy};
+use crate::kconfig::Relation;
 use crate::lock::LockKind;
 
 /// Files that are named of those that could not be understood.
@@ -43,7 +46,8 @@ impl Report for SmpStudy {
     }
 
     fn sections(&self) -> Vec<Section> {
-        let mut sections = vec![self.lines(), self.locks(), self.complexity(), self.unseen()];
+        let mut sections =
+            vec![self.lines(), self.locks(), self.complexity(), self.unseen(), self.options()];
         sections.extend(self.directories());
         sections.extend(self.given_up());
         sections
@@ -91,10 +95,15 @@ impl SmpStudy {
 
     /// Lines over versions.
     fn curve(&self, what: &str, lines: Vec<Line>, scale: Scale) -> Option<Block> {
-        let steps = self.trees.iter().map(|tree| tree.version.clone()).collect();
+        let step = |tree: &TreeStudy| match tree.year() {
+            Some(year) => format!("{}, {year}", tree.version),
+            None => tree.version.clone(),
+        };
+        let has_years = self.trees.iter().any(|tree| tree.date.is_some());
+        let steps = self.trees.iter().map(step).collect();
         let figure = Figure::Steps {
             what: what.to_owned(),
-            along: "version".to_owned(),
+            along: if has_years { "version and year" } else { "version" }.to_owned(),
             steps,
             lines,
             scale,
@@ -249,6 +258,52 @@ impl SmpStudy {
         Section::new("unseen", title, lede).with(Table::new(title, columns, rows))
     }
 
+    fn options(&self) -> Section {
+        let rows = self.parts().map(|(key, name, part)| {
+            let (options, key) = (part.options, |field: &str| format!("{key}options.{field}"));
+            row![
+                name,
+                count(key("needs"), options.needs),
+                count(key("excludes"), options.excludes),
+                count(key("default"), options.default),
+                count(key("selected"), options.selected),
+            ]
+        });
+        let columns = [
+            name("version"),
+            number("only with SMP"),
+            number("only without"),
+            number("by default"),
+            number("selected"),
+        ];
+        let title = "Options that have to do with SMP";
+        let lede = "As Kconfig files say: options that cannot be on without SMP, or with it; that are on by default                     only with SMP; that SMP turns on, or another option does where there is SMP. One counts in each                     file that says so. Kernels before 2.5.45 have no such files.";
+        let lists =
+            self.trees.iter().filter(|tree| !tree.smp_options.is_empty()).flat_map(|tree| {
+                let names = |relation| -> Vec<String> {
+                    let of = tree.smp_options.iter().filter(|option| option.relation == relation);
+                    of.map(|option| option.name.clone())
+                        .collect::<BTreeSet<_>>()
+                        .into_iter()
+                        .collect()
+                };
+                let heading =
+                    |what: &str| Block::Heading(format!("Linux {}: {what}", tree.version));
+                [
+                    ("selected with SMP", Relation::Selected),
+                    ("only without SMP", Relation::Excludes),
+                ]
+                .into_iter()
+                .filter_map(move |(what, relation)| {
+                    let names = names(relation);
+                    (!names.is_empty()).then(|| [heading(what), Block::Names(names)])
+                })
+                .flatten()
+                .collect::<Vec<_>>()
+            });
+        Section::new("options", title, lede).with(Table::new(title, columns, rows)).with_all(lists)
+    }
+
     fn directories(&self) -> impl Iterator<Item = Section> {
         self.trees.iter().enumerate().map(|(tree_place, tree)| {
             let rows = tree.directories.iter().enumerate().map(|(place, directory)| {
@@ -261,6 +316,7 @@ impl SmpStudy {
                     count(key("lines.up"), part.lines.up),
                     count(key("lines.differing"), part.lines.differing),
                     count("", part.locks.between_processors()),
+                    count("", part.options.all()),
                     hundredths(key("complexity.mean"), part.complexity.mean),
                 ]
             });
@@ -271,6 +327,7 @@ impl SmpStudy {
                 number("lines without SMP"),
                 number("differing"),
                 number("locks"),
+                number("options").aside(),
                 number("complexity"),
             ];
             let title = format!("Folders of Linux {}", tree.version);

@@ -12,6 +12,7 @@ use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
 
 use super::makefiles::Makefiles;
+use super::options;
 use super::request::StudyRequest;
 use super::totals::Totals;
 use super::tree::Tree;
@@ -81,16 +82,19 @@ fn of_tree(
     for (path, why) in files.left_out {
         totals.give_up(&path, why);
     }
+    let smp_options = options::read(&tree.folder, &files.kconfigs, depth, &mut totals);
     totals.given_up.sort_by(|one, other| one.path.cmp(&other.path));
     let directories = totals.folders.into_iter();
     Ok(TreeStudy {
         version: tree.version.clone(),
+        date: tree.date.clone(),
         origin: tree.origin.clone(),
         core: totals.core.done(),
         whole: totals.whole.done(),
         directories: directories
             .map(|(path, total)| Directory { path, part: total.done() })
             .collect(),
+        smp_options,
         missing: tree.missing.clone(),
         given_up: totals.given_up,
         not_utf8: totals.not_utf8,

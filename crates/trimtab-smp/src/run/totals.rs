@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::complexity::Tally;
 use crate::file::FileCounts;
+use crate::kconfig::Relation;
 use crate::lock::Locks;
-use crate::report::{GivenUp, Lines, OnlySmpFiles, Part};
+use crate::report::{GivenUp, Lines, OnlySmpFiles, OptionCounts, Part};
 use crate::set;
 
 /// What is counted in some files.
@@ -19,6 +20,7 @@ pub(super) struct Total {
     conditions: u64,
     option_tests: u64,
     only_smp: OnlySmpFiles,
+    options: OptionCounts,
 }
 
 impl Total {
@@ -54,13 +56,21 @@ impl Total {
         self.option_tests += other.option_tests;
         self.only_smp.files += other.only_smp.files;
         self.only_smp.lines += other.only_smp.lines;
+        self.options.merge(other.options);
     }
 
     pub(super) fn done(self) -> Part {
-        let Self { files, changed, lines, locks, complexities, conditions, option_tests, only_smp } =
-            self;
-        let complexity = complexities.done();
-        Part { files, changed, lines, locks, complexity, conditions, option_tests, only_smp }
+        Part {
+            files: self.files,
+            changed: self.changed,
+            lines: self.lines,
+            locks: self.locks,
+            complexity: self.complexities.done(),
+            conditions: self.conditions,
+            option_tests: self.option_tests,
+            only_smp: self.only_smp,
+            options: self.options,
+        }
     }
 }
 
@@ -81,18 +91,26 @@ impl Totals {
         if set::is_core(path) {
             self.core.add(path, is_only_smp, counts);
         }
-        let folder = set::folder(path, depth);
-        if !self.folders.contains_key(folder) {
-            self.folders.insert(folder.to_owned(), Total::default());
-        }
-        if let Some(total) = self.folders.get_mut(folder) {
-            total.add(path, is_only_smp, counts);
-        }
+        self.folder(path, depth).add(path, is_only_smp, counts);
         self.not_utf8 += u64::from(!counts.is_utf8);
         if !counts.confusions.is_empty() {
             let why: Vec<String> = counts.confusions.iter().map(ToString::to_string).collect();
             self.give_up(path, why.join("; "));
         }
+    }
+
+    /// Adds an option that a file describes.
+    pub(super) fn add_option(&mut self, path: &str, depth: usize, relation: Relation) {
+        self.whole.options.add(relation);
+        if set::is_core(path) {
+            self.core.options.add(relation);
+        }
+        self.folder(path, depth).options.add(relation);
+    }
+
+    /// What is counted in the folder of a file.
+    fn folder(&mut self, path: &str, depth: usize) -> &mut Total {
+        self.folders.entry(set::folder(path, depth).to_owned()).or_default()
     }
 
     /// Names a file that was not understood, or not read.

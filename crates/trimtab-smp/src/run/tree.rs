@@ -17,6 +17,8 @@ pub(super) struct Tree {
     pub(super) folder: PathBuf,
     /// Its version.
     pub(super) version: String,
+    /// The day of its commit, `2004-02-08`; none of what is no revision of a repository.
+    pub(super) date: Option<String>,
     /// What was given.
     pub(super) origin: String,
     /// SHA-256 of what it was unpacked from; none of a folder.
@@ -38,7 +40,7 @@ impl Tree {
         observe: &dyn Observe,
     ) -> Result<Self> {
         let source = Source::find(given, &[])?;
-        let origin = source.to_string();
+        let (origin, date) = (source.to_string(), source.date()?);
         let (folder, release, hash) = match &source {
             Source::Folder(folder) => (folder.clone(), source.release()?, None),
             _ => {
@@ -60,7 +62,7 @@ impl Tree {
         if missing.len() == NEEDED.len() {
             bail!("{origin} is no kernel: it has none of the folders {}", NEEDED.join(", "));
         }
-        Ok(Self { folder, version: version(&release), origin, hash, missing })
+        Ok(Self { folder, version: version(&release), date, origin, hash, missing })
     }
 }
 

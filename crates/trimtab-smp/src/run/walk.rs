@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::file::Language;
 use crate::kbuild;
+use crate::kconfig;
 use crate::set;
 
 /// How deep folders may lie in one another.
@@ -20,6 +21,8 @@ pub(super) struct Files {
     pub(super) sources: Vec<(String, Language)>,
     /// Makefiles, by their paths in the tree.
     pub(super) makefiles: Vec<String>,
+    /// Files that describe options, by their paths in the tree.
+    pub(super) kconfigs: Vec<String>,
     /// Links that were not followed.
     pub(super) links: u64,
     /// Paths that are not read, each with the reason.
@@ -36,6 +39,7 @@ impl Files {
         fs::read_dir(root).with_context(|| format!("cannot read {}", root.display()))?;
         files.folder(root, "", 0);
         files.sources.sort();
+        files.kconfigs.sort();
         files.left_out.sort();
         Ok(files)
     }
@@ -66,6 +70,8 @@ impl Files {
                 }
             } else if kind.is_file() && kbuild::is_makefile(&inner) {
                 self.makefiles.push(inner);
+            } else if kind.is_file() && kconfig::is_kconfig(&inner) {
+                self.kconfigs.push(inner);
             } else if let Some(language) = set::language(&inner) {
                 if kind.is_file() && name.to_str().is_some() {
                     self.sources.push((inner, language));

@@ -1,6 +1,7 @@
 //! `trimtab smp`: what several CPUs cost a kernel, and CPUs that a kernel does not know.
 
 pub mod bench_appkernel;
+pub mod cost;
 pub mod run;
 pub mod study;
 
@@ -11,6 +12,8 @@ use clap::Subcommand;
 pub enum Verb {
     /// Count locks, lines that SMP changes, and complexity in trees of kernel source
     Study(study::Options),
+    /// Say what SMP costs a kernel: bytes, and instructions of boots, calls, switches, faults and locks
+    Cost(cost::Options),
     /// Run a program on CPUs that Linux does not know
     Run(run::Options),
     /// Say what these CPUs did
@@ -27,6 +30,7 @@ impl Verb {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Study(options) => study::run(&options),
+            Self::Cost(options) => cost::run(&options),
             Self::Run(options) => run::run(&options),
             Self::Status => run::status(),
             Self::BenchAppkernel(options) => bench_appkernel::run(&options),

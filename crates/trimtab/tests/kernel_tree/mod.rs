@@ -7,13 +7,14 @@ use std::fs;
 use std::path::Path;
 
 /// Its files.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("Makefile", "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 1\nEXTRAVERSION =\n"),
     ("kernel/sched.c", SCHED),
     ("kernel/fork.c", FORK),
     ("mm/memory.c", "int used;\n\nint pages(void)\n{\n\treturn used;\n}\n"),
     ("arch/x86/kernel/smp.c", SMP),
     ("arch/x86/kernel/Makefile", "obj-$(CONFIG_SMP) += smp.o\n"),
+    ("arch/x86/Kconfig", KCONFIG),
     ("drivers/disk.c", DISK),
 ];
 
@@ -58,6 +59,23 @@ void stop(int cpu)
 \tsend(cpu, STOP);
 }
 #endif
+";
+
+const KCONFIG: &str = "\
+config SMP
+\tbool \"Several CPUs\"
+\tselect HOTPLUG_CORE
+
+config NR_CPUS
+\tint \"How many\"
+\tdepends on SMP
+\thelp
+\t  This depends on memory:
+\t  depends on !SMP
+
+config UP_APIC
+\tbool
+\tdepends on !SMP
 ";
 
 const DISK: &str = "\

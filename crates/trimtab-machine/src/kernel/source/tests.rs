@@ -169,6 +169,10 @@ fn a_revision_of_a_repository_is_a_source() {
     let tree = named("v6.12.9").unwrap();
     assert_eq!((tree.release.version.as_str(), tree.cached), ("6.12.9", false));
     assert_eq!(fs::read_to_string(tree.path.join("shared")).unwrap(), "old");
+    let path = format!("{}@v6.12.9", repository.display());
+    let date = Source::find(Some(Path::new(&path)), &[]).unwrap().date().unwrap().unwrap();
+    assert_eq!(date.matches('-').count(), 2, "{date}");
+    assert_eq!(Source::Folder(repository.clone()).date().unwrap(), None);
     assert_eq!(named("HEAD").unwrap().release.series, "7.0");
     assert!(named("v6.12.9").unwrap().cached);
     let error = named("v1").unwrap_err().to_string();
