@@ -128,13 +128,13 @@ impl Reader {
                 let (name, condition) = conditional(rest);
                 let is_own = self.name == SMP && condition.can_be_with();
                 if is_own || condition.needs_smp() {
-                    self.found.insert((name.to_owned(), Relation::Selected));
+                    self.add(name.to_owned(), Relation::Selected);
                 }
             }
             "default" | "def_bool" | "def_tristate" if self.within == Within::Option => {
                 let (value, condition) = conditional(rest);
                 if chance(value).and(condition).needs_smp() {
-                    self.add(Relation::Default);
+                    self.add(self.name.clone(), Relation::Default);
                 }
             }
             _ => {}
@@ -148,16 +148,18 @@ impl Reader {
     /// The option is only there where a condition holds.
     fn depends(&mut self, condition: Chance) {
         if condition.needs_smp() {
-            self.add(Relation::Needs);
+            self.add(self.name.clone(), Relation::Needs);
         } else if condition.excludes_smp() {
-            self.add(Relation::Excludes);
+            self.add(self.name.clone(), Relation::Excludes);
         }
     }
 
-    fn add(&mut self, relation: Relation) {
+    fn add(&mut self, name: String, relation: Relation) {
+        let is_name =
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         // How SMP is asked for is no option of it.
-        if self.name != SMP {
-            self.found.insert((self.name.clone(), relation));
+        if is_name && name != SMP {
+            self.found.insert((name, relation));
         }
     }
 }
@@ -223,6 +225,28 @@ mod tests {
                     config B\n\t---help---\n\t  text\n\tdepends on SMP\n";
         is(help, &[("B", Needs)]);
         is("endif\nendmenu\ndepends on SMP\nselect X if SMP\n", &[]);
+    }
+
+    #[test]
+    fn what_is_no_name_is_no_option() {
+        is("config\n\tdepends on SMP\nconfig A B\n\tdepends on SMP\n", &[]);
+        is("config SMP\n\tselect \"A\"\n\tselect\n\tselect SMP\n", &[]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(words in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "config ", "SMP", "A", "\n", "\t", " ", "if ", "endif\n", "menu \"m\"\n", "endmenu\n",
+                "depends on ", "select ", "default ", "help\n", "!", "(", ")", "&&", "||", "=", "<", "\"",
+                "'", "&", "\\\n", "#", "\u{e9}", "\u{2028}", "BROKEN_ON_SMP",
+            ]),
+            0..60,
+        )) {
+            for (name, _) in options(&words.concat()) {
+                proptest::prop_assert!(name == "A" || name.contains(|c: char| c.is_ascii_alphabetic()));
+            }
+        }
     }
 
     #[test]
