@@ -45,11 +45,11 @@ impl Report for SmpCost {
                     ").",
                 ],
                 phrase![
-                    "On one CPU a system call takes ",
+                    "On one CPU it changes the instructions of a system call by ",
                     one.clone(),
-                    " instructions, and a boot ",
+                    " and of a boot by ",
                     boot_change("boot", "smp_one", self.boot.up, self.boot.smp_one),
-                    "; on two CPUs a call takes ",
+                    "; on two CPUs those of a call by ",
                     two,
                     ".",
                 ],
@@ -158,8 +158,8 @@ impl SmpCost {
             "Bytes of ",
             code("vmlinux"),
             " by kind of section; of code and of zeros those of functions and variables, as a linker script may pad \
-             their sections to large pages. What a kernel with SMP has for each CPU is copied at boot, once for each CPU \
-             that it could have; without SMP it is part of the other data. Of its memory the machine has ",
+             their sections to large pages. What a kernel with SMP has for each CPU is copied at boot, once for \
+             each CPU that it could have; without SMP it is part of the other data. Of its memory the machine has ",
             count("memory.up", self.memory.up),
             " KiB left without SMP, ",
             count("memory.smp_one", self.memory.smp_one),
@@ -182,8 +182,8 @@ impl SmpCost {
             [Phrase::from(what)].into_iter().chain(by_boot(key, cost)).collect()
         });
         let lede = "Instructions from the reset until the guest's init is up, and ends the machine. What is early \
-                    runs before the kernel's own addresses: firmware, and decompressing the image. Loops that wait for a time count as what \
-                    they execute.";
+                    runs before the kernel's own addresses: firmware, and decompressing the image. Loops that wait \
+                    for a time count as what they execute.";
         Section::new("boot", "Boot", lede).with(Table::new("Boot", boot_columns("part"), rows))
     }
 
