@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
-use trimtab_machine::boot::{BootRequest, Clock, Instructions, KeptRequest, Tracers};
+use trimtab_machine::boot::{BootError, BootRequest, Clock, Instructions, KeptRequest, Tracers};
 use trimtab_machine::calls::{self, CallsError, Costs, Said};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
@@ -26,6 +27,20 @@ pub(super) fn script() -> String {
          \tif [ \"$name\" = MemTotal: ]; then echo \"trimtab: {MACHINE} memory-kib $value\"; fi\n\
          done </proc/meminfo\n"
     )
+}
+
+/// What one who configures kernels can do about a guest that says nothing.
+const SILENT: &str = "if it only needs longer, give `--limit SECONDS`; if its log is empty, the configuration lacks a \
+                      serial console (CONFIG_SERIAL_8250_CONSOLE)";
+
+/// Says which boot failed.
+fn of_boot(error: anyhow::Error, what: &str) -> anyhow::Error {
+    let hangs = matches!(error.downcast_ref(), Some(BootError::Hung { .. }));
+    let what = format!("{what} did not come to its end in the guest");
+    match hangs {
+        true => Failure::new(format!("{what}: {error}")).hint(SILENT).into(),
+        false => error.context(what),
+    }
 }
 
 /// What a kernel on a machine does.
@@ -70,7 +85,7 @@ impl Measured {
         };
         let kept = |request: BootRequest, repetition| {
             let kept = KeptRequest { testbed, kernel, request, repetition, digest: () };
-            kept.get().with_context(|| format!("{what} did not come to its end in the guest"))
+            kept.get().map_err(|error| of_boot(error, what))
         };
         let plugin = Some(testbed.plugin().to_owned());
         let booted = kept(request(None, Tracers { plugin, ..Tracers::default() }), 0)?;
@@ -111,5 +126,25 @@ impl Measured {
             return Err(CallsError::Silent.into());
         }
         Ok(Self { boot, calls, primitives, memory_kib: machine("memory-kib")?, differs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_lab::process::Tail;
+
+    use super::*;
+
+    #[test]
+    fn of_a_guest_that_hangs_it_is_said_which_and_what_to_do() {
+        let limit = Duration::from_secs(300);
+        let hung = BootError::Hung { limit, tail: Tail::default(), argument: "earlyprintk" };
+        let error = of_boot(hung.into(), "the kernel without SMP");
+        let failure = error.downcast_ref::<Failure>().unwrap();
+        assert!(failure.hints()[0].contains("--limit"), "{failure}");
+        assert!(error.to_string().starts_with("the kernel without SMP did not come to its end"));
+        let missing = BootError::Missing { what: "kernel image", path: "x".into() };
+        let error = of_boot(missing.into(), "the kernel with SMP on one CPU");
+        assert!(error.downcast_ref::<Failure>().is_none() && error.chain().count() == 2);
     }
 }
