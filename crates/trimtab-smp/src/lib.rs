@@ -17,6 +17,9 @@ pub mod report;
 #[cfg(feature = "engine")]
 pub mod run;
 pub mod set;
+pub mod simulate;
+pub mod subsystem;
+pub mod trace;
 
 pub use report::SmpStudy;
 pub use report::cost::SmpCost;

@@ -1,18 +1,21 @@
-//! What `trimtab smp study` found: `trimtab.smp.study/1`; and what [`cost`] did.
+//! What `trimtab smp study` found: `trimtab.smp.study/1`; and what [`cost`] and [`predict`] did.
 
 pub mod cost;
+pub mod predict;
 mod sections;
 
 use serde::{Deserialize, Serialize};
 use trimtab_report::common::Repeat;
 use trimtab_report::{Kind, Schema};
 
+use self::predict::SmpPredict;
 use crate::complexity::Complexity;
 use crate::kconfig::Relation;
 use crate::lock::Locks;
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
-pub const KINDS: &[Kind] = &[Kind::of::<SmpStudy>(), Kind::of::<cost::SmpCost>()];
+pub const KINDS: &[Kind] =
+    &[Kind::of::<SmpStudy>(), Kind::of::<cost::SmpCost>(), Kind::of::<SmpPredict>()];
 
 /// What several processors cost in trees of kernel source.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 mod cost;
 mod makefiles;
 mod options;
+mod predict;
 mod request;
 mod study;
 mod totals;
@@ -10,5 +11,6 @@ mod tree;
 mod walk;
 
 pub use cost::{CostRequest, cost};
+pub use predict::{PredictRequest, predict};
 pub use request::StudyRequest;
 pub use study::study;

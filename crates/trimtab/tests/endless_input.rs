@@ -100,6 +100,7 @@ fn each_input_of_each_verb() {
         "swap run --work work --config IN",
         "swap run --work work --busybox IN",
         "fit program --work work --build IN --run IN",
+        "smp predict IN",
         "report --work IN",
     ];
     let inputs = ["/dev/zero", "pipe", "holes", "zeros"];

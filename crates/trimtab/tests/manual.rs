@@ -191,6 +191,14 @@ fn smp_cost_is_true() {
 }
 
 #[test]
+fn smp_predict_is_true() {
+    let bench = Bench::new();
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/smp/two-hashes.txt");
+    fs::copy(trace, bench.file("board.txt")).unwrap();
+    assert_eq!(run_in(&bench, "smp-predict.md"), (2, 0));
+}
+
+#[test]
 fn smp_run_is_true() {
     assert_eq!(run("smp-run.md"), (1, 0));
 }

@@ -2,6 +2,7 @@
 
 pub mod bench_appkernel;
 pub mod cost;
+pub mod predict;
 pub mod run;
 pub mod study;
 
@@ -14,6 +15,8 @@ pub enum Verb {
     Study(study::Options),
     /// Say what SMP costs a kernel: bytes, and instructions of boots, calls, switches, faults and locks
     Cost(cost::Options),
+    /// Predict from a trace what more CPUs would give, by kinds of locks
+    Predict(predict::Options),
     /// Run a program on CPUs that Linux does not know
     Run(run::Options),
     /// Say what these CPUs did
@@ -31,6 +34,7 @@ impl Verb {
         match self {
             Self::Study(options) => study::run(&options),
             Self::Cost(options) => cost::run(&options),
+            Self::Predict(options) => predict::run(&options),
             Self::Run(options) => run::run(&options),
             Self::Status => run::status(),
             Self::BenchAppkernel(options) => bench_appkernel::run(&options),

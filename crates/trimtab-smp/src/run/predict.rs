@@ -1,0 +1,209 @@
+//! Predicts from a trace what more CPUs would give.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use trimtab_lab::bytes::Bytes;
+use trimtab_lab::executor::{self, Local};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::Observe;
+use trimtab_machine::Isa;
+use trimtab_report::Schema;
+use trimtab_report::common::Repeat;
+
+use crate::report::predict::{CpuTime, KernelShare, SmpPredict, Speedup, SplitOne, TimeByPlace};
+use crate::simulate::{Locks, Machine, Prediction, simulate};
+use crate::subsystem::Subsystem;
+use crate::trace::{Reading, Timeline, TraceError};
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct PredictRequest {
+    /// The trace: text of tracefs, `trace-cmd report` or `perf script`.
+    pub trace: PathBuf,
+    /// The most CPUs, 2 or more.
+    pub cpus: usize,
+    /// Only threads of this name, and what they begin.
+    pub only: Option<String>,
+    /// What a page fault takes, in nanoseconds.
+    pub fault: Option<u64>,
+    /// Whose numbers system calls have.
+    pub isa: Isa,
+    /// The command that repeats this, for the report.
+    pub command: String,
+}
+
+/// How long a program runs before others may: 4 ms, as kernels with 250 ticks a second have it.
+const SLICE: u64 = 4_000_000;
+const NANOSECONDS: f64 = 1e9;
+
+/// Reads a trace and simulates it on 1 to as many CPUs as are asked for.
+///
+/// # Errors
+/// A trace that cannot be read or does not say what is needed.
+pub fn predict(request: &PredictRequest, observe: &dyn Observe) -> Result<SmpPredict> {
+    // Long: mostly the fields of the report, one after the other.
+    let start = Instant::now();
+    let shown = request.trace.display();
+    let stage = observe.stage("read the trace");
+    let bytes = Bytes::open(&request.trace).with_context(|| format!("cannot read {shown}"))?;
+    let text = bytes.to_text().with_context(|| format!("cannot read {shown}"))?;
+    let name = |number| name(request.isa, number);
+    let reading = Reading { name: &name, only: request.only.as_deref(), fault: request.fault };
+    let trace = Timeline::read(text, &reading).map_err(|error| refused(request, &error))?;
+    stage.done(&format!("{} threads, {} system calls", trace.threads.len(), trace.calls));
+
+    let stage = observe.stage("simulate");
+    let run = |cpus, locks| simulate(&trace.threads, &Machine { cpus, locks, slice: SLICE });
+    let one = run(1, Locks::FINE);
+    let counts: Vec<usize> = (1..=request.cpus).collect();
+    let all = executor::each(
+        &Local,
+        &counts,
+        |_, &cpus| Ok([Locks::GIANT, Locks::COARSE, Locks::FINE].map(|locks| run(cpus, locks))),
+        |_| (),
+    )?;
+    let mut split: Vec<SplitOne> = Subsystem::ALL
+        .into_iter()
+        .filter(|subsystem| one.kernel[subsystem.index()] > 0)
+        .map(|subsystem| {
+            let found = run(request.cpus, Locks::apart(subsystem));
+            SplitOne { subsystem, speedup: ratio(one.time, found.time) }
+        })
+        .collect();
+    split.sort_by(|a, b| b.speedup.total_cmp(&a.speedup));
+    stage.done("");
+
+    let time = shares(&one);
+    let speedups = counts.iter().zip(&all).map(|(&cpus, found)| Speedup {
+        cpus: cpus as u64,
+        giant: ratio(one.time, found[0].time),
+        coarse: ratio(one.time, found[1].time),
+        fine: ratio(one.time, found[2].time),
+        amdahl: 1.0 / (time.in_kernel() + (1.0 - time.in_kernel()) / cpus as f64),
+    });
+    let cpu_time = all.last().into_iter().flat_map(|found| {
+        ["giant", "coarse", "fine"]
+            .iter()
+            .zip(found)
+            .map(|(locks, one)| cpu_time(locks, one, request.cpus))
+    });
+    Ok(SmpPredict {
+        schema: Schema::default(),
+        trace: shown.to_string(),
+        only: request.only.clone(),
+        recorded_cpus: trace.cpus as u64,
+        recorded: trace.length as f64 / NANOSECONDS,
+        one_cpu: one.time as f64 / NANOSECONDS,
+        threads: trace.threads.len() as u64,
+        calls: trace.calls,
+        faults: trace.faults,
+        speedups: speedups.collect(),
+        cpu_time: cpu_time.collect(),
+        split,
+        warnings: warnings(&trace, &one),
+        time,
+        seconds: start.elapsed().as_secs_f64(),
+        repeat: Repeat { command: request.command.clone(), ..Repeat::default() },
+    })
+}
+
+fn refused(request: &PredictRequest, error: &TraceError) -> anyhow::Error {
+    let failure = Failure::new(format!("cannot predict from {}: {error}", request.trace.display()));
+    match error {
+        TraceError::Lost { .. } => failure.hint("record it again with larger buffers"),
+        TraceError::NoThread { .. } => failure.hint("name a thread as the trace does, or leave out --only"),
+        TraceError::Unordered { .. } => failure.hint("sort it by time"),
+        TraceError::NoSwitches { .. } | TraceError::NoCalls => failure.hint(
+            "record raw_syscalls, sched_switch, sched_waking and sched_wakeup_new, and hand over what \
+             `trace-cmd report` or `perf script` prints",
+        ),
+    }
+    .into()
+}
+
+fn name(isa: Isa, number: u64) -> Option<&'static str> {
+    let number = usize::try_from(number).ok()?;
+    match isa {
+        Isa::Aarch64 => syscalls::aarch64::Sysno::new(number).map(|call| call.name()),
+        _ => syscalls::x86_64::Sysno::new(number).map(|call| call.name()),
+    }
+}
+
+fn ratio(one: u64, other: u64) -> f64 {
+    if other == 0 { 1.0 } else { one as f64 / other as f64 }
+}
+
+fn shares(one: &Prediction) -> TimeByPlace {
+    let busy = one.user + one.interrupts + one.kernel.iter().sum::<u64>();
+    let share = |time: u64| time as f64 / busy.max(1) as f64;
+    let kernel = Subsystem::ALL.into_iter().filter(|one_of| one.kernel[one_of.index()] > 0);
+    TimeByPlace {
+        user: share(one.user),
+        interrupts: share(one.interrupts),
+        kernel: kernel
+            .map(|subsystem| KernelShare { subsystem, share: share(one.kernel[subsystem.index()]) })
+            .collect(),
+    }
+}
+
+fn cpu_time(locks: &str, found: &Prediction, cpus: usize) -> CpuTime {
+    let all = (found.time.max(1) * cpus as u64) as f64;
+    let share = |time: u64| time as f64 / all;
+    let (kernel, waiting) = (found.kernel.iter().sum(), found.waiting.iter().sum());
+    let busy = found.user + found.interrupts + kernel + waiting;
+    CpuTime {
+        locks: locks.to_owned(),
+        user: share(found.user),
+        kernel: share(kernel),
+        interrupts: share(found.interrupts),
+        waiting: share(waiting),
+        idle: 1.0 - share(busy),
+        acquisitions: found.acquisitions.iter().sum(),
+    }
+}
+
+/// What makes a prediction less exact.
+fn warnings(trace: &Timeline, one: &Prediction) -> Vec<String> {
+    let mut all = Vec::new();
+    if trace.cpus > 1 {
+        all.push(format!(
+            "It was recorded on {} CPUs: what waits there for locks counts as work. Record on one, as with \
+             `taskset -c 0` or `maxcpus=1`.",
+            trace.cpus
+        ));
+    }
+    let faults = trace.warnings.faults_without_duration;
+    if faults > 0 {
+        all.push(format!(
+            "{faults} page faults count as time of programs: say with --fault how many nanoseconds one takes."
+        ));
+    }
+    if trace.warnings.no_wakes {
+        all.push(
+            "It has no sched_waking: who waits for whom is not known, so that all sleep as long as they did."
+                .to_owned(),
+        );
+    }
+    if trace.warnings.no_interrupts {
+        all.push(
+            "It has no events of interrupts: their time counts as that of threads.".to_owned(),
+        );
+    }
+    let difference = ratio(one.time, trace.length) - 1.0;
+    if trace.cpus == 1 && difference.abs() > 0.05 {
+        all.push(format!(
+            "On one CPU the simulation takes {:+.0} % of the time that was recorded: other threads ran \
+             there meanwhile, or it was idle longer.",
+            difference * 100.0
+        ));
+    }
+    if one.unfinished > 0 {
+        all.push(format!(
+            "{} threads wait at the end for others that did not wake them.",
+            one.unfinished
+        ));
+    }
+    all
+}

@@ -1,0 +1,243 @@
+//! Events of the kernel, a line each: as `trace` of tracefs, `trace-cmd report` and `perf script` print
+//! them.
+
+/// A line that is an event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line<'a> {
+    /// The name of the thread that ran.
+    pub name: &'a str,
+    /// Its number; 0 is idle.
+    pub thread: u32,
+    /// The CPU.
+    pub cpu: u32,
+    /// Nanoseconds.
+    pub time: u64,
+    /// Whether the flags say that the CPU was in an interrupt.
+    pub in_interrupt: bool,
+    /// What happened.
+    pub event: Event<'a>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Event<'a> {
+    /// A system call began.
+    Enter(Call<'a>),
+    /// It ended.
+    Exit(Call<'a>),
+    /// Another thread runs now.
+    Switch {
+        /// Whether the one that ran could have gone on.
+        preempted: bool,
+        /// The one that runs now.
+        next: u32,
+        /// Its name.
+        name: &'a str,
+    },
+    /// A thread is woken.
+    Wake(u32),
+    /// A thread begins.
+    Begin(u32),
+    /// An interrupt or its second half begins.
+    InterruptBegins,
+    /// It ends.
+    InterruptEnds,
+    /// A page fault of a program.
+    Fault,
+    /// Something else.
+    Other,
+}
+
+/// A system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call<'a> {
+    /// By its number, which is the instruction set's.
+    Number(u64),
+    /// By its name.
+    Name(&'a str),
+}
+
+/// Of what a line says that events are missing.
+pub fn lost(line: &str) -> bool {
+    line.contains("LOST") && line.contains("EVENTS") || line.contains("EVENTS DROPPED")
+}
+
+/// Reads a line; none where it is no event.
+pub fn line(text: &str) -> Option<Line<'_>> {
+    if text.starts_with('#') {
+        return None;
+    }
+    let (thread, cpu, rest) = head(text)?;
+    let (name, thread) = thread;
+    let mut flags = "";
+    let mut rest = rest.trim_start();
+    // Flags, where there are any, then the time.
+    let time = loop {
+        let (word, after) = rest.split_once(char::is_whitespace)?;
+        rest = after.trim_start();
+        match word.strip_suffix(':').and_then(nanoseconds) {
+            Some(time) => break time,
+            None if flags.is_empty() => flags = word,
+            None => return None,
+        }
+    };
+    let (event, details) = rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, "")))?;
+    // perf names the group as well.
+    let event = event.rsplit(':').next().unwrap_or(event).trim();
+    let in_interrupt = matches!(flags.as_bytes().get(2), Some(b'h' | b'H' | b's' | b'Z' | b'z'));
+    let event = read(event, details.trim())?;
+    Some(Line { name, thread, cpu, time, in_interrupt, event })
+}
+
+/// What stands before the CPU in brackets: a name, which can have any letters, and a number.
+fn head(text: &str) -> Option<((&str, u32), u32, &str)> {
+    for (at, _) in text.match_indices('[') {
+        let Some((cpu, rest)) = text[at + 1..].split_once(']') else { continue };
+        let Ok(cpu) = cpu.parse() else { continue };
+        let before = text[..at].trim_end();
+        // The group's number in parentheses, where it was asked for.
+        let before = match before.strip_suffix(')').and_then(|open| open.rfind('(')) {
+            Some(open) => before[..open].trim_end(),
+            None => before,
+        };
+        let digits = before.rfind(|letter: char| !letter.is_ascii_digit())?;
+        let Ok(thread) = before[digits + 1..].parse() else { continue };
+        return Some(((before[..digits].trim(), thread), cpu, rest));
+    }
+    None
+}
+
+/// No machine was up for longer: three years. So sums over all CPUs fit into 64 bits.
+const MOST_SECONDS: u64 = 100_000_000;
+
+/// Seconds with digits behind a point, as nanoseconds.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, parts) = text.split_once('.')?;
+    let digits = parts.get(..parts.len().min(9))?;
+    let scale = 10_u64.checked_pow(9 - digits.len() as u32)?;
+    let parts: u64 = digits.parse().ok()?;
+    let whole = whole.parse::<u64>().ok().filter(|whole| *whole <= MOST_SECONDS)?;
+    Some(whole * 1_000_000_000 + parts * scale)
+}
+
+fn read<'a>(event: &'a str, details: &'a str) -> Option<Event<'a>> {
+    Some(match event {
+        "sys_enter" => Event::Enter(number(details)?),
+        "sys_exit" => Event::Exit(number(details)?),
+        "sched_switch" => switch(details)?,
+        "sched_waking" => Event::Wake(woken(details)?),
+        "sched_wakeup_new" => Event::Begin(woken(details)?),
+        "irq_handler_entry" | "softirq_entry" => Event::InterruptBegins,
+        "irq_handler_exit" | "softirq_exit" => Event::InterruptEnds,
+        "page_fault_user" => Event::Fault,
+        _ => match (event.strip_prefix("sys_enter_"), event.strip_prefix("sys_exit_")) {
+            (Some(name), _) => Event::Enter(Call::Name(name)),
+            (_, Some(name)) => Event::Exit(Call::Name(name)),
+            _ => Event::Other,
+        },
+    })
+}
+
+fn number(details: &str) -> Option<Call<'_>> {
+    let word = details.strip_prefix("NR ")?.split([' ', '(']).next()?;
+    Some(Call::Number(word.parse().ok()?))
+}
+
+fn digits(text: &str) -> Option<u32> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+/// Behind the last `key` of a text, as names of threads can have anything.
+fn behind<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.rfind(key).map(|at| &text[at + key.len()..])
+}
+
+fn switch(details: &str) -> Option<Event<'_>> {
+    let (before, after) = details.split_once(" ==> ")?;
+    let (state, name, next) = match behind(before, "prev_state=") {
+        Some(state) => {
+            let (name, _) = after.strip_prefix("next_comm=")?.rsplit_once(" next_pid=")?;
+            (state, name, digits(behind(after, "next_pid=")?)?)
+        }
+        // NAME:NUMBER [PRIORITY] STATE ==> NAME:NUMBER [PRIORITY]
+        None => {
+            let (next, _) = after.rsplit_once(" [")?;
+            let (name, next) = next.rsplit_once(':')?;
+            (before.rsplit(' ').next()?, name, digits(next)?)
+        }
+    };
+    Some(Event::Switch { preempted: state.starts_with('R'), next, name })
+}
+
+fn woken(details: &str) -> Option<u32> {
+    match behind(details, " pid=") {
+        Some(rest) => digits(rest),
+        // NAME:NUMBER [PRIORITY] ...
+        None => digits(details.split_once(" [")?.0.rsplit_once(':')?.1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_tracefs_trace_cmd_and_perf_say_the_same() {
+        let expected = Line {
+            name: "my tool",
+            thread: 4659,
+            cpu: 1,
+            time: 34_789_315_258_000,
+            in_interrupt: false,
+            event: Event::Switch { preempted: false, next: 4657, name: "cc1 plus" },
+        };
+        for text in [
+            "  my tool-4659    [001] d..2. 34789.315258: sched_switch: prev_comm=my tool prev_pid=4659 \
+             prev_prio=120 prev_state=D ==> next_comm=cc1 plus next_pid=4657 next_prio=139",
+            "  my tool-4659  [001] 34789.315258: sched_switch:         my tool:4659 [120] D ==> \
+             cc1 plus:4657 [139]",
+            "my tool  4659 [001] 34789.315258:       sched:sched_switch: prev_comm=my tool \
+             prev_pid=4659 prev_prio=120 prev_state=D ==> next_comm=cc1 plus next_pid=4657 next_prio=139",
+            "my tool-4659 ( 4659) [001] d..2. 34789.315258000: sched_switch: my tool:4659 [120] D ==> \
+             cc1 plus:4657 [139]",
+        ] {
+            assert_eq!(line(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_kind_of_event_is_read() {
+        let event = |text: &str| {
+            let text = format!("a-1 [000] d.h1. 5.000001: {text}");
+            let text: &'static str = text.leak();
+            line(text).map(|line| (line.in_interrupt, line.event))
+        };
+        let read = |text: &str| event(text).map(|found| found.1);
+        assert_eq!(read("sys_enter: NR 33 (c, 1)"), Some(Event::Enter(Call::Number(33))));
+        assert_eq!(read("sys_exit: NR 1 = 2"), Some(Event::Exit(Call::Number(1))));
+        assert_eq!(read("sys_enter_openat: dfd: 1"), Some(Event::Enter(Call::Name("openat"))));
+        assert_eq!(
+            event("sched_waking: comm=x pid=2 pid=7406 prio=120 target_cpu=000"),
+            Some((true, Event::Wake(7406)))
+        );
+        assert_eq!(read("sched_wakeup_new: comm=sh pid=4666 prio=120"), Some(Event::Begin(4666)));
+        assert_eq!(read("softirq_entry: vec=4 [action=BLOCK]"), Some(Event::InterruptBegins));
+        assert_eq!(read("page_fault_user: address=0x7"), Some(Event::Fault));
+        assert_eq!(read("kmalloc: ptr=1"), Some(Event::Other));
+        for damaged in ["sys_enter: x", "sched_switch: prev_state=R", "sched_waking: comm=x"] {
+            assert_eq!(read(damaged), None, "{damaged}");
+        }
+        for text in [
+            "",
+            "# tracer: nop",
+            "words",
+            "a-1 [000]",
+            "a-1 [000] d.... x: y: z",
+            "a-b [0] 1.0: y: z",
+        ] {
+            assert_eq!(line(text), None, "{text}");
+        }
+        assert!(lost("CPU:1 [LOST 77 EVENTS]") && !lost("a-1 [000] 1.0: lost: 5"));
+    }
+}

@@ -1,0 +1,563 @@
+//! What each thread did: in the order in which it did it, for how long, and on whom it waited.
+
+use std::error::Error;
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+use super::event::{Call, Event, Line, line, lost};
+use crate::subsystem::Subsystem;
+
+/// What a thread does for a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// Its program.
+    User,
+    /// A system call or a page fault.
+    Kernel(Subsystem),
+    /// An interrupt that came while it ran.
+    Interrupt,
+}
+
+/// A step of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    /// It runs, for so many nanoseconds.
+    Run(Activity, u64),
+    /// It wakes another, by its place in [`Timeline::threads`].
+    Wake(usize),
+    /// It sleeps until another of these threads wakes it.
+    SleepUntilWoken,
+    /// It sleeps for so many nanoseconds: until a device, a timer or somebody else wakes it.
+    Sleep(u64),
+}
+
+/// A thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadTrace {
+    /// Its number.
+    pub number: u32,
+    /// Its last name.
+    pub name: String,
+    /// What it did.
+    pub spans: Vec<Span>,
+}
+
+/// A trace, by threads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// The threads, in the order in which they are seen first.
+    pub threads: Vec<ThreadTrace>,
+    /// Nanoseconds from the first event to the last.
+    pub length: u64,
+    /// CPUs on which something ran.
+    pub cpus: usize,
+    /// System calls.
+    pub calls: u64,
+    /// Page faults.
+    pub faults: u64,
+    /// What makes it less exact.
+    pub warnings: Warnings,
+}
+
+/// What makes a timeline less exact.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Warnings {
+    /// Page faults whose duration is not known.
+    pub faults_without_duration: u64,
+    /// Whether no event of an interrupt is there.
+    pub no_interrupts: bool,
+    /// Whether no event of a wake-up is there.
+    pub no_wakes: bool,
+}
+
+/// Why a trace cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TraceError {
+    /// It says that events are missing.
+    Lost {
+        /// The line that says so, from 1.
+        line: usize,
+    },
+    /// It has no switches between threads.
+    NoSwitches {
+        /// Lines that are events.
+        events: usize,
+    },
+    /// It has no system calls.
+    NoCalls,
+    /// Time goes back.
+    Unordered {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// No thread has the name that was asked for.
+    NoThread {
+        /// The name.
+        name: String,
+    },
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost { line } => write!(f, "line {line} says that events are lost"),
+            Self::NoSwitches { events: 0 } => {
+                write!(f, "it has no line that is an event of the kernel")
+            }
+            Self::NoSwitches { events } => {
+                write!(f, "of {events} events none is sched_switch, which says who ran when")
+            }
+            Self::NoCalls => write!(f, "it has no event of a system call"),
+            Self::Unordered { line } => write!(f, "time goes back in line {line}"),
+            Self::NoThread { name } => write!(f, "it has no thread named {name}"),
+        }
+    }
+}
+
+impl Error for TraceError {}
+
+/// How a trace is read.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    /// Names of system calls by number.
+    pub name: &'a dyn Fn(u64) -> Option<&'static str>,
+    /// Only threads of this name, and those that they begin.
+    pub only: Option<&'a str>,
+    /// What a page fault takes, in nanoseconds; none where that is not known.
+    pub fault: Option<u64>,
+}
+
+impl Timeline {
+    /// Reads the text of a trace.
+    ///
+    /// # Errors
+    /// [`TraceError`]
+    pub fn read(text: &str, reading: &Reading<'_>) -> Result<Self, TraceError> {
+        let mut builder = Builder::new(reading);
+        let (mut events, mut switches, mut calls) = (0, 0, 0);
+        let mut last = 0;
+        for (at, text) in text.lines().enumerate() {
+            if lost(text) {
+                return Err(TraceError::Lost { line: at + 1 });
+            }
+            let Some(line) = line(text) else { continue };
+            if line.time < last {
+                return Err(TraceError::Unordered { line: at + 1 });
+            }
+            last = line.time;
+            events += 1;
+            switches += usize::from(matches!(line.event, Event::Switch { .. }));
+            calls += usize::from(matches!(line.event, Event::Enter(_)));
+            builder.add(&line);
+        }
+        if switches == 0 {
+            return Err(TraceError::NoSwitches { events });
+        }
+        if calls == 0 {
+            return Err(TraceError::NoCalls);
+        }
+        match (builder.timeline.threads.is_empty(), reading.only) {
+            (true, Some(name)) => Err(TraceError::NoThread { name: name.to_owned() }),
+            _ => Ok(builder.end(last)),
+        }
+    }
+
+    /// Nanoseconds that all threads ran.
+    pub fn busy(&self) -> u64 {
+        let spans = self.threads.iter().flat_map(|thread| &thread.spans);
+        spans.map(|span| if let Span::Run(_, time) = span { *time } else { 0 }).sum()
+    }
+}
+
+/// What a CPU does just now.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cpu {
+    /// The thread that runs, where it counts.
+    current: Option<usize>,
+    /// Its number; that of any thread.
+    number: Option<u32>,
+    since: u64,
+    /// Interrupts within interrupts.
+    depth: u32,
+    /// Whether a thread that counts ran on it.
+    used: bool,
+}
+
+/// What a thread does just now.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    mode: Activity,
+    /// The place of the span in which it sleeps, and since when.
+    asleep: Option<(usize, u64)>,
+    /// What is left of a page fault.
+    fault: u64,
+}
+
+struct Builder<'a> {
+    reading: &'a Reading<'a>,
+    timeline: Timeline,
+    states: Vec<State>,
+    /// Places of threads by number.
+    places: FxHashMap<u32, usize>,
+    cpus: FxHashMap<u32, Cpu>,
+    first: Option<u64>,
+    interrupts: u64,
+    wakes: u64,
+}
+
+impl<'a> Builder<'a> {
+    fn new(reading: &'a Reading<'a>) -> Self {
+        let (timeline, states, places, cpus, first) = Default::default();
+        Self { reading, timeline, states, places, cpus, first, interrupts: 0, wakes: 0 }
+    }
+
+    fn start(&self) -> u64 {
+        self.first.unwrap_or_default()
+    }
+
+    /// The place of a thread; one that is seen for the first time counts if its name does.
+    fn place(&mut self, number: u32, name: Option<&str>) -> Option<usize> {
+        if number == 0 {
+            return None;
+        }
+        if let Some(&place) = self.places.get(&number) {
+            if let Some(name) = name.filter(|name| *name != self.timeline.threads[place].name) {
+                name.clone_into(&mut self.timeline.threads[place].name);
+            }
+            return Some(place);
+        }
+        match (self.reading.only, name) {
+            (Some(only), Some(name)) if only == name => {}
+            (None, _) => {}
+            _ => return None,
+        }
+        Some(self.new_thread(number, name.unwrap_or_default(), Activity::User))
+    }
+
+    fn new_thread(&mut self, number: u32, name: &str, mode: Activity) -> usize {
+        let place = self.timeline.threads.len();
+        let thread = ThreadTrace { number, name: name.to_owned(), spans: Vec::new() };
+        self.timeline.threads.push(thread);
+        self.states.push(State { mode, asleep: None, fault: 0 });
+        self.places.insert(number, place);
+        place
+    }
+
+    fn add(&mut self, line: &Line<'_>) {
+        self.first.get_or_insert(line.time);
+        let is_new = !self.cpus.contains_key(&line.cpu);
+        let seen = self.cpus.entry(line.cpu).or_default();
+        if is_new {
+            // Whatever ran here did so since the trace began.
+            seen.since = self.first.unwrap_or_default();
+        } else if seen.number != Some(line.thread) {
+            self.charge(line.cpu, line.time);
+        }
+        let place = self.place(line.thread, Some(line.name));
+        let cpu = self.cpu(line.cpu);
+        (cpu.current, cpu.number) = (place, Some(line.thread));
+        self.event(line, place);
+    }
+
+    fn event(&mut self, line: &Line<'_>, current: Option<usize>) {
+        // Long: a case for each kind of event.
+        match line.event {
+            Event::Enter(call) => {
+                self.charge(line.cpu, line.time);
+                let subsystem = self.subsystem(call);
+                if let Some(place) = current {
+                    self.timeline.calls += 1;
+                    self.states[place].mode = Activity::Kernel(subsystem);
+                }
+            }
+            Event::Exit(call) => {
+                let subsystem = self.subsystem(call);
+                let state = current.map(|place| &mut self.states[place]);
+                // It began before the trace did.
+                if let Some(state) = state.filter(|state| state.mode == Activity::User) {
+                    state.mode = Activity::Kernel(subsystem);
+                }
+                self.charge(line.cpu, line.time);
+                if let Some(place) = current {
+                    self.states[place].mode = Activity::User;
+                }
+            }
+            Event::Fault => {
+                self.charge(line.cpu, line.time);
+                if let Some(place) = current {
+                    self.timeline.faults += 1;
+                    self.states[place].fault = self.reading.fault.unwrap_or(0);
+                    self.timeline.warnings.faults_without_duration +=
+                        u64::from(self.reading.fault.is_none());
+                }
+            }
+            Event::InterruptBegins => {
+                self.interrupts += 1;
+                self.charge(line.cpu, line.time);
+                self.cpu(line.cpu).depth += 1;
+            }
+            Event::InterruptEnds => {
+                self.charge(line.cpu, line.time);
+                let cpu = self.cpu(line.cpu);
+                cpu.depth = cpu.depth.saturating_sub(1);
+            }
+            Event::Switch { preempted, next, name } => {
+                self.switch(line, current, preempted);
+                let place = self.place(next, Some(name));
+                if let Some(place) = place {
+                    // It was asleep, and who woke it was not seen.
+                    self.wakes_up(place, line.time, None);
+                }
+                let since = line.time;
+                let used = self.cpu(line.cpu).used;
+                *self.cpu(line.cpu) =
+                    Cpu { current: place, number: Some(next), since, depth: 0, used };
+            }
+            Event::Wake(number) => {
+                self.wakes += 1;
+                let is_new = !self.places.contains_key(&number);
+                let Some(woken) = self.place(number, None) else { return };
+                if is_new {
+                    // It slept before the trace began.
+                    self.falls_asleep(woken, self.start());
+                }
+                let waker = self.waker(line, current);
+                self.wakes_up(woken, line.time, waker);
+            }
+            Event::Begin(number) => self.begins(line, current, number),
+            Event::Other => {}
+        }
+    }
+
+    /// Who wakes: a thread, if it is not an interrupt that does.
+    fn waker(&mut self, line: &Line<'_>, current: Option<usize>) -> Option<usize> {
+        let is_interrupt = line.in_interrupt || self.cpu(line.cpu).depth > 0;
+        current.filter(|_| !is_interrupt).inspect(|_| self.charge(line.cpu, line.time))
+    }
+
+    fn switch(&mut self, line: &Line<'_>, current: Option<usize>, preempted: bool) {
+        self.charge(line.cpu, line.time);
+        if let Some(place) = current.filter(|_| !preempted) {
+            self.falls_asleep(place, line.time);
+        }
+    }
+
+    fn begins(&mut self, line: &Line<'_>, parent: Option<usize>, number: u32) {
+        if self.reading.only.is_some() && parent.is_none() {
+            self.places.remove(&number);
+            return;
+        }
+        let name = parent.map_or(String::new(), |at| self.timeline.threads[at].name.clone());
+        let mode = Activity::Kernel(Subsystem::Processes);
+        let child = self.new_thread(number, &name, mode);
+        self.falls_asleep(child, self.start());
+        let waker = self.waker(line, parent);
+        self.wakes_up(child, line.time, waker);
+    }
+
+    fn falls_asleep(&mut self, place: usize, time: u64) {
+        let spans = &mut self.timeline.threads[place].spans;
+        self.states[place].asleep = Some((spans.len(), time));
+        spans.push(Span::Sleep(0));
+    }
+
+    fn wakes_up(&mut self, place: usize, time: u64, waker: Option<usize>) {
+        let Some((span, since)) = self.states[place].asleep.take() else { return };
+        let slept = match waker.filter(|waker| *waker != place) {
+            Some(waker) => {
+                self.timeline.threads[waker].spans.push(Span::Wake(place));
+                Span::SleepUntilWoken
+            }
+            None => Span::Sleep(time - since),
+        };
+        self.timeline.threads[place].spans[span] = slept;
+    }
+
+    fn subsystem(&self, call: Call<'_>) -> Subsystem {
+        match call {
+            Call::Name(name) => Subsystem::of_call(name),
+            Call::Number(number) => {
+                (self.reading.name)(number).map_or(Subsystem::Processes, Subsystem::of_call)
+            }
+        }
+    }
+
+    fn cpu(&mut self, cpu: u32) -> &mut Cpu {
+        self.cpus.entry(cpu).or_default()
+    }
+
+    /// Adds the time since the last event of a CPU to the thread that ran.
+    fn charge(&mut self, cpu: u32, time: u64) {
+        let cpu = self.cpu(cpu);
+        let mut passed = time - cpu.since;
+        cpu.since = time;
+        let (depth, Some(place)) = (cpu.depth, cpu.current) else { return };
+        cpu.used = true;
+        let state = &mut self.states[place];
+        if depth > 0 {
+            self.run(place, Activity::Interrupt, passed);
+            return;
+        }
+        let mode = state.mode;
+        if mode == Activity::User && state.fault > 0 {
+            let fault = passed.min(state.fault);
+            state.fault = 0;
+            self.run(place, Activity::Kernel(Subsystem::Memory), fault);
+            passed -= fault;
+        }
+        self.run(place, mode, passed);
+    }
+
+    fn run(&mut self, place: usize, activity: Activity, time: u64) {
+        let spans = &mut self.timeline.threads[place].spans;
+        match spans.last_mut() {
+            _ if time == 0 => {}
+            Some(Span::Run(last, so_far)) if *last == activity => *so_far += time,
+            _ => spans.push(Span::Run(activity, time)),
+        }
+    }
+
+    fn end(mut self, last: u64) -> Timeline {
+        let mut cpus: Vec<u32> = self.cpus.keys().copied().collect();
+        cpus.sort_unstable();
+        for cpu in cpus {
+            self.charge(cpu, last);
+        }
+        for (thread, state) in self.timeline.threads.iter_mut().zip(&self.states) {
+            // What is not woken any more has done its work.
+            if state.asleep.is_some() {
+                thread.spans.pop();
+            }
+        }
+        self.timeline.length = last - self.start();
+        self.timeline.cpus = self.cpus.values().filter(|cpu| cpu.used).count();
+        self.timeline.warnings.no_interrupts = self.interrupts == 0;
+        self.timeline.warnings.no_wakes = self.wakes == 0;
+        self.timeline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeline(
+        lines: &[&str],
+        only: Option<&str>,
+        fault: Option<u64>,
+    ) -> Result<Timeline, TraceError> {
+        let name: &dyn Fn(u64) -> Option<&'static str> = &|number| {
+            [(0, "read"), (56, "clone"), (202, "futex")]
+                .into_iter()
+                .find(|one| one.0 == number)
+                .map(|one| one.1)
+        };
+        Timeline::read(&lines.join("\n"), &Reading { name, only, fault })
+    }
+
+    const USER: Activity = Activity::User;
+    const FILES: Activity = Activity::Kernel(Subsystem::Files);
+    const IPC: Activity = Activity::Kernel(Subsystem::Ipc);
+    const PROCESSES: Activity = Activity::Kernel(Subsystem::Processes);
+    const MEMORY: Activity = Activity::Kernel(Subsystem::Memory);
+
+    #[test]
+    fn threads_run_wait_for_each_other_and_for_devices() {
+        let trace = timeline(
+            &[
+                "a-1 [000] d.... 1.000000000: sys_enter: NR 56 ()",
+                "a-1 [000] d.... 1.000000100: sched_wakeup_new: comm=a pid=2 prio=120",
+                "a-1 [000] d.... 1.000000150: sys_exit: NR 56 = 2",
+                "a-1 [000] d.... 1.000000200: sys_enter: NR 202 ()",
+                "a-1 [000] d.... 1.000000300: sched_switch: prev_comm=a prev_pid=1 prev_prio=1 prev_state=S ==> next_comm=a next_pid=2 next_prio=1",
+                "a-2 [000] d.... 1.000000350: sys_exit: NR 56 = 0",
+                "a-2 [000] d.... 1.000000450: sys_enter: NR 0 ()",
+                "a-2 [000] d.... 1.000000500: sched_switch: prev_comm=a prev_pid=2 prev_prio=1 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=1",
+                "<idle>-0 [000] d.h.. 1.000000900: sched_waking: comm=a pid=2 prio=120",
+                "<idle>-0 [000] d.... 1.000000910: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=1 prev_state=R ==> next_comm=a next_pid=2 next_prio=1",
+                "a-2 [000] d.... 1.000000920: sys_exit: NR 0 = 4",
+                "a-2 [000] d.... 1.000000930: irq_handler_entry: irq=3 name=x",
+                "a-2 [000] d.h.. 1.000000970: irq_handler_exit: irq=3 ret=handled",
+                "a-2 [000] d.... 1.000001000: sys_enter: NR 202 ()",
+                "a-2 [000] d.... 1.000001050: sched_waking: comm=a pid=1 prio=120",
+                "a-2 [000] d.... 1.000001060: sched_switch: prev_comm=a prev_pid=2 prev_prio=1 prev_state=X ==> next_comm=a next_pid=1 next_prio=1",
+                "a-1 [000] d.... 1.000001100: sys_exit: NR 202 = 0",
+                "a-1 [000] d.... 1.000001180: page_fault_user: address=1",
+                "a-1 [000] d.... 1.000001300: sys_enter: NR 999 ()",
+            ],
+            None,
+            Some(50),
+        )
+        .unwrap();
+        let [first, second] = &trace.threads[..] else { panic!("{trace:?}") };
+        assert_eq!(
+            first.spans,
+            [
+                Span::Run(PROCESSES, 100),
+                Span::Wake(1),
+                Span::Run(PROCESSES, 50),
+                Span::Run(USER, 50),
+                Span::Run(IPC, 100),
+                Span::SleepUntilWoken,
+                Span::Run(IPC, 40),
+                Span::Run(USER, 80),
+                Span::Run(MEMORY, 50),
+                Span::Run(USER, 70),
+            ]
+        );
+        assert_eq!(
+            second.spans,
+            [
+                Span::SleepUntilWoken,
+                Span::Run(PROCESSES, 50),
+                Span::Run(USER, 100),
+                Span::Run(FILES, 50),
+                Span::Sleep(400),
+                Span::Run(FILES, 10),
+                Span::Run(USER, 10),
+                Span::Run(Activity::Interrupt, 40),
+                Span::Run(USER, 30),
+                Span::Run(IPC, 50),
+                Span::Wake(0),
+                Span::Run(IPC, 10),
+            ]
+        );
+        assert_eq!((trace.length, trace.cpus, trace.calls, trace.faults), (1300, 1, 5, 1));
+        assert_eq!(trace.busy(), 540 + 350);
+        assert_eq!(trace.warnings, Warnings::default());
+    }
+
+    #[test]
+    fn others_do_not_count_where_a_name_is_asked_for() {
+        let lines = [
+            "b-9 [001] d.... 1.000000000: sys_enter: NR 0 ()",
+            "a-1 [000] d.... 1.000000100: sys_enter: NR 56 ()",
+            "a-1 [000] d.... 1.000000200: sched_wakeup_new: comm=a pid=2 prio=120",
+            "a-1 [000] d.... 1.000000300: sched_switch: prev_comm=a prev_pid=1 prev_prio=1 prev_state=S ==> next_comm=a next_pid=2 next_prio=1",
+            "c-2 [000] d.... 1.000000400: sys_exit: NR 56 = 0",
+            "b-9 [001] d.... 1.000000500: sched_waking: comm=a pid=1 prio=120",
+            "c-2 [000] d.... 1.000000600: sched_switch: prev_comm=c prev_pid=2 prev_prio=1 prev_state=R ==> next_comm=a next_pid=1 next_prio=1",
+            "a-1 [000] d.... 1.000000700: sys_exit: NR 56 = 2",
+        ];
+        let trace = timeline(&lines, Some("a"), None).unwrap();
+        let names: Vec<&str> = trace.threads.iter().map(|thread| thread.name.as_str()).collect();
+        assert_eq!((names, trace.cpus), (vec!["a", "c"], 1));
+        // The other wakes it: nobody who counts.
+        assert!(trace.threads[0].spans.contains(&Span::Sleep(200)), "{trace:?}");
+        let none = timeline(&lines, Some("z"), None);
+        assert_eq!(none, Err(TraceError::NoThread { name: "z".to_owned() }));
+    }
+
+    #[test]
+    fn what_is_no_trace_or_misses_something_is_refused() {
+        let fails = |lines: &[&str]| timeline(lines, None, None).unwrap_err().to_string();
+        assert!(fails(&["words"]).contains("no line that is an event"));
+        assert!(fails(&["a-1 [000] 1.0: sys_enter: NR 0 ()"]).contains("none is sched_switch"));
+        let switch = "a-1 [000] 1.000002: sched_switch: a:1 [120] S ==> b:2 [120]";
+        assert!(fails(&[switch]).contains("no event of a system call"));
+        assert_eq!(fails(&["CPU:1 [LOST 7 EVENTS]"]), "line 1 says that events are lost");
+        let back = ["a-1 [000] 1.000003: sys_enter: NR 0 ()", switch];
+        assert_eq!(fails(&back), "time goes back in line 2");
+    }
+}
