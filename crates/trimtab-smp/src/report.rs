@@ -1,7 +1,8 @@
-//! What `trimtab smp study` found: `trimtab.smp.study/1`; and what [`cost`] and [`predict`] did.
+//! What `trimtab smp study` found: `trimtab.smp.study/1`; and what [`cost`], [`predict`] and [`scale`] did.
 
 pub mod cost;
 pub mod predict;
+pub mod scale;
 mod sections;
 
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,12 @@ use crate::kconfig::Relation;
 use crate::lock::Locks;
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
-pub const KINDS: &[Kind] =
-    &[Kind::of::<SmpStudy>(), Kind::of::<cost::SmpCost>(), Kind::of::<SmpPredict>()];
+pub const KINDS: &[Kind] = &[
+    Kind::of::<SmpStudy>(),
+    Kind::of::<cost::SmpCost>(),
+    Kind::of::<SmpPredict>(),
+    Kind::of::<scale::SmpScale>(),
+];
 
 /// What several processors cost in trees of kernel source.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

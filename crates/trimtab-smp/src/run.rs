@@ -1,10 +1,11 @@
-//! The engine: finds trees, reads their files, and adds up what is in them.
+//! The engine: finds trees, reads their files, and adds up what is in them; and boots guests.
 
 mod cost;
 mod makefiles;
 mod options;
 mod predict;
 mod request;
+mod scale;
 mod study;
 mod totals;
 mod tree;
@@ -13,4 +14,5 @@ mod walk;
 pub use cost::{CostRequest, cost};
 pub use predict::{PredictRequest, predict};
 pub use request::StudyRequest;
+pub use scale::{Copies, Guest, MOST_CPUS, OwnWorkload, ScaleRequest, ScaleWorkload, scale};
 pub use study::study;

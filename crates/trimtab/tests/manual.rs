@@ -199,6 +199,11 @@ fn smp_predict_is_true() {
 }
 
 #[test]
+fn smp_scale_is_true() {
+    assert_eq!(run("smp-scale.md"), (1, 4));
+}
+
+#[test]
 fn smp_run_is_true() {
     assert_eq!(run("smp-run.md"), (1, 0));
 }

@@ -4,6 +4,7 @@ pub mod bench_appkernel;
 pub mod cost;
 pub mod predict;
 pub mod run;
+pub mod scale;
 pub mod study;
 
 use clap::Subcommand;
@@ -17,6 +18,8 @@ pub enum Verb {
     Cost(cost::Options),
     /// Predict from a trace what more CPUs would give, by kinds of locks
     Predict(predict::Options),
+    /// Draw how a workload gets faster with the number of CPUs
+    Scale(scale::Options),
     /// Run a program on CPUs that Linux does not know
     Run(run::Options),
     /// Say what these CPUs did
@@ -35,6 +38,7 @@ impl Verb {
             Self::Study(options) => study::run(&options),
             Self::Cost(options) => cost::run(&options),
             Self::Predict(options) => predict::run(&options),
+            Self::Scale(options) => scale::run(&options),
             Self::Run(options) => run::run(&options),
             Self::Status => run::status(),
             Self::BenchAppkernel(options) => bench_appkernel::run(&options),
