@@ -76,6 +76,12 @@ impl<'a> Bench<'a> {
         let folder = self.folder.path().join(name);
         let mut request = self.guest.request(256, cpus, clock, &folder);
         request.tracers.plugin = plugin.then(|| self.guest.plugin().to_owned());
+        if !matches!(clock, Clock::Parallel { .. }) {
+            // The same command line as with a clock for each CPU.
+            request.workload = None;
+            let workload = format!("trimtab.workload=scale-{cpus}");
+            request.arguments = vec!["tsc=reliable".to_owned(), workload];
+        }
         boot(&request).unwrap()
     }
 }
