@@ -100,9 +100,10 @@ fn head(text: &str) -> Option<((&str, u32), u32, &str)> {
             Some(open) => before[..open].trim_end(),
             None => before,
         };
-        let digits = before.rfind(|letter: char| !letter.is_ascii_digit())?;
-        let Ok(thread) = before[digits + 1..].parse() else { continue };
-        return Some(((before[..digits].trim(), thread), cpu, rest));
+        let name = before.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        let Ok(thread) = before[name.len()..].parse() else { continue };
+        let Some(name) = name.strip_suffix(['-', ' ']) else { continue };
+        return Some(((name.trim(), thread), cpu, rest));
     }
     None
 }
@@ -233,6 +234,7 @@ mod tests {
             "# tracer: nop",
             "words",
             "a-1 [000]",
+            "a-\u{3bf}1 [000] 1.0: y: z",
             "a-1 [000] d.... x: y: z",
             "a-b [0] 1.0: y: z",
         ] {
