@@ -12,7 +12,7 @@ pub use serve::Worker;
 pub use spool::{Given, JobOutcome, Spool};
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::interrupt;
-use crate::process::{Job, ProcessError};
+use crate::process::Job;
 
 /// Workers, and the spool that they work on. Dropped, it ends them.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ struct Shared {
     /// Why there are no workers.
     failed: Mutex<Option<String>>,
     restarted: AtomicU64,
+    /// Workers of which there is still one, or will be.
+    slots: AtomicUsize,
 }
 
 /// A worker that ends so often before it is ready, one time after the other, will never be.
@@ -72,11 +74,13 @@ impl Workers {
         count: usize,
         command: impl Fn(&Path, &str) -> Job + Send + Sync + 'static,
     ) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("workers-").tempdir_in(parent)?;
+        spool::tidy(parent);
+        let folder = tempfile::Builder::new().prefix(spool::PREFIX).tempdir_in(parent)?;
         let spool = Spool::make(folder.path(), setup)?;
         let (next, restarted) = Default::default();
         let (end, failed) = Default::default();
-        let shared = Arc::new(Shared { spool, next, end, failed, restarted });
+        let slots = AtomicUsize::new(count);
+        let shared = Arc::new(Shared { spool, next, end, failed, restarted, slots });
         let command = Arc::new(command);
         let mut threads: Vec<JoinHandle<()>> = (0..count)
             .map(|slot| {
@@ -141,7 +145,8 @@ impl Drop for Workers {
 }
 
 impl Shared {
-    /// Says again and again that whoever has jobs is there.
+    /// Says again and again that whoever has jobs is there, and gives others what workers still took whose
+    /// process was said to have ended: it may have been only the connection to it.
     fn beat(&self) {
         let mut beats = 0;
         let mut last = None::<Instant>;
@@ -150,6 +155,9 @@ impl Shared {
                 beats += 1;
                 // Where it cannot be written, workers leave after a while, and that is said.
                 let _ = self.spool.beat(beats);
+                if let Err(error) = self.spool.put_back_strays() {
+                    self.fails(not_given(&error));
+                }
                 last = Some(Instant::now());
             }
             thread::sleep(SOON);
@@ -168,16 +176,20 @@ impl Shared {
             }
             let why = match ended {
                 Ok(_) => "it ended, though there was work".to_owned(),
-                Err(error) => described(&error),
+                Err(error) => error.to_string(),
             };
             in_vain = if self.spool.is_ready(&name) { 0 } else { in_vain + 1 };
-            let put_back = self.spool.put_back(&name, &why);
-            if in_vain == NEVER_READY {
-                self.fails(format!("workers do not come up, {NEVER_READY} in a row: {why}"));
+            let put_back =
+                self.spool.dismiss(&name).and_then(|()| self.spool.put_back(&name, &why));
+            if let Err(error) = put_back {
+                self.fails(not_given(&error));
                 return;
             }
-            if let Err(error) = put_back {
-                self.fails(format!("what a worker did cannot be given to another: {error}"));
+            if in_vain == NEVER_READY {
+                // The others may be on machines where it works.
+                if self.slots.fetch_sub(1, Ordering::SeqCst) == 1 {
+                    self.fails(format!("workers do not come up, {NEVER_READY} in a row: {why}"));
+                }
                 return;
             }
             self.restarted.fetch_add(1, Ordering::Relaxed);
@@ -190,15 +202,8 @@ impl Shared {
     }
 }
 
-/// An error, and the last of what the process said.
-fn described(error: &ProcessError) -> String {
-    match error {
-        ProcessError::Failed { tail, .. } => match tail.lines.last() {
-            Some(line) => format!("{error}: {line}"),
-            None => error.to_string(),
-        },
-        error => error.to_string(),
-    }
+fn not_given(error: &Error) -> String {
+    format!("what a worker did cannot be given to another: {error:#}")
 }
 
 #[cfg(test)]

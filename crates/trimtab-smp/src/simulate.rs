@@ -92,6 +92,8 @@ struct Thread {
     woken: u64,
     sleeps: bool,
     ended: bool,
+    /// The lock that it holds: until it is in its program again, sleeps, or needs another.
+    holds: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -167,6 +169,7 @@ impl<'a> Simulation<'a> {
         loop {
             match self.span(thread) {
                 None => {
+                    self.release(thread, time);
                     self.threads[thread].ended = true;
                     self.found.time = self.found.time.max(time);
                     self.cpus[cpu] = None;
@@ -177,6 +180,7 @@ impl<'a> Simulation<'a> {
                     self.wake(woken, time);
                 }
                 Some(Span::Sleep(length)) => {
+                    self.release(thread, time);
                     self.threads[thread].at += 1;
                     self.at(time + length, Event::Ready(thread));
                     self.cpus[cpu] = None;
@@ -185,6 +189,7 @@ impl<'a> Simulation<'a> {
                 Some(Span::SleepUntilWoken) => {
                     self.threads[thread].at += 1;
                     if self.threads[thread].woken == 0 {
+                        self.release(thread, time);
                         self.threads[thread].sleeps = true;
                         self.cpus[cpu] = None;
                         return;
@@ -210,24 +215,35 @@ impl<'a> Simulation<'a> {
         let left = *self.threads[thread].left.get_or_insert(length);
         match activity {
             Activity::User => {
+                self.release(thread, time);
                 let slice = self.machine.slice.saturating_sub(self.threads[thread].ran).max(1);
                 self.at(time + left.min(slice), Event::Done(cpu));
             }
             Activity::Interrupt => self.at(time + left, Event::Done(cpu)),
-            Activity::Kernel(subsystem) => match self.lock(subsystem) {
-                None => self.at(time + left, Event::Done(cpu)),
-                Some(lock) if lock.is_held => lock.waiting.push_back((cpu, time)),
-                Some(lock) => {
-                    lock.is_held = true;
-                    self.found.acquisitions[subsystem.index()] += 1;
+            Activity::Kernel(subsystem) => {
+                if self.acquires(cpu, thread, subsystem, time) {
                     self.at(time + left, Event::Done(cpu));
                 }
-            },
+            }
         }
     }
 
-    fn lock(&mut self, subsystem: Subsystem) -> Option<&mut Lock> {
-        self.machine.locks.0[subsystem.index()].map(|number| &mut self.locks[number])
+    /// Whether a thread has the lock of a subsystem now; otherwise its CPU waits for it.
+    fn acquires(&mut self, cpu: usize, thread: usize, subsystem: Subsystem, time: u64) -> bool {
+        let wanted = self.machine.locks.0[subsystem.index()];
+        if self.threads[thread].holds == wanted {
+            return true;
+        }
+        self.release(thread, time);
+        let Some(number) = wanted else { return true };
+        if self.locks[number].is_held {
+            self.locks[number].waiting.push_back((cpu, time));
+            return false;
+        }
+        self.locks[number].is_held = true;
+        self.threads[thread].holds = Some(number);
+        self.found.acquisitions[subsystem.index()] += 1;
+        true
     }
 
     /// A CPU has run what it began.
@@ -254,24 +270,22 @@ impl<'a> Simulation<'a> {
                 }
             }
             Activity::Interrupt => self.found.interrupts += left,
-            Activity::Kernel(subsystem) => {
-                self.found.kernel[subsystem.index()] += left;
-                self.release(subsystem, time);
-            }
+            Activity::Kernel(subsystem) => self.found.kernel[subsystem.index()] += left,
         }
         self.threads[thread].left = None;
         self.threads[thread].at += 1;
         self.go_on(cpu, time);
     }
 
-    /// Gives a lock to the CPU that has waited longest.
-    fn release(&mut self, subsystem: Subsystem, time: u64) {
-        let Some(lock) = self.lock(subsystem) else { return };
-        let Some((cpu, since)) = lock.waiting.pop_front() else {
-            lock.is_held = false;
+    /// Gives the lock of a thread, where it has one, to the CPU that has waited longest for it.
+    fn release(&mut self, thread: usize, time: u64) {
+        let Some(number) = self.threads[thread].holds.take() else { return };
+        let Some((cpu, since)) = self.locks[number].waiting.pop_front() else {
+            self.locks[number].is_held = false;
             return;
         };
         let Some(thread) = self.cpus[cpu] else { return };
+        self.threads[thread].holds = Some(number);
         let left = self.threads[thread].left.unwrap_or(0);
         if let Some(Span::Run(Activity::Kernel(waited), _)) = self.span(thread) {
             self.found.waiting[waited.index()] += time - since;
@@ -337,6 +351,26 @@ mod tests {
         assert_eq!(on(&threads, 3, Locks::apart(Subsystem::Memory)).time, 200);
         assert_eq!(on(&threads, 3, Locks::apart(Subsystem::Network)).time, 300);
         assert_eq!(on(&threads, 3, Locks::FINE).time, 100);
+    }
+
+    #[test]
+    fn a_call_holds_its_lock_until_it_ends_though_it_wakes_and_is_interrupted() {
+        let call = [
+            Span::Run(FILES, 100),
+            Span::Wake(1),
+            Span::Run(FILES, 100),
+            Span::Run(Activity::Interrupt, 50),
+            Span::Run(FILES, 100),
+            Span::Run(USER, 10),
+        ];
+        let threads = threads(&[&call, &[Span::Run(MEMORY, 40)]]);
+        let found = on(&threads, 2, Locks::GIANT);
+        assert_eq!((found.time, found.acquisitions), (390, [1, 0, 1, 0, 0]));
+        assert_eq!(found.waiting, [0, 0, 350, 0, 0]);
+        // Another lock is another one to take.
+        let two = self::threads(&[&[Span::Run(FILES, 5), Span::Run(MEMORY, 5)]]);
+        assert_eq!(on(&two, 1, Locks::COARSE).acquisitions, [1, 0, 1, 0, 0]);
+        assert_eq!(on(&two, 1, Locks::GIANT).acquisitions, [1, 0, 0, 0, 0]);
     }
 
     #[test]

@@ -51,7 +51,9 @@ impl Subsystem {
     /// a socket with `read` counts for files.
     pub fn of_call(name: &str) -> Self {
         let begins = |all: &[&str]| all.iter().any(|begin| name.starts_with(begin));
-        if NETWORK.contains(&name) || begins(&["send", "recv"]) && name != "sendfile" {
+        if begins(&["timer", "set_thread_area", "get_thread_area"]) {
+            Subsystem::Processes
+        } else if NETWORK.contains(&name) || begins(&["send", "recv"]) && name != "sendfile" {
             Subsystem::Network
         } else if MEMORY.contains(&name) || begins(&["mlock", "munlock", "pkey_"]) {
             Subsystem::Memory
@@ -67,7 +69,7 @@ impl Subsystem {
     }
 }
 
-const NETWORK: [&str; 11] = [
+const NETWORK: &[&str] = &[
     "socket",
     "socketpair",
     "bind",
@@ -79,8 +81,9 @@ const NETWORK: [&str; 11] = [
     "getsockname",
     "getpeername",
     "setsockopt",
+    "getsockopt",
 ];
-const MEMORY: [&str; 11] = [
+const MEMORY: &[&str] = &[
     "mmap",
     "munmap",
     "mprotect",
@@ -92,8 +95,15 @@ const MEMORY: [&str; 11] = [
     "mincore",
     "mbind",
     "remap_file_pages",
+    "process_vm_readv",
+    "process_vm_writev",
+    "set_mempolicy",
+    "get_mempolicy",
+    "migrate_pages",
+    "move_pages",
+    "userfaultfd",
 ];
-const FILES: [&str; 14] = [
+const FILES: &[&str] = &[
     "close",
     "close_range",
     "access",
@@ -104,13 +114,12 @@ const FILES: [&str; 14] = [
     "ioctl",
     "lseek",
     "getcwd",
-    "splice",
     "tee",
     "sendfile",
     "copy_file_range",
 ];
 /// Parts of the names of calls on files.
-const FILE_WORDS: [&str; 22] = [
+const FILE_WORDS: &[&str] = &[
     "read",
     "write",
     "open",
@@ -133,6 +142,10 @@ const FILE_WORDS: [&str; 22] = [
     "mknod",
     "chdir",
     "inotify",
+    "fanotify",
+    "fadvise",
+    "splice",
+    "chroot",
 ];
 
 #[cfg(test)]
@@ -148,6 +161,7 @@ mod tests {
             ("sendfile", Subsystem::Files),
             ("sendmsg", Subsystem::Network),
             ("accept4", Subsystem::Network),
+            ("getsockopt", Subsystem::Network),
             ("munmap", Subsystem::Memory),
             ("brk", Subsystem::Memory),
             ("futex", Subsystem::Ipc),
@@ -157,6 +171,11 @@ mod tests {
             ("rt_sigaction", Subsystem::Processes),
             ("getppid", Subsystem::Processes),
             ("sched_yield", Subsystem::Processes),
+            ("timer_create", Subsystem::Processes),
+            ("set_thread_area", Subsystem::Processes),
+            ("process_vm_readv", Subsystem::Memory),
+            ("vmsplice", Subsystem::Files),
+            ("fadvise64", Subsystem::Files),
         ] {
             assert_eq!(Subsystem::of_call(name), expected, "{name}");
         }

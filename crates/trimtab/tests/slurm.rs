@@ -142,6 +142,9 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
+        // Where a test fails, its jobs may run still.
+        let _ = self.command("scancel").args(["--quiet", "--name=trimtab"]).output();
+        wait_for("the end of all jobs", || self.running().is_empty() || std::thread::panicking());
         for daemon in self.daemons.iter_mut().rev() {
             // It may have ended by itself, which the test has seen.
             let _ = daemon.kill();
@@ -151,6 +154,24 @@ impl Drop for Slurm {
 }
 
 const NODES: [&str; 2] = ["n1", "n2"];
+
+/// A process that does not outlive the test.
+struct Running(Option<Child>);
+
+impl Running {
+    fn has_ended(&mut self) -> bool {
+        self.0.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
 
 /// A folder with a program that flags change.
 fn project() -> TempDir {
@@ -196,14 +217,14 @@ fn workers_of_slurm_find_what_one_process_finds_though_some_are_killed() {
     let serial = found(&tune(project.path(), &work("serial"), &[]).output().unwrap()).0;
     let mut command = tune(project.path(), &work("slurm"), &["--slurm", "2"]);
     command.env("SLURM_CONF", slurm.conf());
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok());
     for _ in 0..2 {
-        wait_for("a worker", || !slurm.running().is_empty());
+        wait_for("a worker", || !slurm.running().is_empty() || child.has_ended());
         let job = slurm.running().pop().unwrap_or_default();
         slurm.command("scancel").args(["--signal=KILL", &job]).output().unwrap();
         sleep(Duration::from_millis(500));
     }
-    let output = child.wait_with_output().unwrap();
+    let output = child.0.take().unwrap().wait_with_output().unwrap();
     let (parallel, workers) = found(&output);
     assert_eq!(parallel, serial);
     assert_eq!(workers["count"], 2);

@@ -22,8 +22,9 @@ pub struct Worker {
 
 /// How long whoever gives jobs may be silent: a network's file system shows what is new after a while.
 const SILENCE: Duration = Duration::from_secs(90);
-/// How often is looked for jobs.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often is looked for jobs: soon after there was one, and after a while without any.
+const SOON: Duration = Duration::from_millis(20);
+const LATER: Duration = Duration::from_millis(300);
 
 impl Worker {
     /// The worker of this name at a spool.
@@ -53,17 +54,21 @@ impl Worker {
     pub fn work(&self, mut one: impl FnMut(Value) -> Result<Value>) -> Result<()> {
         self.spool.is_up(&self.name)?;
         let mut heard = (self.spool.last_beat(), Instant::now());
-        while !self.spool.has_ended() && !interrupt::requested() {
-            let beat = self.spool.last_beat();
-            if beat != heard.0 {
-                heard = (beat, Instant::now());
-            } else if heard.1.elapsed() > self.silence {
-                return Ok(());
-            }
+        let mut pause = SOON;
+        let is_over = || self.spool.has_ended() || self.spool.is_dismissed(&self.name);
+        while !is_over() && !interrupt::requested() {
             let Some(job) = self.spool.take(&self.name)? else {
-                thread::sleep(LOOK);
+                let beat = self.spool.last_beat();
+                if beat != heard.0 {
+                    heard = (beat, Instant::now());
+                } else if heard.1.elapsed() > self.silence {
+                    return Ok(());
+                }
+                thread::sleep(pause);
+                pause = (pause + SOON / 4).min(LATER);
                 continue;
             };
+            pause = SOON;
             let outcome = match one(job.input.clone()) {
                 Ok(value) => JobOutcome::Done(value),
                 // Not done: it is put back when this process has ended.

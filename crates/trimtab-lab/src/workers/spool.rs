@@ -6,12 +6,14 @@
 //! - `taken/WORKER.NUMBER.TRIES`: one that a worker does;
 //! - `done/NUMBER`: what came of it;
 //! - `ready/WORKER`: the worker came up;
+//! - `gone/WORKER`: its process ended, as far as whoever gives jobs knows: if it lives after all, it leaves;
 //! - `beat`: a number that grows as long as there is someone who gives jobs;
 //! - `end`: there are no more.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
@@ -55,7 +57,7 @@ impl Spool {
     /// That it cannot be written.
     pub fn make(folder: &Path, setup: &impl Serialize) -> Result<Self> {
         let spool = Self::at(folder);
-        for name in ["jobs", "taken", "done", "ready", "tmp"] {
+        for name in ["jobs", "taken", "done", "ready", "gone", "tmp"] {
             let path = folder.join(name);
             fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
         }
@@ -161,6 +163,33 @@ impl Spool {
         Ok(())
     }
 
+    /// Says that a worker's process has ended.
+    ///
+    /// # Errors
+    /// That it cannot be written.
+    pub fn dismiss(&self, worker: &str) -> Result<()> {
+        self.write(&format!("gone/{worker}"), b"")
+    }
+
+    /// Whether a worker's process is said to have ended.
+    pub fn is_dismissed(&self, worker: &str) -> bool {
+        self.folder.join("gone").join(worker).exists()
+    }
+
+    /// Gives to others what is taken by workers whose process is said to have ended.
+    ///
+    /// # Errors
+    /// That the folder cannot be read or written.
+    pub fn put_back_strays(&self) -> Result<()> {
+        for name in self.names("taken")? {
+            if let Some(worker) = name.split('.').next().filter(|worker| self.is_dismissed(worker))
+            {
+                self.put_back(worker, "its process had ended")?;
+            }
+        }
+        Ok(())
+    }
+
     /// Says that a worker came up.
     ///
     /// # Errors
@@ -221,6 +250,24 @@ impl Spool {
         fs::write(new.path(), bytes).with_context(failed)?;
         new.persist(&to).with_context(failed)?;
         Ok(())
+    }
+}
+
+/// What the names of spools begin with.
+pub const PREFIX: &str = "workers-";
+/// A spool that is silent for so long was left behind by a process that was killed.
+const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
+
+/// Removes spools in `parent` that were left behind.
+pub fn tidy(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let beat = entry.path().join("beat");
+        let age = fs::metadata(&beat).and_then(|beat| beat.modified()).map(|time| time.elapsed());
+        let is_left = matches!(age, Ok(Ok(age)) if age > LEFT_BEHIND);
+        if is_left && entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            // What cannot be removed takes room, and does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -277,7 +277,9 @@ impl SmpStudy {
             number("selected"),
         ];
         let title = "Options that have to do with SMP";
-        let lede = "As Kconfig files say: options that cannot be on without SMP, or with it; that are on by default                     only with SMP; that SMP turns on, or another option does where there is SMP. One counts in each                     file that says so. Kernels before 2.5.45 have no such files.";
+        let lede = "As Kconfig files say: options that cannot be on without SMP, or with it; that are on by default \
+                    only with SMP; that SMP turns on, or another option does where there is SMP. One counts in each \
+                    file that says so. Kernels before 2.5.45 have no such files.";
         let lists =
             self.trees.iter().filter(|tree| !tree.smp_options.is_empty()).flat_map(|tree| {
                 let names = |relation| -> Vec<String> {

@@ -114,6 +114,7 @@ fn refused(request: &PredictRequest, error: &TraceError) -> anyhow::Error {
     match error {
         TraceError::Lost { .. } => failure.hint("record it again with larger buffers"),
         TraceError::NoThread { .. } => failure.hint("name a thread as the trace does, or leave out --only"),
+        TraceError::TooLong { .. } => failure.hint("record less, or hand over a part of it"),
         TraceError::Unordered { .. } => failure.hint("sort it by time"),
         TraceError::NoSwitches { .. } | TraceError::NoCalls => failure.hint(
             "record raw_syscalls, sched_switch, sched_waking and sched_wakeup_new, and hand over what \
@@ -149,7 +150,7 @@ fn shares(one: &Prediction) -> TimeByPlace {
 }
 
 fn cpu_time(locks: &str, found: &Prediction, cpus: usize) -> CpuTime {
-    let all = (found.time.max(1) * cpus as u64) as f64;
+    let all = found.time.max(1) as f64 * cpus as f64;
     let share = |time: u64| time as f64 / all;
     let (kernel, waiting) = (found.kernel.iter().sum(), found.waiting.iter().sum());
     let busy = found.user + found.interrupts + kernel + waiting;
@@ -178,6 +179,12 @@ fn warnings(trace: &Timeline, one: &Prediction) -> Vec<String> {
     if faults > 0 {
         all.push(format!(
             "{faults} page faults count as time of programs: say with --fault how many nanoseconds one takes."
+        ));
+    }
+    if trace.warnings.unread > 0 {
+        all.push(format!(
+            "{} lines of switches and system calls cannot be read, and are left out.",
+            trace.warnings.unread
         ));
     }
     if trace.warnings.no_wakes {

@@ -23,8 +23,8 @@ pub struct Line<'a> {
 pub enum Event<'a> {
     /// A system call began.
     Enter(Call<'a>),
-    /// It ended.
-    Exit(Call<'a>),
+    /// It ended; none where the kernel does not say which, as after a signal handler.
+    Exit(Option<Call<'a>>),
     /// Another thread runs now.
     Switch {
         /// Whether the one that ran could have gone on.
@@ -81,12 +81,30 @@ pub fn line(text: &str) -> Option<Line<'_>> {
             None => return None,
         }
     };
+    let in_interrupt = matches!(flags.as_bytes().get(2), Some(b'h' | b'H' | b's' | b'Z' | b'z'));
+    if let Some(event) = call(rest) {
+        return Some(Line { name, thread, cpu, time, in_interrupt, event });
+    }
     let (event, details) = rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, "")))?;
     // perf names the group as well.
     let event = event.rsplit(':').next().unwrap_or(event).trim();
-    let in_interrupt = matches!(flags.as_bytes().get(2), Some(b'h' | b'H' | b's' | b'Z' | b'z'));
     let event = read(event, details.trim())?;
     Some(Line { name, thread, cpu, time, in_interrupt, event })
+}
+
+/// The events of single calls, as tracefs prints them: `sys_NAME(ARGUMENTS)` and `sys_NAME -> RESULT`.
+fn call(text: &str) -> Option<Event<'_>> {
+    let text = text.strip_prefix("sys_")?;
+    let (name, rest) = text.split_at(text.find(['(', ' ', ':'])?);
+    match rest.starts_with('(') {
+        true => Some(Event::Enter(Call::Name(name))),
+        false => rest.starts_with(" -> ").then_some(Event::Exit(Some(Call::Name(name)))),
+    }
+}
+
+/// Whether a line is of an event without which threads cannot be followed.
+pub fn is_needed(text: &str) -> bool {
+    ["sched_switch:", "sys_enter:", "sys_exit:"].iter().any(|event| text.contains(event))
 }
 
 /// What stands before the CPU in brackets: a name, which can have any letters, and a number.
@@ -124,7 +142,8 @@ fn nanoseconds(text: &str) -> Option<u64> {
 fn read<'a>(event: &'a str, details: &'a str) -> Option<Event<'a>> {
     Some(match event {
         "sys_enter" => Event::Enter(number(details)?),
-        "sys_exit" => Event::Exit(number(details)?),
+        "sys_exit" if details.starts_with("NR -") => Event::Exit(None),
+        "sys_exit" => Event::Exit(Some(number(details)?)),
         "sched_switch" => switch(details)?,
         "sched_waking" => Event::Wake(woken(details)?),
         "sched_wakeup_new" => Event::Begin(woken(details)?),
@@ -133,7 +152,12 @@ fn read<'a>(event: &'a str, details: &'a str) -> Option<Event<'a>> {
         "page_fault_user" => Event::Fault,
         _ => match (event.strip_prefix("sys_enter_"), event.strip_prefix("sys_exit_")) {
             (Some(name), _) => Event::Enter(Call::Name(name)),
-            (_, Some(name)) => Event::Exit(Call::Name(name)),
+            (_, Some(name)) => Event::Exit(Some(Call::Name(name))),
+            // Those of the processor itself, as that of its timer.
+            _ if details.starts_with("vector=") && event.ends_with("_entry") => {
+                Event::InterruptBegins
+            }
+            _ if details.starts_with("vector=") && event.ends_with("_exit") => Event::InterruptEnds,
             _ => Event::Other,
         },
     })
@@ -216,7 +240,13 @@ mod tests {
         };
         let read = |text: &str| event(text).map(|found| found.1);
         assert_eq!(read("sys_enter: NR 33 (c, 1)"), Some(Event::Enter(Call::Number(33))));
-        assert_eq!(read("sys_exit: NR 1 = 2"), Some(Event::Exit(Call::Number(1))));
+        assert_eq!(read("sys_exit: NR 1 = 2"), Some(Event::Exit(Some(Call::Number(1)))));
+        // So rt_sigreturn ends.
+        assert_eq!(read("sys_exit: NR -1 = 0"), Some(Event::Exit(None)));
+        assert_eq!(read("sys_futex(uaddr: 7, op: 1)"), Some(Event::Enter(Call::Name("futex"))));
+        assert_eq!(read("sys_futex -> 0x0"), Some(Event::Exit(Some(Call::Name("futex")))));
+        assert_eq!(read("local_timer_entry: vector=236"), Some(Event::InterruptBegins));
+        assert_eq!(read("local_timer_exit: vector=236"), Some(Event::InterruptEnds));
         assert_eq!(read("sys_enter_openat: dfd: 1"), Some(Event::Enter(Call::Name("openat"))));
         assert_eq!(
             event("sched_waking: comm=x pid=2 pid=7406 prio=120 target_cpu=000"),

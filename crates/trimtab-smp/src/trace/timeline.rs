@@ -5,7 +5,7 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use super::event::{Call, Event, Line, line, lost};
+use super::event::{Call, Event, Line, is_needed, line, lost};
 use crate::subsystem::Subsystem;
 
 /// What a thread does for a time.
@@ -65,6 +65,8 @@ pub struct Timeline {
 pub struct Warnings {
     /// Page faults whose duration is not known.
     pub faults_without_duration: u64,
+    /// Lines of events that are needed, and that cannot be read.
+    pub unread: u64,
     /// Whether no event of an interrupt is there.
     pub no_interrupts: bool,
     /// Whether no event of a wake-up is there.
@@ -91,6 +93,11 @@ pub enum TraceError {
         /// The line, from 1.
         line: usize,
     },
+    /// It is longer than is simulated.
+    TooLong {
+        /// Seconds from the first event to the last.
+        seconds: u64,
+    },
     /// No thread has the name that was asked for.
     NoThread {
         /// The name.
@@ -110,12 +117,48 @@ impl fmt::Display for TraceError {
             }
             Self::NoCalls => write!(f, "it has no event of a system call"),
             Self::Unordered { line } => write!(f, "time goes back in line {line}"),
+            Self::TooLong { seconds } => {
+                write!(f, "it is {seconds} seconds long; expected at most {MOST_SECONDS}")
+            }
             Self::NoThread { name } => write!(f, "it has no thread named {name}"),
         }
     }
 }
 
 impl Error for TraceError {}
+
+/// The longest trace that is simulated, in seconds: a day.
+const MOST_SECONDS: u64 = 24 * 3600;
+
+/// Beginnings of the names of threads of the kernel, which make no system calls.
+const KERNEL_THREADS: [&str; 18] = [
+    "kworker/",
+    "ksoftirqd/",
+    "kswapd",
+    "kcompactd",
+    "khugepaged",
+    "kthreadd",
+    "kblockd",
+    "kdamond",
+    "ksmd",
+    "jbd2/",
+    "ext4-",
+    "migration/",
+    "rcu_",
+    "irq/",
+    "cpuhp/",
+    "idle_inject/",
+    "oom_reaper",
+    "scsi_eh",
+];
+
+/// What a thread of this name does where nothing else is known.
+fn usual(name: &str) -> Activity {
+    match KERNEL_THREADS.iter().any(|begin| name.starts_with(begin)) {
+        true => Activity::Kernel(Subsystem::Processes),
+        false => Activity::User,
+    }
+}
 
 /// How a trace is read.
 #[derive(Clone, Copy)]
@@ -141,7 +184,10 @@ impl Timeline {
             if lost(text) {
                 return Err(TraceError::Lost { line: at + 1 });
             }
-            let Some(line) = line(text) else { continue };
+            let Some(line) = line(text) else {
+                builder.timeline.warnings.unread += u64::from(is_needed(text));
+                continue;
+            };
             if line.time < last {
                 return Err(TraceError::Unordered { line: at + 1 });
             }
@@ -157,9 +203,13 @@ impl Timeline {
         if calls == 0 {
             return Err(TraceError::NoCalls);
         }
-        match (builder.timeline.threads.is_empty(), reading.only) {
-            (true, Some(name)) => Err(TraceError::NoThread { name: name.to_owned() }),
-            _ => Ok(builder.end(last)),
+        if let (true, Some(name)) = (builder.timeline.threads.is_empty(), reading.only) {
+            return Err(TraceError::NoThread { name: name.to_owned() });
+        }
+        let seconds = (last - builder.start()) / 1_000_000_000;
+        match seconds > MOST_SECONDS {
+            true => Err(TraceError::TooLong { seconds }),
+            false => Ok(builder.end(last)),
         }
     }
 
@@ -217,12 +267,15 @@ impl<'a> Builder<'a> {
     }
 
     /// The place of a thread; one that is seen for the first time counts if its name does.
-    fn place(&mut self, number: u32, name: Option<&str>) -> Option<usize> {
+    fn place(&mut self, number: u32, name: Option<&str>, time: u64) -> Option<usize> {
         if number == 0 {
             return None;
         }
         if let Some(&place) = self.places.get(&number) {
             if let Some(name) = name.filter(|name| *name != self.timeline.threads[place].name) {
+                if self.timeline.threads[place].name.is_empty() {
+                    self.states[place].mode = usual(name);
+                }
                 name.clone_into(&mut self.timeline.threads[place].name);
             }
             return Some(place);
@@ -232,7 +285,15 @@ impl<'a> Builder<'a> {
             (None, _) => {}
             _ => return None,
         }
-        Some(self.new_thread(number, name.unwrap_or_default(), Activity::User))
+        let name = name.unwrap_or_default();
+        let place = self.new_thread(number, name, usual(name));
+        // It begins with the first that counts.
+        let before = time - *self.first.get_or_insert(time);
+        if self.reading.only.is_some() && before > 0 {
+            // Until now it was another program, which does not count.
+            self.timeline.threads[place].spans.push(Span::Sleep(before));
+        }
+        Some(place)
     }
 
     fn new_thread(&mut self, number: u32, name: &str, mode: Activity) -> usize {
@@ -245,17 +306,25 @@ impl<'a> Builder<'a> {
     }
 
     fn add(&mut self, line: &Line<'_>) {
-        self.first.get_or_insert(line.time);
+        if self.reading.only.is_none() {
+            self.first.get_or_insert(line.time);
+        }
         let is_new = !self.cpus.contains_key(&line.cpu);
         let seen = self.cpus.entry(line.cpu).or_default();
         if is_new {
-            // Whatever ran here did so since the trace began.
-            seen.since = self.first.unwrap_or_default();
+            // Whatever ran here did so since the trace began; what it was before it counted is not known.
+            let first = self.first.filter(|_| self.reading.only.is_none());
+            seen.since = first.unwrap_or(line.time);
         } else if seen.number != Some(line.thread) {
             self.charge(line.cpu, line.time);
         }
-        let place = self.place(line.thread, Some(line.name));
+        let place = self.place(line.thread, Some(line.name), line.time);
+        let is_chosen = self.reading.only.is_some();
         let cpu = self.cpu(line.cpu);
+        if is_chosen && cpu.current.is_none() {
+            // What ran until now did not count.
+            cpu.since = line.time;
+        }
         (cpu.current, cpu.number) = (place, Some(line.thread));
         self.event(line, place);
     }
@@ -272,10 +341,11 @@ impl<'a> Builder<'a> {
                 }
             }
             Event::Exit(call) => {
-                let subsystem = self.subsystem(call);
+                let subsystem = call.map(|call| self.subsystem(call));
                 let state = current.map(|place| &mut self.states[place]);
                 // It began before the trace did.
-                if let Some(state) = state.filter(|state| state.mode == Activity::User) {
+                let began = state.filter(|state| state.mode == Activity::User).zip(subsystem);
+                if let Some((state, subsystem)) = began {
                     state.mode = Activity::Kernel(subsystem);
                 }
                 self.charge(line.cpu, line.time);
@@ -304,7 +374,7 @@ impl<'a> Builder<'a> {
             }
             Event::Switch { preempted, next, name } => {
                 self.switch(line, current, preempted);
-                let place = self.place(next, Some(name));
+                let place = self.place(next, Some(name), line.time);
                 if let Some(place) = place {
                     // It was asleep, and who woke it was not seen.
                     self.wakes_up(place, line.time, None);
@@ -317,7 +387,7 @@ impl<'a> Builder<'a> {
             Event::Wake(number) => {
                 self.wakes += 1;
                 let is_new = !self.places.contains_key(&number);
-                let Some(woken) = self.place(number, None) else { return };
+                let Some(woken) = self.place(number, None, line.time) else { return };
                 if is_new {
                     // It slept before the trace began.
                     self.falls_asleep(woken, self.start());
@@ -330,10 +400,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Who wakes: a thread, if it is not an interrupt that does.
+    /// Who wakes: a thread, if it is not an interrupt that does. Programs wake nobody but by system calls,
+    /// so that it is one where no event says it.
     fn waker(&mut self, line: &Line<'_>, current: Option<usize>) -> Option<usize> {
         let is_interrupt = line.in_interrupt || self.cpu(line.cpu).depth > 0;
-        current.filter(|_| !is_interrupt).inspect(|_| self.charge(line.cpu, line.time))
+        let current = current.filter(|_| !is_interrupt);
+        let current = current.filter(|place| self.states[*place].mode != Activity::User);
+        current.inspect(|_| self.charge(line.cpu, line.time))
     }
 
     fn switch(&mut self, line: &Line<'_>, current: Option<usize>, preempted: bool) {
@@ -402,7 +475,7 @@ impl<'a> Builder<'a> {
         let mode = state.mode;
         if mode == Activity::User && state.fault > 0 {
             let fault = passed.min(state.fault);
-            state.fault = 0;
+            state.fault -= fault;
             self.run(place, Activity::Kernel(Subsystem::Memory), fault);
             passed -= fault;
         }
@@ -439,125 +512,4 @@ impl<'a> Builder<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn timeline(
-        lines: &[&str],
-        only: Option<&str>,
-        fault: Option<u64>,
-    ) -> Result<Timeline, TraceError> {
-        let name: &dyn Fn(u64) -> Option<&'static str> = &|number| {
-            [(0, "read"), (56, "clone"), (202, "futex")]
-                .into_iter()
-                .find(|one| one.0 == number)
-                .map(|one| one.1)
-        };
-        Timeline::read(&lines.join("\n"), &Reading { name, only, fault })
-    }
-
-    const USER: Activity = Activity::User;
-    const FILES: Activity = Activity::Kernel(Subsystem::Files);
-    const IPC: Activity = Activity::Kernel(Subsystem::Ipc);
-    const PROCESSES: Activity = Activity::Kernel(Subsystem::Processes);
-    const MEMORY: Activity = Activity::Kernel(Subsystem::Memory);
-
-    #[test]
-    fn threads_run_wait_for_each_other_and_for_devices() {
-        let trace = timeline(
-            &[
-                "a-1 [000] d.... 1.000000000: sys_enter: NR 56 ()",
-                "a-1 [000] d.... 1.000000100: sched_wakeup_new: comm=a pid=2 prio=120",
-                "a-1 [000] d.... 1.000000150: sys_exit: NR 56 = 2",
-                "a-1 [000] d.... 1.000000200: sys_enter: NR 202 ()",
-                "a-1 [000] d.... 1.000000300: sched_switch: prev_comm=a prev_pid=1 prev_prio=1 prev_state=S ==> next_comm=a next_pid=2 next_prio=1",
-                "a-2 [000] d.... 1.000000350: sys_exit: NR 56 = 0",
-                "a-2 [000] d.... 1.000000450: sys_enter: NR 0 ()",
-                "a-2 [000] d.... 1.000000500: sched_switch: prev_comm=a prev_pid=2 prev_prio=1 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=1",
-                "<idle>-0 [000] d.h.. 1.000000900: sched_waking: comm=a pid=2 prio=120",
-                "<idle>-0 [000] d.... 1.000000910: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=1 prev_state=R ==> next_comm=a next_pid=2 next_prio=1",
-                "a-2 [000] d.... 1.000000920: sys_exit: NR 0 = 4",
-                "a-2 [000] d.... 1.000000930: irq_handler_entry: irq=3 name=x",
-                "a-2 [000] d.h.. 1.000000970: irq_handler_exit: irq=3 ret=handled",
-                "a-2 [000] d.... 1.000001000: sys_enter: NR 202 ()",
-                "a-2 [000] d.... 1.000001050: sched_waking: comm=a pid=1 prio=120",
-                "a-2 [000] d.... 1.000001060: sched_switch: prev_comm=a prev_pid=2 prev_prio=1 prev_state=X ==> next_comm=a next_pid=1 next_prio=1",
-                "a-1 [000] d.... 1.000001100: sys_exit: NR 202 = 0",
-                "a-1 [000] d.... 1.000001180: page_fault_user: address=1",
-                "a-1 [000] d.... 1.000001300: sys_enter: NR 999 ()",
-            ],
-            None,
-            Some(50),
-        )
-        .unwrap();
-        let [first, second] = &trace.threads[..] else { panic!("{trace:?}") };
-        assert_eq!(
-            first.spans,
-            [
-                Span::Run(PROCESSES, 100),
-                Span::Wake(1),
-                Span::Run(PROCESSES, 50),
-                Span::Run(USER, 50),
-                Span::Run(IPC, 100),
-                Span::SleepUntilWoken,
-                Span::Run(IPC, 40),
-                Span::Run(USER, 80),
-                Span::Run(MEMORY, 50),
-                Span::Run(USER, 70),
-            ]
-        );
-        assert_eq!(
-            second.spans,
-            [
-                Span::SleepUntilWoken,
-                Span::Run(PROCESSES, 50),
-                Span::Run(USER, 100),
-                Span::Run(FILES, 50),
-                Span::Sleep(400),
-                Span::Run(FILES, 10),
-                Span::Run(USER, 10),
-                Span::Run(Activity::Interrupt, 40),
-                Span::Run(USER, 30),
-                Span::Run(IPC, 50),
-                Span::Wake(0),
-                Span::Run(IPC, 10),
-            ]
-        );
-        assert_eq!((trace.length, trace.cpus, trace.calls, trace.faults), (1300, 1, 5, 1));
-        assert_eq!(trace.busy(), 540 + 350);
-        assert_eq!(trace.warnings, Warnings::default());
-    }
-
-    #[test]
-    fn others_do_not_count_where_a_name_is_asked_for() {
-        let lines = [
-            "b-9 [001] d.... 1.000000000: sys_enter: NR 0 ()",
-            "a-1 [000] d.... 1.000000100: sys_enter: NR 56 ()",
-            "a-1 [000] d.... 1.000000200: sched_wakeup_new: comm=a pid=2 prio=120",
-            "a-1 [000] d.... 1.000000300: sched_switch: prev_comm=a prev_pid=1 prev_prio=1 prev_state=S ==> next_comm=a next_pid=2 next_prio=1",
-            "c-2 [000] d.... 1.000000400: sys_exit: NR 56 = 0",
-            "b-9 [001] d.... 1.000000500: sched_waking: comm=a pid=1 prio=120",
-            "c-2 [000] d.... 1.000000600: sched_switch: prev_comm=c prev_pid=2 prev_prio=1 prev_state=R ==> next_comm=a next_pid=1 next_prio=1",
-            "a-1 [000] d.... 1.000000700: sys_exit: NR 56 = 2",
-        ];
-        let trace = timeline(&lines, Some("a"), None).unwrap();
-        let names: Vec<&str> = trace.threads.iter().map(|thread| thread.name.as_str()).collect();
-        assert_eq!((names, trace.cpus), (vec!["a", "c"], 1));
-        // The other wakes it: nobody who counts.
-        assert!(trace.threads[0].spans.contains(&Span::Sleep(200)), "{trace:?}");
-        let none = timeline(&lines, Some("z"), None);
-        assert_eq!(none, Err(TraceError::NoThread { name: "z".to_owned() }));
-    }
-
-    #[test]
-    fn what_is_no_trace_or_misses_something_is_refused() {
-        let fails = |lines: &[&str]| timeline(lines, None, None).unwrap_err().to_string();
-        assert!(fails(&["words"]).contains("no line that is an event"));
-        assert!(fails(&["a-1 [000] 1.0: sys_enter: NR 0 ()"]).contains("none is sched_switch"));
-        let switch = "a-1 [000] 1.000002: sched_switch: a:1 [120] S ==> b:2 [120]";
-        assert!(fails(&[switch]).contains("no event of a system call"));
-        assert_eq!(fails(&["CPU:1 [LOST 7 EVENTS]"]), "line 1 says that events are lost");
-        let back = ["a-1 [000] 1.000003: sys_enter: NR 0 ()", switch];
-        assert_eq!(fails(&back), "time goes back in line 2");
-    }
-}
+mod tests;

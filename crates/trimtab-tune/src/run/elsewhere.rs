@@ -14,6 +14,7 @@ use trimtab_lab::workers::{Worker, Workers};
 
 use super::program::ProgramSubject;
 use super::request::{Programs, Request, Setup, WorkerPlan};
+use super::room::tidy;
 use super::subject::{Built, Costs, Fault, Image, Subject};
 use super::tuning::prepare;
 use crate::report::WorkerSummary;
@@ -23,8 +24,64 @@ use crate::report::WorkerSummary;
 struct Assignment {
     program: Programs,
     setup: Setup,
-    /// Hash of the subject's key: a worker with another compiler, QEMU or source counts something else.
+    /// What the program is on the machine that searches.
+    expected: Fingerprint,
+}
+
+/// What tells whether two machines count the same.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Fingerprint {
+    /// Hash of the subject's key: source, compiler, QEMU, limits.
     key: String,
+    /// The program at the level that is tuned on top of; none where it does not build.
+    image: Option<Image>,
+    /// What that costs: the C library's instructions count, too.
+    costs: Option<Costs>,
+    /// The program for the machine's own processor, where such flags are tried.
+    native: Option<Image>,
+}
+
+impl Fingerprint {
+    fn of(program: &ProgramSubject<'_>, setup: &Setup) -> Result<Self> {
+        let key = program.key().hash();
+        let level = [setup.level.clone()];
+        let (image, costs) = match working(program.build(&level))? {
+            Some(built) => (Some(built.image().clone()), working(built.measure())?),
+            None => (None, None),
+        };
+        let native = match setup.portable {
+            true => None,
+            false => working(program.build(&[setup.level.clone(), NATIVE.to_owned()]))?
+                .map(|built| built.image().clone()),
+        };
+        Ok(Self { key, image, costs, native })
+    }
+
+    /// Why a machine with this one counts something else than one with `other`.
+    fn difference(&self, other: &Self) -> Option<&'static str> {
+        let differences = [
+            (self.key != other.key, "another compiler, QEMU or source"),
+            (self.image != other.image, "a compiler or C library that makes another program"),
+            (self.costs != other.costs, "a C library that executes other instructions"),
+            (
+                self.native != other.native,
+                "another processor, for which -march=native is another flag",
+            ),
+        ];
+        differences.into_iter().find(|(differs, _)| *differs).map(|(_, why)| why)
+    }
+}
+
+/// What depends on the processor of the machine.
+const NATIVE: &str = "-march=native";
+
+/// What was made, where the flags work.
+fn working<T>(made: Result<T, Fault>) -> Result<Option<T>> {
+    match made {
+        Ok(made) => Ok(Some(made)),
+        Err(Fault::Flags(_)) => Ok(None),
+        Err(Fault::Other(error)) => Err(error),
+    }
 }
 
 /// Flags to try.
@@ -63,7 +120,8 @@ impl<'a> ProgramElsewhere<'a> {
         let mut setup = request.setup.clone();
         root.clone_into(&mut setup.work);
         let program = request.program.clone();
-        let assignment = Assignment { program, setup, key: of.key().hash() };
+        let expected = Fingerprint::of(of, &setup)?;
+        let assignment = Assignment { program, setup, expected };
         let own = std::env::current_exe().context("cannot find trimtab's own file")?;
         let (starter, package) = (plan.starter.clone(), plan.package);
         let command = move |folder: &Path, name: &str| {
@@ -138,6 +196,9 @@ impl Built for BuiltElsewhere {
     }
 }
 
+/// What the names of folders begin with in which workers build.
+const ROOMS: &str = "trimtab-worker-";
+
 /// Does jobs as the worker `name` of the spool in `folder`, until there are no more.
 ///
 /// # Errors
@@ -146,17 +207,18 @@ pub fn work(folder: &Path, name: &str) -> Result<()> {
     let worker = Worker::new(folder, name);
     let assignment: Assignment = worker.setup()?;
     // Copies of the program are built on this machine's own disk.
-    let rooms = tempfile::Builder::new().prefix("trimtab-worker-").tempdir();
+    tidy(&std::env::temp_dir(), ROOMS);
+    let prefix = format!("{ROOMS}{}-", std::process::id());
+    let rooms = tempfile::Builder::new().prefix(&prefix).tempdir();
     let rooms = rooms.context("cannot make a folder for builds")?;
     let tools = prepare(&assignment.program, &assignment.setup, Some(rooms.path()), &Silent)?;
     let program = tools.program(&tools.compiler);
-    if program.key().hash() != assignment.key {
+    let own = Fingerprint::of(&program, &assignment.setup)?;
+    if let Some(why) = own.difference(&assignment.expected) {
         return Err(Failure::new(format!(
-            "this worker would count something else: it has the compiler {} and QEMU {}; expected those \
-             of the machine that searches, and the same source",
-            tools.compiler.version, tools.counter.version
+            "this worker would count something else than the machine that searches: it has {why}"
         ))
-        .hint("install the same packages on all machines")
+        .hint("install the same packages on all machines, and where processors differ, give --portable")
         .into());
     }
     worker.work(|input| {
@@ -186,4 +248,30 @@ fn answer(program: &dyn Subject, flags: &[String]) -> Result<Answer> {
         Err(why) => Err(fault(why)?),
     };
     Ok(Answer { built: Ok(built.image().clone()), costs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_says_in_what_its_machine_differs() {
+        let image = |name: &str| Some(Image { image: name.to_owned(), bytes: 5 });
+        let own = || Fingerprint {
+            key: "k".to_owned(),
+            image: image("a"),
+            costs: Some(Costs::from([("instructions".to_owned(), 7.0)])),
+            native: image("n"),
+        };
+        assert_eq!(own().difference(&own()), None);
+        for (other, expected) in [
+            (Fingerprint { key: "l".to_owned(), ..own() }, "another compiler, QEMU"),
+            (Fingerprint { image: image("b"), ..own() }, "makes another program"),
+            (Fingerprint { costs: None, ..own() }, "executes other instructions"),
+            (Fingerprint { native: image("o"), ..own() }, "another processor"),
+        ] {
+            let why = own().difference(&other).unwrap();
+            assert!(why.contains(expected), "{why}");
+        }
+    }
 }

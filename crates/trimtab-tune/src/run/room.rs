@@ -321,12 +321,13 @@ pub fn digest(folder: &Path, left_out: &[PathBuf]) -> Result<String> {
     Ok(hex::encode(hasher.finalize()))
 }
 
-/// Removes rooms in `scratch` whose process has ended.
-pub fn tidy(scratch: &Path) {
+/// Removes folders in `scratch` whose names are `prefix`, the number of a process that has ended, and more.
+pub fn tidy(scratch: &Path, prefix: &str) {
     let entries = fs::read_dir(scratch).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let process = name.split('-').next().and_then(|number| number.parse::<u32>().ok());
+        let number = name.strip_prefix(prefix).and_then(|rest| rest.split('-').next());
+        let process = number.and_then(|number| number.parse::<u32>().ok());
         if process.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
             // What cannot be removed takes room, and does no harm.
             let _ = fs::remove_dir_all(&path);

@@ -91,7 +91,7 @@ pub fn prepare(
     let tune = root.join(TUNE);
     let rooms = rooms.map_or_else(|| tune.join(ROOMS), Path::to_owned);
     fs::create_dir_all(&rooms).with_context(|| format!("cannot make {}", rooms.display()))?;
-    room::tidy(&rooms);
+    room::tidy(&rooms, "");
     drop(work);
     let mut left_out = vec![root.clone()];
     for file in &setup.written {

@@ -23,7 +23,8 @@ use crate::{destination, output};
 Example: a build on one CPU, on up to 8
 
     trace-cmd record -e raw_syscalls -e sched_switch -e sched_waking -e sched_wakeup_new \\
-        -e irq -e page_fault_user taskset -c 0 make
+        -e irq -e irq_vectors -e page_fault_user \\
+        taskset -c 0 make
     trace-cmd report > make.txt
     trimtab smp predict make.txt --only make --html predict.html")]
 pub struct Options {
