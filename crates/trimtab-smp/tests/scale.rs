@@ -29,7 +29,7 @@ fn request(own: OwnWorkload, cpus: u32) -> ScaleRequest {
 }
 
 #[test]
-#[ignore = "builds QEMU: minutes"]
+#[ignore = "builds QEMU, minutes: cargo test -p trimtab-smp --test scale -- --ignored"]
 fn processes_that_share_nothing_are_as_many_times_as_fast() {
     let asked = request(OwnWorkload::Spin, 8);
     let found = scale(&asked, &Lines).unwrap();
@@ -47,7 +47,7 @@ fn processes_that_share_nothing_are_as_many_times_as_fast() {
 }
 
 #[test]
-#[ignore = "builds QEMU: minutes"]
+#[ignore = "builds QEMU, minutes: cargo test -p trimtab-smp --test scale -- --ignored"]
 fn threads_that_share_memory_repeat_and_hardly_move_with_the_quantum() {
     for own in [OwnWorkload::Fft, OwnWorkload::Lu, OwnWorkload::Radix] {
         let asked = request(own, 4);
@@ -95,7 +95,7 @@ fn console(boot: &Boot) -> Vec<u8> {
 }
 
 #[test]
-#[ignore = "builds QEMU: minutes"]
+#[ignore = "builds QEMU, minutes: cargo test -p trimtab-smp --test scale -- --ignored"]
 fn without_a_quantum_all_share_one_time() {
     let asked = request(OwnWorkload::Spin, 4);
     let work = WorkDir::open(&asked.work).unwrap();
@@ -116,7 +116,7 @@ fn without_a_quantum_all_share_one_time() {
 }
 
 #[test]
-#[ignore = "builds QEMU: minutes"]
+#[ignore = "builds QEMU, minutes: cargo test -p trimtab-smp --test scale -- --ignored"]
 fn plugins_see_sixteen_cpus_and_change_nothing() {
     let asked = request(OwnWorkload::Fft, 16);
     let work = WorkDir::open(&asked.work).unwrap();
