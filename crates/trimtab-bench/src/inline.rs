@@ -7,7 +7,7 @@ use anyhow::Context;
 use trimtab_lab::process::Job;
 
 use crate::variants::{Compilers, Executable, Workshop};
-use trimtab_lab::executor::{self, Local};
+use trimtab_lab::threads;
 use trimtab_lab::workload::programs::write_if_new;
 
 /// What LLVM puts calls to into functions that have these attributes.
@@ -101,7 +101,7 @@ impl<'a> Inliner<'a> {
                 .run()?;
             Ok(object)
         };
-        let mut objects = executor::each(&Local, &self.bitcode, one, |_| ())?;
+        let mut objects = threads::each(&self.bitcode, one, |_| ())?;
         let mut numbers = vec!["-DINLINE"];
         numbers.extend(flags);
         objects.push(shop.hook(name, clang, &numbers)?);

@@ -10,8 +10,8 @@ use trimtab_native::measure;
 use trimtab_probe::{Hook, Options, Selection, run, runtime};
 use trimtab_program::Program as ElfProgram;
 
-use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
+use trimtab_lab::threads;
 use trimtab_lab::workload::programs::{Program, Sources};
 use trimtab_probe::run::instrument_files;
 
@@ -161,7 +161,7 @@ impl Workshop<'_> {
         if is_there {
             return Ok(objects);
         }
-        executor::each(&Local, &jobs, |_, (_, job)| Ok(job.clone().run()?), |_| ())?;
+        threads::each(&jobs, |_, (_, job)| Ok(job.clone().run()?), |_| ())?;
         fs::write(&record, told).with_context(|| format!("cannot write {}", record.display()))?;
         Ok(objects)
     }

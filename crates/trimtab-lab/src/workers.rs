@@ -1,6 +1,6 @@
 //! Jobs that other processes do, on this machine or others: *workers*. Whoever has jobs starts them by a
 //! command, such as `srun` of a cluster, and they find their jobs in a folder that all machines share,
-//! the [spool](Spool). So a job system has to do nothing but start processes and end them.
+//! the *spool*. So a job system has to do nothing but start processes and end them.
 //!
 //! A worker that dies is started again, and what it did is done again by another. A worker whose jobs
 //! come from a process that is gone leaves by itself.
@@ -9,7 +9,6 @@ mod serve;
 mod spool;
 
 pub use serve::Worker;
-pub use spool::{Given, JobOutcome, Spool};
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -20,6 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Error, Result, anyhow, bail};
 use serde::Serialize;
 use serde_json::Value;
+use spool::{JobOutcome, Spool};
 use tempfile::TempDir;
 
 use crate::interrupt;

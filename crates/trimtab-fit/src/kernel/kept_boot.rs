@@ -9,7 +9,7 @@ use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
 use super::plan::Scenario;
-use trimtab_lab::executor::{self, Local};
+use trimtab_lab::threads;
 
 pub use trimtab_machine::boot::KeptBoot;
 
@@ -81,5 +81,5 @@ pub fn boot_all(
     jobs: &[BootJob<'_>],
     progress: impl Fn(usize) + Sync,
 ) -> Result<Vec<BootResult>> {
-    executor::each(&Local, jobs, |_, job| boot(bench, job), progress)
+    threads::each(jobs, |_, job| boot(bench, job), progress)
 }

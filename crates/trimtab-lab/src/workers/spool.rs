@@ -20,6 +20,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::workdir::write_whole;
+
 /// A job that is the end of so many workers is not tried again.
 const MOST_TRIES: u32 = 5;
 
@@ -57,7 +59,7 @@ impl Spool {
     /// That it cannot be written.
     pub fn make(folder: &Path, setup: &impl Serialize) -> Result<Self> {
         let spool = Self::at(folder);
-        for name in ["jobs", "taken", "done", "ready", "gone", "tmp"] {
+        for name in ["jobs", "taken", "done", "ready", "gone"] {
             let path = folder.join(name);
             fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
         }
@@ -244,12 +246,7 @@ impl Spool {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let to = self.folder.join(name);
-        let failed = || format!("cannot write {}", to.display());
-        let new = tempfile::NamedTempFile::new_in(self.folder.join("tmp")).with_context(failed)?;
-        fs::write(new.path(), bytes).with_context(failed)?;
-        new.persist(&to).with_context(failed)?;
-        Ok(())
+        Ok(write_whole(&self.folder.join(name), bytes)?)
     }
 }
 

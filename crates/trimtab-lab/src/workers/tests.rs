@@ -18,8 +18,8 @@ fn shell(folder: &Path, name: &str, before: &str) -> Job {
              n=${{job#jobs/}}; TAKEN=taken/{name}.$n\n\
              mv \"$job\" \"$TAKEN\" 2>/dev/null || continue\n\
              {before}\n\
-             printf '{{\"done\":%s}}' \"$(cat \"$TAKEN\")\" > tmp/{name}\n\
-             mv tmp/{name} \"done/${{n%.*}}\"; rm -f \"$TAKEN\"\n\
+             printf '{{\"done\":%s}}' \"$(cat \"$TAKEN\")\" > done/.{name}\n\
+             mv done/.{name} \"done/${{n%.*}}\"; rm -f \"$TAKEN\"\n\
            done\n\
            sleep 0.02\n\
          done\n",

@@ -11,8 +11,8 @@ use crate::{
     instrument_archive, instrument_members, thin_members,
 };
 use trimtab_lab::bytes::Bytes;
-use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
+use trimtab_lab::threads;
 use trimtab_program::Isa;
 
 /// What became of a file.
@@ -92,7 +92,7 @@ pub fn instrument_files(
         Ok((own_functions(path, &data), data))
     };
     // Once: what is read may be a pipe.
-    let files = executor::each(&Local, paths, |_, path| open(path), |_| ())?;
+    let files = threads::each(paths, |_, path| open(path), |_| ())?;
     let mut options = options.clone();
     for (own, _) in &files {
         options.own.merge(own);
@@ -102,7 +102,7 @@ pub fn instrument_files(
         instrument_file(path, data, &options)
             .with_context(|| format!("cannot instrument {}", path.display()))
     };
-    executor::each(&Local, &files, one, done)
+    threads::each(&files, one, done)
 }
 
 /// Refuses objects that the run time, an object itself, is not for.

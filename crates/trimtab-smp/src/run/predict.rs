@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use trimtab_lab::bytes::Bytes;
-use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
+use trimtab_lab::threads;
 use trimtab_machine::Isa;
 use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
@@ -58,8 +58,7 @@ pub fn predict(request: &PredictRequest, observe: &dyn Observe) -> Result<SmpPre
     let run = |cpus, locks| simulate(&trace.threads, &Machine { cpus, locks, slice: SLICE });
     let one = run(1, Locks::FINE);
     let counts: Vec<usize> = (1..=request.cpus).collect();
-    let all = executor::each(
-        &Local,
+    let all = threads::each(
         &counts,
         |_, &cpus| Ok([Locks::GIANT, Locks::COARSE, Locks::FINE].map(|locks| run(cpus, locks))),
         |_| (),

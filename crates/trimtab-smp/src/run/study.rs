@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use trimtab_lab::bytes::Bytes;
-use trimtab_lab::executor::{self, Local};
 use trimtab_lab::observe::Observe;
+use trimtab_lab::threads;
 use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
 
@@ -74,7 +74,7 @@ fn of_tree(
     let makefiles = Makefiles::read(&tree.folder, &files.makefiles);
     let read =
         |_: usize, job: &&[(String, Language)]| Ok(of_files(&tree.folder, job, depth, &makefiles));
-    let found = executor::each(&Local, &jobs, read, |done| part(done as u64))?;
+    let found = threads::each(&jobs, read, |done| part(done as u64))?;
     let mut totals = Totals::default();
     for found in found {
         totals.merge(found);

@@ -21,8 +21,8 @@ mod workshop;
 
 use crate::report::SwapRun;
 use anyhow::Result;
-use trimtab_lab::executor::{self, Local};
 use trimtab_lab::observe::Observe;
+use trimtab_lab::threads;
 use trimtab_lab::workdir::WorkDir;
 
 use super::Request;
@@ -75,8 +75,7 @@ pub fn run(request: &Request, observe: &dyn Observe) -> Result<SwapRun> {
         count(sides[1].0, sides[1].1, "run the workloads with code swapped out")?,
     ];
     let stage = observe.stage("wake a thread in time");
-    let late =
-        executor::each(&Local, &sides, |_, (kernel, side)| boots.latency(kernel, *side), |_| {})?;
+    let late = threads::each(&sides, |_, (kernel, side)| boots.latency(kernel, *side), |_| {})?;
     stage.ended(late.iter().all(|boot| boot.cached), "");
     let selftest = match request.selftest {
         0 => None,

@@ -13,9 +13,9 @@ use trimtab_report::Schema;
 use trimtab_report::common::Input;
 
 use super::{Files, Inputs, read_kernel};
-use trimtab_lab::executor::{self, Local};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
+use trimtab_lab::threads;
 
 /// The thresholds of the paper's figures, and some above them.
 pub const THRESHOLDS: [f64; 11] =
@@ -117,8 +117,7 @@ pub fn sweep(
         });
         anyhow::Ok((swept, compared))
     };
-    for (swept, compared) in executor::each(&Local, &thresholds, at, |done| stage.at(done as u64))?
-    {
+    for (swept, compared) in threads::each(&thresholds, at, |done| stage.at(done as u64))? {
         found.thresholds.push(swept);
         if let Some(PointDetails { policies, latencies, traces }) = compared {
             found.policies = policies;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use trimtab_lab::executor::{self, Threads};
 use trimtab_lab::interrupt;
 use trimtab_lab::store::{Measurement, Outcome as TrialEnd};
+use trimtab_lab::threads;
 
 use super::subject::{Built, Costs, Fault, Subject};
 use super::table::{Offer, Row, Table};
@@ -106,7 +106,7 @@ impl<'a> Evaluator<'a> {
             true => bail!("interrupted"),
             false => self.evaluate(flags),
         };
-        executor::each(&Threads(self.subject.at_once()), all, one, done)
+        threads::each_on(self.subject.at_once(), all, one, done)
     }
 
     /// Evaluates flags.

@@ -1,8 +1,8 @@
 //! What the workloads run in the kernel without a plan.
 
 use anyhow::{Context, Result};
-use trimtab_lab::executor::{self, Local};
 use trimtab_lab::observe::{Observe, Stage};
+use trimtab_lab::threads;
 use trimtab_machine::kernel::KernelImage;
 
 use super::boots::{Boots, Keep, Side, SwapBoot};
@@ -43,7 +43,7 @@ impl Workloads {
             stage.note(name);
             boot(place, name)
         };
-        executor::each(&Local, &self.names, work, |done| stage.at(done as u64))
+        threads::each(&self.names, work, |done| stage.at(done as u64))
     }
 }
 
