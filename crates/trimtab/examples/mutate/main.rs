@@ -18,6 +18,8 @@
 mod blocks;
 #[path = "../../../../fuzz/checks/decode.rs"]
 mod decode;
+#[path = "../../../../fuzz/checks/events.rs"]
+mod events;
 #[path = "../../../../fuzz/checks/jar.rs"]
 mod jar;
 #[path = "../../../../fuzz/checks/link_map.rs"]

@@ -78,6 +78,7 @@ pub const ALL: &[Reader] = &[
     check!(decode, "fuzz/seeds/decode", "fuzz/seeds/jar"),
     check!(link_map, "fuzz/seeds/link_map", "testdata/programs"),
     check!(trace, "fuzz/seeds/trace", "testdata/traces", "testdata/perf", "testdata/uftrace"),
+    check!(events, "fuzz/seeds/events"),
     check!(stream, "fuzz/seeds/stream"),
     check!(order, "fuzz/seeds/order"),
     check!(object, "fuzz/seeds/object"),
@@ -91,4 +92,5 @@ pub const ALL: &[Reader] = &[
     verb!("swap-plan", SWAP_PLAN),
     verb!("swap-check", SWAP_CHECK),
     verb!("probe-report", PROBE_REPORT),
+    verb!("smp-predict", SMP_PREDICT, 20),
 ];

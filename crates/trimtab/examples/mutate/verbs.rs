@@ -69,6 +69,9 @@ pub const SWAP_CHECK: Verb =
 /// What an instrumented program recorded.
 pub const PROBE_REPORT: Verb =
     Verb { arguments: &["probe", "report", "%0", "--json", "-"], files: &["recording"] };
+/// How a trace would run on more CPUs.
+pub const SMP_PREDICT: Verb =
+    Verb { arguments: &["smp", "predict", "%0", "--json", "-"], files: &["events"] };
 
 impl Verb {
     /// Runs it in this process on these files; its output goes to standard output. Whether it succeeded.
