@@ -3,14 +3,20 @@
 #include "suite.h"
 
 #include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #define PAGES 16L
+#define SECOND 1000000000LL
+/* So often is looked whether something has come. */
+#define TRIES 1000000
 
 /* Pages of its own, written to if that is asked for; NULL if there are none. */
 static char *mapped(int touched)
@@ -26,7 +32,8 @@ static char *mapped(int touched)
 
 static enum result unmapped(char *at)
 {
-	return munmap(at, PAGES * PAGE) ? WRONG : GOOD;
+	NEED(munmap(at, PAGES * PAGE) == 0);
+	return GOOD;
 }
 
 static enum result do_mmap(void)
@@ -68,7 +75,8 @@ static enum result do_mremap(void)
 	NEED(at);
 	moved = TIMED((char *)syscall(SYS_mremap, at, PAGES * PAGE, 2 * PAGES * PAGE, MREMAP_MAYMOVE));
 	NEED(moved != MAP_FAILED && moved[0] == 1 && moved[2 * PAGES * PAGE - 1] == 0);
-	return munmap(moved, 2 * PAGES * PAGE) ? WRONG : GOOD;
+	NEED(munmap(moved, 2 * PAGES * PAGE) == 0);
+	return GOOD;
 }
 
 static enum result do_madvise(void)
@@ -90,57 +98,119 @@ static enum result do_brk(void)
 	return GOOD;
 }
 
+static uint32_t word = 3;
+
+/* Sleeps until it is woken. */
+static int sleeper(void *stack)
+{
+	(void)stack;
+	syscall(SYS_exit, (int)syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 3, NULL, NULL, 0));
+	return 1;
+}
+
+/* Wakes nobody. */
 static enum result do_futex(void)
 {
-	static uint32_t word = 3;
+	static char stack[4 * PAGE] __attribute__((aligned(16)));
+	int status = -1, tries = 0;
+	pid_t child;
 
 	NEED(TIMED(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0)) == 0);
 	NEED(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 4, NULL, NULL, 0) == -1 && errno == EAGAIN);
+	child = clone(sleeper, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	NEED(child > 0);
+	/* It may not sleep yet. */
+	while (syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) != 1 && tries++ < TRIES)
+		sched_yield();
+	NEED(tries < TRIES && waitpid(child, &status, 0) == child && status == 0);
 	return GOOD;
+}
+
+/* The field of /proc/self/stat with this number, from 0; -1 if there is none. */
+static long own(int field)
+{
+	char text[512], *at;
+	int file = open("/proc/self/stat", O_RDONLY);
+	ssize_t size = read(file, text, sizeof(text) - 1);
+
+	close(file);
+	if (size <= 0)
+		return -1;
+	text[size] = 0;
+	for (at = text; field > 0 && at; field--) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? strtol(at, NULL, 10) : -1;
 }
 
 static enum result do_getpid(void)
 {
-	NEED(TIMED(syscall(SYS_getpid)) == getpid());
+	NEED(TIMED(syscall(SYS_getpid)) == own(0));
 	return GOOD;
 }
 
 static enum result do_getppid(void)
 {
-	NEED(TIMED(syscall(SYS_getppid)) == getppid());
+	NEED(TIMED(syscall(SYS_getppid)) == own(3));
 	return GOOD;
 }
 
 static enum result do_getuid(void)
 {
-	NEED(TIMED(syscall(SYS_getuid)) == 0);
+	struct stat now;
+
+	NEED(stat("/proc/self", &now) == 0 && TIMED(syscall(SYS_getuid)) == now.st_uid);
 	return GOOD;
+}
+
+static long long nanoseconds(const struct timespec *time)
+{
+	return time->tv_sec * SECOND + time->tv_nsec;
 }
 
 static enum result do_clock_gettime(void)
 {
-	struct timespec before = {0}, after = {0};
+	struct timespec before = {-1, -1}, after = {-1, -1};
+	int tries = 0;
 
 	NEED(TIMED(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &before)) == 0);
-	NEED(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &after) == 0);
-	NEED(after.tv_sec > before.tv_sec || after.tv_nsec >= before.tv_nsec);
+	/* Some clocks go on at ticks only. */
+	do {
+		NEED(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &after) == 0);
+	} while (nanoseconds(&after) == nanoseconds(&before) && tries++ < TRIES);
+	NEED(before.tv_sec >= 0 && before.tv_nsec >= 0 && before.tv_nsec < SECOND);
+	NEED(nanoseconds(&after) > nanoseconds(&before) && nanoseconds(&after) < nanoseconds(&before) + SECOND);
 	return GOOD;
 }
 
 static enum result do_gettimeofday(void)
 {
-	struct timeval now = {0};
+	struct timeval now = {-1, -1};
+	struct timespec after;
+	long long passed;
 
 	NEED(TIMED(syscall(SYS_gettimeofday, &now, NULL)) == 0);
-	NEED(now.tv_sec > 0 && now.tv_usec < 1000000);
+	NEED(now.tv_sec > 0 && now.tv_usec >= 0 && now.tv_usec < 1000000);
+	NEED(syscall(SYS_clock_gettime, CLOCK_REALTIME, &after) == 0);
+	passed = nanoseconds(&after) - now.tv_sec * SECOND - now.tv_usec * 1000LL;
+	NEED(passed >= 0 && passed < SECOND);
 	return GOOD;
 }
 
 static enum result do_times(void)
 {
+	const long tick = SECOND / sysconf(_SC_CLK_TCK);
 	struct tms now;
+	struct timespec used;
 
+	memset(&now, 0xff, sizeof(now));
 	NEED(TIMED(syscall(SYS_times, &now)) != -1);
+	NEED(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0);
+	NEED(now.tms_utime >= 0 && now.tms_stime >= 0 && now.tms_cutime >= 0 && now.tms_cstime >= 0);
+	/* Each of both is cut to whole ticks, and time went on. */
+	NEED((now.tms_utime + now.tms_stime) * tick <= nanoseconds(&used) + tick);
+	NEED((now.tms_utime + now.tms_stime + 3) * tick >= nanoseconds(&used));
 	return GOOD;
 }
 

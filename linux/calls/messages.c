@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/un.h>
@@ -13,7 +14,8 @@ static const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "\
 
 static enum result closed(const int ends[2])
 {
-	return close(ends[0]) || close(ends[1]) ? WRONG : GOOD;
+	NEED(close(ends[0]) == 0 && close(ends[1]) == 0);
+	return GOOD;
 }
 
 static enum result do_pipe(void)
@@ -33,7 +35,8 @@ static enum result do_socket(void)
 
 	NEED(file >= 0);
 	NEED(getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM);
-	return close(file) ? WRONG : GOOD;
+	NEED(close(file) == 0);
+	return GOOD;
 }
 
 static enum result do_socketpair(void)
@@ -78,13 +81,16 @@ static enum result do_bind(void)
 	NEED(file >= 0 && again >= 0);
 	NEED(TIMED(syscall(SYS_bind, file, ADDRESS)) == 0);
 	NEED(bind(again, ADDRESS) == -1 && errno == EADDRINUSE);
-	return close(file) || close(again) ? WRONG : GOOD;
+	NEED(close(file) == 0 && close(again) == 0);
+	return GOOD;
 }
 
 /* Makes both ends of a connection. What is timed is the one that is asked for. */
 static enum result connection(int timed)
 {
 	int listening = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0), server;
+	struct sockaddr_un peer;
+	socklen_t size = sizeof(peer);
 	uint64_t listened, connected;
 	char byte = 0;
 
@@ -93,13 +99,15 @@ static enum result connection(int timed)
 	listened = spent;
 	NEED(TIMED(syscall(SYS_connect, client, ADDRESS)) == 0);
 	connected = spent;
+	NEED(getpeername(client, (struct sockaddr *)&peer, &size) == 0);
 	server = TIMED((int)syscall(SYS_accept, listening, NULL, NULL));
 	NEED(server >= 0 && write(client, "v", 1) == 1 && read(server, &byte, 1) == 1 && byte == 'v');
 	if (timed == SYS_listen)
 		spent = listened;
 	if (timed == SYS_connect)
 		spent = connected;
-	return close(listening) || close(client) || close(server) ? WRONG : GOOD;
+	NEED(close(listening) == 0 && close(client) == 0 && close(server) == 0);
+	return GOOD;
 }
 
 static enum result do_listen(void)
@@ -182,7 +190,8 @@ static enum result watched(int timed)
 		spent = made;
 	if (timed == SYS_epoll_ctl)
 		spent = added;
-	return close(queue) ? WRONG : closed(ends);
+	NEED(close(queue) == 0);
+	return closed(ends);
 }
 
 static enum result do_epoll_create1(void)
@@ -206,15 +215,25 @@ static enum result do_eventfd2(void)
 	int file = TIMED((int)syscall(SYS_eventfd2, 5, 0));
 
 	NEED(file >= 0 && read(file, &value, sizeof(value)) == sizeof(value) && value == 5);
-	return close(file) ? WRONG : GOOD;
+	NEED(close(file) == 0);
+	return GOOD;
 }
 
 static enum result do_inotify_init1(void)
 {
-	int file = TIMED((int)syscall(SYS_inotify_init1, 0));
+	int file = TIMED((int)syscall(SYS_inotify_init1, IN_NONBLOCK));
+	char events[256] __attribute__((aligned(8)));
+	struct inotify_event *event = (struct inotify_event *)events;
 
-	NEED(file >= 0 && fcntl(file, F_GETFD) == 0);
-	return close(file) ? WRONG : GOOD;
+	unlink("/tmp/seen");
+	NEED(file >= 0 && inotify_add_watch(file, "/tmp", IN_CREATE) > 0);
+	NEED(read(file, events, sizeof(events)) == -1 && errno == EAGAIN);
+	NEED(close(open("/tmp/seen", O_CREAT | O_WRONLY, 0600)) == 0);
+	NEED(read(file, events, sizeof(events)) > (ssize_t)sizeof(*event));
+	NEED(event->mask == IN_CREATE && strcmp(event->name, "seen") == 0);
+	NEED(unlink("/tmp/seen") == 0);
+	NEED(close(file) == 0);
+	return GOOD;
 }
 
 const struct call message_calls[] = {

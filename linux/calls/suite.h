@@ -20,8 +20,9 @@
 #include <unistd.h>
 
 #define PAGE 4096L
-/* What `suite --nothing` ends with. */
+/* What `suite --nothing` ends with, and the file in which it says when it began. */
 #define NOTHING 7
+#define SAYS 9
 
 enum result { GOOD, MISSING, WRONG };
 
