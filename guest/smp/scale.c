@@ -2,7 +2,7 @@
 /*
  * Says how long a command takes in a guest:
  *
- *     scale [-p] COPIES PROGRAM [ARGUMENT...]
+ *     scale [-k] [-p] COPIES PROGRAM [ARGUMENT...]
  *
  * COPIES processes run the command at the same time; the time is from when they are let go until the
  * last one has ended. With -p, each is bound to a CPU of its own, in turn. It writes two lines, after
@@ -10,6 +10,10 @@
  *
  *     trimtab: scale cpus NUMBER             CPUs that Linux has
  *     trimtab: scale nanoseconds NUMBER
+ *
+ * With -k, for each counter of a kernel with coarse locks that grew meanwhile, by how much:
+ *
+ *     trimtab: locks NAME NUMBER
  *
  * Time is read from the processor, because its counter is the clock that QEMU gives to a CPU: Linux'
  * own clocks are calibrated against it, and so a little off.
@@ -20,6 +24,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -53,19 +59,58 @@ static void copy(const int gate[2], char **program)
 	fail("run the program");
 }
 
+/* The counters of the kernel's coarse locks. */
+#define COUNTERS "/counters/giant/counters"
+#define MOST_COUNTERS 1024
+
+static struct counter {
+	char name[40];
+	unsigned long long value;
+} counters[2][MOST_COUNTERS];
+
+/* Reads them; returns how many there are. */
+static int read_counters(struct counter *found)
+{
+	FILE *file = fopen(COUNTERS, "r");
+	int count = 0;
+
+	if (!file)
+		fail("read the counters of coarse locks");
+	while (count < MOST_COUNTERS && fscanf(file, "%39s %llu", found[count].name, &found[count].value) == 2)
+		count++;
+	fclose(file);
+	return count;
+}
+
+static void print_counters(int count)
+{
+	for (int at = 0; at < count; at++) {
+		unsigned long long more = counters[1][at].value - counters[0][at].value;
+
+		if (more)
+			printf("trimtab: locks %s %llu\n", counters[1][at].name, more);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	int bound = argc > 1 && strcmp(argv[1], "-p") == 0;
-	int copies = argc > 2 + bound ? atoi(argv[1 + bound]) : 0;
+	int counted = argc > 1 && strcmp(argv[1], "-k") == 0;
+	int bound = argc > 1 + counted && strcmp(argv[1 + counted], "-p") == 0;
+	char **rest = argv + counted + bound;
+	int copies = argc > 2 + counted + bound ? atoi(rest[1]) : 0, count = 0;
 	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned long long start;
 	cpu_set_t all;
 	int gate[2], failed = 0, status;
 
 	if (copies < 1) {
-		printf("scale: expected [-p] COPIES PROGRAM\n");
+		printf("scale: expected [-k] [-p] COPIES PROGRAM\n");
 		return 2;
 	}
+	if (counted && mkdir("/counters", 0700) != 0)
+		fail("make a folder for the counters");
+	if (counted && mount("debugfs", "/counters", "debugfs", 0, NULL) != 0)
+		fail("mount the kernel's counters");
 	if (pipe(gate) != 0)
 		fail("make a pipe");
 	if (sched_getaffinity(0, sizeof(all), &all) != 0)
@@ -83,10 +128,12 @@ int main(int argc, char **argv)
 			bind_to(number % cpus);
 		else if (sched_setaffinity(0, sizeof(all), &all) != 0)
 			fail("free a process of a CPU");
-		copy(gate, argv + 2 + bound);
+		copy(gate, rest + 2);
 	}
 	/* All of them wait then. */
 	usleep(20000);
+	if (counted)
+		count = read_counters(counters[0]);
 	start = __rdtsc();
 	close(gate[0]);
 	close(gate[1]);
@@ -96,6 +143,9 @@ int main(int argc, char **argv)
 		failed |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 	}
 	start = __rdtsc() - start;
+	if (counted && read_counters(counters[1]) != count)
+		fail("find the counters that were there");
+	print_counters(count);
 	printf("trimtab: scale cpus %d\ntrimtab: scale nanoseconds %llu\n", cpus, start);
 	return failed;
 }

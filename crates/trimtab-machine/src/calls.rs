@@ -115,7 +115,7 @@ pub fn names() -> BTreeSet<&'static str> {
 /// A call that is wrong or missing, and a guest that says nothing or nonsense.
 pub fn costs(said: &Said, expected: Option<&BTreeSet<String>>) -> Result<Costs, CallsError> {
     let of = |topic: &str| said.get(topic).into_iter().flatten();
-    if let Some((name, line)) = of(WRONG).next() {
+    if let Some((name, line)) = wrong(said) {
         return Err(CallsError::Wrong { name: name.clone(), line: line.clone() });
     }
     let known: BTreeSet<&String> = of(COST).map(|(name, _)| name).collect();
@@ -130,6 +130,11 @@ pub fn costs(said: &Said, expected: Option<&BTreeSet<String>>) -> Result<Costs, 
     };
     let costs = of(COST).map(cost).collect::<Result<Costs, CallsError>>()?;
     if costs.is_empty() { Err(CallsError::Silent) } else { Ok(costs) }
+}
+
+/// A call that did something else than it should, and the line of the check, where the guest says so.
+pub fn wrong(said: &Said) -> Option<(&String, &String)> {
+    said.get(WRONG).into_iter().flatten().next()
 }
 
 /// What differs too much between two boots of a kernel, if anything does.

@@ -8,10 +8,15 @@
 
 pub mod c;
 pub mod complexity;
+pub mod counted;
+pub mod extrapolate;
+#[cfg(feature = "engine")]
+pub mod feature;
 pub mod file;
 pub mod kbuild;
 pub mod kconfig;
 pub mod lock;
+pub mod mode;
 mod normal;
 pub mod report;
 #[cfg(feature = "engine")]
@@ -21,5 +26,6 @@ pub mod simulate;
 pub mod subsystem;
 pub mod trace;
 
+pub use mode::LockMode;
 pub use report::SmpStudy;
 pub use report::cost::SmpCost;

@@ -1,6 +1,7 @@
-//! What `trimtab smp study` found: `trimtab.smp.study/1`; and what [`cost`], [`predict`] and [`scale`] did.
+//! What `trimtab smp study` found: `trimtab.smp.study/1`; and what [`cost`], [`locks`], [`predict`] and [`scale`] did.
 
 pub mod cost;
+pub mod locks;
 pub mod predict;
 pub mod scale;
 mod sections;
@@ -18,6 +19,7 @@ use crate::lock::Locks;
 pub const KINDS: &[Kind] = &[
     Kind::of::<SmpStudy>(),
     Kind::of::<cost::SmpCost>(),
+    Kind::of::<locks::SmpLocks>(),
     Kind::of::<SmpPredict>(),
     Kind::of::<scale::SmpScale>(),
 ];

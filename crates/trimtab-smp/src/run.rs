@@ -1,6 +1,8 @@
 //! The engine: finds trees, reads their files, and adds up what is in them; and boots guests.
 
 mod cost;
+mod guest;
+mod locks;
 mod makefiles;
 mod options;
 mod predict;
@@ -12,7 +14,9 @@ mod tree;
 mod walk;
 
 pub use cost::{CostRequest, cost};
+pub use guest::{Copies, Guest, GuestRequest, KernelKind, MOST_CPUS, OwnWorkload, ScaleWorkload};
+pub use locks::{LocksRequest, locks};
 pub use predict::{PredictRequest, predict};
 pub use request::StudyRequest;
-pub use scale::{Copies, Guest, MOST_CPUS, OwnWorkload, ScaleRequest, ScaleWorkload, scale};
+pub use scale::{ScaleRequest, scale};
 pub use study::study;

@@ -68,7 +68,7 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn new(work: &'a WorkDir, asked: &ScaleRequest) -> Self {
-        let guest = Guest::build(work, asked, &Lines).unwrap();
+        let guest = Guest::build(work, &asked.guest(), &Lines).unwrap();
         Self { guest, folder: tempfile::tempdir().unwrap() }
     }
 

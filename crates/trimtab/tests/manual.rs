@@ -204,6 +204,11 @@ fn smp_scale_is_true() {
 }
 
 #[test]
+fn smp_locks_is_true() {
+    assert_eq!(run("smp-locks.md"), (2, 0));
+}
+
+#[test]
 fn smp_run_is_true() {
     assert_eq!(run("smp-run.md"), (1, 0));
 }

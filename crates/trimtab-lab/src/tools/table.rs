@@ -82,7 +82,7 @@ const TESTS: &[&str] = &["tests"];
 const PROBE_BENCH: &[&str] = &["probe bench"];
 
 const SWAP_RUN: &[&str] = &["swap run"];
-const SMP_SCALE: &[&str] = &["smp scale"];
+const SMP_SCALE: &[&str] = &["smp scale", "smp locks"];
 
 const VERSION: &[&str] = &["--version"];
 

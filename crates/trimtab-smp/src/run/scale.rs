@@ -1,19 +1,17 @@
 //! Draws the curve of a workload: boots a guest with one CPU, two, and so on, where each CPU has a clock of
 //! its own, and asks how long the workload took.
 
-mod guest;
-
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
 
+use super::guest::{BootOf, Copies, Guest, GuestRequest, KernelKind, MOST_CPUS, ScaleWorkload};
 use crate::report::scale::{Halved, ScaleRun, SmpScale};
-pub use guest::{Copies, Guest, MOST_CPUS, OwnWorkload, ScaleWorkload};
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -42,6 +40,21 @@ pub struct ScaleRequest {
     pub command: String,
 }
 
+impl ScaleRequest {
+    /// The guest that it needs.
+    pub fn guest(&self) -> GuestRequest<'_> {
+        GuestRequest {
+            workload: &self.workload,
+            copies: self.copies,
+            cpus: (1..=self.cpus).collect(),
+            qemu_source: self.qemu_source.as_deref(),
+            kernel_source: self.kernel_source.as_deref(),
+            config: &self.config,
+            kernel: KernelKind::default(),
+        }
+    }
+}
+
 /// Boots guests, two for each number of CPUs, and gives the curve.
 ///
 /// # Errors
@@ -52,11 +65,11 @@ pub fn scale(request: &ScaleRequest, observe: &dyn Observe) -> Result<SmpScale> 
         bail!("a guest cannot have {} CPUs; expected 1 to {MOST_CPUS}", request.cpus);
     }
     let work = WorkDir::open(&request.work)?;
-    let guest = Guest::build(&work, request, observe)?;
+    let guest = Guest::build(&work, &request.guest(), observe)?;
     let mut runs: Vec<ScaleRun> = Vec::new();
     for cpus in 1..=request.cpus {
-        let whole = guest.boot(request, cpus, request.quantum, observe)?;
-        let half = guest.boot(request, cpus, request.quantum / 2, observe)?;
+        let boot = |quantum| run(&guest, request, cpus, quantum, observe);
+        let (whole, half) = (boot(request.quantum)?, boot(request.quantum / 2)?);
         // The first run is the one that the others are compared with.
         let (one, one_halved) =
             runs.first().map_or((&whole, half.nanoseconds), |one| (one, one.halved.nanoseconds));
@@ -93,13 +106,23 @@ pub fn scale(request: &ScaleRequest, observe: &dyn Observe) -> Result<SmpScale> 
     })
 }
 
-/// A number that the guest said.
-fn said(
-    said: &std::collections::BTreeMap<String, std::collections::BTreeMap<String, String>>,
-    name: &str,
-) -> Result<u64> {
-    let value = said.get("scale").and_then(|topic| topic.get(name));
-    value
-        .and_then(|value| value.parse().ok())
-        .with_context(|| format!("the guest did not say how many {name} it counted"))
+/// Boots it with so many CPUs and this quantum. What is known of one CPU is left for the caller.
+fn run(
+    guest: &Guest<'_>,
+    request: &ScaleRequest,
+    cpus: u32,
+    quantum: u32,
+    observe: &dyn Observe,
+) -> Result<ScaleRun> {
+    let (memory_mib, repetition) = (request.memory_mib, request.repetition);
+    let asked = BootOf { cpus, quantum, memory_mib, repetition, arguments: Vec::new() };
+    let ran = guest.run(&asked, observe)?;
+    Ok(ScaleRun {
+        cpus,
+        copies: request.copies.on(cpus),
+        nanoseconds: ran.nanoseconds,
+        console: ran.console,
+        host_seconds: ran.host_seconds,
+        ..ScaleRun::default()
+    })
 }

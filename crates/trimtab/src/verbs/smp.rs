@@ -2,6 +2,7 @@
 
 pub mod bench_appkernel;
 pub mod cost;
+pub mod locks;
 pub mod predict;
 pub mod run;
 pub mod scale;
@@ -20,6 +21,8 @@ pub enum Verb {
     Predict(predict::Options),
     /// Draw how a workload gets faster with the number of CPUs
     Scale(scale::Options),
+    /// Draw the same with one lock around the kernel, with one for each subsystem, and with its own
+    Locks(locks::Options),
     /// Run a program on CPUs that Linux does not know
     Run(run::Options),
     /// Say what these CPUs did
@@ -39,6 +42,7 @@ impl Verb {
             Self::Cost(options) => cost::run(&options),
             Self::Predict(options) => predict::run(&options),
             Self::Scale(options) => scale::run(&options),
+            Self::Locks(options) => locks::run(&options),
             Self::Run(options) => run::run(&options),
             Self::Status => run::status(),
             Self::BenchAppkernel(options) => bench_appkernel::run(&options),

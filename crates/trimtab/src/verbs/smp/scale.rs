@@ -68,11 +68,11 @@ pub struct OwnWorkloadName(OwnWorkload);
 
 impl ValueEnum for OwnWorkloadName {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [OwnWorkloadName; OwnWorkload::ALL.len()] = {
-            let mut all = [OwnWorkloadName(OwnWorkload::Spin); OwnWorkload::ALL.len()];
+        const ALL: [OwnWorkloadName; OwnWorkload::SCALE.len()] = {
+            let mut all = [OwnWorkloadName(OwnWorkload::Spin); OwnWorkload::SCALE.len()];
             let mut at = 0;
             while at < all.len() {
-                all[at] = OwnWorkloadName(OwnWorkload::ALL[at]);
+                all[at] = OwnWorkloadName(OwnWorkload::SCALE[at]);
                 at += 1;
             }
             all
@@ -86,7 +86,7 @@ impl ValueEnum for OwnWorkloadName {
 }
 
 /// `each`, or how many.
-fn copies(text: &str) -> Result<Copies, String> {
+pub(super) fn copies(text: &str) -> Result<Copies, String> {
     match text.parse() {
         _ if text == "each" => Ok(Copies::Each),
         Ok(number @ 1..=64) => Ok(Copies::Fixed(number)),

@@ -1,36 +1,21 @@
-//! The guest in which a workload runs.
+//! What runs in a guest, and how it gets there.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use include_dir::{Dir, include_dir};
-use trimtab_lab::observe::Observe;
 use trimtab_lab::shell;
-use trimtab_lab::tools::{self, FoundTool};
+use trimtab_lab::tools::FoundTool;
 use trimtab_lab::workdir::WorkDir;
-use trimtab_machine::Isa;
-use trimtab_machine::boot::{BootRequest, Clock, KeptRequest};
+use trimtab_machine::calls;
+use trimtab_machine::guest;
 use trimtab_machine::guest::compiled::CompiledProgram;
-use trimtab_machine::guest::{self, Workload};
-use trimtab_machine::kernel::{BuildInputs, GeneratedFiles, KernelImage, Toolchain};
-use trimtab_machine::qemu::parallel;
-use trimtab_machine::testbed::Testbed;
 
-use super::{ScaleRequest, said};
-use crate::report::scale::ScaleRun;
-
-/// The most CPUs of a guest.
-pub const MOST_CPUS: u32 = 16;
-/// What the kernel needs beside its configuration.
-const KERNEL_LINES: &str = "CONFIG_SMP=y\nCONFIG_NR_CPUS=16\n";
-/// A boot takes so long at most.
-const LIMIT: Duration = Duration::from_secs(1800);
 /// C programs that run in the guest.
 static PROGRAMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest/smp");
 /// The program that takes the time.
-const RUNNER: &str = "scale";
+pub(super) const RUNNER: &str = "scale";
 
 /// Workloads of ours. Each checks its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,36 +28,94 @@ pub enum OwnWorkload {
     Lu,
     /// Threads that sort 2^20 numbers.
     Radix,
+    /// Processes that count and read a file, in turn.
+    Dial,
+    /// The same, and all begin each round together.
+    Step,
+    /// Calls of one subsystem.
+    Files,
+    /// Calls of one subsystem.
+    Network,
+    /// Calls of one subsystem.
+    Memory,
+    /// Calls of one subsystem.
+    Ipc,
+    /// Calls of one subsystem.
+    Processes,
+    /// Calls of all of these, in turn.
+    Mix,
+    /// One of most calls that there are, with checks.
+    Suite,
 }
 
 impl OwnWorkload {
+    /// Those that any kernel runs, and whose speed on more CPUs says something of these.
+    pub const SCALE: [OwnWorkload; 4] = [Self::Spin, Self::Fft, Self::Lu, Self::Radix];
     /// All of them.
-    pub const ALL: [OwnWorkload; 4] = [Self::Spin, Self::Fft, Self::Lu, Self::Radix];
+    pub const ALL: [OwnWorkload; 13] = [
+        Self::Spin,
+        Self::Fft,
+        Self::Lu,
+        Self::Radix,
+        Self::Dial,
+        Self::Step,
+        Self::Files,
+        Self::Network,
+        Self::Memory,
+        Self::Ipc,
+        Self::Processes,
+        Self::Mix,
+        Self::Suite,
+    ];
 
-    /// Its name, which is that of its program.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Spin => "spin",
             Self::Fft => "fft",
             Self::Lu => "lu",
             Self::Radix => "radix",
+            Self::Dial => "dial",
+            Self::Step => "step",
+            Self::Files => "files",
+            Self::Network => "network",
+            Self::Memory => "memory",
+            Self::Ipc => "ipc",
+            Self::Processes => "processes",
+            Self::Mix => "mix",
+            Self::Suite => "suite",
         }
     }
 
+    /// Its command line in the guest. The second word of [`Self::has_dial`] is only a first try.
     fn words(self) -> &'static [&'static str] {
         match self {
             Self::Spin => &["spin", "200"],
             Self::Fft => &["fft", "{}", "16"],
             Self::Lu => &["lu", "{}", "256"],
             Self::Radix => &["radix", "{}", "1048576"],
+            Self::Dial => &["dial", "20000", "2000"],
+            Self::Step => &["dial", "20000", "2000", "{}"],
+            Self::Files => &["subsystem", "files", "1500"],
+            Self::Network => &["subsystem", "network", "1500"],
+            Self::Memory => &["subsystem", "memory", "1500"],
+            Self::Ipc => &["subsystem", "ipc", "4000"],
+            Self::Processes => &["subsystem", "processes", "150"],
+            Self::Mix => &["subsystem", "mix", "50"],
+            Self::Suite => &["suite", "5"],
         }
+    }
+
+    /// Whether it takes a number that says how much of its time is in the kernel.
+    pub fn has_dial(self) -> bool {
+        matches!(self, Self::Dial | Self::Step)
     }
 
     /// As often as it runs at the same time where nobody says so.
     pub fn copies(self) -> Copies {
         match self {
-            Self::Spin => Copies::Each,
-            Self::Fft | Self::Lu | Self::Radix => Copies::Fixed(1),
+            Self::Fft | Self::Lu | Self::Radix | Self::Suite => Copies::Fixed(1),
+            _ => Copies::Each,
         }
     }
 }
@@ -82,6 +125,8 @@ impl OwnWorkload {
 pub enum ScaleWorkload {
     /// A workload of ours.
     Own(OwnWorkload),
+    /// A workload of ours [that counts](OwnWorkload::has_dial) to a number between its calls.
+    Counting(OwnWorkload, u64),
     /// A program of this machine and its arguments, in which `{}` stands for the number of CPUs.
     Command(Vec<String>),
 }
@@ -96,7 +141,7 @@ pub enum Copies {
 }
 
 impl Copies {
-    fn on(self, cpus: u32) -> u32 {
+    pub(in crate::run) fn on(self, cpus: u32) -> u32 {
         match self {
             Self::Each => cpus,
             Self::Fixed(copies) => copies,
@@ -108,7 +153,7 @@ impl ScaleWorkload {
     /// What it is called.
     pub fn name(&self) -> String {
         match self {
-            Self::Own(own) => own.name().to_owned(),
+            Self::Own(own) | Self::Counting(own, _) => own.name().to_owned(),
             Self::Command(words) => {
                 let program = Path::new(words.first().map_or("", String::as_str));
                 program.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -120,41 +165,63 @@ impl ScaleWorkload {
     pub fn words(&self) -> Vec<String> {
         match self {
             Self::Own(own) => own.words().iter().map(|&word| word.to_owned()).collect(),
+            Self::Counting(own, count) => {
+                let mut words: Vec<String> =
+                    own.words().iter().map(|&word| word.to_owned()).collect();
+                if let Some(word) = words.get_mut(1) {
+                    *word = count.to_string();
+                }
+                words
+            }
             Self::Command(words) => words.clone(),
         }
     }
 
-    /// What a guest with so many CPUs runs, for its shell.
-    fn script(&self, copies: Copies, cpus: u32) -> String {
-        let folder = match self {
-            Self::Own(_) => "/bin",
-            Self::Command(_) => "/usr/bin",
+    /// What a guest with so many CPUs runs, for its shell; and whether it says what the kernel's coarse locks
+    /// counted.
+    pub(super) fn script(&self, copies: Copies, cpus: u32, counts: bool) -> String {
+        let words = self.words();
+        let program = match self {
+            Self::Own(_) | Self::Counting(..) => {
+                format!("/bin/{}", words.first().map_or("", String::as_str))
+            }
+            Self::Command(_) => format!("/usr/bin/{}", self.name()),
         };
         let mut line = vec![format!("/bin/{RUNNER}")];
+        line.extend(counts.then(|| "-k".to_owned()));
         if copies == Copies::Each {
             line.push("-p".to_owned());
         }
         line.push(copies.on(cpus).to_string());
-        line.push(format!("{folder}/{}", self.name()));
+        line.push(program);
         let number = cpus.to_string();
-        line.extend(self.words().iter().skip(1).map(|word| word.replace("{}", &number)));
+        line.extend(words.iter().skip(1).map(|word| word.replace("{}", &number)));
         format!("exec {}\n", shell::command_line(line))
     }
 
-    /// Its files in the guest.
-    fn files(&self, work: &WorkDir, gcc: &FoundTool) -> Result<BTreeMap<String, PathBuf>> {
-        match self {
-            Self::Own(own) => {
-                let program = compiled(own.name(), gcc)?.get(work)?;
-                Ok(BTreeMap::from([(format!("bin/{}", own.name()), program)]))
+    /// Its files in the guest, by their paths there.
+    pub(super) fn files(
+        &self,
+        work: &WorkDir,
+        gcc: &FoundTool,
+    ) -> Result<BTreeMap<String, PathBuf>> {
+        let mut files = match self {
+            Self::Own(OwnWorkload::Suite) => {
+                BTreeMap::from([(calls::PROGRAM.to_owned(), calls::program(gcc).get(work)?)])
+            }
+            Self::Own(own) | Self::Counting(own, _) => {
+                let name = own.words().first().context("a workload of ours has no program")?;
+                BTreeMap::from([(format!("bin/{name}"), compiled(name, gcc).get(work)?)])
             }
             Self::Command(words) => {
                 let given = words.first().context("there is no command; expected a program")?;
                 let program = found(given)
                     .with_context(|| format!("there is no program {given} on this machine"))?;
-                Ok(guest::programs::files(&[program])?)
+                guest::programs::files(&[program])?
             }
-        }
+        };
+        files.insert(format!("bin/{RUNNER}"), compiled(RUNNER, gcc).get(work)?);
+        Ok(files)
     }
 }
 
@@ -169,7 +236,7 @@ fn found(program: &str) -> Option<PathBuf> {
 }
 
 /// One of our programs for guests.
-fn compiled<'a>(name: &'static str, gcc: &'a FoundTool) -> Result<CompiledProgram<'a>> {
+fn compiled<'a>(name: &str, gcc: &'a FoundTool) -> CompiledProgram<'a> {
     let mut sources = Vec::new();
     for file in PROGRAMS.files() {
         let file_name = file.path().to_str().unwrap_or_default();
@@ -178,123 +245,18 @@ fn compiled<'a>(name: &'static str, gcc: &'a FoundTool) -> Result<CompiledProgra
             sources.push((file_name, text));
         }
     }
-    Ok(CompiledProgram {
+    CompiledProgram {
         purpose: "building a workload",
         gcc,
         sources,
         flags: &["-pthread", "-fno-math-errno"],
-    })
-}
-
-/// A guest with the workload, ready to boot.
-#[derive(Debug)]
-pub struct Guest<'work> {
-    testbed: Testbed<'work>,
-    kernel: KernelImage,
-    /// The release of its kernel.
-    pub kernel_version: String,
-    /// The Debian package that its QEMU is built from.
-    pub qemu_version: String,
-    /// Versions of what it was made with.
-    pub versions: BTreeMap<String, String>,
-}
-
-impl<'work> Guest<'work> {
-    /// Builds QEMU, the kernel and the guest's root, or finds what an earlier run built.
-    ///
-    /// # Errors
-    /// Missing tools, a program that is not there, builds that fail.
-    pub fn build(
-        work: &'work WorkDir,
-        request: &ScaleRequest,
-        observe: &dyn Observe,
-    ) -> Result<Self> {
-        let gcc = tools::find("gcc")?;
-        // A command that is not there is found out before anything is built.
-        let mut files = request.workload.files(work, &gcc)?;
-        files.insert(format!("bin/{RUNNER}"), compiled(RUNNER, &gcc)?.get(work)?);
-        let toolchain = Toolchain::Clang(tools::llvm()?);
-        let named = (request.config.as_str(), Isa::X86_64);
-        let source = request.kernel_source.as_deref();
-        let inputs = BuildInputs::find(source, &[], named, request.cpus, toolchain)?;
-        let qemu = parallel::get(work, request.qemu_source.as_deref(), observe)?;
-        let (source, build) = inputs.with_lines(KERNEL_LINES).prepare(work, observe)?;
-        let stage = observe.stage("build the kernel");
-        let kernel = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
-        stage.ended(kernel.cached, "");
-        let workload = |cpus| Workload {
-            name: format!("scale-{cpus}"),
-            script: request.workload.script(request.copies, cpus),
-        };
-        let workloads = (1..=request.cpus).map(workload).collect();
-        let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads, &files)?
-            .with_parallel_clock(&qemu);
-        Ok(Self {
-            versions: testbed.versions().clone(),
-            testbed,
-            kernel,
-            kernel_version: source.release.version.clone(),
-            qemu_version: qemu.version,
-        })
-    }
-
-    /// A boot with so many CPUs, for the workload, in a folder of its own.
-    pub fn request(&self, memory_mib: u32, cpus: u32, clock: Clock, folder: &Path) -> BootRequest {
-        let mut request = self.testbed.request(&self.kernel, folder);
-        request.hardware.cpus = cpus;
-        request.hardware.memory_mib = memory_mib;
-        request.hardware.clock = clock;
-        request.workload = Some(format!("scale-{cpus}"));
-        request.limit = LIMIT;
-        request
-    }
-
-    /// The tracing plugin.
-    pub fn plugin(&self) -> &Path {
-        self.testbed.plugin()
-    }
-
-    /// Boots it with so many CPUs and this quantum. What is known of one CPU is left for the caller.
-    pub(super) fn boot(
-        &self,
-        asked: &ScaleRequest,
-        cpus: u32,
-        quantum: u32,
-        observe: &dyn Observe,
-    ) -> Result<ScaleRun> {
-        let stage = observe.stage(&format!("boot with {cpus} CPUs, quantum {quantum}"));
-        // One nanosecond an instruction, so that the guest's clock counts them.
-        let clock = Clock::Parallel { shift: 0, quantum };
-        let kept = KeptRequest {
-            testbed: &self.testbed,
-            kernel: &self.kernel,
-            request: self.request(asked.memory_mib, cpus, clock, Path::new("")),
-            repetition: asked.repetition,
-            digest: (),
-        };
-        let boot = kept.get()?;
-        let found = said(&boot.record.said, "cpus")?;
-        if found != u64::from(cpus) {
-            bail!("the guest's kernel started {found} of {cpus} CPUs; was it built with SMP?");
-        }
-        let nanoseconds = said(&boot.record.said, "nanoseconds")?;
-        ensure!(nanoseconds > 0, "the workload took no time");
-        let console = boot.folder.join("console.log");
-        let hash = self.testbed.work().hashes().of(&console)?;
-        stage.ended(boot.cached, &format!("{nanoseconds} ns"));
-        Ok(ScaleRun {
-            cpus,
-            copies: asked.copies.on(cpus),
-            nanoseconds,
-            console: hash,
-            host_seconds: boot.record.wall,
-            ..ScaleRun::default()
-        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use trimtab_lab::tools;
+
     use super::*;
 
     #[test]
@@ -302,10 +264,12 @@ mod tests {
         let words = ["./a/prog", "--threads={}", "two words"].map(str::to_owned);
         let command = ScaleWorkload::Command(words.into());
         assert_eq!(command.name(), "prog");
-        let script = command.script(Copies::Fixed(3), 4);
+        let script = command.script(Copies::Fixed(3), 4, false);
         assert_eq!(script, "exec /bin/scale 3 /usr/bin/prog --threads=4 'two words'\n");
-        let own = ScaleWorkload::Own(OwnWorkload::Spin).script(Copies::Each, 4);
+        let own = ScaleWorkload::Own(OwnWorkload::Spin).script(Copies::Each, 4, false);
         assert_eq!(own, "exec /bin/scale -p 4 /bin/spin 200\n");
+        let dial = ScaleWorkload::Counting(OwnWorkload::Step, 7).script(Copies::Each, 2, true);
+        assert_eq!(dial, "exec /bin/scale -k -p 2 /bin/dial 7 2000 2\n");
     }
 
     #[test]
@@ -314,7 +278,7 @@ mod tests {
         let work = WorkDir::open(folder.path()).unwrap();
         let gcc = tools::find("gcc").unwrap();
         let run = |name, arguments: &[&str]| {
-            let program = compiled(name, &gcc).unwrap().get(&work).unwrap();
+            let program = compiled(name, &gcc).get(&work).unwrap();
             let output = std::process::Command::new(program).args(arguments).output().unwrap();
             (output.status.code(), String::from_utf8(output.stdout).unwrap())
         };
@@ -340,7 +304,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let work = WorkDir::open(folder.path()).unwrap();
         let gcc = tools::find("gcc").unwrap();
-        let runner = compiled(RUNNER, &gcc).unwrap().get(&work).unwrap();
+        let runner = compiled(RUNNER, &gcc).get(&work).unwrap();
         let run = |arguments: &[&str]| {
             let output = std::process::Command::new(&runner).args(arguments).output().unwrap();
             (output.status.code(), String::from_utf8(output.stdout).unwrap())
@@ -356,9 +320,27 @@ mod tests {
     #[test]
     fn each_workload_of_ours_has_a_program() {
         let gcc = FoundTool { path: "gcc".into(), version: None };
-        for name in OwnWorkload::ALL.map(OwnWorkload::name).into_iter().chain([RUNNER]) {
-            let sources = compiled(name, &gcc).unwrap().sources;
+        for own in OwnWorkload::ALL.into_iter().filter(|own| *own != OwnWorkload::Suite) {
+            let name = own.words()[0];
+            let sources = compiled(name, &gcc).sources;
             assert!(sources.iter().any(|(file, _)| *file == format!("{name}.c")), "{name}");
         }
+    }
+
+    #[test]
+    fn calls_of_a_subsystem_do_what_they_should_on_any_kernel() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = WorkDir::open(folder.path()).unwrap();
+        let gcc = tools::find("gcc").unwrap();
+        let program = compiled("subsystem", &gcc).get(&work).unwrap();
+        let run = |arguments: &[&str]| {
+            let output = std::process::Command::new(&program).args(arguments).output().unwrap();
+            (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        };
+        for name in ["network", "memory", "ipc", "processes"] {
+            assert_eq!(run(&[name, "3"]), (Some(0), String::new()), "{name}");
+        }
+        assert_eq!(run(&["files", "0"]).0, Some(2));
+        assert_eq!(run(&["none", "3"]).0, Some(2));
     }
 }

@@ -1,0 +1,197 @@
+//! The guest in which a workload runs, on CPUs that have a clock each.
+
+mod workload;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use trimtab_lab::observe::Observe;
+use trimtab_lab::tools;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::Isa;
+use trimtab_machine::boot::{BootRequest, Clock, KeptRequest};
+use trimtab_machine::calls::Said;
+use trimtab_machine::guest::Workload;
+use trimtab_machine::kernel::{BuildInputs, Feature, GeneratedFiles, KernelImage, Toolchain};
+use trimtab_machine::qemu::parallel;
+use trimtab_machine::testbed::Testbed;
+
+use self::workload::RUNNER;
+pub use self::workload::{Copies, OwnWorkload, ScaleWorkload};
+
+/// The most CPUs of a guest.
+pub const MOST_CPUS: u32 = 16;
+/// What the kernel needs beside its configuration.
+const KERNEL_LINES: &str = "CONFIG_SMP=y\nCONFIG_NR_CPUS=16\n";
+/// A boot takes so long at most.
+const LIMIT: Duration = Duration::from_secs(1800);
+
+/// What a guest is made of.
+#[derive(Debug, Clone)]
+pub struct GuestRequest<'a> {
+    /// What runs in it.
+    pub workload: &'a ScaleWorkload,
+    /// How often it runs at the same time.
+    pub copies: Copies,
+    /// The numbers of CPUs that it will be booted with.
+    pub cpus: Vec<u32>,
+    /// QEMU's source, a `.dsc` file; apt fetches it otherwise.
+    pub qemu_source: Option<&'a Path>,
+    /// The kernel's source; the newest package that is installed otherwise.
+    pub kernel_source: Option<&'a Path>,
+    /// The kernel's configuration: `tiny`, `lab`, or a file.
+    pub config: &'a str,
+    /// What else its kernel has.
+    pub kernel: KernelKind,
+}
+
+/// What a kernel has beside its configuration and SMP.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KernelKind {
+    /// What it is given.
+    pub features: &'static [&'static Feature],
+    /// Lines that win over those of the configuration.
+    pub lines: &'static str,
+    /// Whether it counts what CPUs do, and the guest is to say so.
+    pub counts: bool,
+}
+
+/// A boot to do.
+#[derive(Debug, Clone)]
+pub(super) struct BootOf {
+    /// CPUs.
+    pub(super) cpus: u32,
+    /// By how many instructions one may be ahead of the slowest.
+    pub(super) quantum: u32,
+    /// The guest's memory in MiB.
+    pub(super) memory_mib: u32,
+    /// Tells the same boot done again from the first.
+    pub(super) repetition: u32,
+    /// Arguments of the kernel.
+    pub(super) arguments: Vec<String>,
+}
+
+/// A boot that is over.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// What the workload took by the guest's clock.
+    pub(super) nanoseconds: u64,
+    /// SHA-256 of all that the guest wrote on its console, in hexadecimal.
+    pub(super) console: String,
+    /// How long it took on this machine.
+    pub(super) host_seconds: f64,
+    /// What the guest said, by topic and name.
+    pub(super) said: Said,
+}
+
+/// A guest with the workload, ready to boot.
+#[derive(Debug)]
+pub struct Guest<'work> {
+    testbed: Testbed<'work>,
+    kernel: KernelImage,
+    /// The release of its kernel.
+    pub kernel_version: String,
+    /// The Debian package that its QEMU is built from.
+    pub qemu_version: String,
+    /// Versions of what it was made with.
+    pub versions: BTreeMap<String, String>,
+}
+
+impl<'work> Guest<'work> {
+    /// Builds QEMU, the kernel and the guest's root, or finds what an earlier run built.
+    ///
+    /// # Errors
+    /// Missing tools, a program that is not there, builds that fail.
+    pub fn build(
+        work: &'work WorkDir,
+        request: &GuestRequest<'_>,
+        observe: &dyn Observe,
+    ) -> Result<Self> {
+        let gcc = tools::find("gcc")?;
+        // A command that is not there is found out before anything is built.
+        let files = request.workload.files(work, &gcc)?;
+        let toolchain = Toolchain::Clang(tools::llvm()?);
+        let named = (request.config, Isa::X86_64);
+        let most = request.cpus.iter().copied().max().unwrap_or(1);
+        let kind = &request.kernel;
+        let inputs =
+            BuildInputs::find(request.kernel_source, kind.features, named, most, toolchain)?;
+        let qemu = parallel::get(work, request.qemu_source, observe)?;
+        let inputs = inputs.with_lines(KERNEL_LINES).with_lines(kind.lines);
+        let (source, build) = inputs.prepare(work, observe)?;
+        let stage = observe.stage("build the kernel");
+        let kernel = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
+        stage.ended(kernel.cached, "");
+        let workload = |&cpus: &u32| Workload {
+            name: format!("scale-{cpus}"),
+            script: request.workload.script(request.copies, cpus, kind.counts),
+        };
+        let workloads = request.cpus.iter().map(workload).collect();
+        let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads, &files)?
+            .with_parallel_clock(&qemu);
+        Ok(Self {
+            versions: testbed.versions().clone(),
+            testbed,
+            kernel,
+            kernel_version: source.release.version.clone(),
+            qemu_version: qemu.version,
+        })
+    }
+
+    /// A boot with so many CPUs, for the workload, in a folder of its own.
+    pub fn request(&self, memory_mib: u32, cpus: u32, clock: Clock, folder: &Path) -> BootRequest {
+        let mut request = self.testbed.request(&self.kernel, folder);
+        request.hardware.cpus = cpus;
+        request.hardware.memory_mib = memory_mib;
+        request.hardware.clock = clock;
+        request.workload = Some(format!("scale-{cpus}"));
+        request.limit = LIMIT;
+        request
+    }
+
+    /// The tracing plugin.
+    pub fn plugin(&self) -> &Path {
+        self.testbed.plugin()
+    }
+
+    /// Boots it, or finds it done: the time that the workload took, and all else that the guest said.
+    pub(super) fn run(&self, asked: &BootOf, observe: &dyn Observe) -> Result<Ran> {
+        let (cpus, quantum) = (asked.cpus, asked.quantum);
+        let with = asked.arguments.join(" ");
+        let stage =
+            observe.stage(format!("boot with {cpus} CPUs, quantum {quantum} {with}").trim_end());
+        // One nanosecond an instruction, so that the guest's clock counts them.
+        let clock = Clock::Parallel { shift: 0, quantum };
+        let mut request = self.request(asked.memory_mib, cpus, clock, Path::new(""));
+        request.arguments.clone_from(&asked.arguments);
+        let kept = KeptRequest {
+            testbed: &self.testbed,
+            kernel: &self.kernel,
+            request,
+            repetition: asked.repetition,
+            digest: (),
+        };
+        let boot = kept.get()?;
+        let found = said(&boot.record.said, "cpus")?;
+        if found != u64::from(cpus) {
+            bail!("the guest's kernel started {found} of {cpus} CPUs; was it built with SMP?");
+        }
+        let nanoseconds = said(&boot.record.said, "nanoseconds")?;
+        ensure!(nanoseconds > 0, "the workload took no time");
+        let console = boot.folder.join("console.log");
+        let console = self.testbed.work().hashes().of(&console)?;
+        stage.ended(boot.cached, &format!("{nanoseconds} ns"));
+        let host_seconds = boot.record.wall;
+        Ok(Ran { nanoseconds, console, host_seconds, said: boot.record.said })
+    }
+}
+
+/// A number that the guest said of its run.
+fn said(said: &Said, name: &str) -> Result<u64> {
+    let value = said.get(RUNNER).and_then(|topic| topic.get(name));
+    value
+        .and_then(|value| value.parse().ok())
+        .with_context(|| format!("the guest did not say how many {name} it counted"))
+}

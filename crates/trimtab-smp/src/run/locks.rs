@@ -1,0 +1,284 @@
+//! Runs a workload on one kernel with locks of three kinds, on one CPU, two, and so on, and says where the time
+//! goes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::Observe;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::boot::BootError;
+use trimtab_machine::calls::{self, CALLS};
+use trimtab_report::Schema;
+use trimtab_report::common::Repeat;
+
+use super::guest::{
+    BootOf, Copies, Guest, GuestRequest, KernelKind, MOST_CPUS, OwnWorkload, Ran, ScaleWorkload,
+};
+use crate::counted::{Counted, Place};
+use crate::extrapolate;
+use crate::feature::GIANT;
+use crate::mode::LockMode;
+use crate::report::locks::{LocksRun, ModelError, SmpLocks};
+
+/// What the kernel has.
+const KERNEL: KernelKind = KernelKind {
+    features: &[&CALLS, &GIANT],
+    // As `smp cost` compiles `tiny`: for speed, and with the allocator that is usual.
+    lines: "CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y\n# CONFIG_SLUB_TINY is not set\n",
+    counts: true,
+};
+/// After so many milliseconds of its own time, a guest that waits for a lock says who has it, and ends.
+const LIMIT_MS: u32 = 500;
+/// The number to which [a dial](OwnWorkload::has_dial) counts where it is calibrated.
+const FIRST_COUNT: u64 = 20_000;
+const NANOSECONDS: f64 = 1e9;
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct LocksRequest {
+    /// Where to work, and where what was built is kept.
+    pub work: PathBuf,
+    /// What runs in the guest.
+    pub workload: ScaleWorkload,
+    /// Which part of the time [a workload that counts](OwnWorkload::has_dial) is to be in the kernel, in percent,
+    /// 1 to 99; of others it is not looked at.
+    pub percent: u32,
+    /// How often it runs at the same time.
+    pub copies: Copies,
+    /// Numbers of CPUs, 1 to [`MOST_CPUS`]; with one CPU all is compared.
+    pub cpus: Vec<u32>,
+    /// Kinds of locks.
+    pub modes: Vec<LockMode>,
+    /// By how many instructions a CPU may be ahead of the slowest: at least 2, since it is halved.
+    pub quantum: u32,
+    /// QEMU's source, a `.dsc` file; apt fetches it otherwise.
+    pub qemu_source: Option<PathBuf>,
+    /// The kernel's source; the newest package that is installed otherwise.
+    pub kernel_source: Option<PathBuf>,
+    /// The kernel's configuration: `tiny`, `lab`, or a file.
+    pub config: String,
+    /// The guest's memory in MiB.
+    pub memory_mib: u32,
+    /// Tells the same boots done again from the first, 0.
+    pub repetition: u32,
+    /// The command that repeats this, for the report.
+    pub command: String,
+}
+
+impl LocksRequest {
+    fn guest<'a>(&'a self, workload: &'a ScaleWorkload, cpus: &[u32]) -> GuestRequest<'a> {
+        GuestRequest {
+            workload,
+            copies: self.copies,
+            cpus: cpus.to_vec(),
+            qemu_source: self.qemu_source.as_deref(),
+            kernel_source: self.kernel_source.as_deref(),
+            config: &self.config,
+            kernel: KERNEL,
+        }
+    }
+
+    fn boot_of(&self, mode: LockMode, cpus: u32, quantum: u32) -> BootOf {
+        BootOf {
+            cpus,
+            quantum,
+            memory_mib: self.memory_mib,
+            repetition: self.repetition,
+            arguments: vec![format!("giant={}", mode.name()), format!("giant_limit={LIMIT_MS}")],
+        }
+    }
+}
+
+/// Boots guests, one for each number of CPUs and kind of locks, and one more for each kind.
+///
+/// # Errors
+/// Missing tools, builds that fail, guests that do not come up or in which tasks wait for each other for ever, and
+/// a workload that fails.
+pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> {
+    // Long: mostly the fields of the report, one after the other.
+    let start = Instant::now();
+    let mut cpus = request.cpus.clone();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let most = cpus.last().copied().context("there is no number of CPUs; expected 1 or more")?;
+    if let Some(wrong) = cpus.iter().find(|&&cpus| cpus == 0 || cpus > MOST_CPUS) {
+        bail!("a guest cannot have {wrong} CPUs; expected 1 to {MOST_CPUS}");
+    }
+    let work = WorkDir::open(&request.work)?;
+    let workload = calibrated(request, &work, observe)?;
+    let all: Vec<u32> = std::iter::once(1).chain(cpus.iter().copied()).collect();
+    let guest = Guest::build(&work, &request.guest(&workload, &all), observe)?;
+    let boot = |mode, cpus, quantum| {
+        let ran = guest.run(&request.boot_of(mode, cpus, quantum), observe);
+        let ran = ran.map_err(|error| waiting(error, mode, cpus))?;
+        let counted = counted(&ran, request.copies, &workload)?;
+        Ok::<_, anyhow::Error>((ran, counted))
+    };
+    // All others are compared with it.
+    let (one, one_counted) = boot(LockMode::Fine, 1, request.quantum)?;
+    let mut runs = Vec::new();
+    for &mode in &request.modes {
+        for &cpus in &cpus {
+            let (ran, counted) = boot(mode, cpus, request.quantum)?;
+            let halved = match cpus == most {
+                true => Some(boot(mode, cpus, request.quantum / 2)?.0.nanoseconds),
+                false => None,
+            };
+            let change = |halved: u64| halved as f64 / ran.nanoseconds as f64 - 1.0;
+            let work = f64::from(request.copies.on(cpus)) / f64::from(request.copies.on(1));
+            let base = LocksRun {
+                mode,
+                cpus,
+                copies: request.copies.on(cpus),
+                seconds: ran.nanoseconds as f64 / NANOSECONDS,
+                speedup: work * one.nanoseconds as f64 / ran.nanoseconds as f64,
+                amdahl: extrapolate::amdahl(one_counted.in_kernel(), cpus),
+                predicted: predicted(request, &one_counted, mode, cpus),
+                halved: halved.map(change),
+                console: ran.console,
+                host_seconds: ran.host_seconds,
+                ..LocksRun::default()
+            };
+            runs.push(base.with(&counted));
+        }
+    }
+    Ok(SmpLocks {
+        schema: Schema::default(),
+        workload: workload.name(),
+        command: workload.words(),
+        each: request.copies == Copies::Each,
+        kernel: guest.kernel_version,
+        qemu: guest.qemu_version,
+        quantum: request.quantum,
+        one_cpu: one.nanoseconds as f64 / NANOSECONDS,
+        in_kernel: one_counted.in_kernel(),
+        model: ModelError::of(&request.modes, &runs),
+        runs,
+        seconds: start.elapsed().as_secs_f64(),
+        repeat: Repeat {
+            command: request.command.clone(),
+            tool_versions: guest.versions,
+            ..Repeat::default()
+        },
+    })
+}
+
+/// What the model says, where it knows enough: of copies that share nothing but the kernel.
+fn predicted(request: &LocksRequest, one: &Counted, mode: LockMode, cpus: u32) -> Option<f64> {
+    let shares_nothing = request.copies == Copies::Each
+        && !matches!(
+            request.workload,
+            ScaleWorkload::Own(OwnWorkload::Step) | ScaleWorkload::Command(_)
+        );
+    shares_nothing.then(|| extrapolate::speedup(one, mode, cpus)).flatten()
+}
+
+/// The workload; of one with a dial, that which is as long in the kernel as was asked for.
+fn calibrated(
+    request: &LocksRequest,
+    work: &WorkDir,
+    observe: &dyn Observe,
+) -> Result<ScaleWorkload> {
+    let ScaleWorkload::Own(own) = request.workload else { return Ok(request.workload.clone()) };
+    if !own.has_dial() {
+        return Ok(request.workload.clone());
+    }
+    let first = ScaleWorkload::Counting(own, FIRST_COUNT);
+    let guest = Guest::build(work, &request.guest(&first, &[1]), observe)?;
+    let ran = guest.run(&request.boot_of(LockMode::Fine, 1, request.quantum), observe)?;
+    let counted = counted(&ran, request.copies, &first)?;
+    let count = count_for(&counted, FIRST_COUNT, request.percent)?;
+    Ok(ScaleWorkload::Counting(own, count))
+}
+
+/// To which number a dial must count so that `percent` of its time is in the kernel, from what one CPU counted
+/// when it counted to `count`.
+fn count_for(one: &Counted, count: u64, percent: u32) -> Result<u64> {
+    let rounds = one.taken.of(Place::Of(crate::subsystem::Subsystem::Files));
+    if rounds == 0 || !(1..=99).contains(&percent) {
+        bail!(
+            "{rounds} calls in the kernel, and {percent} % of the time: expected some, and 1 to 99"
+        );
+    }
+    let kernel = (one.kernel.sum() + one.interrupt) as f64 / rounds as f64;
+    let beside = one.user as f64 / rounds as f64 - count as f64;
+    let share = f64::from(percent) / 100.0;
+    let wanted = kernel * (1.0 - share) / share - beside;
+    if wanted < -0.5 {
+        let most = 100.0 * kernel / (kernel + beside);
+        let why = format!("{percent} % of its time in the kernel cannot be had of this workload");
+        let hint = format!("at most {most:.0} %: that is when it only makes its call");
+        return Err(Failure::usage(why).hint(hint).into());
+    }
+    Ok(wanted.max(0.0).round() as u64)
+}
+
+/// What the CPUs did, of which each one's time has the run's length at least.
+fn counted(ran: &Ran, copies: Copies, workload: &ScaleWorkload) -> Result<Counted> {
+    let nothing = BTreeMap::new();
+    let counters = ran.said.get("locks").unwrap_or(&nothing);
+    let counted = Counted::read(counters)
+        .with_context(|| format!("{} was not counted ({copies:?})", workload.name()))?;
+    // The suite says of a call that it was wrong, and goes on.
+    if let Some((name, line)) = calls::wrong(&ran.said) {
+        bail!("the self-check of {name} failed in line {line}");
+    }
+    Ok(counted)
+}
+
+/// Says of a guest in which tasks wait for ever what that means.
+fn waiting(error: anyhow::Error, mode: LockMode, cpus: u32) -> anyhow::Error {
+    let what = format!("with {} locks on {cpus} CPUs", mode.name());
+    let waits = match error.downcast_ref() {
+        Some(BootError::Panicked { lines, .. }) => {
+            lines.iter().any(|line| line.contains("a lock was waited for longer than"))
+        }
+        _ => false,
+    };
+    match waits {
+        true => error.context(format!(
+            "the guest does not go on {what}: its tasks wait for a lock that one of them keeps"
+        )),
+        false => error.context(format!("the guest did not come to its end {what}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counted::ByPlace;
+
+    fn counted(user: u64, kernel: u64) -> Counted {
+        Counted {
+            user,
+            kernel: ByPlace { files: kernel, ..ByPlace::default() },
+            taken: ByPlace { files: 100, ..ByPlace::default() },
+            ..Counted::default()
+        }
+    }
+
+    #[test]
+    fn a_dial_is_set_by_what_its_call_takes() {
+        // A call takes 3600, and what is around it in the program 400.
+        let one = counted(2_040_000, 360_000);
+        assert_eq!(count_for(&one, 20_000, 36).unwrap(), 6_000);
+        assert_eq!(count_for(&one, 20_000, 90).unwrap(), 0);
+        let error = count_for(&one, 20_000, 91).unwrap_err();
+        let failure = error.downcast_ref::<Failure>().unwrap();
+        assert!(failure.hints()[0].contains("at most 90 %"), "{failure}");
+        assert!(count_for(&Counted::default(), 20_000, 36).is_err());
+        assert!(count_for(&one, 20_000, 0).is_err());
+    }
+
+    #[test]
+    fn a_guest_that_waits_for_ever_is_told_from_one_that_fails() {
+        let panicked =
+            |line: &str| BootError::Panicked { lines: vec![line.to_owned()], log: PathBuf::new() };
+        let text = |line| waiting(panicked(line).into(), LockMode::Giant, 4).to_string();
+        assert!(text("giant: BUG: a lock was waited for longer than 500 ms").contains("keeps"));
+        assert!(text("BUG: kernel NULL pointer").contains("did not come to its end with giant"));
+    }
+}

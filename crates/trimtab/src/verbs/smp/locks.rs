@@ -1,0 +1,151 @@
+//! `trimtab smp locks`: how a workload gets faster with the number of CPUs, by kinds of locks.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use trimtab_smp::LockMode;
+use trimtab_smp::run::{Copies, LocksRequest, MOST_CPUS, OwnWorkload, ScaleWorkload, locks};
+
+use super::scale::copies;
+use crate::arguments::{self, Outputs};
+use crate::progress::Progress;
+use crate::verbs::stored;
+use crate::{destination, output};
+
+/// Runs a workload on one kernel with one lock around it, with a lock for each subsystem, and with its own
+/// locks alone, each on one CPU, two, and so on; and says how much faster it gets, how much of the time is in
+/// programs, in the kernel and waiting, and what the model of `trimtab smp predict` makes of it.
+///
+/// The locks are a patch for Linux 6.12. Each CPU of the guest has a clock of its own, which counts the
+/// instructions that it executes; `./setup --for clock` installs what building such a QEMU needs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: a workload that is 36 % of its time in the kernel, on 1, 2, 4 and 8 CPUs
+
+    trimtab smp locks
+
+Example: calls of all subsystems, with one lock and with one for each
+
+    trimtab smp locks --workload mix --modes giant,coarse --cpus 2,4
+
+Example: a program of yours, which is told how many threads to start
+
+    trimtab smp locks -- ./server --threads {}")]
+pub struct Options {
+    /// A workload of ours
+    #[arg(long, value_name = "NAME", default_value = "dial", conflicts_with = "command")]
+    pub workload: LocksWorkloadName,
+    /// Which part of the time dial and step are in the kernel, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "36", value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub share: u32,
+    /// Numbers of CPUs, with commas between them
+    #[arg(long, value_name = "LIST", default_value = "1,2,4,8", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CPUS)))]
+    pub cpus: Vec<u32>,
+    /// Kinds of locks, with commas between them
+    #[arg(long, value_name = "LIST", default_value = "giant,coarse,fine", value_delimiter = ',')]
+    pub modes: Vec<ModeName>,
+    /// How many copies run at the same time: a number, or `each` for one on each CPU [default: each, of fft, lu,
+    /// radix, suite and a command 1]
+    #[arg(long, value_name = "N", value_parser = copies)]
+    pub copies: Option<Copies>,
+    /// By how many instructions a CPU may be ahead of the slowest; the runs on the most CPUs are repeated with half
+    /// of it
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(2..=1_000_000_000))]
+    pub quantum: u32,
+    /// The guest's memory in MiB
+    #[arg(long, value_name = "MIB", default_value = "256", value_parser = clap::value_parser!(u32).range(64..=65536))]
+    pub memory: u32,
+    /// The kernel's configuration: tiny, lab, or a file; SMP and the locks are added to it
+    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    pub config: String,
+    /// The kernel's source, of series 6.12 [default: the newest installed source package]
+    #[arg(long, value_name = "PATH")]
+    pub source: Option<PathBuf>,
+    /// QEMU's source, the .dsc file of Debian's package qemu [default: fetched by apt]
+    #[arg(long, value_name = "FILE")]
+    pub qemu_source: Option<PathBuf>,
+    /// Where to work, and where what was built is kept
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+    /// A program and its arguments, in which {} stands for the number of CPUs
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// [`OwnWorkload`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocksWorkloadName(OwnWorkload);
+
+impl ValueEnum for LocksWorkloadName {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [LocksWorkloadName; OwnWorkload::ALL.len()] = {
+            let mut all = [LocksWorkloadName(OwnWorkload::Spin); OwnWorkload::ALL.len()];
+            let mut at = 0;
+            while at < all.len() {
+                all[at] = LocksWorkloadName(OwnWorkload::ALL[at]);
+                at += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(self.0.name().into())
+    }
+}
+
+/// [`LockMode`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModeName(LockMode);
+
+impl ValueEnum for ModeName {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [ModeName; LockMode::ALL.len()] =
+            [ModeName(LockMode::Giant), ModeName(LockMode::Coarse), ModeName(LockMode::Fine)];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(self.0.name().into())
+    }
+}
+
+/// Builds, boots and reports.
+///
+/// # Errors
+/// Missing tools, guests that do not come up or wait for ever, and a workload that fails.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let (workload, usual) = match options.command.as_slice() {
+        [] => (ScaleWorkload::Own(options.workload.0), options.workload.0.copies()),
+        words => (ScaleWorkload::Command(words.to_vec()), Copies::Fixed(1)),
+    };
+    let mut modes: Vec<LockMode> = Vec::new();
+    for ModeName(mode) in &options.modes {
+        if !modes.contains(mode) {
+            modes.push(*mode);
+        }
+    }
+    let request = LocksRequest {
+        work: options.work.clone(),
+        workload,
+        percent: options.share,
+        copies: options.copies.unwrap_or(usual),
+        cpus: options.cpus.clone(),
+        modes,
+        quantum: options.quantum,
+        qemu_source: options.qemu_source.clone(),
+        kernel_source: options.source.clone(),
+        config: options.config.clone(),
+        memory_mib: options.memory,
+        repetition: 0,
+        command: trimtab_lab::shell::own_words().join(" "),
+    };
+    let found = locks(&request, &Progress::new())?;
+    stored::keep(&options.work, &found)?;
+    output::report(&options.outputs, &found)
+}

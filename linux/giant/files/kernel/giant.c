@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Coarse locks around the kernel, as an overlay: one for all of it, or one for
+ * each subsystem.
+ *
+ * A lock belongs to a task, which has at most one: so there is no order of
+ * locks to keep. A task takes it when it comes from user mode, gives it back
+ * when it returns there or when it enters the scheduler, and takes it again
+ * when it runs again. A fault or an interrupt within the kernel finds it
+ * taken, or does without. Whoever waits spins with interrupts enabled and
+ * preemption disabled, so that interprocessor interrupts are served.
+ *
+ * A task that waits may have a mutex that the holder of the lock wants. The
+ * holder must then sleep and not spin until that task sleeps, which is why
+ * owner_on_cpu() asks for giant_waits.
+ *
+ * Interrupts take no lock, and neither do the stopper threads, which run in
+ * step with each other. Since nothing is protected by these locks, to leave
+ * one out changes what is measured, and never what is right.
+ */
+#define pr_fmt(fmt) "giant: " fmt
+
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/moduleparam.h>
+#include <linux/nospec.h>
+#include <linux/panic.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/timex.h>
+#include <linux/unistd.h>
+#include <asm/syscall.h>
+#include <asm/tsc.h>
+
+#include "giant.h"
+#include "giant_calls.h"
+
+/* A waiting CPU looks at the clock after so many turns. */
+#define GIANT_TURNS	1024
+
+DEFINE_STATIC_KEY_FALSE(giant_key);
+DEFINE_PER_CPU(struct giant_cpu, giant_cpus);
+struct giant_lock giant_locks[GIANT_LOCKS];
+
+const char *const giant_mode_names[GIANT_MODES] = {
+	[GIANT_OFF] = "off",
+	[GIANT_FINE] = "fine",
+	[GIANT_COARSE] = "coarse",
+	[GIANT_GIANT] = "giant",
+};
+
+const char *const giant_subsystem_names[GIANT_SUBSYSTEMS] = {
+	[GIANT_PROCESSES] = "processes",
+	[GIANT_FILES] = "files",
+	[GIANT_NETWORK] = "network",
+	[GIANT_MEMORY] = "memory",
+	[GIANT_IPC] = "ipc",
+	[GIANT_THREADS] = "threads",
+};
+
+/* In GIANT_OFF, nobody looks at it. */
+static enum giant_mode giant_mode __read_mostly;
+
+/* So many milliseconds may a task wait for a lock; then the kernel panics. */
+static unsigned int giant_limit __read_mostly;
+core_param(giant_limit, giant_limit, uint, 0644);
+
+static atomic_t giant_stuck = ATOMIC_INIT(0);
+
+static void giant_account(struct giant_cpu *cpu, unsigned int state)
+{
+	u64 now = get_cycles();
+
+	if (cpu->since)
+		cpu->spent[cpu->state] += now - cpu->since;
+	WRITE_ONCE(cpu->state, state);
+	WRITE_ONCE(cpu->since, now);
+}
+
+static const char *giant_lock_name(unsigned int number)
+{
+	return number == GIANT_ALL ? "giant" : giant_subsystem_names[number];
+}
+
+/* Says who has and who wants what, and ends. */
+static void giant_give_up(void)
+{
+	struct task_struct *task;
+	unsigned int number;
+	int cpu;
+
+	if (atomic_xchg(&giant_stuck, 1))
+		return;
+	rcu_read_lock();
+	pr_emerg("BUG: a lock was waited for longer than %u ms\n", giant_limit);
+	for (number = 0; number < GIANT_LOCKS; number++) {
+		struct giant_lock *lock = &giant_locks[number];
+		pid_t holder = READ_ONCE(lock->holder);
+
+		if (!holder)
+			continue;
+		task = find_task_by_pid_ns(holder, &init_pid_ns);
+		pr_emerg("lock %s: thread %d (%s) has it, in %s, taken on CPU %u\n",
+			 giant_lock_name(number), holder,
+			 task ? task->comm : "gone",
+			 giant_subsystem_names[lock->subsystem], lock->cpu);
+	}
+	for_each_online_cpu(cpu) {
+		struct giant_cpu *it = per_cpu_ptr(&giant_cpus, cpu);
+		pid_t waiter = READ_ONCE(it->waiter);
+
+		if (!waiter)
+			continue;
+		task = find_task_by_pid_ns(waiter, &init_pid_ns);
+		pr_emerg("CPU %d: thread %d (%s) waits for lock %s\n", cpu,
+			 waiter, task ? task->comm : "gone",
+			 giant_lock_name(it->waits_for));
+	}
+	rcu_read_unlock();
+	panic("a lock of giant=%s is not given back", giant_mode_names[giant_mode]);
+}
+
+static void giant_wait(struct giant_lock *lock, int ticket)
+{
+	u64 start = get_cycles();
+	unsigned int turns = 0;
+
+	while (atomic_read_acquire(&lock->served) != ticket) {
+		unsigned int limit;
+
+		cpu_relax();
+		if (++turns % GIANT_TURNS)
+			continue;
+		limit = READ_ONCE(giant_limit);
+		if (limit && get_cycles() - start > (u64)limit * tsc_khz)
+			giant_give_up();
+	}
+}
+
+/* The lock of a subsystem, or GIANT_LOCKS if it has none. */
+static unsigned int giant_lock_of(unsigned int subsystem)
+{
+	switch (READ_ONCE(giant_mode)) {
+	case GIANT_GIANT:
+		return GIANT_ALL;
+	case GIANT_COARSE:
+		return subsystem == GIANT_THREADS ? GIANT_LOCKS : subsystem;
+	default:
+		return GIANT_LOCKS;
+	}
+}
+
+/* Preemption is disabled, interrupts are enabled, and the task has no lock. */
+static void giant_take(unsigned int subsystem)
+{
+	struct giant_cpu *cpu = this_cpu_ptr(&giant_cpus);
+	unsigned int number = giant_lock_of(subsystem);
+	struct giant_lock *lock;
+	int ticket;
+
+	if (number == GIANT_LOCKS) {
+		cpu->taken[subsystem]++;
+		giant_account(cpu, GIANT_KERNEL + subsystem);
+		return;
+	}
+
+	lock = &giant_locks[number];
+	ticket = atomic_fetch_inc(&lock->next);
+	if (atomic_read_acquire(&lock->served) != ticket) {
+		giant_account(cpu, GIANT_WAITING + subsystem);
+		cpu->contended[subsystem]++;
+		cpu->waits_for = number;
+		WRITE_ONCE(cpu->waiter, current->pid);
+		WRITE_ONCE(current->giant_waits, 1);
+		giant_wait(lock, ticket);
+		WRITE_ONCE(current->giant_waits, 0);
+		WRITE_ONCE(cpu->waiter, 0);
+	}
+	current->giant_held = number + 1;
+	giant_account(cpu, GIANT_KERNEL + subsystem);
+	cpu->taken[subsystem]++;
+	lock->subsystem = subsystem;
+	lock->cpu = smp_processor_id();
+	WRITE_ONCE(lock->holder, current->pid);
+}
+
+static void giant_release(void)
+{
+	struct giant_lock *lock;
+
+	if (!current->giant_held)
+		return;
+	lock = &giant_locks[current->giant_held - 1];
+	current->giant_held = 0;
+	WRITE_ONCE(lock->holder, 0);
+	/* Only who has the lock writes it. */
+	atomic_set_release(&lock->served, atomic_read(&lock->served) + 1);
+}
+
+/**
+ * __giant_enter - take the lock of a subsystem, coming from user mode
+ * @subsystem: what the task is about to do
+ *
+ * Does nothing if the task has entered already: work before a return to user
+ * mode is done under the lock of the call or fault that it is behind.
+ */
+void __giant_enter(enum giant_subsystem subsystem)
+{
+	if (current->giant_in)
+		return;
+	preempt_disable();
+	current->giant_in = subsystem + 1;
+	giant_take(subsystem);
+	preempt_enable();
+}
+
+/**
+ * __giant_call - take the lock that a system call needs
+ * @nr: the number of the call; one that does not exist is of GIANT_PROCESSES
+ */
+void __giant_call(long nr)
+{
+	unsigned int subsystem = GIANT_PROCESSES;
+
+	if (!in_ia32_syscall() && nr >= 0 && nr < ARRAY_SIZE(giant_calls))
+		subsystem = giant_calls[array_index_nospec(nr, ARRAY_SIZE(giant_calls))];
+	__giant_enter(subsystem);
+}
+
+/**
+ * __giant_interrupt - count the time of an interrupt from user mode
+ *
+ * Interrupts are disabled.
+ */
+void __giant_interrupt(void)
+{
+	giant_account(this_cpu_ptr(&giant_cpus), GIANT_INTERRUPT);
+}
+
+/**
+ * __giant_exit - give back what the task has, on the way to user mode
+ *
+ * Interrupts are disabled.
+ */
+void __giant_exit(void)
+{
+	giant_release();
+	current->giant_in = 0;
+	giant_account(this_cpu_ptr(&giant_cpus), GIANT_USER);
+}
+
+/**
+ * __giant_drop - give back what the task has, before others may run
+ */
+void __giant_drop(void)
+{
+	giant_release();
+}
+
+/**
+ * __giant_resume - take again what the task gave back when it stopped
+ *
+ * A task that is about to sleep does without: it does not need the lock for
+ * the way to the scheduler, and somebody may wait for it to get there.
+ */
+void __giant_resume(void)
+{
+	unsigned int in = current->giant_in;
+	unsigned int subsystem = in ? in - 1 : GIANT_THREADS;
+	struct giant_cpu *cpu = this_cpu_ptr(&giant_cpus);
+
+	if (is_idle_task(current))
+		giant_account(cpu, GIANT_IDLE);
+	else if (!in || READ_ONCE(current->__state) != TASK_RUNNING)
+		giant_account(cpu, GIANT_KERNEL + subsystem);
+	else
+		giant_take(subsystem);
+}
+
+/**
+ * giant_fork - a task begins in the kernel, without a lock
+ * @task: the new task
+ * @kthread: whether it is a kernel thread
+ *
+ * It takes its lock when it runs for the first time.
+ */
+void giant_fork(struct task_struct *task, bool kthread)
+{
+	task->giant_in = (kthread ? GIANT_THREADS : GIANT_PROCESSES) + 1;
+	task->giant_held = 0;
+	task->giant_waits = 0;
+}
+
+/**
+ * giant_never - let a kernel thread run without any lock
+ * @task: the thread
+ */
+void giant_never(struct task_struct *task)
+{
+	task->giant_in = 0;
+}
+
+enum giant_mode giant_mode_now(void)
+{
+	return static_key_enabled(&giant_key) ? READ_ONCE(giant_mode) : GIANT_OFF;
+}
+
+/*
+ * Tasks that have a lock give it back, whichever it is, and take another one
+ * when they enter the kernel again. So the counters cannot be turned off again.
+ */
+void giant_mode_set(enum giant_mode mode)
+{
+	WRITE_ONCE(giant_mode, mode);
+	if (mode != GIANT_OFF)
+		static_branch_enable(&giant_key);
+}
+
+static int __init giant_setup(char *name)
+{
+	int mode = match_string(giant_mode_names, GIANT_MODES, name);
+
+	if (mode < 0)
+		pr_warn("there is no mode %s; expected off, fine, coarse or giant\n", name);
+	else
+		giant_mode = mode;
+	return 1;
+}
+__setup("giant=", giant_setup);
+
+static int __init giant_start(void)
+{
+	if (giant_mode != GIANT_OFF) {
+		pr_info("locks are %s\n", giant_mode_names[giant_mode]);
+		giant_mode_set(giant_mode);
+	}
+	return 0;
+}
+core_initcall(giant_start);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the locks and their files in debugfs share. */
+#ifndef _KERNEL_GIANT_H
+#define _KERNEL_GIANT_H
+
+#include <linux/atomic.h>
+#include <linux/cache.h>
+#include <linux/giant.h>
+#include <linux/percpu.h>
+
+/**
+ * enum giant_mode - which locks are taken
+ * @GIANT_OFF: nothing is taken, nothing is counted
+ * @GIANT_FINE: none
+ * @GIANT_COARSE: one for each subsystem; kernel threads take none
+ * @GIANT_GIANT: one for all, kernel threads with it
+ * @GIANT_MODES: how many there are
+ */
+enum giant_mode {
+	GIANT_OFF,
+	GIANT_FINE,
+	GIANT_COARSE,
+	GIANT_GIANT,
+	GIANT_MODES,
+};
+
+/* The locks: one for each subsystem, and one for all of them. */
+#define GIANT_ALL	GIANT_THREADS
+#define GIANT_LOCKS	(GIANT_ALL + 1)
+
+/* What a CPU does: in the kernel or waiting, there is one for each subsystem. */
+#define GIANT_USER	0
+#define GIANT_IDLE	1
+#define GIANT_INTERRUPT	2
+#define GIANT_KERNEL	3
+#define GIANT_WAITING	(GIANT_KERNEL + GIANT_SUBSYSTEMS)
+#define GIANT_STATES	(GIANT_WAITING + GIANT_SUBSYSTEMS)
+
+/**
+ * struct giant_lock - a lock that is had in the order in which it was asked for
+ * @next: the ticket of who comes next
+ * @served: the ticket of who has it
+ * @holder: the thread that has it, 0 if none has
+ * @subsystem: in which subsystem that thread is
+ * @cpu: the CPU on which it took the lock
+ */
+struct giant_lock {
+	atomic_t next;
+	atomic_t served ____cacheline_aligned_in_smp;
+	pid_t holder;
+	unsigned int subsystem;
+	unsigned int cpu;
+} ____cacheline_aligned_in_smp;
+
+/**
+ * struct giant_cpu - what a CPU did
+ * @since: since when it does what it does, in its cycles; 0 before it began
+ * @spent: cycles, by what it did
+ * @state: what it does
+ * @taken: how often it took a lock, by subsystem
+ * @contended: how often it waited for one
+ * @waiter: the thread that waits on it, 0 if none does
+ * @waits_for: the lock that this one waits for
+ */
+struct giant_cpu {
+	u64 since;
+	u64 spent[GIANT_STATES];
+	unsigned int state;
+	u64 taken[GIANT_SUBSYSTEMS];
+	u64 contended[GIANT_SUBSYSTEMS];
+	pid_t waiter;
+	unsigned int waits_for;
+};
+
+DECLARE_PER_CPU(struct giant_cpu, giant_cpus);
+extern struct giant_lock giant_locks[GIANT_LOCKS];
+extern const char *const giant_mode_names[GIANT_MODES];
+extern const char *const giant_subsystem_names[GIANT_SUBSYSTEMS];
+
+enum giant_mode giant_mode_now(void);
+void giant_mode_set(enum giant_mode mode);
+
+#endif /* _KERNEL_GIANT_H */

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The files of the coarse locks in debugfs, in the folder giant: the mode, the
+ * counters, who has and who wants a lock, and a way to get stuck for tests.
+ */
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/kstrtox.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/timex.h>
+#include <linux/uaccess.h>
+#include <asm/tsc.h>
+
+#include "giant.h"
+
+static int counters_show(struct seq_file *file, void *unused)
+{
+	static const char *const names[] = { "user", "idle", "interrupt" };
+	unsigned int state, subsystem;
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		struct giant_cpu *it = per_cpu_ptr(&giant_cpus, cpu);
+		unsigned int now_in = READ_ONCE(it->state);
+		u64 since = READ_ONCE(it->since);
+		u64 now = get_cycles();
+		/* Of what it does now, nothing is counted yet. */
+		u64 running = since && now > since ? now - since : 0;
+		u64 spent[GIANT_STATES];
+
+		for (state = 0; state < GIANT_STATES; state++)
+			spent[state] = READ_ONCE(it->spent[state]) +
+				       (state == now_in ? running : 0);
+		for (state = 0; state < GIANT_KERNEL; state++)
+			seq_printf(file, "cpu%d.%s %llu\n", cpu, names[state],
+				   spent[state]);
+		for (subsystem = 0; subsystem < GIANT_SUBSYSTEMS; subsystem++) {
+			const char *name = giant_subsystem_names[subsystem];
+
+			seq_printf(file, "cpu%d.kernel.%s %llu\n", cpu, name,
+				   spent[GIANT_KERNEL + subsystem]);
+			seq_printf(file, "cpu%d.waiting.%s %llu\n", cpu, name,
+				   spent[GIANT_WAITING + subsystem]);
+			seq_printf(file, "cpu%d.taken.%s %llu\n", cpu, name,
+				   READ_ONCE(it->taken[subsystem]));
+			seq_printf(file, "cpu%d.contended.%s %llu\n", cpu, name,
+				   READ_ONCE(it->contended[subsystem]));
+		}
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(counters);
+
+static int holders_show(struct seq_file *file, void *unused)
+{
+	unsigned int number;
+
+	for (number = 0; number < GIANT_LOCKS; number++) {
+		struct giant_lock *lock = &giant_locks[number];
+		int served = atomic_read(&lock->served);
+		int tickets = atomic_read(&lock->next) - served;
+
+		seq_printf(file, "%s holder %d waiting %d\n",
+			   number == GIANT_ALL ? "giant" :
+			   giant_subsystem_names[number],
+			   READ_ONCE(lock->holder), tickets > 1 ? tickets - 1 : 0);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(holders);
+
+static int mode_show(struct seq_file *file, void *unused)
+{
+	seq_printf(file, "%s\n", giant_mode_names[giant_mode_now()]);
+	return 0;
+}
+
+static int mode_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, mode_show, NULL);
+}
+
+static ssize_t mode_write(struct file *file, const char __user *from,
+			  size_t count, loff_t *position)
+{
+	char name[16] = "";
+	int mode;
+
+	if (count >= sizeof(name))
+		return -EINVAL;
+	if (copy_from_user(name, from, count))
+		return -EFAULT;
+	mode = match_string(giant_mode_names, GIANT_MODES, strim(name));
+	if (mode < 0)
+		return -EINVAL;
+	/* Who counts has to go on: tasks would keep what they have. */
+	if (mode == GIANT_OFF && giant_mode_now() != GIANT_OFF)
+		return -EBUSY;
+	giant_mode_set(mode);
+	return count;
+}
+
+static const struct file_operations mode_fops = {
+	.open = mode_open,
+	.read = seq_read,
+	.write = mode_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+/* Keeps a CPU in a system call, with what that one has, for so many seconds. */
+static int stuck_set(void *unused, u64 seconds)
+{
+	u64 start = get_cycles();
+
+	if (seconds > 60)
+		return -EINVAL;
+	while (get_cycles() - start < seconds * tsc_khz * 1000)
+		cpu_relax();
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(stuck_fops, NULL, stuck_set, "%llu\n");
+
+static int __init giant_debugfs(void)
+{
+	struct dentry *folder = debugfs_create_dir("giant", NULL);
+
+	debugfs_create_file("mode", 0644, folder, NULL, &mode_fops);
+	debugfs_create_file("counters", 0444, folder, NULL, &counters_fops);
+	debugfs_create_u32("khz", 0444, folder, &tsc_khz);
+	debugfs_create_file("holders", 0444, folder, NULL, &holders_fops);
+	debugfs_create_file_unsafe("stuck", 0200, folder, NULL, &stuck_fops);
+	return 0;
+}
+late_initcall(giant_debugfs);
