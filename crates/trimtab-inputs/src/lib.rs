@@ -99,12 +99,26 @@ pub fn sha256<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
 /// Bytes that do not make text, of which so many are taken for those of odd names.
 const ODD_BYTES: usize = 1 << 20;
 
+/// How files begin that people give in place of a text, what they are, and what to do.
+const NO_TEXT: [(&[u8], &str); 7] = [
+    (b"\x1f\x8b", "compressed by gzip; unpack it first (gzip -dc)"),
+    (b"\xfd7zXZ\0", "compressed by xz; unpack it first (xz -dc)"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd; unpack it first (zstd -dc)"),
+    (b"\x04\x22\x4d\x18", "compressed by lz4; unpack it first (lz4 -dc)"),
+    (b"BZh", "compressed by bzip2; unpack it first (bzip2 -dc)"),
+    (b"PK\x03\x04", "an archive of zip; unpack it first (unzip)"),
+    (b"\x7fELF", "a program, library or object in ELF"),
+];
+
 /// Bytes as text. Names of commands, of files and of functions can hold any byte: what is no UTF-8 is
 /// replaced, as long as it is not so much that the file is something else.
 ///
 /// # Errors
 /// That it is no text.
 fn readable(bytes: &[u8]) -> io::Result<Cow<'_, str>> {
+    if let Some((_, what)) = NO_TEXT.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Err(io::Error::other(format!("it is no text, but {what}")));
+    }
     if bytes.get(..bytes.len().min(4096)).is_some_and(|head| head.contains(&0)) {
         return Err(io::Error::other("it is no text: there is a zero byte at its beginning"));
     }

@@ -1,10 +1,13 @@
 //! What tracers write before their own tool has made text of it. The tool that is installed is called.
 
 use std::ffi::OsString;
+use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use trimtab_lab::bytes::Bytes;
+use tempfile::NamedTempFile;
+use trimtab_lab::bytes::{self, Bytes};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::process::Job;
 
@@ -28,6 +31,30 @@ const PERF: [&[u8]; 3] = [b"PERFILE2", b"2ELIFREP", b"PERFFILE"];
 /// How a file of trace-cmd begins, as trace-cmd.dat(5) says.
 const TRACE_CMD: &[u8] = b"\x17\x08\x44tracing";
 
+/// Whether a folder is that of `perf record --threads` or `perf record -o FOLDER`.
+fn has_perf_data(folder: &Path) -> bool {
+    let mut magic = [0; 8];
+    let file = bytes::open(&folder.join("data"));
+    file.is_ok_and(|mut file| file.read_exact(&mut magic).is_ok() && PERF.contains(&&magic[..]))
+}
+
+/// Folders within each other in which LTTng puts the traces of a session: `ust/uid/1000/64-bit`.
+const MOST_DEEP: u32 = 4;
+
+/// Whether a folder holds traces in the Common Trace Format.
+fn has_metadata(folder: &Path, depth: u32) -> bool {
+    if folder.join("metadata").is_file() {
+        return true;
+    }
+    if depth == MOST_DEEP {
+        return false;
+    }
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    // A session has few folders; links lead elsewhere.
+    let folders = entries.take(100).flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
+    folders.take(10).any(|folder| has_metadata(&folder.path(), depth + 1))
+}
+
 impl Raw {
     /// What the file or folder at `path` is; nothing where it is no raw trace. `bytes` are those of the
     /// file.
@@ -35,8 +62,9 @@ impl Raw {
         let Some(bytes) = bytes else {
             let has = |name: &str| path.join(name).is_file();
             return match () {
-                () if has("metadata") => Some(Raw::Ctf),
                 () if has("info") && has("task.txt") => Some(Raw::Uftrace),
+                () if has_perf_data(path) => Some(Raw::Perf),
+                () if has_metadata(path, 0) => Some(Raw::Ctf),
                 () => None,
             };
         };
@@ -67,16 +95,21 @@ impl Raw {
         Some((program, package, arguments))
     }
 
+    /// Calls the tool on what came by a pipe, and gives what it printed.
+    pub(crate) fn text_of_pipe(self, path: &Path, bytes: &[u8]) -> anyhow::Result<Bytes> {
+        let mut file = temporary()?;
+        file.write_all(bytes).and_then(|()| file.flush()).with_context(|| {
+            format!("cannot copy the trace {} to {}", path.display(), file.path().display())
+        })?;
+        self.text(file.path())
+    }
+
     /// Calls the tool, and gives what it printed.
     pub(crate) fn text(self, path: &Path) -> anyhow::Result<Bytes> {
         let Some((program, package, arguments)) = self.tool(path) else {
             return Err(self.refused(path).into());
         };
-        let folder = std::env::temp_dir();
-        let output = tempfile::Builder::new()
-            .prefix("trimtab-trace-")
-            .tempfile_in(&folder)
-            .with_context(|| format!("cannot write to {}", folder.display()))?;
+        let output = temporary()?;
         let job = Job::new(format!("making text of {}", path.display()), program)
             .package(package)
             .args(arguments);
@@ -99,6 +132,14 @@ impl Raw {
     }
 }
 
+fn temporary() -> anyhow::Result<NamedTempFile> {
+    let folder = std::env::temp_dir();
+    tempfile::Builder::new()
+        .prefix("trimtab-trace-")
+        .tempfile_in(&folder)
+        .with_context(|| format!("cannot write to {}", folder.display()))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -113,8 +154,16 @@ mod tests {
         assert_eq!(Raw::of(Path::new("a.ETL"), Some(b"\0\0\x01\0")), Some(Raw::Etl));
         assert_eq!(Raw::of(file, Some(b"main\n")), None);
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Raw::of(folder.path(), None), None);
-        std::fs::write(folder.path().join("metadata"), "/* CTF 1.8 */").unwrap();
-        assert_eq!(Raw::of(folder.path(), None), Some(Raw::Ctf));
+        let at = folder.path();
+        assert_eq!(Raw::of(at, None), None);
+        // As LTTng lays out a session.
+        fs::create_dir_all(at.join("ust/uid/1000/64-bit")).unwrap();
+        assert_eq!(Raw::of(at, None), None);
+        fs::write(at.join("ust/uid/1000/64-bit/metadata"), "/* CTF 1.8 */").unwrap();
+        assert_eq!(Raw::of(at, None), Some(Raw::Ctf));
+        assert_eq!(Raw::of(&at.join("ust/uid/1000/64-bit"), None), Some(Raw::Ctf));
+        // As `perf record --threads` does.
+        fs::write(at.join("data"), b"PERFILE2\x68\0\0\0").unwrap();
+        assert_eq!(Raw::of(at, None), Some(Raw::Perf));
     }
 }

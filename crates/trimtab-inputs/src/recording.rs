@@ -33,7 +33,7 @@ impl Recording {
         let hint = "record one with trimtab trace, ftrace or perf";
         let failed = |error: io::Error| unreadable("trace", path, &error, hint);
         let bytes = if path.as_os_str() == STANDARD_INPUT {
-            Bytes::standard_input().map_err(failed)?
+            text_of(path, Bytes::standard_input().map_err(failed)?)?
         } else if path.is_dir() {
             match Raw::of(path, None) {
                 Some(raw) => raw.text(path)?,
@@ -42,11 +42,7 @@ impl Recording {
                 }
             }
         } else {
-            let bytes = Bytes::open(path).map_err(failed)?;
-            match Raw::of(path, Some(bytes.as_slice())) {
-                Some(raw) => raw.text(path)?,
-                None => bytes,
-            }
+            text_of(path, Bytes::open(path).map_err(failed)?)?
         };
         Ok(Self { path: path.to_owned(), bytes: Rc::new(bytes) })
     }
@@ -89,5 +85,15 @@ impl Recording {
             return Ok(None);
         }
         Stream::parse(self.bytes()).map(Some).with_context(|| self.path.display().to_string())
+    }
+}
+
+/// What was read, or the text that its tool makes of it.
+fn text_of(path: &Path, bytes: Bytes) -> anyhow::Result<Bytes> {
+    match Raw::of(path, Some(bytes.as_slice())) {
+        Some(raw) if path.is_file() => raw.text(path),
+        // A pipe is empty by now.
+        Some(raw) => raw.text_of_pipe(path, bytes.as_slice()),
+        None => Ok(bytes),
     }
 }

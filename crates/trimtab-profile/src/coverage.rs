@@ -80,8 +80,9 @@ pub enum StaleProfile {
     /// Not one event lies in the program.
     #[error(
         "the trace says nothing of this program: none of its functions ran \
-         ({outside} events lie outside its code); trace a run of this very build, \
-         for a kernel with `nokaslr`"
+         ({outside} events lie outside its code); trace a run of this very build: \
+         a kernel with `nokaslr`; a position-independent program with the symbols beside the addresses, \
+         as `perf script -F ip,sym,symoff,dso` prints them"
     )]
     Empty {
         /// Events outside the program's code.

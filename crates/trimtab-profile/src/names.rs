@@ -39,7 +39,8 @@ impl<'a, 'data> Names<'a, 'data> {
         Names {
             trace,
             program,
-            mangled: trace.names().any(is_mangled),
+            // A demangler that is too old leaves some names as they are: then others are demangled.
+            mangled: trace.names().any(is_mangled) && !trace.names().any(is_readable),
             readable: OnceCell::new(),
             found: RefCell::default(),
         }

@@ -215,6 +215,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
             match named.filter(|&id| length.is_none() || at_offset(id)) {
                 Some(id) => self.add_block(id, address, length, event.count, Evidence::Symbol),
                 None if self.add_moved(event, &found, named, offset, address, length) => {}
+                None if self.is_elsewhere(name, event, address) => self.coverage.outside += 1,
                 None => {
                     self.lost.push(lost());
                     self.miss(self.trace.name(name).to_owned());
@@ -256,6 +257,16 @@ impl<'a, 'data> Resolver<'a, 'data> {
             self.without_suffix.insert(name);
         }
         found
+    }
+
+    /// Whether a symbol that the program lacks can be none of its functions: a stub of its linkage table,
+    /// which tools name after the function that it calls; or, where the trace names no files, one of the
+    /// kernel, if the program is none.
+    fn is_elsewhere(&self, name: NameId, event: &Event, address: u64) -> bool {
+        let high = |address: u64| address >> 63 == 1;
+        let program_is_high = self.program.sections().iter().any(|s| high(s.range.start));
+        self.trace.name(name).ends_with("@plt")
+            || (event.object.is_none() && high(address) && !program_is_high)
     }
 
     fn add_name(&mut self, name: NameId, count: u64) {

@@ -12,6 +12,7 @@ mod trace_cmd;
 mod uftrace;
 
 use crate::trace::Trace;
+use std::borrow::Cow;
 use thiserror::Error;
 
 pub use native::{write as write_native, write_recorded};
@@ -96,6 +97,8 @@ pub enum TraceError {
 /// # Errors
 /// Whatever [`TraceError`] lists. Never panics, whatever the text is.
 pub fn read(text: &str) -> Result<Trace, TraceError> {
+    let plain = plain(text);
+    let text = plain.as_ref();
     match detect(text)? {
         Format::Native => native::read(text),
         Format::Ftrace => ftrace::read(text),
@@ -105,6 +108,25 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
         Format::Uftrace => uftrace::read(text),
         Format::List => list::read(text),
     }
+}
+
+/// Without what terminals, serial lines and editors add to a text: colours, carriage returns, and a mark of
+/// its encoding.
+fn plain(text: &str) -> Cow<'_, str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if !text.contains(['\u{1b}', '\r']) {
+        return Cow::Borrowed(text);
+    }
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // Parameters of a control sequence, and the letter that ends it.
+        let end = part.find(|c: char| !(c.is_ascii_digit() || matches!(c, ';' | '?')));
+        let behind = end.filter(|end| part.as_bytes()[*end].is_ascii_alphabetic());
+        plain.push_str(behind.map_or(part, |end| &part[end + 1..]));
+    }
+    let lines: Vec<&str> = plain.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    Cow::Owned(lines.join("\n"))
 }
 
 /// Lines that are looked at to tell the format. Events of other kinds can come first.
@@ -205,6 +227,32 @@ mod tests {
         ] {
             assert_eq!(detect(text), Ok(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn colours_and_ends_of_lines_are_no_part_of_a_trace() {
+        for text in [
+            "trimtab-trace 1\nsource perf\nevents\n401000 3 1 a+0x0\n401010 3 1 b+0x0\n",
+            "# tracer: function\n  a-1 [000] ..... 5.2: a <-g\n  a-1 [000] ..... 5.3: b <-g\n",
+            "  [ 31] | a() {\n  [ 31] |   b();\n  [ 31] | } /* a */\n",
+            "a\nb\n",
+        ] {
+            let expected = testing::listing(&read(text).unwrap());
+            assert_eq!(expected.len(), 2);
+            let coloured = text.replace("a() {", "\u{1b}[32ma\u{1b}[0m() {\u{1b}[K");
+            for text in [
+                text.replace('\n', "\r\n"),
+                text.replace('\n', "\r\r\n"),
+                format!("\u{feff}{text}"),
+                format!("\u{feff}{}", coloured.replace('\n', "\r\n")),
+                coloured,
+            ] {
+                assert_eq!(testing::listing(&read(&text).unwrap()), expected, "{text:?}");
+            }
+        }
+        // What a killed writer left of its last line stays unfinished.
+        assert_eq!(plain("\u{1b}[1ma\r\nb"), "a\nb");
+        assert_eq!(plain("a\u{1b}["), "a");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! One function is `shop::spin<int>` to perf, `int shop::spin<int>(int)` to binutils, and
 //! `shop::spin` to uftrace. [`Forms`] brings all of them to forms that can be compared.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 /// Longest name that is made readable. Mangled names refer back to their own parts, so that a short one
@@ -23,8 +24,8 @@ pub(crate) struct Forms {
 impl Forms {
     /// The forms of a demangled name.
     pub(crate) fn of(text: &str) -> Self {
-        let text = without_remarks(text.trim());
-        let pieces = Pieces::of(text);
+        let text = in_one_spelling(without_remarks(text.trim()));
+        let pieces = Pieces::of(&text);
         let plain = squeezed(&pieces.name);
         let full = format!("{plain}{}", squeezed(pieces.parameters));
         Forms { bare: bare(&pieces.name), full, plain }
@@ -112,6 +113,47 @@ fn without_remarks(mut text: &str) -> &str {
     }
 }
 
+/// With `operator""_km` for whichever blanks a demangler puts into it, and with the letters that old names
+/// of Rust hold as `$uf6$`, which not every demangler knows.
+fn in_one_spelling(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    for (other, ours) in [("operator \"\"", LITERAL), ("operator\"\" ", LITERAL)] {
+        if text.contains(other) {
+            text = Cow::Owned(text.replace(other, ours));
+        }
+    }
+    // cpp_demangle puts the suffix before it: `operator_km::operator ""`.
+    if let Some((before, behind)) = text.split_once("::operator\"\"")
+        && let Some((scope, suffix)) = before.rsplit_once(OPERATOR)
+        && !suffix.is_empty()
+        && suffix.chars().all(is_word)
+    {
+        text = Cow::Owned(format!("{scope}{LITERAL}{suffix}{behind}"));
+    }
+    if !text.contains("$u") {
+        return text;
+    }
+    let mut parts = text.split("$u");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let letter = part.split_once('$').and_then(|(digits, rest)| {
+            let code = u32::from_str_radix(digits, 16).ok()?;
+            Some((char::from_u32(code)?, rest))
+        });
+        match letter {
+            Some((letter, rest)) => {
+                plain.push(letter);
+                plain.push_str(rest);
+            }
+            None => {
+                plain.push_str("$u");
+                plain.push_str(part);
+            }
+        }
+    }
+    Cow::Owned(plain)
+}
+
 /// A demangled name, taken apart.
 struct Pieces<'a> {
     /// Without parameters and return type.
@@ -122,6 +164,20 @@ struct Pieces<'a> {
 
 impl<'a> Pieces<'a> {
     fn of(text: &'a str) -> Self {
+        let mut text = text;
+        // `void (*pick<int>(int))(int)` returns a pointer to a function; few return one to such a one.
+        for _ in 0..4 {
+            match group(text, 0) {
+                Some((open, close))
+                    if text[..open].ends_with(' ')
+                        && text[open + 1..].starts_with(['*', '&'])
+                        && text[open + 1..close - 1].contains('(') =>
+                {
+                    text = text[open + 1..close - 1].trim_start_matches(['*', '&', ' ']);
+                }
+                _ => break,
+            }
+        }
         let (mut name, mut parameters) = (String::new(), "");
         let mut from = 0;
         while let Some((open, close)) = group(text, from) {
@@ -133,6 +189,13 @@ impl<'a> Pieces<'a> {
             let scope = rest.trim_start_matches([' ', '&']).trim_start_matches("const");
             if scope.starts_with("::") || scope.starts_with('(') {
                 from += rest.len() - scope.len();
+                continue;
+            }
+            // `decltype ({parm#1}+(1)) f<int>(int)`, `void (*)(int) f<int>(int)`: a return type.
+            let goes_on = rest.starts_with(' ') && scope.starts_with(is_word);
+            if goes_on && !["volatile", "noexcept"].iter().any(|word| scope.starts_with(word)) {
+                name.clear();
+                from = close;
                 continue;
             }
             return Pieces { name: without_return_type(&name).to_owned(), parameters };
@@ -201,6 +264,10 @@ fn bare(name: &str) -> String {
     {
         text = format!("{scope}operator(cast)");
     }
+    // uftrace prints literal operators without their suffix.
+    if let Some((scope, _)) = text.rsplit_once(LITERAL) {
+        text = format!("{scope}{LITERAL}");
+    }
     // The number of a lambda differs from tool to tool.
     let mut parts = text.split("$_");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -211,6 +278,8 @@ fn bare(name: &str) -> String {
 }
 
 const OPERATOR: &str = "operator";
+/// How the operator of literals begins.
+const LITERAL: &str = "operator\"\"";
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
@@ -299,7 +368,7 @@ mod tests {
 
     /// What binutils, perf and uftrace make of one symbol; the first two have the same plain form, and
     /// all three the same bare one.
-    const NAMES: [(&str, &str, &str, &str); 14] = [
+    const NAMES: [(&str, &str, &str, &str); 18] = [
         ("_ZN4shop4spinIiEET_S1_", "int shop::spin<int>(int)", "shop::spin<int>", "shop::spin"),
         ("_Z4overPKc", "over(char const*)", "over", "over"),
         (
@@ -352,6 +421,20 @@ mod tests {
             "app::work::h0123456789abcdef",
             "app::work",
             "app::work",
+        ),
+        (
+            "_ZN4shopli3_kmEy",
+            "shop::operator\"\" _km(unsigned long long)",
+            "shop::operator\"\" _km",
+            "shop::operator\"\"",
+        ),
+        ("_Z4foooIiEDTplfp_Li1EET_", "decltype ({parm#1}+(1)) fooo<int>(int)", "fooo<int>", "fooo"),
+        ("_Z4pickIiEPFviET_", "void (*pick<int>(int))(int)", "pick<int>", "pick"),
+        (
+            "_ZN2rs13gr$uf6$$udf$e8$ufc$ber17h0123456789abcdefE",
+            "rs::größe::über",
+            "rs::gr$uf6$$udf$e::$ufc$ber",
+            "rs::größe::über",
         ),
         (
             "_ZN4shop5priceEi.constprop.0",

@@ -88,6 +88,34 @@ fn in_a_trace_of_symbols_a_short_name_is_a_symbol() {
 }
 
 #[test]
+fn one_name_that_perf_cannot_demangle_leaves_the_others_readable() {
+    // `Tn` is newer than the demangler of perf 6.1.
+    let program = elf(&["main", "_ZN4shop2ntITnDaLi3EEElv", "_Z2fpi", "_ZN4shop5totalERKi"]);
+    let text = "\
+app 1 1.1: 1 cpu-clock:u: 55d1f5e8a008 main+0x8 (/app)
+app 1 1.2: 1 cpu-clock:u: 55d1f5e8a048 _ZN4shop2ntITnDaLi3EEElv+0x8 (/app)
+app 1 1.3: 1 cpu-clock:u: 55d1f5e8a088 fp+0x8 (/app)
+app 1 1.4: 1 cpu-clock:u: 55d1f5e8a0c8 shop::total+0x8 (/app)
+";
+    let (names, _, missing) = ran(&read::read(text).unwrap(), &program);
+    assert_eq!(names, ["main", "_ZN4shop2ntITnDaLi3EEElv", "_Z2fpi", "_ZN4shop5totalERKi"]);
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn stubs_of_the_linkage_table_and_the_kernel_are_outside_of_a_program() {
+    let program = elf(&["main", "_Z2fpi"]);
+    let text = "\
+app 1 1.1: 1 cpu-clock: 55d1f5e8a008 main+0x8
+app 1 1.2: 1 cpu-clock: 55d1f5e89030 memcmp@plt+0x4
+app 1 1.3: 1 cpu-clock: ffffffff815f4b79 do_syscall_64+0x8
+app 1 1.4: 1 cpu-clock: 55d1f5e8a048 gone+0x8
+";
+    let (names, _, missing) = ran(&read::read(text).unwrap(), &program);
+    assert_eq!((names, missing), (vec!["main".to_owned()], vec!["gone".to_owned()]));
+}
+
+#[test]
 fn words_of_an_unknown_demangler_are_believed_where_the_address_says_what_is_meant() {
     let text = "\
 app 1 1.1: 1 cycles: 55d1f5e8a008 main+0x8 (/app)

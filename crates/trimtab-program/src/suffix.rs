@@ -6,7 +6,7 @@
 use crate::program::{FunctionId, Program};
 
 /// Suffixes that say that the name was local to a file, which tells nothing of what the function does.
-const SCOPE: [&str; 3] = ["llvm", "lto_priv", "lto_order"];
+const SCOPE: [&str; 4] = ["llvm", "lto_priv", "lto_order", "__uniq"];
 /// Suffixes of a function that was changed or is a part of another.
 const CLONE: [&str; 7] = ["isra", "constprop", "part", "cold", "clone", "specialized", "warm"];
 
@@ -83,6 +83,8 @@ mod tests {
             ("work.isra.0", "work", "isra"),
             ("work.isra.0.cold", "work", "isra.cold"),
             ("work.constprop.12.llvm.9", "work", "constprop"),
+            // -funique-internal-linkage-names
+            ("work.__uniq.1234567890.llvm.9", "work", ""),
             ("work.part.3", "work", "part"),
             ("work.cold", "work", "cold"),
             ("a.b.part.0", "a.b", "part"),

@@ -165,8 +165,9 @@ fn traces_that_do_not_fit() {
         (
             "foreign",
             "foreign.trace: the trace says nothing of this program: none of its functions ran (2 \
-             events lie outside its code); trace a run of this very build, for a kernel with \
-             `nokaslr`\n",
+             events lie outside its code); trace a run of this very build: a kernel with \
+             `nokaslr`; a position-independent program with the symbols beside the addresses, as \
+             `perf script -F ip,sym,symoff,dso` prints them\n",
         ),
         (
             "empty",

@@ -231,6 +231,22 @@ fn what_a_tool_recorded_is_read_by_the_tool_that_is_installed() {
     let (code, _, error) = bench.trimtab(&["order", "app", "--trace", "trace.dat"]);
     assert_eq!(code, 1);
     assert!(error.contains("the trace is of another build: 0.0 %"), "{error}");
+    // What comes by a pipe is copied first.
+    fs::write(
+        bench.file("tools/trace-cmd"),
+        format!("#!/bin/sh\ncmp -s \"$3\" trace.dat && cat {printed}\n"),
+    )
+    .unwrap();
+    let trimtab = env!("CARGO_BIN_EXE_trimtab");
+    for given in ["cat trace.dat | T --trace -", "cat trace.dat | T --trace /dev/stdin"] {
+        let line = given.replace('T', &format!("{trimtab} order app"));
+        let (_, _, error) = bench.run("sh", &["-c", &line]);
+        assert!(error.contains("the trace is of another build: 0.0 %"), "{given}: {error}");
+    }
+    // What is compressed is named.
+    bench.sh("gzip -k trace.dat");
+    let (_, _, error) = bench.trimtab(&["order", "app", "--trace", "trace.dat.gz"]);
+    assert!(error.contains("compressed by gzip; unpack it first"), "{error}");
     // What the tool says beside the trace is no part of it.
     fs::write(
         bench.file("tools/trace-cmd"),
@@ -248,7 +264,6 @@ fn what_a_tool_recorded_is_read_by_the_tool_that_is_installed() {
     assert!(!output.contains("warning_1") && output.contains("100.0 % of names"), "{output}");
     // Where the tool is missing, the message names it and its package.
     fs::remove_file(bench.file("tools/trace-cmd")).unwrap();
-    let trimtab = env!("CARGO_BIN_EXE_trimtab");
     let (_, _, error) =
         bench.run("env", &["PATH=/nowhere", trimtab, "order", "app", "--trace", "trace.dat"]);
     assert!(error.contains("install the package `trace-cmd`"), "{error}");

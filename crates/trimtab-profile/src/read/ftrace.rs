@@ -293,7 +293,10 @@ fn common(line: &str) -> Option<Line<'_>> {
 /// A line of a stack trace. User programs have files in them, and bare addresses say little.
 pub(super) fn caller(text: &str) -> Line<'_> {
     match Symbol::parse(text) {
-        Some(symbol) if symbol.name.is_some_and(|name| !name.contains(['/', '['])) => {
+        // `0` stands where there is no address.
+        Some(symbol)
+            if symbol.name.is_some_and(|name| !name.contains(['/', '[']) && name != "0") =>
+        {
             Line::Caller(symbol)
         }
         _ => Line::Nothing,
@@ -462,6 +465,7 @@ mod tests {
  => g
  => main_loop+0x10/0x20 [ext4]
  => 0xffffffffc0000000
+ => 0
   init-1 [001] ..... 37.9: <user stack trace>
  => /usr/lib/libc.so.6[+0x1234]
  => nothing_of_the_kernel

@@ -12,10 +12,13 @@
 //! Of a call chain the innermost frame is where the sample was taken; the others are callers, which ran
 //! before it. Samples are put in order of their time, where they have one.
 
+mod columns;
+
 use super::TraceError;
 use super::symbol::{hex, split_offset};
 use super::tally::Tally;
 use crate::trace::{NameId, Place, Source, Trace};
+use columns::{behind_columns, without_columns};
 
 const FORMAT: &str = "perf";
 
@@ -62,6 +65,17 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
                 trace.lost = trace.lost.saturating_add(count);
                 continue;
             }
+            Line::Jump { time: at, from, to } => {
+                tally.good();
+                head = None;
+                time = at.unwrap_or(time);
+                samples.extend(
+                    [from, to]
+                        .into_iter()
+                        .flatten()
+                        .map(|frame| Sample { time, frames: vec![frame] }),
+                );
+            }
             Line::Sample { time: at, frame } => {
                 if let Some((number, line)) = head.take() {
                     tally.unreadable(number, line);
@@ -76,7 +90,12 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
                 }
             }
             // `-F +srcline` prints a line of the source below each frame.
-            Line::Unknown if line.starts_with("  ") && line.contains(':') => continue,
+            // `  [kernel.kallsyms][ffffffff8163561d]` where it knows none.
+            Line::Unknown
+                if line.starts_with("  ") && (line.contains(':') || line.contains("][")) =>
+            {
+                continue;
+            }
             Line::Unknown => {
                 if let Some((number, line)) = head.replace((index + 1, line)) {
                     tally.unreadable(number, line);
@@ -134,7 +153,10 @@ impl Sample<'_> {
 
 /// Whether `line` is a sample with its address, or a frame of a call chain.
 pub(super) fn is_sample(line: &str) -> bool {
-    matches!(Line::parse(line), Line::Chain(Some(_)) | Line::Sample { frame: Some(_), .. })
+    matches!(
+        Line::parse(line),
+        Line::Chain(Some(_)) | Line::Sample { frame: Some(_), .. } | Line::Jump { .. }
+    )
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -154,6 +176,12 @@ enum Line<'a> {
     Sample {
         time: Option<f64>,
         frame: Option<Frame<'a>>,
+    },
+    /// A jump that the processor recorded, from one place to another.
+    Jump {
+        time: Option<f64>,
+        from: Option<Frame<'a>>,
+        to: Option<Frame<'a>>,
     },
     /// What perf says about its work.
     Remark {
@@ -178,6 +206,14 @@ impl<'a> Line<'a> {
         let remarks = ["#", "Warning:", "[ perf", "Samples for ", "Processed ", "Cannot load "];
         if remarks.iter().any(|known| content.starts_with(known)) {
             return Line::Remark { lost: 0 };
+        }
+        if let Some((from, to)) = content.split_once(" => ")
+            && let Some(to) = Frame::of_jump(to)
+            && let (time, Some(from)) = sample(from)
+        {
+            // Where a recording begins or ends nothing is known of one side.
+            let known = |frame: Frame<'a>| Some(frame).filter(|frame| frame.address != 0);
+            return Line::Jump { time, from: known(from), to: known(to) };
         }
         let (time, frame) = sample(content);
         if time.is_none() && frame.is_none() { Line::Unknown } else { Line::Sample { time, frame } }
@@ -211,7 +247,7 @@ fn sample(line: &str) -> (Option<f64>, Option<Frame<'_>>) {
         let rest = line[end + 1..].trim_start();
         // Behind the time stands the period, and behind that the event's name and a colon.
         let second = rest.split_ascii_whitespace().nth(1)?;
-        if second.ends_with(':') { None } else { Frame::parse(rest) }
+        if second.ends_with(':') { None } else { Frame::parse(behind_columns(rest)) }
     });
     (Some(time), frame)
 }
@@ -261,9 +297,16 @@ impl<'a> Frame<'a> {
             address,
             name: (!name.is_empty() && name != "[unknown]").then_some(name),
             offset,
-            object: object.filter(|object| *object != "[unknown]"),
+            object: object.map(without_offset).filter(|object| *object != "[unknown]"),
             inlined: inlined.is_some(),
         })
+    }
+
+    /// Reads where a jump led to: there must be a symbol or a file.
+    fn of_jump(text: &'a str) -> Option<Self> {
+        let frame = Frame::parse(text)?;
+        (frame.name.is_some() || frame.object.is_some() || text.contains("[unknown]"))
+            .then_some(frame)
     }
 
     /// The place of the call, of a frame to which a function is going to return. Nothing where it would
@@ -286,16 +329,9 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Without the columns behind the file, such as those of `-F +insn`: ` insn: 48 83 c2 01`.
-fn without_columns(text: &str) -> &str {
-    if text.ends_with(')') {
-        return text;
-    }
-    let file = [" (/", " (["].iter().filter_map(|start| text.rfind(start)).max();
-    let end = file.and_then(|at| Some(at + text[at..].find(')')? + 1));
-    // Of a file that is deleted.
-    let end = end.map(|end| end + usize::from(text[end..].starts_with(')')));
-    end.map_or(text, |end| &text[..end])
+/// Without the offset in the file, which `-F +dsoff` prints: `/tmp/loop+0x1155`.
+fn without_offset(object: &str) -> &str {
+    split_offset(object).0
 }
 
 /// Splits the file in parentheses off the end. Names of C++ functions hold parentheses as well.
@@ -328,6 +364,51 @@ mod tests {
  loop 26582  1208.370643: 250000 cpu-clock:  f8350 [unknown] (/usr/lib/libc.so.6 (deleted)) insn: 90
 ";
         assert_eq!(listing(&read(text).unwrap()), EXPECTED);
+    }
+
+    #[test]
+    fn offsets_in_files_and_columns_before_the_address_are_no_names() {
+        let text = "\
+ loop 26582  1208.370640: 250000 cpu-clock:  ffffffff815f4b79 change_pte_range+0x239 ([kernel.kallsyms]+0x1b79)
+ loop 26582  1208.370641: 1 page-faults:u:      7f9aa190e99a     1155 work+0x1c (/tmp/loop+0x1155)
+ loop 26582  1208.370642: 1 cpu/mem-loads/P: 7f9aa 5080021 |OP LOAD|LVL L1 hit|BLK N/A    35   1155 work+0x1c (/tmp/loop)
+ loop 26582  1208.370643: 250000 cpu-clock:  f8350 [unknown] (/usr/lib/libc.so.6 (deleted))
+";
+        assert_eq!(listing(&read(text).unwrap()), EXPECTED);
+        // Names that look like numbers.
+        for (line, expected) in [
+            ("a 1 1.5: 1 cycles: 1155 add (/tmp/a)", "1155 add+0x0 in /tmp/a 1"),
+            ("a 1 1.5: 1 cycles: 7f00 1155 add (/tmp/a)", "1155 add+0x0 in /tmp/a 1"),
+            ("a 1 1.5: 1 cycles: 1155 face", "1155 face+0x0 1"),
+            ("a 1 1.5: 1 cycles: 1155 call (/tmp/a)", "1155 call+0x0 in /tmp/a 1"),
+        ] {
+            assert_eq!(listing(&read(line).unwrap()), [expected], "{line}");
+        }
+    }
+
+    #[test]
+    fn both_ends_of_a_recorded_jump_ran() {
+        let text = "\
+ ls 1 [001] 2.1:  1   branches:u:   tr strt          0 [unknown] ([unknown]) =>     401226 _start+0x0 (/bin/ls)
+ ls 1 [001] 2.2:  1   branches:u:   call        401230 _start+0xa (/bin/ls) =>     401126 a::f(int)+0x0 (/bin/ls)
+ ls 1 [001] 2.3:  1   branches:u:      401130 a::f(int)+0xa (/bin/ls) =>   7f00 puts+0x0 (/usr/lib/libc.so.6)
+ ls 1 [001] 2.4:  1   branches:u:   tr end  syscall  7f08 puts+0x8 (/usr/lib/libc.so.6) =>        0 [unknown] ([unknown])
+";
+        let trace = read(text).unwrap();
+        assert_eq!(
+            listing(&trace),
+            [
+                "401226 _start+0x0 in /bin/ls 1",
+                "401230 _start+0xa in /bin/ls 1",
+                "401126 a::f(int)+0x0 in /bin/ls 1",
+                "401130 a::f(int)+0xa in /bin/ls 1",
+                "7f00 puts+0x0 in /usr/lib/libc.so.6 1",
+                "7f08 puts+0x8 in /usr/lib/libc.so.6 1",
+            ]
+        );
+        // A name can hold an arrow of its own.
+        let text = "a 1 1.5: 1 cycles: 1155 <fn() => u8 as F>::f+0x1 (/tmp/a)";
+        assert_eq!(listing(&read(text).unwrap()), ["1155 <fn() => u8 as F>::f+0x1 in /tmp/a 1"]);
     }
 
     #[test]

@@ -25,9 +25,16 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
     let mut modules = false;
     let expected = "`[ TID] | FUNCTION();` or `TIME TID: [entry] FUNCTION(ADDRESS)`";
     let mut tally = Tally::new(FORMAT, expected);
+    let mut is_dump = false;
     for (index, line) in text.lines().enumerate() {
         if is_header(line) {
             modules = line.split_ascii_whitespace().rev().nth(1) == Some("NAME");
+        }
+        is_dump |= line.contains(": [entry] ");
+        // Below an event `dump` prints its data: what a trigger read, or bytes of a result.
+        if is_dump && (line.starts_with('\t') || line.starts_with("  ")) {
+            tally.good();
+            continue;
         }
         match Line::parse(line) {
             Some(Line::Entry { time, call }) => calls.push((time, call)),
@@ -47,7 +54,8 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
     trace.lost = lost;
     tally.finish(&mut trace)?;
     for (_, call) in &calls {
-        let object = call.module.filter(|_| modules).map(|module| trace.intern(module));
+        let object = call.module.filter(|_| modules).or(call.library);
+        let object = object.map(|file| trace.intern(file));
         let place = Place::Name(trace.intern(call.name));
         trace.record_in(object, place, None, 1);
     }
@@ -85,6 +93,8 @@ struct Call<'a> {
     name: &'a str,
     /// The last word before the bar, which is the file where that column is printed last.
     module: Option<&'a str>,
+    /// The library that stands behind the name.
+    library: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -143,7 +153,7 @@ impl<'a> Line<'a> {
                 let (call, _) = rest.rsplit_once(" depth:")?;
                 // The address is the last in parentheses; what is printed of arguments has lines of its own.
                 let (name, _) = call.rsplit_once('(')?;
-                Some(Line::Entry { time, call: Call { name, module: None } })
+                Some(Line::Entry { time, call: Call { name, module: None, library: None } })
             }
             "lost" => {
                 let count = rest.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
@@ -168,7 +178,12 @@ impl<'a> Line<'a> {
         // Arguments, results and places in the source may be printed as well.
         let ends = ["{", ";", "*/"].iter().any(|end| content.ends_with(end));
         let name = name(content).filter(|_| ends)?;
-        Some(Line::Entry { time: 0.0, call: Call { name, module } })
+        // `--libname` prints the file of a library's function behind its name.
+        let (name, library) = match name.split_once('@') {
+            Some((name, file)) if file.contains(".so") => (name, Some(file)),
+            _ => (name, None),
+        };
+        Some(Line::Entry { time: 0.0, call: Call { name, module, library } })
     }
 }
 
@@ -274,6 +289,26 @@ reading 27136.dat
                     \x20 retval d64: 0x0000000000000004\n";
         let trace = read(text).unwrap();
         assert_eq!((names(&trace), trace.passed().count()), (vec!["main"], 0));
+    }
+
+    #[test]
+    fn data_of_triggers_and_results_in_bytes_are_passed_over() {
+        let text = "10.5  31: [entry] main(55b6) depth: 0\n10.5  31: [event] read:proc/statm(186a1) depth: 0\n\
+                    10.5  31: [data ] length = 24\n  read:proc/statm: vmsize=17280KB vmrss=9376KB\n\
+                    10.6  31: [exit ] main(55b6) depth: 0\n10.6  31: [retval] length = 40\n\
+                    \x20 retval struct Box:\n\t00 01 9f 46 fe 7f 00 00  00 01 9f 46 fe 7f 00 00  \n";
+        let trace = read(text).unwrap();
+        assert_eq!((names(&trace), trace.passed().count()), (vec!["main"], 0));
+    }
+
+    #[test]
+    fn a_library_behind_the_name_is_its_object() {
+        let text = "  [ 31] | main() {\n 0.1 us [ 31] |   memcpy@libc.so.6(0x7f, 3);\n\
+                    \x20 [ 31] |   operator new@libstdc++.so.6.0.30(80) {\n";
+        assert_eq!(
+            listing(&read(text).unwrap()),
+            ["main 1", "memcpy in libc.so.6 1", "operator new in libstdc++.so.6.0.30 1"]
+        );
     }
 
     #[test]
