@@ -93,6 +93,9 @@ pub fn require_name(directory: &Path) -> Result<(), PlaceError> {
         Some(name) if name.contains(',') => {
             "has a comma in it, which separates the options of linkers and of QEMU"
         }
+        Some(name) if name.contains('%') => {
+            "has a percent sign in it, in whose place linkers put the name of their output"
+        }
         Some(_) => return Ok(()),
     };
     Err(PlaceError::Name { path: whole, why })
@@ -166,6 +169,20 @@ pub(crate) fn refuse_links_out(root: &Path, directory: &Path) -> Result<(), Plac
         if kind.is_dir() {
             refuse_links_out(root, &path)?;
         } else if kind.is_symlink() && !leads_to(&path).starts_with(root) {
+            refuse_link(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses links in `root`, an absolute path without links, that lead out of it: whatever is written below such a
+/// name would be written elsewhere. What is deeper is for whoever takes it up again to look at.
+pub(crate) fn refuse_entries_out(root: &Path) -> Result<(), PlaceError> {
+    for entry in fs::read_dir(root).map_err(failed("read", root))? {
+        let entry = entry.map_err(failed("read", root))?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(failed("look at", &path))?;
+        if kind.is_symlink() && !leads_to(&path).starts_with(root) {
             refuse_link(&path)?;
         }
     }

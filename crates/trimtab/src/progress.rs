@@ -57,6 +57,20 @@ impl Progress {
     }
 }
 
+/// As [`Progress`], in lines and without bars: for a job whose program may write to the terminal, where a
+/// moving bar would be in its way.
+#[derive(Debug, Clone, Copy)]
+pub struct Steady;
+
+impl Observe for Steady {
+    fn begin(&self, name: &str) -> Box<dyn View> {
+        match DETAIL.get_or_init(Detail::default) {
+            Detail::Quiet => Silent.begin(name),
+            _ => Lines.begin(name),
+        }
+    }
+}
+
 impl Default for Progress {
     fn default() -> Self {
         Self::new()

@@ -118,6 +118,13 @@ fn quiet_shows_no_progress_and_verbose_shows_commands() {
     assert_eq!(said(&["-q"]), "");
     assert!(said(&["-v"]).contains("trimtab: + "), "{}", said(&["-v"]));
     assert_eq!(run(&["doctor", "-q", "-v"]).0, 2);
+    // A job whose program may write to the terminal shows lines.
+    let trace = out.with_extension("trace");
+    let traced = |option: &str| {
+        run(&["trace", "program", option, "-o", trace.to_str().unwrap(), "--", "no_such_program"]).2
+    };
+    assert_eq!(traced("-v").matches("trimtab: ").count(), 3);
+    assert_eq!(traced("-q").matches("trimtab: ").count(), 1);
 }
 
 #[test]
@@ -273,6 +280,19 @@ fn report_without_experiments_says_what_to_do() {
     assert!(error.starts_with("trimtab: there are no experiments yet: "), "{error}");
     assert!(error.contains("\n  hint: run trimtab fit kernel first"), "{error}");
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0, "nothing was made");
+}
+
+#[test]
+fn a_result_is_stored_in_a_folder_that_is_new() {
+    let root = tempfile::tempdir().unwrap();
+    let path = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("app"), trimtab_fixture::many_functions(30, 0x40_1000)).unwrap();
+    fs::write(path("ran"), "function_1\n").unwrap();
+    let (app, ran, work) = (path("app"), path("ran"), path("new/work"));
+    let (code, _, error) = run(&["pages", &app, "--trace", &ran, "--work", &work]);
+    assert_eq!(code, 0, "{error}");
+    let (_, listed, _) = run(&["report", "--list", "--work", &work]);
+    assert!(listed.contains("pages"), "{listed}");
 }
 
 #[test]

@@ -101,6 +101,9 @@ fn each_input_of_each_verb() {
         "swap run --work work --busybox IN",
         "fit program --work work --build IN --run IN",
         "smp predict IN",
+        "tune program --work work --flags IN bzip2",
+        "tune kernel --work work --flags IN",
+        "tune kernel --work work --profile IN",
         "report --work IN",
     ];
     let inputs = ["/dev/zero", "pipe", "holes", "zeros"];

@@ -167,7 +167,11 @@ fn every_verb_takes_any_folder_or_refuses_it_before_it_begins() {
 #[test]
 fn a_work_directory_that_builds_cannot_be_told_of_is_refused() {
     let bench = Bench::new();
-    for (name, expected) in [("a:b", "has a colon in it"), ("a,b", "has a comma in it")] {
+    for (name, expected) in [
+        ("a:b", "has a colon in it"),
+        ("a,b", "has a comma in it"),
+        ("a%b", "has a percent sign in it"),
+    ] {
         let odd = Odd::new(&bench, name.as_bytes());
         let fit = ["fit", "program", "--build", "gcc -o fitted main.c more.c", "--run", "./fitted"];
         odd.refused(&[&fit[..], &["--work", "@work"]].concat(), expected);

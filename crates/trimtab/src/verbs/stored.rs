@@ -1,10 +1,12 @@
 //! What was measured is stored, with what it takes to repeat it; `trimtab report` draws it again.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::verbs::doctor::model::DoctorReport;
+use anyhow::Context;
 use clap::Args;
 use trimtab_lab::shell;
 use trimtab_lab::store::{self, Experiment, Measurement, Outcome, Store, TrialEnd, TrialName};
@@ -42,7 +44,11 @@ impl StoreArguments {
     pub fn keep<R: Report>(&self, report: &R) -> anyhow::Result<()> {
         let usual = Path::new(arguments::WORK);
         match &self.work {
-            Some(work) => keep(work, report),
+            Some(work) => {
+                let cannot = || format!("cannot make the folder {}", work.display());
+                fs::create_dir_all(work).with_context(cannot)?;
+                keep(work, report)
+            }
             None if usual.is_dir() => keep(usual, report),
             None => Ok(()),
         }

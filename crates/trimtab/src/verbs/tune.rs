@@ -6,12 +6,12 @@ pub mod kernel;
 pub mod profile;
 pub mod program;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Failure;
 use trimtab_report::Report;
 use trimtab_tune::TuneProgram;
@@ -109,9 +109,18 @@ impl What {
 /// That it cannot be read.
 fn flags_of(file: Option<&Path>) -> anyhow::Result<Option<(String, String)>> {
     let Some(file) = file else { return Ok(None) };
-    let text = fs::read_to_string(file);
-    let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+    let text = text_of(file)?;
     Ok(Some((file.display().to_string(), text)))
+}
+
+/// The text of a file that somebody gives.
+///
+/// # Errors
+/// That it cannot be read.
+fn text_of(file: &Path) -> anyhow::Result<String> {
+    let cannot = || format!("cannot read {}", file.display());
+    let bytes = Bytes::open(file).with_context(cannot)?;
+    Ok(bytes.to_text().with_context(cannot)?.to_owned())
 }
 
 /// What does not hold is a failure.

@@ -13,9 +13,10 @@ use trimtab_lab::process::Invocation;
 use trimtab_native::native::{self, End, Object, Objects, Recording, Request};
 use trimtab_report::number::count;
 
+use crate::progress::Steady;
 use crate::{destination, output};
 use trimtab_lab::failure::Failure;
-use trimtab_lab::observe::{Lines, Observe};
+use trimtab_lab::observe::Observe;
 
 /// Runs a program and records which of its functions run, in order of first execution. It needs
 /// their symbols, and neither special hardware nor another build: a breakpoint stands at the entry
@@ -120,8 +121,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
-    // The program may write to the terminal, where a moving bar would be in its way.
-    let stage = Lines.stage("run the program");
+    let stage = Steady.stage("run the program");
     let recorded = native::trace(&request(options))?;
     let entered: usize = recorded.objects.iter().map(|object| object.entered.len()).sum();
     stage.done(&format!("{} functions ran", count(entered as u64)));

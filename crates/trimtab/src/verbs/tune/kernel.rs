@@ -1,10 +1,8 @@
 //! `trimtab tune kernel`: flags for a kernel.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::Args;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
@@ -17,7 +15,7 @@ use trimtab_tune::run::{Calls, KernelRequest, Limits, PAPER, Setup, tune_kernel}
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
-use crate::verbs::tune::{SearchOptions, flags_of, verdict};
+use crate::verbs::tune::{SearchOptions, flags_of, text_of, verdict};
 use crate::{destination, output};
 
 /// Tries compiler flags on a kernel, beside -O2, which distributions take, -O3 and -Os, and finds those
@@ -116,8 +114,7 @@ impl Options {
 
 /// Reads what `tune profile` wrote.
 fn profile(file: &Path) -> anyhow::Result<TuneProfile> {
-    let text = fs::read_to_string(file);
-    let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+    let text = text_of(file)?;
     TuneProfile::from_json(&text).map_err(|error| {
         let why = format!("{} is no profile of system calls: {error}", file.display());
         let hint = "make one by `trimtab tune profile --json FILE -- COMMAND`";
