@@ -100,7 +100,8 @@ impl OrderFile {
         let ours = text.starts_with(HEAD);
         for (index, raw) in text.lines().enumerate() {
             let line = raw.trim();
-            let comment = line.starts_with('#') || (line.starts_with("/*") && line.ends_with("*/"));
+            let block = line.starts_with("/*") && line.ends_with("*/");
+            let comment = line.starts_with('#') || (block && !ours);
             if line.is_empty() || comment || line == "}" || (line.ends_with(": {") && !ours) {
                 continue;
             }
@@ -165,6 +166,8 @@ mod tests {
             functions("/* mine */\n.text : {\n*(.text.main)\nlib.a:b.o(.text.hot.loop)\n}\n"),
             ["main", "loop"]
         );
+        // In our own orders each line is a name.
+        assert_eq!(functions(&format!("{HEAD}\nmain\n/*c*/\n")), ["main", "/*c*/"]);
         let order = OrderFile::parse("\nb.o(.text.main)\n").unwrap();
         let target =
             Target::Section { section: ".text.main".to_owned(), file: Some("b.o".to_owned()) };

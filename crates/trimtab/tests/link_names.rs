@@ -102,6 +102,7 @@ fn what_a_linker_takes_is_written_and_what_it_cannot_take_is_left_out() {
         assert_eq!(said, expected, "{linker}");
         assert_eq!(output.contains("cannot read, left out: "), !left_out.is_empty(), "{output}");
         assert_eq!(summary["lines"], ran.len() as u64 - left_out.len() as u64, "{linker}");
+        assert_eq!(summary["functions"], summary["lines"], "{linker}");
         // The linker warns of nothing, and every line is placed.
         let (_, warnings) = bench.sh(&link);
         assert!(!warnings.contains("warning"), "{linker}: {warnings}");

@@ -1,6 +1,6 @@
 //! One output section, laid out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use trimtab_inputs::Runs;
 use trimtab_layout::{Algorithm, Movable, Order, PieceId, Placement};
@@ -50,8 +50,10 @@ impl<'data> Part<'data> {
         Ok(Part { placement, listed, followed, movable, fragments })
     }
 
-    /// Functions that the order lists.
+    /// Functions that the order's lines name: not those that the linker has no name for.
     pub(super) fn functions(&self) -> u64 {
-        self.listed.iter().map(|id| self.fragments.get(*id).functions().count() as u64).sum()
+        let named: HashSet<FragmentId> = self.followed.order.iter().copied().collect();
+        let listed = self.listed.iter().filter(|id| named.contains(id));
+        listed.map(|id| self.fragments.get(*id).functions().count() as u64).sum()
     }
 }

@@ -213,7 +213,10 @@ impl Summary {
                 number::bytes(bytes),
                 self.linker,
                 names(&all),
-                if self.linker == Linker::Gnu.name() { "; --map FILE tells them apart" } else { "" },
+                match self.exact {
+                    false if self.linker == Linker::Gnu.name() => "; --map FILE tells them apart",
+                    _ => "",
+                },
             ));
         }
         if !self.unwritable.is_empty() {
