@@ -147,6 +147,7 @@ pub fn rewrite<A: Arch>(
     let isa = Some(object.isa());
     let mut bytes = data.to_vec();
     if !plans.is_empty() {
+        allow_plain_stacks(&mut object);
         let frames = unwind.section.unwrap_or_else(|| {
             let kind = elf::SHT_PROGBITS;
             object.add_section(Section::new(".eh_frame", kind, elf::SHF_ALLOC, 8))
@@ -170,6 +171,16 @@ pub fn rewrite<A: Arch>(
         bytes = object.write()?;
     }
     Ok(Outcome { bytes, isa, instrumented, with_frame, copied, mended, left })
+}
+
+/// Says that not every function of an object with split stacks begins with a look at its stack: stubs do not, and
+/// gold refuses such functions otherwise.
+fn allow_plain_stacks(object: &mut Object) {
+    const PLAIN: &str = ".note.GNU-no-split-stack";
+    let has = |name: &str| object.sections.iter().any(|section| section.name == name.as_bytes());
+    if has(".note.GNU-split-stack") && !has(PLAIN) {
+        object.add_section(Section::new(PLAIN, elf::SHT_PROGBITS, 0, 1));
+    }
 }
 
 struct Rewriter<'a> {

@@ -137,6 +137,19 @@ fn a_sample_of_all_options_together() {
     assert!(same * 3 >= SAMPLE, "only {same} of {SAMPLE} could be built");
 }
 
+#[test]
+fn gold_takes_stubs_of_functions_with_split_stacks() {
+    let gcc = compilers()[0];
+    let flags = ["-O1", "-fsplit-stack", "-fuse-ld=gold"];
+    for hook in [Hook::Count, Hook::Time, Hook::Value] {
+        match build(gcc, "calls.c", &flags, hook) {
+            Ended::Same => {}
+            Ended::Differs(what) => panic!("{what}"),
+            Ended::Refused => panic!("the plain program does not build or fails"),
+        }
+    }
+}
+
 /// Every option, with every level, way to link and program, by one compiler.
 fn each_option_by(compiler: Compiler) {
     let (mut all, mut refused, mut wrong) = (0, 0, Vec::new());
