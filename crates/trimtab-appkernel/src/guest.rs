@@ -1,7 +1,7 @@
 //! A guest whose kernel knows one CPU, with the module and its tests.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -34,7 +34,8 @@ const SUITE: &str = "suite";
 #[derive(Debug)]
 pub struct Guest<'work> {
     testbed: Testbed<'work>,
-    kernel: KernelImage,
+    pub(crate) kernel: KernelImage,
+    pub(crate) modules: Vec<PathBuf>,
     /// The release of its kernel.
     pub version: String,
 }
@@ -74,20 +75,14 @@ impl<'work> Guest<'work> {
     /// # Errors
     /// Missing tools, and builds that fail.
     pub fn build(work: &'work WorkDir, others: &[&'static Feature]) -> Result<Self> {
-        let features = [&[&APPKERNEL], others].concat();
-        let toolchain = Toolchain::Clang(tools::llvm()?);
-        let lines = |name| APPKERNEL.fragment(name).unwrap_or_default();
-        let inputs = BuildInputs::find(None, &features, ("tiny", Isa::X86_64), 1, toolchain)?
-            .with_lines(lines("up"))
-            .with_lines(lines("tests"));
-        let (source, build) = inputs.prepare(work, &Silent)?;
+        let (source, build) = inputs(others, "up")?.prepare(work, &Silent)?;
         let image = build.link(&GeneratedFiles::new(), |_| ())?;
         let gcc = tools::find("gcc")?;
         let modules = build.modules(&[&work.get(&ModuleSource)?.folder])?;
         let mut files = guest::modules(&modules);
         files.insert("bin/suite".to_owned(), suite(&gcc).get(work)?);
         let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads(), &files)?;
-        Ok(Self { testbed, kernel: image, version: source.release.version.clone() })
+        Ok(Self { testbed, kernel: image, modules, version: source.release.version.clone() })
     }
 
     /// Boots it, in a folder below `folder`.
@@ -108,6 +103,18 @@ impl<'work> Guest<'work> {
         request.arguments = setup.parameters.iter().map(parameter).collect();
         boot(&request).with_context(|| format!("the guest of {} failed", setup.name))
     }
+}
+
+/// The kernel for the module, or, with the lines `smp` instead of `up`, the same with SMP.
+///
+/// # Errors
+/// A compiler or a source that is not there.
+pub(crate) fn inputs(others: &[&'static Feature], kind: &str) -> Result<BuildInputs> {
+    let features = [&[&APPKERNEL], others].concat();
+    let toolchain = Toolchain::Clang(tools::llvm()?);
+    let lines = |name| APPKERNEL.fragment(name).unwrap_or_default();
+    let inputs = BuildInputs::find(None, &features, ("tiny", Isa::X86_64), 1, toolchain)?;
+    Ok(inputs.with_lines(lines(kind)).with_lines(lines("tests")))
 }
 
 /// The module's source, as files.

@@ -1,5 +1,7 @@
 //! What `trimtab smp bench-appkernel` found: `trimtab.smp.appkernel/1`.
 
+pub mod tables;
+
 use serde::{Deserialize, Serialize};
 use trimtab_report::common::Check;
 use trimtab_report::phrase::{Phrase, count, hundredths, mark};
@@ -35,6 +37,18 @@ pub struct AppKernelReport {
     pub calls: Costs,
     /// Instructions of a fault on a fresh page.
     pub fault: Costs,
+    /// Programs on several CPUs; none if they were not asked for.
+    #[serde(default)]
+    pub programs: Vec<tables::ProgramRun>,
+    /// What CPUs execute beside a thread that only computes; none if that was not asked for.
+    #[serde(default)]
+    pub noise: Vec<tables::Noise>,
+    /// By how many instructions a CPU may have been ahead of the slowest, for both.
+    #[serde(default)]
+    pub quantum: u32,
+    /// The Debian package that their QEMU is built from.
+    #[serde(default)]
+    pub qemu: String,
     /// What must hold.
     pub checks: Vec<Check>,
 }
@@ -119,7 +133,7 @@ impl AppKernelReport {
             some => some.join(", "),
         };
         let found = |pages: u64| format!("{pages} pages");
-        vec![
+        let mut checks = vec![
             Check::new(
                 "Threads find everything the same elsewhere",
                 failed.is_empty() && !self.tests.is_empty(),
@@ -148,7 +162,9 @@ impl AppKernelReport {
                     self.stress.errors, self.stress.operations, self.stress.forwarded
                 ),
             ),
-        ]
+        ];
+        checks.extend(tables::judged(&self.noise));
+        checks
     }
 
     fn costs(&self) -> Section {
@@ -247,7 +263,10 @@ impl Report for AppKernelReport {
             [name("test"), text("result")],
             rows.collect::<Vec<_>>(),
         ));
-        vec![self.costs(), tests]
+        let mut sections = vec![self.costs()];
+        sections.extend(tables::sections(&self.programs, &self.noise, self.quantum));
+        sections.push(tests);
+        sections
     }
 
     fn checks(&self) -> &[Check] {
@@ -259,6 +278,7 @@ impl Report for AppKernelReport {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use super::tables::{Noise, ProgramRun, Quanta, Speedup, Times};
     use super::*;
 
     fn report() -> AppKernelReport {
@@ -281,6 +301,21 @@ mod tests {
                 polling: cost(2000, 2200),
                 switching: cost(2000, 4000),
             },
+            programs: vec![ProgramRun {
+                name: "fft".to_owned(),
+                kind: "parallel".to_owned(),
+                cpus: 2,
+                speedup: Speedup { smp: 2.0, paper: Some(1.04), ours: 1.9 },
+                nanoseconds: Times { up: 380, smp: 190, ours: 200 },
+            }],
+            noise: vec![Noise {
+                setup: "ours".to_owned(),
+                milliseconds: 10,
+                instructions: 0,
+                kicks: Some(0),
+                quanta: Quanta { count: 50, min: 200_011, max: 200_011, p9999: 200_011 },
+            }],
+            quantum: 1000,
             ..AppKernelReport::default()
         }
     }
@@ -290,6 +325,7 @@ mod tests {
         let report = report();
         let text = report.terminal(100);
         assert!(text.contains("2 of 2 tests pass there"), "{text}");
+        assert!(text.contains("95.0 %") && text.contains("200,011"), "{text}");
         assert!(text.contains("4.50") && text.contains("15.00"), "{text}");
         assert_eq!(AppKernelReport::from_json(&report.to_json()).unwrap(), report);
     }
@@ -309,5 +345,8 @@ mod tests {
         assert_eq!(holds(|report| report.left = 0), 1);
         assert_eq!(holds(|report| report.stress.errors = 1), 1);
         assert_eq!(holds(|report| report.stress.forwarded = 1), 1);
+        assert_eq!(holds(|report| report.noise[0].instructions = 1), 1);
+        assert_eq!(holds(|report| report.noise[0].quanta.max = 200_032), 1);
+        assert_eq!(holds(|report| report.noise[0].quanta.max = 200_030), 0);
     }
 }

@@ -1,4 +1,6 @@
-//! The experiment: boots the guest for its tests and for what calls and faults cost.
+//! The experiment: boots the guest for its tests, for what calls and faults cost, and for the thesis's tables.
+
+mod tables;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +12,8 @@ use trimtab_link::Feature;
 use trimtab_machine::boot::{Boot, BootRequest, Outcome};
 
 use crate::guest::{COSTS, Guest, STALE, STRESS_FULL, STRESS_SHORT, Setup, TESTS};
+pub use tables::TablesRequest;
+
 use crate::report::{AppKernelReport, Cost, Costs, KernelFacts, Stale, Stress, TestResult};
 
 /// What to do.
@@ -23,6 +27,8 @@ pub struct Request {
     pub stress: bool,
     /// What the guest's kernel is given beside what the module needs, so that others can use it, too.
     pub others: Vec<&'static Feature>,
+    /// The thesis's tables, if they are wanted.
+    pub tables: Option<TablesRequest>,
 }
 
 /// A run of the full stress takes so long at most.
@@ -33,6 +39,7 @@ const STRESS_LIMIT: Duration = Duration::from_secs(3 * 3600);
 /// # Errors
 /// Missing tools, builds that fail, and guests that do not come up.
 pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport> {
+    // Long: the boots in their order, and what each says.
     let work = WorkDir::open(&request.work)?;
     let stage = observer.stage("kernel, module and guest");
     let guest = Guest::build(&work, &request.others)?;
@@ -89,6 +96,11 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         fault: costs_of("fault", &sleeps, &polls, &switches)?,
         ..AppKernelReport::default()
     };
+    if let Some(asked) = &request.tables {
+        let found = tables::run(&work, &guest, &request.others, asked, observer)?;
+        report.quantum = asked.quantum;
+        (report.programs, report.noise, report.qemu) = (found.programs, found.noise, found.qemu);
+    }
     report.checks = report.judged();
     Ok(report)
 }

@@ -4,18 +4,48 @@
 use std::path::{Path, PathBuf};
 
 use trimtab_appkernel::report::Cost;
-use trimtab_appkernel::run::{Request, run};
+use trimtab_appkernel::run::{Request, TablesRequest, run};
 use trimtab_lab::observe::Lines;
 use trimtab_machine::kernel::{DISK, NULL_BLOCK};
 use trimtab_report::Report;
 
+fn request(tables: Option<TablesRequest>) -> Request {
+    let fallback = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
+    Request {
+        work: std::env::var_os("TRIMTAB_TEST_WORK").map_or_else(fallback, PathBuf::from),
+        cpus: 3,
+        stress: false,
+        // The kernel that has disks, too, is that of trimtab-machine's tests of boots: one build less.
+        others: vec![&DISK, &NULL_BLOCK],
+        tables,
+    }
+}
+
+#[test]
+#[ignore = "builds QEMU, minutes: cargo test -p trimtab-appkernel --test guests -- --ignored"]
+fn programs_get_faster_and_a_computing_thread_has_its_cpu_for_itself() {
+    let tables = TablesRequest {
+        cpus: vec![2, 4],
+        quantum: 1000,
+        noise_milliseconds: 1000,
+        qemu_source: None,
+    };
+    let report = run(&request(Some(tables)), &Lines).unwrap();
+    println!("{}", report.terminal(100));
+    assert_eq!(report.failures(), [""; 0], "{report:#?}");
+    assert_eq!(report.checks.len(), 6);
+    assert_eq!(report.programs.len(), 6);
+    for one in &report.programs {
+        assert!(one.speedup.smp > 1.0 && one.speedup.ours > 1.0, "{one:?}");
+    }
+    // With SMP, the clock of Linux interrupts the thread, or the test would show nothing.
+    assert!(report.noise[0].instructions > 0, "{report:#?}");
+    assert_eq!(report.noise[2].kicks, Some(0));
+}
+
 #[test]
 fn threads_run_on_cpus_that_linux_does_not_know() {
-    let fallback = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
-    let work = std::env::var_os("TRIMTAB_TEST_WORK").map_or_else(fallback, PathBuf::from);
-    // The kernel that has disks, too, is that of trimtab-machine's tests of boots: one build less.
-    let others = vec![&DISK, &NULL_BLOCK];
-    let report = run(&Request { work, cpus: 3, stress: false, others }, &Lines).unwrap();
+    let report = run(&request(None), &Lines).unwrap();
     println!("{}", report.terminal(100));
     assert_eq!(report.failures(), [""; 0], "{report:#?}");
     assert_eq!(report.checks.len(), 5);

@@ -5,6 +5,7 @@
 pub mod busybox;
 pub mod compiled;
 mod cpio;
+pub mod parallel;
 pub mod programs;
 
 use crate::arch::Platform;

@@ -4,18 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use include_dir::{Dir, include_dir};
 use trimtab_lab::shell;
 use trimtab_lab::tools::FoundTool;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::calls;
 use trimtab_machine::guest;
-use trimtab_machine::guest::compiled::CompiledProgram;
+use trimtab_machine::guest::parallel::program as compiled;
 
-/// C programs that run in the guest.
-static PROGRAMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest/smp");
-/// The program that takes the time.
-pub(super) const RUNNER: &str = "scale";
+pub(super) use trimtab_machine::guest::parallel::RUNNER;
 
 /// Workloads of ours. Each checks its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,24 +229,6 @@ fn found(program: &str) -> Option<PathBuf> {
     }
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(given)).find(|path| path.is_file())
-}
-
-/// One of our programs for guests.
-fn compiled<'a>(name: &str, gcc: &'a FoundTool) -> CompiledProgram<'a> {
-    let mut sources = Vec::new();
-    for file in PROGRAMS.files() {
-        let file_name = file.path().to_str().unwrap_or_default();
-        let is_its = file_name.strip_suffix(".c") == Some(name) || file_name.ends_with(".h");
-        if let (true, Some(text)) = (is_its, file.contents_utf8()) {
-            sources.push((file_name, text));
-        }
-    }
-    CompiledProgram {
-        purpose: "building a workload",
-        gcc,
-        sources,
-        flags: &["-pthread", "-fno-math-errno"],
-    }
 }
 
 #[cfg(test)]

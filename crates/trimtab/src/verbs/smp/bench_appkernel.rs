@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
-use trimtab_appkernel::run::{self, Request};
+use trimtab_appkernel::run::{self, Request, TablesRequest};
 use trimtab_report::Report;
 
 use crate::arguments::{self, Outputs};
@@ -22,6 +22,19 @@ pub struct Options {
     /// Repeat calls, signals and ends of processes 10^7, 10^5 and 10^4 times; takes long
     #[arg(long)]
     pub stress: bool,
+    /// The tables of the thesis, too: programs with threads on 2, 4 and 8 CPUs, and noise. Builds QEMU, once;
+    /// takes long
+    #[arg(long)]
+    pub tables: bool,
+    /// Of the tables: by how many instructions a CPU may be ahead of the slowest
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    pub quantum: u32,
+    /// Of the tables: for how long the noise of a CPU is watched, in milliseconds of the guest
+    #[arg(long, value_name = "MS", default_value = "10000", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    pub noise: u32,
+    /// Of the tables: QEMU's source, the .dsc file of Debian's package qemu [default: fetched by apt]
+    #[arg(long, value_name = "FILE")]
+    pub qemu_source: Option<PathBuf>,
     /// Where to work, and where what was built is kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
@@ -36,7 +49,14 @@ pub struct Options {
 /// Missing tools, guests that do not come up, and a test that fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let tables = options.tables.then(|| TablesRequest {
+        cpus: vec![2, 4, 8],
+        quantum: options.quantum,
+        noise_milliseconds: options.noise,
+        qemu_source: options.qemu_source.clone(),
+    });
     let request = Request {
+        tables,
         work: options.work.clone(),
         cpus: options.cpus,
         stress: options.stress,

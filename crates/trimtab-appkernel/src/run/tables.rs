@@ -1,0 +1,292 @@
+//! The thesis's tables: the same programs on Linux without SMP, with SMP, and without SMP beside the module's
+//! CPUs. Each CPU of a guest has a clock of its own, so it does not matter how many this machine has.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use trimtab_lab::observe::Observe;
+use trimtab_lab::tools;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_link::Feature;
+use trimtab_machine::Isa;
+use trimtab_machine::boot::{BootRecord, Clock, KeptRequest};
+use trimtab_machine::guest::parallel::{self as programs, RUNNER};
+use trimtab_machine::guest::{self, Workload};
+use trimtab_machine::kernel::{GeneratedFiles, KernelImage};
+use trimtab_machine::qemu::parallel;
+use trimtab_machine::testbed::Testbed;
+
+use crate::guest::{Guest, inputs};
+use crate::report::tables::{Noise, ProgramRun, Quanta, Speedup, Times};
+
+/// Which tables, and how.
+#[derive(Debug, Clone)]
+pub struct TablesRequest {
+    /// Numbers of CPUs of the guests, each 2 to 16.
+    pub cpus: Vec<u32>,
+    /// By how many instructions a CPU may be ahead of the slowest.
+    pub quantum: u32,
+    /// For how long the thread computes whose CPU is watched, in milliseconds of the guest.
+    pub noise_milliseconds: u32,
+    /// QEMU's source, a `.dsc` file; apt fetches it otherwise.
+    pub qemu_source: Option<PathBuf>,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) programs: Vec<ProgramRun>,
+    pub(super) noise: Vec<Noise>,
+    pub(super) qemu: String,
+}
+
+/// A boot takes so long at most: an emulated CPU may need minutes for a virtual second.
+const LIMIT: Duration = Duration::from_secs(3600);
+/// The guest's memory.
+const MEMORY_MIB: u32 = 512;
+/// The program that watches a CPU.
+const NOISE: &str = "noise";
+
+/// Programs with threads, and their arguments: 8 threads each, as in the thesis. Each checks its result.
+const PARALLEL: [(&str, [&str; 2]); 3] =
+    [("fft", ["8", "18"]), ("lu", ["8", "512"]), ("radix", ["8", "4194304"])];
+
+/// Keeps Linux with SMP away from its second CPU.
+const ISOLATED: [&str; 3] = ["isolcpus=1", "nohz_full=1", "rcu_nocbs=1"];
+
+/// On what a program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum System {
+    /// Linux without SMP.
+    Up,
+    /// The same source with SMP.
+    Smp,
+    /// Linux without SMP, and the module.
+    Ours,
+}
+
+impl System {
+    const ALL: [System; 3] = [Self::Up, Self::Smp, Self::Ours];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Smp => "smp",
+            Self::Ours => "ours",
+        }
+    }
+}
+
+/// Boots guests for all tables.
+///
+/// # Errors
+/// Missing tools, builds that fail, guests that do not come up, and programs that fail.
+pub(super) fn run(
+    work: &WorkDir,
+    guest: &Guest<'_>,
+    others: &[&'static Feature],
+    request: &TablesRequest,
+    observer: &dyn Observe,
+) -> Result<Tables> {
+    let qemu = parallel::get(work, request.qemu_source.as_deref(), observer)?;
+    let (_, build) = inputs(others, "smp")?.prepare(work, observer)?;
+    let stage = observer.stage("build the kernel with SMP");
+    let smp = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
+    stage.ended(smp.cached, "");
+    let gcc = tools::find("gcc")?;
+    let mut files = guest::modules(&guest.modules);
+    for name in PARALLEL.map(|(name, _)| name).into_iter().chain([RUNNER, NOISE]) {
+        files.insert(format!("bin/{name}"), programs::program(name, &gcc).get(work)?);
+    }
+    let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads(request), &files)?
+        .with_parallel_clock(&qemu);
+    let bench = Bench { testbed, up: &guest.kernel, smp: &smp, request, observer };
+    Ok(Tables { programs: bench.parallel()?, noise: bench.noise()?, qemu: qemu.version.clone() })
+}
+
+struct Bench<'a> {
+    testbed: Testbed<'a>,
+    up: &'a KernelImage,
+    smp: &'a KernelImage,
+    request: &'a TablesRequest,
+    observer: &'a dyn Observe,
+}
+
+impl Bench<'_> {
+    /// A boot, done now or by an earlier run.
+    fn boot(
+        &self,
+        system: System,
+        cpus: u32,
+        workload: String,
+        arguments: &[&str],
+    ) -> Result<BootRecord> {
+        let kernel = if system == System::Smp { self.smp } else { self.up };
+        let mut request = self.testbed.request(kernel, Path::new(""));
+        request.hardware.cpus = cpus;
+        request.hardware.memory_mib = MEMORY_MIB;
+        request.hardware.clock = Clock::Parallel { shift: 0, quantum: self.request.quantum };
+        request.limit = LIMIT;
+        request.arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        if system == System::Ours {
+            request.modules = vec!["appkernel".to_owned()];
+        }
+        let stage = self.observer.stage(&format!("boot: {workload} with {cpus} CPUs"));
+        request.workload = Some(workload);
+        let kept =
+            KeptRequest { testbed: &self.testbed, kernel, request, repetition: 0, digest: () };
+        let boot = kept.get()?;
+        stage.ended(boot.cached, "");
+        Ok(boot.record)
+    }
+
+    /// How long a program takes.
+    fn time(&self, system: System, cpus: u32, program: &str) -> Result<u64> {
+        let record = self.boot(system, cpus, format!("{}-{program}", system.name()), &[])?;
+        let found = said(&record, "scale", "cpus")?;
+        let expected = if system == System::Smp { cpus } else { 1 };
+        ensure!(found == u64::from(expected), "Linux has {found} CPUs, and not {expected}");
+        said(&record, "scale", "nanoseconds")
+    }
+
+    fn parallel(&self) -> Result<Vec<ProgramRun>> {
+        let mut runs = Vec::new();
+        for (program, _) in PARALLEL {
+            let up = self.time(System::Up, 1, program)?;
+            for &cpus in &self.request.cpus {
+                let smp = self.time(System::Smp, cpus, program)?;
+                let ours = self.time(System::Ours, cpus, program)?;
+                runs.push(ProgramRun {
+                    name: program.to_owned(),
+                    kind: "parallel".to_owned(),
+                    cpus,
+                    speedup: Speedup {
+                        smp: up as f64 / smp as f64,
+                        paper: published(program, cpus),
+                        ours: up as f64 / ours as f64,
+                    },
+                    nanoseconds: Times { up, smp, ours },
+                });
+            }
+        }
+        Ok(runs)
+    }
+
+    fn noise(&self) -> Result<Vec<Noise>> {
+        let setups: [(&str, System, &[&str]); 3] = [
+            ("smp", System::Smp, &[]),
+            ("smp, isolated", System::Smp, &ISOLATED),
+            ("ours", System::Ours, &[]),
+        ];
+        let mut found = Vec::new();
+        for (setup, system, arguments) in setups {
+            let workload = format!("{}-{NOISE}", system.name());
+            let record = self.boot(system, 2, workload, arguments)?;
+            let said = |name| said(&record, NOISE, name);
+            found.push(Noise {
+                setup: setup.to_owned(),
+                milliseconds: self.request.noise_milliseconds,
+                instructions: said("instructions")?,
+                kicks: if system == System::Ours { Some(said("kicks")?) } else { None },
+                quanta: Quanta {
+                    count: said("quanta")?,
+                    min: said("least")?,
+                    max: said("most")?,
+                    p9999: said("p9999")?,
+                },
+            });
+        }
+        Ok(found)
+    }
+}
+
+/// What a guest can be asked for: each program, on each system.
+fn workloads(request: &TablesRequest) -> Vec<Workload> {
+    let mut all = Vec::new();
+    for system in System::ALL {
+        let mut add = |name: &str, start: &str, command: &str| {
+            all.push(Workload {
+                name: format!("{}-{name}", system.name()),
+                script: script(system, start, command),
+            });
+        };
+        for (program, arguments) in PARALLEL {
+            let command = format!("/bin/{program} {}", arguments.join(" "));
+            add(program, &format!("/bin/{RUNNER} 1"), &command);
+        }
+        let place = if system == System::Ours { "0" } else { "1" };
+        let ours = if system == System::Ours { " elsewhere" } else { "" };
+        let milliseconds = request.noise_milliseconds;
+        add(NOISE, "", &format!("/bin/{NOISE} {place} {milliseconds}{ours}"));
+    }
+    all
+}
+
+/// Runs a command behind `start`; on the module's CPUs, where it has them.
+fn script(system: System, start: &str, command: &str) -> String {
+    match system {
+        System::Up | System::Smp => format!("exec {start} {command}\n"),
+        System::Ours => format!(
+            "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n\
+             {start} /bin/sh -c 'echo attach > /dev/appkernel && exec {command}' || exit 1\n\
+             {KICKS}"
+        ),
+    }
+}
+
+/// Says how often a thread was taken from a CPU of the module.
+const KICKS: &str = "/bin/busybox awk '/^cpu/ { for (i = 1; i < NF; i++) if ($i == \"kicks\") n += $(i + 1) } \
+     END { print \"trimtab: noise kicks \" n }' /sys/kernel/debug/appkernel/status\n";
+
+/// The speed-up that the thesis has of its application kernel, chapter 5, if it has one.
+fn published(program: &str, cpus: u32) -> Option<f64> {
+    match (program, cpus) {
+        ("fft", 2) => Some(1.04),
+        ("fft", 4) => Some(2.32),
+        ("fft", 7) => Some(3.02),
+        ("fft", 8) => Some(3.07),
+        ("lu", 2) => Some(1.27),
+        ("lu", 4) => Some(2.99),
+        ("lu", 7) => Some(5.16),
+        ("radix", 2) => Some(1.08),
+        ("radix", 4) => Some(3.72),
+        ("radix", 7) => Some(6.19),
+        ("radix", 8) => Some(6.09),
+        _ => None,
+    }
+}
+
+/// A number that the guest said.
+fn said(record: &BootRecord, topic: &str, name: &str) -> Result<u64> {
+    let value = record.said.get(topic).and_then(|topic| topic.get(name));
+    value
+        .and_then(|value| value.parse().ok())
+        .with_context(|| format!("the guest did not say how many {name} of {topic} there were"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_attached_only_where_the_module_is() {
+        let native = script(System::Smp, "/bin/scale 1", "/bin/fft 8 18");
+        assert_eq!(native, "exec /bin/scale 1 /bin/fft 8 18\n");
+        let ours = script(System::Ours, "/bin/scale 1", "/bin/fft 8 18");
+        assert!(ours.contains(
+            "/bin/scale 1 /bin/sh -c 'echo attach > /dev/appkernel && exec /bin/fft 8 18' || exit 1\n"
+        ));
+        let request = TablesRequest {
+            cpus: vec![2],
+            quantum: 1000,
+            noise_milliseconds: 20,
+            qemu_source: None,
+        };
+        let all = workloads(&request);
+        let names: std::collections::BTreeSet<&str> =
+            all.iter().map(|workload| workload.name.as_str()).collect();
+        assert_eq!((names.len(), all.len()), (12, 12), "{names:?}");
+        assert!(names.contains("ours-noise") && names.contains("up-radix"));
+    }
+}
