@@ -126,12 +126,14 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *las
 }
 
 /* Where the outermost function of this stack is: it tells the stack that a thread began with from a
- * coroutine's, also where that lies within it. 0 where that would take too long. */
+ * coroutine's, also where that lies within it. 0 where that would take too long, and where nothing can be
+ * unwound yet. */
 static inline uint64_t outermost(void)
 {
 	uint64_t last = 0;
 
-	_Unwind_Backtrace(note_frame, &last);
+	if (can_unwind())
+		_Unwind_Backtrace(note_frame, &last);
 	return last;
 }
 

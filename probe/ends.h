@@ -137,7 +137,7 @@ static void walk_own(int back)
 {
 	struct walk walk = { .back = back };
 
-	if (!has_room())
+	if (!has_room() || !can_unwind())
 		return;
 	_Unwind_Backtrace(settle_one, &walk);
 	trimtab_probe_child = 0;

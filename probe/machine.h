@@ -16,6 +16,23 @@
 #endif
 
 #ifndef __ASSEMBLER__
+#include <unwind.h>
+
+/* What libgcc says of a function besides: the bases of its encodings. */
+struct unwind_bases {
+	void *text, *data, *function;
+};
+extern const void *_Unwind_Find_FDE(void *address, struct unwind_bases *bases);
+
+/* Whether the unwinder knows tables of the program yet: in some static programs a constructor makes them known,
+ * and unwinding before that aborts. */
+static int can_unwind(void)
+{
+	struct unwind_bases bases;
+
+	return _Unwind_Find_FDE((void *)can_unwind, &bases) != NULL;
+}
+
 #include MACHINE_HEADER
 #endif
 

@@ -38,7 +38,7 @@ HIDDEN int trimtab_probe_backtrace(void **to, int room)
 {
 	struct collected all = { .to = to, .room = room, .is_first = 1 };
 
-	if (room <= 0)
+	if (room <= 0 || !can_unwind())
 		return 0;
 	_Unwind_Backtrace(collect_one, &all);
 	/* The outermost function may have no caller. */

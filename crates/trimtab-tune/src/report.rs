@@ -177,6 +177,9 @@ pub struct ArmResult {
     /// What built it, where that is not the compiler that is tuned.
     #[serde(default)]
     pub other_compiler: Option<String>,
+    /// The line of the kernel's configuration that makes it, where it is a choice of that.
+    #[serde(default)]
+    pub configuration: Option<String>,
 }
 
 /// How often what was done.

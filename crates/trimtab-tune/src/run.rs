@@ -4,6 +4,7 @@
 //! says what can be tuned.
 
 mod arms;
+mod choices;
 mod comparison;
 mod compiler;
 mod counter;

@@ -47,7 +47,7 @@ fn what_cannot_be_is_said_before_anything_is_built() {
 /// One option changes nothing, one does not compile, one costs instructions in each function.
 const FLAGS: &str = "-O3\n-DTRIMTAB_UNUSED\n-Dstruct=union\n-fno-tree-dominator-opts\n";
 
-/// Compiles a kernel five times.
+/// Compiles a kernel five times, and once for each choice of its configuration.
 #[test]
 #[ignore = "compiles kernels, for which continuous integration has no time; run: cargo test --test \
             tune_kernel -- --ignored"]
@@ -65,6 +65,9 @@ fn a_kernel_is_tuned_and_judged_by_calls_that_are_held_out() {
     assert!(ended.output.contains("make KCFLAGS=\"-O"), "{}", ended.output);
     let report = TuneProgram::from_json(&fs::read_to_string(&json).unwrap()).unwrap();
     assert_eq!(report.failures(), [""; 0]);
+    let preempted = report.arms.iter().find(|arm| arm.name == "full preemption").unwrap();
+    assert_eq!(preempted.configuration.as_deref(), Some("CONFIG_PREEMPT=y"));
+    assert!(preempted.ratio.is_some_and(|ratio| ratio != 1.0), "{preempted:?}");
     let kernel = report.kernel.unwrap();
     assert!(kernel.calls.len() >= 40 && kernel.missing.is_empty(), "{kernel:?}");
     let call = |name: &str| kernel.calls.iter().find(|call| call.name == name).unwrap();

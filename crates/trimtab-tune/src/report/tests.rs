@@ -44,6 +44,7 @@ fn sample() -> TuneProgram {
                 bytes_ratio: Some(0.98),
                 reason: None,
                 is_in_space: true,
+                configuration: None,
                 other_compiler: None,
             },
             ArmResult { name: "ThinLTO".into(), reason: Some("no".into()), ..ArmResult::default() },

@@ -130,7 +130,8 @@ pub fn measured_arms(
     Ok(results)
 }
 
-fn arm_result(tuning: &Tuning<'_>, name: &str, flags: &str, found: &Evaluation) -> ArmResult {
+/// What came of an arm.
+pub fn arm_result(tuning: &Tuning<'_>, name: &str, flags: &str, found: &Evaluation) -> ArmResult {
     let good = found.good();
     ArmResult {
         name: name.to_owned(),
@@ -143,6 +144,7 @@ fn arm_result(tuning: &Tuning<'_>, name: &str, flags: &str, found: &Evaluation) 
         },
         is_in_space: false,
         other_compiler: None,
+        configuration: None,
     }
 }
 

@@ -49,6 +49,22 @@ impl<'a> KernelSubject<'a> {
         Self { name, compiler, build, testbed, limits, folder, building, expected, repeats }
     }
 
+    /// The same kernel in another build directory, with another configuration.
+    pub fn configured<'b>(&'b self, build: &'b Build<'b>) -> KernelSubject<'b> {
+        let Self { name, compiler, testbed, limits, folder, expected, .. } = self;
+        KernelSubject {
+            name: name.clone(),
+            compiler: compiler.clone(),
+            build,
+            testbed,
+            limits: *limits,
+            folder: folder.clone(),
+            building: Mutex::default(),
+            expected: expected.clone(),
+            repeats: OnceLock::new(),
+        }
+    }
+
     /// From now on a kernel must have these calls.
     pub fn expect(&self, costs: &Costs) {
         self.expected.get_or_init(|| costs.keys().cloned().collect());

@@ -16,6 +16,7 @@ use trimtab_machine::testbed::Testbed;
 use trimtab_report::common::Repeat;
 
 use super::arms::{kernel_arms, measured_arms};
+use super::choices::measured_choices;
 use super::compiler::{Compiler, Family};
 use super::evaluator::Evaluation;
 use super::job::Job;
@@ -48,6 +49,8 @@ pub struct KernelRequest {
     pub busybox: Option<PathBuf>,
     /// What calls count.
     pub calls: Calls,
+    /// Whether kernels with other choices of their configuration are measured, too.
+    pub choices: bool,
 }
 
 /// Which calls count, and how much.
@@ -95,7 +98,11 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
         fitness(&request.calls, &costs.keys().map(String::as_str).collect())
     })?;
     stage.done(&format!("{} calls", tuning.base.costs.len()));
-    let arms = measured_arms(&tuning, &kernel_arms(), observe)?;
+    let mut arms = measured_arms(&tuning, &kernel_arms(), observe)?;
+    if request.choices {
+        let made = (&work, &inputs, &build);
+        arms.extend(measured_choices(&tuning, made, &subject, observe)?);
+    }
     let mut job = Job::done(&tuning, plan, &arms, observe)?;
     job.report.origin = format!("{}, configuration {}", tree.origin, request.config);
     job.report.compiler.clone_from(&compiler.version);

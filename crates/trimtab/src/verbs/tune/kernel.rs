@@ -63,6 +63,10 @@ pub struct Options {
     /// Most sets of flags that are tried to leave flags out; where that takes more, the last whole round counts
     #[arg(long, value_name = "N", default_value = "12")]
     pub ablation: u32,
+    /// Leave out kernels with another timer frequency, preemption or CONFIG_CC_OPTIMIZE_FOR_SIZE, which are built
+    /// beside those with flags
+    #[arg(long)]
+    pub no_choices: bool,
     /// Seconds that a build may take
     #[arg(long, value_name = "SECONDS", default_value = "3600")]
     pub build_limit: u64,
@@ -108,6 +112,7 @@ impl Options {
             config: self.config.clone(),
             busybox: self.busybox.clone(),
             calls,
+            choices: !self.no_choices,
         })
     }
 }
