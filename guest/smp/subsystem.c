@@ -2,8 +2,8 @@
 /*
  * Makes calls of one subsystem of the kernel, and checks what they did: subsystem NAME ROUNDS.
  *
- * NAME is files, network, memory, ipc or processes; or mix, with which each copy takes another one of these, by
- * the CPU that it is bound to.
+ * NAME is files, network, memory, ipc or processes; or mix: all of these in turn in each round, of which each copy
+ * begins with another one, by the CPU that it is bound to.
  */
 #define _GNU_SOURCE /* sched_getcpu */
 #include <fcntl.h>
@@ -114,18 +114,21 @@ int main(int argc, char **argv)
 	};
 	const int count = (int)(sizeof(all) / sizeof(all[0]));
 	long rounds = argc > 2 ? atol(argv[2]) : 0;
-	int cpu = sched_getcpu(), chosen = 0;
+	int cpu = sched_getcpu(), chosen = 0, in_turn = 1;
 
-	if (argc > 1 && strcmp(argv[1], "mix") == 0)
+	if (argc > 1 && strcmp(argv[1], "mix") == 0) {
 		chosen = cpu % count;
-	else
+		in_turn = count;
+	} else {
 		while (chosen < count && (argc < 2 || strcmp(argv[1], all[chosen].name) != 0))
 			chosen++;
+	}
 	if (chosen == count || rounds < 1) {
 		printf("subsystem: expected files, network, memory, ipc, processes or mix, and a number\n");
 		return 2;
 	}
 	while (rounds-- > 0)
-		all[chosen].round(cpu);
+		for (int turn = 0; turn < in_turn; turn++)
+			all[(chosen + turn) % count].round(cpu);
 	return 0;
 }
