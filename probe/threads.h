@@ -326,8 +326,8 @@ HIDDEN struct frame *probe_frame(uint64_t rsp)
 	if (trimtab_probe_frames)
 		return trimtab_probe_frames;
 	before = thread ? before_rare(thread) : 0;
-	/* The thread may have begun before anything could be unwound. */
-	if (thread && !thread->chunks && !thread->outermost)
+	/* The thread may have begun before anything could be unwound. Not on a stack of another coroutine. */
+	if (thread && !thread->outermost && rsp >= thread->low && rsp < thread->high)
 		thread->outermost = outermost();
 	if (thread && thread->chunks) {
 		/* A signal may come here again. */

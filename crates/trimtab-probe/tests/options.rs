@@ -54,7 +54,7 @@ const OPTIONS: [&[&str]; 22] = [
     &["-mstackrealign"],
     &["-fzero-call-used-regs=all"],
     &["-fzero-call-used-regs=used-gpr"],
-    &["-fno-asynchronous-unwind-tables"],
+    &["-fno-asynchronous-unwind-tables", "-DWITHOUT_TABLES"],
     &["-mno-red-zone", "-fno-plt", "-fno-omit-frame-pointer"],
     &["-fstack-protector-all", "-fstack-clash-protection"],
     &["-ffunction-sections", "-Wl,--gc-sections", "-g"],
