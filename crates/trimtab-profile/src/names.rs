@@ -40,7 +40,7 @@ impl<'a, 'data> Names<'a, 'data> {
             trace,
             program,
             // A demangler that is too old leaves some names as they are: then others are demangled.
-            mangled: trace.names().any(is_mangled) && !trace.names().any(is_readable),
+            mangled: trace.symbols().any(is_mangled) && !trace.symbols().any(is_readable),
             readable: OnceCell::new(),
             found: RefCell::default(),
         }

@@ -264,9 +264,9 @@ impl<'a, 'data> Resolver<'a, 'data> {
     /// kernel, if the program is none.
     fn is_elsewhere(&self, name: NameId, event: &Event, address: u64) -> bool {
         let high = |address: u64| address >> 63 == 1;
-        let program_is_high = self.program.sections().iter().any(|s| high(s.range.start));
+        let program_is_high = || self.program.sections().iter().any(|s| high(s.range.start));
         self.trace.name(name).ends_with("@plt")
-            || (event.object.is_none() && high(address) && !program_is_high)
+            || (event.object.is_none() && high(address) && !program_is_high())
     }
 
     fn add_name(&mut self, name: NameId, count: u64) {

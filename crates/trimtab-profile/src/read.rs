@@ -125,8 +125,14 @@ fn plain(text: &str) -> Cow<'_, str> {
         let behind = end.filter(|end| part.as_bytes()[*end].is_ascii_alphabetic());
         plain.push_str(behind.map_or(part, |end| &part[end + 1..]));
     }
-    let lines: Vec<&str> = plain.split('\n').map(|line| line.trim_end_matches('\r')).collect();
-    Cow::Owned(lines.join("\n"))
+    let mut text = String::with_capacity(plain.len());
+    for (number, line) in plain.split('\n').enumerate() {
+        if number > 0 {
+            text.push('\n');
+        }
+        text.push_str(line.trim_end_matches('\r'));
+    }
+    Cow::Owned(text)
 }
 
 /// Lines that are looked at to tell the format. Events of other kinds can come first.

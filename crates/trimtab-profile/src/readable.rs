@@ -193,7 +193,9 @@ impl<'a> Pieces<'a> {
             }
             // `decltype ({parm#1}+(1)) f<int>(int)`, `void (*)(int) f<int>(int)`: a return type.
             let goes_on = rest.starts_with(' ') && scope.starts_with(is_word);
-            if goes_on && !["volatile", "noexcept"].iter().any(|word| scope.starts_with(word)) {
+            if goes_on
+                && !["volatile", "noexcept", "requires"].iter().any(|word| scope.starts_with(word))
+            {
                 name.clear();
                 from = close;
                 continue;

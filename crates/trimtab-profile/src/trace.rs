@@ -152,9 +152,15 @@ impl Trace {
         &self.names[id.0 as usize]
     }
 
-    /// All names.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
+    /// The names of functions, some several times; files have names, too.
+    pub(crate) fn symbols(&self) -> impl Iterator<Item = &str> {
+        self.events.iter().flat_map(|event| {
+            let place = match event.place {
+                Place::Name(name) => Some(name),
+                Place::Block { .. } | Place::Address(_) => None,
+            };
+            place.into_iter().chain(event.symbol.map(|(name, _)| name)).map(|name| self.name(name))
+        })
     }
 
     /// The id for `name`.

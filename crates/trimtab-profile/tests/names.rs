@@ -85,6 +85,13 @@ fn in_a_trace_of_symbols_a_short_name_is_a_symbol() {
     assert_eq!((names, ambiguous), (vec!["_Z4mainv".to_owned(), "over".to_owned()], 0));
     let (names, ambiguous, _) = ran(&read::read("over\n").unwrap(), &program);
     assert_eq!((names.len(), ambiguous), (2, 1));
+    // A blank in the name of a file says nothing of how functions are named.
+    let text = "\
+app 1 1.1: 1 cpu-clock:u: 55d1f5e8a008 _Z4mainv+0x8 (/home/me/My Programs/app)
+app 1 1.2: 1 cpu-clock:u: 55d1f5e8a048 over+0x8 (/home/me/My Programs/app)
+";
+    let (names, ambiguous, _) = ran(&read::read(text).unwrap(), &program);
+    assert_eq!((names, ambiguous), (vec!["_Z4mainv".to_owned(), "over".to_owned()], 0));
 }
 
 #[test]

@@ -222,7 +222,7 @@ reading 27136.dat
 4533.566848801  27136: [exit ] main(559ff6914305) depth: 0
 ";
         let trace = read(text).unwrap();
-        assert_eq!(trace.names().collect::<Vec<_>>(), ["main"]);
+        assert_eq!(trace.symbols().collect::<Vec<_>>(), ["main"]);
         assert_eq!(trace.passed().count(), 0);
     }
 
