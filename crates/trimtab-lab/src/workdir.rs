@@ -61,8 +61,8 @@ impl WorkDir {
         for name in [lock::FILE, STEPS, BUILDING, HASHES] {
             place::refuse_link(&root.join(name))?;
         }
-        place::refuse_entries_out(&root)?;
         lock::refuse_foreign(&root)?;
+        place::refuse_entries_out(&root)?;
         let lock = lock::Lock::take(&root)?;
         let building = root.join(BUILDING);
         files::remove(&building)?;

@@ -1,15 +1,14 @@
 //! What was measured is stored, with what it takes to repeat it; `trimtab report` draws it again.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::verbs::doctor::model::DoctorReport;
-use anyhow::Context;
 use clap::Args;
 use trimtab_lab::shell;
 use trimtab_lab::store::{self, Experiment, Measurement, Outcome, Store, TrialEnd, TrialName};
+use trimtab_lab::workdir::WorkDir;
 use trimtab_report::{Kind, Report, Trial};
 
 use crate::arguments;
@@ -45,8 +44,10 @@ impl StoreArguments {
         let usual = Path::new(arguments::WORK);
         match &self.work {
             Some(work) => {
-                let cannot = || format!("cannot make the folder {}", work.display());
-                fs::create_dir_all(work).with_context(cannot)?;
+                if !work.exists() {
+                    // A work directory as any other: builds refuse folders that are none.
+                    drop(WorkDir::open(work)?);
+                }
                 keep(work, report)
             }
             None if usual.is_dir() => keep(usual, report),
