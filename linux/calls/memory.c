@@ -122,7 +122,9 @@ static enum result do_futex(void)
 	/* It may not sleep yet. */
 	while (syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) != 1 && tries++ < TRIES)
 		sched_yield();
-	NEED(tries < TRIES && waitpid(child, &status, 0) == child && status == 0);
+	if (tries >= TRIES)
+		kill(child, SIGKILL);
+	NEED(waitpid(child, &status, 0) == child && status == 0);
 	return GOOD;
 }
 
