@@ -324,7 +324,10 @@ impl Report for TuneProgram {
             && ratio < self.best.fitness_ratio
         {
             let share = gain(&format!("arms.{place}.ratio"), ratio);
-            let words = ", which was not among the flags to choose from, does better: ";
+            let words = match arm.configuration {
+                Some(_) => ", a choice of the configuration, does better: ",
+                None => ", which was not among the flags to choose from, does better: ",
+            };
             summary.push(phrase![code(&arm.name), words, share, " instructions."]);
         }
         if self.minimal.stopped {

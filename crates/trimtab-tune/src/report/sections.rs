@@ -72,9 +72,11 @@ impl TuneProgram {
                 &arm.name,
                 of("ratio", arm.ratio),
                 of("bytes_ratio", arm.bytes_ratio),
-                detail(arm.reason.as_ref().map_or(arm.flags.as_str(), |reason| {
-                    reason.lines().next().unwrap_or_default()
-                })),
+                detail(&match (&arm.reason, &arm.configuration) {
+                    (Some(reason), _) => reason.lines().next().unwrap_or_default().to_owned(),
+                    (None, Some(line)) => format!("{line} {}", arm.flags),
+                    (None, None) => arm.flags.clone(),
+                }),
             ]
         }));
         let columns =

@@ -56,13 +56,15 @@ pub fn measured_choices(
         if is_taken && same_configuration(build.directory(), chosen.directory())? {
             continue;
         }
+        let mut flags = tuning.space.flags(&tuning.space.base());
+        flags.extend(choice.flags.iter().map(|flag| (*flag).to_owned()));
         let found = if is_taken {
             let stage =
                 observe.stage(&format!("build the kernel with {}, and boot it", choice.line));
-            let mut flags = tuning.space.flags(&tuning.space.base());
-            flags.extend(choice.flags.iter().map(|flag| (*flag).to_owned()));
             let other = subject.configured(&chosen);
-            let found = Evaluator::new(&other, work.path())?.evaluate(&flags)?;
+            let evaluator = Evaluator::new(&other, work.path())?;
+            let found = evaluator.evaluate(&flags)?;
+            tuning.evaluator.counts.add(&evaluator.counts);
             stage.done(choice.name);
             found
         } else {
@@ -70,8 +72,7 @@ pub fn measured_choices(
                 "this kernel does not have the option, or another one excludes it".into(),
             )
         };
-        let words = [&[choice.line][..], choice.flags].concat().join(" ");
-        let mut result = arm_result(tuning, choice.name, &words, &found);
+        let mut result = arm_result(tuning, choice.name, &flags.join(" "), &found);
         result.configuration = Some(choice.line.to_owned());
         arms.push(MeasuredArm { result, point: None });
     }

@@ -64,6 +64,22 @@ pub struct Counts {
     pub milliseconds: AtomicU64,
 }
 
+impl Counts {
+    /// Adds what another evaluator did.
+    pub fn add(&self, other: &Counts) {
+        for (all, more) in [
+            (&self.built, &other.built),
+            (&self.measured, &other.measured),
+            (&self.failed, &other.failed),
+            (&self.deduplicated, &other.deduplicated),
+            (&self.known, &other.known),
+            (&self.milliseconds, &other.milliseconds),
+        ] {
+            all.fetch_add(more.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+}
+
 /// Evaluates flags for a subject.
 pub struct Evaluator<'a> {
     subject: &'a dyn Subject,

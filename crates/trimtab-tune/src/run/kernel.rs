@@ -51,7 +51,7 @@ impl<'a> KernelSubject<'a> {
 
     /// The same kernel in another build directory, with another configuration.
     pub fn configured<'b>(&'b self, build: &'b Build<'b>) -> KernelSubject<'b> {
-        let Self { name, compiler, testbed, limits, folder, expected, .. } = self;
+        let Self { name, compiler, testbed, limits, folder, expected, repeats, .. } = self;
         KernelSubject {
             name: name.clone(),
             compiler: compiler.clone(),
@@ -61,7 +61,7 @@ impl<'a> KernelSubject<'a> {
             folder: folder.clone(),
             building: Mutex::default(),
             expected: expected.clone(),
-            repeats: OnceLock::new(),
+            repeats: repeats.clone(),
         }
     }
 
