@@ -88,7 +88,7 @@ pub(super) fn judged(noise: &[Noise]) -> Option<Check> {
     Some(Check::new(
         "A computing thread has its CPU for itself",
         ours.instructions == 0 && ours.quanta.count > 0 && ours.quanta.spread() <= SPREAD,
-        format!("{} other instructions", ours.instructions),
+        format!("{} other instructions in {} turns", ours.instructions, ours.quanta.count),
     ))
 }
 

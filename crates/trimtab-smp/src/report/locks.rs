@@ -317,7 +317,7 @@ impl SmpLocks {
             ]
         });
         match self.model.is_empty() {
-            true => "The model says nothing of it: its threads wait for each other.".into(),
+            true => "The model says nothing here: it is for independent copies, one on each of several CPUs.".into(),
             false => phrase![
                 "The model, which knows only what one CPU counted, is off by ",
                 trimtab_report::phrase::joined(errors, ", "),

@@ -107,9 +107,11 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
     if let Some(wrong) = cpus.iter().find(|&&cpus| cpus == 0 || cpus > MOST_CPUS) {
         bail!("a guest cannot have {wrong} CPUs; expected 1 to {MOST_CPUS}");
     }
+    goes_by_cpu(request)?;
     let work = WorkDir::open(&request.work)?;
     let workload = calibrated(request, &work, observe)?;
-    let all: Vec<u32> = std::iter::once(1).chain(cpus.iter().copied()).collect();
+    // All, so that boots are found again whatever numbers are asked for.
+    let all: Vec<u32> = (1..=MOST_CPUS).collect();
     let guest = Guest::build(&work, &request.guest(&workload, &all), observe)?;
     let boot = |mode, cpus, quantum| {
         let ran = guest.run(&request.boot_of(mode, cpus, quantum), observe);
@@ -166,12 +168,27 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
     })
 }
 
+/// Refuses other numbers of copies for workloads of which a copy knows itself by its CPU.
+fn goes_by_cpu(request: &LocksRequest) -> Result<()> {
+    match &request.workload {
+        ScaleWorkload::Own(own)
+            if own.copies() == Copies::Each
+                && *own != OwnWorkload::Spin
+                && request.copies != Copies::Each =>
+        {
+            let why = format!("{} runs once on each CPU, bound to it", own.name());
+            Err(Failure::usage(why).hint("leave out --copies").into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What the model says, where it knows enough: of copies that share nothing but the kernel.
 fn predicted(request: &LocksRequest, one: &Counted, mode: LockMode, cpus: u32) -> Option<f64> {
     let shares_nothing = request.copies == Copies::Each
-        && !matches!(
+        && matches!(
             request.workload,
-            ScaleWorkload::Own(OwnWorkload::Step) | ScaleWorkload::Command(_)
+            ScaleWorkload::Own(own) if own.copies() == Copies::Each && own != OwnWorkload::Step
         );
     shares_nothing.then(|| extrapolate::speedup(one, mode, cpus)).flatten()
 }
@@ -198,10 +215,11 @@ fn calibrated(
 /// when it counted to `count`.
 fn count_for(one: &Counted, count: u64, percent: u32) -> Result<u64> {
     let rounds = one.taken.of(Place::Of(crate::subsystem::Subsystem::Files));
-    if rounds == 0 || !(1..=99).contains(&percent) {
-        bail!(
-            "{rounds} calls in the kernel, and {percent} % of the time: expected some, and 1 to 99"
-        );
+    if rounds == 0 {
+        bail!("the kernel counted no call of files, of which the workload makes many");
+    }
+    if !(1..=99).contains(&percent) {
+        bail!("{percent} % of the time in the kernel: expected 1 to 99");
     }
     let kernel = (one.kernel.sum() + one.interrupt) as f64 / rounds as f64;
     let beside = one.user as f64 / rounds as f64 - count as f64;
@@ -216,7 +234,7 @@ fn count_for(one: &Counted, count: u64, percent: u32) -> Result<u64> {
     Ok(wanted.max(0.0).round() as u64)
 }
 
-/// What the CPUs did, of which each one's time has the run's length at least.
+/// What the CPUs did.
 fn counted(ran: &Ran, copies: Copies, workload: &ScaleWorkload) -> Result<Counted> {
     let nothing = BTreeMap::new();
     let counters = ran.said.get("locks").unwrap_or(&nothing);
@@ -236,7 +254,9 @@ fn waiting(error: anyhow::Error, mode: LockMode, cpus: u32) -> anyhow::Error {
         Some(BootError::Panicked { lines, .. }) => {
             lines.iter().any(|line| line.contains("a lock was waited for longer than"))
         }
-        _ => false,
+        Some(_) => false,
+        // Nothing of the guest's.
+        None => return error.context(what),
     };
     match waits {
         true => error.context(format!(

@@ -128,10 +128,16 @@ static void giant_wait(struct giant_lock *lock, int ticket)
 {
 	u64 start = get_cycles();
 	unsigned int turns = 0;
+	int served, last = ticket;
 
-	while (atomic_read_acquire(&lock->served) != ticket) {
+	while ((served = atomic_read_acquire(&lock->served)) != ticket) {
 		unsigned int limit;
 
+		/* Others wait as well: it is one holder that must not keep it. */
+		if (served != last) {
+			last = served;
+			start = get_cycles();
+		}
 		cpu_relax();
 		if (++turns % GIANT_TURNS)
 			continue;

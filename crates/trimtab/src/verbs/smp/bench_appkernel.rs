@@ -27,13 +27,13 @@ pub struct Options {
     #[arg(long)]
     pub tables: bool,
     /// Of the tables: by how many instructions a CPU may be ahead of the slowest
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "N", requires = "tables", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     pub quantum: u32,
     /// Of the tables: for how long the noise of a CPU is watched, in milliseconds of the guest
-    #[arg(long, value_name = "MS", default_value = "10000", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    #[arg(long, value_name = "MS", requires = "tables", default_value = "10000", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub noise: u32,
     /// Of the tables: QEMU's source, the .dsc file of Debian's package qemu [default: fetched by apt]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "tables")]
     pub qemu_source: Option<PathBuf>,
     /// Where to work, and where what was built is kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
