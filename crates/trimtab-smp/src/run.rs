@@ -14,7 +14,9 @@ mod tree;
 mod walk;
 
 pub use cost::{CostRequest, cost};
-pub use guest::{Copies, Guest, GuestRequest, KernelKind, MOST_CPUS, OwnWorkload, ScaleWorkload};
+pub use guest::{
+    Copies, Guest, GuestRequest, GuestSetup, KernelKind, MOST_CPUS, OwnWorkload, ScaleWorkload,
+};
 pub use locks::{LocksRequest, locks};
 pub use predict::{PredictRequest, predict};
 pub use request::StudyRequest;

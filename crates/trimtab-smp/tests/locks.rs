@@ -10,7 +10,7 @@ use trimtab_report::Report;
 use trimtab_smp::LockMode;
 use trimtab_smp::feature::GIANT;
 use trimtab_smp::report::locks::SmpLocks;
-use trimtab_smp::run::{Copies, LocksRequest, OwnWorkload, ScaleWorkload, locks};
+use trimtab_smp::run::{Copies, GuestSetup, LocksRequest, OwnWorkload, ScaleWorkload, locks};
 
 /// The kernel's source, as Debian's package installs it.
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
@@ -56,13 +56,10 @@ fn the_patch_applies_without_fuzz_and_is_in_the_style_of_the_kernel() {
 /// A run of a workload of ours in the work directory that tests share.
 fn request(workload: ScaleWorkload, copies: Copies, cpus: &[u32]) -> LocksRequest {
     let fallback = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
-    LocksRequest {
+    let setup = GuestSetup {
         work: std::env::var_os("TRIMTAB_TEST_WORK").map_or_else(fallback, PathBuf::from),
         workload,
-        percent: 36,
         copies,
-        cpus: cpus.to_vec(),
-        modes: LockMode::ALL.to_vec(),
         quantum: 1000,
         qemu_source: None,
         kernel_source: None,
@@ -70,7 +67,8 @@ fn request(workload: ScaleWorkload, copies: Copies, cpus: &[u32]) -> LocksReques
         memory_mib: 256,
         repetition: 0,
         command: String::new(),
-    }
+    };
+    LocksRequest { setup, percent: 36, cpus: cpus.to_vec(), modes: LockMode::ALL.to_vec() }
 }
 
 fn own(own: OwnWorkload, cpus: &[u32]) -> LocksRequest {
@@ -106,7 +104,8 @@ fn in_step_a_giant_lock_gives_what_amdahl_says() {
     assert!((giant / 1.47 - 1.0).abs() <= 0.05, "{giant}");
     assert!(speedup(&found, LockMode::Fine, 2) > 1.8);
     // The same boots again give the same bytes.
-    let again = locks(&LocksRequest { repetition: 1, ..asked }, &Lines).unwrap();
+    let setup = GuestSetup { repetition: 1, ..asked.setup };
+    let again = locks(&LocksRequest { setup, ..asked }, &Lines).unwrap();
     assert_eq!(again.without_host(), found.without_host());
 }
 

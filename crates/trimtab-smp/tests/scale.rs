@@ -8,16 +8,15 @@ use trimtab_lab::observe::Lines;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::boot::{Boot, Clock, boot};
 use trimtab_report::Report;
-use trimtab_smp::run::{Guest, OwnWorkload, ScaleRequest, ScaleWorkload, scale};
+use trimtab_smp::run::{Guest, GuestSetup, OwnWorkload, ScaleRequest, ScaleWorkload, scale};
 
 /// A run of a workload of ours in the work directory that tests share.
 fn request(own: OwnWorkload, cpus: u32) -> ScaleRequest {
     let fallback = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
-    ScaleRequest {
+    let setup = GuestSetup {
         work: std::env::var_os("TRIMTAB_TEST_WORK").map_or_else(fallback, PathBuf::from),
         workload: ScaleWorkload::Own(own),
         copies: own.copies(),
-        cpus,
         quantum: 1000,
         qemu_source: None,
         kernel_source: None,
@@ -25,7 +24,8 @@ fn request(own: OwnWorkload, cpus: u32) -> ScaleRequest {
         memory_mib: 256,
         repetition: 0,
         command: String::new(),
-    }
+    };
+    ScaleRequest { setup, cpus }
 }
 
 #[test]
@@ -41,7 +41,8 @@ fn processes_that_share_nothing_are_as_many_times_as_fast() {
         assert!(run.halved.change.abs() <= 0.02, "{run:?}");
     }
     // The same boots again give the same bytes.
-    let again = scale(&ScaleRequest { repetition: 1, ..asked }, &Lines).unwrap();
+    let setup = GuestSetup { repetition: 1, ..asked.setup };
+    let again = scale(&ScaleRequest { setup, ..asked }, &Lines).unwrap();
     assert_eq!(again.without_host(), found.without_host());
     assert_eq!(found.runs[0].console.len(), 64);
 }
@@ -55,7 +56,8 @@ fn threads_that_share_memory_repeat_and_hardly_move_with_the_quantum() {
         println!("{}", found.terminal(100));
         assert!(found.most_change <= 0.02, "{found:?}");
         assert!(found.runs[3].speedup > 2.0 && found.runs[3].speedup <= 4.0, "{found:?}");
-        let again = scale(&ScaleRequest { repetition: 1, ..asked }, &Lines).unwrap();
+        let setup = GuestSetup { repetition: 1, ..asked.setup };
+        let again = scale(&ScaleRequest { setup, ..asked }, &Lines).unwrap();
         assert_eq!(again.without_host(), found.without_host());
     }
 }
@@ -98,7 +100,7 @@ fn console(boot: &Boot) -> Vec<u8> {
 #[ignore = "builds QEMU, minutes: cargo test -p trimtab-smp --test scale -- --ignored"]
 fn without_a_quantum_all_share_one_time() {
     let asked = request(OwnWorkload::Spin, 4);
-    let work = WorkDir::open(&asked.work).unwrap();
+    let work = WorkDir::open(&asked.setup.work).unwrap();
     let bench = Bench::new(&work, &asked);
     let counted = Clock::Instructions { shift: 0 };
     // One CPU: the same, whether or not there is a quantum.
@@ -119,7 +121,7 @@ fn without_a_quantum_all_share_one_time() {
 #[ignore = "builds QEMU, minutes: cargo test -p trimtab-smp --test scale -- --ignored"]
 fn plugins_see_sixteen_cpus_and_change_nothing() {
     let asked = request(OwnWorkload::Fft, 16);
-    let work = WorkDir::open(&asked.work).unwrap();
+    let work = WorkDir::open(&asked.setup.work).unwrap();
     let bench = Bench::new(&work, &asked);
     let run = |name: &str, plugin| bench.boot(name, 16, parallel(1000), plugin);
     let (one, two, alone) = (run("one", true), run("two", true), run("alone", false));

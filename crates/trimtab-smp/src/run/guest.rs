@@ -3,7 +3,7 @@
 mod workload;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -56,6 +56,58 @@ pub struct KernelKind {
     pub lines: &'static str,
     /// Whether it counts what CPUs do, and the guest is to say so.
     pub counts: bool,
+}
+
+/// What runs in guests of `scale` and of `locks`, and on what.
+#[derive(Debug, Clone)]
+pub struct GuestSetup {
+    /// Where to work, and where what was built is kept.
+    pub work: PathBuf,
+    /// What runs in the guest.
+    pub workload: ScaleWorkload,
+    /// How often it runs at the same time.
+    pub copies: Copies,
+    /// By how many instructions a CPU may be ahead of the slowest: at least 2, since it is halved.
+    pub quantum: u32,
+    /// QEMU's source, a `.dsc` file; apt fetches it otherwise.
+    pub qemu_source: Option<PathBuf>,
+    /// The kernel's source; the newest package that is installed otherwise.
+    pub kernel_source: Option<PathBuf>,
+    /// The kernel's configuration: `tiny`, `lab`, or a file.
+    pub config: String,
+    /// The guest's memory in MiB.
+    pub memory_mib: u32,
+    /// Tells the same boots done again from the first, 0.
+    pub repetition: u32,
+    /// The command that repeats this, for the report.
+    pub command: String,
+}
+
+impl GuestSetup {
+    /// The guest that it needs, for these numbers of CPUs, with this kernel; the workload may be more than
+    /// was asked for.
+    pub(super) fn guest<'a>(
+        &'a self,
+        workload: &'a ScaleWorkload,
+        cpus: Vec<u32>,
+        kernel: KernelKind,
+    ) -> GuestRequest<'a> {
+        GuestRequest {
+            workload,
+            copies: self.copies,
+            cpus,
+            qemu_source: self.qemu_source.as_deref(),
+            kernel_source: self.kernel_source.as_deref(),
+            config: &self.config,
+            kernel,
+        }
+    }
+
+    /// A boot of it.
+    pub(super) fn boot_of(&self, cpus: u32, quantum: u32, arguments: Vec<String>) -> BootOf {
+        let (memory_mib, repetition) = (self.memory_mib, self.repetition);
+        BootOf { cpus, quantum, memory_mib, repetition, arguments }
+    }
 }
 
 /// A boot to do.

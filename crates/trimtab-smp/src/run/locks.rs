@@ -2,7 +2,6 @@
 //! goes.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -15,7 +14,8 @@ use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
 
 use super::guest::{
-    BootOf, Copies, Guest, GuestRequest, KernelKind, MOST_CPUS, OwnWorkload, Ran, ScaleWorkload,
+    BootOf, Copies, Guest, GuestRequest, GuestSetup, KernelKind, MOST_CPUS, OwnWorkload, Ran,
+    ScaleWorkload,
 };
 use crate::counted::{Counted, Place};
 use crate::extrapolate;
@@ -39,56 +39,25 @@ const NANOSECONDS: f64 = 1e9;
 /// What to do.
 #[derive(Debug, Clone)]
 pub struct LocksRequest {
-    /// Where to work, and where what was built is kept.
-    pub work: PathBuf,
-    /// What runs in the guest.
-    pub workload: ScaleWorkload,
+    /// What runs, and on what.
+    pub setup: GuestSetup,
     /// Which part of the time [a workload that counts](OwnWorkload::has_dial) is to be in the kernel, in percent,
     /// 1 to 99; of others it is not looked at.
     pub percent: u32,
-    /// How often it runs at the same time.
-    pub copies: Copies,
     /// Numbers of CPUs, 1 to [`MOST_CPUS`]; with one CPU all is compared.
     pub cpus: Vec<u32>,
     /// Kinds of locks.
     pub modes: Vec<LockMode>,
-    /// By how many instructions a CPU may be ahead of the slowest: at least 2, since it is halved.
-    pub quantum: u32,
-    /// QEMU's source, a `.dsc` file; apt fetches it otherwise.
-    pub qemu_source: Option<PathBuf>,
-    /// The kernel's source; the newest package that is installed otherwise.
-    pub kernel_source: Option<PathBuf>,
-    /// The kernel's configuration: `tiny`, `lab`, or a file.
-    pub config: String,
-    /// The guest's memory in MiB.
-    pub memory_mib: u32,
-    /// Tells the same boots done again from the first, 0.
-    pub repetition: u32,
-    /// The command that repeats this, for the report.
-    pub command: String,
 }
 
 impl LocksRequest {
     fn guest<'a>(&'a self, workload: &'a ScaleWorkload, cpus: &[u32]) -> GuestRequest<'a> {
-        GuestRequest {
-            workload,
-            copies: self.copies,
-            cpus: cpus.to_vec(),
-            qemu_source: self.qemu_source.as_deref(),
-            kernel_source: self.kernel_source.as_deref(),
-            config: &self.config,
-            kernel: KERNEL,
-        }
+        self.setup.guest(workload, cpus.to_vec(), KERNEL)
     }
 
     fn boot_of(&self, mode: LockMode, cpus: u32, quantum: u32) -> BootOf {
-        BootOf {
-            cpus,
-            quantum,
-            memory_mib: self.memory_mib,
-            repetition: self.repetition,
-            arguments: vec![format!("giant={}", mode.name()), format!("giant_limit={LIMIT_MS}")],
-        }
+        let arguments = vec![format!("giant={}", mode.name()), format!("giant_limit={LIMIT_MS}")];
+        self.setup.boot_of(cpus, quantum, arguments)
     }
 }
 
@@ -108,7 +77,7 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
         bail!("a guest cannot have {wrong} CPUs; expected 1 to {MOST_CPUS}");
     }
     goes_by_cpu(request)?;
-    let work = WorkDir::open(&request.work)?;
+    let work = WorkDir::open(&request.setup.work)?;
     let workload = calibrated(request, &work, observe)?;
     // All, so that boots are found again whatever numbers are asked for.
     let all: Vec<u32> = (1..=MOST_CPUS).collect();
@@ -116,25 +85,26 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
     let boot = |mode, cpus, quantum| {
         let ran = guest.run(&request.boot_of(mode, cpus, quantum), observe);
         let ran = ran.map_err(|error| waiting(error, mode, cpus))?;
-        let counted = counted(&ran, request.copies, &workload)?;
+        let counted = counted(&ran, request.setup.copies, &workload)?;
         Ok::<_, anyhow::Error>((ran, counted))
     };
     // All others are compared with it.
-    let (one, one_counted) = boot(LockMode::Fine, 1, request.quantum)?;
+    let (one, one_counted) = boot(LockMode::Fine, 1, request.setup.quantum)?;
     let mut runs = Vec::new();
     for &mode in &request.modes {
         for &cpus in &cpus {
-            let (ran, counted) = boot(mode, cpus, request.quantum)?;
+            let (ran, counted) = boot(mode, cpus, request.setup.quantum)?;
             let halved = match cpus == most {
-                true => Some(boot(mode, cpus, request.quantum / 2)?.0.nanoseconds),
+                true => Some(boot(mode, cpus, request.setup.quantum / 2)?.0.nanoseconds),
                 false => None,
             };
             let change = |halved: u64| halved as f64 / ran.nanoseconds as f64 - 1.0;
-            let work = f64::from(request.copies.on(cpus)) / f64::from(request.copies.on(1));
+            let work =
+                f64::from(request.setup.copies.on(cpus)) / f64::from(request.setup.copies.on(1));
             let base = LocksRun {
                 mode,
                 cpus,
-                copies: request.copies.on(cpus),
+                copies: request.setup.copies.on(cpus),
                 seconds: ran.nanoseconds as f64 / NANOSECONDS,
                 speedup: work * one.nanoseconds as f64 / ran.nanoseconds as f64,
                 amdahl: extrapolate::amdahl(one_counted.in_kernel(), cpus),
@@ -151,17 +121,17 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
         schema: Schema::default(),
         workload: workload.name(),
         command: workload.words(),
-        each: request.copies == Copies::Each,
+        each: request.setup.copies == Copies::Each,
         kernel: guest.kernel_version,
         qemu: guest.qemu_version,
-        quantum: request.quantum,
+        quantum: request.setup.quantum,
         one_cpu: one.nanoseconds as f64 / NANOSECONDS,
         in_kernel: one_counted.in_kernel(),
         model: ModelError::of(&request.modes, &runs),
         runs,
         seconds: start.elapsed().as_secs_f64(),
         repeat: Repeat {
-            command: request.command.clone(),
+            command: request.setup.command.clone(),
             tool_versions: guest.versions,
             ..Repeat::default()
         },
@@ -170,11 +140,11 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
 
 /// Refuses other numbers of copies for workloads of which a copy knows itself by its CPU.
 fn goes_by_cpu(request: &LocksRequest) -> Result<()> {
-    match &request.workload {
+    match &request.setup.workload {
         ScaleWorkload::Own(own)
             if own.copies() == Copies::Each
                 && *own != OwnWorkload::Spin
-                && request.copies != Copies::Each =>
+                && request.setup.copies != Copies::Each =>
         {
             let why = format!("{} runs once on each CPU, bound to it", own.name());
             Err(Failure::usage(why).hint("leave out --copies").into())
@@ -185,9 +155,9 @@ fn goes_by_cpu(request: &LocksRequest) -> Result<()> {
 
 /// What the model says, where it knows enough: of copies that share nothing but the kernel.
 fn predicted(request: &LocksRequest, one: &Counted, mode: LockMode, cpus: u32) -> Option<f64> {
-    let shares_nothing = request.copies == Copies::Each
+    let shares_nothing = request.setup.copies == Copies::Each
         && matches!(
-            request.workload,
+            request.setup.workload,
             ScaleWorkload::Own(own) if own.copies() == Copies::Each && own != OwnWorkload::Step
         );
     shares_nothing.then(|| extrapolate::speedup(one, mode, cpus)).flatten()
@@ -199,14 +169,16 @@ fn calibrated(
     work: &WorkDir,
     observe: &dyn Observe,
 ) -> Result<ScaleWorkload> {
-    let ScaleWorkload::Own(own) = request.workload else { return Ok(request.workload.clone()) };
+    let ScaleWorkload::Own(own) = request.setup.workload else {
+        return Ok(request.setup.workload.clone());
+    };
     if !own.has_dial() {
-        return Ok(request.workload.clone());
+        return Ok(request.setup.workload.clone());
     }
     let first = ScaleWorkload::Counting(own, FIRST_COUNT);
     let guest = Guest::build(work, &request.guest(&first, &[1]), observe)?;
-    let ran = guest.run(&request.boot_of(LockMode::Fine, 1, request.quantum), observe)?;
-    let counted = counted(&ran, request.copies, &first)?;
+    let ran = guest.run(&request.boot_of(LockMode::Fine, 1, request.setup.quantum), observe)?;
+    let counted = counted(&ran, request.setup.copies, &first)?;
     let count = count_for(&counted, FIRST_COUNT, request.percent)?;
     Ok(ScaleWorkload::Counting(own, count))
 }
@@ -268,6 +240,8 @@ fn waiting(error: anyhow::Error, mode: LockMode, cpus: u32) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::counted::ByPlace;
 

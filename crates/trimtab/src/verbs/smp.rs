@@ -2,6 +2,7 @@
 
 pub mod bench_appkernel;
 pub mod cost;
+mod guest;
 pub mod locks;
 pub mod predict;
 pub mod run;

@@ -1,13 +1,11 @@
 //! `trimtab smp locks`: how a workload gets faster with the number of CPUs, by kinds of locks.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use trimtab_smp::LockMode;
-use trimtab_smp::run::{Copies, LocksRequest, MOST_CPUS, OwnWorkload, ScaleWorkload, locks};
+use trimtab_smp::run::{LocksRequest, MOST_CPUS, OwnWorkload, locks};
 
-use super::scale::copies;
-use crate::arguments::{self, Outputs};
+use super::guest::GuestOptions;
+use crate::arguments::Outputs;
 use crate::progress::Progress;
 use crate::verbs::stored;
 use crate::{destination, output};
@@ -44,35 +42,12 @@ pub struct Options {
     /// Kinds of locks, with commas between them
     #[arg(long, value_name = "LIST", default_value = "giant,coarse,fine", value_delimiter = ',')]
     pub modes: Vec<ModeName>,
-    /// How many copies run at the same time: a number, or `each` for one on each CPU [default: each, of fft, lu,
-    /// radix, suite and a command 1]
-    #[arg(long, value_name = "N", value_parser = copies)]
-    pub copies: Option<Copies>,
-    /// By how many instructions a CPU may be ahead of the slowest; the runs on the most CPUs are repeated with half
-    /// of it
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(2..=1_000_000_000))]
-    pub quantum: u32,
-    /// The guest's memory in MiB
-    #[arg(long, value_name = "MIB", default_value = "256", value_parser = clap::value_parser!(u32).range(64..=65536))]
-    pub memory: u32,
-    /// The kernel's configuration: tiny, lab, or a file; SMP and the locks are added to it
-    #[arg(long, value_name = "NAME", default_value = "tiny")]
-    pub config: String,
-    /// The kernel's source, of series 6.12 [default: the newest installed source package]
-    #[arg(long, value_name = "PATH")]
-    pub source: Option<PathBuf>,
-    /// QEMU's source, the .dsc file of Debian's package qemu [default: fetched by apt]
-    #[arg(long, value_name = "FILE")]
-    pub qemu_source: Option<PathBuf>,
-    /// Where to work, and where what was built is kept
-    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
-    pub work: PathBuf,
+    /// The guest.
+    #[command(flatten)]
+    pub guest: GuestOptions,
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,
-    /// A program and its arguments, in which {} stands for the number of CPUs
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
 }
 
 /// [`OwnWorkload`] on the command line.
@@ -120,10 +95,6 @@ impl ValueEnum for ModeName {
 /// Missing tools, guests that do not come up or wait for ever, and a workload that fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
-    let (workload, usual) = match options.command.as_slice() {
-        [] => (ScaleWorkload::Own(options.workload.0), options.workload.0.copies()),
-        words => (ScaleWorkload::Command(words.to_vec()), Copies::Fixed(1)),
-    };
     let mut modes: Vec<LockMode> = Vec::new();
     for ModeName(mode) in &options.modes {
         if !modes.contains(mode) {
@@ -131,21 +102,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         }
     }
     let request = LocksRequest {
-        work: options.work.clone(),
-        workload,
+        setup: options.guest.setup(options.workload.0),
         percent: options.share,
-        copies: options.copies.unwrap_or(usual),
         cpus: options.cpus.clone(),
         modes,
-        quantum: options.quantum,
-        qemu_source: options.qemu_source.clone(),
-        kernel_source: options.source.clone(),
-        config: options.config.clone(),
-        memory_mib: options.memory,
-        repetition: 0,
-        command: trimtab_lab::shell::own_words().join(" "),
     };
     let found = locks(&request, &Progress::new())?;
-    stored::keep(&options.work, &found)?;
+    stored::keep(&options.guest.work, &found)?;
     output::report(&options.outputs, &found)
 }
