@@ -101,22 +101,27 @@ impl Raw {
         file.write_all(bytes).and_then(|()| file.flush()).with_context(|| {
             format!("cannot copy the trace {} to {}", path.display(), file.path().display())
         })?;
-        self.text(file.path())
+        self.text_of(file.path(), path)
     }
 
     /// Calls the tool, and gives what it printed.
     pub(crate) fn text(self, path: &Path) -> anyhow::Result<Bytes> {
+        self.text_of(path, path)
+    }
+
+    /// The same of what is at `path` and is called `name` in messages.
+    fn text_of(self, path: &Path, name: &Path) -> anyhow::Result<Bytes> {
         let Some((program, package, arguments)) = self.tool(path) else {
-            return Err(self.refused(path).into());
+            return Err(self.refused(name).into());
         };
         let output = temporary()?;
-        let job = Job::new(format!("making text of {}", path.display()), program)
+        let job = Job::new(format!("making text of {}", name.display()), program)
             .package(package)
             .args(arguments);
         // Not its log: warnings of the tool are no lines of the trace.
         job.run_into(output.path())?;
         let bytes = Bytes::open(output.path());
-        bytes.with_context(|| format!("cannot read what {program} printed of {}", path.display()))
+        bytes.with_context(|| format!("cannot read what {program} printed of {}", name.display()))
     }
 
     fn refused(self, path: &Path) -> Failure {

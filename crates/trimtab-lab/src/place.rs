@@ -27,6 +27,20 @@ pub enum PlaceError {
         /// Its permissions.
         mode: u32,
     },
+    /// Others can put another directory in its place.
+    #[error(
+        "others can write to {} (its mode is {mode:o}, without the sticky bit), and so put a directory of theirs in the \
+         place of {}",
+        path.display(), inside.display()
+    )]
+    Replaceable {
+        /// The directory in which others can write.
+        path: PathBuf,
+        /// What is in it, where trimtab would work.
+        inside: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// What should be in a work directory is elsewhere.
     #[error(
         "{} is a link to {}; trimtab follows no links out of a work directory",
@@ -64,6 +78,10 @@ impl PlaceError {
         match self {
             Self::Shared { path, .. } => Some(format!(
                 "chmod go-w {}, or give a directory of your own with --work",
+                quoted(path)
+            )),
+            Self::Replaceable { path, .. } => Some(format!(
+                "chmod o-w {0}, or chmod +t {0} as for /tmp, or give a directory elsewhere with --work",
                 quoted(path)
             )),
             Self::Link { .. } => Some(
@@ -132,6 +150,22 @@ pub fn refuse_shared(directory: &Path) -> Result<(), PlaceError> {
         return Ok(());
     }
     Err(PlaceError::Shared { path: directory.to_owned(), mode: data.mode() & 0o7777 })
+}
+
+/// Refuses a directory, an absolute path without links, in whose place anybody could put another: one of those above
+/// it can be written by all, and has no sticky bit, which keeps names to their owners.
+///
+/// # Errors
+/// [`PlaceError::Replaceable`], [`PlaceError::Io`].
+pub fn refuse_replaceable(directory: &Path) -> Result<(), PlaceError> {
+    for above in directory.ancestors().skip(1) {
+        let mode = fs::metadata(above).map_err(failed("look at", above))?.mode() & 0o7777;
+        if mode & 0o002 != 0 && mode & 0o1000 == 0 {
+            let (path, inside) = (above.to_owned(), directory.to_owned());
+            return Err(PlaceError::Replaceable { path, inside, mode });
+        }
+    }
+    Ok(())
 }
 
 /// Whether nobody but root and this user is in a group. Many systems give each user such a group, and then let the

@@ -260,6 +260,15 @@ fn a_directory_that_others_can_write_to_is_refused() {
     fs::set_permissions(root.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     WorkDir::open(&root.path().join("own")).unwrap();
     WorkDir::open(&root.path().join("further/own")).unwrap();
+    // Without the sticky bit others put a directory of theirs in the place of one's own, however deep.
+    fs::set_permissions(root.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    for own in ["own", "further/own"] {
+        let error = WorkDir::open(&root.path().join(own)).unwrap_err();
+        let expected =
+            matches!(error, WorkError::Place(PlaceError::Replaceable { mode: 0o777, .. }));
+        assert!(expected, "{error}");
+        assert!(error.hint().unwrap().contains("chmod o-w"), "{error}");
+    }
 }
 
 #[test]

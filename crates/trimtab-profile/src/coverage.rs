@@ -25,6 +25,9 @@ pub struct Coverage {
     /// Events outside the program's code: firmware, boot loader, user space, modules, and all of
     /// other programs.
     pub outside: u64,
+    /// The tracer saw several files and does not say in which of them its events are, so that those of
+    /// libraries count as the program's.
+    pub without_files: bool,
 }
 
 impl Coverage {
@@ -55,9 +58,18 @@ impl Coverage {
             bytes: percent_of(self.bytes(), minimum),
             minimum: (minimum * 1e6).round() / 1e4,
             missing: self.missing.iter().take(10).cloned().collect::<Vec<_>>().join(", "),
+            remedy: match self.without_files {
+                true => PRINT_FILES,
+                false => TRACE_AGAIN,
+            },
         })
     }
 }
+
+/// What to do where too little was found.
+const TRACE_AGAIN: &str = "trace this build again, or accept the loss with --min-coverage";
+const PRINT_FILES: &str = "the trace does not say in which file each function is, so those of libraries count as \
+    missing here: print the files too, with `perf script -F ip,sym,symoff,dso`; or trace this build again";
 
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
@@ -91,8 +103,7 @@ pub enum StaleProfile {
     /// Too little could be found.
     #[error(
         "the trace is of another build: {names:.1} % of its functions and {bytes:.1} % of its bytes \
-         are in this program, expected at least {minimum} %; first missing: {missing}; \
-         trace this build again, or accept the loss with --min-coverage"
+         are in this program, expected at least {minimum} %; first missing: {missing}; {remedy}"
     )]
     Stale {
         /// Share of names found, in percent.
@@ -103,6 +114,8 @@ pub enum StaleProfile {
         minimum: f64,
         /// The first ten missing names.
         missing: String,
+        /// What to do.
+        remedy: &'static str,
     },
 }
 
@@ -147,6 +160,19 @@ mod tests {
         assert!(error.contains("expected at least 95 %"), "{error}");
         let error = coverage.check(0.955).unwrap_err().to_string();
         assert!(error.contains("expected at least 95.5 %"), "{error}");
+    }
+
+    #[test]
+    fn who_prints_no_files_is_told_to() {
+        let coverage = |without_files| Coverage {
+            names_total: 10,
+            names_found: 1,
+            without_files,
+            ..Coverage::default()
+        };
+        let error = |without_files| coverage(without_files).check(0.9).unwrap_err().to_string();
+        assert!(error(true).contains("perf script -F ip,sym,symoff,dso"), "{}", error(true));
+        assert!(!error(false).contains("perf"), "{}", error(false));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::early::Early;
 use crate::moved::LoadOffsets;
 use crate::names::{NameMatches, Names};
 use crate::readable::is_readable;
-use crate::trace::{Event, NameId, Place, Trace};
+use crate::trace::{Event, NameId, Place, Source, Trace};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use trimtab_program::{FunctionId, Program, Range, RangeSet};
@@ -118,6 +118,7 @@ impl Profile {
             sum.ambiguous += more.ambiguous;
             sum.without_suffix += more.without_suffix;
             sum.outside += more.outside;
+            sum.without_files |= more.without_files;
             for name in &more.missing {
                 if !sum.missing.contains(name) {
                     sum.missing.push(name.clone());
@@ -407,6 +408,8 @@ impl<'a, 'data> Resolver<'a, 'data> {
         self.coverage.bytes_found = executed.bytes();
         self.coverage.ambiguous = self.ambiguous.len() as u64;
         self.coverage.without_suffix = self.without_suffix.len() as u64;
+        self.coverage.without_files = self.trace.source() == Source::Perf
+            && self.trace.events().iter().all(|event| event.object.is_none());
         Profile {
             precision: self.precision,
             functions: self.functions,

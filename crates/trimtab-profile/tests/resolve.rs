@@ -275,6 +275,27 @@ fn a_stale_trace_names_the_first_ten_missing() {
 }
 
 #[test]
+fn samples_without_their_files_say_how_to_print_them() {
+    let bytes = kernel();
+    let program = Program::parse(&bytes).unwrap();
+    let text = |file: &str| {
+        let line = |address: u64, name: &str| format!("{address:16x} {name}+0x0{file}\n");
+        let mut text = line(BASE, "start");
+        for index in 0..9 {
+            text.push_str(&line(0x7f00_0000_4000 + index * 16, &format!("of_libc_{index}")));
+        }
+        text
+    };
+    let error = |file| {
+        let trace = read::read(&text(file)).unwrap();
+        Profile::resolve(&trace, &program).coverage().check(0.9).unwrap_err().to_string()
+    };
+    assert!(error("").contains("perf script -F ip,sym,symoff,dso"), "{}", error(""));
+    // All of them in this one.
+    assert!(error(" (/usr/bin/app)").contains("trace this build again, or accept"));
+}
+
+#[test]
 fn addresses_of_another_build_are_noticed() {
     let bytes = trimtab_fixture::many_functions(2000, BASE);
     let program = Program::parse(&bytes).unwrap();

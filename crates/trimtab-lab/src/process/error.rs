@@ -13,7 +13,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ProcessError {
     /// The program is not on this machine.
-    #[error("{purpose} needs the program `{tool}`, which was not found; {}", remedy(package))]
+    #[error("{purpose} needs the program `{tool}`, which was not found; {}", remedy(tool, package))]
     NotFound {
         /// What it was for.
         purpose: String,
@@ -113,9 +113,14 @@ pub enum ProcessError {
     },
 }
 
-fn remedy(package: &Option<String>) -> String {
+fn remedy(tool: &str, package: &Option<String>) -> String {
     match package {
         Some(package) => format!("install the package `{package}`"),
+        // The system says the same of both.
+        None if tool.contains('/') => {
+            "no file has this name, or the interpreter or loader that the file asks for is missing"
+                .to_owned()
+        }
         None => "install it, or say where it is".to_owned(),
     }
 }
