@@ -498,6 +498,12 @@ fn a_build_that_takes_no_part_is_told() {
     let error = refused(&bench, &["--build", "false", "--run", "./app"]);
     assert!(error.contains("the build `false` ended with 1"), "{error}");
 
+    // lld, which links here, does not load gcc's plugin.
+    let build = "gcc -O1 -flto -c main.c more.c && gcc -O1 -flto -o app main.o more.o";
+    let error = refused(&bench, &["--build", build, "--run", "./app"]);
+    assert!(error.contains("main.o has no code, only what gcc -flto keeps"), "{error}");
+    assert!(error.contains("give --linker gnu, or build with -ffat-lto-objects"), "{error}");
+
     let error = refused(&bench, &["--build", "true", "--run", "./app", "--program", "app"]);
     assert!(error.contains("the build linked nothing through trimtab's tools"), "{error}");
 

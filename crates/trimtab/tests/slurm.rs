@@ -214,7 +214,9 @@ fn workers_of_slurm_find_what_one_process_finds_though_some_are_killed() {
     let slurm = Slurm::start();
     let (project, works) = (project(), tempfile::tempdir().unwrap());
     let work = |name: &str| works.path().join(name);
-    let serial = found(&tune(project.path(), &work("serial"), &[]).output().unwrap()).0;
+    // As many as are named at once for two workers.
+    let serial =
+        found(&tune(project.path(), &work("serial"), &["--at-once", "8"]).output().unwrap()).0;
     let mut command = tune(project.path(), &work("slurm"), &["--slurm", "2"]);
     command.env("SLURM_CONF", slurm.conf());
     let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok());

@@ -86,6 +86,9 @@ pub fn link(folder: &Path, arguments: &[OsString]) -> Result<u8, String> {
         let text = serde_json::to_vec_pretty(&link).map_err(|e| e.to_string())?;
         fs::write(&path, text).map_err(|e| said(&path.display().to_string(), &e))?;
     }
+    if !status.success() && linker == Linker::Lld {
+        explain(arguments);
+    }
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
@@ -96,6 +99,29 @@ fn compiles(arguments: &[OsString]) -> bool {
         ["-plugin-opt", "--plugin-opt", "--lto-", "-lto-"]
             .iter()
             .any(|prefix| bytes.starts_with(prefix.as_bytes()))
+    })
+}
+
+/// Says in the build's log why lld has failed, where its own message does not.
+fn explain(arguments: &[OsString]) {
+    if let Some(object) = slim_object(arguments) {
+        eprintln!(
+            "trimtab: {} has no code, only what gcc -flto keeps for its own plugin, which lld does not load: \
+             give --linker gnu, or build with -ffat-lto-objects or without -flto",
+            object.display()
+        );
+    }
+}
+
+/// The first input in which gcc has left the code to link time (`-flto` without `-ffat-lto-objects`): it marks
+/// such objects with a symbol.
+fn slim_object(arguments: &[OsString]) -> Option<PathBuf> {
+    let marker = b"__gnu_lto_slim";
+    expanded(arguments).iter().map(PathBuf::from).find(|path| {
+        let object = path.extension().is_some_and(|extension| extension == "o" || extension == "a");
+        object
+            && path.is_file()
+            && fs::read(path).is_ok_and(|bytes| bytes.windows(marker.len()).any(|at| at == marker))
     })
 }
 

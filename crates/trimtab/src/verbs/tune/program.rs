@@ -75,6 +75,10 @@ pub struct Options {
     /// An option for the srun of each worker, as --srun=--partition=night
     #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
     pub srun: Vec<String>,
+    /// Sets of flags that the search names before it is told what came of any of them [default: 2, or four for
+    /// each worker]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub at_once: Option<u32>,
     /// Where to work, and where what was tried is kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
     pub work: PathBuf,
@@ -82,6 +86,9 @@ pub struct Options {
     #[command(flatten)]
     pub outputs: Outputs,
 }
+
+/// Sets of flags that are named at once for each worker: with one, all would wait for the slowest each time.
+const FOR_EACH_WORKER: usize = 4;
 
 impl Options {
     fn request(&self) -> anyhow::Result<Request> {
@@ -113,7 +120,11 @@ impl Options {
         };
         let workers = self.workers();
         let mut plan = self.search.plan(self.budget, None);
-        plan.batch = plan.batch.max(workers.as_ref().map_or(0, |workers| workers.count));
+        let for_workers = workers.as_ref().map_or(0, |workers| workers.count * FOR_EACH_WORKER);
+        plan.batch = match self.at_once {
+            Some(asked) => asked as usize,
+            None => plan.batch.max(for_workers),
+        };
         Ok(Request { program, setup, plan, rounds: self.rounds, workers })
     }
 
