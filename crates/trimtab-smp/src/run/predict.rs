@@ -15,7 +15,7 @@ use trimtab_report::common::Repeat;
 use crate::report::predict::{CpuTime, KernelShare, SmpPredict, Speedup, SplitOne, TimeByPlace};
 use crate::simulate::{Locks, Machine, Prediction, simulate};
 use crate::subsystem::Subsystem;
-use crate::trace::{Reading, Timeline, TraceError};
+use crate::trace::{Activity, Reading, Span, ThreadTrace, Timeline, TraceError};
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -36,6 +36,9 @@ pub struct PredictRequest {
 
 /// How long a program runs before others may: 4 ms, as kernels with 250 ticks a second have it.
 const SLICE: u64 = 4_000_000;
+/// The most slices of all programs together: a trace with more than 1,000 seconds in programs gets longer ones, or
+/// the simulation would take as long as it computed.
+const MOST_SLICES: u64 = 250_000;
 const NANOSECONDS: f64 = 1e9;
 
 /// Reads a trace and simulates it on 1 to as many CPUs as are asked for.
@@ -55,7 +58,8 @@ pub fn predict(request: &PredictRequest, observe: &dyn Observe) -> Result<SmpPre
     stage.done(&format!("{} threads, {} system calls", trace.threads.len(), trace.calls));
 
     let stage = observe.stage("simulate");
-    let run = |cpus, locks| simulate(&trace.threads, &Machine { cpus, locks, slice: SLICE });
+    let slice = slice(&trace.threads);
+    let run = |cpus, locks| simulate(&trace.threads, &Machine { cpus, locks, slice });
     let one = run(1, Locks::FINE);
     let counts: Vec<usize> = (1..=request.cpus).collect();
     let all = threads::each(
@@ -106,6 +110,15 @@ pub fn predict(request: &PredictRequest, observe: &dyn Observe) -> Result<SmpPre
         seconds: start.elapsed().as_secs_f64(),
         repeat: Repeat { command: request.command.clone(), ..Repeat::default() },
     })
+}
+
+/// How long a program runs before others may, in nanoseconds.
+fn slice(threads: &[ThreadTrace]) -> u64 {
+    let in_programs = threads.iter().flat_map(|thread| &thread.spans).map(|span| match span {
+        Span::Run(Activity::User, length) => *length,
+        _ => 0,
+    });
+    SLICE.max(in_programs.fold(0, u64::saturating_add) / MOST_SLICES)
 }
 
 fn refused(request: &PredictRequest, error: &TraceError) -> anyhow::Error {
@@ -212,4 +225,24 @@ fn warnings(trace: &Timeline, one: &Prediction) -> Vec<String> {
         ));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(spans: &[Span]) -> ThreadTrace {
+        ThreadTrace { number: 1, name: "a".to_owned(), spans: spans.to_vec() }
+    }
+
+    #[test]
+    fn a_day_in_a_program_is_not_cut_into_millions_of_slices() {
+        let day = Span::Run(Activity::User, 86_400 * 1_000_000_000);
+        let kernel = Span::Run(Activity::Kernel(Subsystem::Files), u64::MAX / 2);
+        let threads = [thread(&[day, kernel]), thread(&[day])];
+        assert_eq!(slice(&threads), 2 * 86_400 * 1_000_000_000 / MOST_SLICES);
+        let second = Span::Run(Activity::User, 1_000_000_000);
+        assert_eq!(slice(&[thread(&[second; 1000]), thread(&[kernel])]), SLICE);
+        assert_eq!(slice(&[]), SLICE);
+    }
 }

@@ -92,5 +92,5 @@ pub const ALL: &[Reader] = &[
     verb!("swap-plan", SWAP_PLAN),
     verb!("swap-check", SWAP_CHECK),
     verb!("probe-report", PROBE_REPORT),
-    verb!("smp-predict", SMP_PREDICT, 20),
+    verb!("smp-predict", SMP_PREDICT),
 ];
