@@ -4,6 +4,7 @@
 
 #include <linux/hashtable.h>
 #include <linux/mmu_notifier.h>
+#include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -82,6 +83,7 @@ struct ak_mm {
  * @lost: it did not answer, or died; only CPU 0 writes it, whatever the CPU still writes into @state
  * @waiter: how the thread's own context on CPU 0 waits, see enum ak_waiter
  * @task: the thread that it runs, or NULL
+ * @thread: its record
  * @mm: that thread's address space, or NULL
  * @stack: its stack's lowest address
  * @index: its number here, from 1
@@ -117,6 +119,7 @@ struct ak_cpu {
 	int state, halted, recalled, waiter;
 	bool lost;
 	struct task_struct *task;
+	struct ak_thread *thread;
 	struct ak_mm *mm;
 	unsigned long *syscall_work;
 	pid_t tgid, pid;
@@ -134,7 +137,13 @@ struct ak_cpu {
 /**
  * struct ak_thread - a thread of Linux that may run elsewhere
  * @entry: in ak_threads, by @task
- * @waiting: in the list of those that no CPU was free for
+ * @waiting: in the queue for a CPU, or in the list of those that are on CPU 0 though they need not be
+ * @given: the CPU that it was given while it was in the queue, or NULL for the place on CPU 0
+ * @placed: it was given one
+ * @switches: says when it sleeps
+ * @watched: @switches does
+ * @slice: how long shares of CPU 0 it had before it left, in nanoseconds
+ * @custom_slice: and whether it had asked for them
  * @task: the thread; NULL once it has ended
  * @mm: its address space, as of the last time it left
  * @work: runs in its context, on its way to user mode
@@ -146,12 +155,17 @@ struct ak_cpu {
  * @pid: its own number
  * @short_runs: in how many stays, one after the other, it came back at once
  * @calls_at_home: system calls that it makes on CPU 0 before it leaves again
- * @calls_seen: @calls_at_home when the timer last looked
+ * @called: time-stamp counter at the last of these
+ * @cycles: how long it ran elsewhere since its last system call
  * @rcu: frees it
  */
 struct ak_thread {
 	struct hlist_node entry;
 	struct list_head waiting;
+	struct ak_cpu *given;
+	bool placed, watched, custom_slice;
+	struct preempt_notifier switches;
+	u64 slice;
 	struct task_struct *task;
 	struct ak_mm *mm;
 	struct callback_head work;
@@ -160,14 +174,15 @@ struct ak_thread {
 	bool local;
 	struct pid *named;
 	pid_t tgid, pid;
-	unsigned int short_runs, calls_at_home, calls_seen;
+	unsigned int short_runs, calls_at_home;
+	u64 called, cycles;
 	struct rcu_head rcu;
 };
 
 /**
  * struct ak_counts - what happened, over all CPUs
  * @left: how often a thread left CPU 0
- * @no_cpu: and how often there was no CPU for it
+ * @no_cpu: and how often there was no CPU for it, so that it waited, or went on there
  * @call_bound: how often one was sent home because it lives in the kernel
  * @unsupported: because it has what only CPU 0 can do
  * @flushes: how often a stale translation, or reclaim, took a thread out of user mode
@@ -203,18 +218,30 @@ static __always_inline void ak_set_state(struct ak_cpu *cpu, int state)
 	smp_store_release(&cpu->state, state);
 }
 
-extern struct list_head ak_waiting;
+extern struct list_head ak_parked;
 
 /* Whether a thread waits for a CPU. */
 static __always_inline bool ak_threads_wait(void)
 {
-	return READ_ONCE(ak_waiting.next) != &ak_waiting;
+	return READ_ONCE(ak_parked.next) != &ak_parked;
 }
 
 /* Whether a CPU has a thread that has not come back. */
 static __always_inline bool ak_runs(struct ak_cpu *cpu)
 {
 	return ak_state(cpu) == AK_RUN;
+}
+
+/**
+ * ak_thread_arm - lets a thread leave the next time that it goes to user mode
+ * @thread: the thread; it is current, or waits, or computes on CPU 0, and the lock of threads is held
+ */
+static __always_inline void ak_thread_arm(struct ak_thread *thread)
+{
+	if (READ_ONCE(thread->queued) || xchg(&thread->queued, 1))
+		return;
+	if (unlikely(task_work_add(thread->task, &thread->work, TWA_RESUME)))
+		WRITE_ONCE(thread->queued, 0);
 }
 
 extern struct ak_cpu *ak_cpus[AK_CPUS_MAX];
@@ -242,20 +269,26 @@ void ak_cpu_died(u64 vector, u64 error, u64 ip, u64 address);
 
 /* thread.c */
 int ak_thread_attach(struct task_struct *task, bool local, gfp_t flags);
-void ak_thread_arm(struct ak_thread *thread);
-void ak_thread_called(struct ak_thread *thread);
 void ak_thread_end(struct ak_thread *thread);
 struct ak_thread *ak_thread_find(struct task_struct *task);
 struct ak_mm *ak_mm_find(struct mm_struct *mm);
-void ak_thread_exit(void);
 unsigned int ak_thread_count(void);
-void ak_thread_waits(struct ak_thread *thread);
-struct ak_cpu *ak_cpu_take(struct ak_thread *thread);
-void ak_cpu_give(struct ak_cpu *cpu);
 void ak_kick(struct ak_cpu *cpu);
 void ak_recall(struct ak_cpu *cpu);
 void ak_pull(struct ak_mm *mm);
 void ak_wake_waiters(void);
+
+/* queue.c */
+extern spinlock_t ak_threads_lock;
+void ak_queue_init(void);
+void ak_queue_exit(void);
+void ak_queue_forget(struct ak_thread *thread);
+void ak_thread_waits(struct ak_thread *thread);
+bool ak_is_call_bound(struct ak_thread *thread);
+void ak_calm(struct ak_thread *thread, struct task_struct *task);
+struct ak_cpu *ak_place(struct ak_thread *thread);
+void ak_displace(struct ak_thread *thread);
+void ak_cpu_give(struct ak_cpu *cpu);
 
 /* stay.c */
 void ak_thread_leave(struct ak_thread *thread);

@@ -202,16 +202,24 @@ static void on_sys_exit(void *data, struct pt_regs *regs, long result)
 	if (!thread)
 		return;
 	/* With one CPU online, Linux takes this for done; some of its commands are about all processes. */
-	if (regs->orig_ax == __NR_membarrier)
+	if (unlikely(regs->orig_ax == __NR_membarrier))
 		ak_pull(NULL);
-	ak_thread_called(thread);
+	if (unlikely(READ_ONCE(thread->calls_at_home))) {
+		thread->calls_at_home--;
+		thread->called = rdtsc();
+	} else {
+		ak_thread_arm(thread);
+	}
 }
 
 static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)
 {
 	struct ak_thread *thread = ak_thread_find(parent);
 
-	if (thread && child->mm && !(child->flags & (PF_KTHREAD | PF_USER_WORKER)))
+	if (!thread)
+		return;
+	ak_calm(thread, child);
+	if (child->mm && !(child->flags & (PF_KTHREAD | PF_USER_WORKER)))
 		ak_thread_attach(child, thread->local, GFP_ATOMIC);
 }
 

@@ -143,6 +143,7 @@ static int __init appkernel_init(void)
 	error = ak_start_cpus(cpus);
 	if (error)
 		goto reclaim;
+	ak_queue_init();
 	error = misc_register(&device);
 	if (error)
 		goto stop;
@@ -153,6 +154,7 @@ static int __init appkernel_init(void)
 	pr_info("%u CPUs run beside Linux\n", ak_cpu_count);
 	return 0;
 stop:
+	ak_queue_exit();
 	ak_stop_cpus();
 reclaim:
 	ak_reclaim_exit();
@@ -168,7 +170,7 @@ static void __exit appkernel_exit(void)
 	unregister_reboot_notifier(&reboot_block);
 	debugfs_remove(folder);
 	misc_deregister(&device);
-	ak_thread_exit();
+	ak_queue_exit();
 	ak_reclaim_exit();
 	ak_hooks_exit();
 	ak_stop_cpus();

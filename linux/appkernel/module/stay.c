@@ -31,7 +31,7 @@
 	 _TIF_SSBD | _TIF_SPEC_IB)
 
 /* What a CPU of ours does not carry over, or answers in another way than CPU 0. */
-static bool is_unsupported(struct pt_regs *regs)
+static __always_inline bool is_unsupported(struct pt_regs *regs)
 {
 	struct thread_struct *thread = &current->thread;
 	u16 fs, gs;
@@ -126,9 +126,9 @@ static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
 {
 	struct ak_mm *mm;
 
-	if (signal_pending(current) || !current->mm)
+	if (!current->mm)
 		return false;
-	if (is_within_call(regs)) {
+	if (signal_pending(current) || is_within_call(regs)) {
 		ak_thread_waits(thread);
 		return false;
 	}
@@ -151,20 +151,19 @@ static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
 static bool start_user(struct ak_cpu *cpu)
 {
 	struct ak_mm *mm = cpu->mm;
-	unsigned long flags;
 
 	for (;;) {
-		spin_lock_irqsave(&mm->lock, flags);
+		spin_lock_irq(&mm->lock);
 		if (mm->home || READ_ONCE(ak_reclaiming)) {
-			spin_unlock_irqrestore(&mm->lock, flags);
+			spin_unlock_irq(&mm->lock);
 			return false;
 		}
 		if (!mm->holds) {
 			ak_set_state(cpu, AK_RUN);
-			spin_unlock_irqrestore(&mm->lock, flags);
+			spin_unlock_irq(&mm->lock);
 			break;
 		}
-		spin_unlock_irqrestore(&mm->lock, flags);
+		spin_unlock_irq(&mm->lock);
 		if (wait_event_interruptible(mm->released, !READ_ONCE(mm->holds)))
 			return false;
 	}
@@ -277,15 +276,15 @@ static noinline void account(unsigned long ticks, u64 stime, u64 runtime)
 static void unload_fpu(struct ak_cpu *cpu)
 {
 	struct fpu *fpu = &current->thread.fpu;
-	unsigned long flags;
 
 	cpu->fpu = &fpu->fpstate->regs;
-	local_irq_save(flags);
+	/* In a task work they are on. */
+	local_irq_disable();
 	if (!test_thread_flag(TIF_NEED_FPU_LOAD)) {
 		ak_save_fpu(cpu);
 		set_thread_flag(TIF_NEED_FPU_LOAD);
 	}
-	local_irq_restore(flags);
+	local_irq_enable();
 	fpu->last_cpu = -1;
 }
 
@@ -329,11 +328,12 @@ static void came_for_call(struct ak_thread *thread, struct ak_cpu *cpu, struct p
 {
 	cpu->calls++;
 	regs->ip -= 2;
-	thread->short_runs = cpu->cycles < ak_burst ? thread->short_runs + 1 : 0;
+	thread->short_runs = thread->cycles < ak_burst ? thread->short_runs + 1 : 0;
+	thread->cycles = 0;
 	if (thread->short_runs >= AK_SHORT_RUNS) {
 		thread->short_runs = 0;
 		thread->calls_at_home = ak_calls_at_home;
-		thread->calls_seen = ak_calls_at_home + 1;
+		thread->called = rdtsc();
 		ak_counts.call_bound++;
 		ak_thread_waits(thread);
 	}
@@ -381,6 +381,7 @@ static void back_to_breakpoint(struct pt_regs *regs)
 /* True if the thread can go on elsewhere. */
 static bool came_back(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_regs *regs)
 {
+	thread->cycles += cpu->cycles;
 	switch (cpu->vector) {
 	case AK_SYSCALL:
 		came_for_call(thread, cpu, regs);
@@ -430,26 +431,14 @@ static void lose(struct ak_cpu *cpu)
 	force_sig(SIGBUS);
 }
 
-/**
- * ak_thread_leave - runs a thread elsewhere until it is needed here
- * @thread: the current thread, on its way to user mode
- */
-void ak_thread_leave(struct ak_thread *thread)
+/* A thread has a CPU until it is needed on CPU 0. True if it only gives way to another one. */
+static __always_inline bool stay(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_regs *regs)
 {
-	struct pt_regs *regs = task_pt_regs(current);
-	bool called = false;
-	struct ak_cpu *cpu;
+	bool called = false, gives_way;
 
-	if (!may_leave(thread, regs))
-		return;
-	cpu = ak_cpu_take(thread);
-	if (!cpu) {
-		ak_counts.no_cpu++;
-		ak_thread_waits(thread);
-		return;
-	}
 	name_thread(thread, cpu);
-	while (!signal_pending(current)) {
+	/* A signal that came meanwhile brings it back at once. */
+	do {
 		if (!run(cpu, regs)) {
 			if (cpu->state == AK_DEAD || cpu->lost)
 				lose(cpu);
@@ -459,9 +448,31 @@ void ak_thread_leave(struct ak_thread *thread)
 		/* What it did there may be what only CPU 0 can do. */
 		if (!came_back(thread, cpu, regs) || is_unsupported(regs))
 			break;
-	}
+	} while (!signal_pending(current));
+	gives_way = !called && cpu->vector == AK_KICK && ak_threads_wait();
 	ak_cpu_give(cpu);
 	/* A call leads to the hook behind calls; what came home for anything else has to be remembered. */
-	if (!called)
+	if (!called && !gives_way)
 		ak_thread_waits(thread);
+	return gives_way;
+}
+
+/**
+ * ak_thread_leave - runs a thread elsewhere until it is needed here
+ * @thread: the current thread, on its way to user mode
+ */
+void ak_thread_leave(struct ak_thread *thread)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+	struct ak_cpu *cpu;
+
+	do {
+		cpu = NULL;
+		if (may_leave(thread, regs))
+			cpu = ak_place(thread);
+		else
+			ak_displace(thread);
+	} while (cpu && stay(thread, cpu, regs));
+	if (!cpu)
+		ak_calm(thread, current);
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Threads that may run elsewhere: which they are, which CPU each has, and when one may leave. */
+/* Threads that may run elsewhere: which they are, and how they are taken away from a CPU. */
 #define pr_fmt(fmt) "appkernel: " fmt
 
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/timer.h>
 #include <asm/apic.h>
 #include "appkernel.h"
 
@@ -16,13 +15,9 @@
 struct ak_counts ak_counts;
 
 static DEFINE_HASHTABLE(threads, 8);
-LIST_HEAD(ak_waiting);
 static unsigned int thread_count;
-/* Guards all of the above, and which thread a CPU has. */
-static DEFINE_SPINLOCK(threads_lock);
-
-static void recheck(struct timer_list *timer);
-static DEFINE_TIMER(recheck_timer, recheck);
+/* Guards all of the above, who waits for a CPU, and which thread a CPU has. */
+DEFINE_SPINLOCK(ak_threads_lock);
 
 unsigned int ak_thread_count(void)
 {
@@ -117,9 +112,18 @@ void ak_pull(struct ak_mm *mm)
 	}
 }
 
-/* In interrupts: wakes the contexts of threads that came back. One that halted CPU 0 goes on by itself. */
+/*
+ * In interrupts: wakes the contexts of threads that came back. One that halted CPU 0 goes on by itself. The thread
+ * that they find on CPU 0 leaves if it no longer lives in the kernel: they need that CPU.
+ */
 void ak_wake_waiters(void)
 {
+	struct ak_thread *here = ak_thread_find(current);
+
+	if (here && READ_ONCE(here->calls_at_home) && !ak_is_call_bound(here)) {
+		here->calls_at_home = 0;
+		ak_thread_arm(here);
+	}
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[i];
 
@@ -130,123 +134,6 @@ void ak_wake_waiters(void)
 				wake_up_process(task);
 		}
 	}
-}
-
-/**
- * ak_thread_arm - lets a thread leave the next time that it goes to user mode
- * @thread: the thread; it is current, or in the list of those that wait, whose lock is held
- */
-void ak_thread_arm(struct ak_thread *thread)
-{
-	if (READ_ONCE(thread->queued) || xchg(&thread->queued, 1))
-		return;
-	if (task_work_add(thread->task, &thread->work, TWA_RESUME))
-		WRITE_ONCE(thread->queued, 0);
-}
-
-/**
- * ak_thread_called - a thread made a system call on CPU 0
- * @thread: the current thread
- */
-void ak_thread_called(struct ak_thread *thread)
-{
-	if (READ_ONCE(thread->calls_at_home))
-		thread->calls_at_home--;
-	else
-		ak_thread_arm(thread);
-}
-
-/* CPUs that stopped or died never come back to these states. */
-static bool is_free(struct ak_cpu *cpu)
-{
-	int state = READ_ONCE(cpu->state);
-
-	return !READ_ONCE(cpu->task) && !READ_ONCE(cpu->lost) && (state == AK_IDLE || state == AK_DONE);
-}
-
-/* Each tick, while a thread waits: lets it leave if there is a CPU, and if it no longer lives in the kernel. */
-static void recheck(struct timer_list *timer)
-{
-	struct ak_thread *thread, *next;
-	unsigned int available = 0;
-	unsigned long flags;
-
-	spin_lock_irqsave(&threads_lock, flags);
-	for (unsigned int i = 0; i < ak_cpu_count; i++)
-		available += is_free(ak_cpus[i]);
-	list_for_each_entry_safe(thread, next, &ak_waiting, waiting) {
-		if (!available)
-			break;
-		if (thread->calls_at_home && thread->calls_at_home != thread->calls_seen) {
-			thread->calls_seen = thread->calls_at_home;
-			continue;
-		}
-		thread->calls_at_home = 0;
-		list_del_init(&thread->waiting);
-		available -= !READ_ONCE(thread->queued);
-		ak_thread_arm(thread);
-	}
-	if (!list_empty(&ak_waiting))
-		mod_timer(&recheck_timer, jiffies + 1);
-	spin_unlock_irqrestore(&threads_lock, flags);
-}
-
-/**
- * ak_thread_waits - remembers that a thread is on CPU 0 though it need not be
- * @thread: the current thread
- */
-void ak_thread_waits(struct ak_thread *thread)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&threads_lock, flags);
-	if (list_empty(&thread->waiting) && !READ_ONCE(thread->queued))
-		list_add_tail(&thread->waiting, &ak_waiting);
-	if (!timer_pending(&recheck_timer))
-		mod_timer(&recheck_timer, jiffies + 1);
-	spin_unlock_irqrestore(&threads_lock, flags);
-}
-
-/**
- * ak_cpu_take - gives a thread a CPU
- * @thread: the current thread
- *
- * Return: NULL if none is free.
- */
-struct ak_cpu *ak_cpu_take(struct ak_thread *thread)
-{
-	struct ak_cpu *cpu = thread->cpu;
-	unsigned long flags;
-
-	spin_lock_irqsave(&threads_lock, flags);
-	/* The one that it was on last has what it needs nearest. */
-	if (!cpu || !is_free(cpu)) {
-		cpu = NULL;
-		for (unsigned int i = 0; i < ak_cpu_count && !cpu; i++)
-			if (is_free(ak_cpus[i]))
-				cpu = ak_cpus[i];
-	}
-	if (cpu) {
-		cpu->task = current;
-		cpu->mm = thread->mm;
-		if (!list_empty(&thread->waiting))
-			list_del_init(&thread->waiting);
-	}
-	spin_unlock_irqrestore(&threads_lock, flags);
-	if (cpu)
-		thread->cpu = cpu;
-	return cpu;
-}
-
-/**
- * ak_cpu_give - the current thread gives its CPU back
- * @cpu: the CPU
- */
-void ak_cpu_give(struct ak_cpu *cpu)
-{
-	WRITE_ONCE(cpu->mm, NULL);
-	/* Pairs with the lock of ak_cpu_take(): whoever finds it free has all of it. */
-	smp_store_release(&cpu->task, NULL);
 }
 
 static void free_thread(struct ak_thread *thread)
@@ -288,16 +175,16 @@ int ak_thread_attach(struct task_struct *task, bool local, gfp_t flags)
 	thread->local = local;
 	INIT_LIST_HEAD(&thread->waiting);
 	init_task_work(&thread->work, work);
-	spin_lock_irqsave(&threads_lock, irq);
+	spin_lock_irqsave(&ak_threads_lock, irq);
 	if (ak_thread_find(task)) {
-		spin_unlock_irqrestore(&threads_lock, irq);
+		spin_unlock_irqrestore(&ak_threads_lock, irq);
 		kfree(thread);
 		return -EBUSY;
 	}
 	__module_get(THIS_MODULE);
 	thread_count++;
 	hash_add_rcu(threads, &thread->entry, (unsigned long)task);
-	spin_unlock_irqrestore(&threads_lock, irq);
+	spin_unlock_irqrestore(&ak_threads_lock, irq);
 	ak_thread_arm(thread);
 	return 0;
 }
@@ -311,19 +198,14 @@ void ak_thread_end(struct ak_thread *thread)
 	unsigned long flags;
 	bool queued;
 
-	spin_lock_irqsave(&threads_lock, flags);
+	spin_lock_irqsave(&ak_threads_lock, flags);
 	hash_del_rcu(&thread->entry);
-	list_del_init(&thread->waiting);
+	ak_queue_forget(thread);
 	thread->task = NULL;
 	thread_count--;
 	queued = thread->queued;
-	spin_unlock_irqrestore(&threads_lock, flags);
+	spin_unlock_irqrestore(&ak_threads_lock, flags);
 	/* Otherwise the work frees it, which runs before the thread is gone. */
 	if (!queued)
 		free_thread(thread);
-}
-
-void ak_thread_exit(void)
-{
-	timer_delete_sync(&recheck_timer);
 }

@@ -250,6 +250,7 @@ static const struct {
 	{ "forks", test_forks, "attach" },
 	{ "exec", test_exec, "attach" },
 	{ "threads", test_threads, "attach" },
+	{ "crowd", test_crowd, "attach" },
 	{ "local_futex", test_local_futex, "attach" },
 	{ "robust", test_robust, "attach" },
 	{ "exceptions", test_exceptions, "attach" },

@@ -19,6 +19,9 @@ int test_threads(void);
 int test_local_futex(void);
 int test_robust(void);
 
+/* crowd.c */
+int test_crowd(void);
+
 /* stale.c */
 long lost_pages(int rounds);
 int test_stale_translations(void);

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who gets a CPU. Threads for which none is free wait in a queue, asleep. One thread at a time computes on CPU 0
+ * instead, beside what Linux does there for the others. As soon as a CPU is free, or the place on CPU 0, the
+ * first in the queue gets it. Nobody keeps a place for longer than a slice while others wait; without a queue,
+ * the thread on CPU 0 changes places with the others in turn, because CPU 0 has less time for it.
+ */
+#define pr_fmt(fmt) "appkernel: " fmt
+
+#include <linux/irq_work.h>
+#include <linux/jiffies.h>
+#include <linux/preempt.h>
+#include <linux/sched/signal.h>
+#include <linux/timer.h>
+#include <linux/version.h>
+#include <asm/msr.h>
+#include "appkernel.h"
+
+/* In the queue; and on CPU 0 though they need not be, to be asked again. */
+LIST_HEAD(ak_parked);
+static LIST_HEAD(waiting);
+/* It computes on CPU 0, or does as soon as it comes home; since when. */
+static struct ak_thread *home;
+static unsigned long home_since;
+/* Whose turn it is to change places with the thread on CPU 0. */
+static unsigned int turn;
+
+static void recheck(struct timer_list *timer);
+static DEFINE_TIMER(recheck_timer, recheck);
+
+/*
+ * Linux serves a thread that is elsewhere in that thread's own context, which then must not wait until another has
+ * computed for its share of CPU 0: it asks for so short shares, in nanoseconds, that Linux prefers it.
+ */
+#define AK_HURRY 10000
+
+static noinline void hurry(struct ak_thread *thread)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+	struct sched_entity *entity = &current->se;
+
+	thread->slice = entity->slice;
+	thread->custom_slice = entity->custom_slice;
+	entity->slice = AK_HURRY;
+	entity->custom_slice = 1;
+#endif
+}
+
+/**
+ * ak_calm - a thread gets as long shares of CPU 0 again as it had before it left
+ * @thread: the thread
+ * @task: it, or its child that has not run yet
+ */
+void ak_calm(struct ak_thread *thread, struct task_struct *task)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+	/* Unless it was given others since. */
+	if (!task->se.custom_slice || task->se.slice != AK_HURRY)
+		return;
+	task->se.slice = thread->slice;
+	task->se.custom_slice = thread->custom_slice;
+#endif
+}
+
+/* CPUs that stopped or died never come back to these states. */
+static bool is_free(struct ak_cpu *cpu)
+{
+	int state = READ_ONCE(cpu->state);
+
+	return !READ_ONCE(cpu->task) && !READ_ONCE(cpu->lost) && (state == AK_IDLE || state == AK_DONE);
+}
+
+static noinline struct ak_cpu *free_cpu(void)
+{
+	for (unsigned int i = 0; i < ak_cpu_count; i++)
+		if (is_free(ak_cpus[i]))
+			return ak_cpus[i];
+	return NULL;
+}
+
+/* Gives a thread a CPU, if one is free. With the lock, as all that is static here. */
+static __always_inline struct ak_cpu *take_cpu(struct ak_thread *thread)
+{
+	struct ak_cpu *cpu = thread->cpu;
+
+	/* The one that it was on last has what it needs nearest. */
+	if (unlikely(!cpu || !is_free(cpu)))
+		cpu = free_cpu();
+	if (unlikely(!cpu))
+		return NULL;
+	cpu->task = thread->task;
+	cpu->thread = thread;
+	cpu->mm = thread->mm;
+	thread->cpu = cpu;
+	return cpu;
+}
+
+static void look_again(void)
+{
+	if (!timer_pending(&recheck_timer))
+		mod_timer(&recheck_timer, jiffies + 1);
+}
+
+static void set_home(struct ak_thread *thread)
+{
+	WRITE_ONCE(home, thread);
+	home_since = jiffies;
+	look_again();
+}
+
+static bool is_home_over(void)
+{
+	return time_after_eq(jiffies, home_since + msecs_to_jiffies(ak_slice_ms));
+}
+
+/* Gives what is free to the first in the queue, and a free CPU to the thread on CPU 0 if nobody waits. */
+static noinline void dispatch(void)
+{
+	while (!list_empty(&ak_parked)) {
+		struct ak_thread *thread = list_first_entry(&ak_parked, struct ak_thread, waiting);
+		struct ak_cpu *cpu = take_cpu(thread);
+
+		if (!cpu && READ_ONCE(home))
+			break;
+		if (!cpu)
+			set_home(thread);
+		list_del_init(&thread->waiting);
+		thread->given = cpu;
+		WRITE_ONCE(thread->placed, true);
+		wake_up_process(thread->task);
+	}
+	if (home && list_empty(&ak_parked) && free_cpu())
+		ak_thread_arm(home);
+}
+
+static void on_free(struct irq_work *work)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ak_threads_lock, flags);
+	dispatch();
+	spin_unlock_irqrestore(&ak_threads_lock, flags);
+}
+
+static DEFINE_IRQ_WORK(free_work, on_free);
+
+static void on_sched_in(struct preempt_notifier *notifier, int cpu)
+{
+}
+
+/* The thread that computed on CPU 0 sleeps. The scheduler's lock is held, so nobody can be woken here. */
+static void on_sched_out(struct preempt_notifier *notifier, struct task_struct *next)
+{
+	struct ak_thread *thread = container_of(notifier, struct ak_thread, switches);
+
+	if (READ_ONCE(home) != thread || READ_ONCE(current->__state) == TASK_RUNNING)
+		return;
+	WRITE_ONCE(home, NULL);
+	if (ak_threads_wait())
+		irq_work_queue(&free_work);
+}
+
+static struct preempt_ops switch_ops = { .sched_in = on_sched_in, .sched_out = on_sched_out };
+
+/**
+ * ak_is_call_bound - whether a thread that was sent home because it lives in the kernel still does
+ * @thread: the thread
+ */
+bool ak_is_call_bound(struct ak_thread *thread)
+{
+	return rdtsc() - READ_ONCE(thread->called) < 4 * (u64)ak_burst;
+}
+
+/* Each tick, while a thread is on CPU 0 that need not be: it leaves, unless it lives in the kernel. */
+static void recheck(struct timer_list *timer)
+{
+	struct ak_thread *thread, *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ak_threads_lock, flags);
+	list_for_each_entry_safe(thread, next, &waiting, waiting) {
+		if (thread->calls_at_home && ak_is_call_bound(thread))
+			continue;
+		thread->calls_at_home = 0;
+		list_del_init(&thread->waiting);
+		ak_thread_arm(thread);
+	}
+	if (home && is_home_over())
+		ak_thread_arm(home);
+	dispatch();
+	if (home || !list_empty(&waiting) || !list_empty(&ak_parked))
+		mod_timer(&recheck_timer, jiffies + 1);
+	spin_unlock_irqrestore(&ak_threads_lock, flags);
+}
+
+/**
+ * ak_thread_waits - remembers that a thread is on CPU 0 though it need not be
+ * @thread: the current thread
+ */
+void ak_thread_waits(struct ak_thread *thread)
+{
+	unsigned long flags;
+
+	ak_calm(thread, current);
+	spin_lock_irqsave(&ak_threads_lock, flags);
+	if (list_empty(&thread->waiting) && !READ_ONCE(thread->queued))
+		list_add_tail(&thread->waiting, &waiting);
+	look_again();
+	spin_unlock_irqrestore(&ak_threads_lock, flags);
+}
+
+/*
+ * The thread on CPU 0 wants to change places with another, though nobody waits: it is the first in the queue, the
+ * other one's place is on CPU 0, and what brings that one home gives its CPU away.
+ */
+static bool change_places(struct ak_thread *thread)
+{
+	for (unsigned int i = 0; i < ak_cpu_count; i++) {
+		struct ak_cpu *cpu = ak_cpus[turn++ % ak_cpu_count];
+
+		if (!cpu->thread || !cpu->task || !ak_runs(cpu))
+			continue;
+		set_home(cpu->thread);
+		list_add(&thread->waiting, &ak_parked);
+		ak_kick(cpu);
+		return true;
+	}
+	home_since = jiffies;
+	return false;
+}
+
+/* True if the thread has to wait in the queue. */
+static noinline bool is_parked(struct ak_thread *thread)
+{
+	if (!READ_ONCE(home))
+		set_home(thread);
+	if (home != thread) {
+		list_add_tail(&thread->waiting, &ak_parked);
+		look_again();
+		return true;
+	}
+	if (!is_home_over())
+		return false;
+	if (list_empty(&ak_parked))
+		return change_places(thread);
+	WRITE_ONCE(home, NULL);
+	list_add_tail(&thread->waiting, &ak_parked);
+	dispatch();
+	return true;
+}
+
+/* Waits in the queue until the thread has a place, or a signal. */
+static noinline struct ak_cpu *await_place(struct ak_thread *thread)
+{
+	struct ak_cpu *cpu;
+	unsigned long flags;
+
+	for (;;) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (READ_ONCE(thread->placed) || signal_pending(current))
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	spin_lock_irqsave(&ak_threads_lock, flags);
+	list_del_init(&thread->waiting);
+	cpu = thread->given;
+	thread->given = NULL;
+	thread->placed = false;
+	spin_unlock_irqrestore(&ak_threads_lock, flags);
+	return cpu;
+}
+
+static noinline void watch(struct ak_thread *thread)
+{
+	preempt_notifier_init(&thread->switches, &switch_ops);
+	preempt_notifier_register(&thread->switches);
+	thread->watched = true;
+}
+
+/**
+ * ak_place - finds a place for a thread
+ * @thread: the current thread
+ *
+ * Return: the CPU that it has from now on, or NULL: it goes on, on CPU 0.
+ */
+struct ak_cpu *ak_place(struct ak_thread *thread)
+{
+	bool parked = false;
+	struct ak_cpu *cpu;
+
+	if (unlikely(!thread->watched))
+		watch(thread);
+	if (unlikely(current->se.slice != AK_HURRY))
+		hurry(thread);
+	spin_lock_irq(&ak_threads_lock);
+	if (!list_empty(&thread->waiting))
+		list_del_init(&thread->waiting);
+	cpu = take_cpu(thread);
+	if (unlikely(!cpu)) {
+		ak_counts.no_cpu++;
+		parked = is_parked(thread);
+	} else if (home == thread) {
+		WRITE_ONCE(home, NULL);
+		dispatch();
+	}
+	spin_unlock_irq(&ak_threads_lock);
+	return parked ? await_place(thread) : cpu;
+}
+
+/**
+ * ak_displace - a thread stays on CPU 0, whoever else computes there
+ * @thread: the current thread
+ */
+void ak_displace(struct ak_thread *thread)
+{
+	unsigned long flags;
+
+	if (READ_ONCE(home) != thread)
+		return;
+	spin_lock_irqsave(&ak_threads_lock, flags);
+	WRITE_ONCE(home, NULL);
+	dispatch();
+	spin_unlock_irqrestore(&ak_threads_lock, flags);
+}
+
+/**
+ * ak_cpu_give - the current thread gives its CPU back
+ * @cpu: the CPU
+ */
+void ak_cpu_give(struct ak_cpu *cpu)
+{
+	unsigned long flags;
+
+	WRITE_ONCE(cpu->mm, NULL);
+	/* Pairs with the lock of take_cpu(): whoever finds it free has all of it. */
+	smp_store_release(&cpu->task, NULL);
+	if (likely(!ak_threads_wait() && !READ_ONCE(home)))
+		return;
+	spin_lock_irqsave(&ak_threads_lock, flags);
+	dispatch();
+	spin_unlock_irqrestore(&ak_threads_lock, flags);
+}
+
+/**
+ * ak_queue_forget - a thread ends
+ * @thread: the current thread; the lock of threads is held
+ */
+void ak_queue_forget(struct ak_thread *thread)
+{
+	list_del_init(&thread->waiting);
+	if (thread->watched)
+		preempt_notifier_unregister(&thread->switches);
+	thread->watched = false;
+	if (home == thread)
+		WRITE_ONCE(home, NULL);
+	dispatch();
+}
+
+void ak_queue_init(void)
+{
+	preempt_notifier_inc();
+}
+
+void ak_queue_exit(void)
+{
+	timer_delete_sync(&recheck_timer);
+	irq_work_sync(&free_work);
+	preempt_notifier_dec();
+}
