@@ -71,10 +71,15 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
     // No thread goes home: what is tested, and measured, is the way there and back.
     let stressed = Setup { workload: stress, parameters: &["burst=0"], limit, ..own };
     let stressed = boot("stress", &stressed)?;
+    // And each fault brings one page.
     let costs = Setup { workload: COSTS, counted: true, cpus: 2, ..own };
-    let sleeps = boot("costs-sleeping", &Setup { parameters: &["burst=0"], ..costs })?;
-    let polls = boot("costs-polling", &Setup { parameters: &["burst=0", "poll=1"], ..costs })?;
-    let switches = boot("costs-switching", &Setup { parameters: &["burst=0", "halt=0"], ..costs })?;
+    let costs_of_a_boot = |name: &str, wait: &[&str]| {
+        let parameters = [&["burst=0", "around=1"], wait].concat();
+        boot(name, &Setup { parameters: &parameters, ..costs })
+    };
+    let sleeps = costs_of_a_boot("costs-sleeping", &[])?;
+    let polls = costs_of_a_boot("costs-polling", &["poll=1"])?;
+    let switches = costs_of_a_boot("costs-switching", &["halt=0"])?;
 
     let results = tests
         .tests

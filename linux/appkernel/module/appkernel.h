@@ -83,7 +83,6 @@ struct ak_mm {
  * @lost: it did not answer, or died; only CPU 0 writes it, whatever the CPU still writes into @state
  * @waiter: how the thread's own context on CPU 0 waits, see enum ak_waiter
  * @task: the thread that it runs, or NULL
- * @thread: its record
  * @mm: that thread's address space, or NULL
  * @stack: its stack's lowest address
  * @index: its number here, from 1
@@ -119,7 +118,6 @@ struct ak_cpu {
 	int state, halted, recalled, waiter;
 	bool lost;
 	struct task_struct *task;
-	struct ak_thread *thread;
 	struct ak_mm *mm;
 	unsigned long *syscall_work;
 	pid_t tgid, pid;
@@ -219,6 +217,7 @@ static __always_inline void ak_set_state(struct ak_cpu *cpu, int state)
 }
 
 extern struct list_head ak_parked;
+extern struct ak_thread *ak_home;
 
 /* Whether a thread waits for a CPU. */
 static __always_inline bool ak_threads_wait(void)
@@ -248,7 +247,7 @@ extern struct ak_cpu *ak_cpus[AK_CPUS_MAX];
 extern unsigned int ak_cpu_count;
 extern struct ak_counts ak_counts;
 extern bool ak_poll, ak_halt, ak_ignore_stale;
-extern unsigned int ak_burst, ak_calls_at_home, ak_slice_ms;
+extern unsigned int ak_burst, ak_calls_at_home, ak_slice_ms, ak_around;
 extern u64 ak_nmis;
 extern u32 *ak_eoi_register;
 extern u32 ak_home_id;
@@ -268,7 +267,7 @@ void ak_cpu_main(struct ak_cpu *cpu);
 void ak_cpu_died(u64 vector, u64 error, u64 ip, u64 address);
 
 /* thread.c */
-int ak_thread_attach(struct task_struct *task, bool local, gfp_t flags);
+int ak_thread_attach(struct task_struct *task, struct ak_thread *parent, bool local, gfp_t flags);
 void ak_thread_end(struct ak_thread *thread);
 struct ak_thread *ak_thread_find(struct task_struct *task);
 struct ak_mm *ak_mm_find(struct mm_struct *mm);
@@ -287,8 +286,12 @@ void ak_thread_waits(struct ak_thread *thread);
 bool ak_is_call_bound(struct ak_thread *thread);
 void ak_calm(struct ak_thread *thread, struct task_struct *task);
 struct ak_cpu *ak_place(struct ak_thread *thread);
+struct ak_cpu *ak_trade(struct ak_thread *thread, struct ak_cpu *cpu);
 void ak_displace(struct ak_thread *thread);
 void ak_cpu_give(struct ak_cpu *cpu);
+
+/* fault.c */
+bool ak_fault(struct ak_cpu *cpu);
 
 /* stay.c */
 void ak_thread_leave(struct ak_thread *thread);

@@ -218,9 +218,14 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 
 	if (!thread)
 		return;
-	ak_calm(thread, child);
-	if (child->mm && !(child->flags & (PF_KTHREAD | PF_USER_WORKER)))
-		ak_thread_attach(child, thread->local, GFP_ATOMIC);
+	/* What it starts runs at once if it makes room. */
+	if (same_thread_group(parent, child)) {
+		thread->calls_at_home = 0;
+		thread->short_runs = 0;
+	}
+	if (!child->mm || (child->flags & (PF_KTHREAD | PF_USER_WORKER)) ||
+	    ak_thread_attach(child, thread, thread->local, GFP_ATOMIC))
+		ak_calm(thread, child);
 }
 
 static void on_exit(void *data, struct task_struct *task)

@@ -45,6 +45,10 @@ unsigned int ak_slice_ms = 10;
 module_param_named(slice_ms, ak_slice_ms, uint, 0644);
 MODULE_PARM_DESC(slice_ms, "milliseconds that a thread has a CPU for while others wait");
 
+unsigned int ak_around = 16;
+module_param_named(around, ak_around, uint, 0644);
+MODULE_PARM_DESC(around, "how many pages come at a fault where memory is written for the first time, a power of two; 1: one");
+
 bool ak_ignore_stale;
 module_param_named(ignore_stale, ak_ignore_stale, bool, 0644);
 MODULE_PARM_DESC(ignore_stale, "for tests: lets stale translations be used, which corrupts memory");
@@ -65,7 +69,7 @@ static ssize_t device_write(struct file *file, const char __user *buffer, size_t
 		return -EINVAL;
 	error = ak_hooks_on();
 	if (!error)
-		error = ak_thread_attach(current, local, GFP_KERNEL);
+		error = ak_thread_attach(current, NULL, local, GFP_KERNEL);
 	return error ? error : size;
 }
 

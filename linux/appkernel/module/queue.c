@@ -9,19 +9,22 @@
 
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/preempt.h>
 #include <linux/sched/signal.h>
 #include <linux/timer.h>
-#include <linux/version.h>
 #include <asm/msr.h>
 #include "appkernel.h"
 
 /* In the queue; and on CPU 0 though they need not be, to be asked again. */
 LIST_HEAD(ak_parked);
 static LIST_HEAD(waiting);
-/* It computes on CPU 0, or does as soon as it comes home; since when. */
-static struct ak_thread *home;
+/* It computes on CPU 0, or does as soon as it comes home; since when, and how long it had run by then. */
+struct ak_thread *ak_home;
 static unsigned long home_since;
+static u64 home_began, home_ran;
+/* It leaves CPU 0 for a CPU that another thread kept for it. */
+static struct ak_thread *heir;
 /* Whose turn it is to change places with the thread on CPU 0. */
 static unsigned int turn;
 
@@ -34,9 +37,12 @@ static DEFINE_TIMER(recheck_timer, recheck);
  */
 #define AK_HURRY 10000
 
+/* So many nanoseconds are more than it costs to change places. */
+#define AK_LOSS 20000
+
 static noinline void hurry(struct ak_thread *thread)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#ifdef AK_HAS_SLICES
 	struct sched_entity *entity = &current->se;
 
 	thread->slice = entity->slice;
@@ -53,7 +59,7 @@ static noinline void hurry(struct ak_thread *thread)
  */
 void ak_calm(struct ak_thread *thread, struct task_struct *task)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#ifdef AK_HAS_SLICES
 	/* Unless it was given others since. */
 	if (!task->se.custom_slice || task->se.slice != AK_HURRY)
 		return;
@@ -78,6 +84,20 @@ static noinline struct ak_cpu *free_cpu(void)
 	return NULL;
 }
 
+static __always_inline void own(struct ak_cpu *cpu, struct ak_thread *thread)
+{
+	cpu->task = thread->task;
+	cpu->mm = thread->mm;
+	thread->cpu = cpu;
+}
+
+static __always_inline void free(struct ak_cpu *cpu)
+{
+	WRITE_ONCE(cpu->mm, NULL);
+	/* Pairs with the lock of take_cpu(): whoever finds it free has all of it. */
+	smp_store_release(&cpu->task, NULL);
+}
+
 /* Gives a thread a CPU, if one is free. With the lock, as all that is static here. */
 static __always_inline struct ak_cpu *take_cpu(struct ak_thread *thread)
 {
@@ -88,11 +108,17 @@ static __always_inline struct ak_cpu *take_cpu(struct ak_thread *thread)
 		cpu = free_cpu();
 	if (unlikely(!cpu))
 		return NULL;
-	cpu->task = thread->task;
-	cpu->thread = thread;
-	cpu->mm = thread->mm;
-	thread->cpu = cpu;
+	own(cpu, thread);
 	return cpu;
+}
+
+/* What was kept for a thread is free again. */
+static void disinherit(void)
+{
+	if (!heir)
+		return;
+	free(heir->cpu);
+	heir = NULL;
 }
 
 static void look_again(void)
@@ -103,8 +129,10 @@ static void look_again(void)
 
 static void set_home(struct ak_thread *thread)
 {
-	WRITE_ONCE(home, thread);
+	WRITE_ONCE(ak_home, thread);
 	home_since = jiffies;
+	home_began = ktime_get_ns();
+	home_ran = thread->task->se.sum_exec_runtime;
 	look_again();
 }
 
@@ -120,7 +148,7 @@ static noinline void dispatch(void)
 		struct ak_thread *thread = list_first_entry(&ak_parked, struct ak_thread, waiting);
 		struct ak_cpu *cpu = take_cpu(thread);
 
-		if (!cpu && READ_ONCE(home))
+		if (!cpu && READ_ONCE(ak_home))
 			break;
 		if (!cpu)
 			set_home(thread);
@@ -129,8 +157,8 @@ static noinline void dispatch(void)
 		WRITE_ONCE(thread->placed, true);
 		wake_up_process(thread->task);
 	}
-	if (home && list_empty(&ak_parked) && free_cpu())
-		ak_thread_arm(home);
+	if (ak_home && list_empty(&ak_parked) && free_cpu())
+		ak_thread_arm(ak_home);
 }
 
 static void on_free(struct irq_work *work)
@@ -138,6 +166,8 @@ static void on_free(struct irq_work *work)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ak_threads_lock, flags);
+	if (ak_home != heir)
+		disinherit();
 	dispatch();
 	spin_unlock_irqrestore(&ak_threads_lock, flags);
 }
@@ -153,10 +183,10 @@ static void on_sched_out(struct preempt_notifier *notifier, struct task_struct *
 {
 	struct ak_thread *thread = container_of(notifier, struct ak_thread, switches);
 
-	if (READ_ONCE(home) != thread || READ_ONCE(current->__state) == TASK_RUNNING)
+	if (READ_ONCE(ak_home) != thread || READ_ONCE(current->__state) == TASK_RUNNING)
 		return;
-	WRITE_ONCE(home, NULL);
-	if (ak_threads_wait())
+	WRITE_ONCE(ak_home, NULL);
+	if (ak_threads_wait() || READ_ONCE(heir))
 		irq_work_queue(&free_work);
 }
 
@@ -185,10 +215,10 @@ static void recheck(struct timer_list *timer)
 		list_del_init(&thread->waiting);
 		ak_thread_arm(thread);
 	}
-	if (home && is_home_over())
-		ak_thread_arm(home);
+	if (ak_home && is_home_over())
+		ak_thread_arm(ak_home);
 	dispatch();
-	if (home || !list_empty(&waiting) || !list_empty(&ak_parked))
+	if (ak_home || !list_empty(&waiting) || !list_empty(&ak_parked))
 		mod_timer(&recheck_timer, jiffies + 1);
 	spin_unlock_irqrestore(&ak_threads_lock, flags);
 }
@@ -209,41 +239,44 @@ void ak_thread_waits(struct ak_thread *thread)
 	spin_unlock_irqrestore(&ak_threads_lock, flags);
 }
 
-/*
- * The thread on CPU 0 wants to change places with another, though nobody waits: it is the first in the queue, the
- * other one's place is on CPU 0, and what brings that one home gives its CPU away.
- */
-static bool change_places(struct ak_thread *thread)
+/* Whether the thread on CPU 0 lost more time to the others than it costs to change places, or its turn is over. */
+static bool is_behind(void)
+{
+	u64 had = ktime_get_ns() - home_began, ran = ak_home->task->se.sum_exec_runtime - home_ran;
+
+	return (s64)(had - ran) > AK_LOSS || is_home_over();
+}
+
+/* The turn of the thread on CPU 0 is over: one of the others, each in its turn, comes to change places with it. */
+static void call_another(void)
 {
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[turn++ % ak_cpu_count];
 
-		if (!cpu->thread || !cpu->task || !ak_runs(cpu))
-			continue;
-		set_home(cpu->thread);
-		list_add(&thread->waiting, &ak_parked);
-		ak_kick(cpu);
-		return true;
+		if (cpu->task && ak_runs(cpu)) {
+			ak_kick(cpu);
+			return;
+		}
 	}
-	home_since = jiffies;
-	return false;
 }
 
 /* True if the thread has to wait in the queue. */
 static noinline bool is_parked(struct ak_thread *thread)
 {
-	if (!READ_ONCE(home))
+	if (!READ_ONCE(ak_home))
 		set_home(thread);
-	if (home != thread) {
+	if (ak_home != thread) {
 		list_add_tail(&thread->waiting, &ak_parked);
 		look_again();
 		return true;
 	}
 	if (!is_home_over())
 		return false;
-	if (list_empty(&ak_parked))
-		return change_places(thread);
-	WRITE_ONCE(home, NULL);
+	if (list_empty(&ak_parked)) {
+		call_another();
+		return false;
+	}
+	WRITE_ONCE(ak_home, NULL);
 	list_add_tail(&thread->waiting, &ak_parked);
 	dispatch();
 	return true;
@@ -267,6 +300,9 @@ static noinline struct ak_cpu *await_place(struct ak_thread *thread)
 	cpu = thread->given;
 	thread->given = NULL;
 	thread->placed = false;
+	/* A signal came first. */
+	if (!cpu && ak_home != thread)
+		list_add_tail(&thread->waiting, &waiting);
 	spin_unlock_irqrestore(&ak_threads_lock, flags);
 	return cpu;
 }
@@ -296,16 +332,49 @@ struct ak_cpu *ak_place(struct ak_thread *thread)
 	spin_lock_irq(&ak_threads_lock);
 	if (!list_empty(&thread->waiting))
 		list_del_init(&thread->waiting);
-	cpu = take_cpu(thread);
+	if (unlikely(heir == thread)) {
+		cpu = thread->cpu;
+		heir = NULL;
+		own(cpu, thread);
+	} else {
+		cpu = take_cpu(thread);
+	}
 	if (unlikely(!cpu)) {
 		ak_counts.no_cpu++;
 		parked = is_parked(thread);
-	} else if (home == thread) {
-		WRITE_ONCE(home, NULL);
+	} else if (ak_home == thread) {
+		WRITE_ONCE(ak_home, NULL);
 		dispatch();
 	}
 	spin_unlock_irq(&ak_threads_lock);
 	return parked ? await_place(thread) : cpu;
+}
+
+/**
+ * ak_trade - lets a thread that was served on CPU 0 change places with the one that computes there
+ * @thread: the current thread
+ * @cpu: its CPU
+ *
+ * So all of them lose as much to what CPU 0 does for all.
+ *
+ * Return: the CPU that it has from now on, or NULL: it goes on, on CPU 0.
+ */
+struct ak_cpu *ak_trade(struct ak_thread *thread, struct ak_cpu *cpu)
+{
+	bool trades;
+
+	if (likely(!READ_ONCE(ak_home)))
+		return cpu;
+	spin_lock_irq(&ak_threads_lock);
+	trades = ak_home && ak_home != thread && !heir && list_empty(&ak_parked) && ak_home->mm && is_behind();
+	if (trades) {
+		heir = ak_home;
+		own(cpu, heir);
+		list_add(&thread->waiting, &ak_parked);
+		ak_thread_arm(heir);
+	}
+	spin_unlock_irq(&ak_threads_lock);
+	return trades ? await_place(thread) : cpu;
 }
 
 /**
@@ -316,10 +385,13 @@ void ak_displace(struct ak_thread *thread)
 {
 	unsigned long flags;
 
-	if (READ_ONCE(home) != thread)
+	if (READ_ONCE(ak_home) != thread && READ_ONCE(heir) != thread)
 		return;
 	spin_lock_irqsave(&ak_threads_lock, flags);
-	WRITE_ONCE(home, NULL);
+	if (heir == thread)
+		disinherit();
+	if (ak_home == thread)
+		WRITE_ONCE(ak_home, NULL);
 	dispatch();
 	spin_unlock_irqrestore(&ak_threads_lock, flags);
 }
@@ -332,10 +404,8 @@ void ak_cpu_give(struct ak_cpu *cpu)
 {
 	unsigned long flags;
 
-	WRITE_ONCE(cpu->mm, NULL);
-	/* Pairs with the lock of take_cpu(): whoever finds it free has all of it. */
-	smp_store_release(&cpu->task, NULL);
-	if (likely(!ak_threads_wait() && !READ_ONCE(home)))
+	free(cpu);
+	if (likely(!ak_threads_wait() && !READ_ONCE(ak_home)))
 		return;
 	spin_lock_irqsave(&ak_threads_lock, flags);
 	dispatch();
@@ -352,8 +422,10 @@ void ak_queue_forget(struct ak_thread *thread)
 	if (thread->watched)
 		preempt_notifier_unregister(&thread->switches);
 	thread->watched = false;
-	if (home == thread)
-		WRITE_ONCE(home, NULL);
+	if (heir == thread)
+		disinherit();
+	if (ak_home == thread)
+		WRITE_ONCE(ak_home, NULL);
 	dispatch();
 }
 

@@ -8,7 +8,6 @@
 #define pr_fmt(fmt) "appkernel: " fmt
 
 #include <linux/jiffies.h>
-#include <linux/mm.h>
 #include <linux/rseq.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
@@ -16,7 +15,6 @@
 #include <linux/uaccess.h>
 #include <asm/mmu.h>
 #include <asm/msr.h>
-#include <asm/trap_pf.h>
 #include <asm/trapnr.h>
 #include <asm/unistd.h>
 #include "appkernel.h"
@@ -339,33 +337,6 @@ static void came_for_call(struct ak_thread *thread, struct ak_cpu *cpu, struct p
 	}
 }
 
-/* True if the thread can go on elsewhere. What fails, fails here once more, and Linux says how. */
-static bool came_for_fault(struct ak_cpu *cpu)
-{
-	struct mm_struct *mm = current->mm;
-	bool write = cpu->error & X86_PF_WRITE, unlocked = false;
-	unsigned long address = cpu->fault_address;
-	int error;
-
-	cpu->faults++;
-	if (cpu->error & ~(u64)(X86_PF_PROT | X86_PF_WRITE | X86_PF_USER | X86_PF_INSTR))
-		return false;
-	if ((cpu->error & X86_PF_PROT) && !write)
-		return false;
-	if (address >= TASK_SIZE_MAX)
-		return false;
-	mmap_read_lock(mm);
-	/* A stack grows by a fault of its own, on CPU 0. */
-	error = -EFAULT;
-	if (vma_lookup(mm, address))
-		error = fixup_user_fault(mm, address & PAGE_MASK, write ? FAULT_FLAG_WRITE : 0, &unlocked);
-	mmap_read_unlock(mm);
-	/* What fails is counted when it is repeated. */
-	if (!error)
-		current->min_flt++;
-	return !error;
-}
-
 /* A breakpoint is reported behind its instruction; here it is executed again. */
 static void back_to_breakpoint(struct pt_regs *regs)
 {
@@ -387,7 +358,7 @@ static bool came_back(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_re
 		came_for_call(thread, cpu, regs);
 		return false;
 	case X86_TRAP_PF:
-		return came_for_fault(cpu);
+		return ak_fault(cpu);
 	case AK_KICK:
 		cpu->kicks++;
 		/* Another's turn, if there is one. */
@@ -402,7 +373,7 @@ static bool came_back(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_re
 }
 
 /* What the CPU answers system calls with. */
-static void name_thread(struct ak_thread *thread, struct ak_cpu *cpu)
+static __always_inline void name_thread(struct ak_thread *thread, struct ak_cpu *cpu)
 {
 	cpu->syscall_work = NULL;
 	if (!thread->local)
@@ -431,6 +402,17 @@ static void lose(struct ak_cpu *cpu)
 	force_sig(SIGBUS);
 }
 
+/* Gives the CPU that the thread has from now on, or NULL. */
+static noinline struct ak_cpu *trade(struct ak_thread *thread, struct ak_cpu *cpu)
+{
+	cpu = ak_trade(thread, cpu);
+	if (cpu)
+		name_thread(thread, cpu);
+	else
+		ak_calm(thread, current);
+	return cpu;
+}
+
 /* A thread has a CPU until it is needed on CPU 0. True if it only gives way to another one. */
 static __always_inline bool stay(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_regs *regs)
 {
@@ -448,6 +430,11 @@ static __always_inline bool stay(struct ak_thread *thread, struct ak_cpu *cpu, s
 		/* What it did there may be what only CPU 0 can do. */
 		if (!came_back(thread, cpu, regs) || is_unsupported(regs))
 			break;
+		/* Somebody computes on CPU 0, and waited meanwhile. */
+		if (unlikely(READ_ONCE(ak_home)))
+			cpu = trade(thread, cpu);
+		if (unlikely(!cpu))
+			return false;
 	} while (!signal_pending(current));
 	gives_way = !called && cpu->vector == AK_KICK && ak_threads_wait();
 	ak_cpu_give(cpu);

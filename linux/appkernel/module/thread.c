@@ -159,12 +159,13 @@ static void work(struct callback_head *head)
 /**
  * ak_thread_attach - lets a thread run elsewhere from now on
  * @task: the thread; it is current, or was never run
+ * @parent: what started it, whose shares of CPU 0 it has, too; NULL: nothing that runs elsewhere
  * @local: whether CPUs may answer some of its system calls
  * @flags: for the memory of its record
  *
  * Return: 0, -EBUSY if it already does, or -ENOMEM.
  */
-int ak_thread_attach(struct task_struct *task, bool local, gfp_t flags)
+int ak_thread_attach(struct task_struct *task, struct ak_thread *parent, bool local, gfp_t flags)
 {
 	struct ak_thread *thread = kzalloc(sizeof(*thread), flags);
 	unsigned long irq;
@@ -173,6 +174,10 @@ int ak_thread_attach(struct task_struct *task, bool local, gfp_t flags)
 		return -ENOMEM;
 	thread->task = task;
 	thread->local = local;
+	if (parent) {
+		thread->slice = parent->slice;
+		thread->custom_slice = parent->custom_slice;
+	}
 	INIT_LIST_HEAD(&thread->waiting);
 	init_task_work(&thread->work, work);
 	spin_lock_irqsave(&ak_threads_lock, irq);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "suite.h"
 
-#define CROWD 7
+#define MOST 33
 #define TURNS 3
 /* A busy machine gives its processors to CPUs of the guest only now and then. */
 #define SECONDS 30
@@ -14,7 +14,7 @@
 static _Atomic int over;
 
 /* How often each was seen on another CPU than before. */
-static _Atomic long turns[CROWD];
+static _Atomic long turns[MOST];
 
 static void *compute(void *given)
 {
@@ -31,9 +31,9 @@ static void *compute(void *given)
 	return NULL;
 }
 
-static int all_had_turns(void)
+static int all_had_turns(int crowd)
 {
-	for (int i = 0; i < CROWD; i++)
+	for (int i = 0; i < crowd; i++)
 		if (turns[i] < TURNS)
 			return 0;
 	return 1;
@@ -41,20 +41,22 @@ static int all_had_turns(void)
 
 int test_crowd(void)
 {
-	pthread_t threads[CROWD];
+	int had, crowd = 2 * cpus() + 1;
+	pthread_t threads[MOST];
 	double began = now();
-	int had;
 
-	for (intptr_t i = 0; i < CROWD; i++)
+	if (crowd > MOST)
+		crowd = MOST;
+	for (intptr_t i = 0; i < crowd; i++)
 		if (pthread_create(&threads[i], NULL, compute, (void *)i))
 			return 1;
 	/* This thread sleeps, and is served beside them. */
 	do
 		usleep(10000);
-	while (!all_had_turns() && now() - began < SECONDS);
-	had = all_had_turns();
+	while (!all_had_turns(crowd) && now() - began < SECONDS);
+	had = all_had_turns(crowd);
 	atomic_store(&over, 1);
-	for (int i = 0; i < CROWD; i++)
+	for (int i = 0; i < crowd; i++)
 		if (pthread_join(threads[i], NULL))
 			return 1;
 	return !had;

@@ -47,6 +47,20 @@ long long status(const char *name)
 	return value;
 }
 
+/* How many CPUs the module has. */
+int cpus(void)
+{
+	char line[256];
+	int count = 0;
+	FILE *file = fopen("/sys/kernel/debug/appkernel/status", "r");
+
+	while (file && fgets(line, sizeof(line), file))
+		count += !strncmp(line, "cpu ", 4);
+	if (file)
+		fclose(file);
+	return count;
+}
+
 int attach(const char *how)
 {
 	int file = open("/dev/appkernel", O_WRONLY | O_CLOEXEC);

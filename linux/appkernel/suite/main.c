@@ -245,6 +245,7 @@ static const struct {
 	{ "runs_elsewhere", test_runs_elsewhere, "attach" },
 	{ "calls", test_calls, "attach" },
 	{ "faults", test_faults, "attach" },
+	{ "around", test_around, "attach" },
 	{ "floats", test_floats, "attach" },
 	{ "signals", test_signals, "attach" },
 	{ "forks", test_forks, "attach" },

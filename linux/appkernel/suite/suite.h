@@ -11,6 +11,7 @@ unsigned int apic_id(void);
 void spin(long rounds);
 double now(void);
 long long status(const char *name);
+int cpus(void);
 int attach(const char *how);
 int elsewhere(void);
 
@@ -18,6 +19,9 @@ int elsewhere(void);
 int test_threads(void);
 int test_local_futex(void);
 int test_robust(void);
+
+/* around.c */
+int test_around(void);
 
 /* crowd.c */
 int test_crowd(void);
