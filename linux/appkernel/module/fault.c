@@ -28,16 +28,18 @@ static bool is_plenty(struct vm_area_struct *vma)
 	return global_zone_page_state(NR_FREE_PAGES) > totalram_pages() / 8;
 }
 
-/* The table that has the entry of an address, which is there: none goes away while the lock of regions is held. */
+/* Where the table is named that has the entry of an address. Such tables stay while the lock of regions is held. */
 static pmd_t *table_of(struct mm_struct *mm, unsigned long address)
 {
 	pud_t *pud = pud_offset(p4d_offset(pgd_offset(mm, address), address), address);
-	pmd_t *pmd;
 
-	if (!pud_present(*pud) || pud_leaf(*pud))
-		return NULL;
-	pmd = pmd_offset(pud, address);
-	return pmd_present(*pmd) && !pmd_leaf(*pmd) ? pmd : NULL;
+	return pud_present(*pud) && !pud_leaf(*pud) ? pmd_offset(pud, address) : NULL;
+}
+
+/* Its entries are only looked at, and Linux looks again: so it may go away behind this. */
+static bool is_empty(pmd_t *table, unsigned long address)
+{
+	return pmd_present(*table) && !pmd_leaf(*table) && pte_none(READ_ONCE(*pte_offset_kernel(table, address)));
 }
 
 /* Brings in the pages of an aligned block that never were there. A table has whole blocks. */
@@ -49,7 +51,7 @@ static void bring_around(struct vm_area_struct *vma, unsigned long address)
 	pmd_t *table = table_of(vma->vm_mm, address);
 
 	for (address = start; table && address < end; address += PAGE_SIZE) {
-		if (!pte_none(READ_ONCE(*pte_offset_kernel(table, address))))
+		if (!is_empty(table, address))
 			continue;
 		if (handle_mm_fault(vma, address, FAULT_FLAG_WRITE, NULL) & VM_FAULT_ERROR)
 			break;
