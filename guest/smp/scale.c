@@ -16,10 +16,12 @@
  *     trimtab: locks NAME NUMBER
  *
  * Time is read from the processor, because its counter is the clock that QEMU gives to a CPU: Linux'
- * own clocks are calibrated against it, and so a little off.
+ * own clocks are calibrated against it, and so a little off. The kernel's counters are those of when their
+ * file was opened: it is opened right before and right after, and read when all is over.
  */
 #define _GNU_SOURCE /* CPU_SET */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,10 +70,20 @@ static struct counter {
 	unsigned long long value;
 } counters[2][MOST_COUNTERS];
 
-/* Reads them; returns how many there are. */
-static int read_counters(struct counter *found)
+/* Keeps what they are now, to be read later. */
+static int keep_counters(void)
 {
-	FILE *file = fopen(COUNTERS, "r");
+	int file = open(COUNTERS, O_RDONLY);
+
+	if (file < 0)
+		fail("open the counters of coarse locks");
+	return file;
+}
+
+/* Reads what was kept; returns how many there are. */
+static int read_counters(int kept, struct counter *found)
+{
+	FILE *file = fdopen(kept, "r");
 	int count = 0;
 
 	if (!file)
@@ -82,13 +94,19 @@ static int read_counters(struct counter *found)
 	return count;
 }
 
-static void print_counters(int count)
+/* By how much they grew from one file to another. */
+static void print_counters(int before, int after)
 {
-	for (int at = 0; at < count; at++) {
-		unsigned long long more = counters[1][at].value - counters[0][at].value;
+	int count = read_counters(before, counters[0]);
 
-		if (more)
-			printf("trimtab: locks %s %llu\n", counters[1][at].name, more);
+	if (read_counters(after, counters[1]) != count)
+		fail("find the counters that were there");
+	for (int at = 0; at < count; at++) {
+		unsigned long long from = counters[0][at].value, to = counters[1][at].value;
+
+		/* The clock of another CPU may be a little behind, and so what it does seem a little shorter. */
+		if (to > from)
+			printf("trimtab: locks %s %llu\n", counters[1][at].name, to - from);
 	}
 }
 
@@ -97,7 +115,7 @@ int main(int argc, char **argv)
 	int counted = argc > 1 && strcmp(argv[1], "-k") == 0;
 	int bound = argc > 1 + counted && strcmp(argv[1 + counted], "-p") == 0;
 	char **rest = argv + counted + bound;
-	int copies = argc > 2 + counted + bound ? atoi(rest[1]) : 0, count = 0;
+	int copies = argc > 2 + counted + bound ? atoi(rest[1]) : 0, before = -1, after = -1;
 	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned long long start;
 	cpu_set_t all;
@@ -133,7 +151,7 @@ int main(int argc, char **argv)
 	/* All of them wait then. */
 	usleep(20000);
 	if (counted)
-		count = read_counters(counters[0]);
+		before = keep_counters();
 	start = __rdtsc();
 	close(gate[0]);
 	close(gate[1]);
@@ -143,9 +161,10 @@ int main(int argc, char **argv)
 		failed |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 	}
 	start = __rdtsc() - start;
-	if (counted && read_counters(counters[1]) != count)
-		fail("find the counters that were there");
-	print_counters(count);
+	if (counted) {
+		after = keep_counters();
+		print_counters(before, after);
+	}
 	printf("trimtab: scale cpus %d\ntrimtab: scale nanoseconds %llu\n", cpus, start);
 	return failed;
 }

@@ -1,6 +1,7 @@
 //! Boots a kernel under QEMU with our guest, and collects what it reports.
 
 mod command;
+mod complaints;
 mod console;
 mod device;
 mod error;
@@ -13,6 +14,7 @@ mod tests;
 mod trace;
 mod turns;
 
+pub use complaints::complaints;
 pub use device::{Device, Disk, NullBlock};
 pub use error::BootError;
 pub use hardware::{Accelerator, Clock, Hardware};

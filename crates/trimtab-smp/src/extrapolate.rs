@@ -3,8 +3,10 @@
 //!
 //! A thread goes on in rounds: it computes, and then is in the kernel once. How long it computes is drawn from
 //! an even distribution from 0 to twice the mean, so that threads do not fall into step; how long it is in the
-//! kernel is the mean of the subsystem. Nothing is known of who waits for whom: it is for copies of a workload
-//! that share nothing but the kernel.
+//! kernel is the mean of the subsystem. In all, each thread does as much as was counted: only the order is
+//! random. So threads do not get longer than each other, and the last one ends when the work does. Nothing is
+//! known of who waits for whom: it is for copies of a workload that share nothing but the kernel. Nor is known
+//! in which order calls come: copies whose calls of a subsystem follow each other wait for each other more.
 
 use crate::counted::{Counted, Place};
 use crate::mode::LockMode;
@@ -46,28 +48,46 @@ fn thread(one: &Counted, number: u32) -> Option<ThreadTrace> {
     if calls == 0 {
         return None;
     }
-    let rounds = calls.min(MOST_ROUNDS);
-    let user = one.user as f64 / calls as f64;
-    let interrupt = one.interrupt / calls;
     let mut random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
+    let entries = shuffled(entries(one, calls), &mut random);
+    let drawn: Vec<f64> = entries.iter().map(|_| share(&mut random)).collect();
+    let user = one.user as f64 / calls as f64 * entries.len() as f64;
+    let longer = user / drawn.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let interrupt = one.interrupt / calls;
     let mut spans = Vec::new();
-    for _ in 0..rounds {
-        spans.push(Span::Run(Activity::User, (share(&mut random) * 2.0 * user) as u64));
+    for (of, drawn) in entries.into_iter().zip(drawn) {
+        spans.push(Span::Run(Activity::User, (drawn * longer) as u64));
         if interrupt > 0 {
             spans.push(Span::Run(Activity::Interrupt, interrupt));
         }
-        let mut chosen = next(&mut random) % calls;
-        for of in Subsystem::ALL {
-            let taken = one.taken.of(Place::Of(of));
-            if chosen < taken {
-                let mean = one.kernel.of(Place::Of(of)) / taken;
-                spans.push(Span::Run(Activity::Kernel(of), mean));
-                break;
-            }
-            chosen -= taken;
-        }
+        let place = Place::Of(of);
+        spans.push(Span::Run(Activity::Kernel(of), one.kernel.of(place) / one.taken.of(place)));
     }
     Some(ThreadTrace { number: number + 1, name: String::new(), spans })
+}
+
+/// The subsystems of a thread's entries: as many of each as were counted, or in their proportion if those are too
+/// many.
+fn entries(one: &Counted, calls: u64) -> Vec<Subsystem> {
+    let rounds = calls.min(MOST_ROUNDS);
+    let (mut all, mut before) = (Vec::new(), 0);
+    for of in Subsystem::ALL {
+        // Rounding the sums, not the parts, makes exactly so many.
+        let place =
+            |entries: u64| (u128::from(entries) * u128::from(rounds) / u128::from(calls)) as u64;
+        let until = before + one.taken.of(Place::Of(of));
+        all.extend((place(before)..place(until)).map(|_| of));
+        before = until;
+    }
+    all
+}
+
+/// By the algorithm of Fisher and Yates.
+fn shuffled<T>(mut all: Vec<T>, random: &mut u64) -> Vec<T> {
+    for at in (1..all.len()).rev() {
+        all.swap(at, (next(random) % (at as u64 + 1)) as usize);
+    }
+    all
 }
 
 /// xorshift64* of S. Vigna.
@@ -108,6 +128,28 @@ mod tests {
         for mode in LockMode::ALL {
             assert!(near(speedup(&one, mode, 8).unwrap(), 8.0, 0.05), "{mode:?}");
         }
+    }
+
+    #[test]
+    fn threads_that_enter_the_kernel_seldom_are_as_long_as_each_other() {
+        // Ten calls: what is drawn for each would make some threads a third longer than others.
+        let taken = ByPlace { files: 7, memory: 3, ..ByPlace::default() };
+        let kernel = ByPlace { files: 700, memory: 600, ..ByPlace::default() };
+        let one = Counted { user: 10_000_000, kernel, taken, ..Counted::default() };
+        let total =
+            |number| -> u64 { thread(&one, number).unwrap().spans.iter().map(length).sum() };
+        for number in 0..8 {
+            assert!(total(number).abs_diff(10_001_300) <= 20, "{number}: {}", total(number));
+        }
+        for mode in LockMode::ALL {
+            let found = speedup(&one, mode, 8).unwrap();
+            assert!(near(found, 8.0, 0.01), "{mode:?}: {found}");
+        }
+        // Far too many: in proportion.
+        let taken = ByPlace { files: 3_000_000, ipc: 1_000_000, ..ByPlace::default() };
+        let many = entries(&Counted { taken, ..one }, 4_000_000);
+        let files = many.iter().filter(|of| **of == Subsystem::Files).count();
+        assert_eq!((many.len(), files), (5000, 3750));
     }
 
     #[test]

@@ -82,5 +82,8 @@ mod tests {
         for hook in ["giant_call(", "giant_enter(", "giant_exit(", "giant_drop(", "giant_resume("] {
             assert!(added.iter().any(|line| line.contains(hook)), "{hook}");
         }
+        // Its files are there: without them nobody sees what the locks cost.
+        let depends = added.iter().find(|line| line.trim().starts_with("depends on"));
+        assert!(depends.unwrap().contains("DEBUG_FS"), "{depends:?}");
     }
 }

@@ -4,13 +4,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use trimtab_lab::observe::Lines;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::boot::{Boot, Clock, boot, complaints};
 use trimtab_report::Report;
 use trimtab_smp::LockMode;
 use trimtab_smp::feature::GIANT;
 use trimtab_smp::report::locks::SmpLocks;
-use trimtab_smp::run::{Copies, GuestSetup, LocksRequest, OwnWorkload, ScaleWorkload, locks};
+use trimtab_smp::run::{
+    Copies, Guest, GuestSetup, LocksRequest, OwnWorkload, ScaleWorkload, locks,
+};
 
 /// The kernel's source, as Debian's package installs it.
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
@@ -68,7 +73,8 @@ fn request(workload: ScaleWorkload, copies: Copies, cpus: &[u32]) -> LocksReques
         repetition: 0,
         command: String::new(),
     };
-    LocksRequest { setup, percent: 36, cpus: cpus.to_vec(), modes: LockMode::ALL.to_vec() }
+    let modes = LockMode::ALL.to_vec();
+    LocksRequest { setup, percent: 36, cpus: cpus.to_vec(), modes, debug_kernel: false }
 }
 
 fn own(own: OwnWorkload, cpus: &[u32]) -> LocksRequest {
@@ -78,6 +84,9 @@ fn own(own: OwnWorkload, cpus: &[u32]) -> LocksRequest {
 fn found(request: &LocksRequest) -> SmpLocks {
     let found = locks(request, &Lines).unwrap();
     println!("{}", found.terminal(120));
+    for run in &found.runs {
+        assert!((run.counted - 1.0).abs() <= 0.002, "{run:?}");
+    }
     found
 }
 
@@ -128,6 +137,131 @@ fn calls_do_what_they_should_with_any_locks() {
     // An error of a self-check is an error of the run.
     let found = found(&own(OwnWorkload::Suite, &[1, 2, 4, 8]));
     assert_eq!(found.runs.len(), 12);
+    assert!(found.calls.len() > 70);
+    for call in &found.calls {
+        assert!(call.off_change() <= 0.005, "{call:?}");
+        assert!(call.fine > call.off, "{call:?}");
+    }
+}
+
+#[test]
+#[ignore = "builds QEMU and a kernel that checks itself, an hour: cargo test -p trimtab-smp --test locks -- --ignored"]
+fn a_kernel_that_checks_its_own_locks_has_nothing_to_say_of_these() {
+    for (workload, cpus) in [(OwnWorkload::Suite, 2), (OwnWorkload::Mix, 4)] {
+        let mut asked = own(workload, &[cpus]);
+        asked.debug_kernel = true;
+        asked.modes = vec![LockMode::Giant, LockMode::Coarse];
+        // A complaint is an error of the run.
+        found(&asked);
+    }
+}
+
+/// A number of the environment, or another one.
+fn told(name: &str, otherwise: u32) -> u32 {
+    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
+}
+
+/// Guests whose CPUs run as this machine runs them, so that no two boots are alike.
+struct Bench<'a> {
+    guest: Guest<'a>,
+    folder: tempfile::TempDir,
+}
+
+impl<'a> Bench<'a> {
+    fn new(work: &'a WorkDir, asked: &LocksRequest) -> Self {
+        let guest = Guest::build(work, &asked.guest(&asked.setup.workload, &asked.cpus), &Lines);
+        Self { guest: guest.unwrap(), folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A boot in a mode, which ends well and without a complaint. A CPU waits long for one that this machine
+    /// does not run, and so a lock may be kept for seconds.
+    fn boot(&self, cpus: u32, mode: &str, seconds: u32) -> Boot {
+        let mut request =
+            self.guest.request(256, cpus, Clock::Real, &self.folder.path().join("boot"));
+        request.arguments = vec![format!("giant={mode}"), "giant_limit=30000".to_owned()];
+        request.limit = Duration::from_secs(u64::from(seconds));
+        let boot = boot(&request).unwrap();
+        let said = String::from_utf8_lossy(&fs::read(&boot.console).unwrap()).into_owned();
+        assert_eq!(complaints(&said), [""; 0]);
+        assert_eq!(boot.said["scale"]["cpus"], cpus.to_string());
+        boot
+    }
+}
+
+#[test]
+#[ignore = "boots 240 times, an hour; TRIMTAB_BOOTS is how often each (30): cargo test -p trimtab-smp --test locks -- --ignored boots"]
+fn kernels_come_up_and_calls_are_right_in_each_of_thirty_boots() {
+    let asked = own(OwnWorkload::Suite, &[1, 2, 4, 8]);
+    let work = WorkDir::open(&asked.setup.work).unwrap();
+    let bench = Bench::new(&work, &asked);
+    let boots = told("TRIMTAB_BOOTS", 30);
+    for cpus in asked.cpus {
+        for mode in [LockMode::Giant, LockMode::Coarse] {
+            let began = Instant::now();
+            for _ in 0..boots {
+                let said = bench.boot(cpus, mode.name(), 600).said;
+                assert!(!said.contains_key("wrong"), "{:?}", said["wrong"]);
+                assert!(said["call"].len() > 70);
+            }
+            let (name, took) = (mode.name(), began.elapsed());
+            println!("{name} on {cpus} CPUs: {boots} of {boots} boots in {took:.0?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "an hour, or TRIMTAB_STRESS seconds: cargo test -p trimtab-smp --test locks -- --ignored stress --nocapture"]
+fn nothing_gets_stuck_or_wrong_under_stress() {
+    let folder = tempfile::tempdir().unwrap();
+    let seconds = told("TRIMTAB_STRESS", 3600);
+    let words = vec![program(folder.path(), "stress"), seconds.to_string(), "1".to_owned()];
+    let asked = request(ScaleWorkload::Command(words), Copies::Fixed(1), &[4]);
+    let work = WorkDir::open(&asked.setup.work).unwrap();
+    let boot = Bench::new(&work, &asked).boot(4, "giant", seconds * 2 + 600);
+    println!("{seconds} s on 4 CPUs: {:?}", boot.said["stress"]);
+    assert!(boot.said["stress"]["calls"].parse::<u64>().unwrap() > u64::from(seconds));
+}
+
+#[test]
+#[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
+fn locks_can_be_turned_on_and_changed_while_the_kernel_runs() {
+    let script = "cd /counters/giant && read mode <mode && [ $mode = off ] || exit 3; \
+                  for mode in giant coarse fine giant; do \
+                      echo $mode >mode && read now <mode && [ $now = $mode ] || exit 4; \
+                      for time in 1 2 3 4 5 6 7 8; do (exit 7); [ $? = 7 ] || exit 5; done; \
+                  done; \
+                  echo off >mode 2>/dev/null && exit 6; echo dance >mode 2>/dev/null && exit 8; \
+                  while read name value; do echo \"trimtab: now $name $value\"; done <counters";
+    let words = ["/bin/sh", "-c", script].map(str::to_owned);
+    let asked = request(ScaleWorkload::Command(words.into()), Copies::Fixed(1), &[4]);
+    let work = WorkDir::open(&asked.setup.work).unwrap();
+    let boot = Bench::new(&work, &asked).boot(4, "off", 600);
+    let now = &boot.said["now"];
+    let sum = |what: &str| -> u64 {
+        let these = now.iter().filter(|(name, _)| name.contains(what));
+        these.map(|(_, value)| value.parse::<u64>().unwrap()).sum()
+    };
+    assert!(sum("taken.processes") > 50 && sum("taken.files") > 50, "{now:?}");
+    assert!(sum("user") > 0 && sum("idle") > 0, "{now:?}");
+}
+
+/// A program of this test, built to run in a guest.
+fn program(folder: &Path, name: &str) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/locks/{name}.c"));
+    let made = folder.join(name).display().to_string();
+    run(folder, &["gcc", "-O2", "-pthread", "-o", &made, &source.display().to_string()]);
+    made
+}
+
+#[test]
+#[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
+fn counters_that_are_read_while_cpus_go_on_are_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = vec![program(folder.path(), "counters"), "1000".to_owned()];
+    let mut asked = request(ScaleWorkload::Command(words), Copies::Each, &[4]);
+    asked.modes = vec![LockMode::Fine];
+    // What a copy finds wrong is an error of the run.
+    found(&asked);
 }
 
 #[test]

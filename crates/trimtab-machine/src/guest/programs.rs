@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::GuestError;
+use super::{GuestError, busybox};
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::process::Job;
+use trimtab_program::Isa;
 
 /// Says what a program is linked with.
 const LDD: &str = "ldd";
@@ -22,6 +24,10 @@ pub fn files(programs: &[PathBuf]) -> Result<BTreeMap<String, PathBuf>, GuestErr
     for program in programs {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         files.insert(format!("usr/bin/{name}"), program.clone());
+        // Of such a program `ldd` says that it is none, as it says of a script.
+        if is_static(program)? {
+            continue;
+        }
         let said = Job::new("asking for a program's libraries", LDD)
             .arg(program)
             .limit(LIMIT)
@@ -39,6 +45,13 @@ pub fn files(programs: &[PathBuf]) -> Result<BTreeMap<String, PathBuf>, GuestErr
         }
     }
     Ok(files)
+}
+
+/// Whether a program needs no other file.
+fn is_static(program: &Path) -> Result<bool, GuestError> {
+    let cannot = |source| GuestError::File { path: program.to_owned(), source };
+    let bytes = Bytes::open(program).map_err(cannot)?;
+    Ok(Isa::KERNELS.into_iter().any(|isa| isa.is_here() && busybox::check(&bytes, isa).is_ok()))
 }
 
 /// The paths in what `ldd` wrote; or the name of a library that it did not find.
@@ -71,6 +84,20 @@ mod tests {
         assert_eq!(libraries(said), Ok(expected));
         assert_eq!(libraries("\tnot a dynamic executable\n"), Ok(vec![]));
         assert_eq!(libraries("\tlibjpeg.so.62 => not found\n"), Err("libjpeg.so.62"));
+    }
+
+    #[test]
+    fn a_static_program_comes_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, program) = (folder.path().join("it.c"), folder.path().join("it"));
+        std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let mut gcc = std::process::Command::new("gcc");
+        assert!(gcc.args(["-static", "-o"]).args([&program, &source]).status().unwrap().success());
+        let found = files(std::slice::from_ref(&program)).unwrap();
+        assert_eq!(found, BTreeMap::from([("usr/bin/it".to_owned(), program)]));
+        // A script is no program that runs alone.
+        std::fs::write(&source, "#!/bin/sh\n").unwrap();
+        assert!(files(&[source]).unwrap_err().to_string().contains("libraries"));
     }
 
     #[test]

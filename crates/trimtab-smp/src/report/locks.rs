@@ -1,5 +1,7 @@
 //! What `trimtab smp locks` found: `trimtab.smp.locks/1`.
 
+mod calls;
+
 use serde::{Deserialize, Serialize};
 use trimtab_report::common::Repeat;
 use trimtab_report::figure::{Figure, Line, Scale};
@@ -7,6 +9,7 @@ use trimtab_report::phrase::{change_by, code, count, or_none, seconds, share, ti
 use trimtab_report::section::{Head, Section, Table, number, text};
 use trimtab_report::{Phrase, Report, Schema, phrase, row};
 
+pub use self::calls::LockedCall;
 use crate::counted::{ByPlace, Counted, Place};
 use crate::mode::LockMode;
 
@@ -36,6 +39,8 @@ pub struct SmpLocks {
     pub runs: Vec<LocksRun>,
     /// By how much the model is off, where it says anything.
     pub model: Vec<ModelError>,
+    /// What each call costs, if the workload is one of most calls.
+    pub calls: Vec<LockedCall>,
     /// How long it took, in seconds, builds with it.
     pub seconds: f64,
     /// What it takes to get it again.
@@ -60,6 +65,9 @@ pub struct LocksRun {
     pub predicted: Option<f64>,
     /// What the law of Amdahl says of it, where the kernel is what only one can do while all others wait.
     pub amdahl: f64,
+    /// The time that the shares are of, in times of that of all CPUs from when copies were let go until the last
+    /// had ended: 1, but for what the kernel does between clock and counters.
+    pub counted: f64,
     /// In programs.
     pub user: f64,
     /// With nothing to do.
@@ -88,7 +96,10 @@ impl LocksRun {
     pub fn with(self, counted: &Counted) -> Self {
         let all = counted.time().max(1) as f64;
         let share = |time: u64| time as f64 / all;
+        // A cycle is a nanosecond.
+        let timed = self.seconds * 1e9 * f64::from(self.cpus);
         Self {
+            counted: all / timed,
             user: share(counted.user),
             idle: share(counted.idle),
             interrupts: share(counted.interrupt),
@@ -363,12 +374,16 @@ impl Report for SmpLocks {
         ];
         let places = "Shares of the time of all CPUs. An entry is a call or a fault, or when its task went on after \
                       others had run: a lock is taken then, where there is one.";
-        vec![
+        let mut sections = vec![
             Section::new("speedup", "Speed-up", lede).with(self.speedups()).with(self.figure()),
             Section::new("places", "Where the time goes", places)
                 .with(self.places())
                 .with(self.subsystems()),
-        ]
+        ];
+        if !self.calls.is_empty() {
+            sections.push(calls::section(&self.calls));
+        }
+        sections
     }
 
     fn repeat(&self) -> Option<&Repeat> {
@@ -393,6 +408,7 @@ mod tests {
             speedup,
             predicted: Some(speedup * 1.03),
             amdahl: 1.47,
+            counted: 1.001,
             user: 0.55,
             idle: 0.01,
             interrupts: 0.02,
@@ -440,6 +456,14 @@ mod tests {
         assert_eq!(json["schema"], "trimtab.smp.locks/1");
         assert_eq!(json["runs"][1]["waiting"]["files"], 0.22);
         assert_eq!(json["runs"][1]["mode"], "giant");
+    }
+
+    #[test]
+    fn counters_are_compared_with_the_time() {
+        let counted = Counted { user: 30_000_000, idle: 20_500_000, ..Counted::default() };
+        let run = LocksRun { seconds: 0.025, cpus: 2, ..LocksRun::default() }.with(&counted);
+        assert!((run.counted - 1.01).abs() < 1e-12, "{}", run.counted);
+        assert!((run.user + run.idle - 1.0).abs() < 1e-12);
     }
 
     #[test]

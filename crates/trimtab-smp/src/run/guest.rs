@@ -3,6 +3,7 @@
 mod workload;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
-use trimtab_machine::boot::{BootRequest, Clock, KeptRequest};
+use trimtab_machine::boot::{BootRequest, Clock, KeptRequest, complaints};
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::Workload;
 use trimtab_machine::kernel::{BuildInputs, Feature, GeneratedFiles, KernelImage, Toolchain};
@@ -48,12 +49,12 @@ pub struct GuestRequest<'a> {
 }
 
 /// What a kernel has beside its configuration and SMP.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct KernelKind {
     /// What it is given.
     pub features: &'static [&'static Feature],
     /// Lines that win over those of the configuration.
-    pub lines: &'static str,
+    pub lines: String,
     /// Whether it counts what CPUs do, and the guest is to say so.
     pub counts: bool,
 }
@@ -171,7 +172,7 @@ impl<'work> Guest<'work> {
         let inputs =
             BuildInputs::find(request.kernel_source, kind.features, named, most, toolchain)?;
         let qemu = parallel::get(work, request.qemu_source, observe)?;
-        let inputs = inputs.with_lines(KERNEL_LINES).with_lines(kind.lines);
+        let inputs = inputs.with_lines(KERNEL_LINES).with_lines(&kind.lines);
         let (source, build) = inputs.prepare(work, observe)?;
         let stage = observe.stage("build the kernel");
         let kernel = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
@@ -233,6 +234,11 @@ impl<'work> Guest<'work> {
         let nanoseconds = said(&boot.record.said, "nanoseconds")?;
         ensure!(nanoseconds > 0, "the workload took no time");
         let console = boot.folder.join("console.log");
+        let text =
+            fs::read(&console).with_context(|| format!("cannot read {}", console.display()))?;
+        if let Some(first) = complaints(&String::from_utf8_lossy(&text)).first() {
+            bail!("the guest's kernel complains of itself, see {}: {first}", console.display());
+        }
         let console = self.testbed.work().hashes().of(&console)?;
         stage.ended(boot.cached, &format!("{nanoseconds} ns"));
         let host_seconds = boot.record.wall;

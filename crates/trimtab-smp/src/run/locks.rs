@@ -1,6 +1,8 @@
 //! Runs a workload on one kernel with locks of three kinds, on one CPU, two, and so on, and says where the time
 //! goes.
 
+mod calls;
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -9,7 +11,8 @@ use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::boot::BootError;
-use trimtab_machine::calls::{self, CALLS};
+use trimtab_machine::calls::{CALLS, wrong};
+use trimtab_machine::kernel::Feature;
 use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
 
@@ -23,13 +26,10 @@ use crate::feature::GIANT;
 use crate::mode::LockMode;
 use crate::report::locks::{LocksRun, ModelError, SmpLocks};
 
-/// What the kernel has.
-const KERNEL: KernelKind = KernelKind {
-    features: &[&CALLS, &GIANT],
-    // As `smp cost` compiles `tiny`: for speed, and with the allocator that is usual.
-    lines: "CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y\n# CONFIG_SLUB_TINY is not set\n",
-    counts: true,
-};
+/// What the kernel is given.
+const FEATURES: &[&Feature] = &[&CALLS, &GIANT];
+/// As `smp cost` compiles `tiny`: for speed, and with the allocator that is usual.
+const LINES: &str = "CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y\n# CONFIG_SLUB_TINY is not set\n";
 /// After so many milliseconds of its own time, a guest that waits for a lock says who has it, and ends.
 const LIMIT_MS: u32 = 500;
 /// The number to which [a dial](OwnWorkload::has_dial) counts where it is calibrated.
@@ -48,17 +48,32 @@ pub struct LocksRequest {
     pub cpus: Vec<u32>,
     /// Kinds of locks.
     pub modes: Vec<LockMode>,
+    /// Whether the kernel checks its own locks, contexts and lists.
+    pub debug_kernel: bool,
 }
 
 impl LocksRequest {
-    fn guest<'a>(&'a self, workload: &'a ScaleWorkload, cpus: &[u32]) -> GuestRequest<'a> {
-        self.setup.guest(workload, cpus.to_vec(), KERNEL)
+    /// The guest that it needs for a workload, which may be more than was asked for, on these numbers of CPUs.
+    pub fn guest<'a>(&'a self, workload: &'a ScaleWorkload, cpus: &[u32]) -> GuestRequest<'a> {
+        let lines = lines(self.debug_kernel);
+        let kernel = KernelKind { features: FEATURES, lines, counts: true };
+        self.setup.guest(workload, cpus.to_vec(), kernel)
     }
 
     fn boot_of(&self, mode: LockMode, cpus: u32, quantum: u32) -> BootOf {
-        let arguments = vec![format!("giant={}", mode.name()), format!("giant_limit={LIMIT_MS}")];
-        self.setup.boot_of(cpus, quantum, arguments)
+        self.setup.boot_of(cpus, quantum, boot_arguments(mode.name()))
     }
+}
+
+/// Lines of the kernel's configuration.
+fn lines(debug_kernel: bool) -> String {
+    let checks = if debug_kernel { GIANT.fragment("debug") } else { None };
+    [LINES, checks.unwrap_or_default()].concat()
+}
+
+/// Arguments of a kernel for a mode, by the kernel's name for it.
+fn boot_arguments(mode: &str) -> Vec<String> {
+    vec![format!("giant={mode}"), format!("giant_limit={LIMIT_MS}")]
 }
 
 /// Boots guests, one for each number of CPUs and kind of locks, and one more for each kind.
@@ -117,6 +132,13 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
             runs.push(base.with(&counted));
         }
     }
+    let calls = match request.setup.workload {
+        // A kernel that checks itself costs what nobody asks for.
+        ScaleWorkload::Own(OwnWorkload::Suite) if !request.debug_kernel => {
+            calls::costs(request, &guest, &work, &workload, observe)?
+        }
+        _ => Vec::new(),
+    };
     Ok(SmpLocks {
         schema: Schema::default(),
         workload: workload.name(),
@@ -129,6 +151,7 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
         in_kernel: one_counted.in_kernel(),
         model: ModelError::of(&request.modes, &runs),
         runs,
+        calls,
         seconds: start.elapsed().as_secs_f64(),
         repeat: Repeat {
             command: request.setup.command.clone(),
@@ -213,7 +236,7 @@ fn counted(ran: &Ran, copies: Copies, workload: &ScaleWorkload) -> Result<Counte
     let counted = Counted::read(counters)
         .with_context(|| format!("{} was not counted ({copies:?})", workload.name()))?;
     // The suite says of a call that it was wrong, and goes on.
-    if let Some((name, line)) = calls::wrong(&ran.said) {
+    if let Some((name, line)) = wrong(&ran.said) {
         bail!("the self-check of {name} failed in line {line}");
     }
     Ok(counted)

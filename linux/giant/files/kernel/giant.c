@@ -21,20 +21,26 @@
 #define pr_fmt(fmt) "giant: " fmt
 
 #include <linux/init.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
+#include <linux/mutex.h>
 #include <linux/nospec.h>
 #include <linux/panic.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/seqlock.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/thread_info.h>
 #include <linux/timex.h>
 #include <linux/unistd.h>
+#include <asm/ptrace.h>
 #include <asm/syscall.h>
-#include <asm/tsc.h>
 
 #include "giant.h"
 #include "giant_calls.h"
@@ -43,7 +49,9 @@
 #define GIANT_TURNS	1024
 
 DEFINE_STATIC_KEY_FALSE(giant_key);
-DEFINE_PER_CPU(struct giant_cpu, giant_cpus);
+static DEFINE_PER_CPU(struct giant_cpu, giant_cpus) = {
+	.sequence = SEQCNT_ZERO(giant_cpus.sequence),
+};
 struct giant_lock giant_locks[GIANT_LOCKS];
 
 const char *const giant_mode_names[GIANT_MODES] = {
@@ -65,20 +73,57 @@ const char *const giant_subsystem_names[GIANT_SUBSYSTEMS] = {
 /* In GIANT_OFF, nobody looks at it. */
 static enum giant_mode giant_mode __read_mostly;
 
+/* What the command line says. */
+static enum giant_mode giant_mode_asked __initdata;
+
 /* So many milliseconds may a task wait for a lock; then the kernel panics. */
 static unsigned int giant_limit __read_mostly;
 core_param(giant_limit, giant_limit, uint, 0644);
 
 static atomic_t giant_stuck = ATOMIC_INIT(0);
 
-static void giant_account(struct giant_cpu *cpu, unsigned int state)
+/*
+ * From now on, the CPU does something else; one of its counters grows then, if
+ * there is one. Preemption is disabled, so that nobody reads on this CPU
+ * meanwhile, and interrupts within the kernel do not come here.
+ */
+static void giant_account(struct giant_cpu *cpu, unsigned int state, u64 *counter)
 {
 	u64 now = get_cycles();
 
-	if (cpu->since)
-		cpu->spent[cpu->state] += now - cpu->since;
-	WRITE_ONCE(cpu->state, state);
-	WRITE_ONCE(cpu->since, now);
+	raw_write_seqcount_begin(&cpu->sequence);
+	/* Of a virtual machine, it may go back. */
+	if (cpu->since && now > cpu->since)
+		cpu->did.spent[cpu->state] += now - cpu->since;
+	cpu->state = state;
+	cpu->since = now;
+	if (counter)
+		*counter += 1;
+	raw_write_seqcount_end(&cpu->sequence);
+}
+
+/**
+ * giant_read - read the counters of a CPU, which goes on meanwhile
+ * @cpu: its number
+ * @counters: what it did until now
+ */
+void giant_read(int cpu, struct giant_counters *counters)
+{
+	struct giant_cpu *it = per_cpu_ptr(&giant_cpus, cpu);
+	unsigned int sequence, state;
+	u64 since, now;
+
+	do {
+		sequence = raw_read_seqcount_begin(&it->sequence);
+		*counters = it->did;
+		state = it->state;
+		since = it->since;
+		now = get_cycles();
+	} while (read_seqcount_retry(&it->sequence, sequence));
+
+	/* What it does now is not yet counted. Its clock may be ahead of ours. */
+	if (since && now > since)
+		counters->spent[state] += now - since;
 }
 
 static const char *giant_lock_name(unsigned int number)
@@ -126,7 +171,7 @@ static void giant_give_up(void)
 
 static void giant_wait(struct giant_lock *lock, int ticket)
 {
-	u64 start = get_cycles();
+	unsigned long start = jiffies;
 	unsigned int turns = 0;
 	int served, last = ticket;
 
@@ -136,13 +181,14 @@ static void giant_wait(struct giant_lock *lock, int ticket)
 		/* Others wait as well: it is one holder that must not keep it. */
 		if (served != last) {
 			last = served;
-			start = get_cycles();
+			start = jiffies;
 		}
 		cpu_relax();
 		if (++turns % GIANT_TURNS)
 			continue;
+		/* In jiffies, as Linux need not know how fast the counter is. */
 		limit = READ_ONCE(giant_limit);
-		if (limit && get_cycles() - start > (u64)limit * tsc_khz)
+		if (limit && time_after(jiffies, start + msecs_to_jiffies(limit)))
 			giant_give_up();
 	}
 }
@@ -169,16 +215,14 @@ static void giant_take(unsigned int subsystem)
 	int ticket;
 
 	if (number == GIANT_LOCKS) {
-		cpu->taken[subsystem]++;
-		giant_account(cpu, GIANT_KERNEL + subsystem);
+		giant_account(cpu, GIANT_KERNEL + subsystem, &cpu->did.taken[subsystem]);
 		return;
 	}
 
 	lock = &giant_locks[number];
 	ticket = atomic_fetch_inc(&lock->next);
 	if (atomic_read_acquire(&lock->served) != ticket) {
-		giant_account(cpu, GIANT_WAITING + subsystem);
-		cpu->contended[subsystem]++;
+		giant_account(cpu, GIANT_WAITING + subsystem, &cpu->did.contended[subsystem]);
 		cpu->waits_for = number;
 		WRITE_ONCE(cpu->waiter, current->pid);
 		WRITE_ONCE(current->giant_waits, 1);
@@ -187,8 +231,7 @@ static void giant_take(unsigned int subsystem)
 		WRITE_ONCE(cpu->waiter, 0);
 	}
 	current->giant_held = number + 1;
-	giant_account(cpu, GIANT_KERNEL + subsystem);
-	cpu->taken[subsystem]++;
+	giant_account(cpu, GIANT_KERNEL + subsystem, &cpu->did.taken[subsystem]);
 	lock->subsystem = subsystem;
 	lock->cpu = smp_processor_id();
 	WRITE_ONCE(lock->holder, current->pid);
@@ -225,10 +268,20 @@ void __giant_enter(enum giant_subsystem subsystem)
 }
 
 /**
- * __giant_call - take the lock that a system call needs
+ * __giant_fault - take the lock of memory for a page fault from user mode
+ * @regs: where it came from
+ */
+void __giant_fault(struct pt_regs *regs)
+{
+	if (user_mode(regs))
+		__giant_enter(GIANT_MEMORY);
+}
+
+/**
+ * giant_call - take the lock that a system call needs
  * @nr: the number of the call; one that does not exist is of GIANT_PROCESSES
  */
-void __giant_call(long nr)
+void giant_call(long nr)
 {
 	unsigned int subsystem = GIANT_PROCESSES;
 
@@ -244,19 +297,19 @@ void __giant_call(long nr)
  */
 void __giant_interrupt(void)
 {
-	giant_account(this_cpu_ptr(&giant_cpus), GIANT_INTERRUPT);
+	giant_account(this_cpu_ptr(&giant_cpus), GIANT_INTERRUPT, NULL);
 }
 
 /**
- * __giant_exit - give back what the task has, on the way to user mode
+ * giant_exit - give back what the task has, on the way to user mode
  *
- * Interrupts are disabled.
+ * The last before the return; interrupts are disabled.
  */
-void __giant_exit(void)
+void giant_exit(void)
 {
 	giant_release();
 	current->giant_in = 0;
-	giant_account(this_cpu_ptr(&giant_cpus), GIANT_USER);
+	giant_account(this_cpu_ptr(&giant_cpus), GIANT_USER, NULL);
 }
 
 /**
@@ -280,11 +333,18 @@ void __giant_resume(void)
 	struct giant_cpu *cpu = this_cpu_ptr(&giant_cpus);
 
 	if (is_idle_task(current))
-		giant_account(cpu, GIANT_IDLE);
+		giant_account(cpu, GIANT_IDLE, NULL);
 	else if (!in || READ_ONCE(current->__state) != TASK_RUNNING)
-		giant_account(cpu, GIANT_KERNEL + subsystem);
+		giant_account(cpu, GIANT_KERNEL + subsystem, NULL);
 	else
 		giant_take(subsystem);
+}
+
+/* Lets a task come here at its system calls, and at returns to user mode. */
+static void giant_mark(struct task_struct *task)
+{
+	set_task_syscall_work(task, GIANT);
+	set_tsk_thread_flag(task, TIF_GIANT);
 }
 
 /**
@@ -292,10 +352,13 @@ void __giant_resume(void)
  * @task: the new task
  * @kthread: whether it is a kernel thread
  *
- * It takes its lock when it runs for the first time.
+ * It takes its lock when it runs for the first time. Under tasklist_lock: who
+ * turns the locks on finds the task, or it finds them on.
  */
 void giant_fork(struct task_struct *task, bool kthread)
 {
+	if (static_key_enabled(&giant_key))
+		giant_mark(task);
 	task->giant_in = (kthread ? GIANT_THREADS : GIANT_PROCESSES) + 1;
 	task->giant_held = 0;
 	task->giant_waits = 0;
@@ -316,14 +379,36 @@ enum giant_mode giant_mode_now(void)
 }
 
 /*
+ * Turns the hooks on. Nothing is locked yet: what one hook takes, another one
+ * gives back, which may not be on when the first one is.
+ */
+static void giant_turn_on(void)
+{
+	struct task_struct *process, *task;
+
+	WRITE_ONCE(giant_mode, GIANT_FINE);
+	static_branch_enable(&giant_key);
+	read_lock(&tasklist_lock);
+	for_each_process_thread(process, task)
+		giant_mark(task);
+	read_unlock(&tasklist_lock);
+}
+
+/*
  * Tasks that have a lock give it back, whichever it is, and take another one
  * when they enter the kernel again. So the counters cannot be turned off again.
  */
 void giant_mode_set(enum giant_mode mode)
 {
+	static DEFINE_MUTEX(turning);
+
+	if (mode == GIANT_OFF)
+		return;
+	mutex_lock(&turning);
+	if (!static_key_enabled(&giant_key))
+		giant_turn_on();
 	WRITE_ONCE(giant_mode, mode);
-	if (mode != GIANT_OFF)
-		static_branch_enable(&giant_key);
+	mutex_unlock(&turning);
 }
 
 static int __init giant_setup(char *name)
@@ -333,16 +418,16 @@ static int __init giant_setup(char *name)
 	if (mode < 0)
 		pr_warn("there is no mode %s; expected off, fine, coarse or giant\n", name);
 	else
-		giant_mode = mode;
+		giant_mode_asked = mode;
 	return 1;
 }
 __setup("giant=", giant_setup);
 
 static int __init giant_start(void)
 {
-	if (giant_mode != GIANT_OFF) {
-		pr_info("locks are %s\n", giant_mode_names[giant_mode]);
-		giant_mode_set(giant_mode);
+	if (giant_mode_asked != GIANT_OFF) {
+		pr_info("locks are %s\n", giant_mode_names[giant_mode_asked]);
+		giant_mode_set(giant_mode_asked);
 	}
 	return 0;
 }

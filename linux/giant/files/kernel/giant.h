@@ -7,6 +7,7 @@
 #include <linux/cache.h>
 #include <linux/giant.h>
 #include <linux/percpu.h>
+#include <linux/seqlock.h>
 
 /**
  * enum giant_mode - which locks are taken
@@ -53,30 +54,40 @@ struct giant_lock {
 } ____cacheline_aligned_in_smp;
 
 /**
- * struct giant_cpu - what a CPU did
- * @since: since when it does what it does, in its cycles; 0 before it began
+ * struct giant_counters - what a CPU did
  * @spent: cycles, by what it did
- * @state: what it does
  * @taken: how often it took a lock, by subsystem
  * @contended: how often it waited for one
+ */
+struct giant_counters {
+	u64 spent[GIANT_STATES];
+	u64 taken[GIANT_SUBSYSTEMS];
+	u64 contended[GIANT_SUBSYSTEMS];
+};
+
+/**
+ * struct giant_cpu - a CPU
+ * @sequence: grows before and after the next three change, which only this CPU does
+ * @did: what it did until @since
+ * @state: what it does
+ * @since: since when, in its cycles; 0 before it began
  * @waiter: the thread that waits on it, 0 if none does
  * @waits_for: the lock that this one waits for
  */
 struct giant_cpu {
-	u64 since;
-	u64 spent[GIANT_STATES];
+	seqcount_t sequence;
+	struct giant_counters did;
 	unsigned int state;
-	u64 taken[GIANT_SUBSYSTEMS];
-	u64 contended[GIANT_SUBSYSTEMS];
+	u64 since;
 	pid_t waiter;
 	unsigned int waits_for;
 };
 
-DECLARE_PER_CPU(struct giant_cpu, giant_cpus);
 extern struct giant_lock giant_locks[GIANT_LOCKS];
 extern const char *const giant_mode_names[GIANT_MODES];
 extern const char *const giant_subsystem_names[GIANT_SUBSYSTEMS];
 
+void giant_read(int cpu, struct giant_counters *counters);
 enum giant_mode giant_mode_now(void);
 void giant_mode_set(enum giant_mode mode);
 

@@ -5,9 +5,11 @@
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/kstrtox.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timex.h>
 #include <linux/uaccess.h>
@@ -18,40 +20,61 @@
 static int counters_show(struct seq_file *file, void *unused)
 {
 	static const char *const names[] = { "user", "idle", "interrupt" };
+	struct giant_counters *all = file->private;
 	unsigned int state, subsystem;
 	int cpu;
 
 	for_each_online_cpu(cpu) {
-		struct giant_cpu *it = per_cpu_ptr(&giant_cpus, cpu);
-		unsigned int now_in = READ_ONCE(it->state);
-		u64 since = READ_ONCE(it->since);
-		u64 now = get_cycles();
-		/* Of what it does now, nothing is counted yet. */
-		u64 running = since && now > since ? now - since : 0;
-		u64 spent[GIANT_STATES];
+		struct giant_counters *it = &all[cpu];
 
-		for (state = 0; state < GIANT_STATES; state++)
-			spent[state] = READ_ONCE(it->spent[state]) +
-				       (state == now_in ? running : 0);
 		for (state = 0; state < GIANT_KERNEL; state++)
 			seq_printf(file, "cpu%d.%s %llu\n", cpu, names[state],
-				   spent[state]);
+				   it->spent[state]);
 		for (subsystem = 0; subsystem < GIANT_SUBSYSTEMS; subsystem++) {
 			const char *name = giant_subsystem_names[subsystem];
 
 			seq_printf(file, "cpu%d.kernel.%s %llu\n", cpu, name,
-				   spent[GIANT_KERNEL + subsystem]);
+				   it->spent[GIANT_KERNEL + subsystem]);
 			seq_printf(file, "cpu%d.waiting.%s %llu\n", cpu, name,
-				   spent[GIANT_WAITING + subsystem]);
+				   it->spent[GIANT_WAITING + subsystem]);
 			seq_printf(file, "cpu%d.taken.%s %llu\n", cpu, name,
-				   READ_ONCE(it->taken[subsystem]));
+				   it->taken[subsystem]);
 			seq_printf(file, "cpu%d.contended.%s %llu\n", cpu, name,
-				   READ_ONCE(it->contended[subsystem]));
+				   it->contended[subsystem]);
 		}
 	}
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(counters);
+/* They are those of when it is opened: to write them down takes far longer. */
+static int counters_open(struct inode *inode, struct file *file)
+{
+	struct giant_counters *all = kvcalloc(nr_cpu_ids, sizeof(*all), GFP_KERNEL);
+	int cpu, error;
+
+	if (!all)
+		return -ENOMEM;
+	error = single_open(file, counters_show, all);
+	if (error) {
+		kvfree(all);
+		return error;
+	}
+	for_each_online_cpu(cpu)
+		giant_read(cpu, &all[cpu]);
+	return 0;
+}
+
+static int counters_release(struct inode *inode, struct file *file)
+{
+	kvfree(((struct seq_file *)file->private_data)->private);
+	return single_release(inode, file);
+}
+
+static const struct file_operations counters_fops = {
+	.open = counters_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = counters_release,
+};
 
 static int holders_show(struct seq_file *file, void *unused)
 {
@@ -113,11 +136,11 @@ static const struct file_operations mode_fops = {
 /* Keeps a CPU in a system call, with what that one has, for so many seconds. */
 static int stuck_set(void *unused, u64 seconds)
 {
-	u64 start = get_cycles();
+	unsigned long until = jiffies + seconds * HZ;
 
 	if (seconds > 60)
 		return -EINVAL;
-	while (get_cycles() - start < seconds * tsc_khz * 1000)
+	while (time_before(jiffies, until))
 		cpu_relax();
 	return 0;
 }

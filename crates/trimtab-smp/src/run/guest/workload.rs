@@ -98,7 +98,7 @@ impl OwnWorkload {
             Self::Ipc => &["subsystem", "ipc", "4000"],
             Self::Processes => &["subsystem", "processes", "150"],
             Self::Mix => &["subsystem", "mix", "50"],
-            Self::Suite => &["suite", "5"],
+            Self::Suite => &["suite", "21"],
         }
     }
 

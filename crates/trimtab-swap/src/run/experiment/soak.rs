@@ -4,25 +4,12 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use trimtab_lab::observe::Observe;
-use trimtab_machine::boot::Outcome;
+use trimtab_machine::boot::{self, Outcome};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_report::common::Check;
 
 use super::boots::{Boots, SwapBoot, counter};
 use crate::run::{Backing, Policy};
-
-/// What a kernel says that complains of itself and goes on.
-const COMPLAINTS: [&str; 9] = [
-    "BUG:",
-    "WARNING:",
-    "Oops",
-    "possible recursive",
-    "circular locking",
-    "inconsistent lock",
-    "suspicious RCU",
-    "soft lockup",
-    "self-detected stall",
-];
 
 /// Sums over the boots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -119,35 +106,18 @@ impl Soak {
 ///
 /// # Errors
 /// If its console cannot be read.
-pub(super) fn complaints(boot: &SwapBoot) -> Result<Vec<String>> {
-    let path = boot.folder.join("console.log");
+pub(super) fn complaints(of: &SwapBoot) -> Result<Vec<String>> {
+    let path = of.folder.join("console.log");
     let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut found = in_console(&String::from_utf8_lossy(&text));
-    let failed = boot.record.tests.ended(Outcome::Fail);
+    let mut found = boot::complaints(&String::from_utf8_lossy(&text));
+    let failed = of.record.tests.ended(Outcome::Fail);
     found.extend(failed.map(|test| format!("the test {} failed", test.name)));
     Ok(found)
-}
-
-fn in_console(text: &str) -> Vec<String> {
-    // Not as the end of another word, as in `DEBUG:`.
-    let has = |line: &str, word: &str| {
-        line.match_indices(word).any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric))
-    };
-    let complains = |line: &&str| COMPLAINTS.iter().any(|word| has(line, word));
-    text.lines().filter(complains).map(|line| line.trim().to_owned()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_kernel_that_complains_is_heard() {
-        let text = "[    0.1] Linux\r\n[    0.2] WARNING: possible circular locking dependency\r\n\
-                    [    0.3] rcu: INFO: rcu_sched self-detected stall on CPU\r\nok\n";
-        assert_eq!(in_console(text).len(), 2);
-        assert_eq!(in_console("[ 0.1] DEBUG: all is well\n"), [""; 0]);
-    }
 
     #[test]
     fn whatever_is_wrong_fails_the_check() {

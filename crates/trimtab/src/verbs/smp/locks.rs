@@ -42,6 +42,9 @@ pub struct Options {
     /// Kinds of locks, with commas between them
     #[arg(long, value_name = "LIST", default_value = "giant,coarse,fine", value_delimiter = ',')]
     pub modes: Vec<ModeName>,
+    /// Build a kernel that checks its own locks, contexts and lists, and fail if it finds anything; it is far slower
+    #[arg(long)]
+    pub debug_kernel: bool,
     /// The guest.
     #[command(flatten)]
     pub guest: GuestOptions,
@@ -106,6 +109,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         percent: options.share,
         cpus: options.cpus.clone(),
         modes,
+        debug_kernel: options.debug_kernel,
     };
     let found = locks(&request, &Progress::new())?;
     stored::keep(&options.guest.work, &found)?;

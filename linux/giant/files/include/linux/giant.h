@@ -12,6 +12,7 @@
 
 #include <linux/types.h>
 
+struct pt_regs;
 struct task_struct;
 
 /**
@@ -39,27 +40,30 @@ enum giant_subsystem {
 
 DECLARE_STATIC_KEY_FALSE(giant_key);
 
-void __giant_call(long nr);
+/* Called for tasks that have SYSCALL_WORK_GIANT and TIF_GIANT: all, once locks are on. */
+void giant_call(long nr);
+void giant_exit(void);
+
 void __giant_enter(enum giant_subsystem subsystem);
+void __giant_fault(struct pt_regs *regs);
 void __giant_interrupt(void);
-void __giant_exit(void);
 void __giant_drop(void);
 void __giant_resume(void);
 void giant_fork(struct task_struct *task, bool kthread);
 void giant_never(struct task_struct *task);
 
-/* A system call begins; interrupts are enabled. */
-static __always_inline void giant_call(long nr)
-{
-	if (static_branch_unlikely(&giant_key))
-		__giant_call(nr);
-}
-
-/* A fault or work before a return to user mode begins; interrupts are enabled. */
+/* Work before a return to user mode begins; interrupts are enabled. */
 static __always_inline void giant_enter(enum giant_subsystem subsystem)
 {
 	if (static_branch_unlikely(&giant_key))
 		__giant_enter(subsystem);
+}
+
+/* A page fault begins; interrupts are enabled. */
+static __always_inline void giant_fault(struct pt_regs *regs)
+{
+	if (static_branch_unlikely(&giant_key))
+		__giant_fault(regs);
 }
 
 /* An interrupt or exception came from user mode. */
@@ -67,13 +71,6 @@ static __always_inline void giant_interrupt(void)
 {
 	if (static_branch_unlikely(&giant_key))
 		__giant_interrupt();
-}
-
-/* The last before a return to user mode; interrupts are disabled. */
-static __always_inline void giant_exit(void)
-{
-	if (static_branch_unlikely(&giant_key))
-		__giant_exit();
 }
 
 /* The scheduler begins; preemption is disabled. */
@@ -90,10 +87,11 @@ static __always_inline void giant_resume(void)
 		__giant_resume();
 }
 #else
-static __always_inline void giant_call(long nr) { }
+static inline void giant_call(long nr) { }
+static inline void giant_exit(void) { }
 static __always_inline void giant_enter(enum giant_subsystem subsystem) { }
+static __always_inline void giant_fault(struct pt_regs *regs) { }
 static __always_inline void giant_interrupt(void) { }
-static __always_inline void giant_exit(void) { }
 static __always_inline void giant_drop(void) { }
 static __always_inline void giant_resume(void) { }
 static inline void giant_fork(struct task_struct *task, bool kthread) { }
