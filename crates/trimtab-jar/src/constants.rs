@@ -129,6 +129,7 @@ fn compute(op: Bin, a: i32, b: i32) -> i32 {
         Bin::Sar => a.wrapping_shr(b.cast_unsigned()),
         Bin::Rotr => a.cast_unsigned().rotate_right(b.cast_unsigned() & 31).cast_signed(),
         Bin::Mul => a.wrapping_mul(b),
+        Bin::Min => a.min(b),
         Bin::Slt => i32::from(a < b),
         Bin::Sltu => i32::from(a.cast_unsigned() < b.cast_unsigned()),
     }
@@ -181,7 +182,7 @@ fn rewrite(image: &Image<'_>, block: &mut Block, mut state: KnownValues) {
             }
         }
         End::Tail(callee) => direct(callee, &state),
-        End::Away(to) => replace(to),
+        End::Away(to) | End::Switch { index: to, .. } => replace(to),
         End::Jump(_) | End::Return | End::Stop => {}
     }
 }

@@ -5,11 +5,13 @@
 //! - `block`: the instructions of a block, and its end
 //! - `call`: how functions call each other
 //! - `method`: a function as one method
+//! - `outline`: innermost loops as methods of their own
 //! - `pieces`: a function as several
 
 mod block;
 mod call;
 mod method;
+mod outline;
 mod partition;
 mod pieces;
 mod plan;
@@ -17,6 +19,7 @@ mod value;
 
 pub(crate) use call::{ADAPTERS, Shape, adapter};
 pub(crate) use method::whole;
+pub(crate) use outline::LoopMethod;
 pub(crate) use pieces::split;
 
 use crate::classfile::{Class, Code, Kind, Label};

@@ -34,6 +34,8 @@ pub(crate) enum Bin {
     Sar,
     Rotr,
     Mul,
+    /// The lesser, as signed numbers.
+    Min,
     Slt,
     Sltu,
 }
@@ -314,6 +316,11 @@ pub(crate) enum End {
         to: Val,
         targets: Vec<u32>,
     },
+    /// To the block of that number, which is one of them.
+    Switch {
+        index: Val,
+        targets: Vec<u32>,
+    },
     Return,
     /// A call whose results are the function's own.
     Tail(Callee),
@@ -329,7 +336,7 @@ impl End {
         match self {
             End::Jump(to) => vec![*to],
             End::Branch { taken, next, .. } => vec![*taken, *next],
-            End::Table { targets, .. } => targets.clone(),
+            End::Table { targets, .. } | End::Switch { targets, .. } => targets.clone(),
             End::Return | End::Tail(_) | End::Away(_) | End::Stop => Vec::new(),
         }
     }
@@ -347,7 +354,7 @@ impl End {
                 add(a);
                 add(b);
             }
-            End::Table { to, .. } => add(to),
+            End::Table { to, .. } | End::Switch { index: to, .. } => add(to),
             End::Tail(Callee::Through(to)) | End::Away(to) => add(to),
             _ => {}
         }

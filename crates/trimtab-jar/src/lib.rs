@@ -24,10 +24,12 @@ mod function;
 mod image;
 mod ir;
 mod liveness;
+mod loops;
 mod mips;
 mod report;
 #[cfg(feature = "run")]
 pub mod run;
+mod switches;
 mod translate;
 mod vars;
 

@@ -2,13 +2,15 @@
 
 use crate::classfile::{Class, Code, Kind, access, op};
 use crate::constants::{drop_saves, moved_constants, propagate, prune};
-use crate::emit::{ADAPTERS, Context, HUGE, Home, Shape, adapter, split, whole};
+use crate::emit::{ADAPTERS, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
 use crate::error::JarError;
 use crate::function::{Function, build};
 use crate::image::Image;
 use crate::ir::{End, Op};
 use crate::liveness::{mark_floats, solve};
+use crate::loops::count_loops;
 use crate::report::{Report, SplitFunction};
+use crate::switches::find_switches;
 use crate::vars::CALLEE_SAVED;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,13 +128,17 @@ fn method(
     home: &Home,
     report: &mut Report,
 ) {
-    let code = whole(context, function, class);
-    if code.len() <= HUGE {
+    let found = whole(context, function, class);
+    if found.code.len() <= HUGE {
         let flags = access::PUBLIC | access::STATIC;
-        class.method(flags, &home.name, &home.shape.descriptor(), &code);
+        class.method(flags, &home.name, &home.shape.descriptor(), &found.code);
+        for LoopMethod { home, code, .. } in &found.loops {
+            class.method(flags, &home.name, &home.shape.descriptor(), code);
+        }
         return;
     }
-    let bytes = code.len();
+    let loops: usize = found.loops.iter().map(|found| found.code.len()).sum();
+    let bytes = found.code.len() + loops;
     let cut = split(context, function, class, home);
     report.split.push(SplitFunction { name: function.name.clone(), bytes, methods: cut.sizes });
 }
@@ -150,7 +156,10 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
         let mut function = build(image, start, end, &name);
         propagate(image, &mut function);
         prune(&mut function);
+        find_switches(image, &mut function);
+        prune(&mut function);
         drop_saves(&mut function, CALLEE_SAVED);
+        count_loops(&mut function);
         mark_floats(&mut function);
         let further = function.callees();
         known.insert(start, function);
@@ -171,7 +180,12 @@ fn named_by_code(image: &Image<'_>, functions: &[Function]) -> BTreeSet<u32> {
     let ins = functions.iter().flat_map(|function| &function.blocks).flat_map(|block| &block.ins);
     let starts: BTreeMap<u32, bool> = functions
         .iter()
-        .map(|f| (f.start, f.blocks.iter().any(|b| matches!(b.end, End::Table { .. }))))
+        .map(|f| {
+            (
+                f.start,
+                f.blocks.iter().any(|b| matches!(b.end, End::Table { .. } | End::Switch { .. })),
+            )
+        })
         .collect();
     let jumps = |at: &u32| starts.range(..=*at).next_back().is_some_and(|(_, jumps)| *jumps);
     let pointers = image.pointers.iter().copied().filter(|at| !jumps(at));

@@ -30,8 +30,12 @@ pub(crate) const FLAG: Var = 114;
 pub(crate) const SAVED: Var = 122;
 /// The second of them.
 pub(crate) const SAVED2: Var = 123;
+/// The number by which a switch goes on.
+pub(crate) const INDEX: Var = 124;
+/// Up to where a loop counts.
+pub(crate) const LIMIT: Var = 125;
 /// How many variables there are.
-pub(crate) const COUNT: usize = 124;
+pub(crate) const COUNT: usize = 126;
 
 /// The type of a variable.
 pub(crate) fn kind(var: Var) -> Kind {

@@ -130,6 +130,12 @@ fn memory_strings_and_files_hold_what_was_written() {
 }
 
 #[test]
+fn loops_end_and_tables_lead_where_they_should() {
+    same_as_qemu("loops", &BOTH);
+    same_as_qemu("loops", &[&["-O3", "-mbranch-likely"]]);
+}
+
+#[test]
 fn functions_too_large_for_one_method_are_cut_and_still_right() {
     same_as_qemu("large", &BOTH);
     let folder = TempDir::new().unwrap();

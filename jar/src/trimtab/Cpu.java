@@ -22,7 +22,7 @@ public final class Cpu {
   public float v90, v91, v92, v93, v94, v95, v96, v97;
   public double v98, v99, v100, v101, v102, v103, v104, v105, v106, v107, v108, v109;
   public double v110, v111, v112, v113;
-  public int v114, v115, v116, v117, v118, v119, v120, v121, v122, v123;
+  public int v114, v115, v116, v117, v118, v119, v120, v121, v122, v123, v124, v125;
 
   /** What {@code rdhwr $29} gives: the pointer to the thread's own data. */
   public int thread;

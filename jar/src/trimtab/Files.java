@@ -95,8 +95,10 @@ final class Files {
         "the program was stopped by signal " + Signals.of(thrown) + ": " + thrown.getMessage());
     StackTraceElement[] frames = thrown.getStackTrace();
     for (int i = 0; i < frames.length && i < 30; i++) {
-      if (frames[i].getClassName().startsWith("program.")) {
-        stream.println("    in " + frames[i].getMethodName());
+      String name = frames[i].getMethodName();
+      // A loop that is a method of its own is called by the method of its function.
+      if (frames[i].getClassName().startsWith("program.") && !name.contains("$loop")) {
+        stream.println("    in " + name);
       }
     }
   }

@@ -395,6 +395,7 @@ impl Emitter<'_> {
                 self.go(block, 1);
             }
             End::Table { to, targets } => self.table(block, plan, *to, targets),
+            End::Switch { index, .. } => self.switch(block, plan, *index),
             End::Return => self.give_back(block, plan),
             End::Tail(callee) => self.tail(block, plan, *callee),
             End::Away(to) => {
@@ -447,6 +448,16 @@ impl Emitter<'_> {
         self.code.switch(&cases, elsewhere);
         self.code.bind(elsewhere);
         self.tail(block, plan, crate::ir::Callee::Through(to));
+    }
+
+    fn switch(&mut self, block: &Block, plan: &Plan, index: Val) {
+        let cases: Vec<(i32, Label)> =
+            (0..).zip(&block.next).map(|(case, next)| (case, self.labels[*next])).collect();
+        let elsewhere = self.code.label();
+        self.operand(block, plan, block.ins.len(), index);
+        self.code.switch(&cases, elsewhere);
+        self.code.bind(elsewhere);
+        self.never();
     }
 
     /// Leaves for another method of the function: notes where to go on.

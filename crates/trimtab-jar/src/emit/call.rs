@@ -95,7 +95,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn invoke(&mut self, home: &Home) {
+    pub(super) fn invoke(&mut self, home: &Home) {
         let method = self.class.pool.method(&home.class, &home.name, &home.shape.descriptor());
         let result = home.shape.returns.map(|(_, kind)| kind);
         self.code.call(method, home.shape.words(), result);
@@ -121,7 +121,7 @@ impl Emitter<'_> {
     }
 
     /// Takes the results of a known function.
-    fn take(&mut self, shape: Shape, live: Vars) {
+    pub(super) fn take(&mut self, shape: Shape, live: Vars) {
         match shape.returns {
             Some((_, Kind::Long)) => self.take_long(live),
             Some((var, kind)) if forms(var).meets(live) => {

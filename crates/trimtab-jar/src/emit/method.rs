@@ -1,5 +1,6 @@
 //! A function as one method.
 
+use super::outline::{LoopMethod, loop_methods};
 use super::{Context, Emitter};
 use crate::classfile::{Class, Code, Kind, Label, op};
 use crate::function::Function;
@@ -7,12 +8,31 @@ use crate::ir::{Callee, End, Op};
 use crate::liveness::{Facts, behind, is_dead, live_out, returns_twice};
 use crate::vars::{DOUBLE, RA, RESULTS, SP, V0, Vars};
 
-/// The code of a function as one method.
-pub(crate) fn whole(context: &Context<'_>, function: &Function, class: &mut Class) -> Code {
-    let all: Vec<usize> = (0..function.blocks.len()).collect();
+/// A function as one method, and those that are its loops.
+pub(crate) struct WholeFunction {
+    pub(crate) code: Code,
+    pub(crate) loops: Vec<LoopMethod>,
+}
+
+/// The code of a function as one method, but for some of its loops.
+pub(crate) fn whole(
+    context: &Context<'_>,
+    function: &Function,
+    class: &mut Class,
+) -> WholeFunction {
+    // Long: the way in, the blocks and the way out share labels and variables.
+    let mut all: Vec<usize> = (0..function.blocks.len()).collect();
     let facts = Facts { summaries: context.summaries, results: function.results };
     let twice = has_second_return(context, function, &all);
+    // What comes back to such a call finds its variables in one method only.
+    let loops = if twice { Vec::new() } else { loop_methods(context, function, class) };
+    let within = |at: &usize| loops.iter().find(|found| found.blocks.binary_search(at).is_ok());
+    all.retain(|at| within(at).is_none());
     let mut vars = variables(&facts, function, &all);
+    for found in &loops {
+        vars = vars.or(found.passed());
+        all.push(found.head);
+    }
     if twice {
         vars = vars.or(Vars::of(&[SP, V0]));
     }
@@ -31,12 +51,15 @@ pub(crate) fn whole(context: &Context<'_>, function: &Function, class: &mut Clas
     }
     for (at, index) in order.iter().enumerate() {
         emitter.following = order.get(at + 1).copied();
-        emitter.block(*index);
+        match within(index) {
+            Some(found) => emitter.call_loop(found),
+            None => emitter.block(*index),
+        }
     }
     if twice {
         emitter.second_returns(start, ints[0]);
     }
-    emitter.code
+    WholeFunction { code: emitter.code, loops }
 }
 
 /// Whether one of these blocks calls a function that can return twice.

@@ -5,12 +5,10 @@
 //! from how deep it lies in loops.
 //!
 //! The joining is that of Pettis and Hansen, *Profile Guided Code Positioning* (PLDI 1990), with a
-//! limit; loops are found by dominators (Cooper, Harvey, Kennedy, *A Simple, Fast Dominance
-//! Algorithm*).
+//! limit.
 
 use crate::function::Function;
-use petgraph::algo::dominators::simple_fast;
-use petgraph::graph::{DiGraph, NodeIndex};
+use crate::loops::natural_loops;
 
 /// How much more often a loop's body is held to run than what is around it.
 const TURNS: u64 = 8;
@@ -19,39 +17,10 @@ const DEEPEST: u32 = 12;
 
 /// How many loops each block is in.
 pub(super) fn depths(function: &Function) -> Vec<u32> {
-    let count = function.blocks.len();
-    let mut graph: DiGraph<(), ()> = DiGraph::new();
-    for _ in 0..count {
-        graph.add_node(());
-    }
-    let node = |index: usize| NodeIndex::new(index);
-    let mut before: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for (index, block) in function.blocks.iter().enumerate() {
-        for next in &block.next {
-            graph.update_edge(node(index), node(*next), ());
-            before[*next].push(index);
-        }
-    }
-    let dominators = simple_fast(&graph, node(function.entry));
-    let mut depths = vec![0; count];
-    let mut inside = vec![usize::MAX; count];
-    for head in 0..count {
-        let back = before[head].iter().copied().filter(|from| {
-            dominators.dominators(node(*from)).is_some_and(|mut over| over.any(|d| d == node(head)))
-        });
-        let mut open: Vec<usize> = back.collect();
-        if open.is_empty() {
-            continue;
-        }
-        // The natural loop: what reaches its end without passing its head.
-        inside[head] = head;
-        depths[head] += 1;
-        while let Some(at) = open.pop() {
-            if inside[at] != head {
-                inside[at] = head;
-                depths[at] += 1;
-                open.extend(&before[at]);
-            }
+    let mut depths = vec![0; function.blocks.len()];
+    for found in natural_loops(function) {
+        for block in found.blocks {
+            depths[block] += 1;
         }
     }
     depths

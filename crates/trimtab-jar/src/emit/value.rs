@@ -168,6 +168,10 @@ impl Emitter<'_> {
                 self.run_time("java/lang/Integer", "rotateRight", "(II)I", 2, Some(Kind::Int));
                 return;
             }
+            Bin::Min => {
+                self.run_time("java/lang/Math", "min", "(II)I", 2, Some(Kind::Int));
+                return;
+            }
             // Made with jumps, where nothing else is on the stack.
             Bin::Slt | Bin::Sltu => {
                 self.run_time(
