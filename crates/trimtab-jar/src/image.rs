@@ -327,7 +327,8 @@ impl<'data> Image<'data> {
         let clean = functions.iter().map(|(address, name)| {
             let name: String = name
                 .chars()
-                .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '$') { c } else { '_' })
+                // A `$` is in names that are made here.
+                .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' })
                 .take(200)
                 .collect();
             let name = if name.is_empty() { "f".to_owned() } else { name };

@@ -12,6 +12,8 @@
 //!
 //! The second question is hardly ever answered with yes, so that no compiled code has it.
 
+use std::collections::BTreeMap;
+
 use crate::function::{Block, Function};
 use crate::ir::{Bin, Cond, End, Ins, Op, Val};
 use crate::vars::{INDEX, LIMIT, Var, Vars};
@@ -35,8 +37,16 @@ pub(crate) struct NaturalLoop {
     latches: Vec<usize>,
 }
 
-/// The loops of a function, by ascending head.
-pub(crate) fn natural_loops(function: &Function) -> Vec<NaturalLoop> {
+/// The loops of a function.
+pub(crate) struct Loops {
+    /// Those that have no other within, by ascending head; no two share a block.
+    pub(crate) innermost: Vec<NaturalLoop>,
+    /// In how many loops each block is.
+    pub(crate) depths: Vec<u32>,
+}
+
+/// Finds the loops of a function.
+pub(crate) fn natural_loops(function: &Function) -> Loops {
     let count = function.blocks.len();
     let mut graph: DiGraph<(), ()> = DiGraph::new();
     for _ in 0..count {
@@ -51,39 +61,40 @@ pub(crate) fn natural_loops(function: &Function) -> Vec<NaturalLoop> {
         }
     }
     let dominators = simple_fast(&graph, node(function.entry));
-    let mut inside = vec![usize::MAX; count];
-    let mut loops = Vec::new();
-    for head in 0..count {
-        let back = before[head].iter().copied().filter(|from| {
+    let back = |head: usize| {
+        let from = before[head].iter().copied().filter(|from| {
             dominators.dominators(node(*from)).is_some_and(|mut over| over.any(|d| d == node(head)))
         });
-        let latches: Vec<usize> = back.collect();
-        if latches.is_empty() {
-            continue;
-        }
+        from.collect::<Vec<usize>>()
+    };
+    let latches: Vec<Vec<usize>> = (0..count).map(back).collect();
+    let mut inside = vec![usize::MAX; count];
+    let (mut innermost, mut depths) = (Vec::new(), vec![0; count]);
+    for head in (0..count).filter(|head| !latches[*head].is_empty()) {
         inside[head] = head;
+        depths[head] += 1;
         let mut blocks = vec![head];
-        let mut open = latches.clone();
+        let mut open = latches[head].clone();
         while let Some(at) = open.pop() {
             if inside[at] != head {
                 inside[at] = head;
+                depths[at] += 1;
                 blocks.push(at);
                 open.extend(&before[at]);
             }
         }
-        loops.push(NaturalLoop { head, blocks, latches });
+        // Only these are kept: all together have no more blocks than the function.
+        if blocks[1..].iter().all(|at| latches[*at].is_empty()) {
+            innermost.push(NaturalLoop { head, blocks, latches: latches[head].clone() });
+        }
     }
-    loops
+    Loops { innermost, depths }
 }
 
 /// Writes the ends of innermost loops that count as comparisons of signed numbers.
 pub(crate) fn count_loops(function: &mut Function) {
-    let loops = natural_loops(function);
-    for found in &loops {
-        let inner = !loops
-            .iter()
-            .any(|other| other.head != found.head && found.blocks.contains(&other.head));
-        if inner && let [latch] = found.latches.as_slice() {
+    for found in &natural_loops(function).innermost {
+        if let [latch] = found.latches.as_slice() {
             differ(function, found, *latch);
             below(function, found, *latch);
         }
@@ -207,7 +218,7 @@ fn below(function: &mut Function, found: &NaturalLoop, latch: usize) -> Option<(
     if !(1..far).contains(&by) || later || changes(function, found, limit) {
         return None;
     }
-    if found.head == function.entry {
+    if found.head == function.entry || repeats(function, found) {
         return None;
     }
     let (var, most) = (Val::Var(var), Val::Const(FAR));
@@ -222,6 +233,32 @@ fn below(function: &mut Function, found: &NaturalLoop, latch: usize) -> Option<(
     let limit = bounded(function, latch, Val::Var(LIMIT));
     end.ask_first(function, Cond::Lt, (var, limit), vec![compare]);
     Some(())
+}
+
+/// Whether a loop can come by one of its blocks again before it comes to its head: by a cycle with two ways in, which
+/// is no natural loop. What it adds once may then be added many times between two tests.
+fn repeats(function: &Function, found: &NaturalLoop) -> bool {
+    let mut ways: BTreeMap<usize, usize> = found.blocks.iter().map(|at| (*at, 0)).collect();
+    let next = |at: usize| function.blocks[at].next.iter().filter(|to| **to != found.head);
+    for to in found.blocks.iter().flat_map(|at| next(*at)) {
+        if let Some(count) = ways.get_mut(to) {
+            *count += 1;
+        }
+    }
+    // Blocks of a cycle are never without a way in that was not gone.
+    let (mut open, mut passed) = (vec![found.head], 0);
+    while let Some(at) = open.pop() {
+        passed += 1;
+        for to in next(at) {
+            if let Some(count) = ways.get_mut(to) {
+                *count -= 1;
+                if *count == 0 {
+                    open.push(*to);
+                }
+            }
+        }
+    }
+    passed < found.blocks.len()
 }
 
 /// A limit that is not above the farthest address, so that HotSpot sees that no sum beyond it has
@@ -342,6 +379,47 @@ mod tests {
         assert_eq!((blocks[7].ins[0].a, &blocks[7].next[..]), (Val::Var(5), &[1][..]));
         assert_eq!(blocks[1].next, [1, 8]);
         assert_eq!((&blocks[8].ins[..], &blocks[8].next[..]), (&[below][..], &[1, 2][..]));
+    }
+
+    #[test]
+    fn a_sum_that_is_made_again_before_the_test_gets_no_limit() {
+        let below = Ins::new(Op::Bin(Bin::Sltu), Some(2), Val::Var(4), Val::Var(5));
+        let block = |key, ins, end, next| Block { key, ins, end, next, live_in: Vars::NONE };
+        let to =
+            |cond, taken, next| End::Branch { cond, a: Val::Var(6), b: Val::ZERO, taken, next };
+        // The head goes to the sum or behind it, and from there it goes to the sum again.
+        let made = |again: usize| {
+            let mut function = function(vec![STEP, below], Cond::Ne, Val::Var(2), Val::ZERO);
+            let end = function.blocks[1].end.clone();
+            function.blocks[1] = block(4, Vec::new(), to(Cond::Eq, 16, 12), vec![4, 3]);
+            function.blocks.push(block(12, vec![STEP], End::Jump(16), vec![4]));
+            function.blocks.push(block(16, Vec::new(), to(Cond::Ne, 12, 20), vec![again, 5]));
+            function.blocks.push(block(20, vec![below], end, vec![1, 2]));
+            count_loops(&mut function);
+            function.blocks.len()
+        };
+        assert_eq!(made(3), 6, "it stays as it is");
+        assert!(made(2) > 6, "without the cycle it gets a limit");
+    }
+
+    #[test]
+    fn only_innermost_loops_are_kept_and_all_count() {
+        // Two loops of a block each within one, which is within another.
+        let block = |key, next: Vec<usize>| {
+            let (a, b) = (Val::Var(4), Val::ZERO);
+            let end = match next.as_slice() {
+                [_, _] => End::Branch { cond: Cond::Ne, a, b, taken: 0, next: 0 },
+                _ => End::Jump(0),
+            };
+            Block { key, ins: Vec::new(), end, next, live_in: Vars::NONE }
+        };
+        let mut function = function(Vec::new(), Cond::Ne, Val::Var(4), Val::ZERO);
+        let next = [vec![1], vec![2], vec![2, 3], vec![3, 4], vec![1, 5], vec![0, 6], vec![]];
+        function.blocks =
+            next.into_iter().enumerate().map(|(at, next)| block(8 * at as u32, next)).collect();
+        let loops = natural_loops(&function);
+        let heads: Vec<usize> = loops.innermost.iter().map(|found| found.head).collect();
+        assert_eq!((heads, loops.depths), (vec![2, 3], vec![1, 2, 3, 3, 2, 1, 0]));
     }
 
     #[test]

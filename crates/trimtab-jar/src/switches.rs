@@ -26,6 +26,10 @@ pub(crate) fn find_switches(image: &Image<'_>, function: &mut Function) {
     for (at, before) in before.iter().enumerate() {
         let block = &function.blocks[at];
         let (End::Table { .. }, [from]) = (&block.end, before.as_slice()) else { continue };
+        // A call sets more than it says itself; and nothing was compared where the function begins.
+        if at == function.entry || block.ins.iter().any(calls) {
+            continue;
+        }
         let Some((shift, index, table)) = table_of(block) else { continue };
         let Some(guard) = guard(&function.blocks[*from], at) else { continue };
         let changed = block.ins[..shift].iter().any(|ins| ins.defs().has(index));
@@ -110,9 +114,14 @@ fn guard(block: &Block, to: usize) -> Option<Guard> {
     }
 }
 
+/// Whether an instruction may set what it does not name.
+fn calls(ins: &Ins) -> bool {
+    matches!(ins.op, Op::Call(_) | Op::Syscall)
+}
+
 /// Whether an instruction may set a variable.
 fn sets(ins: &Ins, var: Var) -> bool {
-    matches!(ins.op, Op::Call(_)) || ins.defs().has(var)
+    calls(ins) || ins.defs().has(var)
 }
 
 /// The cases of a table: what they lead to, and the blocks there.
@@ -123,8 +132,8 @@ fn cases(
     cases: u32,
 ) -> Option<(Vec<u32>, Vec<usize>)> {
     let End::Table { targets, .. } = &block.end else { return None };
-    // More than the function has places for is no table.
-    if cases == 0 || cases > 1 << 16 {
+    // One with many holes is shorter as a search for the place, and fits into a method.
+    if cases == 0 || cases as usize > (2 * targets.len()).max(64) {
         return None;
     }
     let (mut to, mut next) = (Vec::new(), Vec::new());

@@ -133,6 +133,13 @@ fn memory_strings_and_files_hold_what_was_written() {
 fn loops_end_and_tables_lead_where_they_should() {
     same_as_qemu("loops", &BOTH);
     same_as_qemu("loops", &[&["-O3", "-mbranch-likely"]]);
+    // And they are what the JIT compiler takes.
+    let folder = TempDir::new().unwrap();
+    let (_, translation) = jar(&compile(folder.path(), "loops", &["-O1"]));
+    let has = |name: &[u8]| {
+        translation.entries.iter().any(|entry| entry.bytes.windows(name.len()).any(|at| at == name))
+    };
+    assert!(has(b"nested$loop0") && has(b"results$loop0"));
 }
 
 #[test]

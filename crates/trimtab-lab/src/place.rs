@@ -158,11 +158,16 @@ pub fn refuse_shared(directory: &Path) -> Result<(), PlaceError> {
 /// # Errors
 /// [`PlaceError::Replaceable`], [`PlaceError::Io`].
 pub fn refuse_replaceable(directory: &Path) -> Result<(), PlaceError> {
-    for above in directory.ancestors().skip(1) {
+    let above: Vec<&Path> = directory.ancestors().skip(1).collect();
+    for above in above.into_iter().rev() {
         let mode = fs::metadata(above).map_err(failed("look at", above))?.mode() & 0o7777;
         if mode & 0o002 != 0 && mode & 0o1000 == 0 {
             let (path, inside) = (above.to_owned(), directory.to_owned());
             return Err(PlaceError::Replaceable { path, inside, mode });
+        }
+        // Nobody else comes further.
+        if mode & 0o011 == 0 {
+            break;
         }
     }
     Ok(())

@@ -269,6 +269,12 @@ fn a_directory_that_others_can_write_to_is_refused() {
         assert!(expected, "{error}");
         assert!(error.hint().unwrap().contains("chmod o-w"), "{error}");
     }
+    // Where others do not come, they replace nothing.
+    let private = tempfile::tempdir().unwrap();
+    let open = private.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    WorkDir::open(&open.join("own")).unwrap();
 }
 
 #[test]

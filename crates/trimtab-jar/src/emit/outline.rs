@@ -18,6 +18,9 @@ use crate::vars::{BITS, FLAG, Vars, forms, kind, other_half};
 /// Bytes of a method that HotSpot still makes part of its callers (`-XX:FreqInlineSize`).
 const INLINED: usize = 325;
 
+/// The most of them in a function: each has labels of all of its blocks, and a function with more calls is cut anyway.
+const MOST: usize = 256;
+
 /// A loop that is a method.
 pub(crate) struct LoopMethod {
     /// Where it begins.
@@ -55,17 +58,12 @@ pub(super) fn loop_methods(
     let Some(home) = context.homes.get(&function.start) else { return Vec::new() };
     let loops = natural_loops(function);
     let mut found: Vec<LoopMethod> = Vec::new();
-    for candidate in &loops {
-        let nested = loops
-            .iter()
-            .any(|outer| outer.head != candidate.head && outer.blocks.contains(&candidate.head));
-        let inner = !loops
-            .iter()
-            .any(|other| other.head != candidate.head && candidate.blocks.contains(&other.head));
-        if nested
-            && inner
-            && let Some(exit) = exit(function, candidate)
-        {
+    for candidate in &loops.innermost {
+        if found.len() >= MOST {
+            break;
+        }
+        let nested = loops.depths[candidate.head] > 1;
+        if nested && let Some(exit) = exit(function, candidate) {
             let name = format!("{}$loop{}", home.name, found.len());
             let method = loop_method(context, function, class, candidate, exit, home, name);
             if method.code.len() <= INLINED {

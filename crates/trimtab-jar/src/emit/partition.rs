@@ -15,21 +15,10 @@ const TURNS: u64 = 8;
 /// Loops deeper than this count as this deep.
 const DEEPEST: u32 = 12;
 
-/// How many loops each block is in.
-pub(super) fn depths(function: &Function) -> Vec<u32> {
-    let mut depths = vec![0; function.blocks.len()];
-    for found in natural_loops(function) {
-        for block in found.blocks {
-            depths[block] += 1;
-        }
-    }
-    depths
-}
-
 /// Parts of at most `limit` bytes each, as far as single blocks allow; `sizes` are those of the
 /// blocks. Parts and the blocks in them are in ascending order.
 pub(super) fn parts(function: &Function, sizes: &[usize], limit: usize) -> Vec<Vec<usize>> {
-    let depths = depths(function);
+    let depths = natural_loops(function).depths;
     let mut edges: Vec<(u64, usize, usize)> = Vec::new();
     for (from, block) in function.blocks.iter().enumerate() {
         // What one of many cases goes on with runs less often than what all do.

@@ -97,6 +97,48 @@ static NOINLINE int by_table(unsigned value, int other)
 	}
 }
 
+/* What is compared before a call is not what the table is for. */
+static NOINLINE unsigned next_number(void)
+{
+	static unsigned asked;
+	return asked++ ? 6 : 1;
+}
+
+static NOINLINE int by_table_of_a_call(int other)
+{
+	unsigned first = next_number();
+	if (first >= 3)
+		return first;
+	switch (next_number()) {
+	case 0: return other + 1;
+	case 1: return other * 3;
+	case 2: return other - 5;
+	case 3: return other ^ 0x55;
+	case 4: return other << 3;
+	case 5: return other / 7;
+	case 6: return -other;
+	case 7: return other & 0xf0;
+	default: __builtin_unreachable();
+	}
+}
+
+/* Adds many times between two tests: a cycle with two ways in. */
+static NOINLINE uint32_t two_ways_in(uint32_t from, uint32_t to, volatile uint32_t *control)
+{
+	uint32_t turns = 0;
+	do {
+		if (*control & 1)
+			goto behind;
+sum:
+		from += 0x80000;
+behind:
+		if (*control & 2 && from != 0x80000000u)
+			goto sum;
+		turns++;
+	} while (from < to && turns < 100000);
+	return from * 3 + turns;
+}
+
 /* A machine: the jump by a table is in a loop, and its cases go on in it. */
 static NOINLINE int machine(const signed char *code)
 {
@@ -135,6 +177,8 @@ int main(void)
 	printf("%.17g %08x\n", nested(200, 300), results(50));
 	for (int value = -2; value < 13; value++)
 		printf("%d ", by_table(value, 1000 + value));
+	volatile uint32_t control = 2;
+	printf("\n%d %08x", by_table_of_a_call(1234), two_ways_in(0x7fc00000u, 0x7fe00000u, &control));
 	static const signed char code[] = { 1, 1, 1, 10, 4, 7, 5, 6, 4, 7, 1, 6, 1, 7, 3, 2, 0 };
 	static const signed char odd[] = { 1, 5, 9 };
 	printf("\n%d %d\n", machine(code), machine(odd));
