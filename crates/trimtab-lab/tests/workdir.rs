@@ -271,6 +271,7 @@ fn a_directory_that_others_can_write_to_is_refused() {
     }
     // Where others do not come, they replace nothing.
     let private = tempfile::tempdir().unwrap();
+    fs::set_permissions(private.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let open = private.path().join("open");
     fs::create_dir(&open).unwrap();
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();

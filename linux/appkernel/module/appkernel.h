@@ -151,6 +151,7 @@ struct ak_cpu {
  * @named: the identity that @tgid and @pid are of
  * @tgid: the number of its process, as it sees it
  * @pid: its own number
+ * @since: when it got its CPU, in jiffies
  * @short_runs: in how many stays, one after the other, it came back at once
  * @calls_at_home: system calls that it makes on CPU 0 before it leaves again
  * @called: time-stamp counter at the last of these
@@ -172,6 +173,7 @@ struct ak_thread {
 	bool local;
 	struct pid *named;
 	pid_t tgid, pid;
+	unsigned long since;
 	unsigned int short_runs, calls_at_home;
 	u64 called, cycles;
 	struct rcu_head rcu;

@@ -49,6 +49,7 @@ static void bring_around(struct vm_area_struct *vma, unsigned long address)
 	unsigned long start = max(round_down(address, size), vma->vm_start);
 	unsigned long end = min(round_down(address, size) + size, vma->vm_end);
 	pmd_t *table = table_of(vma->vm_mm, address);
+	unsigned long counted = current->min_flt;
 
 	for (address = start; table && address < end; address += PAGE_SIZE) {
 		if (!is_empty(table, address))
@@ -56,6 +57,8 @@ static void bring_around(struct vm_area_struct *vma, unsigned long address)
 		if (handle_mm_fault(vma, address, FAULT_FLAG_WRITE, NULL) & VM_FAULT_ERROR)
 			break;
 	}
+	/* The program took one fault, which is counted. */
+	current->min_flt = counted;
 }
 
 /* With the lock of regions, which was not released if @unlocked is still false. */
@@ -97,8 +100,5 @@ bool ak_fault(struct ak_cpu *cpu)
 	mmap_read_lock(mm);
 	error = bring(cpu, address, &unlocked);
 	mmap_read_unlock(mm);
-	/* What fails is counted when it is repeated. */
-	if (!error)
-		current->min_flt++;
 	return !error;
 }

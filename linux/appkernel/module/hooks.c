@@ -198,14 +198,17 @@ static void on_sys_enter(void *data, struct pt_regs *regs, long number)
 static void on_sys_exit(void *data, struct pt_regs *regs, long result)
 {
 	struct ak_thread *thread = ak_thread_find(current);
+	unsigned int left;
 
 	if (!thread)
 		return;
 	/* With one CPU online, Linux takes this for done; some of its commands are about all processes. */
 	if (unlikely(regs->orig_ax == __NR_membarrier))
 		ak_pull(NULL);
-	if (unlikely(READ_ONCE(thread->calls_at_home))) {
-		thread->calls_at_home--;
+	/* An interrupt may set it to 0 meanwhile: never below that. */
+	left = READ_ONCE(thread->calls_at_home);
+	if (unlikely(left)) {
+		WRITE_ONCE(thread->calls_at_home, left - 1);
 		thread->called = rdtsc();
 	} else {
 		ak_thread_arm(thread);

@@ -89,6 +89,7 @@ static __always_inline void own(struct ak_cpu *cpu, struct ak_thread *thread)
 	cpu->task = thread->task;
 	cpu->mm = thread->mm;
 	thread->cpu = cpu;
+	thread->since = jiffies;
 }
 
 static __always_inline void free(struct ak_cpu *cpu)
@@ -186,6 +187,8 @@ static void on_sched_out(struct preempt_notifier *notifier, struct task_struct *
 	if (READ_ONCE(ak_home) != thread || READ_ONCE(current->__state) == TASK_RUNNING)
 		return;
 	WRITE_ONCE(ak_home, NULL);
+	/* Behind a page fault nobody else asks for a place for it. */
+	ak_thread_arm(thread);
 	if (ak_threads_wait() || READ_ONCE(heir))
 		irq_work_queue(&free_work);
 }
@@ -327,9 +330,13 @@ struct ak_cpu *ak_place(struct ak_thread *thread)
 
 	if (unlikely(!thread->watched))
 		watch(thread);
+#ifdef AK_HAS_SLICES
 	if (unlikely(current->se.slice != AK_HURRY))
 		hurry(thread);
+#endif
 	spin_lock_irq(&ak_threads_lock);
+	/* It leaves: what it was to make here is no longer counted. */
+	thread->calls_at_home = 0;
 	if (!list_empty(&thread->waiting))
 		list_del_init(&thread->waiting);
 	if (unlikely(heir == thread)) {

@@ -413,10 +413,16 @@ static noinline struct ak_cpu *trade(struct ak_thread *thread, struct ak_cpu *cp
 	return cpu;
 }
 
+/* Whether others wait and a thread had its turn: one that takes fault after fault never sleeps for a slice. */
+static __always_inline bool is_turn_over(struct ak_thread *thread)
+{
+	return unlikely(ak_threads_wait()) && time_after_eq(jiffies, thread->since + msecs_to_jiffies(ak_slice_ms));
+}
+
 /* A thread has a CPU until it is needed on CPU 0. True if it only gives way to another one. */
 static __always_inline bool stay(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_regs *regs)
 {
-	bool called = false, gives_way;
+	bool called = false, gives_way = false;
 
 	name_thread(thread, cpu);
 	/* A signal that came meanwhile brings it back at once. */
@@ -435,8 +441,9 @@ static __always_inline bool stay(struct ak_thread *thread, struct ak_cpu *cpu, s
 			cpu = trade(thread, cpu);
 		if (unlikely(!cpu))
 			return false;
-	} while (!signal_pending(current));
-	gives_way = !called && cpu->vector == AK_KICK && ak_threads_wait();
+		gives_way = is_turn_over(thread);
+	} while (!gives_way && !signal_pending(current));
+	gives_way |= !called && cpu->vector == AK_KICK && ak_threads_wait();
 	ak_cpu_give(cpu);
 	/* A call leads to the hook behind calls; what came home for anything else has to be remembered. */
 	if (!called && !gives_way)

@@ -41,7 +41,10 @@ pub(super) fn section(calls: &[LockedCall]) -> Section {
 
 fn lede(calls: &[LockedCall]) -> Phrase {
     let most = calls.iter().enumerate().max_by(|(_, one), (_, other)| {
-        one.off_change().total_cmp(&other.off_change()).then_with(|| other.name.cmp(&one.name))
+        one.off_change()
+            .abs()
+            .total_cmp(&other.off_change().abs())
+            .then_with(|| other.name.cmp(&one.name))
     });
     let (place, worst) = match most {
         Some((place, call)) => (place, call.clone()),
@@ -98,7 +101,8 @@ mod tests {
         let calls = [call("open", 1000, 1001), call("getpid", 100, 101), call("read", 500, 490)];
         assert!((calls[1].off_change() - 0.01).abs() < 1e-12);
         let lede = lede(&calls).text();
-        assert!(lede.contains("+1.0 %") && lede.contains("getpid"), "{lede}");
+        assert!(lede.contains("-2.0 %") || lede.contains("\u{2212}2.0 %"), "{lede}");
+        assert!(lede.contains("read"), "{lede}");
         assert_eq!(section(&[]).id, "calls");
     }
 }
