@@ -138,26 +138,23 @@ pub fn make_own(directory: &Path) -> Result<(), PlaceError> {
     refuse_shared(directory)
 }
 
-/// Refuses a directory in which others can write. Where it lies in one, such as /tmp, is fine: what matters is
-/// who can put links into it.
+/// Refuses a directory in which others can write, or in whose place they can put another. Where it lies in one for
+/// all, such as /tmp, is fine: what matters is who can put links into it.
 ///
 /// # Errors
-/// [`PlaceError::Shared`], [`PlaceError::Io`].
+/// [`PlaceError::Shared`], [`PlaceError::Replaceable`], [`PlaceError::Io`].
 pub fn refuse_shared(directory: &Path) -> Result<(), PlaceError> {
     let data = fs::metadata(directory).map_err(failed("look at", directory))?;
     let by_group = data.mode() & 0o020 != 0 && !is_private(Gid::from_raw(data.gid()));
-    if data.mode() & 0o002 == 0 && !by_group {
-        return Ok(());
+    if data.mode() & 0o002 != 0 || by_group {
+        return Err(PlaceError::Shared { path: directory.to_owned(), mode: data.mode() & 0o7777 });
     }
-    Err(PlaceError::Shared { path: directory.to_owned(), mode: data.mode() & 0o7777 })
+    refuse_replaceable(&directory.canonicalize().map_err(failed("find", directory))?)
 }
 
 /// Refuses a directory, an absolute path without links, in whose place anybody could put another: one of those above
 /// it can be written by all, and has no sticky bit, which keeps names to their owners.
-///
-/// # Errors
-/// [`PlaceError::Replaceable`], [`PlaceError::Io`].
-pub fn refuse_replaceable(directory: &Path) -> Result<(), PlaceError> {
+fn refuse_replaceable(directory: &Path) -> Result<(), PlaceError> {
     let above: Vec<&Path> = directory.ancestors().skip(1).collect();
     for above in above.into_iter().rev() {
         let mode = fs::metadata(above).map_err(failed("look at", above))?.mode() & 0o7777;

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::place::{refuse_link, refuse_replaceable, refuse_shared};
+use crate::place::{refuse_link, refuse_shared};
 use checkpoint::Checkpointer;
 pub use error::StoreError;
 pub use experiments::{Experiment, NewExperiment, StoredExperiment, Summary, Which};
@@ -57,9 +57,6 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| folder.is_dir()) {
             refuse_shared(folder)?;
-            if let Ok(folder) = folder.canonicalize() {
-                refuse_replaceable(&folder)?;
-            }
         }
         Self::open_with(path, OpenFlags::default())
     }

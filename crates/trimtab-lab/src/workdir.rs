@@ -58,7 +58,6 @@ impl WorkDir {
         // Absolute, because steps start processes in other directories.
         let root = root.canonicalize().map_err(io("find", root))?;
         place::refuse_shared(&root)?;
-        place::refuse_replaceable(&root)?;
         for name in [lock::FILE, STEPS, BUILDING, HASHES] {
             place::refuse_link(&root.join(name))?;
         }

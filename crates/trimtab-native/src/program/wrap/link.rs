@@ -8,6 +8,7 @@ use std::process::ExitStatus;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::interpose::arguments::{expanded, linked};
 use trimtab_lab::process::{Invocation, Job};
 use trimtab_link::{Linker, OrderOption};
@@ -120,8 +121,8 @@ fn slim_object(arguments: &[OsString]) -> Option<PathBuf> {
     expanded(arguments).iter().map(PathBuf::from).find(|path| {
         let object = path.extension().is_some_and(|extension| extension == "o" || extension == "a");
         object
-            && path.is_file()
-            && fs::read(path).is_ok_and(|bytes| bytes.windows(marker.len()).any(|at| at == marker))
+            && Bytes::open(path)
+                .is_ok_and(|bytes| bytes.windows(marker.len()).any(|at| at == marker))
     })
 }
 
