@@ -45,7 +45,8 @@ pub(crate) struct Loops {
     pub(crate) depths: Vec<u32>,
 }
 
-/// Finds the loops of a function.
+/// Finds the loops of a function, by dominators: K. Cooper, T. Harvey and K. Kennedy, *A Simple, Fast Dominance
+/// Algorithm* (2001).
 pub(crate) fn natural_loops(function: &Function) -> Loops {
     let count = function.blocks.len();
     let mut graph: DiGraph<(), ()> = DiGraph::new();
