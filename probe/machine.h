@@ -5,15 +5,9 @@
 
 #include "internal.h"
 
-#if defined(__x86_64__)
-#define MACHINE_HEADER "x86_64.h"
-#define MACHINE_ENTRY "entry_x86_64.S"
-#elif defined(__aarch64__)
-#define MACHINE_HEADER "aarch64.h"
-#define MACHINE_ENTRY "entry_aarch64.S"
-#else
-#error "probes are for x86-64 and AArch64"
-#endif
+/* Who compiles this names the machine, as in -DMACHINE=x86_64: its parts are x86_64.h and x86_64.S. */
+#define MACHINE_TEXT(name) #name
+#define MACHINE_FILE(name) MACHINE_TEXT(name)
 
 #ifndef __ASSEMBLER__
 #include <unwind.h>
@@ -33,7 +27,7 @@ static int can_unwind(void)
 	return _Unwind_Find_FDE((void *)can_unwind, &bases) != NULL;
 }
 
-#include MACHINE_HEADER
+#include MACHINE_FILE(MACHINE.h)
 #endif
 
 #endif

@@ -29,10 +29,10 @@ pub const TARGETS: [Target; 2] = [
         name: "x86-64",
         compiler: "x86_64-linux-gnu-gcc",
         // The marks of control-flow enforcement are in all objects of a program, or it does without.
-        flags: &["-fcf-protection"],
+        flags: &["-DMACHINE=x86_64", "-fcf-protection"],
         sources: &[
             ("x86_64.h", include_str!("../../../probe/x86_64.h")),
-            ("entry_x86_64.S", include_str!("../../../probe/entry_x86_64.S")),
+            ("x86_64.S", include_str!("../../../probe/x86_64.S")),
         ],
     },
     Target {
@@ -41,10 +41,10 @@ pub const TARGETS: [Target; 2] = [
         name: "AArch64",
         compiler: "aarch64-linux-gnu-gcc",
         // Not what libgcc has in place of atomic instructions: it is not linked here.
-        flags: &["-mbranch-protection=standard", "-mno-outline-atomics"],
+        flags: &["-DMACHINE=aarch64", "-mbranch-protection=standard", "-mno-outline-atomics"],
         sources: &[
             ("aarch64.h", include_str!("../../../probe/aarch64.h")),
-            ("entry_aarch64.S", include_str!("../../../probe/entry_aarch64.S")),
+            ("aarch64.S", include_str!("../../../probe/aarch64.S")),
         ],
     },
 ];

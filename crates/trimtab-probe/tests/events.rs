@@ -178,7 +178,7 @@ fn an_event_that_is_none_is_refused_with_those_that_are() {
 #[test]
 fn a_counter_of_the_processor_is_read_from_its_page() {
     let bench = Bench::new(GCC, &["-O2"]);
-    let object = bench.compile("counter.c", &["-I", RUNTIME]);
+    let object = bench.compile("counter.c", &["-I", RUNTIME, "-DMACHINE=x86_64"]);
     bench.link("counter", &[&object], &[]);
     let ran = bench.run("counter");
     assert_eq!((ran.code, ran.output.as_str()), (Some(0), "read\n"));
