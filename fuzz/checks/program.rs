@@ -1,9 +1,12 @@
 //! Any bytes are read as a program or refused, and what is read holds together.
 
-use trimtab_program::{Fragments, Program, SectionId};
+use trimtab_program::{Fragments, Program, SectionId, compile_units};
 
 /// Whether it was read.
 pub fn check(data: &[u8]) -> bool {
+    for unit in compile_units(data).unwrap_or_default() {
+        assert!(unit.ranges.iter().all(|range| !range.is_empty()));
+    }
     let Ok(program) = Program::parse(data) else { return false };
     let functions = program.functions();
     assert!(!functions.is_empty());

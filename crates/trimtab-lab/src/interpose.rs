@@ -8,10 +8,12 @@
 //!
 //! - [`ToolName`] knows compilers and linkers by their names;
 //! - [`arguments`] reads their command lines;
-//! - [`FlagRules`] changes their flags.
+//! - [`FlagRules`] changes their flags;
+//! - [`RuledCompilers`] are compilers that follow such rules, and write down what they make.
 
 pub mod arguments;
 mod flags;
+mod ruled;
 mod tool;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 pub use flags::{FlagRules, Flags, FlagsError};
+pub use ruled::{Compilation, RuledCompilers, ruled};
 pub use tool::{Role, Tool, ToolName, tools_in};
 
 use crate::script;

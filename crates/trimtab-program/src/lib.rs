@@ -23,6 +23,7 @@ mod program;
 mod ranges;
 pub mod references;
 mod suffix;
+mod units;
 
 pub use blocks::{Block, BlockMap, BlockMapError};
 pub use error::ReadError;
@@ -32,6 +33,7 @@ pub use link_map::{InputSection, LinkMap, LinkMapError};
 pub use program::{Function, FunctionId, Kind, Marker, Program, Section, SectionId, Segment};
 pub use ranges::{Range, RangeSet};
 pub use suffix::without_suffix;
+pub use units::{CompileUnit, UnitsError, compile_units};
 
 /// Bytes in a page, the unit in which all results are counted.
 pub const PAGE_SIZE: u64 = 4096;

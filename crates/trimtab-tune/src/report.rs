@@ -1,6 +1,7 @@
 //! What `trimtab tune program` and `tune kernel` found: `trimtab.tune/1`.
 
 mod bench;
+mod hot;
 mod kernel;
 mod profile;
 mod sections;
@@ -13,6 +14,7 @@ use trimtab_report::{Kind, Phrase, Report, Schema, phrase};
 use trimtab_stats::Interval;
 
 pub use bench::{BenchRow, BenchSummary, TuneBench};
+pub use hot::{HotObjects, SourceFile};
 pub use kernel::{CallCost, KernelCalls};
 pub use profile::{CallRow, EcdfPoint, TuneProfile};
 
@@ -51,6 +53,9 @@ pub struct TuneProgram {
     /// What each call costs, where a kernel was tuned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelCalls>,
+    /// Which objects got the flags; none where all did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot: Option<HotObjects>,
     /// How often what was done.
     pub evaluations: Evaluations,
     /// What was timed, the base first; none where nothing was.
@@ -362,6 +367,7 @@ impl Report for TuneProgram {
     fn sections(&self) -> Vec<Section> {
         let parts = [
             self.to_take(),
+            self.hot_objects(),
             self.calls(),
             self.beside(),
             self.times(),

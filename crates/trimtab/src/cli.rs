@@ -100,6 +100,9 @@ pub enum Verb {
     /// Compile in the place of a compiler
     #[command(hide = true)]
     WrappedCompile(wrapped::Compile),
+    /// Compile in the place of a compiler, by rules
+    #[command(hide = true)]
+    WrappedFlags(wrapped::Flags),
     /// Run a command and measure it
     #[command(hide = true)]
     WrappedRun(wrapped::Run),
@@ -121,6 +124,7 @@ impl Verb {
         match self {
             Self::WrappedLink(options) => Some(wrapped::link(options)),
             Self::WrappedCompile(options) => Some(wrapped::compile(options)),
+            Self::WrappedFlags(options) => Some(wrapped::flags(options)),
             Self::WrappedRun(options) => Some(wrapped::run(options)),
             Self::WrappedPrepare(options) => Some(wrapped::prepare(options)),
             Self::WrappedSource(options) => Some(wrapped::source(options)),
@@ -153,6 +157,7 @@ impl Verb {
             Self::Worker(options) => worker::run(&options),
             Self::WrappedLink(_)
             | Self::WrappedCompile(_)
+            | Self::WrappedFlags(_)
             | Self::WrappedRun(_)
             | Self::WrappedPrepare(_)
             | Self::WrappedSource(_) => Ok(()),

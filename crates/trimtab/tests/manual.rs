@@ -175,7 +175,7 @@ fn jar_is_true() {
 
 #[test]
 fn tune_is_true() {
-    assert_eq!(run("tune.md"), (5, 0));
+    assert_eq!(run("tune.md"), (6, 0));
 }
 
 #[test]

@@ -80,9 +80,8 @@ pub fn compiled(arguments: &[OsString]) -> Vec<PathBuf> {
     let is = |wanted: &[&str]| {
         arguments.iter().any(|argument| wanted.iter().any(|wanted| argument == OsStr::new(wanted)))
     };
-    let sources = arguments.iter().filter(|argument| is_source(argument));
-    if is(&["-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm"]) || sources.clone().count() == 0
-    {
+    let sources = sources(arguments);
+    if is(&["-E", "-S", "-M", "-MM", "-fsyntax-only", "-emit-llvm"]) || sources.is_empty() {
         return Vec::new();
     }
     let named = linked(arguments)
@@ -90,11 +89,17 @@ pub fn compiled(arguments: &[OsString]) -> Vec<PathBuf> {
     match named {
         Some(output) => vec![output],
         None if is(&["-c"]) => sources
+            .into_iter()
             .filter_map(|source| Path::new(source).file_name())
             .map(|name| Path::new(name).with_extension("o"))
             .collect(),
         None => vec!["a.out".into()],
     }
+}
+
+/// The source files of C and languages like it among the arguments, in their order.
+pub fn sources(arguments: &[OsString]) -> Vec<&Path> {
+    arguments.iter().filter(|argument| is_source(argument)).map(Path::new).collect()
 }
 
 /// Whether an argument names a source file of a language that clang compiles by blocks.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 use trimtab_lab::failure::Failure;
-use trimtab_lab::process::Job;
+use trimtab_lab::process::{Job, JobOutput};
 use trimtab_lab::script;
 use trimtab_lab::shell::quoted;
 use trimtab_lab::tools;
@@ -36,7 +36,7 @@ pub struct Counter {
 }
 
 /// Behind the name of the program: where it is while a script stands in its place.
-const MOVED: &str = ".counted";
+pub const MOVED: &str = ".counted";
 /// What the plugin writes, for each process one.
 const COUNTS: &str = "trimtab-count";
 /// What the program is given as its environment: the loader reads all of it, so that more of it would
@@ -66,6 +66,43 @@ impl Counter {
         command: &str,
         limits: Limits,
     ) -> Result<RunCount, Fault> {
+        let captured = self.run(folder, program, command, limits);
+        // Removed, whatever came of it.
+        let instructions = take_counts(folder)?;
+        let output = hex::encode(Sha256::digest(&captured?.output));
+        match instructions {
+            Some(instructions) => Ok(RunCount { instructions, output }),
+            None => Err(not_run(program, command).into()),
+        }
+    }
+
+    /// Runs a command as [`Self::count`] does, and gives the files in `folder` that say what each process
+    /// of the program executed.
+    ///
+    /// # Errors
+    /// As [`Self::count`].
+    pub fn trace(
+        &self,
+        folder: &Path,
+        program: &Path,
+        command: &str,
+        limits: Limits,
+    ) -> Result<Vec<PathBuf>, Fault> {
+        self.run(folder, program, command, limits)?;
+        let traces = written(folder)?;
+        match traces.is_empty() {
+            true => Err(not_run(program, command).into()),
+            false => Ok(traces),
+        }
+    }
+
+    fn run(
+        &self,
+        folder: &Path,
+        program: &Path,
+        command: &str,
+        limits: Limits,
+    ) -> Result<JobOutput, Fault> {
         let place = folder.join(program);
         let moved = PathBuf::from(format!("{}{MOVED}", place.display()));
         fs::rename(&place, &moved).with_context(|| format!("cannot move {}", place.display()))?;
@@ -89,32 +126,36 @@ impl Counter {
             .memory(limits.memory)
             .capture();
         fs::rename(&moved, &place).with_context(|| format!("cannot move {}", place.display()))?;
-        let instructions = take_counts(folder)?;
-        let captured = captured.map_err(Fault::of_process)?;
-        match instructions {
-            Some(instructions) => {
-                Ok(RunCount { instructions, output: hex::encode(Sha256::digest(&captured.output)) })
-            }
-            None => Err(Failure::new(format!(
-                "the command {command:?} ended well, and did not run the program {}",
-                program.display()
-            ))
-            .hint("name the file that is built with --program")
-            .into()),
+        captured.map_err(Fault::of_process)
+    }
+}
+
+fn not_run(program: &Path, command: &str) -> Failure {
+    Failure::new(format!(
+        "the command {command:?} ended well, and did not run the program {}",
+        program.display()
+    ))
+    .hint("name the file that is built with --program")
+}
+
+/// The files that the plugin wrote in a folder, by name.
+fn written(folder: &Path) -> Result<Vec<PathBuf>> {
+    let cannot = || format!("cannot read {}", folder.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        if path.file_name().unwrap_or_default().to_string_lossy().starts_with(COUNTS) {
+            found.push(path);
         }
     }
+    found.sort();
+    Ok(found)
 }
 
 /// Sums what the plugin wrote in a folder, and removes it; none where it wrote nothing.
 fn take_counts(folder: &Path) -> Result<Option<u64>> {
-    let cannot = || format!("cannot read {}", folder.display());
     let mut sum = None;
-    for entry in fs::read_dir(folder).with_context(cannot)? {
-        let path = entry.with_context(cannot)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !name.starts_with(COUNTS) {
-            continue;
-        }
+    for path in written(folder)? {
         let file =
             fs::File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
         let head = BufReader::new(file).lines().take(8).map_while(Result::ok);

@@ -12,6 +12,7 @@ use trimtab_lab::process::Job;
 use trimtab_lab::shell;
 use trimtab_lab::workers::{Worker, Workers};
 
+use super::hot::HotObjects;
 use super::program::ProgramSubject;
 use super::request::{Programs, Request, Setup, WorkerPlan};
 use super::room::tidy;
@@ -23,6 +24,8 @@ use crate::report::WorkerSummary;
 #[derive(Debug, Serialize, Deserialize)]
 struct Assignment {
     program: Programs,
+    /// Which objects get the flags; all where nothing is said.
+    hot: Option<HotObjects>,
     setup: Setup,
     /// What the program is on the machine that searches.
     expected: Fingerprint,
@@ -121,7 +124,8 @@ impl<'a> ProgramElsewhere<'a> {
         root.clone_into(&mut setup.work);
         let program = request.program.clone();
         let expected = Fingerprint::of(of, &setup)?;
-        let assignment = Assignment { program, setup, expected };
+        let hot = of.source.hot.clone();
+        let assignment = Assignment { program, hot, setup, expected };
         let own = std::env::current_exe().context("cannot find trimtab's own file")?;
         let (starter, package) = (plan.starter.clone(), plan.package);
         let command = move |folder: &Path, name: &str| {
@@ -211,7 +215,10 @@ pub fn work(folder: &Path, name: &str) -> Result<()> {
     let prefix = format!("{ROOMS}{}-", std::process::id());
     let rooms = tempfile::Builder::new().prefix(&prefix).tempdir();
     let rooms = rooms.context("cannot make a folder for builds")?;
-    let tools = prepare(&assignment.program, &assignment.setup, Some(rooms.path()), &Silent)?;
+    let mut tools = prepare(&assignment.program, &assignment.setup, Some(rooms.path()), &Silent)?;
+    if let Some(hot) = assignment.hot {
+        tools.source.restrict(hot)?;
+    }
     let program = tools.program(&tools.compiler);
     let own = Fingerprint::of(&program, &assignment.setup)?;
     if let Some(why) = own.difference(&assignment.expected) {

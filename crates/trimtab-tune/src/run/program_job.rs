@@ -10,6 +10,7 @@ use super::arms::{MeasuredArm, program_arms};
 use super::decided::{Found, timed};
 use super::elsewhere::ProgramElsewhere;
 use super::held_out::{HeldOut, held_out};
+use super::hot;
 use super::job::Job;
 use super::program::ProgramSubject;
 use super::request::Request;
@@ -24,7 +25,11 @@ use crate::report::TuneProgram;
 /// What is missing, a program that cannot be tuned, and an interrupt: the same command goes on then.
 pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
     let start = Instant::now();
-    let tools = prepare(&request.program, &request.setup, None, observe)?;
+    let mut tools = prepare(&request.program, &request.setup, None, observe)?;
+    if let Some(hot) = &request.hot {
+        let found = hot::find(&tools, hot, observe)?;
+        tools.source.restrict(found)?;
+    }
     let program = tools.program(&tools.compiler);
     let elsewhere = match &request.workers {
         Some(plan) => Some(ProgramElsewhere::start(&program, request, plan, tools.root())?),
@@ -49,6 +54,10 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
         observe,
     )?;
     let mut report = job.counted(&tuning, start);
+    if let Some(hot) = tools.source.hot.as_ref().map(|hot| hot.report()) {
+        report.take = report.take.only_for(&hot);
+        report.hot = Some(hot);
+    }
     report.workers = elsewhere.as_ref().map(ProgramElsewhere::summary);
     report.checks = checks(&report);
     report.repeat = repeat(request, &tools, &tuning);

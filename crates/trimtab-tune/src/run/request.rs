@@ -30,6 +30,15 @@ pub enum Programs {
     },
 }
 
+/// Which objects of a program get the flags that are tried; all others are built at the level.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Hot {
+    /// The fewest with this share of what the run executes of the program's own code, above 0 and up to 1.
+    Share(f64),
+    /// Those of these sources.
+    Sources(Vec<PathBuf>),
+}
+
 /// What a build or a run may take: a set of flags that takes more fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
@@ -84,6 +93,8 @@ pub struct Plan {
 pub struct Request {
     /// What is tuned.
     pub program: Programs,
+    /// Which of its objects get the flags; all where nothing is said.
+    pub hot: Option<Hot>,
     /// What it is evaluated with.
     pub setup: Setup,
     /// How it is searched.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::interpose::{Compilation, RuledCompilers};
 use trimtab_lab::process::Job;
 use trimtab_lab::workdir;
 
@@ -24,6 +26,17 @@ pub struct Room<'a> {
     compiler: &'a Compiler,
     limits: Limits,
     folder: TempDir,
+    /// Where only some objects get flags: the compilers of the build, and their folder.
+    compilers: Option<(TempDir, RuledCompilers)>,
+}
+
+/// What a run of a program showed that was built to find its hot objects.
+#[derive(Debug)]
+pub struct TracedRoom {
+    /// Files that say what each process executed.
+    pub traces: Vec<PathBuf>,
+    /// What the build compiled.
+    pub compilations: Vec<Compilation>,
 }
 
 impl<'a> Room<'a> {
@@ -37,11 +50,22 @@ impl<'a> Room<'a> {
         limits: Limits,
         scratch: &Path,
     ) -> Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("{}-", std::process::id()))
-            .tempdir_in(scratch)
-            .with_context(|| format!("cannot make a folder in {}", scratch.display()))?;
-        Ok(Self { source, compiler, limits, folder })
+        let cannot = || format!("cannot make a folder in {}", scratch.display());
+        let empty = || {
+            let prefix = format!("{}-", std::process::id());
+            tempfile::Builder::new().prefix(&prefix).tempdir_in(scratch).with_context(cannot)
+        };
+        let compilers = match source.hot {
+            None => None,
+            Some(_) => {
+                let own = std::env::current_exe().context("cannot find trimtab's own file")?;
+                let path = std::env::var_os("PATH").unwrap_or_default();
+                let folder = empty()?;
+                let made = RuledCompilers::make(folder.path(), &own, &path).with_context(cannot)?;
+                Some((folder, made))
+            }
+        };
+        Ok(Self { source, compiler, limits, folder: empty()?, compilers })
     }
 
     /// Where it is.
@@ -76,6 +100,22 @@ impl<'a> Room<'a> {
             made => made?,
         }
         self.image()
+    }
+
+    /// Builds the program with nothing but the flags of all objects, and traces its run.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn traced(&self, counter: &Counter) -> Result<TracedRoom, Fault> {
+        self.clear(|_| false)?;
+        self.make(&[])?;
+        let Self { source, limits, .. } = self;
+        let traces = counter.trace(self.path(), &source.program, &source.run, *limits)?;
+        let compilations = match &self.compilers {
+            Some((_, compilers)) => compilers.made()?,
+            None => Vec::new(),
+        };
+        Ok(TracedRoom { traces, compilations })
     }
 
     /// Builds the program so that it writes a profile, runs it, and leaves only that in the room.
@@ -133,16 +173,31 @@ impl<'a> Room<'a> {
         let whole = |flag: &&String| flag.starts_with("-flto") || flag.starts_with("-fprofile");
         // What concerns the whole program the linker must be told as well.
         let link = if flags.iter().any(|flag| whole(&flag)) { text.clone() } else { String::new() };
-        self.job("the build", &self.source.build)
-            .env("CC", &self.compiler.c)
-            .env("CXX", &self.compiler.cxx)
-            .env("CFLAGS", &text)
-            .env("CXXFLAGS", &text)
-            .env("LDFLAGS", link)
-            .limit(self.limits.build)
+        let job = self.job("the build", &self.source.build).limit(self.limits.build);
+        let job = job.env("LDFLAGS", link);
+        let Some(((_, compilers), hot)) = self.compilers.as_ref().zip(self.source.hot.as_ref())
+        else {
+            let job = job.env("CC", &self.compiler.c).env("CXX", &self.compiler.cxx);
+            job.env("CFLAGS", &text).env("CXXFLAGS", &text).run().map_err(Fault::of_process)?;
+            return Ok(());
+        };
+        let room = self.path().canonicalize().context("cannot find the folder of the build")?;
+        compilers.begin(&hot.rules(&room, flags))?;
+        job.envs(compilers.environment())
+            .env("CC", compilers.stand_in(&self.compiler.c)?)
+            .env("CXX", compilers.stand_in(&self.compiler.cxx)?)
+            .env("CFLAGS", hot.level())
+            .env("CXXFLAGS", hot.level())
             .run()
             .map_err(Fault::of_process)?;
-        Ok(())
+        match hot.not_made(&room, &compilers.made()?) {
+            None => Ok(()),
+            Some(object) => Err(Failure::new(format!(
+                "the build does not compile {object} this time, so that it gets no flags; expected the \
+                 same objects from each build"
+            ))
+            .into()),
+        }
     }
 
     /// What was built.

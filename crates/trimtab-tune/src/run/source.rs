@@ -7,8 +7,9 @@ use anyhow::{Context, Result};
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
-use trimtab_lab::workload::programs::{self, Program};
+use trimtab_lab::workload::programs::{self, Program, Sources};
 
+use super::hot::HotObjects;
 use super::request::Programs;
 
 /// What a program of the catalogue is called where it is built.
@@ -41,6 +42,10 @@ pub struct ProgramSource {
     pub compares_output: bool,
     /// All that it depends on beside the compiler.
     pub key: Key,
+    /// Which objects get the flags; all where nothing is said.
+    pub hot: Option<HotObjects>,
+    /// A command that builds it object by object, where the other does not.
+    apart: Option<String>,
 }
 
 impl ProgramSource {
@@ -78,9 +83,24 @@ impl ProgramSource {
                     check: check.clone(),
                     compares_output: check.is_none(),
                     key,
+                    hot: None,
+                    apart: None,
                 })
             }
         }
+    }
+
+    /// From now on only hot objects get the flags.
+    ///
+    /// # Errors
+    /// That they cannot be written down.
+    pub fn restrict(&mut self, hot: HotObjects) -> Result<()> {
+        if let Some(apart) = self.apart.take() {
+            self.build = apart;
+        }
+        self.key = self.key.clone().field("hot", serde_json::to_string(&hot)?);
+        self.hot = Some(hot);
+        Ok(())
     }
 
     fn of_catalogue(name: &str, work: &Path) -> Result<Self> {
@@ -107,6 +127,7 @@ impl ProgramSource {
             shell::command_line(files),
             shell::command_line(sources.libraries)
         );
+        let apart = object_by_object((compiler, flags), &sources, &folder);
         let run = |arguments: &[String]| run(found, arguments);
         let key = Key::new("tune-catalogue/1")
             .field("build", &build)
@@ -131,8 +152,30 @@ impl ProgramSource {
             check: found.check.map(str::to_owned),
             compares_output: true,
             key,
+            hot: None,
+            apart: Some(apart),
         })
     }
+}
+
+/// A command that builds a program of the catalogue object by object, by a compiler with flags.
+fn object_by_object((compiler, flags): (&str, &str), sources: &Sources, folder: &Path) -> String {
+    let given = shell::command_line(&sources.flags);
+    let mut text = String::new();
+    let mut objects: Vec<String> = Vec::new();
+    for (number, file) in sources.files.iter().enumerate() {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let plain = shell::quoted(format!("{stem}.o"));
+        let object = match objects.contains(&plain) {
+            true => shell::quoted(format!("{stem}-{number}.o")),
+            false => plain,
+        };
+        let file = shell::quoted(file.strip_prefix(folder).unwrap_or(file));
+        text += &format!("{compiler} {given} {flags} -c {file} -o {object} && ");
+        objects.push(object);
+    }
+    let libraries = shell::command_line(sources.libraries);
+    text + &format!("{compiler} {flags} $LDFLAGS {} -o {BUILT} {libraries}", objects.join(" "))
 }
 
 /// A command that runs a program of the catalogue and prints all that it makes.

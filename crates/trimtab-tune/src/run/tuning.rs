@@ -60,6 +60,11 @@ impl Toolset {
         ProgramSubject::new(source, compiler, counter, setup.limits, self.rooms.clone())
     }
 
+    /// Where copies of the program's folder are made.
+    pub fn rooms(&self) -> &Path {
+        &self.rooms
+    }
+
     /// The work directory.
     pub fn root(&self) -> &Path {
         &self.root

@@ -1,11 +1,13 @@
 //! What trimtab does in the place of other programs. Nobody types these: trimtab's own tools do.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
 use trimtab_lab::debian;
+use trimtab_lab::interpose::ruled;
+use trimtab_lab::process::Invocation;
 use trimtab_lab::shell;
 use trimtab_lab::workload;
 use trimtab_native::program::{measure, wrap};
@@ -24,6 +26,18 @@ pub struct Link {
 #[derive(Debug, Args)]
 pub struct Compile {
     /// The folder of wrapped tools.
+    folder: PathBuf,
+    /// The compiler.
+    compiler: PathBuf,
+    /// The compiler's arguments.
+    #[arg(last = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+/// In the place of a compiler, where single objects have flags of their own.
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// The folder of rules.
     folder: PathBuf,
     /// The compiler.
     compiler: PathBuf,
@@ -112,10 +126,21 @@ pub fn link(options: &Link) -> u8 {
 
 /// Becomes the compiler; ends only where that is not possible.
 pub fn compile(options: &Compile) -> u8 {
-    match wrap::compile(&options.folder, &options.compiler, &options.arguments) {
+    let command = wrap::compile(&options.folder, &options.compiler, &options.arguments);
+    become_compiler(&options.compiler, command)
+}
+
+/// Becomes the compiler, with the flags that it is to have; ends only where that is not possible.
+pub fn flags(options: &Flags) -> u8 {
+    let command = ruled(&options.folder, &options.compiler, &options.arguments);
+    become_compiler(&options.compiler, command)
+}
+
+fn become_compiler(compiler: &Path, command: Result<Invocation, String>) -> u8 {
+    match command {
         Ok(command) => {
             let error = command.exec();
-            failed(&format!("cannot start {}: {error}", options.compiler.display()))
+            failed(&format!("cannot start {}: {error}", compiler.display()))
         }
         Err(message) => failed(&message),
     }

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
-use trimtab_tune::run::{Programs, Request, Setup, WorkerPlan, tune};
+use trimtab_tune::run::{Hot, Programs, Request, Setup, WorkerPlan, tune};
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -50,6 +50,10 @@ pub struct Options {
     /// The file that is built [default: what --run begins with]
     #[arg(long, value_name = "PATH", requires = "build")]
     pub program: Option<PathBuf>,
+    /// Give the flags only to the hot objects: the fewest with this share of what --run executes, as 90%,
+    /// or those of the sources named, as a.c,b.c; all others are built at --level
+    #[arg(long, value_name = "SHARE|FILES", value_parser = hot)]
+    pub hot: Option<Hot>,
     /// The compiler: gcc, clang, another name, or a path
     #[arg(long, value_name = "NAME", default_value = "gcc")]
     pub compiler: String,
@@ -125,7 +129,8 @@ impl Options {
             Some(asked) => asked as usize,
             None => plan.batch.max(for_workers),
         };
-        Ok(Request { program, setup, plan, rounds: self.rounds, workers })
+        let hot = self.hot.clone();
+        Ok(Request { program, hot, setup, plan, rounds: self.rounds, workers })
     }
 
     fn workers(&self) -> Option<WorkerPlan> {
@@ -133,6 +138,22 @@ impl Options {
         let srun = ["srun", "--nodes=1", "--ntasks=1", "--job-name=trimtab", "--quiet"];
         let starter = [srun.map(str::to_owned).to_vec(), self.srun.clone()].concat();
         Some(WorkerPlan { count, starter, package: "slurm-client" })
+    }
+}
+
+/// Reads which objects get the flags.
+fn hot(text: &str) -> Result<Hot, String> {
+    let Some(percent) = text.strip_suffix('%') else {
+        let sources: Vec<PathBuf> =
+            text.split(',').filter(|name| !name.is_empty()).map(PathBuf::from).collect();
+        return match sources.is_empty() {
+            true => Err("expected a share, as 90%, or names of sources, as a.c,b.c".to_owned()),
+            false => Ok(Hot::Sources(sources)),
+        };
+    };
+    match percent.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Hot::Share(percent / 100.0)),
+        _ => Err(format!("expected a share above 0 % and up to 100 %, not {text}")),
     }
 }
 

@@ -1,0 +1,132 @@
+//! Which objects of a program got the flags.
+
+use serde::{Deserialize, Serialize};
+use trimtab_report::phrase::{code, detail, mark, share};
+use trimtab_report::section::{Section, Table, name, number, text};
+use trimtab_report::{phrase, row};
+
+use super::{Line, Take, TuneProgram};
+
+/// Which objects of a program got the flags.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotObjects {
+    /// What all objects are built with.
+    pub level: String,
+    /// What the program is compiled from, the hottest first.
+    pub files: Vec<SourceFile>,
+}
+
+/// A source that a program is compiled from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// Its path, relative to the folder that is built where it is in it.
+    pub source: String,
+    /// The objects that are made of it.
+    pub objects: Vec<String>,
+    /// Share of the bytes of code that the run executed of the program's own, each as often as it ran.
+    pub share: f64,
+    /// Whether its objects got the flags.
+    pub is_hot: bool,
+}
+
+impl SourceFile {
+    /// Whether it is C++, by its name.
+    fn is_cxx(&self) -> bool {
+        let ending = self.source.rsplit('.').next().unwrap_or_default();
+        ["cc", "cp", "cpp", "cxx", "c++", "C", "ii", "mm"].contains(&ending)
+    }
+}
+
+impl Take {
+    /// The same flags, with lines that give them to the hot objects alone.
+    pub fn only_for(mut self, hot: &HotObjects) -> Self {
+        let files = || hot.files.iter().filter(|file| file.is_hot);
+        let mut lines = Vec::new();
+        for (variable, is_cxx) in [("CFLAGS", false), ("CXXFLAGS", true)] {
+            let own = files().filter(|file| file.is_cxx() == is_cxx);
+            let objects: Vec<&str> =
+                own.flat_map(|file| &file.objects).map(String::as_str).collect();
+            if !objects.is_empty() {
+                let line = format!("{}: override {variable} += {}", objects.join(" "), self.flags);
+                lines.push(("a Makefile", line));
+            }
+        }
+        let quoted = |source: &str| match source.contains(char::is_whitespace) {
+            true => format!("\"{source}\""),
+            false => source.to_owned(),
+        };
+        let sources: Vec<String> = files().map(|file| quoted(&file.source)).collect();
+        lines.push((
+            "CMakeLists.txt",
+            format!(
+                "set_source_files_properties({} PROPERTIES COMPILE_FLAGS \"{}\")",
+                sources.join(" "),
+                self.flags
+            ),
+        ));
+        let line = |(what, line): (&str, String)| Line { what: what.to_owned(), line };
+        self.lines = lines.into_iter().map(line).collect();
+        self
+    }
+}
+
+/// Most rows.
+const ROWS: usize = 40;
+
+impl TuneProgram {
+    pub(super) fn hot_objects(&self) -> Option<Section> {
+        let hot = self.hot.as_ref()?;
+        let rows = hot.files.iter().enumerate().take(ROWS).map(|(place, file)| {
+            row![
+                code(&file.source),
+                share(format!("hot.files.{place}.share"), file.share),
+                mark(file.is_hot, "the flags", &hot.level),
+                detail(file.objects.join(" ")),
+            ]
+        });
+        let columns = [
+            name("source"),
+            number("of what is executed"),
+            name("built with").aside(),
+            text("objects").aside(),
+        ];
+        let lede = phrase![
+            "Only objects of hot sources get the flags; all others are built with ",
+            code(&hot.level),
+            ", also for what users would take instead.",
+        ];
+        let title = "Hot objects";
+        Some(Section::new("hot", title, lede).with(Table::new(title, columns, rows)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_name_objects_for_make_and_sources_for_cmake() {
+        let file = |source: &str, objects: &[&str], is_hot| SourceFile {
+            source: source.to_owned(),
+            objects: objects.iter().map(|object| (*object).to_owned()).collect(),
+            share: 0.5,
+            is_hot,
+        };
+        let hot = HotObjects {
+            level: "-O2".to_owned(),
+            files: vec![
+                file("src/a.c", &["b/a.o", "b/a.pic.o"], true),
+                file("a b.cc", &["ab.o"], true),
+                file("cold.c", &["cold.o"], false),
+            ],
+        };
+        let take = Take::new("fewest flags", "-O3 -fweb").only_for(&hot);
+        let lines: Vec<&str> = take.lines.iter().map(|line| line.line.as_str()).collect();
+        let expected = [
+            "b/a.o b/a.pic.o: override CFLAGS += -O3 -fweb",
+            "ab.o: override CXXFLAGS += -O3 -fweb",
+            "set_source_files_properties(src/a.c \"a b.cc\" PROPERTIES COMPILE_FLAGS \"-O3 -fweb\")",
+        ];
+        assert_eq!(lines, expected);
+    }
+}

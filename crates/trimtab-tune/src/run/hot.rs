@@ -1,0 +1,318 @@
+//! Flags for the hot objects of a program only: which these are, and how a build gives flags to them alone.
+//!
+//! The program is built once with the debug information that says which source each piece of code is from,
+//! and its run is counted in QEMU. Compilers that stand in for those of the build write down which object
+//! they make of which source, and give the flags to the objects of the hot ones.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use trimtab_lab::bytes::Bytes;
+use trimtab_lab::failure::Failure;
+use trimtab_lab::interpose::{Compilation, FlagRules, Flags};
+use trimtab_lab::observe::Observe;
+use trimtab_profile::{Place, Process};
+use trimtab_program::{Program, Range, compile_units};
+use trimtab_report::number;
+
+use super::request::Hot;
+use super::room::Room;
+use super::tuning::{Toolset, unusable};
+use crate::report::{HotObjects as HotReport, SourceFile};
+
+/// What a program is compiled from, and to which objects flags are given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HotObjects {
+    /// The flags of all objects.
+    level: String,
+    /// Further flags of all objects.
+    more: Vec<String>,
+    /// What the program is compiled from, the hottest first; paths are relative to the folder that is built
+    /// where they are in it.
+    pub files: Vec<SourceFile>,
+}
+
+impl HotObjects {
+    /// None of them hot: all are built with debug information that says which source code is from.
+    fn unknown(level: &str) -> Self {
+        Self { level: level.to_owned(), more: vec!["-g1".to_owned()], files: Vec::new() }
+    }
+
+    /// What all objects are built with.
+    pub fn level(&self) -> &str {
+        &self.level
+    }
+
+    /// The sources whose objects get the flags.
+    pub fn hot(&self) -> impl Iterator<Item = &SourceFile> {
+        self.files.iter().filter(|file| file.is_hot)
+    }
+
+    /// The flags of each object of a build in `folder` that tries `flags`.
+    pub fn rules(&self, folder: &Path, flags: &[String]) -> FlagRules {
+        let own = Flags { remove: Vec::new(), add: flags.to_vec() };
+        let objects = self.hot().flat_map(|file| &file.objects);
+        FlagRules {
+            all: Flags { remove: Vec::new(), add: self.more.clone() },
+            objects: objects.map(|object| (folder.join(object), own.clone())).collect(),
+        }
+    }
+
+    /// A hot object that is not among what a build in `folder` made.
+    pub fn not_made(&self, folder: &Path, made: &[Compilation]) -> Option<&str> {
+        let is_there = |object: &str| made.iter().any(|made| made.object == folder.join(object));
+        self.hot()
+            .flat_map(|file| &file.objects)
+            .find(|object| !is_there(object))
+            .map(String::as_str)
+    }
+
+    /// For the report.
+    pub fn report(&self) -> HotReport {
+        HotReport { level: self.level.clone(), files: self.files.clone() }
+    }
+}
+
+/// Finds what a program is compiled from and which of that is hot: it is built, run and counted.
+///
+/// # Errors
+/// A program that does not build or run at the level, that has no debug information, or whose build does not
+/// tell its objects apart; sources that it does not have.
+pub fn find(tools: &Toolset, hot: &Hot, observe: &dyn Observe) -> Result<HotObjects> {
+    let stage = observe.stage("find the hot objects");
+    let level = &tools.setup.level;
+    let flags = std::slice::from_ref(level);
+    let mut source = tools.source.clone();
+    source.restrict(HotObjects::unknown(level))?;
+    let room = Room::new(&source, &tools.compiler, tools.setup.limits, tools.rooms())?;
+    let made = room.traced(&tools.counter).map_err(|fault| unusable(fault, flags))?;
+    let folder = room.path().canonicalize().context("cannot find the folder of the build")?;
+    let program = folder.join(&source.program);
+    let ran = ran(&program, &made.traces)?;
+    let mut files = of_compilers(&ran, &made.compilations, &folder);
+    if files.is_empty() {
+        return Err(Failure::new(format!(
+            "nothing of {} was compiled by a compiler that can be given flags for single objects",
+            source.name
+        ))
+        .hint("have --build compile with $CC or $CXX, or by a compiler's name without its folder")
+        .into());
+    }
+    choose(&mut files, hot, &source.name)?;
+    let found = HotObjects { level: level.clone(), more: Vec::new(), files };
+    apart(&found, &made.compilations, &folder)?;
+    let share: f64 = found.hot().map(|file| file.share).sum();
+    stage.done(&format!(
+        "{} of {} sources, with {} of what is executed",
+        found.hot().count(),
+        found.files.len(),
+        number::share(share)
+    ));
+    Ok(found)
+}
+
+/// What was executed of each source, in bytes of code each time that it ran; also of those that did not run.
+fn ran(program: &Path, traces: &[PathBuf]) -> Result<BTreeMap<PathBuf, u64>> {
+    let cannot = || format!("cannot read {}", program.display());
+    let bytes = Bytes::open(program).with_context(cannot)?;
+    let units = compile_units(&bytes).map_err(|error| {
+        Failure::new(format!("cannot tell from which sources {} is: {error}", program.display()))
+            .hint("let --build take $CFLAGS, and leave symbols and debug information in")
+    })?;
+    let parsed = Program::parse_any(&bytes).with_context(cannot)?;
+    let mut executed = BTreeMap::new();
+    let mut ranges: Vec<(Range, PathBuf)> = Vec::new();
+    for unit in units {
+        let path = Path::new(unit.folder.as_deref().unwrap_or_default()).join(&unit.source);
+        let path = path.canonicalize().unwrap_or(path);
+        executed.insert(path.clone(), 0_u64);
+        ranges.extend(unit.ranges.iter().map(|range| (*range, path.clone())));
+    }
+    ranges.sort();
+    let mapped = format!("{}{}", program.display(), super::counter::MOVED);
+    for trace in traces {
+        let cannot = || format!("cannot read {}", trace.display());
+        let text = Bytes::open(trace).with_context(cannot)?;
+        let process = Process::parse(text.to_text().with_context(cannot)?).with_context(cannot)?;
+        for event in process.trace_of(&mapped, &parsed).events() {
+            let Place::Block { start, length } = event.place else { continue };
+            let after = ranges.partition_point(|(range, _)| range.start <= start);
+            let Some((range, path)) = after.checked_sub(1).and_then(|place| ranges.get(place))
+            else {
+                continue;
+            };
+            if range.contains(start)
+                && let Some(sum) = executed.get_mut(path)
+            {
+                *sum = sum.saturating_add(event.count.saturating_mul(length.into()));
+            }
+        }
+    }
+    Ok(executed)
+}
+
+/// The sources that the build's compilers compiled, the hottest first.
+fn of_compilers(
+    ran: &BTreeMap<PathBuf, u64>,
+    compilations: &[Compilation],
+    folder: &Path,
+) -> Vec<SourceFile> {
+    let shown = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
+    let mut found: Vec<(u64, SourceFile)> = Vec::new();
+    for (source, executed) in ran {
+        let made = compilations.iter().filter(|made| made.sources.contains(source));
+        let objects: Vec<String> = made.map(|made| shown(&made.object)).collect();
+        if !objects.is_empty() {
+            let source = shown(source);
+            found.push((*executed, SourceFile { source, objects, share: 0.0, is_hot: false }));
+        }
+    }
+    let all: u64 = found.iter().map(|(executed, _)| executed).sum();
+    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.source.cmp(&b.1.source)));
+    let with_share = |(executed, file): (u64, SourceFile)| SourceFile {
+        share: executed as f64 / all.max(1) as f64,
+        ..file
+    };
+    found.into_iter().map(with_share).collect()
+}
+
+/// Says of each file whether it is hot.
+fn choose(files: &mut [SourceFile], hot: &Hot, name: &str) -> Result<()> {
+    match hot {
+        Hot::Share(wanted) => {
+            let mut sum = 0.0;
+            for file in files.iter_mut() {
+                // A sum of shares may be less than 1 by rounding: what did not run is never hot.
+                file.is_hot = sum < *wanted && file.share > 0.0;
+                sum += file.share;
+            }
+            if !files.iter().any(|file| file.is_hot) {
+                return Err(
+                    Failure::new(format!("the run executes nothing of {name}'s own")).into()
+                );
+            }
+        }
+        Hot::Sources(wanted) => {
+            for source in wanted {
+                let source = source.strip_prefix(".").unwrap_or(source);
+                let mut fits =
+                    files.iter_mut().filter(|file| Path::new(&file.source).ends_with(source));
+                let (first, second) = (fits.next(), fits.next());
+                match (first, second) {
+                    (Some(file), None) => file.is_hot = true,
+                    (found, _) => {
+                        let what = if found.is_some() { "several sources" } else { "no source" };
+                        return Err(unknown(files, what, source, name).into());
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Most sources that a message names.
+const NAMED: usize = 10;
+
+fn unknown(files: &[SourceFile], what: &str, source: &Path, name: &str) -> Failure {
+    let names: Vec<&str> = files.iter().take(NAMED).map(|file| file.source.as_str()).collect();
+    let more = if files.len() > NAMED { " and others" } else { "" };
+    Failure::usage(format!(
+        "{name} is compiled from {what} called {}; expected one of {}{more}",
+        source.display(),
+        names.join(", ")
+    ))
+}
+
+/// Fails where one command compiles hot sources together with others.
+fn apart(found: &HotObjects, compilations: &[Compilation], folder: &Path) -> Result<()> {
+    let is_hot = |source: &PathBuf| found.hot().any(|file| folder.join(&file.source) == *source);
+    for made in compilations {
+        let hot = made.sources.iter().filter(|source| is_hot(source)).count();
+        if hot > 0 && hot < made.sources.len() {
+            let object = made.object.strip_prefix(folder).unwrap_or(&made.object);
+            return Err(Failure::new(format!(
+                "one command compiles {} sources to {}, of which {hot} are hot; expected one command for \
+                 each",
+                made.sources.len(),
+                object.display()
+            ))
+            .hint("compile each source with -c, as make does")
+            .into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(shares: &[(&str, f64)]) -> Vec<SourceFile> {
+        let file = |(source, share): &(&str, f64)| SourceFile {
+            source: (*source).to_owned(),
+            objects: vec![source.replace(".c", ".o")],
+            share: *share,
+            is_hot: false,
+        };
+        shares.iter().map(file).collect()
+    }
+
+    fn chosen(hot: &Hot) -> Result<Vec<String>> {
+        let mut files = files(&[("src/a.c", 0.6), ("b.c", 0.3), ("src/b.c", 0.1), ("c.c", 0.0)]);
+        choose(&mut files, hot, "app")?;
+        Ok(files.into_iter().filter(|file| file.is_hot).map(|file| file.source).collect())
+    }
+
+    #[test]
+    fn the_fewest_sources_with_the_share_are_hot() {
+        for (share, expected) in [
+            (0.5, &["src/a.c"][..]),
+            (0.6, &["src/a.c"]),
+            (0.61, &["src/a.c", "b.c"]),
+            (1.0, &["src/a.c", "b.c", "src/b.c"]),
+        ] {
+            assert_eq!(chosen(&Hot::Share(share)).unwrap(), expected, "{share}");
+        }
+        let mut idle = files(&[("a.c", 0.0)]);
+        let error = choose(&mut idle, &Hot::Share(0.9), "app").unwrap_err().to_string();
+        assert!(error.contains("executes nothing of app's own"), "{error}");
+    }
+
+    #[test]
+    fn sources_are_named_by_the_end_of_their_paths() {
+        let named = |name: &str| chosen(&Hot::Sources(vec![name.into()]));
+        assert_eq!(named("./src/b.c").unwrap(), ["src/b.c"]);
+        assert_eq!(named("a.c").unwrap(), ["src/a.c"]);
+        let error = named("b.c").unwrap_err().to_string();
+        assert!(error.starts_with("app is compiled from several sources called b.c"), "{error}");
+        let error = named("d.c").unwrap_err().to_string();
+        assert!(error.contains("no source called d.c; expected one of src/a.c, b.c"), "{error}");
+    }
+
+    #[test]
+    fn only_objects_of_hot_sources_get_the_flags() {
+        let mut files = files(&[("a.c", 0.9), ("b.c", 0.1)]);
+        files[0].is_hot = true;
+        let found = HotObjects { level: "-O2".to_owned(), more: Vec::new(), files };
+        let rules = found.rules(Path::new("/room"), &["-O3".to_owned()]);
+        assert_eq!(rules.objects.keys().collect::<Vec<_>>(), [Path::new("/room/a.o")]);
+        assert_eq!(rules.objects[Path::new("/room/a.o")].add, ["-O3"]);
+        let made = |object: &str, sources: &[&str]| Compilation {
+            object: Path::new("/room").join(object),
+            sources: sources.iter().map(|source| Path::new("/room").join(source)).collect(),
+        };
+        let (own, both) = ([made("a.o", &["a.c"])], [made("app", &["a.c", "b.c"])]);
+        let room = Path::new("/room");
+        assert_eq!(found.not_made(room, &own), None);
+        assert_eq!(found.not_made(room, &both), Some("a.o"));
+        assert!(apart(&found, &own, room).is_ok());
+        let error = apart(&found, &both, room).unwrap_err().to_string();
+        assert!(
+            error.contains("one command compiles 2 sources to app, of which 1 are hot"),
+            "{error}"
+        );
+    }
+}
