@@ -247,6 +247,16 @@ fn locks_can_be_turned_on_and_changed_while_the_kernel_runs() {
     assert!(sum("user") > 0 && sum("idle") > 0, "{now:?}");
 }
 
+#[test]
+#[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
+fn what_a_program_warns_of_is_no_complaint_of_the_kernel() {
+    let words = ["/bin/sh", "-c", "echo WARNING: the table is old; echo BUG: mine"];
+    let words = words.map(str::to_owned);
+    let mut asked = request(ScaleWorkload::Command(words.into()), Copies::Fixed(1), &[1]);
+    asked.modes = vec![LockMode::Fine];
+    found(&asked);
+}
+
 /// A program of this test, built to run in a guest.
 fn program(folder: &Path, name: &str) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/locks/{name}.c"));

@@ -24,8 +24,8 @@ pub use self::workload::{Copies, OwnWorkload, ScaleWorkload};
 
 /// The most CPUs of a guest.
 pub const MOST_CPUS: u32 = 16;
-/// What the kernel needs beside its configuration.
-const KERNEL_LINES: &str = "CONFIG_SMP=y\nCONFIG_NR_CPUS=16\n";
+/// What the kernel needs beside its configuration; by the time before its lines they are told from those of programs.
+const KERNEL_LINES: &str = "CONFIG_SMP=y\nCONFIG_NR_CPUS=16\nCONFIG_PRINTK_TIME=y\n";
 /// A boot takes so long at most.
 const LIMIT: Duration = Duration::from_secs(1800);
 
