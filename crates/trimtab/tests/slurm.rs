@@ -1,35 +1,24 @@
 //! `trimtab tune program --slurm`, with a controller and two nodes of Slurm on this machine.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod workers;
+
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tempfile::TempDir;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_trimtab");
+use workers::{Running, found, project, tune, wait_for};
 
 /// A cluster, until it is dropped.
 struct Slurm {
     folder: TempDir,
     daemons: Vec<Child>,
-}
-
-/// Nothing here takes as long, on any machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_there() {
-        assert!(start.elapsed() < PATIENCE, "{what}: not there");
-        sleep(Duration::from_millis(50));
-    }
 }
 
 impl Slurm {
@@ -155,60 +144,6 @@ impl Drop for Slurm {
 
 const NODES: [&str; 2] = ["n1", "n2"];
 
-/// A process that does not outlive the test.
-struct Running(Option<Child>);
-
-impl Running {
-    fn has_ended(&mut self) -> bool {
-        self.0.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// A folder with a program that flags change.
-fn project() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let text = "#include <stdio.h>\n\
-                static unsigned step(unsigned x, int by) { return by & 1 ? x * 31u + 7 : x / 3u + by; }\n\
-                int main(void) {\n\
-                unsigned x = 1, a[64] = {0};\n\
-                for (int i = 0; i < 4000; i++) { x = step(x, i); a[i & 63] += x & 255; }\n\
-                for (int i = 0; i < 64; i++) x += a[i] * i;\n\
-                printf(\"%u\\n\", x);\n\
-                return 0; }\n";
-    fs::write(folder.path().join("app.c"), text).unwrap();
-    folder
-}
-
-fn tune(project: &Path, work: &Path, more: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.current_dir(project).args(["tune", "program", "--build", "$CC $CFLAGS -o app app.c"]);
-    command.args(["--run", "./app", "--rounds", "0", "--budget", "24", "--json", "-", "--work"]);
-    command.arg(work).args(more).stdin(Stdio::null());
-    command
-}
-
-/// What was found, without how long it took and who did it.
-fn found(output: &Output) -> (Value, Value) {
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{error}");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let mut json: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}\n{error}"));
-    let workers = json["workers"].take();
-    for name in ["seconds", "repeat", "workers"] {
-        json.as_object_mut().unwrap().remove(name);
-    }
-    (json, workers)
-}
-
 #[test]
 fn workers_of_slurm_find_what_one_process_finds_though_some_are_killed() {
     let slurm = Slurm::start();
@@ -235,6 +170,47 @@ fn workers_of_slurm_find_what_one_process_finds_though_some_are_killed() {
     let left: Vec<_> =
         fs::read_dir(work("slurm")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("workers-")), "{left:?}");
+}
+
+/// How often a worker is killed.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// Minutes of a run that has a worker killed at fixed intervals from beginning to end.
+#[test]
+#[ignore = "takes minutes; run it with: cargo test -p trimtab --test slurm -- --ignored"]
+fn a_worker_killed_every_ten_seconds_loses_nothing() {
+    let slurm = Slurm::start();
+    let (project, works) = (project(), tempfile::tempdir().unwrap());
+    let slow = |work: &str, more: &[&str]| {
+        let mut command = tune(project.path(), &works.path().join(work), more);
+        // The last counts: sleeping executes nothing that is counted, so that each job takes a while.
+        command.args(["--check", "./app && sleep 6"]);
+        command
+    };
+    let serial = found(&slow("serial", &["--at-once", "8"]).output().unwrap()).0;
+    let mut command = slow("slurm", &["--slurm", "2"]);
+    command.env("SLURM_CONF", slurm.conf());
+    let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok());
+    let mut killed = 0;
+    while !child.has_ended() {
+        let next = Instant::now() + EVERY;
+        while Instant::now() < next && !child.has_ended() {
+            sleep(Duration::from_millis(50));
+        }
+        let running = slurm.running();
+        // Now one worker, now the other; now its process, now its whole job.
+        if let Some(job) = running.get(killed % running.len().max(1)) {
+            let how = if killed % 3 == 2 { "--quiet" } else { "--signal=KILL" };
+            slurm.command("scancel").args([how, job]).output().unwrap();
+            killed += 1;
+        }
+    }
+    let output = child.0.take().unwrap().wait_with_output().unwrap();
+    let (parallel, workers) = found(&output);
+    assert_eq!(parallel, serial);
+    let restarted = workers["restarted"].as_u64().unwrap();
+    println!("{killed} kills, {restarted} workers started again");
+    assert!(killed >= 10 && restarted >= 8, "{killed} kills: {workers}");
 }
 
 #[test]
