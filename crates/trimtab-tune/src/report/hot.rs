@@ -87,7 +87,7 @@ impl TuneProgram {
         let columns = [
             name("source"),
             number("of what is executed"),
-            name("built with").aside(),
+            text("built with"),
             text("objects").aside(),
         ];
         let lede = phrase![

@@ -91,7 +91,8 @@ pub fn find(tools: &Toolset, hot: &Hot, observe: &dyn Observe) -> Result<HotObje
     let folder = room.path().canonicalize().context("cannot find the folder of the build")?;
     let program = folder.join(&source.program);
     let ran = ran(&program, &made.traces)?;
-    let mut files = of_compilers(&ran, &made.compilations, &folder);
+    let names = Names::of(&ran, folder);
+    let mut files = of_compilers(&ran, &made.compilations, &names);
     if files.is_empty() {
         return Err(Failure::new(format!(
             "nothing of {} was compiled by a compiler that can be given flags for single objects",
@@ -102,7 +103,7 @@ pub fn find(tools: &Toolset, hot: &Hot, observe: &dyn Observe) -> Result<HotObje
     }
     choose(&mut files, hot, &source.name)?;
     let found = HotObjects { level: level.clone(), more: Vec::new(), files };
-    apart(&found, &made.compilations, &folder)?;
+    apart(&found, &made.compilations, &names)?;
     let share: f64 = found.hot().map(|file| file.share).sum();
     stage.done(&format!(
         "{} of {} sources, with {} of what is executed",
@@ -153,19 +154,48 @@ fn ran(program: &Path, traces: &[PathBuf]) -> Result<BTreeMap<PathBuf, u64>> {
     Ok(executed)
 }
 
+/// How files are called: by their paths in the folder that is built, or, outside of it, in the folder that all
+/// sources outside of it have in common.
+struct Names {
+    folder: PathBuf,
+    common: PathBuf,
+}
+
+impl Names {
+    fn of(ran: &BTreeMap<PathBuf, u64>, folder: PathBuf) -> Self {
+        let outside = ran.keys().filter(|source| !source.starts_with(&folder));
+        let mut parents = outside.filter_map(|source| source.parent());
+        let first = parents.next().unwrap_or(Path::new("/")).to_owned();
+        let common = parents.fold(first, |common, parent| {
+            let fits = common.ancestors().find(|ancestor| parent.starts_with(ancestor));
+            fits.unwrap_or(Path::new("/")).to_owned()
+        });
+        Self { folder, common }
+    }
+
+    /// An object is one of the folder that is built, or known by its whole path.
+    fn object(&self, path: &Path) -> String {
+        path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        let within = path.strip_prefix(&self.folder).or_else(|_| path.strip_prefix(&self.common));
+        within.unwrap_or(path).display().to_string()
+    }
+}
+
 /// The sources that the build's compilers compiled, the hottest first.
 fn of_compilers(
     ran: &BTreeMap<PathBuf, u64>,
     compilations: &[Compilation],
-    folder: &Path,
+    names: &Names,
 ) -> Vec<SourceFile> {
-    let shown = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
     let mut found: Vec<(u64, SourceFile)> = Vec::new();
     for (source, executed) in ran {
         let made = compilations.iter().filter(|made| made.sources.contains(source));
-        let objects: Vec<String> = made.map(|made| shown(&made.object)).collect();
+        let objects: Vec<String> = made.map(|made| names.object(&made.object)).collect();
         if !objects.is_empty() {
-            let source = shown(source);
+            let source = names.shown(source);
             found.push((*executed, SourceFile { source, objects, share: 0.0, is_hot: false }));
         }
     }
@@ -227,17 +257,19 @@ fn unknown(files: &[SourceFile], what: &str, source: &Path, name: &str) -> Failu
 }
 
 /// Fails where one command compiles hot sources together with others.
-fn apart(found: &HotObjects, compilations: &[Compilation], folder: &Path) -> Result<()> {
-    let is_hot = |source: &PathBuf| found.hot().any(|file| folder.join(&file.source) == *source);
+fn apart(found: &HotObjects, compilations: &[Compilation], names: &Names) -> Result<()> {
+    let is_hot = |source: &PathBuf| {
+        let source = names.shown(source);
+        found.hot().any(|file| file.source == source)
+    };
     for made in compilations {
         let hot = made.sources.iter().filter(|source| is_hot(source)).count();
         if hot > 0 && hot < made.sources.len() {
-            let object = made.object.strip_prefix(folder).unwrap_or(&made.object);
             return Err(Failure::new(format!(
                 "one command compiles {} sources to {}, of which {hot} are hot; expected one command for \
                  each",
                 made.sources.len(),
-                object.display()
+                names.object(&made.object)
             ))
             .hint("compile each source with -c, as make does")
             .into());
@@ -293,6 +325,15 @@ mod tests {
     }
 
     #[test]
+    fn sources_elsewhere_are_called_by_what_they_do_not_have_in_common() {
+        let paths = ["/room/own.c", "/s/tree/a.c", "/s/tree/lib/b.c"].map(PathBuf::from);
+        let names = Names::of(&paths.clone().map(|path| (path, 0)).into(), "/room".into());
+        assert_eq!(paths.map(|path| names.shown(&path)), ["own.c", "a.c", "lib/b.c"]);
+        assert_eq!(names.object(Path::new("/room/b/a.o")), "b/a.o");
+        assert_eq!(names.object(Path::new("/s/tree/a.o")), "/s/tree/a.o");
+    }
+
+    #[test]
     fn only_objects_of_hot_sources_get_the_flags() {
         let mut files = files(&[("a.c", 0.9), ("b.c", 0.1)]);
         files[0].is_hot = true;
@@ -308,8 +349,9 @@ mod tests {
         let room = Path::new("/room");
         assert_eq!(found.not_made(room, &own), None);
         assert_eq!(found.not_made(room, &both), Some("a.o"));
-        assert!(apart(&found, &own, room).is_ok());
-        let error = apart(&found, &both, room).unwrap_err().to_string();
+        let names = Names { folder: room.to_owned(), common: PathBuf::from("/") };
+        assert!(apart(&found, &own, &names).is_ok());
+        let error = apart(&found, &both, &names).unwrap_err().to_string();
         assert!(
             error.contains("one command compiles 2 sources to app, of which 1 are hot"),
             "{error}"
