@@ -64,7 +64,7 @@ const LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
 impl Workers {
     /// Starts `count` workers with a spool below `parent`, a folder that all their machines have. `setup`
     /// is what they are to know before the first job; `command` is the process of a worker, given the
-    /// spool's folder and the worker's name.
+    /// spool's folder, which of the `count` it is, and its name: one that is started again has another.
     ///
     /// # Errors
     /// That the spool cannot be made. That workers do not come up is said by [`Self::call`].
@@ -72,7 +72,7 @@ impl Workers {
         parent: &Path,
         setup: &impl Serialize,
         count: usize,
-        command: impl Fn(&Path, &str) -> Job + Send + Sync + 'static,
+        command: impl Fn(&Path, usize, &str) -> Job + Send + Sync + 'static,
     ) -> Result<Self> {
         spool::tidy(parent);
         let folder = tempfile::Builder::new().prefix(spool::PREFIX).tempdir_in(parent)?;
@@ -165,11 +165,12 @@ impl Shared {
     }
 
     /// Runs a worker, and runs it again as long as there is work.
-    fn keep_one(&self, slot: usize, command: &(dyn Fn(&Path, &str) -> Job + Send + Sync)) {
+    fn keep_one(&self, slot: usize, command: &(dyn Fn(&Path, usize, &str) -> Job + Send + Sync)) {
         let mut in_vain = 0;
         for attempt in 0_u64.. {
             let name = format!("{slot}-{attempt}");
-            let job = command(self.spool.folder(), &name).limit(LIFE).interrupt(self.end.clone());
+            let job = command(self.spool.folder(), slot, &name);
+            let job = job.limit(LIFE).interrupt(self.end.clone());
             let ended = job.run();
             if self.spool.has_ended() || self.end.load(Ordering::SeqCst) {
                 return;

@@ -31,7 +31,7 @@ fn shell(folder: &Path, name: &str, before: &str) -> Job {
 #[test]
 fn jobs_are_done_elsewhere_and_all_come_back() {
     let parent = tempfile::tempdir().unwrap();
-    let command = |folder: &Path, name: &str| shell(folder, name, ":");
+    let command = |folder: &Path, _: usize, name: &str| shell(folder, name, ":");
     let workers = Workers::start(parent.path(), &json!("setup"), 2, command).unwrap();
     thread::scope(|scope| {
         for number in 0..20 {
@@ -50,8 +50,9 @@ fn jobs_are_done_elsewhere_and_all_come_back() {
 fn what_a_worker_did_that_dies_is_done_by_another() {
     let parent = tempfile::tempdir().unwrap();
     // Every worker but those of the third try dies with the job that it has.
-    let command =
-        |folder: &Path, name: &str| shell(folder, name, "case $n in *.[01]) kill -9 $$;; esac");
+    let command = |folder: &Path, _: usize, name: &str| {
+        shell(folder, name, "case $n in *.[01]) kill -9 $$;; esac")
+    };
     let workers = Workers::start(parent.path(), &(), 2, command).unwrap();
     for number in [7, 8] {
         assert_eq!(workers.call(&json!(number)).unwrap(), json!(number));
@@ -62,8 +63,9 @@ fn what_a_worker_did_that_dies_is_done_by_another() {
 #[test]
 fn a_job_that_is_the_end_of_every_worker_fails_and_the_next_does_not() {
     let parent = tempfile::tempdir().unwrap();
-    let command =
-        |folder: &Path, name: &str| shell(folder, name, "grep -q 13 \"$TAKEN\" && kill -9 $$");
+    let command = |folder: &Path, _: usize, name: &str| {
+        shell(folder, name, "grep -q 13 \"$TAKEN\" && kill -9 $$")
+    };
     let workers = Workers::start(parent.path(), &(), 1, command).unwrap();
     let error = workers.call(&json!(13)).unwrap_err().to_string();
     assert!(error.starts_with("5 workers ended while they did it; the last: "), "{error}");
@@ -75,7 +77,7 @@ fn workers_that_do_not_come_up_are_one_error() {
     let parent = tempfile::tempdir().unwrap();
     let begun = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&begun);
-    let command = move |_: &Path, _: &str| {
+    let command = move |_: &Path, _: usize, _: &str| {
         counted.fetch_add(1, Ordering::Relaxed);
         Job::new("a worker", "sh").args(["-c", "echo 'no such partition' >&2; exit 1"])
     };
@@ -89,7 +91,7 @@ fn workers_that_do_not_come_up_are_one_error() {
 #[test]
 fn workers_that_do_not_come_up_do_not_stop_those_that_do() {
     let parent = tempfile::tempdir().unwrap();
-    let command = |folder: &Path, name: &str| match name.starts_with("0-") {
+    let command = |folder: &Path, slot: usize, name: &str| match slot == 0 {
         true => Job::new("a worker", "sh").args(["-c", "exit 1"]),
         false => shell(folder, name, ":"),
     };

@@ -8,14 +8,13 @@ use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Silent;
-use trimtab_lab::process::Job;
-use trimtab_lab::shell;
 use trimtab_lab::workers::{Worker, Workers};
 
 use super::hot::HotObjects;
 use super::program::ProgramSubject;
-use super::request::{Programs, Request, Setup, WorkerPlan};
+use super::request::{Programs, Request, Setup};
 use super::room::tidy;
+use super::starter::Starter;
 use super::subject::{Built, Costs, Fault, Image, Subject};
 use super::tuning::prepare;
 use crate::report::WorkerSummary;
@@ -105,7 +104,7 @@ struct Answer {
 /// A program that workers build.
 pub struct ProgramElsewhere<'a> {
     of: &'a ProgramSubject<'a>,
-    plan: WorkerPlan,
+    starter: Starter,
     workers: Workers,
 }
 
@@ -117,7 +116,7 @@ impl<'a> ProgramElsewhere<'a> {
     pub fn start(
         of: &'a ProgramSubject<'a>,
         request: &Request,
-        plan: &WorkerPlan,
+        starter: &Starter,
         root: &Path,
     ) -> Result<Self> {
         let mut setup = request.setup.clone();
@@ -126,37 +125,23 @@ impl<'a> ProgramElsewhere<'a> {
         let expected = Fingerprint::of(of, &setup)?;
         let hot = of.source.hot.clone();
         let assignment = Assignment { program, hot, setup, expected };
-        let own = std::env::current_exe().context("cannot find trimtab's own file")?;
-        let (starter, package) = (plan.starter.clone(), plan.package);
-        let command = move |folder: &Path, name: &str| {
-            let (first, words) = match starter.split_first() {
-                Some((first, others)) => (first.into(), [others, &[shown(&own)]].concat()),
-                None => (own.clone(), Vec::new()),
-            };
-            Job::new("a worker", first)
-                .package(package)
-                .args(words)
-                .arg("worker")
-                .arg(folder)
-                .arg(name)
+        let job = starter.jobs()?;
+        let command = move |folder: &Path, slot: usize, name: &str| {
+            job(slot, &["worker", &folder.display().to_string(), name])
         };
-        let workers = Workers::start(root, &assignment, plan.count, command)
+        let workers = Workers::start(root, &assignment, starter.count(), command)
             .context("cannot give jobs to workers")?;
-        Ok(Self { of, plan: plan.clone(), workers })
+        Ok(Self { of, starter: starter.clone(), workers })
     }
 
     /// Who built and counted.
     pub fn summary(&self) -> WorkerSummary {
         WorkerSummary {
-            count: self.plan.count as u64,
-            starter: shell::command_line(&self.plan.starter),
+            count: self.starter.count() as u64,
+            starter: self.starter.name(),
             restarted: self.workers.restarted(),
         }
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }
 
 impl Subject for ProgramElsewhere<'_> {
@@ -169,7 +154,7 @@ impl Subject for ProgramElsewhere<'_> {
     }
 
     fn at_once(&self) -> usize {
-        self.plan.count
+        self.starter.count()
     }
 
     fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::starter::Starter;
 use crate::search::Method;
 
 /// What is tuned.
@@ -101,18 +102,6 @@ pub struct Request {
     pub plan: Plan,
     /// Rounds of interleaved runs that decide among the best, 0 for none.
     pub rounds: u32,
-    /// Who builds and counts; this process where there are none.
-    pub workers: Option<WorkerPlan>,
-}
-
-/// Workers that build and count: processes on any machines that have the program's folder, the work
-/// directory and trimtab at the same paths.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkerPlan {
-    /// How many.
-    pub count: usize,
-    /// A command that runs the command behind it where a worker is to be, as `srun`.
-    pub starter: Vec<String>,
-    /// The Debian package that has its program.
-    pub package: &'static str,
+    /// What starts workers, which build and count; this process does where there are none.
+    pub workers: Option<Starter>,
 }

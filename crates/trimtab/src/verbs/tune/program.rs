@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
-use trimtab_tune::run::{Hot, Programs, Request, Setup, WorkerPlan, tune};
+use trimtab_tune::run::{Hot, Programs, Request, Setup, Starter, tune};
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -79,6 +79,13 @@ pub struct Options {
     /// An option for the srun of each worker, as --srun=--partition=night
     #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
     pub srun: Vec<String>,
+    /// Have workers build and count on these hosts, as many on one as it is named, started by ssh; they need
+    /// trimtab, this folder and that of --work at the same paths
+    #[arg(long, value_name = "HOST", value_delimiter = ',', conflicts_with = "slurm", value_parser = host)]
+    pub ssh: Vec<String>,
+    /// An option for the ssh of each worker, as --ssh-option=-p2222
+    #[arg(long, value_name = "OPTION", requires = "ssh", allow_hyphen_values = true)]
+    pub ssh_option: Vec<String>,
     /// Sets of flags that the search names before it is told what came of any of them [default: 2, or four for
     /// each worker]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -124,7 +131,7 @@ impl Options {
         };
         let workers = self.workers();
         let mut plan = self.search.plan(self.budget, None);
-        let for_workers = workers.as_ref().map_or(0, |workers| workers.count * FOR_EACH_WORKER);
+        let for_workers = workers.as_ref().map_or(0, |workers| workers.count() * FOR_EACH_WORKER);
         plan.batch = match self.at_once {
             Some(asked) => asked as usize,
             None => plan.batch.max(for_workers),
@@ -133,11 +140,26 @@ impl Options {
         Ok(Request { program, hot, setup, plan, rounds: self.rounds, workers })
     }
 
-    fn workers(&self) -> Option<WorkerPlan> {
-        let count = self.slurm? as usize;
-        let srun = ["srun", "--nodes=1", "--ntasks=1", "--job-name=trimtab", "--quiet"];
-        let starter = [srun.map(str::to_owned).to_vec(), self.srun.clone()].concat();
-        Some(WorkerPlan { count, starter, package: "slurm-client" })
+    fn workers(&self) -> Option<Starter> {
+        match self.slurm {
+            Some(count) => {
+                let options = self.srun.clone();
+                Some(Starter::Slurm { count: count as usize, options })
+            }
+            None if self.ssh.is_empty() => None,
+            None => {
+                let options = self.ssh_option.clone();
+                Some(Starter::Ssh { hosts: self.ssh.clone(), options })
+            }
+        }
+    }
+}
+
+/// Reads the name of a host.
+fn host(name: &str) -> Result<String, String> {
+    match name.is_empty() || name.starts_with('-') {
+        true => Err("expected the name of a host".to_owned()),
+        false => Ok(name.to_owned()),
     }
 }
 
