@@ -10,14 +10,12 @@
 
 use crate::counted::{Counted, Place};
 use crate::mode::LockMode;
-use crate::simulate::{Machine, simulate};
+use crate::simulate::{Machine, SLICE, simulate};
 use crate::subsystem::Subsystem;
 use crate::trace::{Activity, Span, ThreadTrace};
 
 /// The most rounds of a thread: more change a prediction by less than it is off.
 const MOST_ROUNDS: u64 = 5000;
-/// As traces have it: see `run::predict`.
-const SLICE: u64 = 4_000_000;
 
 /// How many times as fast as on one CPU without locks a copy on each of so many `cpus` would be; none where
 /// the counters do not say how often the kernel was entered.
@@ -51,23 +49,29 @@ fn thread(one: &Counted, number: u32) -> Option<ThreadTrace> {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
     let entries = shuffled(entries(one, calls), &mut random);
     let drawn: Vec<f64> = entries.iter().map(|_| share(&mut random)).collect();
-    let user = one.user as f64 / calls as f64 * entries.len() as f64;
+    // Of fewer rounds, each place has its share of the time, also where a rare call is more often among them.
+    let part = |time: u64| time as f64 * calls.min(MOST_ROUNDS) as f64 / calls as f64;
+    let mut often = [0_u64; Subsystem::ALL.len()];
+    entries.iter().for_each(|of| often[of.index()] += 1);
+    let kernel = Subsystem::ALL.map(|of| {
+        (part(one.kernel.of(Place::Of(of))) / often[of.index()].max(1) as f64).round() as u64
+    });
+    let user = part(one.user);
     let longer = user / drawn.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    let interrupt = one.interrupt / calls;
+    let interrupt = (part(one.interrupt) / entries.len() as f64).round() as u64;
     let mut spans = Vec::new();
     for (of, drawn) in entries.into_iter().zip(drawn) {
         spans.push(Span::Run(Activity::User, (drawn * longer) as u64));
         if interrupt > 0 {
             spans.push(Span::Run(Activity::Interrupt, interrupt));
         }
-        let place = Place::Of(of);
-        spans.push(Span::Run(Activity::Kernel(of), one.kernel.of(place) / one.taken.of(place)));
+        spans.push(Span::Run(Activity::Kernel(of), kernel[of.index()]));
     }
     Some(ThreadTrace { number: number + 1, name: String::new(), spans })
 }
 
 /// The subsystems of a thread's entries: as many of each as were counted, or in their proportion if those are too
-/// many.
+/// many, but each at least once.
 fn entries(one: &Counted, calls: u64) -> Vec<Subsystem> {
     let rounds = calls.min(MOST_ROUNDS);
     let (mut all, mut before) = (Vec::new(), 0);
@@ -76,7 +80,8 @@ fn entries(one: &Counted, calls: u64) -> Vec<Subsystem> {
         let place =
             |entries: u64| (u128::from(entries) * u128::from(rounds) / u128::from(calls)) as u64;
         let until = before + one.taken.of(Place::Of(of));
-        all.extend((place(before)..place(until)).map(|_| of));
+        let least = u64::from(until > before);
+        all.extend((0..(place(until) - place(before)).max(least)).map(|_| of));
         before = until;
     }
     all
@@ -150,6 +155,27 @@ mod tests {
         let many = entries(&Counted { taken, ..one }, 4_000_000);
         let files = many.iter().filter(|of| **of == Subsystem::Files).count();
         assert_eq!((many.len(), files), (5000, 3750));
+    }
+
+    #[test]
+    fn a_call_that_is_rare_and_long_has_its_share_of_the_time() {
+        // Half of the time in the kernel is one call among a million.
+        let taken = ByPlace { files: 999_999, processes: 1, ..ByPlace::default() };
+        let kernel = ByPlace { files: 100_000_000, processes: 100_000_000, ..ByPlace::default() };
+        let one = Counted { user: 200_000_000, kernel, taken, ..Counted::default() };
+        let spans = thread(&one, 0).unwrap().spans;
+        let time = |wanted: Activity| -> u64 {
+            let of = |span: &&Span| matches!(span, Span::Run(activity, _) if *activity == wanted);
+            spans.iter().filter(of).map(length).sum()
+        };
+        let [user, files, processes] = [
+            Activity::User,
+            Activity::Kernel(Subsystem::Files),
+            Activity::Kernel(Subsystem::Processes),
+        ]
+        .map(time);
+        assert!(near(processes as f64, files as f64, 0.01), "{files} {processes}");
+        assert!(near(user as f64, (files + processes) as f64, 0.01), "{user}");
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::trace::{Activity, Span, ThreadTrace};
 
 const KINDS: usize = Subsystem::ALL.len();
 
+/// How long a program runs before others may, in nanoseconds: 4 ms, as kernels with 250 ticks a second have it.
+pub const SLICE: u64 = 4_000_000;
+
 /// Which lock each subsystem takes: subsystems with the same number share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Locks([Option<usize>; KINDS]);
@@ -300,8 +303,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    const SLICE: u64 = 4_000_000;
 
     fn threads(all: &[&[Span]]) -> Vec<ThreadTrace> {
         let thread = |(number, spans): (usize, &&[Span])| ThreadTrace {

@@ -233,11 +233,21 @@ fn locks_can_be_turned_on_and_changed_while_the_kernel_runs() {
                       for time in 1 2 3 4 5 6 7 8; do (exit 7); [ $? = 7 ] || exit 5; done; \
                   done; \
                   echo off >mode 2>/dev/null && exit 6; echo dance >mode 2>/dev/null && exit 8; \
+                  while read name holder pid rest; do echo \"trimtab: held $name $pid $rest\"; \
+                  done <holders; echo \"trimtab: self pid $$\"; \
                   while read name value; do echo \"trimtab: now $name $value\"; done <counters";
     let words = ["/bin/sh", "-c", script].map(str::to_owned);
     let asked = request(ScaleWorkload::Command(words.into()), Copies::Fixed(1), &[4]);
     let work = WorkDir::open(&asked.setup.work).unwrap();
     let boot = Bench::new(&work, &asked).boot(4, "off", Clock::Real, 600);
+    // The shell that reads who has the lock has it itself, and no other is ever taken with this mode.
+    let held = &boot.said["held"];
+    assert_eq!(held.len(), 6, "{held:?}");
+    for (name, holder) in held {
+        let pid = holder.split_once(' ').unwrap().0;
+        let wanted = if name == "giant" { boot.said["self"]["pid"].as_str() } else { "0" };
+        assert_eq!(pid, wanted, "{name}: {held:?}");
+    }
     let now = &boot.said["now"];
     let sum = |what: &str| -> u64 {
         let these = now.iter().filter(|(name, _)| name.contains(what));

@@ -13,7 +13,7 @@ use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
 
 use crate::report::predict::{CpuTime, KernelShare, SmpPredict, Speedup, SplitOne, TimeByPlace};
-use crate::simulate::{Locks, Machine, Prediction, simulate};
+use crate::simulate::{Locks, Machine, Prediction, SLICE, simulate};
 use crate::subsystem::Subsystem;
 use crate::trace::{Activity, Reading, Span, ThreadTrace, Timeline, TraceError};
 
@@ -34,8 +34,6 @@ pub struct PredictRequest {
     pub command: String,
 }
 
-/// How long a program runs before others may: 4 ms, as kernels with 250 ticks a second have it.
-const SLICE: u64 = 4_000_000;
 /// The most slices of all programs together: a trace with more than 1,000 seconds in programs gets longer ones, or
 /// the simulation would take as long as it computed.
 const MOST_SLICES: u64 = 250_000;
