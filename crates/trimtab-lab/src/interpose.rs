@@ -53,6 +53,9 @@ pub trait Interposition {
 /// In the folder: where the stand-in for the linker of Rust's own is.
 const RUST: &str = "rust";
 
+/// What compilers call the linker of LLVM.
+const LLD: &str = "ld.lld";
+
 /// Names the linker that rustc brings to its stand-in.
 const RUST_LINKER: &str = "TRIMTAB_RUST_LINKER";
 
@@ -105,8 +108,9 @@ impl Interposer {
     ) -> io::Result<PathBuf> {
         let here = quoted(&self.folder);
         let command = interposition.compiler(compiler);
+        let before = format!("{OF_RUST}{}", self.put_linker_beside(compiler, interposition)?);
         let choose_target = match compiler.is_clang() {
-            true => choose_target(&here, &command),
+            true => choose_target(&here, &format!("{command} {before}")),
             false => String::new(),
         };
         let machine = compiler.parsed().and_then(|name| name.machine.map(str::to_owned));
@@ -115,11 +119,28 @@ impl Interposer {
         let first = linkers.map(|folder| format!(" -B{}", quoted(&folder))).unwrap_or_default();
         let stand_in = self.folder.join(&compiler.name);
         let text = format!(
-            "#!/bin/sh\n{}{choose_target}exec {command} {OF_RUST}{first} -B{here} \"$@\"\n",
+            "#!/bin/sh\n{}{choose_target}exec {command} {before}{first} -B{here} \"$@\"\n",
             choose_rusts(&quoted(self.folder.join(RUST)))
         );
         script::write(&stand_in, &text)?;
         Ok(stand_in)
+    }
+
+    /// Stands in for the lld that lies beside clang itself, which is the one that clang takes whatever
+    /// `PATH` has; gives the option by which the compiler finds that first.
+    fn put_linker_beside(
+        &self,
+        compiler: &Tool,
+        interposition: &impl Interposition,
+    ) -> io::Result<String> {
+        let own = compiler.path.canonicalize().ok();
+        let lld = own.and_then(|own| Some(own.parent()?.join(LLD))).filter(|lld| lld.is_file());
+        let Some(lld) = lld.filter(|_| compiler.is_clang()) else { return Ok(String::new()) };
+        let folder = self.folder.join(format!("beside-{}", compiler.name));
+        fs::create_dir_all(&folder)?;
+        let text = format!("#!/bin/sh\nexec {} \"$@\"\n", interposition.linker(&quoted(lld)));
+        script::write(&folder.join(LLD), &text)?;
+        Ok(format!(" -B{}", quoted(folder)))
     }
 
     /// The folder.
@@ -167,7 +188,7 @@ impl Interposer {
         for name in interposition.linkers() {
             scripts.entry(name.into()).or_insert_with(|| text(name));
         }
-        scripts.insert(Path::new(RUST).join("ld.lld"), text(&format!("\"${RUST_LINKER}\"")));
+        scripts.insert(Path::new(RUST).join(LLD), text(&format!("\"${RUST_LINKER}\"")));
         for (name, text) in scripts {
             let path = self.folder.join(name);
             if let Some(folder) = path.parent() {
@@ -207,7 +228,7 @@ for word; do
     last=$word
 done
 if [ -n \"$machine\" ] && [ -d {here}/\"$machine\" ]; then
-    exec {command} {OF_RUST} -B{here}/\"$machine\" -B{here} \"$@\"
+    exec {command} -B{here}/\"$machine\" -B{here} \"$@\"
 fi
 "
     )

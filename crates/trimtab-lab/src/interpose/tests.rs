@@ -102,6 +102,26 @@ fn clang_finds_the_linker_of_its_target_and_that_of_its_version() {
 }
 
 #[test]
+fn clang_finds_the_linker_that_lies_beside_it() {
+    let llvm = tempfile::tempdir().unwrap();
+    for name in ["clang", "ld.lld"] {
+        script::write(&llvm.path().join(name), "#!/bin/sh\necho \"$@\"\n").unwrap();
+    }
+    let build = Build::new(&["ld", "ld.lld", "aarch64-linux-gnu-ld"]);
+    let named = build.real.path().join("clang-22");
+    std::os::unix::fs::symlink(llvm.path().join("clang"), &named).unwrap();
+    let tool = Tool { name: "clang-22".to_owned(), path: named };
+    build.interposer.put_compiler(&tool, &Example).unwrap();
+    assert_eq!(build.run("clang-22", &["x"]), "-BHERE/beside-clang-22 -BHERE x");
+    let target = "--target=aarch64-linux-gnu";
+    let expected = format!("-BHERE/beside-clang-22 -BHERE/aarch64-linux-gnu -BHERE {target}");
+    assert_eq!(build.run("clang-22", &[target]), expected);
+    let lld = llvm.path().join("ld.lld").canonicalize().unwrap();
+    let said = build.run("beside-clang-22/ld.lld", &["x"]);
+    assert_eq!(said, format!("link {} x", lld.display()), "and not that of PATH");
+}
+
+#[test]
 fn what_rustc_starts_finds_the_linker_that_rustc_brings() {
     let build = Build::new(&["cc", "clang"]);
     let own = build.real.path().join("rust lib/gcc-ld");
