@@ -157,6 +157,42 @@ fn profiles_and_link_time_optimisation_of_the_hot_objects_alone_work() {
 }
 
 #[test]
+fn hot_objects_are_found_by_a_trace_of_another_run() {
+    let bench = bench();
+    let project = bench.file("project");
+    fs::write(project.join("src/idle.c"), "int idle(void) { return 3; }\n").unwrap();
+    fs::write(project.join("GNUmakefile"), MAKEFILE.replace("src/hot.o", "src/hot.o src/idle.o"))
+        .unwrap();
+    fs::write(project.join("src/cold.c"), COLD.replace("#error", "//")).unwrap();
+    let trace = "cd project && make CFLAGS=-O1 && trimtab trace program -o ../ran.trace -- ./work && \
+                 rm work src/*.o";
+    bench.sh(trace);
+    fs::write(bench.file("names"), "hot\n").unwrap();
+    fs::write(bench.file("stale"), "other\nanother\nhot\n").unwrap();
+    for (share, file, hot, cold, by) in [
+        (
+            "100%",
+            "../ran.trace",
+            &["src/cold.c", "src/hot.c"][..],
+            &["src/idle.c"][..],
+            "breakpoints",
+        ),
+        ("90%", "../names", &["src/hot.c"], &["src/cold.c", "src/idle.c"], "list"),
+    ] {
+        let (code, output, error) = tune(&bench, MAKE, &["--hot", share, "--hot-trace", file]);
+        assert_eq!(code, 0, "{output}{error}");
+        let json = bench.json("project/out.json");
+        assert_eq!(sources(&json), (hot.to_vec(), cold.to_vec()), "{json:#}");
+        assert_eq!(json["hot"]["found_by"], by);
+        assert!(json["take"]["flags"].as_str().unwrap().contains("-DFEWER"), "{json:#}");
+    }
+    let (code, _, error) = tune(&bench, MAKE, &["--hot", "90%", "--hot-trace", "../stale"]);
+    assert!(code == 1 && error.contains("other") && error.contains("another"), "{error}");
+    let (code, _, error) = tune(&bench, MAKE, &["--hot-trace", "../stale"]);
+    assert!(code == 2 && error.contains("--hot"), "{error}");
+}
+
+#[test]
 fn what_cannot_be_told_apart_is_said() {
     let bench = bench();
     let said = |build: &str, hot: &str, expected: &str, code: i32| {

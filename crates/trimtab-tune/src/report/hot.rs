@@ -12,6 +12,8 @@ use super::{Line, Take, TuneProgram};
 pub struct HotObjects {
     /// What all objects are built with.
     pub level: String,
+    /// Who saw what is executed: `qemu-plugin`, or who recorded the trace.
+    pub found_by: String,
     /// What the program is compiled from, the hottest first.
     pub files: Vec<SourceFile>,
 }
@@ -23,7 +25,8 @@ pub struct SourceFile {
     pub source: String,
     /// The objects that are made of it.
     pub objects: Vec<String>,
-    /// Share of the bytes of code that the run executed of the program's own, each as often as it ran.
+    /// Share of what was executed of the program's own code: of bytes, each as often as it ran, or as a trace
+    /// counts functions.
     pub share: f64,
     /// Whether its objects got the flags.
     pub is_hot: bool,
@@ -93,7 +96,9 @@ impl TuneProgram {
         let lede = phrase![
             "Only objects of hot sources get the flags; all others are built with ",
             code(&hot.level),
-            ", also for what users would take instead.",
+            ", also for what users would take instead. What is executed is known by: ",
+            code(&hot.found_by),
+            ".",
         ];
         let title = "Hot objects";
         Some(Section::new("hot", title, lede).with(Table::new(title, columns, rows)))
@@ -114,6 +119,7 @@ mod tests {
         };
         let hot = HotObjects {
             level: "-O2".to_owned(),
+            found_by: "qemu-plugin".to_owned(),
             files: vec![
                 file("src/a.c", &["b/a.o", "b/a.pic.o"], true),
                 file("a b.cc", &["ab.o"], true),

@@ -202,7 +202,7 @@ pub fn work(folder: &Path, name: &str) -> Result<()> {
     let rooms = rooms.context("cannot make a folder for builds")?;
     let mut tools = prepare(&assignment.program, &assignment.setup, Some(rooms.path()), &Silent)?;
     if let Some(hot) = assignment.hot {
-        tools.source.restrict(hot)?;
+        tools.source.restrict(hot);
     }
     let program = tools.program(&tools.compiler);
     let own = Fingerprint::of(&program, &assignment.setup)?;

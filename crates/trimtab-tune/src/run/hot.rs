@@ -13,7 +13,7 @@ use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::interpose::{Compilation, FlagRules, Flags};
 use trimtab_lab::observe::Observe;
-use trimtab_profile::{Place, Process};
+use trimtab_profile::{Place, Process, Profile, Source, Trace};
 use trimtab_program::{Program, Range, compile_units};
 use trimtab_report::number;
 
@@ -29,6 +29,8 @@ pub struct HotObjects {
     level: String,
     /// Further flags of all objects.
     more: Vec<String>,
+    /// Who saw what is executed.
+    found_by: String,
     /// What the program is compiled from, the hottest first; paths are relative to the folder that is built
     /// where they are in it.
     pub files: Vec<SourceFile>,
@@ -37,7 +39,12 @@ pub struct HotObjects {
 impl HotObjects {
     /// None of them hot: all are built with debug information that says which source code is from.
     fn unknown(level: &str) -> Self {
-        Self { level: level.to_owned(), more: vec!["-g1".to_owned()], files: Vec::new() }
+        Self {
+            level: level.to_owned(),
+            more: vec!["-g1".to_owned()],
+            found_by: String::new(),
+            files: Vec::new(),
+        }
     }
 
     /// What all objects are built with.
@@ -50,49 +57,66 @@ impl HotObjects {
         self.files.iter().filter(|file| file.is_hot)
     }
 
+    /// The objects that get the flags, by name.
+    pub fn objects(&self) -> Vec<&str> {
+        let mut all: Vec<&str> =
+            self.hot().flat_map(|file| &file.objects).map(String::as_str).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// The flags of each object of a build in `folder` that tries `flags`.
     pub fn rules(&self, folder: &Path, flags: &[String]) -> FlagRules {
         let own = Flags { remove: Vec::new(), add: flags.to_vec() };
-        let objects = self.hot().flat_map(|file| &file.objects);
         FlagRules {
             all: Flags { remove: Vec::new(), add: self.more.clone() },
-            objects: objects.map(|object| (folder.join(object), own.clone())).collect(),
+            objects: (self.objects().iter())
+                .map(|object| (folder.join(object), own.clone()))
+                .collect(),
         }
     }
 
     /// A hot object that is not among what a build in `folder` made.
     pub fn not_made(&self, folder: &Path, made: &[Compilation]) -> Option<&str> {
         let is_there = |object: &str| made.iter().any(|made| made.object == folder.join(object));
-        self.hot()
-            .flat_map(|file| &file.objects)
-            .find(|object| !is_there(object))
-            .map(String::as_str)
+        self.objects().into_iter().find(|object| !is_there(object))
     }
 
     /// For the report.
     pub fn report(&self) -> HotReport {
-        HotReport { level: self.level.clone(), files: self.files.clone() }
+        HotReport {
+            level: self.level.clone(),
+            found_by: self.found_by.clone(),
+            files: self.files.clone(),
+        }
     }
 }
 
-/// Finds what a program is compiled from and which of that is hot: it is built, run and counted.
+/// Finds what a program is compiled from and which of that is hot, by a trace, or, where there is none, by a run
+/// that is counted. It is built for that.
 ///
 /// # Errors
 /// A program that does not build or run at the level, that has no debug information, or whose build does not
-/// tell its objects apart; sources that it does not have.
-pub fn find(tools: &Toolset, hot: &Hot, observe: &dyn Observe) -> Result<HotObjects> {
+/// tell its objects apart; sources that it does not have; a trace of another program.
+pub fn find(
+    tools: &Toolset,
+    hot: &Hot,
+    trace: Option<&Trace>,
+    observe: &dyn Observe,
+) -> Result<HotObjects> {
     let stage = observe.stage("find the hot objects");
     let level = &tools.setup.level;
     let flags = std::slice::from_ref(level);
     let mut source = tools.source.clone();
-    source.restrict(HotObjects::unknown(level))?;
+    source.restrict(HotObjects::unknown(level));
     let room = Room::new(&source, &tools.compiler, tools.setup.limits, tools.rooms())?;
-    let made = room.traced(&tools.counter).map_err(|fault| unusable(fault, flags))?;
+    let counter = trace.is_none().then_some(&tools.counter);
+    let made = room.traced(counter).map_err(|fault| unusable(fault, flags))?;
     let folder = room.path().canonicalize().context("cannot find the folder of the build")?;
     let program = folder.join(&source.program);
-    let ran = ran(&program, &made.traces)?;
-    let names = Names::of(&ran, folder);
-    let mut files = of_compilers(&ran, &made.compilations, &names);
+    let executed = executed(&program, &made.traces, trace)?;
+    let names = Names::of(&executed, folder);
+    let mut files = of_compilers(&executed, &made.compilations, &names);
     if files.is_empty() {
         return Err(Failure::new(format!(
             "nothing of {} was compiled by a compiler that can be given flags for single objects",
@@ -102,7 +126,8 @@ pub fn find(tools: &Toolset, hot: &Hot, observe: &dyn Observe) -> Result<HotObje
         .into());
     }
     choose(&mut files, hot, &source.name)?;
-    let found = HotObjects { level: level.clone(), more: Vec::new(), files };
+    let found_by = trace.map_or(Source::QemuPlugin, Trace::source).name().to_owned();
+    let found = HotObjects { level: level.clone(), more: Vec::new(), found_by, files };
     apart(&found, &made.compilations, &names)?;
     let share: f64 = found.hot().map(|file| file.share).sum();
     stage.done(&format!(
@@ -114,44 +139,78 @@ pub fn find(tools: &Toolset, hot: &Hot, observe: &dyn Observe) -> Result<HotObje
     Ok(found)
 }
 
-/// What was executed of each source, in bytes of code each time that it ran; also of those that did not run.
-fn ran(program: &Path, traces: &[PathBuf]) -> Result<BTreeMap<PathBuf, u64>> {
+/// A trace of another program has fewer of its functions than this share; one of another build of the same
+/// may lack those that are inlined there or here.
+const LEAST_COVERAGE: f64 = 0.5;
+
+/// What was executed of each source, also of those of which nothing was: as a trace counts functions, or, of
+/// runs of this very file, in bytes of code each time that they ran.
+fn executed(
+    program: &Path,
+    runs: &[PathBuf],
+    trace: Option<&Trace>,
+) -> Result<BTreeMap<PathBuf, u64>> {
     let cannot = || format!("cannot read {}", program.display());
     let bytes = Bytes::open(program).with_context(cannot)?;
-    let units = compile_units(&bytes).map_err(|error| {
-        Failure::new(format!("cannot tell from which sources {} is: {error}", program.display()))
-            .hint("let --build take $CFLAGS, and leave symbols and debug information in")
-    })?;
+    let mut sources = Sources::of(program, &bytes)?;
     let parsed = Program::parse_any(&bytes).with_context(cannot)?;
-    let mut executed = BTreeMap::new();
-    let mut ranges: Vec<(Range, PathBuf)> = Vec::new();
-    for unit in units {
-        let path = Path::new(unit.folder.as_deref().unwrap_or_default()).join(&unit.source);
-        let path = path.canonicalize().unwrap_or(path);
-        executed.insert(path.clone(), 0_u64);
-        ranges.extend(unit.ranges.iter().map(|range| (*range, path.clone())));
+    if let Some(trace) = trace {
+        let profile = Profile::resolve(trace, &parsed);
+        profile.coverage().check(LEAST_COVERAGE).context("the trace of what is hot")?;
+        for executed in profile.functions() {
+            sources.add(parsed.function(executed.function).range.start, executed.count.max(1));
+        }
     }
-    ranges.sort();
     let mapped = format!("{}{}", program.display(), super::counter::MOVED);
-    for trace in traces {
-        let cannot = || format!("cannot read {}", trace.display());
-        let text = Bytes::open(trace).with_context(cannot)?;
+    for run in runs {
+        let cannot = || format!("cannot read {}", run.display());
+        let text = Bytes::open(run).with_context(cannot)?;
         let process = Process::parse(text.to_text().with_context(cannot)?).with_context(cannot)?;
         for event in process.trace_of(&mapped, &parsed).events() {
-            let Place::Block { start, length } = event.place else { continue };
-            let after = ranges.partition_point(|(range, _)| range.start <= start);
-            let Some((range, path)) = after.checked_sub(1).and_then(|place| ranges.get(place))
-            else {
-                continue;
-            };
-            if range.contains(start)
-                && let Some(sum) = executed.get_mut(path)
-            {
-                *sum = sum.saturating_add(event.count.saturating_mul(length.into()));
+            if let Place::Block { start, length } = event.place {
+                sources.add(start, event.count.saturating_mul(length.into()));
             }
         }
     }
-    Ok(executed)
+    Ok(sources.executed)
+}
+
+/// The sources of a program, and what was executed of each.
+struct Sources {
+    executed: BTreeMap<PathBuf, u64>,
+    /// The code of each, by address.
+    ranges: Vec<(Range, PathBuf)>,
+}
+
+impl Sources {
+    fn of(program: &Path, bytes: &[u8]) -> Result<Self> {
+        let units = compile_units(bytes).map_err(|error| {
+            let program = program.display();
+            Failure::new(format!("cannot tell from which sources {program} is: {error}"))
+                .hint("let --build take $CFLAGS, and leave symbols and debug information in")
+        })?;
+        let mut sources = Self { executed: BTreeMap::new(), ranges: Vec::new() };
+        for unit in units {
+            let path = Path::new(unit.folder.as_deref().unwrap_or_default()).join(&unit.source);
+            let path = path.canonicalize().unwrap_or(path);
+            sources.ranges.extend(unit.ranges.iter().map(|range| (*range, path.clone())));
+            sources.executed.insert(path, 0);
+        }
+        sources.ranges.sort();
+        Ok(sources)
+    }
+
+    /// Code at an address was executed.
+    fn add(&mut self, address: u64, weight: u64) {
+        let behind = self.ranges.partition_point(|(range, _)| range.start <= address);
+        let found = behind.checked_sub(1).and_then(|place| self.ranges.get(place));
+        if let Some((range, path)) = found
+            && range.contains(address)
+            && let Some(sum) = self.executed.get_mut(path)
+        {
+            *sum = sum.saturating_add(weight);
+        }
+    }
 }
 
 /// How files are called: by their paths in the folder that is built, or, outside of it, in the folder that all
@@ -219,9 +278,10 @@ fn choose(files: &mut [SourceFile], hot: &Hot, name: &str) -> Result<()> {
                 sum += file.share;
             }
             if !files.iter().any(|file| file.is_hot) {
-                return Err(
-                    Failure::new(format!("the run executes nothing of {name}'s own")).into()
-                );
+                return Err(Failure::new(format!(
+                    "nothing that is executed is of {name}'s own code"
+                ))
+                .into());
             }
         }
         Hot::Sources(wanted) => {
@@ -310,7 +370,7 @@ mod tests {
         }
         let mut idle = files(&[("a.c", 0.0)]);
         let error = choose(&mut idle, &Hot::Share(0.9), "app").unwrap_err().to_string();
-        assert!(error.contains("executes nothing of app's own"), "{error}");
+        assert!(error.contains("nothing that is executed is of app's own code"), "{error}");
     }
 
     #[test]
@@ -337,7 +397,7 @@ mod tests {
     fn only_objects_of_hot_sources_get_the_flags() {
         let mut files = files(&[("a.c", 0.9), ("b.c", 0.1)]);
         files[0].is_hot = true;
-        let found = HotObjects { level: "-O2".to_owned(), more: Vec::new(), files };
+        let found = HotObjects { files, ..HotObjects::unknown("-O2") };
         let rules = found.rules(Path::new("/room"), &["-O3".to_owned()]);
         assert_eq!(rules.objects.keys().collect::<Vec<_>>(), [Path::new("/room/a.o")]);
         assert_eq!(rules.objects[Path::new("/room/a.o")].add, ["-O3"]);

@@ -27,8 +27,8 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
     let start = Instant::now();
     let mut tools = prepare(&request.program, &request.setup, None, observe)?;
     if let Some(hot) = &request.hot {
-        let found = hot::find(&tools, hot, observe)?;
-        tools.source.restrict(found)?;
+        let found = hot::find(&tools, hot, request.hot_trace.as_ref(), observe)?;
+        tools.source.restrict(found);
     }
     let program = tools.program(&tools.compiler);
     let elsewhere = match &request.workers {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use trimtab_profile::Trace;
 
 use super::starter::Starter;
 use crate::search::Method;
@@ -34,7 +35,7 @@ pub enum Programs {
 /// Which objects of a program get the flags that are tried; all others are built at the level.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hot {
-    /// The fewest with this share of what the run executes of the program's own code, above 0 and up to 1.
+    /// The fewest with this share of what is executed of the program's own code, above 0 and up to 1.
     Share(f64),
     /// Those of these sources.
     Sources(Vec<PathBuf>),
@@ -96,6 +97,8 @@ pub struct Request {
     pub program: Programs,
     /// Which of its objects get the flags; all where nothing is said.
     pub hot: Option<Hot>,
+    /// What is executed, by which these are found; a run in QEMU where there is none.
+    pub hot_trace: Option<Trace>,
     /// What it is evaluated with.
     pub setup: Setup,
     /// How it is searched.

@@ -102,15 +102,20 @@ impl<'a> Room<'a> {
         self.image()
     }
 
-    /// Builds the program with nothing but the flags of all objects, and traces its run.
+    /// Builds the program with nothing but the flags of all objects, and traces its run where something is
+    /// there to do so.
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn traced(&self, counter: &Counter) -> Result<TracedRoom, Fault> {
+    pub fn traced(&self, counter: Option<&Counter>) -> Result<TracedRoom, Fault> {
         self.clear(|_| false)?;
         self.make(&[])?;
         let Self { source, limits, .. } = self;
-        let traces = counter.trace(self.path(), &source.program, &source.run, *limits)?;
+        self.image()?;
+        let traces = match counter {
+            Some(counter) => counter.trace(self.path(), &source.program, &source.run, *limits)?,
+            None => Vec::new(),
+        };
         let compilations = match &self.compilers {
             Some((_, compilers)) => compilers.made()?,
             None => Vec::new(),

@@ -91,16 +91,13 @@ impl ProgramSource {
     }
 
     /// From now on only hot objects get the flags.
-    ///
-    /// # Errors
-    /// That they cannot be written down.
-    pub fn restrict(&mut self, hot: HotObjects) -> Result<()> {
+    pub fn restrict(&mut self, hot: HotObjects) {
         if let Some(apart) = self.apart.take() {
             self.build = apart;
         }
-        self.key = self.key.clone().field("hot", serde_json::to_string(&hot)?);
+        self.key =
+            self.key.clone().field("hot", hot.objects().join("\n")).field("others", hot.level());
         self.hot = Some(hot);
-        Ok(())
     }
 
     fn of_catalogue(name: &str, work: &Path) -> Result<Self> {

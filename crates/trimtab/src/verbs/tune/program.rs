@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use trimtab_inputs::Recording;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
 use trimtab_tune::run::{Hot, Programs, Request, Setup, Starter, tune};
@@ -12,7 +13,7 @@ use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
 use crate::verbs::tune::{LimitOptions, SearchOptions, flags_of, verdict};
-use crate::{destination, output};
+use crate::{destination, formats, output};
 
 /// Tries compiler flags on a program, beside -O3, -march=native, profiles and link-time optimisation,
 /// and finds those that make it execute the fewest instructions, the fewest flags that keep that gain,
@@ -50,10 +51,14 @@ pub struct Options {
     /// The file that is built [default: what --run begins with]
     #[arg(long, value_name = "PATH", requires = "build")]
     pub program: Option<PathBuf>,
-    /// Give the flags only to the hot objects: the fewest with this share of what --run executes, as 90%,
+    /// Give the flags only to the hot objects: the fewest with this share of what is executed, as 90%,
     /// or those of the sources named, as a.c,b.c; all others are built at --level
     #[arg(long, value_name = "SHARE|FILES", value_parser = hot)]
     pub hot: Option<Hot>,
+    /// Find the hot objects by this trace of another run, in any form that trimtab reads [default: --run is
+    /// counted]
+    #[arg(long, value_name = "FILE", requires = "hot")]
+    pub hot_trace: Option<PathBuf>,
     /// The compiler: gcc, clang, another name, or a path
     #[arg(long, value_name = "NAME", default_value = "gcc")]
     pub compiler: String,
@@ -137,7 +142,11 @@ impl Options {
             None => plan.batch.max(for_workers),
         };
         let hot = self.hot.clone();
-        Ok(Request { program, hot, setup, plan, rounds: self.rounds, workers })
+        let hot_trace = match &self.hot_trace {
+            Some(file) => Some(Recording::open(file)?.trace(formats::ALL)?),
+            None => None,
+        };
+        Ok(Request { program, hot, hot_trace, setup, plan, rounds: self.rounds, workers })
     }
 
     fn workers(&self) -> Option<Starter> {
