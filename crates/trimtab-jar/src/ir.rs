@@ -182,6 +182,10 @@ pub(crate) enum Op {
         code: u16,
     },
     Syscall,
+    /// No load behind it is made before it; where it is `full`, nothing of memory passes it.
+    Fence {
+        full: bool,
+    },
     /// `d` = the thread's pointer.
     Thread,
     /// `d = a op b`.
@@ -282,6 +286,7 @@ impl Ins {
                 | Op::Trap { .. }
                 | Op::Break { .. }
                 | Op::Syscall
+                | Op::Fence { .. }
                 | Op::SetControl
                 | Op::Call(_)
                 | Op::Unknown

@@ -92,6 +92,23 @@ pub(crate) fn natural_loops(function: &Function) -> Loops {
     Loops { innermost, depths }
 }
 
+/// Has loops that wait for what another thread stores load it each time: where a loop stores nothing
+/// and calls nothing, HotSpot loads once what lies at an address that stays the same.
+pub(crate) fn fence_waits(function: &mut Function) {
+    for found in &natural_loops(function).innermost {
+        let inside = || found.blocks.iter().flat_map(|index| &function.blocks[*index].ins);
+        let set = inside().fold(Vars::NONE, |set, ins| set.or(ins.defs()));
+        let stays = |ins: &Ins| {
+            [ins.a, ins.c].iter().filter_map(|operand| operand.var()).all(|var| !set.has(var))
+        };
+        let waits = inside().any(|ins| matches!(ins.op, Op::Load(_)) && stays(ins));
+        if waits && inside().all(Ins::is_pure) {
+            let fence = Ins { op: Op::Fence { full: false }, ..Ins::NOP };
+            function.blocks[found.head].ins.insert(0, fence);
+        }
+    }
+}
+
 /// Writes the ends of innermost loops that count as comparisons of signed numbers.
 pub(crate) fn count_loops(function: &mut Function) {
     for found in &natural_loops(function).innermost {
@@ -317,6 +334,7 @@ fn limited(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::Width;
 
     const STEP: Ins = Ins {
         op: Op::Bin(Bin::Add),
@@ -401,6 +419,21 @@ mod tests {
         };
         assert_eq!(made(3), 6, "it stays as it is");
         assert!(made(2) > 6, "without the cycle it gets a limit");
+    }
+
+    #[test]
+    fn a_loop_that_only_waits_loads_each_time() {
+        let load = |address| Ins::new(Op::Load(Width::I32), Some(2), Val::Var(address), Val::ZERO);
+        let store = Ins::new(Op::Store(Width::I32), None, Val::Var(6), Val::Var(2));
+        let fenced = |ins: Vec<Ins>| {
+            let mut function = function(ins, Cond::Ne, Val::Var(2), Val::ZERO);
+            fence_waits(&mut function);
+            function.blocks[1].ins.first().map(|ins| ins.op) == Some(Op::Fence { full: false })
+        };
+        assert!(fenced(vec![load(5)]));
+        assert!(!fenced(vec![load(4), STEP]), "the address is another each time");
+        assert!(!fenced(vec![load(5), store]), "it may have stored there");
+        assert!(!fenced(vec![STEP]));
     }
 
     #[test]

@@ -14,8 +14,9 @@ use trimtab_lab::failure::Hint;
 use trimtab_lab::process::{Job, ProcessError};
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 14] = [
+const SOURCES: [(&str, &str); 18] = [
     ("program/Calls.java", include_str!("../../../jar/stub/program/Calls.java")),
+    ("trimtab/Atomic.java", include_str!("../../../jar/src/trimtab/Atomic.java")),
     ("trimtab/Cpu.java", include_str!("../../../jar/src/trimtab/Cpu.java")),
     ("trimtab/Errors.java", include_str!("../../../jar/src/trimtab/Errors.java")),
     ("trimtab/Exit.java", include_str!("../../../jar/src/trimtab/Exit.java")),
@@ -27,8 +28,11 @@ const SOURCES: [(&str, &str); 14] = [
     ("trimtab/Linux.java", include_str!("../../../jar/src/trimtab/Linux.java")),
     ("trimtab/Maps.java", include_str!("../../../jar/src/trimtab/Maps.java")),
     ("trimtab/Memory.java", include_str!("../../../jar/src/trimtab/Memory.java")),
+    ("trimtab/Pipe.java", include_str!("../../../jar/src/trimtab/Pipe.java")),
     ("trimtab/Signals.java", include_str!("../../../jar/src/trimtab/Signals.java")),
     ("trimtab/Status.java", include_str!("../../../jar/src/trimtab/Status.java")),
+    ("trimtab/Threads.java", include_str!("../../../jar/src/trimtab/Threads.java")),
+    ("trimtab/Waits.java", include_str!("../../../jar/src/trimtab/Waits.java")),
 ];
 
 /// The classes of the run time that a user calls.

@@ -4,6 +4,7 @@
 use object::elf;
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -62,6 +63,10 @@ fn jar(program: &Path) -> (PathBuf, Translation) {
 }
 
 fn java(jar: &Path, root: &Path, write: bool) -> Output {
+    java_given(jar, root, write, "argument")
+}
+
+fn java_given(jar: &Path, root: &Path, write: bool, argument: &str) -> Output {
     output(
         Command::new("java")
             .arg("-Xverify:all")
@@ -69,7 +74,7 @@ fn java(jar: &Path, root: &Path, write: bool) -> Output {
             .arg(format!("-Dtrimtab.write={write}"))
             .arg("-jar")
             .arg(jar)
-            .arg("argument"),
+            .arg(argument),
     )
 }
 
@@ -85,24 +90,44 @@ fn verify(jars: &[PathBuf]) {
 
 /// Runs a program both ways, compiled with each of these sets of options.
 fn same_as_qemu(name: &str, ways: &[&[&str]]) {
+    same_given(name, ways, &["argument"]);
+}
+
+/// The same with each of these arguments.
+fn same_given(name: &str, ways: &[&[&str]], arguments: &[&str]) {
     for options in ways {
         let folder = TempDir::new().unwrap();
         let program = compile(folder.path(), name, options);
         let (jar, _) = jar(&program);
-        let expected = output(
-            Command::new("qemu-mipsel").current_dir(folder.path()).arg(&program).arg("argument"),
-        );
         verify(std::slice::from_ref(&jar));
-        let found = java(&jar, folder.path(), true);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        assert_eq!(
-            (text(&found.stdout), found.status.code()),
-            (text(&expected.stdout), expected.status.code()),
-            "{name} {options:?}: {}",
-            text(&found.stderr)
-        );
-        assert!(!expected.stdout.is_empty());
+        for argument in arguments {
+            let mut native = Command::new("qemu-mipsel");
+            let expected = output(native.current_dir(folder.path()).arg(&program).arg(argument));
+            let found = java_given(&jar, folder.path(), true, argument);
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            // A shell's number for a program that a signal ended.
+            let signal = || expected.status.signal().map(|signal| 128 + signal);
+            assert_eq!(
+                (text(&found.stdout), found.status.code()),
+                (text(&expected.stdout), expected.status.code().or_else(signal)),
+                "{name} {options:?} {argument}: {}",
+                text(&found.stderr)
+            );
+            assert!(!expected.stdout.is_empty());
+        }
     }
+}
+
+#[test]
+fn threads_share_what_they_share_in_linux_and_wait_for_each_other() {
+    same_as_qemu("threads", &BOTH);
+}
+
+#[test]
+fn programs_with_threads_end_as_in_linux() {
+    let ways = ["return", "exit", "fault", "signal", "cancel", "many"];
+    same_given("ends", &[&["-O2"]], &ways);
+    same_as_qemu("last", &[&["-O2"]]);
 }
 
 const BOTH: [&[&str]; 2] = [&["-O0"], &["-O2"]];

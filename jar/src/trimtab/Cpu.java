@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
+import java.util.LinkedHashMap;
+
 /**
  * The state of a thread that its registers do not hold: what calls through pointers pass and give
  * back, and the thread's pointer.
@@ -36,8 +38,33 @@ public final class Cpu {
   /** The jump that was caught last. */
   Jump jump;
 
+  /** The thread's number. */
+  int number;
+
+  /** Where 0 is written when the thread ends, and whoever waits for it is woken; 0 for nowhere. */
+  int clearAtEnd;
+
+  /** Signals that the thread holds back. Others may look at them. */
+  final long[] blocked = new long[2];
+
+  /** Signals that it has been sent, in order, with their codes; guarded by this. */
+  final LinkedHashMap<Integer, Integer> pending = new LinkedHashMap<>();
+
+  /** What it waits for. */
+  Object waitsFor;
+
+  /** Whether it was woken. */
+  volatile boolean woken;
+
+  /** Whether it has to look for signals, or for the program's end. */
+  volatile boolean disturbed;
+
   /** Address and value of the last load that a conditional store depends on. */
   int linked = -1, linkedValue;
+
+  boolean isBlocked(int signal) {
+    return (blocked[(signal - 1) >> 6] >> (signal - 1) & 1) != 0;
+  }
 
   /** A frame for a function in several methods. */
   public static Cpu frame() {

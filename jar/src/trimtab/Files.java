@@ -20,7 +20,6 @@ import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -41,13 +40,14 @@ final class Files {
     final InputStream in;
     final OutputStream out;
     final List<String> names;
-    final ArrayDeque<byte[]> pipe;
+    final Pipe pipe;
     boolean append;
+    boolean writes;
     int flags;
     int next;
     int users = 1;
 
-    Open(Path path, FileChannel channel, InputStream in, OutputStream out, List<String> names, ArrayDeque<byte[]> pipe) {
+    Open(Path path, FileChannel channel, InputStream in, OutputStream out, List<String> names, Pipe pipe) {
       this.path = path;
       this.channel = channel;
       this.in = in;
@@ -76,7 +76,7 @@ final class Files {
   }
 
   /** Writes out what is still held back. */
-  void flush() {
+  synchronized void flush() {
     try {
       waiting.writeTo(out);
       waiting.reset();
@@ -88,7 +88,7 @@ final class Files {
   }
 
   /** Says on the error output what ended the program. */
-  void complain(Throwable thrown) {
+  synchronized void complain(Throwable thrown) {
     flush();
     PrintStream stream = new PrintStream(err, true);
     stream.println(
@@ -97,7 +97,7 @@ final class Files {
     for (int i = 0; i < frames.length && i < 30; i++) {
       String name = frames[i].getMethodName();
       // A loop that is a method of its own is called by the method of its function.
-      if (frames[i].getClassName().startsWith("program.") && !name.contains("$loop")) {
+      if (frames[i].getClassName().startsWith("program.Code") && !name.contains("$loop")) {
         stream.println("    in " + name);
       }
     }
@@ -150,7 +150,7 @@ final class Files {
     return real.startsWith(root) ? path : null;
   }
 
-  int open(String name, int flags) throws IOException {
+  synchronized int open(String name, int flags) throws IOException {
     if (name.equals("/dev/null")) {
       return add(new Open(null, null, InputStream.nullInputStream(), OutputStream.nullOutputStream(), null, null), 0);
     }
@@ -203,19 +203,25 @@ final class Files {
     return names;
   }
 
-  int close(int file) throws IOException {
+  synchronized int close(int file) throws IOException {
     Open open = at(file);
     if (open == null) {
       return -Errors.EBADF;
     }
     files.set(file, null);
-    if (--open.users == 0 && open.channel != null) {
+    if (--open.users > 0) {
+      return 0;
+    }
+    if (open.channel != null) {
       open.channel.close();
+    }
+    if (open.pipe != null && open.writes) {
+      open.pipe.close();
     }
     return 0;
   }
 
-  int duplicate(int file, int to, boolean exactly) throws IOException {
+  synchronized int duplicate(int file, int to, boolean exactly) throws IOException {
     Open open = at(file);
     if (open == null || to < 0 || to >= MOST) {
       return -Errors.EBADF;
@@ -230,10 +236,12 @@ final class Files {
     return add(open, to);
   }
 
-  int pipe(int address) {
-    ArrayDeque<byte[]> bytes = new ArrayDeque<>();
-    int read = add(new Open(null, null, null, null, null, bytes), 0);
-    int write = add(new Open(null, null, null, null, null, bytes), 0);
+  synchronized int pipe(int address) {
+    Pipe pipe = new Pipe();
+    int read = add(new Open(null, null, null, null, null, pipe), 0);
+    Open end = new Open(null, null, null, null, null, pipe);
+    end.writes = true;
+    int write = add(end, 0);
     if (write < 0) {
       return write;
     }
@@ -242,29 +250,31 @@ final class Files {
     return 0;
   }
 
-  int read(int file, int address, int length, long position) throws IOException {
-    Open open = at(file);
+  int read(Cpu cpu, int file, int address, int length, long position) throws IOException {
+    Open open;
+    synchronized (this) {
+      open = at(file);
+    }
     if (open == null) {
       return -Errors.EBADF;
     }
     Memory.check(address, length);
     if (open.in != null) {
       flush();
+      // Others may use files while this waits.
       int got = length == 0 ? 0 : open.in.read(Memory.M, address - Memory.BASE, length);
       return Math.max(got, 0);
     }
-    if (open.pipe != null) {
-      byte[] first = open.pipe.poll();
-      if (first == null) {
-        return 0;
-      }
-      int got = Math.min(length, first.length);
-      System.arraycopy(first, 0, Memory.M, address - Memory.BASE, got);
-      if (got < first.length) {
-        open.pipe.addFirst(java.util.Arrays.copyOfRange(first, got, first.length));
-      }
-      return got;
+    if (open.pipe != null && open.writes) {
+      return -Errors.EBADF;
     }
+    if (open.pipe == null) {
+      return read(open, address, length, position);
+    }
+    return open.pipe.read(cpu, address, length);
+  }
+
+  private synchronized int read(Open open, int address, int length, long position) throws IOException {
     if (open.channel == null) {
       return open.names != null ? -Errors.EISDIR : -Errors.EBADF;
     }
@@ -273,7 +283,7 @@ final class Files {
     return Math.max(got, 0);
   }
 
-  int write(int file, int address, int length, long position) throws IOException {
+  synchronized int write(int file, int address, int length, long position) throws IOException {
     Open open = at(file);
     if (open == null) {
       return -Errors.EBADF;
@@ -292,8 +302,7 @@ final class Files {
       return length;
     }
     if (open.pipe != null) {
-      open.pipe.add(Memory.readBytes(address, length));
-      return length;
+      return open.writes ? open.pipe.write(address, length) : -Errors.EBADF;
     }
     if (open.channel == null) {
       return -Errors.EBADF;
@@ -308,7 +317,7 @@ final class Files {
     return open.channel.write(buffer);
   }
 
-  long seek(int file, long offset, int whence) throws IOException {
+  synchronized long seek(int file, long offset, int whence) throws IOException {
     Open open = at(file);
     if (open == null) {
       return -Errors.EBADF;
@@ -328,7 +337,7 @@ final class Files {
     return base + offset;
   }
 
-  int truncate(int file, long size) throws IOException {
+  synchronized int truncate(int file, long size) throws IOException {
     Open open = at(file);
     if (open == null || open.channel == null) {
       return -Errors.EBADF;
@@ -342,7 +351,7 @@ final class Files {
     return 0;
   }
 
-  int sync(int file) throws IOException {
+  synchronized int sync(int file) throws IOException {
     Open open = at(file);
     if (open == null) {
       return -Errors.EBADF;
@@ -353,7 +362,7 @@ final class Files {
     return 0;
   }
 
-  int control(int file, int command, int argument) throws IOException {
+  synchronized int control(int file, int command, int argument) throws IOException {
     Open open = at(file);
     if (open == null) {
       return -Errors.EBADF;
@@ -382,7 +391,7 @@ final class Files {
   }
 
   /** What {@code stat} says, where {@code file} is negative of a path. */
-  Status status(int file, String name) throws IOException {
+  synchronized Status status(int file, String name) throws IOException {
     Open open = file < 0 ? null : at(file);
     if (file >= 0 && open == null) {
       return Status.error(-Errors.EBADF);
@@ -398,7 +407,7 @@ final class Files {
     return Status.of(path);
   }
 
-  int entries(int file, int address, int length) {
+  synchronized int entries(int file, int address, int length) {
     Open open = at(file);
     if (open == null || open.names == null) {
       return open == null ? -Errors.EBADF : -Errors.ENOTDIR;
@@ -424,7 +433,7 @@ final class Files {
     return at - address;
   }
 
-  int remove(String name, boolean directory) throws IOException {
+  synchronized int remove(String name, boolean directory) throws IOException {
     Path path = resolve(name);
     if (path == null) {
       return -Errors.ENOENT;
@@ -440,7 +449,7 @@ final class Files {
     return 0;
   }
 
-  int rename(String from, String to) throws IOException {
+  synchronized int rename(String from, String to) throws IOException {
     Path source = resolve(from);
     Path target = resolve(to);
     if (source == null || target == null) {
@@ -453,7 +462,7 @@ final class Files {
     return 0;
   }
 
-  int makeDirectory(String name) throws IOException {
+  synchronized int makeDirectory(String name) throws IOException {
     Path path = resolve(name);
     if (path == null) {
       return -Errors.ENOENT;
@@ -465,7 +474,7 @@ final class Files {
     return 0;
   }
 
-  int access(String name, int mode) throws IOException {
+  synchronized int access(String name, int mode) throws IOException {
     Path path = resolve(name);
     if (path == null || !java.nio.file.Files.exists(path)) {
       return -Errors.ENOENT;
@@ -473,7 +482,7 @@ final class Files {
     return (mode & 2) != 0 && !writable ? -Errors.EROFS : 0;
   }
 
-  int enter(String name) throws IOException {
+  synchronized int enter(String name) throws IOException {
     Path path = resolve(name);
     if (path == null || !java.nio.file.Files.isDirectory(path)) {
       return -Errors.ENOENT;
@@ -482,7 +491,7 @@ final class Files {
     return 0;
   }
 
-  int currentDirectory(int address, int length) {
+  synchronized int currentDirectory(int address, int length) {
     byte[] name = (directory + "\0").getBytes(StandardCharsets.UTF_8);
     if (name.length > length) {
       return -Errors.ERANGE;
@@ -492,7 +501,7 @@ final class Files {
   }
 
   /** The bytes of a file for a mapping. */
-  byte[] contents(int file, long offset, int length) throws IOException {
+  synchronized byte[] contents(int file, long offset, int length) throws IOException {
     Open open = at(file);
     if (open == null || open.channel == null) {
       return null;

@@ -11,6 +11,12 @@ final class Limits {
   /** Bytes of the stack of Java that a program's thread gets: each function has a frame there. */
   static final long JAVA_STACK = 512L << 20;
 
+  /** The same of further threads. Nothing of it is used before it is needed. */
+  static final long JAVA_THREAD_STACK = 64L << 20;
+
+  /** Bytes of the stacks that C libraries give further threads: what they hear of the first one's. */
+  static final int THREAD_STACK = 2 << 20;
+
   /** End of memory in bytes: {@code trimtab.memory} says how many MiB. */
   static int memory() {
     int mib = Integer.getInteger("trimtab.memory", 128);

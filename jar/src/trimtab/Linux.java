@@ -8,9 +8,8 @@ import java.util.TreeMap;
 
 /** System calls, by their numbers on MIPS with 32 bits. */
 public final class Linux {
-  private static final int PROCESS = 4242;
   private static final int USER = 1000;
-  private static final long GIGA = 1000000000L;
+  static final long GIGA = 1000000000L;
 
   static Files files;
 
@@ -36,6 +35,9 @@ public final class Linux {
     } catch (IndexOutOfBoundsException e) {
       result = -Errors.EFAULT;
     }
+    if (cpu.disturbed) {
+      Signals.deliver(cpu, stack);
+    }
     return result < 0 && result > -4096 ? 1L << 32 | -result : result & 0xffffffffL;
   }
 
@@ -43,10 +45,13 @@ public final class Linux {
       throws IOException {
     switch (number) {
       case 4001: // exit
+        throw new Exit(a0 & 255, false);
       case 4246: // exit_group
-        throw new Exit(a0 & 255);
+        throw new Exit(a0 & 255, true);
+      case 4120: // clone
+        return Threads.clone(cpu, a0, a1, a2, a3, Memory.readInt(stack + 16));
       case 4003: // read
-        return files.read(a0, a1, a2, -1);
+        return files.read(cpu, a0, a1, a2, -1);
       case 4004: // write
         return files.write(a0, a1, a2, -1);
       case 4005: // open
@@ -103,11 +108,11 @@ public final class Linux {
       case 4152: // fdatasync
         return files.sync(a0);
       case 4145: // readv
-        return vector(true, a0, a1, a2);
+        return vector(cpu, true, a0, a1, a2);
       case 4146: // writev
-        return vector(false, a0, a1, a2);
+        return vector(cpu, false, a0, a1, a2);
       case 4200: // pread64
-        return files.read(a0, a1, a2, Memory.readLong(stack + 16));
+        return files.read(cpu, a0, a1, a2, Memory.readLong(stack + 16));
       case 4201: // pwrite64
         return files.write(a0, a1, a2, Memory.readLong(stack + 16));
       case 4213: // stat64
@@ -150,7 +155,6 @@ public final class Linux {
       case 4125: // mprotect
       case 4218: // madvise
       case 4147: // cacheflush
-      case 4162: // sched_yield
       case 4309: // set_robust_list
       case 4206: // sigaltstack
       case 4015: // chmod
@@ -160,13 +164,19 @@ public final class Linux {
       case 4192: // prctl
       case 4358: // membarrier
         return 0;
+      case 4162: // sched_yield
+        Thread.yield();
+        return 0;
       case 4283: // set_thread_area
         cpu.thread = a0;
         return 0;
       case 4020: // getpid
+        return Threads.PROCESS;
       case 4222: // gettid
+        return cpu.number;
       case 4252: // set_tid_address
-        return PROCESS;
+        cpu.clearAtEnd = a0;
+        return cpu.number;
       case 4064: // getppid
         return 1;
       case 4024: // getuid
@@ -177,36 +187,36 @@ public final class Linux {
       case 4060: // umask
         return 022;
       case 4037: // kill
-        return a0 == PROCESS || a0 == 0 ? Signals.raise(cpu, a1, stack) : -Errors.ESRCH;
+        return a0 == Threads.PROCESS || a0 == 0 ? Signals.raise(cpu, a1, stack) : -Errors.ESRCH;
       case 4236: // tkill
-        return a0 == PROCESS ? Signals.raise(cpu, a1, stack) : -Errors.ESRCH;
+        return Signals.send(cpu, a0, a1, stack);
       case 4266: // tgkill
-        return a0 == PROCESS ? Signals.raise(cpu, a2, stack) : -Errors.ESRCH;
+        return a0 == Threads.PROCESS ? Signals.send(cpu, a1, a2, stack) : -Errors.ESRCH;
       case 4194: // rt_sigaction
         return Signals.action(a0, a1, a2, a3);
       case 4195: // rt_sigprocmask
         return Signals.mask(cpu, a0, a1, a2, a3, stack);
       case 4196: // rt_sigpending
-        return Signals.pending(a0);
+        return Signals.pending(cpu, a0);
       case 4122: // uname
         return name(a0);
       case 4238: // futex
+        return Waits.futex(cpu, a0, a1, a2, a3, stack, false);
       case 4422: // futex_time64
-        // Nobody else could ever wake the only thread.
-        return (a1 & 127) == 1 ? 0 : -Errors.EAGAIN;
+        return Waits.futex(cpu, a0, a1, a2, a3, stack, true);
       case 4353: // getrandom
         return random(a0, a1);
       case 4240: // sched_getaffinity
         Memory.clear(a2, Math.max(4, a1 & ~3));
-        Memory.writeInt(a2, 1);
+        Memory.writeInt(a2, -1 >>> Math.max(0, 32 - Runtime.getRuntime().availableProcessors()));
         return 4;
       default:
-        return time(number, a0, a1, a2, a3);
+        return time(cpu, number, a0, a1, a2, a3);
     }
   }
 
   /** Calls about time and limits. */
-  private static int time(int number, int a0, int a1, int a2, int a3) {
+  private static int time(Cpu cpu, int number, int a0, int a1, int a2, int a3) {
     switch (number) {
       case 4013: // time
         return (int) (System.currentTimeMillis() / 1000);
@@ -244,18 +254,18 @@ public final class Linux {
         Memory.writeInt(a1 + 4, (int) (clock(2) % GIGA / 1000));
         return 0;
       case 4166: // nanosleep
-        return sleep(Memory.readInt(a0) * GIGA + Memory.readInt(a0 + 4));
+        return sleep(cpu, Memory.readInt(a0) * GIGA + Memory.readInt(a0 + 4));
       case 4265: // clock_nanosleep
-        return sleep(Memory.readInt(a2) * GIGA + Memory.readInt(a2 + 4) - ((a1 & 1) != 0 ? clock(a0) : 0));
+        return sleep(cpu, Memory.readInt(a2) * GIGA + Memory.readInt(a2 + 4) - ((a1 & 1) != 0 ? clock(a0) : 0));
       case 4407: // clock_nanosleep_time64
-        return sleep(Memory.readLong(a2) * GIGA + Memory.readInt(a2 + 8) - ((a1 & 1) != 0 ? clock(a0) : 0));
+        return sleep(cpu, Memory.readLong(a2) * GIGA + Memory.readInt(a2 + 8) - ((a1 & 1) != 0 ? clock(a0) : 0));
       case 4076: // getrlimit
-        Memory.writeInt(a1, a0 == 3 ? Limits.STACK : 0x7fffffff);
+        Memory.writeInt(a1, a0 == 3 ? Limits.THREAD_STACK : 0x7fffffff);
         Memory.writeInt(a1 + 4, 0x7fffffff);
         return 0;
       case 4338: // prlimit64
         if (a3 != 0) {
-          Memory.writeLong(a3, a1 == 3 ? Limits.STACK : -1);
+          Memory.writeLong(a3, a1 == 3 ? Limits.THREAD_STACK : -1);
           Memory.writeLong(a3 + 8, -1);
         }
         return 0;
@@ -265,7 +275,9 @@ public final class Linux {
         Memory.writeInt(a0 + 52, 1);
         return 0;
       default:
-        unknown.merge(number, 1, Integer::sum);
+        synchronized (unknown) {
+          unknown.merge(number, 1, Integer::sum);
+        }
         return -Errors.ENOSYS;
     }
   }
@@ -284,7 +296,7 @@ public final class Linux {
     return 0;
   }
 
-  private static int vector(boolean reads, int file, int address, int count) throws IOException {
+  private static int vector(Cpu cpu, boolean reads, int file, int address, int count) throws IOException {
     int total = 0;
     for (int i = 0; i < count; i++) {
       int at = Memory.readInt(address + 8 * i);
@@ -292,7 +304,7 @@ public final class Linux {
       if (length == 0) {
         continue;
       }
-      int done = reads ? files.read(file, at, length, -1) : files.write(file, at, length, -1);
+      int done = reads ? files.read(cpu, file, at, length, -1) : files.write(file, at, length, -1);
       if (done < 0) {
         return total > 0 ? total : done;
       }
@@ -334,19 +346,13 @@ public final class Linux {
     return 0;
   }
 
-  private static long clock(int clock) {
+  static long clock(int clock) {
     return clock == 0 || clock == 5 ? System.currentTimeMillis() * 1000000 : System.nanoTime();
   }
 
-  private static int sleep(long nanos) {
+  private static int sleep(Cpu cpu, long nanos) {
     files.flush();
-    try {
-      if (nanos > 0) {
-        Thread.sleep(nanos / 1000000, (int) (nanos % 1000000));
-      }
-      return 0;
-    } catch (InterruptedException e) {
-      throw new Exit(128 + Signals.INT);
-    }
+    Waits.sleep(cpu, nanos);
+    return cpu.disturbed ? -Errors.EINTR : 0;
   }
 }

@@ -17,7 +17,7 @@ final class Maps {
 
   private Maps() {}
 
-  static void start() {
+  static synchronized void start() {
     heapStart = page(Memory.programEnd);
     heapEnd = heapStart;
     lowest = Memory.END - Limits.STACK;
@@ -28,7 +28,7 @@ final class Maps {
   }
 
   /** {@code brk}. */
-  static int heap(int end) {
+  static synchronized int heap(int end) {
     if (end >= heapStart && end <= lowest) {
       if (end < heapEnd) {
         Memory.clear(end, heapEnd - end);
@@ -39,7 +39,7 @@ final class Maps {
   }
 
   /** {@code mmap} of memory without a file. */
-  static int map(int address, int length, boolean fixed) {
+  static synchronized int map(int address, int length, boolean fixed) {
     if (length <= 0 || page(length) <= 0) {
       return length == 0 ? -Errors.EINVAL : -Errors.ENOMEM;
     }
@@ -71,7 +71,7 @@ final class Maps {
   }
 
   /** {@code munmap}. */
-  static int unmap(int address, int length) {
+  static synchronized int unmap(int address, int length) {
     if ((address & PAGE - 1) != 0 || length <= 0) {
       return -Errors.EINVAL;
     }
@@ -102,7 +102,7 @@ final class Maps {
   }
 
   /** {@code mremap}. */
-  static int remap(int address, int length, int wanted, boolean mayMove) {
+  static synchronized int remap(int address, int length, int wanted, boolean mayMove) {
     if (page(wanted) == page(length)) {
       return address;
     }

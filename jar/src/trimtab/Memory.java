@@ -192,19 +192,34 @@ public final class Memory {
 
   /** {@code ll}. */
   public static int loadLinked(Cpu cpu, int index) {
+    if ((index & 3) != 0) {
+      throw new Fault(Signals.BUS, "the address of an atomic access is no multiple of 4");
+    }
     cpu.linked = index;
-    cpu.linkedValue = (int) I.get(M, index);
+    cpu.linkedValue = Atomic.load(index);
     return cpu.linkedValue;
   }
 
-  /** {@code sc}: one thread runs, so that only its own stores can come between. */
+  /** {@code sc}: it also succeeds where others stored something else and then the same again. */
   public static int storeConditional(Cpu cpu, int index, int value) {
-    if (cpu.linked != index || (int) I.get(M, index) != cpu.linkedValue) {
-      return 0;
-    }
-    I.set(M, index, value);
+    boolean isLinked = cpu.linked == index;
     cpu.linked = -1;
-    return 1;
+    return isLinked && Atomic.exchange(index, cpu.linkedValue, value) ? 1 : 0;
+  }
+
+  /** {@code sb} behind {@code sync}. */
+  public static void storeByte(int value, int index) {
+    Atomic.store(index, value, 1);
+  }
+
+  /** {@code sh} behind {@code sync}. */
+  public static void storeShort(int value, int index) {
+    Atomic.store(index, value, 2);
+  }
+
+  /** {@code sw} behind {@code sync}. */
+  public static void storeInt(int value, int index) {
+    Atomic.store(index, value, 4);
   }
 
   /** {@code wsbh}. */

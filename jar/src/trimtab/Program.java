@@ -6,7 +6,6 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import program.Calls;
 
 /** The program of this class loader, as it runs. */
 public final class Program {
@@ -38,57 +37,12 @@ public final class Program {
     }
     Linux.start(new Files(in, out, err, root, writable));
     int stack = stack(args, environment);
-    int[] status = {0};
-    Throwable[] failure = {null};
-    Thread thread =
-        new Thread(null, () -> status[0] = main(stack, failure), args[0], Limits.JAVA_STACK);
-    thread.start();
-    boolean interrupted = false;
-    while (true) {
-      try {
-        thread.join();
-        break;
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
-    Linux.files.flush();
-    if (failure[0] != null) {
-      Program.<RuntimeException>sneaky(failure[0]);
-    }
-    return status[0];
-  }
-
-  private static int main(int stack, Throwable[] failure) {
-    Cpu cpu = new Cpu();
+    Threads.first(stack, args[0]);
     try {
-      Calls.to(cpu, Memory.entry, 0, 0, 0, 0, stack);
-      return 0;
-    } catch (Exit exit) {
-      return exit.status;
-    } catch (Throwable thrown) {
-      if (Signals.of(thrown) == 0) {
-        failure[0] = thrown;
-        return 255;
-      }
-      return ended(cpu, thrown, stack);
+      return Threads.status();
+    } finally {
+      Linux.files.flush();
     }
-  }
-
-  /** An instruction failed, and nothing in the program's frames could go on from there. */
-  private static int ended(Cpu cpu, Throwable thrown, int stack) {
-    try {
-      Signals.caught(thrown, cpu, stack - (Limits.STACK - (64 << 10)));
-    } catch (Exit exit) {
-      return exit.status;
-    } catch (Throwable same) {
-      // No handler, or one that returned: the program ends by the signal.
-    }
-    Linux.files.complain(thrown);
-    return 128 + Signals.of(thrown);
   }
 
   /** Puts arguments, environment and what the kernel says at the stack's start. */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Map;
 import program.Calls;
 
 /** Signals within the program: what it sends itself, and what its instructions cause. */
@@ -13,6 +12,7 @@ final class Signals {
   static final int ABRT = 6;
   static final int FPE = 8;
   static final int KILL = 9;
+  static final int BUS = 10;
   static final int SEGV = 11;
   static final int PIPE = 13;
   static final int ALRM = 14;
@@ -28,25 +28,22 @@ final class Signals {
   private static final int RESETHAND = 0x80000000;
   private static final int SIGINFO = 8;
 
+  /** Codes: by whom a signal was sent, or that an instruction caused it. */
+  private static final int SENT = 0;
+
+  private static final int SENT_TO_THREAD = -6;
+  private static final int FAULT = 1;
+
   /** Handler, flags and mask of each signal: {@code struct sigaction} of the kernel's. */
   private static final int[] handlers = new int[COUNT + 1];
 
   private static final int[] flags = new int[COUNT + 1];
   private static final long[] masks = new long[2 * (COUNT + 1)];
 
-  /** Signals that are held back, and those of them that have been sent. */
-  private static final long[] blocked = new long[2];
-
-  private static final List<Integer> pending = new ArrayList<>();
-
   private Signals() {}
 
-  private static boolean isBlocked(int signal) {
-    return (blocked[(signal - 1) >> 6] >> (signal - 1) & 1) != 0;
-  }
-
   /** {@code rt_sigaction}. */
-  static int action(int signal, int set, int old, int size) {
+  static synchronized int action(int signal, int set, int old, int size) {
     if (signal < 1 || signal > COUNT || size != 16) {
       return -Errors.EINVAL;
     }
@@ -73,6 +70,7 @@ final class Signals {
     if (size != 16) {
       return -Errors.EINVAL;
     }
+    long[] blocked = cpu.blocked;
     if (old != 0) {
       Memory.writeLong(old, blocked[0]);
       Memory.writeLong(old + 8, blocked[1]);
@@ -101,46 +99,80 @@ final class Signals {
   }
 
   /** {@code rt_sigpending}. */
-  static int pending(int set) {
+  static int pending(Cpu cpu, int set) {
     long[] bits = new long[2];
-    for (int signal : pending) {
-      bits[(signal - 1) >> 6] |= 1L << (signal - 1);
+    synchronized (cpu) {
+      for (int signal : cpu.pending.keySet()) {
+        bits[(signal - 1) >> 6] |= 1L << (signal - 1);
+      }
     }
     Memory.writeLong(set, bits[0]);
     Memory.writeLong(set + 8, bits[1]);
     return 0;
   }
 
-  /** The program sends itself a signal. */
-  static int raise(Cpu cpu, int signal, int stack) {
+  /** A thread sends one to another, or to itself: {@code tgkill}. */
+  static int send(Cpu cpu, int number, int signal, int stack) {
+    return send(cpu, number, signal, SENT_TO_THREAD, stack);
+  }
+
+  private static int send(Cpu cpu, int number, int signal, int code, int stack) {
+    Cpu target = Threads.of(number);
+    if (target == null) {
+      return -Errors.ESRCH;
+    }
     if (signal == 0) {
       return 0;
     }
     if (signal < 0 || signal > COUNT) {
       return -Errors.EINVAL;
     }
-    if (!pending.contains(signal)) {
-      pending.add(signal);
+    synchronized (target) {
+      target.pending.putIfAbsent(signal, code);
     }
-    deliver(cpu, stack);
+    if (target == cpu) {
+      deliver(cpu, stack);
+    } else {
+      Waits.disturb(target);
+    }
     return 0;
   }
 
-  private static void deliver(Cpu cpu, int stack) {
-    for (int i = 0; i < pending.size(); ) {
-      int signal = pending.get(i);
-      if (isBlocked(signal)) {
-        i++;
-      } else {
-        pending.remove(i);
-        handle(cpu, signal, stack, 0);
-        i = 0;
+  /** The program sends itself one: {@code kill}. */
+  static int raise(Cpu cpu, int signal, int stack) {
+    boolean isKnown = signal > 0 && signal <= COUNT;
+    Cpu target = isKnown ? Threads.forSignal(cpu, signal) : cpu;
+    return send(cpu, target.number, signal, SENT, stack);
+  }
+
+  /** Does what has to be done for signals of the thread that are not held back, or ends it with the program. */
+  static void deliver(Cpu cpu, int stack) {
+    cpu.disturbed = false;
+    Threads.stopAtEnd();
+    while (true) {
+      Map.Entry<Integer, Integer> first = next(cpu);
+      if (first == null) {
+        return;
       }
+      handle(cpu, first.getKey(), first.getValue(), stack);
+    }
+  }
+
+  /** Takes the first signal that is not held back; null where there is none. */
+  private static Map.Entry<Integer, Integer> next(Cpu cpu) {
+    synchronized (cpu) {
+      for (Map.Entry<Integer, Integer> entry : cpu.pending.entrySet()) {
+        if (!cpu.isBlocked(entry.getKey())) {
+          cpu.pending.remove(entry.getKey());
+          return entry;
+        }
+      }
+      return null;
     }
   }
 
   /** Runs what the program wants to be run for a signal, or ends it. */
-  private static void handle(Cpu cpu, int signal, int stack, int address) {
+  private static void handle(Cpu cpu, int signal, int code, int stack) {
     int handler = handlers[signal];
     if (handler == 1) {
       return;
@@ -149,12 +181,13 @@ final class Signals {
       if (signal == CHLD || signal == WINCH || signal == URG || signal == CONT) {
         return;
       }
-      throw new Exit(128 + signal);
+      throw new Exit(128 + signal, true);
     }
     int flag = flags[signal];
     if ((flag & RESETHAND) != 0) {
       handlers[signal] = 0;
     }
+    long[] blocked = cpu.blocked;
     long[] before = blocked.clone();
     blocked[0] |= masks[2 * signal];
     blocked[1] |= masks[2 * signal + 1];
@@ -165,7 +198,10 @@ final class Signals {
     int info = (stack - 2048) & ~15;
     Memory.clear(info, 1024);
     Memory.writeInt(info, signal);
-    Memory.writeInt(info + 12, address);
+    Memory.writeInt(info + 4, code);
+    if (code <= 0) {
+      Memory.writeInt(info + 12, Threads.PROCESS);
+    }
     Cpu saved = new Cpu();
     saved.v98 = cpu.v98;
     saved.v99 = cpu.v99;
@@ -203,7 +239,7 @@ final class Signals {
     if (signal != 0 && handlers[signal] > 1) {
       int handler = handlers[signal];
       try {
-        handle(cpu, signal, stack, 0);
+        handle(cpu, signal, FAULT, stack);
       } catch (Jump jump) {
         return jump;
       }

@@ -56,6 +56,10 @@ impl Emitter<'_> {
                 self.run_time("trimtab/Memory", "storeConditional", descriptor, 3, Some(Kind::Int));
                 self.set_if_any(ins.d);
             }
+            Op::Fence { full } => {
+                let name = if full { "fullFence" } else { "acquireFence" };
+                self.run_time("java/lang/invoke/VarHandle", name, "()V", 0, None);
+            }
             Op::MulWide { signed } => {
                 if live.has(HI) {
                     self.product(block, plan, at, signed);
@@ -290,6 +294,12 @@ impl Emitter<'_> {
 
     fn store(&mut self, block: &Block, plan: &Plan, at: usize, width: Width) {
         let value = block.ins[at].b;
+        if let Some(name) = ordered_store(block, at, width) {
+            self.operand(block, plan, at, value);
+            self.address(block, plan, at);
+            self.run_time("trimtab/Memory", name, "(II)V", 2, None);
+            return;
+        }
         let handle = match width {
             Width::I8 | Width::U8 => None,
             Width::I16 | Width::U16 => Some("S"),
@@ -504,4 +514,18 @@ fn zero_opcode(cond: Cond) -> u8 {
 
 fn compare_opcode(cond: Cond) -> u8 {
     op::IF_ICMPEQ + order(cond)
+}
+
+/// The method for a store that C calls atomic: compilers put a `sync` in front of it. Where Java has
+/// no conditional stores into arrays of bytes, such ones must not come in between of their emulation.
+fn ordered_store(block: &Block, at: usize, width: Width) -> Option<&'static str> {
+    let name = match width {
+        Width::I8 | Width::U8 => "storeByte",
+        Width::I16 | Width::U16 => "storeShort",
+        Width::I32 => "storeInt",
+        Width::F64 => return None,
+    };
+    let before = block.ins[..at].iter().rev();
+    let mut others = before.filter(|ins| !ins.is_pure() || ins.loads());
+    matches!(others.next()?.op, Op::Fence { full: true }).then_some(name)
 }

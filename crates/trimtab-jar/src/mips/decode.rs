@@ -124,7 +124,7 @@ fn special(word: Word) -> Option<Ins> {
         12 => Some(Ins { op: Op::Syscall, ..Ins::NOP }),
         13 => Some(Ins { op: Op::Break { code: (word.0 >> 16 & 0x3ff) as u16 }, ..Ins::NOP }),
         // `sync`.
-        15 => Some(Ins::NOP),
+        15 => Some(Ins { op: Op::Fence { full: true }, ..Ins::NOP }),
         16 => Some(Ins::new(Op::Copy, Some(d), Val::Var(HI), Val::ZERO)),
         17 => Some(Ins::new(Op::Copy, Some(HI), rs, Val::ZERO)),
         18 => Some(Ins::new(Op::Copy, Some(d), Val::Var(LO), Val::ZERO)),

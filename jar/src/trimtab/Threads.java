@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import program.Calls;
+
+/** The program's threads, each of which is one of Java's, and the program's end. */
+final class Threads {
+  /** The number of the process, and of its first thread. */
+  static final int PROCESS = 4242;
+
+  private static final int MEMORY = 0x100;
+  private static final int HANDLERS = 0x800;
+  private static final int THREAD = 0x10000;
+  private static final int SET_POINTER = 0x80000;
+  private static final int TELL_PARENT = 0x100000;
+  private static final int CLEAR_CHILD = 0x200000;
+  private static final int TELL_CHILD = 0x1000000;
+  private static final int SHARED = MEMORY | HANDLERS | THREAD;
+
+  /** The threads that there are, by number. */
+  private static final Map<Integer, Cpu> running = new TreeMap<>();
+
+  private static int last = PROCESS - 1;
+  private static boolean ended;
+  private static int status;
+  private static Throwable failure;
+
+  private Threads() {}
+
+  /** Starts the first thread, at the program's entry. */
+  static void first(int stack, String name) {
+    Cpu cpu = new Cpu();
+    add(cpu);
+    start(cpu, () -> Calls.to(cpu, Memory.entry, 0, 0, 0, 0, stack), stack, name, Limits.JAVA_STACK);
+  }
+
+  /**
+   * {@code clone}, for a thread. The C libraries put the function that it begins with, and the argument, at the
+   * start of its stack.
+   */
+  static int clone(Cpu parent, int flags, int stack, int tellParent, int pointer, int tellChild) {
+    if ((flags & SHARED) != SHARED || stack == 0) {
+      return -Errors.ENOSYS;
+    }
+    int function = Memory.readInt(stack);
+    int argument = Memory.readInt(stack + 4);
+    Cpu cpu = new Cpu();
+    cpu.thread = (flags & SET_POINTER) != 0 ? pointer : parent.thread;
+    cpu.control = parent.control;
+    cpu.clearAtEnd = (flags & CLEAR_CHILD) != 0 ? tellChild : 0;
+    System.arraycopy(parent.blocked, 0, cpu.blocked, 0, 2);
+    int number = add(cpu);
+    if ((flags & TELL_PARENT) != 0) {
+      Memory.writeInt(tellParent, number);
+    }
+    if ((flags & TELL_CHILD) != 0) {
+      Memory.writeInt(tellChild, number);
+    }
+    try {
+      String name = Thread.currentThread().getName() + " thread " + (number - PROCESS);
+      start(cpu, () -> Calls.to(cpu, function, argument, 0, 0, 0, stack), stack, name, Limits.JAVA_THREAD_STACK);
+    } catch (OutOfMemoryError e) {
+      remove(cpu);
+      return -Errors.EAGAIN;
+    }
+    return number;
+  }
+
+  private static void start(Cpu cpu, Runnable code, int stack, String name, long size) {
+    Thread thread = new Thread(null, () -> run(cpu, code, stack), name, size);
+    // The program may end while others compute.
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private static void run(Cpu cpu, Runnable code, int stack) {
+    try {
+      code.run();
+      leave(cpu, 0);
+    } catch (Exit exit) {
+      if (exit.all) {
+        end(exit.status, null);
+      } else {
+        leave(cpu, exit.status);
+      }
+    } catch (Throwable thrown) {
+      if (Signals.of(thrown) == 0) {
+        end(255, thrown);
+      } else {
+        fail(cpu, thrown, stack);
+      }
+    }
+  }
+
+  /** An instruction failed, and nothing in the thread's frames could go on from there. */
+  private static void fail(Cpu cpu, Throwable thrown, int stack) {
+    try {
+      // Far below: the frames are gone, and a handler may look at what they left.
+      int room = cpu.number == PROCESS ? Limits.STACK - (64 << 10) : 0;
+      Signals.caught(thrown, cpu, stack - room);
+    } catch (Exit exit) {
+      end(exit.status, null);
+      return;
+    } catch (Throwable same) {
+      // No handler, or one that returned: the program ends by the signal.
+    }
+    Linux.files.complain(thrown);
+    end(128 + Signals.of(thrown), null);
+  }
+
+  private static synchronized int add(Cpu cpu) {
+    cpu.number = ++last;
+    running.put(cpu.number, cpu);
+    cpu.disturbed = ended;
+    return cpu.number;
+  }
+
+  private static synchronized void remove(Cpu cpu) {
+    running.remove(cpu.number);
+  }
+
+  /** Ends a thread; with the last one, the program. */
+  private static void leave(Cpu cpu, int given) {
+    if (cpu.clearAtEnd != 0 && Memory.has(cpu.clearAtEnd, 4)) {
+      Atomic.store(cpu.clearAtEnd - Memory.BASE, 0, 4);
+      Waits.wake(cpu.clearAtEnd, 1);
+    }
+    boolean isLast;
+    synchronized (Threads.class) {
+      if (cpu.number == PROCESS && !ended) {
+        status = given;
+      }
+      running.remove(cpu.number);
+      isLast = running.isEmpty();
+    }
+    if (isLast) {
+      end(status, null);
+    }
+  }
+
+  /** Ends the program: threads that wait no longer do, and others stop at their next system call. */
+  private static void end(int given, Throwable thrown) {
+    List<Cpu> others;
+    synchronized (Threads.class) {
+      if (ended) {
+        return;
+      }
+      ended = true;
+      status = given;
+      failure = thrown;
+      others = new ArrayList<>(running.values());
+      Threads.class.notifyAll();
+    }
+    for (Cpu other : others) {
+      Waits.disturb(other);
+    }
+  }
+
+  /** Waits for the program's end, and gives its status. */
+  static int status() {
+    boolean interrupted = false;
+    synchronized (Threads.class) {
+      while (!ended) {
+        try {
+          Threads.class.wait();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    if (failure != null) {
+      Program.<RuntimeException>sneaky(failure);
+    }
+    return status;
+  }
+
+  /** Stops the thread that asks, if the program has ended. */
+  static synchronized void stopAtEnd() {
+    if (ended) {
+      throw new Exit(0, true);
+    }
+  }
+
+  /** Whether there is more than one. */
+  static synchronized boolean areMany() {
+    return running.size() > 1;
+  }
+
+  /** The thread of a number; null where there is none. */
+  static synchronized Cpu of(int number) {
+    return running.get(number);
+  }
+
+  /** A thread that does not hold a signal back; the one that asks if it is one, or all do. */
+  static synchronized Cpu forSignal(Cpu cpu, int signal) {
+    if (!cpu.isBlocked(signal)) {
+      return cpu;
+    }
+    return running.values().stream().filter(it -> !it.isBlocked(signal)).findFirst().orElse(cpu);
+  }
+}
