@@ -2,7 +2,7 @@
 /*
  * Says how long a command takes in a guest:
  *
- *     scale [-k] [-p] COPIES PROGRAM [ARGUMENT...]
+ *     scale [-k] [-r STRETCHES] [-p] COPIES PROGRAM [ARGUMENT...]
  *
  * COPIES processes run the command at the same time; the time is from when they are let go until the
  * last one has ended. With -p, each is bound to a CPU of its own, in turn. It writes two lines, after
@@ -14,6 +14,12 @@
  * With -k, for each counter of a kernel with coarse locks that grew meanwhile, by how much:
  *
  *     trimtab: locks NAME NUMBER
+ *
+ * With -r as well, on one CPU, what that one did in its order, but at most so many stretches of time:
+ *
+ *     trimtab: record NUMBER PLACE:CYCLES PLACE:CYCLES...
+ *
+ * NUMBER counts these lines from 0.
  *
  * Time is read from the processor, because its counter is the clock that QEMU gives to a CPU: Linux'
  * own clocks are calibrated against it, and so a little off. The kernel's counters are those of when their
@@ -110,19 +116,72 @@ static void print_counters(int before, int after)
 	}
 }
 
+#define RECORD "/counters/giant/record"
+#define STRETCHES_OF_A_LINE 32
+
+/* Has the kernel keep what CPUs do from now on. */
+static void start_record(const char *stretches)
+{
+	ssize_t length = (ssize_t)strlen(stretches);
+	int file = open(RECORD, O_WRONLY);
+
+	if (file < 0 || write(file, stretches, (size_t)length) != length)
+		fail("have the kernel keep what its CPUs do");
+	close(file);
+}
+
+static void print_record(int kept)
+{
+	FILE *file = fdopen(kept, "r");
+	unsigned long long cycles;
+	int cpu, count = 0;
+	char place[40];
+
+	if (!file)
+		fail("read what the CPU did");
+	/* The first is the call that turned it on. */
+	if (fscanf(file, "cpu%d %39s %llu ", &cpu, place, &cycles) != 3)
+		fail("find what the CPU did");
+	while (fscanf(file, "cpu%d %39s %llu ", &cpu, place, &cycles) == 3) {
+		if (count % STRETCHES_OF_A_LINE == 0)
+			printf("%strimtab: record %d", count ? "\n" : "", count / STRETCHES_OF_A_LINE);
+		printf(" %s:%llu", place, cycles);
+		count++;
+	}
+	if (count)
+		printf("\n");
+	fclose(file);
+}
+
+/* Opens a file of the kernel's, to be read later. */
+static int kept_record(void)
+{
+	int file = open(RECORD, O_RDONLY);
+
+	if (file < 0)
+		fail("open what the CPU did");
+	return file;
+}
+
 int main(int argc, char **argv)
 {
-	int counted = argc > 1 && strcmp(argv[1], "-k") == 0;
-	int bound = argc > 1 + counted && strcmp(argv[1 + counted], "-p") == 0;
-	char **rest = argv + counted + bound;
-	int copies = argc > 2 + counted + bound ? atoi(rest[1]) : 0, before = -1, after = -1;
+	int counted = 0, bound = 0, record = -1, copies, before = -1, after = -1, option;
+	const char *stretches = NULL;
 	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned long long start;
 	cpu_set_t all;
 	int gate[2], failed = 0, status;
 
-	if (copies < 1) {
-		printf("scale: expected [-k] [-p] COPIES PROGRAM\n");
+	/* Not those of the program. */
+	while ((option = getopt(argc, argv, "+kpr:")) != -1) {
+		counted |= option == 'k';
+		bound |= option == 'p';
+		if (option == 'r')
+			stretches = optarg;
+	}
+	copies = argc > optind + 1 ? atoi(argv[optind]) : 0;
+	if (copies < 1 || (stretches && (!counted || cpus > 1))) {
+		printf("scale: expected [-k] [-r STRETCHES] [-p] COPIES PROGRAM, and -r with -k on one CPU\n");
 		return 2;
 	}
 	if (counted && mkdir("/counters", 0700) != 0)
@@ -146,12 +205,14 @@ int main(int argc, char **argv)
 			bind_to(number % cpus);
 		else if (sched_setaffinity(0, sizeof(all), &all) != 0)
 			fail("free a process of a CPU");
-		copy(gate, rest + 2);
+		copy(gate, argv + optind + 1);
 	}
 	/* All of them wait then. */
 	usleep(20000);
 	if (counted)
 		before = keep_counters();
+	if (stretches)
+		start_record(stretches);
 	start = __rdtsc();
 	close(gate[0]);
 	close(gate[1]);
@@ -161,10 +222,14 @@ int main(int argc, char **argv)
 		failed |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 	}
 	start = __rdtsc() - start;
+	if (stretches)
+		record = kept_record();
 	if (counted) {
 		after = keep_counters();
 		print_counters(before, after);
 	}
+	if (stretches)
+		print_record(record);
 	printf("trimtab: scale cpus %d\ntrimtab: scale nanoseconds %llu\n", cpus, start);
 	return failed;
 }

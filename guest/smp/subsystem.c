@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Makes calls of one subsystem of the kernel, and checks what they did: subsystem NAME ROUNDS.
+ * Makes calls of one subsystem of the kernel, and checks what they did: subsystem NAME ROUNDS [FIRST].
  *
  * NAME is files, network, memory, ipc or processes; or mix: all of these in turn in each round, of which each copy
- * begins with another one, by the CPU that it is bound to.
+ * begins with another one, by the CPU that it is bound to; or with that of the number FIRST, from 0.
  */
 #define _GNU_SOURCE /* sched_getcpu */
 #include <fcntl.h>
@@ -117,13 +117,13 @@ int main(int argc, char **argv)
 	int cpu = sched_getcpu(), chosen = 0, in_turn = 1;
 
 	if (argc > 1 && strcmp(argv[1], "mix") == 0) {
-		chosen = cpu % count;
+		chosen = (argc > 3 ? atoi(argv[3]) : cpu) % count;
 		in_turn = count;
 	} else {
 		while (chosen < count && (argc < 2 || strcmp(argv[1], all[chosen].name) != 0))
 			chosen++;
 	}
-	if (chosen == count || rounds < 1) {
+	if (chosen < 0 || chosen == count || rounds < 1) {
 		printf("subsystem: expected files, network, memory, ipc, processes or mix, and a number\n");
 		return 2;
 	}

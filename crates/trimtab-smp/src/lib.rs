@@ -18,6 +18,7 @@ pub mod kconfig;
 pub mod lock;
 pub mod mode;
 mod normal;
+pub mod recorded;
 pub mod report;
 #[cfg(feature = "engine")]
 pub mod run;

@@ -19,8 +19,8 @@ use trimtab_machine::kernel::{BuildInputs, Feature, GeneratedFiles, KernelImage,
 use trimtab_machine::qemu::parallel;
 use trimtab_machine::testbed::Testbed;
 
-use self::workload::RUNNER;
 pub use self::workload::{Copies, OwnWorkload, ScaleWorkload};
+use self::workload::{Counts, RUNNER};
 
 /// The most CPUs of a guest.
 pub const MOST_CPUS: u32 = 16;
@@ -107,7 +107,7 @@ impl GuestSetup {
     /// A boot of it.
     pub(super) fn boot_of(&self, cpus: u32, quantum: u32, arguments: Vec<String>) -> BootOf {
         let (memory_mib, repetition) = (self.memory_mib, self.repetition);
-        BootOf { cpus, quantum, memory_mib, repetition, arguments }
+        BootOf { cpus, quantum, memory_mib, repetition, arguments, records: None }
     }
 }
 
@@ -124,6 +124,24 @@ pub(super) struct BootOf {
     pub(super) repetition: u32,
     /// Arguments of the kernel.
     pub(super) arguments: Vec<String>,
+    /// Of a guest that has one CPU, counts, and says what that did in its order: the kind of its copy.
+    pub(super) records: Option<u32>,
+}
+
+impl BootOf {
+    fn name(&self) -> String {
+        self.records.map_or_else(|| workload_name(self.cpus), recording_name)
+    }
+}
+
+/// What a guest with so many CPUs runs.
+fn workload_name(cpus: u32) -> String {
+    format!("scale-{cpus}")
+}
+
+/// What a guest runs that says what its CPU did in its order, with a copy of this kind.
+fn recording_name(kind: u32) -> String {
+    format!("record-{kind}")
 }
 
 /// A boot that is over.
@@ -177,11 +195,17 @@ impl<'work> Guest<'work> {
         let stage = observe.stage("build the kernel");
         let kernel = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
         stage.ended(kernel.cached, "");
-        let workload = |&cpus: &u32| Workload {
-            name: format!("scale-{cpus}"),
-            script: request.workload.script(request.copies, cpus, kind.counts),
-        };
-        let workloads = request.cpus.iter().map(workload).collect();
+        let script = |cpus, counts| request.workload.script(request.copies, cpus, counts);
+        let counts = if kind.counts { Counts::Sums } else { Counts::Nothing };
+        let workload =
+            |&cpus: &u32| Workload { name: workload_name(cpus), script: script(cpus, counts) };
+        let mut workloads: Vec<Workload> = request.cpus.iter().map(workload).collect();
+        if kind.counts {
+            workloads.extend((0..request.workload.kinds()).map(|kind| Workload {
+                name: recording_name(kind),
+                script: script(1, Counts::Stretches { kind }),
+            }));
+        }
         let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads, &files)?
             .with_parallel_clock(&qemu);
         Ok(Self {
@@ -199,7 +223,7 @@ impl<'work> Guest<'work> {
         request.hardware.cpus = cpus;
         request.hardware.memory_mib = memory_mib;
         request.hardware.clock = clock;
-        request.workload = Some(format!("scale-{cpus}"));
+        request.workload = Some(workload_name(cpus));
         request.limit = LIMIT;
         request
     }
@@ -219,6 +243,7 @@ impl<'work> Guest<'work> {
         let clock = Clock::Parallel { shift: 0, quantum };
         let mut request = self.request(asked.memory_mib, cpus, clock, Path::new(""));
         request.arguments.clone_from(&asked.arguments);
+        request.workload = Some(asked.name());
         let kept = KeptRequest {
             testbed: &self.testbed,
             kernel: &self.kernel,

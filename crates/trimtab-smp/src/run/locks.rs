@@ -2,6 +2,7 @@
 //! goes.
 
 mod calls;
+mod model;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -105,6 +106,7 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
     };
     // All others are compared with it.
     let (one, one_counted) = boot(LockMode::Fine, 1, request.setup.quantum)?;
+    let records = model::records(request, &guest, observe)?;
     let mut runs = Vec::new();
     for &mode in &request.modes {
         for &cpus in &cpus {
@@ -123,7 +125,7 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
                 seconds: ran.nanoseconds as f64 / NANOSECONDS,
                 speedup: work * one.nanoseconds as f64 / ran.nanoseconds as f64,
                 amdahl: extrapolate::amdahl(one_counted.in_kernel(), cpus),
-                predicted: predicted(request, &one_counted, mode, cpus),
+                predicted: extrapolate::speedup(&records, mode, cpus),
                 halved: halved.map(change),
                 console: ran.console,
                 host_seconds: ran.host_seconds,
@@ -174,16 +176,6 @@ fn goes_by_cpu(request: &LocksRequest) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// What the model says, where it knows enough: of copies that share nothing but the kernel.
-fn predicted(request: &LocksRequest, one: &Counted, mode: LockMode, cpus: u32) -> Option<f64> {
-    let shares_nothing = request.setup.copies == Copies::Each
-        && matches!(
-            request.setup.workload,
-            ScaleWorkload::Own(own) if own.copies() == Copies::Each && own != OwnWorkload::Step
-        );
-    shares_nothing.then(|| extrapolate::speedup(one, mode, cpus)).flatten()
 }
 
 /// The workload; of one with a dial, that which is as long in the kernel as was asked for.

@@ -26,6 +26,7 @@
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/nospec.h>
+#include <linux/overflow.h>
 #include <linux/panic.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -34,6 +35,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/seqlock.h>
+#include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/thread_info.h>
@@ -82,6 +84,19 @@ core_param(giant_limit, giant_limit, uint, 0644);
 
 static atomic_t giant_stuck = ATOMIC_INIT(0);
 
+/* Preemption is disabled, so that only this CPU writes. */
+static void giant_note(struct giant_cpu *cpu, u64 cycles)
+{
+	/* It has a size if it is there. */
+	struct giant_record *record = smp_load_acquire(&cpu->record);
+
+	if (record && record->count < record->size) {
+		record->done[record->count] = (struct giant_stretch){ cycles, cpu->state };
+		/* Who reads the count finds what is counted. */
+		smp_store_release(&record->count, record->count + 1);
+	}
+}
+
 /*
  * From now on, the CPU does something else; one of its counters grows then, if
  * there is one. Preemption is disabled, so that nobody reads on this CPU
@@ -93,8 +108,10 @@ static void giant_account(struct giant_cpu *cpu, unsigned int state, u64 *counte
 
 	raw_write_seqcount_begin(&cpu->sequence);
 	/* Of a virtual machine, it may go back. */
-	if (cpu->since && now > cpu->since)
+	if (cpu->since && now > cpu->since) {
 		cpu->did.spent[cpu->state] += now - cpu->since;
+		giant_note(cpu, now - cpu->since);
+	}
 	cpu->state = state;
 	cpu->since = now;
 	if (counter)
@@ -124,6 +141,53 @@ void giant_read(int cpu, struct giant_counters *counters)
 	/* What it does now is not yet counted. Its clock may be ahead of ours. */
 	if (since && now > since)
 		counters->spent[state] += now - since;
+}
+
+/**
+ * giant_record_start - keep what each CPU does from now on, in its order
+ * @size: how many stretches of each CPU; what comes after them is not kept
+ *
+ * Once: what is kept stays until the machine stops.
+ */
+int giant_record_start(unsigned int size)
+{
+	static DEFINE_MUTEX(starting);
+	struct giant_record *record;
+	int cpu, error = 0;
+
+	if (!size || size > GIANT_MOST_STRETCHES)
+		return -EINVAL;
+	mutex_lock(&starting);
+	for_each_online_cpu(cpu) {
+		struct giant_cpu *it = per_cpu_ptr(&giant_cpus, cpu);
+
+		if (it->record) {
+			error = -EBUSY;
+			break;
+		}
+		record = kvzalloc(struct_size(record, done, size), GFP_KERNEL);
+		if (!record) {
+			error = -ENOMEM;
+			break;
+		}
+		record->size = size;
+		/* Who finds it finds its size. */
+		smp_store_release(&it->record, record);
+	}
+	mutex_unlock(&starting);
+	return error;
+}
+
+/**
+ * giant_record_of - what a CPU did since giant_record_start()
+ * @cpu: its number
+ *
+ * Return: NULL if nothing is kept.
+ */
+struct giant_record *giant_record_of(int cpu)
+{
+	/* Behind what giant_record_start() wrote. */
+	return smp_load_acquire(&per_cpu_ptr(&giant_cpus, cpu)->record);
 }
 
 static const char *giant_lock_name(unsigned int number)

@@ -65,6 +65,31 @@ struct giant_counters {
 	u64 contended[GIANT_SUBSYSTEMS];
 };
 
+/* A stretch is 16 bytes. */
+#define GIANT_MOST_STRETCHES	(1U << 20)
+
+/**
+ * struct giant_stretch - a time in which a CPU did one thing
+ * @cycles: how long
+ * @state: what it did
+ */
+struct giant_stretch {
+	u64 cycles;
+	unsigned int state;
+};
+
+/**
+ * struct giant_record - what a CPU did, in its order
+ * @size: so many stretches have room
+ * @count: so many are there; only the CPU writes it
+ * @done: they
+ */
+struct giant_record {
+	unsigned int size;
+	unsigned int count;
+	struct giant_stretch done[] __counted_by(size);
+};
+
 /**
  * struct giant_cpu - a CPU
  * @sequence: grows before and after the next three change, which only this CPU does
@@ -73,6 +98,7 @@ struct giant_counters {
  * @since: since when, in its cycles; 0 before it began
  * @waiter: the thread that waits on it, 0 if none does
  * @waits_for: the lock that this one waits for
+ * @record: keeps what it does, or NULL
  */
 struct giant_cpu {
 	seqcount_t sequence;
@@ -81,6 +107,7 @@ struct giant_cpu {
 	u64 since;
 	pid_t waiter;
 	unsigned int waits_for;
+	struct giant_record *record;
 };
 
 extern struct giant_lock giant_locks[GIANT_LOCKS];
@@ -88,6 +115,8 @@ extern const char *const giant_mode_names[GIANT_MODES];
 extern const char *const giant_subsystem_names[GIANT_SUBSYSTEMS];
 
 void giant_read(int cpu, struct giant_counters *counters);
+int giant_record_start(unsigned int size);
+struct giant_record *giant_record_of(int cpu);
 enum giant_mode giant_mode_now(void);
 void giant_mode_set(enum giant_mode mode);
 

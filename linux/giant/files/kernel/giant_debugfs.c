@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The files of the coarse locks in debugfs, in the folder giant: the mode, the
- * counters, who has and who wants a lock, and a way to get stuck for tests.
+ * counters, what CPUs do in its order, who has and who wants a lock, and a way
+ * to get stuck for tests.
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>
@@ -17,9 +18,11 @@
 
 #include "giant.h"
 
+/* What a CPU does outside of the kernel. */
+static const char *const outside[GIANT_KERNEL] = { "user", "idle", "interrupt" };
+
 static int counters_show(struct seq_file *file, void *unused)
 {
-	static const char *const names[] = { "user", "idle", "interrupt" };
 	struct giant_counters *all = file->private;
 	unsigned int state, subsystem;
 	int cpu;
@@ -28,7 +31,7 @@ static int counters_show(struct seq_file *file, void *unused)
 		struct giant_counters *it = &all[cpu];
 
 		for (state = 0; state < GIANT_KERNEL; state++)
-			seq_printf(file, "cpu%d.%s %llu\n", cpu, names[state],
+			seq_printf(file, "cpu%d.%s %llu\n", cpu, outside[state],
 				   it->spent[state]);
 		for (subsystem = 0; subsystem < GIANT_SUBSYSTEMS; subsystem++) {
 			const char *name = giant_subsystem_names[subsystem];
@@ -74,6 +77,106 @@ static const struct file_operations counters_fops = {
 	.read = seq_read,
 	.llseek = seq_lseek,
 	.release = counters_release,
+};
+
+/*
+ * The place in the record is the number of the CPU in the upper half, and that
+ * of the stretch in the lower one. As many are shown as there were when it was
+ * opened, which took none of them away.
+ */
+#define RECORD_CPU(at)		((int)((at) >> 32))
+#define RECORD_STRETCH(at)	((unsigned int)(at))
+
+static void *record_at(struct seq_file *file, loff_t *at)
+{
+	unsigned int *counts = file->private;
+
+	while (RECORD_CPU(*at) < nr_cpu_ids) {
+		if (RECORD_STRETCH(*at) < counts[RECORD_CPU(*at)])
+			return at;
+		*at = (loff_t)(RECORD_CPU(*at) + 1) << 32;
+	}
+	return NULL;
+}
+
+static void *record_start(struct seq_file *file, loff_t *at)
+{
+	return record_at(file, at);
+}
+
+static void *record_next(struct seq_file *file, void *unused, loff_t *at)
+{
+	++*at;
+	return record_at(file, at);
+}
+
+static void record_stop(struct seq_file *file, void *unused)
+{
+}
+
+static int record_show(struct seq_file *file, void *at)
+{
+	int cpu = RECORD_CPU(*(loff_t *)at);
+	struct giant_stretch it = giant_record_of(cpu)->done[RECORD_STRETCH(*(loff_t *)at)];
+
+	seq_printf(file, "cpu%d ", cpu);
+	if (it.state < GIANT_KERNEL)
+		seq_puts(file, outside[it.state]);
+	else if (it.state < GIANT_WAITING)
+		seq_puts(file, giant_subsystem_names[it.state - GIANT_KERNEL]);
+	else
+		seq_printf(file, "waiting.%s", giant_subsystem_names[it.state - GIANT_WAITING]);
+	seq_printf(file, " %llu\n", it.cycles);
+	return 0;
+}
+
+static const struct seq_operations record_ops = {
+	.start = record_start,
+	.next = record_next,
+	.stop = record_stop,
+	.show = record_show,
+};
+
+static int record_open(struct inode *inode, struct file *file)
+{
+	unsigned int *counts;
+	int cpu;
+
+	/* Who only writes gets no file of this kind. */
+	if (!(file->f_mode & FMODE_READ))
+		return nonseekable_open(inode, file);
+	counts = __seq_open_private(file, &record_ops, nr_cpu_ids * sizeof(*counts));
+	if (!counts)
+		return -ENOMEM;
+	for_each_online_cpu(cpu) {
+		struct giant_record *record = giant_record_of(cpu);
+
+		/* What is counted is written. */
+		counts[cpu] = record ? smp_load_acquire(&record->count) : 0;
+	}
+	return 0;
+}
+
+static int record_release(struct inode *inode, struct file *file)
+{
+	return file->f_mode & FMODE_READ ? seq_release_private(inode, file) : 0;
+}
+
+static ssize_t record_write(struct file *file, const char __user *from,
+			    size_t count, loff_t *position)
+{
+	unsigned int size;
+	int error = kstrtouint_from_user(from, count, 0, &size);
+
+	error = error ?: giant_record_start(size);
+	return error ?: count;
+}
+
+static const struct file_operations record_fops = {
+	.open = record_open,
+	.read = seq_read,
+	.write = record_write,
+	.release = record_release,
 };
 
 static int holders_show(struct seq_file *file, void *unused)
@@ -152,6 +255,7 @@ static int __init giant_debugfs(void)
 
 	debugfs_create_file("mode", 0644, folder, NULL, &mode_fops);
 	debugfs_create_file("counters", 0444, folder, NULL, &counters_fops);
+	debugfs_create_file("record", 0600, folder, NULL, &record_fops);
 	debugfs_create_u32("khz", 0444, folder, &tsc_khz);
 	debugfs_create_file("holders", 0444, folder, NULL, &holders_fops);
 	debugfs_create_file_unsafe("stuck", 0200, folder, NULL, &stuck_fops);

@@ -102,6 +102,15 @@ impl OwnWorkload {
         }
     }
 
+    /// How many kinds of copies there are, which do what they do in another order; the number of one can stand behind
+    /// [its words](Self::words).
+    pub(in crate::run) fn kinds(self) -> u32 {
+        match self {
+            Self::Mix => 5,
+            _ => 1,
+        }
+    }
+
     /// Whether it takes a number that says how much of its time is in the kernel.
     pub fn has_dial(self) -> bool {
         matches!(self, Self::Dial | Self::Step)
@@ -135,6 +144,23 @@ pub enum Copies {
     /// So many on any number of CPUs; Linux decides where.
     Fixed(u32),
 }
+
+/// What a guest says of what its kernel counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// Its kernel does not count.
+    Nothing,
+    /// Its counters.
+    Sums,
+    /// These, and what its one CPU did in its order, with a copy of this [kind](OwnWorkload::kinds).
+    Stretches {
+        /// Its number, from 0.
+        kind: u32,
+    },
+}
+
+/// As many stretches of time are kept: some thousand calls, a megabyte on the console.
+const MOST_STRETCHES: u32 = 40_000;
 
 impl Copies {
     pub(in crate::run) fn on(self, cpus: u32) -> u32 {
@@ -173,9 +199,17 @@ impl ScaleWorkload {
         }
     }
 
-    /// What a guest with so many CPUs runs, for its shell; and whether it says what the kernel's coarse locks
+    /// How many [kinds of copies](OwnWorkload::kinds) there are.
+    pub(in crate::run) fn kinds(&self) -> u32 {
+        match self {
+            Self::Own(own) | Self::Counting(own, _) => own.kinds(),
+            Self::Command(_) => 1,
+        }
+    }
+
+    /// What a guest with so many CPUs runs, for its shell; and what it says of what the kernel's coarse locks
     /// counted.
-    pub(super) fn script(&self, copies: Copies, cpus: u32, counts: bool) -> String {
+    pub(super) fn script(&self, copies: Copies, cpus: u32, counts: Counts) -> String {
         let words = self.words();
         let program = match self {
             Self::Own(_) | Self::Counting(..) => {
@@ -184,7 +218,12 @@ impl ScaleWorkload {
             Self::Command(_) => format!("/usr/bin/{}", self.name()),
         };
         let mut line = vec![format!("/bin/{RUNNER}")];
-        line.extend(counts.then(|| "-k".to_owned()));
+        if counts != Counts::Nothing {
+            line.push("-k".to_owned());
+        }
+        if matches!(counts, Counts::Stretches { .. }) {
+            line.extend(["-r".to_owned(), MOST_STRETCHES.to_string()]);
+        }
         if copies == Copies::Each {
             line.push("-p".to_owned());
         }
@@ -192,6 +231,11 @@ impl ScaleWorkload {
         line.push(program);
         let number = cpus.to_string();
         line.extend(words.iter().skip(1).map(|word| word.replace("{}", &number)));
+        if let Counts::Stretches { kind } = counts
+            && self.kinds() > 1
+        {
+            line.push(kind.to_string());
+        }
         format!("exec {}\n", shell::command_line(line))
     }
 
@@ -242,12 +286,18 @@ mod tests {
         let words = ["./a/prog", "--threads={}", "two words"].map(str::to_owned);
         let command = ScaleWorkload::Command(words.into());
         assert_eq!(command.name(), "prog");
-        let script = command.script(Copies::Fixed(3), 4, false);
+        let script = command.script(Copies::Fixed(3), 4, Counts::Nothing);
         assert_eq!(script, "exec /bin/scale 3 /usr/bin/prog --threads=4 'two words'\n");
-        let own = ScaleWorkload::Own(OwnWorkload::Spin).script(Copies::Each, 4, false);
+        let own = ScaleWorkload::Own(OwnWorkload::Spin).script(Copies::Each, 4, Counts::Nothing);
         assert_eq!(own, "exec /bin/scale -p 4 /bin/spin 200\n");
-        let dial = ScaleWorkload::Counting(OwnWorkload::Step, 7).script(Copies::Each, 2, true);
+        let dial =
+            ScaleWorkload::Counting(OwnWorkload::Step, 7).script(Copies::Each, 2, Counts::Sums);
         assert_eq!(dial, "exec /bin/scale -k -p 2 /bin/dial 7 2000 2\n");
+        let stretches =
+            |own, kind| ScaleWorkload::Own(own).script(Copies::Each, 1, Counts::Stretches { kind });
+        let kept = stretches(OwnWorkload::Spin, 0);
+        assert_eq!(kept, format!("exec /bin/scale -k -r {MOST_STRETCHES} -p 1 /bin/spin 200\n"));
+        assert!(stretches(OwnWorkload::Mix, 3).ends_with(" /bin/subsystem mix 50 3\n"));
     }
 
     #[test]
@@ -318,6 +368,7 @@ mod tests {
         for name in ["network", "memory", "ipc", "processes"] {
             assert_eq!(run(&[name, "3"]), (Some(0), String::new()), "{name}");
         }
+        assert_eq!(run(&["mix", "3", "-1"]).0, Some(2));
         assert_eq!(run(&["files", "0"]).0, Some(2));
         assert_eq!(run(&["none", "3"]).0, Some(2));
     }
