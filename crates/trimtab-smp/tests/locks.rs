@@ -137,6 +137,18 @@ fn locks_of_subsystems_are_waited_for_less_than_one_for_all() {
 
 #[test]
 #[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
+fn processes_that_end_soon_are_more_calls_the_finer_the_locks() {
+    // Each call checks what it did.
+    let found = found(&own(OwnWorkload::Traffic, &[1, 4]));
+    assert!(found.in_kernel > 0.5, "{}", found.in_kernel);
+    let four = |mode| speedup(&found, mode, 4);
+    assert!(found.model.len() == 3 && found.model.iter().all(|error| error.mean <= 0.05));
+    assert!(four(LockMode::Coarse) > four(LockMode::Giant), "{found:?}");
+    assert!(four(LockMode::Fine) > four(LockMode::Coarse), "{found:?}");
+}
+
+#[test]
+#[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
 fn calls_do_what_they_should_with_any_locks() {
     // An error of a self-check is an error of the run.
     let found = found(&own(OwnWorkload::Suite, &[1, 2, 4, 8]));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use trimtab_lab::shell;
-use trimtab_lab::tools::FoundTool;
+use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::calls;
 use trimtab_machine::guest;
@@ -40,6 +40,10 @@ pub enum OwnWorkload {
     Processes,
     /// Calls of all of these, in turn.
     Mix,
+    /// Processes that end soon, each for a call of a telephone exchange.
+    Traffic,
+    /// Debian's PostMark in several processes.
+    Postmark,
     /// One of most calls that there are, with checks.
     Suite,
 }
@@ -48,7 +52,7 @@ impl OwnWorkload {
     /// Those that any kernel runs, and whose speed on more CPUs says something of these.
     pub const SCALE: [OwnWorkload; 4] = [Self::Spin, Self::Fft, Self::Lu, Self::Radix];
     /// All of them.
-    pub const ALL: [OwnWorkload; 13] = [
+    pub const ALL: [OwnWorkload; 15] = [
         Self::Spin,
         Self::Fft,
         Self::Lu,
@@ -61,6 +65,8 @@ impl OwnWorkload {
         Self::Ipc,
         Self::Processes,
         Self::Mix,
+        Self::Traffic,
+        Self::Postmark,
         Self::Suite,
     ];
 
@@ -79,6 +85,8 @@ impl OwnWorkload {
             Self::Ipc => "ipc",
             Self::Processes => "processes",
             Self::Mix => "mix",
+            Self::Traffic => "traffic",
+            Self::Postmark => "postmark",
             Self::Suite => "suite",
         }
     }
@@ -98,6 +106,8 @@ impl OwnWorkload {
             Self::Ipc => &["subsystem", "ipc", "4000"],
             Self::Processes => &["subsystem", "processes", "150"],
             Self::Mix => &["subsystem", "mix", "50"],
+            Self::Traffic => &["traffic", "200", "75000"],
+            Self::Postmark => &["postmark", "10000", "1000", "100"],
             Self::Suite => &["suite", "21"],
         }
     }
@@ -120,6 +130,8 @@ impl OwnWorkload {
     pub fn copies(self) -> Copies {
         match self {
             Self::Fft | Self::Lu | Self::Radix | Self::Suite => Copies::Fixed(1),
+            // As the thesis had them.
+            Self::Postmark => Copies::Fixed(8),
             _ => Copies::Each,
         }
     }
@@ -251,7 +263,14 @@ impl ScaleWorkload {
             }
             Self::Own(own) | Self::Counting(own, _) => {
                 let name = own.words().first().context("a workload of ours has no program")?;
-                BTreeMap::from([(format!("bin/{name}"), compiled(name, gcc).get(work)?)])
+                let mut files = match own {
+                    OwnWorkload::Postmark => {
+                        guest::programs::files(&[tools::find("postmark")?.path])?
+                    }
+                    _ => BTreeMap::new(),
+                };
+                files.insert(format!("bin/{name}"), compiled(name, gcc).get(work)?);
+                files
             }
             Self::Command(words) => {
                 let given = words.first().context("there is no command; expected a program")?;
@@ -277,8 +296,6 @@ fn found(program: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use trimtab_lab::tools;
-
     use super::*;
 
     #[test]
@@ -352,6 +369,27 @@ mod tests {
             let name = own.words()[0];
             let sources = compiled(name, &gcc).sources;
             assert!(sources.iter().any(|(file, _)| *file == format!("{name}.c")), "{name}");
+        }
+    }
+
+    #[test]
+    fn calls_that_a_program_cannot_make_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = WorkDir::open(folder.path()).unwrap();
+        let gcc = tools::find("gcc").unwrap();
+        let run = |name, arguments: &[&str]| {
+            let program = compiled(name, &gcc).get(&work).unwrap();
+            let output = std::process::Command::new(program).args(arguments).output().unwrap();
+            (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        };
+        for (name, words) in [
+            ("traffic", &["0", "10"][..]),
+            ("traffic", &["10"]),
+            ("postmark", &["10", "10"]),
+            ("postmark", &["x", "10", "100"]),
+        ] {
+            let (code, said) = run(name, words);
+            assert!(code == Some(2) && said.contains("expected"), "{name}: {said}");
         }
     }
 
