@@ -4,6 +4,8 @@
 //! A forward data flow over the integer registers; the value of a register at a block's start is
 //! known where all ways there agree on it.
 
+use std::collections::BTreeSet;
+
 use crate::function::{Block, Function, holds};
 use crate::image::Image;
 use crate::ir::{Bin, Callee, End, Ins, Op, Un, Val, Width};
@@ -220,6 +222,56 @@ pub(crate) fn moved_constants(ins: &Ins) -> impl Iterator<Item = u32> {
         Val::Const(value) => Some(value.cast_unsigned()),
         Val::Var(_) => None,
     })
+}
+
+/// What functions' addresses may be sums of, where a function keeps the first part for later: the table of
+/// global offsets has starts of 64 KiB for what lies near them, and compilers put these on the stack.
+pub(crate) struct PartialAddresses {
+    /// Multiples of 64 KiB that the function moves about.
+    pub(crate) pages: BTreeSet<u32>,
+    /// What it adds to values that are not known.
+    pub(crate) offsets: BTreeSet<i32>,
+    /// Those that make the address of a call.
+    calls: BTreeSet<i32>,
+}
+
+/// More sums are looked at nowhere: what compilers make has a few.
+const MOST_SUMS: usize = 1 << 16;
+
+impl PartialAddresses {
+    pub(crate) fn of(function: &Function) -> PartialAddresses {
+        let ins = || function.blocks.iter().flat_map(|block| &block.ins);
+        let offset = |ins: &Ins| match (ins.op, ins.a, ins.b) {
+            (Op::Bin(Bin::Add), Val::Var(_), Val::Const(by)) => Some((by, ins.d == Some(T9))),
+            _ => None,
+        };
+        let offsets = || ins().filter_map(offset);
+        let is_page = |value: &u32| *value != 0 && value.is_multiple_of(1 << 16);
+        PartialAddresses {
+            pages: ins().flat_map(moved_constants).filter(is_page).collect(),
+            calls: offsets().filter(|(_, calls)| *calls).map(|(by, _)| by).collect(),
+            offsets: offsets().map(|(by, _)| by).collect(),
+        }
+    }
+
+    /// Where there may be functions that only these sums name.
+    pub(crate) fn called(&self) -> impl Iterator<Item = u32> {
+        let sum = |page: u32| self.calls.iter().map(move |by| page.wrapping_add_signed(*by));
+        self.pages.iter().flat_map(move |page| sum(*page)).take(MOST_SUMS)
+    }
+
+    /// Which of these ascending addresses are such sums.
+    pub(crate) fn among(&self, starts: &[u32]) -> Vec<usize> {
+        let reach = |page: u32| {
+            let from = starts.partition_point(|start| *start < page.saturating_sub(1 << 15));
+            let near = starts[from..].iter().take_while(move |start| **start < page + (1 << 15));
+            near.enumerate().map(move |(index, start)| (from + index, start.wrapping_sub(page)))
+        };
+        let all = self.pages.iter().flat_map(|page| reach(*page));
+        all.filter(|(_, offset)| self.offsets.contains(&offset.cast_signed()))
+            .map(|(index, _)| index)
+            .collect()
+    }
 }
 
 /// Drops the blocks that no way leads to any more.

@@ -2,7 +2,7 @@
 //!
 //! Backward data flow within a function; between functions the sets grow until nothing changes.
 
-use crate::constants::moved_constants;
+use crate::constants::{PartialAddresses, moved_constants};
 use crate::function::{Block, Function};
 use crate::ir::{Callee, End, Ins, Op, Val};
 use crate::vars::{
@@ -173,10 +173,15 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
         (0..functions.len()).filter(|at| begins(&functions[*at])).collect();
     let mut reached = vec![false; functions.len()];
     while let Some(at) = open.pop_last() {
-        let function = &mut functions[at];
+        let function = &functions[at];
         if !std::mem::replace(&mut reached[at], true) {
             open.extend(function.callees().iter().filter_map(|to| starts.binary_search(to).ok()));
+            for index in PartialAddresses::of(function).among(&starts) {
+                functions[index].taken = true;
+                open.insert(index);
+            }
         }
+        let function = &mut functions[at];
         let taken = function.taken || function.start == entry;
         let mut summary = summaries[&function.start];
         if taken {

@@ -1,7 +1,7 @@
 //! From a program to classes.
 
 use crate::classfile::{Class, Code, Kind, access, op};
-use crate::constants::{drop_saves, moved_constants, propagate, prune};
+use crate::constants::{PartialAddresses, drop_saves, moved_constants, propagate, prune};
 use crate::emit::{ADAPTERS, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
 use crate::error::JarError;
 use crate::function::{Function, build};
@@ -190,8 +190,13 @@ fn named_by_code(image: &Image<'_>, functions: &[Function]) -> BTreeSet<u32> {
         .collect();
     let jumps = |at: &u32| starts.range(..=*at).next_back().is_some_and(|(_, jumps)| *jumps);
     let pointers = image.pointers.iter().copied().filter(|at| !jumps(at));
+    let sums: Vec<u32> = functions
+        .iter()
+        .flat_map(|f| PartialAddresses::of(f).called().collect::<Vec<_>>())
+        .collect();
     ins.flat_map(moved_constants)
         .chain(pointers)
+        .chain(sums)
         .filter(|address| image.looks_like_function(*address))
         .collect()
 }

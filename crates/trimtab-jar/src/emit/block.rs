@@ -275,20 +275,23 @@ impl Emitter<'_> {
         let ins = block.ins[at];
         let Some(d) = ins.d else { return };
         let live = plan.behind[at];
-        let skip = self.code.label();
-        // `b` is what `d` holds already; a constant there is one that it was set to.
-        if plan.source(at, d).is_some() && ins.b == Val::Var(d) {
-            self.operand(block, plan, at, ins.b);
-            self.set(d);
-        } else if let Val::Const(value) = ins.b {
-            self.int(value);
-            self.set(d);
-        }
+        let (skip, done) = (self.code.label(), self.code.label());
+        // What is evaluated here may read what `d` held before: it is set last on each way.
         self.operand(block, plan, at, ins.c);
         self.code.jump(if when { op::IFEQ } else { op::IFNE }, skip, 1);
         self.operand(block, plan, at, ins.a);
         self.set(d);
-        self.code.bind(skip);
+        // Mostly `b` is what `d` holds already.
+        let holds = ins.b == Val::Var(d) && plan.source(at, d).is_none();
+        if holds {
+            self.code.bind(skip);
+        } else {
+            self.code.jump(op::GOTO, done, 0);
+            self.code.bind(skip);
+            self.operand(block, plan, at, ins.b);
+            self.set(d);
+            self.code.bind(done);
+        }
         self.derive_from(d, live);
     }
 

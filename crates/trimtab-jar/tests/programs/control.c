@@ -111,8 +111,61 @@ struct big { int a, b, c; double d; };
 
 static struct big make(int x) { return (struct big){ x, x * 2, x * 3, x / 4.0 }; }
 
+static __attribute__((noinline, used)) int only_here(int x)
+{
+	volatile int kept = x;
+
+	return kept * 3 + 1;
+}
+
+/* A call of a function by an address whose first part is on the stack, as compilers put it there in large
+ * functions. */
+static __attribute__((noinline)) int by_parts(int x)
+{
+	register int argument asm("$4") = x;
+	register int result asm("$2");
+
+	asm volatile("addiu $sp, $sp, -32\n"
+		     "lw $8, %%got(only_here)($28)\n"
+		     "sw $8, 24($sp)\n"
+		     "lw $8, 24($sp)\n"
+		     "addiu $25, $8, %%lo(only_here)\n"
+		     "jalr $25\n"
+		     "nop\n"
+		     "addiu $sp, $sp, 32"
+		     : "=r"(result), "+r"(argument)
+		     :
+		     : "$1", "$3", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15",
+		       "$24", "$25", "$31", "hi", "lo", "memory");
+	return result;
+}
+
+/* Values that a conditional move chooses by, and from, made of what its register held before. */
+static __attribute__((noinline)) int chosen(int x, int y)
+{
+	int first, second;
+
+	asm volatile("addiu $8, %2, 5\n"
+		     "addu $10, $8, %3\n"
+		     "xor $9, $8, %3\n"
+		     "li $8, 2\n"
+		     "movn $8, %3, $9\n"
+		     "addu %0, $8, $10\n"
+		     "addiu $8, %2, 9\n"
+		     "addu $10, $8, %3\n"
+		     "addiu $9, $8, 40\n"
+		     "li $8, 2\n"
+		     "movz $8, $9, %3\n"
+		     "addu %1, $8, $10"
+		     : "=&r"(first), "=&r"(second)
+		     : "r"(x), "r"(y)
+		     : "$8", "$9", "$10");
+	return first * 1000 + second;
+}
+
 int main(int argc, char **argv)
 {
+	printf("%d %d %d %d\n", by_parts(argc), chosen(7, 12), chosen(7, 2), chosen(2, 0));
 	int total = 0;
 	for (int i = 0; i < 60; i++)
 		total = total * 7 + by_table(i % 12, i * i - total);
