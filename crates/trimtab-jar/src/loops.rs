@@ -37,10 +37,15 @@ pub(crate) struct NaturalLoop {
     latches: Vec<usize>,
 }
 
+/// Of loops that have others within, those with more blocks are not kept: all together would be too many.
+const MOST_OUTER: usize = 64;
+
 /// The loops of a function.
 pub(crate) struct Loops {
     /// Those that have no other within, by ascending head; no two share a block.
     pub(crate) innermost: Vec<NaturalLoop>,
+    /// Small ones around others, by ascending head.
+    outer: Vec<NaturalLoop>,
     /// In how many loops each block is.
     pub(crate) depths: Vec<u32>,
 }
@@ -70,7 +75,7 @@ pub(crate) fn natural_loops(function: &Function) -> Loops {
     };
     let latches: Vec<Vec<usize>> = (0..count).map(back).collect();
     let mut inside = vec![usize::MAX; count];
-    let (mut innermost, mut depths) = (Vec::new(), vec![0; count]);
+    let (mut innermost, mut outer, mut depths) = (Vec::new(), Vec::new(), vec![0; count]);
     for head in (0..count).filter(|head| !latches[*head].is_empty()) {
         inside[head] = head;
         depths[head] += 1;
@@ -84,29 +89,48 @@ pub(crate) fn natural_loops(function: &Function) -> Loops {
                 open.extend(&before[at]);
             }
         }
-        // Only these are kept: all together have no more blocks than the function.
-        if blocks[1..].iter().all(|at| latches[*at].is_empty()) {
-            innermost.push(NaturalLoop { head, blocks, latches: latches[head].clone() });
+        // All of these together have no more blocks than the function.
+        let is_innermost = blocks[1..].iter().all(|at| latches[*at].is_empty());
+        let is_small = blocks.len() <= MOST_OUTER;
+        let found = NaturalLoop { head, blocks, latches: latches[head].clone() };
+        if is_innermost {
+            innermost.push(found);
+        } else if is_small {
+            outer.push(found);
         }
     }
-    Loops { innermost, depths }
+    Loops { innermost, outer, depths }
 }
 
-/// Has loops that wait for what another thread stores load it each time: where a loop stores nothing
-/// and calls nothing, HotSpot loads once what lies at an address that stays the same.
+/// Has loops that wait for what another thread stores load it each time: where a loop stores nothing,
+/// HotSpot loads once what lies at an address that stays the same, also in what it calls.
 pub(crate) fn fence_waits(function: &mut Function) {
-    for found in &natural_loops(function).innermost {
+    let loops = natural_loops(function);
+    for found in loops.innermost.iter().chain(&loops.outer) {
         let inside = || found.blocks.iter().flat_map(|index| &function.blocks[*index].ins);
         let set = inside().fold(Vars::NONE, |set, ins| set.or(ins.defs()));
         let stays = |ins: &Ins| {
             [ins.a, ins.c].iter().filter_map(|operand| operand.var()).all(|var| !set.has(var))
         };
-        let waits = inside().any(|ins| matches!(ins.op, Op::Load(_)) && stays(ins));
-        if waits && inside().all(Ins::is_pure) {
+        let waits = inside().any(|ins| matches!(ins.op, Op::Call(_)) || ins.loads() && stays(ins));
+        if waits && !inside().any(orders_memory) {
             let fence = Ins { op: Op::Fence { full: false }, ..Ins::NOP };
             function.blocks[found.head].ins.insert(0, fence);
         }
     }
+}
+
+/// Whether HotSpot moves no load across it.
+fn orders_memory(ins: &Ins) -> bool {
+    matches!(
+        ins.op,
+        Op::Store(_)
+            | Op::StorePart { .. }
+            | Op::LoadLinked
+            | Op::StoreConditional
+            | Op::Syscall
+            | Op::Fence { .. }
+    )
 }
 
 /// Writes the ends of innermost loops that count as comparisons of signed numbers.
@@ -334,7 +358,7 @@ fn limited(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::Width;
+    use crate::ir::{Callee, Width};
 
     const STEP: Ins = Ins {
         op: Op::Bin(Bin::Add),
@@ -434,6 +458,15 @@ mod tests {
         assert!(!fenced(vec![load(4), STEP]), "the address is another each time");
         assert!(!fenced(vec![load(5), store]), "it may have stored there");
         assert!(!fenced(vec![STEP]));
+        let trap = Ins::new(
+            Op::Trap { cond: Cond::Eq, signed: true, code: 7 },
+            None,
+            Val::Var(6),
+            Val::ZERO,
+        );
+        assert!(fenced(vec![load(5), trap]), "a trap stores nothing");
+        let call = Ins::new(Op::Call(Callee::At(64)), None, Val::ZERO, Val::ZERO);
+        assert!(fenced(vec![call]), "what is called may load");
     }
 
     #[test]

@@ -190,10 +190,13 @@ fn named_by_code(image: &Image<'_>, functions: &[Function]) -> BTreeSet<u32> {
         .collect();
     let jumps = |at: &u32| starts.range(..=*at).next_back().is_some_and(|(_, jumps)| *jumps);
     let pointers = image.pointers.iter().copied().filter(|at| !jumps(at));
-    let sums: Vec<u32> = functions
+    // Where control goes from within a function, none begins.
+    let inner: BTreeSet<u32> = functions
         .iter()
-        .flat_map(|f| PartialAddresses::of(f).called().collect::<Vec<_>>())
+        .flat_map(|f| f.blocks.iter().map(|block| block.key).filter(|key| *key != f.start))
         .collect();
+    let called = |function| PartialAddresses::of(function).called().collect::<Vec<_>>();
+    let sums = functions.iter().flat_map(called).filter(|at| !inner.contains(at));
     ins.flat_map(moved_constants)
         .chain(pointers)
         .chain(sums)

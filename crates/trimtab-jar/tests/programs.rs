@@ -1,41 +1,19 @@
 //! Programs that Debian's compiler made, on the JVM and in QEMU: both must say the same.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::{jar, output, verify};
 use object::elf;
 use std::fs;
-use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::process::{Command, Output};
 use tempfile::TempDir;
 use trimtab_fixture::Elf;
-use trimtab_jar::{Entry, Translation, archive, run, translate};
-
-const INPUT: &[u8] = b"some lines\nfor the program\n";
-
-/// The classes of the run time, compiled once.
-fn run_time() -> &'static [Entry] {
-    static CLASSES: OnceLock<Vec<Entry>> = OnceLock::new();
-    CLASSES.get_or_init(|| run::run_time().unwrap())
-}
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.c"))
-}
-
-fn output(command: &mut Command) -> Output {
-    let text = format!("{command:?}");
-    let missing = |error| panic!("{text}: {error}; run ./setup --for jar");
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(missing);
-    // A program that does not read has closed the pipe.
-    let _ = child.stdin.take().unwrap().write_all(INPUT);
-    child.wait_with_output().unwrap()
 }
 
 /// Compiles a program.
@@ -53,15 +31,6 @@ fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     program
 }
 
-/// Writes the jar of a program.
-fn jar(program: &Path) -> (PathBuf, Translation) {
-    let translation = translate(&fs::read(program).unwrap()).unwrap();
-    let entries = [translation.entries.as_slice(), run_time()].concat();
-    let jar = program.with_extension("jar");
-    fs::write(&jar, archive("trimtab.Main", &entries).unwrap()).unwrap();
-    (jar, translation)
-}
-
 fn java(jar: &Path, root: &Path, write: bool) -> Output {
     java_given(jar, root, write, "argument")
 }
@@ -76,16 +45,6 @@ fn java_given(jar: &Path, root: &Path, write: bool, argument: &str) -> Output {
             .arg(jar)
             .arg(argument),
     )
-}
-
-/// Has the JVM verify all classes of jars, also those that no run of the program needs.
-fn verify(jars: &[PathBuf]) {
-    let class = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/Verify.java");
-    let verified = output(Command::new("java").arg(class).args(jars));
-    let text = String::from_utf8_lossy(&verified.stdout);
-    let classes = text.lines().filter(|line| line.starts_with("verified ")).count();
-    assert_eq!(classes, jars.len(), "{}", String::from_utf8_lossy(&verified.stderr));
-    assert!(!text.contains("verified 0"), "{text}");
 }
 
 /// Runs a program both ways, compiled with each of these sets of options.

@@ -44,14 +44,17 @@ public final class Cpu {
   /** Where 0 is written when the thread ends, and whoever waits for it is woken; 0 for nowhere. */
   int clearAtEnd;
 
-  /** Signals that the thread holds back. Others may look at them. */
-  final long[] blocked = new long[2];
+  /** Signals that the thread holds back. Others may look at them. No frame has any. */
+  long[] blocked;
 
-  /** Signals that it has been sent, in order, with their codes; guarded by this. */
-  final LinkedHashMap<Integer, Integer> pending = new LinkedHashMap<>();
+  /** Signals that it has been sent, in order, with their codes; guarded by this. No frame has any. */
+  LinkedHashMap<Integer, Integer> pending;
 
   /** What it waits for. */
   Object waitsFor;
+
+  /** Whether it waits for anything. */
+  volatile boolean waits;
 
   /** Whether it was woken. */
   volatile boolean woken;

@@ -87,6 +87,13 @@ final class Files {
     }
   }
 
+  /** The same, if there is anything. */
+  synchronized void flushWaiting() {
+    if (waiting.size() > 0) {
+      flush();
+    }
+  }
+
   /** Says on the error output what ended the program. */
   synchronized void complain(Throwable thrown) {
     flush();
@@ -372,7 +379,7 @@ final class Files {
       case 1030: // F_DUPFD_CLOEXEC
         return duplicate(file, argument, false);
       case 3: // F_GETFL
-        return open.channel == null ? (open.out != null ? 1 : 0) : open.flags;
+        return open.channel == null ? (open.out != null || open.writes ? 1 : 0) : open.flags;
       case 1: // F_GETFD
       case 2: // F_SETFD
       case 4: // F_SETFL

@@ -3,12 +3,13 @@ package trimtab;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.util.Map;
 import java.util.TreeMap;
 
 /** System calls, by their numbers on MIPS with 32 bits. */
 public final class Linux {
-  private static final int USER = 1000;
+  static final int USER = 1000;
   static final long GIGA = 1000000000L;
 
   static Files files;
@@ -25,23 +26,46 @@ public final class Linux {
 
   /** {@code v0} in the lower word; in the upper 1 where that is the number of an error. */
   public static long call(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) {
-    int result;
-    try {
-      result = perform(cpu, number, a0, a1, a2, a3, stack);
-    } catch (IOException e) {
-      result = -Files.error(e);
-    } catch (java.nio.file.InvalidPathException e) {
-      result = -Errors.ENOENT;
-    } catch (IndexOutOfBoundsException e) {
-      result = -Errors.EFAULT;
-    }
     if (cpu.disturbed) {
       Signals.deliver(cpu, stack);
     }
-    return result < 0 && result > -4096 ? 1L << 32 | -result : result & 0xffffffffL;
+    while (true) {
+      int result = perform(cpu, number, a0, a1, a2, a3, stack);
+      boolean goesOn = !cpu.disturbed || Signals.deliver(cpu, stack);
+      if (result != -Errors.EINTR || !goesOn || !restarts(number, a3)) {
+        return result < 0 && result > -4096 ? 1L << 32 | -result : result & 0xffffffffL;
+      }
+    }
   }
 
-  private static int perform(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack)
+  /** Whether a call goes on behind handlers that want it: reading, and waiting without an end. */
+  private static boolean restarts(int number, int a3) {
+    switch (number) {
+      case 4003: // read
+      case 4145: // readv
+        return true;
+      case 4238: // futex
+      case 4422: // futex_time64
+        return a3 == 0;
+      default:
+        return false;
+    }
+  }
+
+  private static int perform(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) {
+    try {
+      return about(cpu, number, a0, a1, a2, a3, stack);
+    } catch (IOException e) {
+      return -Files.error(e);
+    } catch (java.nio.file.InvalidPathException e) {
+      return -Errors.ENOENT;
+    } catch (IndexOutOfBoundsException e) {
+      return -Errors.EFAULT;
+    }
+  }
+
+  /** Calls about files and the program's end, and others. */
+  private static int about(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack)
       throws IOException {
     switch (number) {
       case 4001: // exit
@@ -187,15 +211,15 @@ public final class Linux {
       case 4060: // umask
         return 022;
       case 4037: // kill
-        return a0 == Threads.PROCESS || a0 == 0 ? Signals.raise(cpu, a1, stack) : -Errors.ESRCH;
+        return a0 == Threads.PROCESS || a0 == 0 ? Signals.raise(cpu, a1) : -Errors.ESRCH;
       case 4236: // tkill
-        return Signals.send(cpu, a0, a1, stack);
+        return Signals.send(a0, a1);
       case 4266: // tgkill
-        return a0 == Threads.PROCESS ? Signals.send(cpu, a1, a2, stack) : -Errors.ESRCH;
+        return a0 == Threads.PROCESS ? Signals.send(a1, a2) : -Errors.ESRCH;
       case 4194: // rt_sigaction
         return Signals.action(a0, a1, a2, a3);
       case 4195: // rt_sigprocmask
-        return Signals.mask(cpu, a0, a1, a2, a3, stack);
+        return Signals.mask(cpu, a0, a1, a2, a3);
       case 4196: // rt_sigpending
         return Signals.pending(cpu, a0);
       case 4122: // uname
@@ -233,8 +257,9 @@ public final class Linux {
         Memory.writeInt(a1 + 4, (int) (nanos % GIGA));
         return 0;
       case 4403: // clock_gettime64
-        Memory.writeLong(a1, clock(a0) / GIGA);
-        Memory.writeLong(a1 + 8, clock(a0) % GIGA);
+        long wide = clock(a0);
+        Memory.writeLong(a1, wide / GIGA);
+        Memory.writeLong(a1 + 8, wide % GIGA);
         return 0;
       case 4264: // clock_getres
         Memory.writeInt(a1, 0);
@@ -254,11 +279,11 @@ public final class Linux {
         Memory.writeInt(a1 + 4, (int) (clock(2) % GIGA / 1000));
         return 0;
       case 4166: // nanosleep
-        return sleep(cpu, Memory.readInt(a0) * GIGA + Memory.readInt(a0 + 4));
+        return sleep(cpu, nanos(Memory.readInt(a0), Memory.readInt(a0 + 4)), a1, false);
       case 4265: // clock_nanosleep
-        return sleep(cpu, Memory.readInt(a2) * GIGA + Memory.readInt(a2 + 4) - ((a1 & 1) != 0 ? clock(a0) : 0));
+        return sleep(cpu, nanos(Memory.readInt(a2), Memory.readInt(a2 + 4)), a0, a1, a3, false);
       case 4407: // clock_nanosleep_time64
-        return sleep(cpu, Memory.readLong(a2) * GIGA + Memory.readInt(a2 + 8) - ((a1 & 1) != 0 ? clock(a0) : 0));
+        return sleep(cpu, nanos(Memory.readLong(a2), Memory.readInt(a2 + 8)), a0, a1, a3, true);
       case 4076: // getrlimit
         Memory.writeInt(a1, a0 == 3 ? Limits.THREAD_STACK : 0x7fffffff);
         Memory.writeInt(a1 + 4, 0x7fffffff);
@@ -347,12 +372,41 @@ public final class Linux {
   }
 
   static long clock(int clock) {
-    return clock == 0 || clock == 5 ? System.currentTimeMillis() * 1000000 : System.nanoTime();
+    if (clock != 0 && clock != 5) {
+      return System.nanoTime();
+    }
+    Instant now = Instant.now();
+    return now.getEpochSecond() * GIGA + now.getNano();
   }
 
-  private static int sleep(Cpu cpu, long nanos) {
+  /** A time; what is too long for a {@code long} is ever. */
+  static long nanos(long seconds, int rest) {
+    return seconds > Waits.EVER / GIGA - 1 ? Waits.EVER : seconds * GIGA + rest;
+  }
+
+  /** Until a time of a clock, or for a time. */
+  private static int sleep(Cpu cpu, long nanos, int clock, int flags, int left, boolean wide) {
+    return (flags & 1) != 0
+        ? sleep(cpu, nanos == Waits.EVER ? nanos : nanos - clock(clock), 0, wide)
+        : sleep(cpu, nanos, left, wide);
+  }
+
+  /** Sleeps; what is left when it is disturbed is written to an address, if there is one. */
+  private static int sleep(Cpu cpu, long nanos, int left, boolean wide) {
     files.flush();
+    long begin = System.nanoTime();
     Waits.sleep(cpu, nanos);
-    return cpu.disturbed ? -Errors.EINTR : 0;
+    if (!cpu.disturbed) {
+      return 0;
+    }
+    long rest = Math.max(0, nanos - (System.nanoTime() - begin));
+    if (left != 0 && wide) {
+      Memory.writeLong(left, rest / GIGA);
+      Memory.writeLong(left + 8, rest % GIGA);
+    } else if (left != 0) {
+      Memory.writeInt(left, (int) (rest / GIGA));
+      Memory.writeInt(left + 4, (int) (rest % GIGA));
+    }
+    return -Errors.EINTR;
   }
 }

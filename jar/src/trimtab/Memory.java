@@ -174,20 +174,40 @@ public final class Memory {
     return shift == 0 ? word : word >>> shift | old & ~(-1 >>> shift);
   }
 
-  /** {@code swl}. */
+  /** {@code swl}: only these bytes, as others may store those beside them. */
   public static void storeLeft(int value, int index) {
-    int shift = 8 * (3 - (index & 3));
-    int at = index & ~3;
-    int mask = -1 >>> shift;
-    I.set(M, at, (int) I.get(M, at) & ~mask | value >>> shift & mask);
+    switch (index & 3) {
+      case 0:
+        M[index] = (byte) (value >>> 24);
+        break;
+      case 1:
+        S.set(M, index - 1, (short) (value >>> 16));
+        break;
+      case 2:
+        S.set(M, index - 2, (short) (value >>> 8));
+        M[index] = (byte) (value >>> 24);
+        break;
+      default:
+        I.set(M, index - 3, value);
+    }
   }
 
   /** {@code swr}. */
   public static void storeRight(int value, int index) {
-    int shift = 8 * (index & 3);
-    int at = index & ~3;
-    int mask = -1 << shift;
-    I.set(M, at, (int) I.get(M, at) & ~mask | value << shift & mask);
+    switch (index & 3) {
+      case 0:
+        I.set(M, index, value);
+        break;
+      case 1:
+        M[index] = (byte) value;
+        S.set(M, index + 1, (short) (value >>> 8));
+        break;
+      case 2:
+        S.set(M, index, (short) value);
+        break;
+      default:
+        M[index] = (byte) value;
+    }
   }
 
   /** {@code ll}. */

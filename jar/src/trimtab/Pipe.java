@@ -54,7 +54,8 @@ final class Pipe {
       synchronized (this) {
         bytes.add(Memory.readBytes(address, length));
       }
-      Waits.wake(this, 1);
+      // One may leave bytes for another.
+      Waits.wake(this, Integer.MAX_VALUE);
     }
     return length;
   }

@@ -27,6 +27,10 @@ final class Signals {
   private static final int NODEFER = 0x40000000;
   private static final int RESETHAND = 0x80000000;
   private static final int SIGINFO = 8;
+  private static final int RESTART = 0x10000000;
+
+  /** Where {@code ucontext} has the signals that were held back. */
+  private static final int CONTEXT_MASK = 616;
 
   /** Codes: by whom a signal was sent, or that an instruction caused it. */
   private static final int SENT = 0;
@@ -66,7 +70,7 @@ final class Signals {
   }
 
   /** {@code rt_sigprocmask}. */
-  static int mask(Cpu cpu, int how, int set, int old, int size, int stack) {
+  static int mask(Cpu cpu, int how, int set, int old, int size) {
     if (size != 16) {
       return -Errors.EINVAL;
     }
@@ -93,7 +97,8 @@ final class Signals {
         }
       }
       blocked[0] &= ~(1L << (KILL - 1) | 1L << (STOP - 1));
-      deliver(cpu, stack);
+      // The end of the call delivers what was held back.
+      cpu.disturbed = true;
     }
     return 0;
   }
@@ -112,11 +117,11 @@ final class Signals {
   }
 
   /** A thread sends one to another, or to itself: {@code tgkill}. */
-  static int send(Cpu cpu, int number, int signal, int stack) {
-    return send(cpu, number, signal, SENT_TO_THREAD, stack);
+  static int send(int number, int signal) {
+    return send(number, signal, SENT_TO_THREAD);
   }
 
-  private static int send(Cpu cpu, int number, int signal, int code, int stack) {
+  private static int send(int number, int signal, int code) {
     Cpu target = Threads.of(number);
     if (target == null) {
       return -Errors.ESRCH;
@@ -128,32 +133,40 @@ final class Signals {
       return -Errors.EINVAL;
     }
     synchronized (target) {
-      target.pending.putIfAbsent(signal, code);
-    }
-    if (target == cpu) {
-      deliver(cpu, stack);
-    } else {
-      Waits.disturb(target);
+      boolean isBlocked = target.isBlocked(signal);
+      if (isBlocked || !isIgnored(signal)) {
+        target.pending.putIfAbsent(signal, code);
+      }
+      // Where it is held back, unblocking looks for it. To the thread itself, the end of the call delivers it.
+      if (!isBlocked) {
+        Waits.disturb(target);
+      }
     }
     return 0;
   }
 
   /** The program sends itself one: {@code kill}. */
-  static int raise(Cpu cpu, int signal, int stack) {
+  static int raise(Cpu cpu, int signal) {
     boolean isKnown = signal > 0 && signal <= COUNT;
     Cpu target = isKnown ? Threads.forSignal(cpu, signal) : cpu;
-    return send(cpu, target.number, signal, SENT, stack);
+    return send(target.number, signal, SENT);
   }
 
-  /** Does what has to be done for signals of the thread that are not held back, or ends it with the program. */
-  static void deliver(Cpu cpu, int stack) {
+  /**
+   * Does what has to be done for signals of the thread that are not held back, or ends it with the program.
+   *
+   * @return whether a call that was disturbed goes on: no handler ran that says otherwise
+   */
+  static boolean deliver(Cpu cpu, int stack) {
     cpu.disturbed = false;
     Threads.stopAtEnd();
+    boolean goesOn = true;
     while (true) {
       Map.Entry<Integer, Integer> first = next(cpu);
       if (first == null) {
-        return;
+        return goesOn;
       }
+      goesOn &= isIgnored(first.getKey()) || (flags[first.getKey()] & RESTART) != 0;
       handle(cpu, first.getKey(), first.getValue(), stack);
     }
   }
@@ -171,16 +184,18 @@ final class Signals {
     }
   }
 
+  private static boolean isIgnored(int signal) {
+    boolean usually = signal == CHLD || signal == WINCH || signal == URG || signal == CONT;
+    return handlers[signal] == 1 || handlers[signal] == 0 && usually;
+  }
+
   /** Runs what the program wants to be run for a signal, or ends it. */
   private static void handle(Cpu cpu, int signal, int code, int stack) {
     int handler = handlers[signal];
-    if (handler == 1) {
+    if (isIgnored(signal)) {
       return;
     }
     if (handler == 0) {
-      if (signal == CHLD || signal == WINCH || signal == URG || signal == CONT) {
-        return;
-      }
       throw new Exit(128 + signal, true);
     }
     int flag = flags[signal];
@@ -201,22 +216,27 @@ final class Signals {
     Memory.writeInt(info + 4, code);
     if (code <= 0) {
       Memory.writeInt(info + 12, Threads.PROCESS);
+      Memory.writeInt(info + 16, Linux.USER);
     }
-    Cpu saved = new Cpu();
-    saved.v98 = cpu.v98;
-    saved.v99 = cpu.v99;
+    // A handler may change the signals that are held back when it returns.
+    int context = info + 128;
+    Memory.writeLong(context + CONTEXT_MASK, before[0]);
+    Memory.writeLong(context + CONTEXT_MASK + 8, before[1]);
+    double first = cpu.v98;
+    double second = cpu.v99;
     Calls.to(
         cpu,
         handler,
         signal,
         (flag & SIGINFO) != 0 ? info : 0,
-        (flag & SIGINFO) != 0 ? info + 128 : 0,
+        (flag & SIGINFO) != 0 ? context : 0,
         0,
         info - 64);
-    cpu.v98 = saved.v98;
-    cpu.v99 = saved.v99;
-    System.arraycopy(before, 0, blocked, 0, 2);
-    deliver(cpu, stack);
+    cpu.v98 = first;
+    cpu.v99 = second;
+    boolean tells = (flag & SIGINFO) != 0;
+    blocked[0] = tells ? Memory.readLong(context + CONTEXT_MASK) : before[0];
+    blocked[1] = tells ? Memory.readLong(context + CONTEXT_MASK + 8) : before[1];
   }
 
   /** The signal for something that Java throws; 0 where it is none. */
@@ -240,6 +260,7 @@ final class Signals {
       int handler = handlers[signal];
       try {
         handle(cpu, signal, FAULT, stack);
+        cpu.disturbed = true;
       } catch (Jump jump) {
         return jump;
       }

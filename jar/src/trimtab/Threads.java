@@ -2,6 +2,7 @@
 package trimtab;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -25,6 +26,7 @@ final class Threads {
   private static final Map<Integer, Cpu> running = new TreeMap<>();
 
   private static int last = PROCESS - 1;
+  private static String program;
   private static boolean ended;
   private static int status;
   private static Throwable failure;
@@ -33,6 +35,7 @@ final class Threads {
 
   /** Starts the first thread, at the program's entry. */
   static void first(int stack, String name) {
+    program = name;
     Cpu cpu = new Cpu();
     add(cpu);
     start(cpu, () -> Calls.to(cpu, Memory.entry, 0, 0, 0, 0, stack), stack, name, Limits.JAVA_STACK);
@@ -52,8 +55,8 @@ final class Threads {
     cpu.thread = (flags & SET_POINTER) != 0 ? pointer : parent.thread;
     cpu.control = parent.control;
     cpu.clearAtEnd = (flags & CLEAR_CHILD) != 0 ? tellChild : 0;
-    System.arraycopy(parent.blocked, 0, cpu.blocked, 0, 2);
     int number = add(cpu);
+    System.arraycopy(parent.blocked, 0, cpu.blocked, 0, 2);
     if ((flags & TELL_PARENT) != 0) {
       Memory.writeInt(tellParent, number);
     }
@@ -61,7 +64,7 @@ final class Threads {
       Memory.writeInt(tellChild, number);
     }
     try {
-      String name = Thread.currentThread().getName() + " thread " + (number - PROCESS);
+      String name = program + " thread " + (number - PROCESS);
       start(cpu, () -> Calls.to(cpu, function, argument, 0, 0, 0, stack), stack, name, Limits.JAVA_THREAD_STACK);
     } catch (OutOfMemoryError e) {
       remove(cpu);
@@ -103,7 +106,11 @@ final class Threads {
       int room = cpu.number == PROCESS ? Limits.STACK - (64 << 10) : 0;
       Signals.caught(thrown, cpu, stack - room);
     } catch (Exit exit) {
-      end(exit.status, null);
+      if (exit.all) {
+        end(exit.status, null);
+      } else {
+        leave(cpu, exit.status);
+      }
       return;
     } catch (Throwable same) {
       // No handler, or one that returned: the program ends by the signal.
@@ -114,6 +121,8 @@ final class Threads {
 
   private static synchronized int add(Cpu cpu) {
     cpu.number = ++last;
+    cpu.blocked = new long[2];
+    cpu.pending = new LinkedHashMap<>();
     running.put(cpu.number, cpu);
     cpu.disturbed = ended;
     return cpu.number;
@@ -198,8 +207,15 @@ final class Threads {
     return running.get(number);
   }
 
-  /** A thread that does not hold a signal back; the one that asks if it is one, or all do. */
+  /**
+   * A thread that does not hold a signal back: the first one if it waits, the one that asks, any other. If all do,
+   * the one that asks.
+   */
   static synchronized Cpu forSignal(Cpu cpu, int signal) {
+    Cpu first = running.get(PROCESS);
+    if (first != null && first.waits && !first.isBlocked(signal)) {
+      return first;
+    }
     if (!cpu.isBlocked(signal)) {
       return cpu;
     }

@@ -36,6 +36,8 @@ final class Waits {
    * @param nanos how long
    */
   static Result await(Cpu cpu, Object key, BooleanSupplier waits, long nanos) {
+    // What the program has written is to be seen while it waits.
+    Linux.files.flushWaiting();
     synchronized (queues) {
       if (!waits.getAsBoolean()) {
         return Result.REFUSED;
@@ -101,6 +103,7 @@ final class Waits {
   static void sleep(Cpu cpu, long nanos) {
     long begin = System.nanoTime();
     synchronized (cpu) {
+      cpu.waits = true;
       try {
         while (!cpu.woken && !cpu.disturbed) {
           long rest = nanos == EVER ? EVER : nanos - (System.nanoTime() - begin);
@@ -111,6 +114,8 @@ final class Waits {
         }
       } catch (InterruptedException e) {
         throw new Exit(128 + Signals.INT, true);
+      } finally {
+        cpu.waits = false;
       }
     }
   }
@@ -161,8 +166,8 @@ final class Waits {
 
   private static long time(int address, boolean wide) {
     return wide
-        ? Memory.readLong(address) * Linux.GIGA + Memory.readInt(address + 8)
-        : Memory.readInt(address) * Linux.GIGA + Memory.readInt(address + 4);
+        ? Linux.nanos(Memory.readLong(address), Memory.readInt(address + 8))
+        : Linux.nanos(Memory.readInt(address), Memory.readInt(address + 4));
   }
 
   private static int wait(Cpu cpu, int address, int value, long nanos) {

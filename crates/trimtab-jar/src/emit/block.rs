@@ -528,7 +528,6 @@ fn ordered_store(block: &Block, at: usize, width: Width) -> Option<&'static str>
         Width::I32 => "storeInt",
         Width::F64 => return None,
     };
-    let before = block.ins[..at].iter().rev();
-    let mut others = before.filter(|ins| !ins.is_pure() || ins.loads());
-    matches!(others.next()?.op, Op::Fence { full: true }).then_some(name)
+    let mut before = block.ins[..at].iter().rev().filter(|ins| !ins.is_pure());
+    matches!(before.next()?.op, Op::Fence { full: true }).then_some(name)
 }

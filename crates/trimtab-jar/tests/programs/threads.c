@@ -137,7 +137,68 @@ static void *sleep_long(void *argument)
 
 	(void)argument;
 	flag = 2;
-	return (void *)(long)(nanosleep(&left, &left) != 0 && errno == EINTR);
+	return (void *)(long)(nanosleep(&left, &left) != 0 && errno == EINTR && left.tv_sec >= 10 &&
+			      left.tv_sec < 20);
+}
+
+static sem_t never;
+
+/* A signal that is held back, and one whose handler lets calls go on. */
+static void *wait_through(void *argument)
+{
+	struct timespec shortly = {0, 150000000};
+	sigset_t held;
+	int slept;
+
+	(void)argument;
+	sigemptyset(&held);
+	sigaddset(&held, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &held, NULL);
+	flag = 3;
+	slept = nanosleep(&shortly, NULL);
+	flag = 4;
+	return (void *)(long)(slept * 10 + sem_wait(&never));
+}
+
+static __attribute__((noinline)) int is_set(void)
+{
+	return flag;
+}
+
+/* Loops that wait: for what a function loads, and with a loop within. */
+static void *wait_in_turn(void *argument)
+{
+	(void)argument;
+	while (is_set() != 5)
+		;
+	while (flag != 6)
+		for (int i = 0; i < 64; i++)
+			asm volatile("");
+	return NULL;
+}
+
+static char pages[2][4099];
+
+/* What lies beside is another thread's. */
+static void *fill(void *argument)
+{
+	char *own = pages[argument != NULL];
+
+	for (int i = 0; i < 3000; i++) {
+		memset(own, i, sizeof(pages[0]));
+		for (unsigned j = 0; j < sizeof(pages[0]); j++)
+			if (own[j] != (char)i)
+				return (void *)1;
+	}
+	return NULL;
+}
+
+static void *read_one(void *argument)
+{
+	char byte;
+
+	(void)argument;
+	return (void *)(long)read(tube[0], &byte, 1);
 }
 
 static void *allocate(void *argument)
@@ -236,6 +297,47 @@ int main(void)
 	pthread_kill(threads[0], SIGUSR1);
 	pthread_join(threads[0], &result);
 	printf("disturbed: %d %d\n", (int)(long)result, handled == SIGUSR1);
+
+	signal(SIGUSR2, handler);
+	sem_init(&never, 0, 0);
+	pthread_create(&threads[0], NULL, wait_through, NULL);
+	while (flag != 3)
+		sched_yield();
+	usleep(30000);
+	pthread_kill(threads[0], SIGUSR2);
+	while (flag != 4)
+		sched_yield();
+	usleep(50000);
+	handled = 0;
+	pthread_kill(threads[0], SIGUSR1);
+	usleep(50000);
+	sem_post(&never);
+	pthread_join(threads[0], &result);
+	printf("through: %d %d\n", (int)(long)result, handled == SIGUSR1);
+
+	pthread_create(&threads[0], NULL, wait_in_turn, NULL);
+	usleep(200000);
+	flag = 5;
+	usleep(200000);
+	flag = 6;
+	pthread_join(threads[0], NULL);
+
+	pthread_create(&threads[0], NULL, fill, NULL);
+	pthread_create(&threads[1], NULL, fill, (void *)1);
+	pthread_join(threads[0], &result);
+	total = (int)(long)result;
+	pthread_join(threads[1], &result);
+	printf("damaged: %d\n", total + (int)(long)result);
+
+	if (pipe(tube))
+		return 1;
+	pthread_create(&threads[0], NULL, read_one, NULL);
+	pthread_create(&threads[1], NULL, read_one, NULL);
+	usleep(50000);
+	total = write(tube[1], "++", 2);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	printf("both read: %d\n", total);
 
 	for (long i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, allocate, (void *)i);
