@@ -192,6 +192,36 @@ fn hot_objects_are_found_by_a_trace_of_another_run() {
     assert!(code == 2 && error.contains("--hot"), "{error}");
 }
 
+/// Does most of the work, in assembly.
+#[cfg(target_arch = "x86_64")]
+const FAST: &str = "\t.text\n\t.globl fast\n\t.type fast, @function\nfast:\n\tmov $900000, %eax\n\
+                    1:\tdec %eax\n\tjnz 1b\n\tret\n\t.section .note.GNU-stack,\"\",@progbits\n";
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_assembly_executes_counts_and_paths_may_be_mapped() {
+    let bench = bench();
+    let project = bench.file("project");
+    fs::write(project.join("src/fast.S"), FAST).unwrap();
+    let cold = COLD.replace("int main", "unsigned fast(void);\nint main");
+    fs::write(project.join("src/cold.c"), cold.replace("hot(20000)", "hot(20000) + fast()"))
+        .unwrap();
+    fs::write(project.join("GNUmakefile"), MAKEFILE.replace("src/hot.o", "src/hot.o src/fast.o"))
+        .unwrap();
+    // As the flags of Debian's packages do.
+    let mapped = MAKE.replace("$CFLAGS", "$CFLAGS -ffile-prefix-map=$(pwd -P)=.");
+    let (code, output, error) = tune(&bench, &mapped, &["--hot", "90%"]);
+    assert_eq!(code, 0, "{output}{error}");
+    let json = bench.json("project/out.json");
+    assert_eq!(sources(&json).0, ["src/hot.c", "src/cold.c"], "{json:#}");
+    let share = |value: &Value| value.as_f64().unwrap();
+    let own: f64 =
+        json["hot"]["files"].as_array().unwrap().iter().map(|file| share(&file["share"])).sum();
+    let other = share(&json["hot"]["other"]["share"]);
+    assert!(other > 0.5 && (own + other - 1.0).abs() < 1e-9, "{json:#}");
+    assert_eq!(json["hot"]["wanted"], 0.9);
+}
+
 #[test]
 fn what_cannot_be_told_apart_is_said() {
     let bench = bench();

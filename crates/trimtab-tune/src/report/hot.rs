@@ -3,19 +3,47 @@
 use serde::{Deserialize, Serialize};
 use trimtab_report::phrase::{code, detail, mark, share};
 use trimtab_report::section::{Section, Table, name, number, text};
-use trimtab_report::{phrase, row};
+use trimtab_report::{Phrase, phrase, row};
 
 use super::{Line, Take, TuneProgram};
 
 /// Which objects of a program got the flags.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HotObjects {
     /// What all objects are built with.
     pub level: String,
     /// Who saw what is executed: `qemu-plugin`, or who recorded the trace.
     pub found_by: String,
+    /// The share of what is executed that was asked for, above 0 and up to 1; none where sources were named.
+    pub wanted: Option<f64>,
+    /// What is executed and gets no flags, whichever sources are hot.
+    pub other: OtherCode,
     /// What the program is compiled from, the hottest first.
     pub files: Vec<SourceFile>,
+}
+
+/// Code of a program that was not compiled by a compiler that can be given flags for single objects.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OtherCode {
+    /// Share of what was executed of the program's own code.
+    pub share: f64,
+    /// Its sources, the hottest first, and what has none.
+    pub sources: Vec<String>,
+}
+
+impl HotObjects {
+    /// The share of what was executed of the program's own code that its hot sources have.
+    pub fn reached(&self) -> f64 {
+        self.files.iter().filter(|file| file.is_hot).map(|file| file.share).sum()
+    }
+
+    /// The share that was asked for, where the hot sources have less.
+    pub fn missed(&self) -> Option<f64> {
+        // Sums of shares are rounded.
+        self.wanted.filter(|wanted| self.reached() < wanted - 1e-9)
+    }
 }
 
 /// A source that a program is compiled from.
@@ -75,6 +103,36 @@ impl Take {
 
 /// Most rows.
 const ROWS: usize = 40;
+/// Most sources of other code that are named.
+const NAMED: usize = 3;
+
+impl HotObjects {
+    /// What is said of code that gets no flags, and of a share that is not reached.
+    fn beyond(&self) -> Vec<Phrase> {
+        let mut said = Vec::new();
+        if let Some(wanted) = self.missed() {
+            said.push(phrase![
+                " The hot sources have ",
+                share("", self.reached()),
+                ", where ",
+                share("hot.wanted", wanted),
+                " were asked for.",
+            ]);
+        }
+        if self.other.share > 0.0 {
+            let named = self.other.sources.iter().take(NAMED).map(|name| name.as_str());
+            let more = if self.other.sources.len() > NAMED { ", and others" } else { "" };
+            let names = named.collect::<Vec<&str>>().join(", ");
+            said.push(phrase![
+                " ",
+                share("hot.other.share", self.other.share),
+                " cannot be given flags, as none of these compilers compiled it: ",
+                format!("{names}{more}."),
+            ]);
+        }
+        said
+    }
+}
 
 impl TuneProgram {
     pub(super) fn hot_objects(&self) -> Option<Section> {
@@ -99,6 +157,7 @@ impl TuneProgram {
             ", also for what users would take instead. What is executed is known by: ",
             code(&hot.found_by),
             ".",
+            phrase::joined(hot.beyond(), ""),
         ];
         let title = "Hot objects";
         Some(Section::new("hot", title, lede).with(Table::new(title, columns, rows)))
@@ -125,6 +184,7 @@ mod tests {
                 file("a b.cc", &["ab.o"], true),
                 file("cold.c", &["cold.o"], false),
             ],
+            ..HotObjects::default()
         };
         let take = Take::new("fewest flags", "-O3 -fweb").only_for(&hot);
         let lines: Vec<&str> = take.lines.iter().map(|line| line.line.as_str()).collect();
@@ -134,5 +194,18 @@ mod tests {
             "set_source_files_properties(src/a.c \"a b.cc\" PROPERTIES COMPILE_FLAGS \"-O3 -fweb\")",
         ];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_given_flags_is_said() {
+        let file = SourceFile { share: 0.18, is_hot: true, ..SourceFile::default() };
+        let sources = ["fast.S", "b.rs", "c.f90", "d.S"].map(str::to_owned).to_vec();
+        let other = OtherCode { share: 0.8, sources };
+        let hot =
+            HotObjects { wanted: Some(0.9), other, files: vec![file], ..HotObjects::default() };
+        let report = TuneProgram { hot: Some(hot), ..TuneProgram::default() };
+        let text = format!("{:?}", report.hot_objects().unwrap());
+        assert!(text.contains("were asked for"), "{text}");
+        assert!(text.contains("fast.S, b.rs, c.f90, and others."), "{text}");
     }
 }

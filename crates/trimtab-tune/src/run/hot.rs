@@ -13,14 +13,14 @@ use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::interpose::{Compilation, FlagRules, Flags};
 use trimtab_lab::observe::Observe;
-use trimtab_profile::{Place, Process, Profile, Source, Trace};
+use trimtab_profile::{Coverage, Place, Process, Profile, Source, StaleProfile, Trace};
 use trimtab_program::{Program, Range, compile_units};
 use trimtab_report::number;
 
 use super::request::Hot;
 use super::room::Room;
 use super::tuning::{Toolset, unusable};
-use crate::report::{HotObjects as HotReport, SourceFile};
+use crate::report::{HotObjects as HotReport, OtherCode, SourceFile};
 
 /// What a program is compiled from, and to which objects flags are given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,10 @@ pub struct HotObjects {
     more: Vec<String>,
     /// Who saw what is executed.
     found_by: String,
+    /// The share of what is executed that was asked for, where one was.
+    wanted: Option<f64>,
+    /// What is executed and gets no flags, whichever sources are hot.
+    other: OtherCode,
     /// What the program is compiled from, the hottest first; paths are relative to the folder that is built
     /// where they are in it.
     pub files: Vec<SourceFile>,
@@ -43,6 +47,8 @@ impl HotObjects {
             level: level.to_owned(),
             more: vec!["-g1".to_owned()],
             found_by: String::new(),
+            wanted: None,
+            other: OtherCode::default(),
             files: Vec::new(),
         }
     }
@@ -87,6 +93,8 @@ impl HotObjects {
         HotReport {
             level: self.level.clone(),
             found_by: self.found_by.clone(),
+            wanted: self.wanted,
+            other: self.other.clone(),
             files: self.files.clone(),
         }
     }
@@ -114,29 +122,55 @@ pub fn find(
     let made = room.traced(counter).map_err(|fault| unusable(fault, flags))?;
     let folder = room.path().canonicalize().context("cannot find the folder of the build")?;
     let program = folder.join(&source.program);
-    let executed = executed(&program, &made.traces, trace)?;
-    let names = Names::of(&executed, folder);
-    let mut files = of_compilers(&executed, &made.compilations, &names);
+    let sources = executed((&program, &folder), &made.traces, trace)?;
+    let names = Names::of(&sources.executed, folder);
+    let (mut files, other) = of_compilers(&sources, &made.compilations, &names);
     if files.is_empty() {
-        return Err(Failure::new(format!(
-            "nothing of {} was compiled by a compiler that can be given flags for single objects",
-            source.name
-        ))
-        .hint("have --build compile with $CC or $CXX, or by a compiler's name without its folder")
-        .into());
+        return Err(nothing_compiled(&sources, &made.compilations, &source.name).into());
     }
-    choose(&mut files, hot, &source.name)?;
-    let found_by = trace.map_or(Source::QemuPlugin, Trace::source).name().to_owned();
-    let found = HotObjects { level: level.clone(), more: Vec::new(), found_by, files };
+    choose(&mut files, &other, hot, &source.name)?;
+    let found = HotObjects {
+        level: level.clone(),
+        more: Vec::new(),
+        found_by: trace.map_or(Source::QemuPlugin, Trace::source).name().to_owned(),
+        wanted: match hot {
+            Hot::Share(wanted) => Some(*wanted),
+            Hot::Sources(_) => None,
+        },
+        other,
+        files,
+    };
     apart(&found, &made.compilations, &names)?;
-    let share: f64 = found.hot().map(|file| file.share).sum();
-    stage.done(&format!(
+    let report = found.report();
+    let mut summary = format!(
         "{} of {} sources, with {} of what is executed",
         found.hot().count(),
         found.files.len(),
-        number::share(share)
-    ));
+        number::share(report.reached())
+    );
+    if let Some(wanted) = report.missed() {
+        let (wanted, other) = (number::share(wanted), number::share(report.other.share));
+        summary += &format!("; {wanted} were wanted, and {other} cannot be given flags");
+    }
+    stage.done(&summary);
     Ok(found)
+}
+
+/// Why no source can be given flags.
+fn nothing_compiled(sources: &Sources, compilations: &[Compilation], name: &str) -> Failure {
+    let missing = sources.executed.keys().find(|source| !source.exists());
+    if let Some(missing) = missing.filter(|_| !compilations.is_empty()) {
+        return Failure::new(format!(
+            "the debug information of {name} names sources that are not there, as {}; expected those that \
+             were compiled",
+            missing.display()
+        ))
+        .hint("leave out options that map paths to others, such as -ffile-prefix-map, or map to .");
+    }
+    Failure::new(format!(
+        "nothing of {name} was compiled by a compiler that can be given flags for single objects"
+    ))
+    .hint("have --build compile with $CC or $CXX, or by a compiler's name without its folder")
 }
 
 /// A trace of another program has fewer of its functions than this share; one of another build of the same
@@ -146,17 +180,17 @@ const LEAST_COVERAGE: f64 = 0.5;
 /// What was executed of each source, also of those of which nothing was: as a trace counts functions, or, of
 /// runs of this very file, in bytes of code each time that they ran.
 fn executed(
-    program: &Path,
+    (program, folder): (&Path, &Path),
     runs: &[PathBuf],
     trace: Option<&Trace>,
-) -> Result<BTreeMap<PathBuf, u64>> {
+) -> Result<Sources> {
     let cannot = || format!("cannot read {}", program.display());
     let bytes = Bytes::open(program).with_context(cannot)?;
-    let mut sources = Sources::of(program, &bytes)?;
+    let mut sources = Sources::of(program, folder, &bytes)?;
     let parsed = Program::parse_any(&bytes).with_context(cannot)?;
     if let Some(trace) = trace {
         let profile = Profile::resolve(trace, &parsed);
-        profile.coverage().check(LEAST_COVERAGE).context("the trace of what is hot")?;
+        fits(profile.coverage()).context("the trace of what is hot")?;
         for executed in profile.functions() {
             sources.add(parsed.function(executed.function).range.start, executed.count.max(1));
         }
@@ -172,26 +206,43 @@ fn executed(
             }
         }
     }
-    Ok(sources.executed)
+    Ok(sources)
+}
+
+/// Fails where a trace is of another program.
+fn fits(coverage: &Coverage) -> Result<(), StaleProfile> {
+    let mut checked = coverage.check(LEAST_COVERAGE);
+    if let Err(StaleProfile::Stale { remedy, .. }) = &mut checked
+        && !coverage.without_files
+    {
+        // The minimum is nobody's to choose here.
+        *remedy = "trace a build of these sources again";
+    }
+    checked
 }
 
 /// The sources of a program, and what was executed of each.
+#[derive(Debug, Default)]
 struct Sources {
     executed: BTreeMap<PathBuf, u64>,
+    /// What was executed of no source that the debug information knows.
+    unknown: u64,
     /// The code of each, by address.
     ranges: Vec<(Range, PathBuf)>,
 }
 
 impl Sources {
-    fn of(program: &Path, bytes: &[u8]) -> Result<Self> {
+    /// Those of a program that was built in `folder`.
+    fn of(program: &Path, folder: &Path, bytes: &[u8]) -> Result<Self> {
         let units = compile_units(bytes).map_err(|error| {
             let program = program.display();
             Failure::new(format!("cannot tell from which sources {program} is: {error}"))
                 .hint("let --build take $CFLAGS, and leave symbols and debug information in")
         })?;
-        let mut sources = Self { executed: BTreeMap::new(), ranges: Vec::new() };
+        let mut sources = Self::default();
         for unit in units {
-            let path = Path::new(unit.folder.as_deref().unwrap_or_default()).join(&unit.source);
+            // Options that map paths make the compiler's folder a relative one.
+            let path = folder.join(unit.folder.as_deref().unwrap_or_default()).join(&unit.source);
             let path = path.canonicalize().unwrap_or(path);
             sources.ranges.extend(unit.ranges.iter().map(|range| (*range, path.clone())));
             sources.executed.insert(path, 0);
@@ -204,12 +255,9 @@ impl Sources {
     fn add(&mut self, address: u64, weight: u64) {
         let behind = self.ranges.partition_point(|(range, _)| range.start <= address);
         let found = behind.checked_sub(1).and_then(|place| self.ranges.get(place));
-        if let Some((range, path)) = found
-            && range.contains(address)
-            && let Some(sum) = self.executed.get_mut(path)
-        {
-            *sum = sum.saturating_add(weight);
-        }
+        let path = found.filter(|(range, _)| range.contains(address)).map(|(_, path)| path);
+        let sum = path.and_then(|path| self.executed.get_mut(path)).unwrap_or(&mut self.unknown);
+        *sum = sum.saturating_add(weight);
     }
 }
 
@@ -243,32 +291,47 @@ impl Names {
     }
 }
 
-/// The sources that the build's compilers compiled, the hottest first.
+/// What [`OtherCode`] calls code of no source.
+const UNKNOWN: &str = "code without debug information";
+
+/// The sources that the build's compilers compiled, the hottest first, and all else that was executed. Shares
+/// are of both.
 fn of_compilers(
-    ran: &BTreeMap<PathBuf, u64>,
+    sources: &Sources,
     compilations: &[Compilation],
     names: &Names,
-) -> Vec<SourceFile> {
+) -> (Vec<SourceFile>, OtherCode) {
     let mut found: Vec<(u64, SourceFile)> = Vec::new();
-    for (source, executed) in ran {
+    let mut others = vec![(sources.unknown, UNKNOWN.to_owned())];
+    for (source, executed) in &sources.executed {
         let made = compilations.iter().filter(|made| made.sources.contains(source));
         let objects: Vec<String> = made.map(|made| names.object(&made.object)).collect();
-        if !objects.is_empty() {
-            let source = names.shown(source);
-            found.push((*executed, SourceFile { source, objects, share: 0.0, is_hot: false }));
+        let source = names.shown(source);
+        match objects.is_empty() {
+            true => others.push((*executed, source)),
+            false => {
+                found.push((*executed, SourceFile { source, objects, share: 0.0, is_hot: false }));
+            }
         }
     }
-    let all: u64 = found.iter().map(|(executed, _)| executed).sum();
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.source.cmp(&b.1.source)));
-    let with_share = |(executed, file): (u64, SourceFile)| SourceFile {
-        share: executed as f64 / all.max(1) as f64,
-        ..file
+    others.retain(|(executed, _)| *executed > 0);
+    others.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    // As numbers that a trace cannot make too large.
+    let own: f64 = found.iter().map(|(executed, _)| *executed as f64).sum();
+    let other: f64 = others.iter().map(|(executed, _)| *executed as f64).sum();
+    let all = (own + other).max(1.0);
+    let with_share =
+        |(executed, file): (u64, SourceFile)| SourceFile { share: executed as f64 / all, ..file };
+    let other = OtherCode {
+        share: other / all,
+        sources: others.into_iter().map(|(_, source)| source).collect(),
     };
-    found.into_iter().map(with_share).collect()
+    (found.into_iter().map(with_share).collect(), other)
 }
 
 /// Says of each file whether it is hot.
-fn choose(files: &mut [SourceFile], hot: &Hot, name: &str) -> Result<()> {
+fn choose(files: &mut [SourceFile], other: &OtherCode, hot: &Hot, name: &str) -> Result<()> {
     match hot {
         Hot::Share(wanted) => {
             let mut sum = 0.0;
@@ -278,10 +341,11 @@ fn choose(files: &mut [SourceFile], hot: &Hot, name: &str) -> Result<()> {
                 sum += file.share;
             }
             if !files.iter().any(|file| file.is_hot) {
-                return Err(Failure::new(format!(
-                    "nothing that is executed is of {name}'s own code"
-                ))
-                .into());
+                let what = match other.sources.first() {
+                    Some(first) => format!("can be given flags: it is of {first}"),
+                    None => format!("is of {name}'s own code"),
+                };
+                return Err(Failure::new(format!("nothing that is executed {what}")).into());
             }
         }
         Hot::Sources(wanted) => {
@@ -354,7 +418,7 @@ mod tests {
 
     fn chosen(hot: &Hot) -> Result<Vec<String>> {
         let mut files = files(&[("src/a.c", 0.6), ("b.c", 0.3), ("src/b.c", 0.1), ("c.c", 0.0)]);
-        choose(&mut files, hot, "app")?;
+        choose(&mut files, &OtherCode::default(), hot, "app")?;
         Ok(files.into_iter().filter(|file| file.is_hot).map(|file| file.source).collect())
     }
 
@@ -369,8 +433,60 @@ mod tests {
             assert_eq!(chosen(&Hot::Share(share)).unwrap(), expected, "{share}");
         }
         let mut idle = files(&[("a.c", 0.0)]);
-        let error = choose(&mut idle, &Hot::Share(0.9), "app").unwrap_err().to_string();
+        let fails = |files: &mut [SourceFile], other: &OtherCode| {
+            choose(files, other, &Hot::Share(0.9), "app").unwrap_err().to_string()
+        };
+        let error = fails(&mut idle, &OtherCode::default());
         assert!(error.contains("nothing that is executed is of app's own code"), "{error}");
+        let error = fails(&mut idle, &OtherCode { share: 1.0, sources: vec!["b.S".to_owned()] });
+        assert!(error.contains("can be given flags: it is of b.S"), "{error}");
+    }
+
+    #[test]
+    fn shares_are_of_all_that_is_executed_and_assembly_gets_no_flags() {
+        let range = |start, end| Range { start, end };
+        let path = |name: &str| Path::new("/room").join(name);
+        let mut sources = Sources {
+            executed: ["a.c", "fast.S", "idle.rs"].map(|name| (path(name), 0)).into(),
+            unknown: 0,
+            ranges: vec![(range(100, 200), path("a.c")), (range(200, 300), path("fast.S"))],
+        };
+        for (address, weight) in [(100, 18), (199, 2), (200, 75), (300, 4), (50, 1)] {
+            sources.add(address, weight);
+        }
+        assert_eq!((sources.executed[&path("a.c")], sources.unknown), (20, 5));
+        let made = [Compilation { object: path("a.o"), sources: vec![path("a.c")] }];
+        let names = Names { folder: "/room".into(), common: "/".into() };
+        let (mut files, other) = of_compilers(&sources, &made, &names);
+        assert_eq!((files.len(), files[0].share), (1, 0.2));
+        let expected = ["fast.S", UNKNOWN].map(str::to_owned).to_vec();
+        assert_eq!(other, OtherCode { share: 0.8, sources: expected });
+        choose(&mut files, &other, &Hot::Share(0.9), "app").unwrap();
+        let found = HotObjects { files, other, wanted: Some(0.9), ..HotObjects::unknown("-O2") };
+        let report = found.report();
+        assert_eq!((report.reached(), report.missed()), (0.2, Some(0.9)));
+        assert_eq!(HotReport { wanted: Some(0.2), ..report }.missed(), None);
+    }
+
+    #[test]
+    fn a_trace_of_another_program_is_to_be_made_again() {
+        let coverage = Coverage { names_total: 3, names_found: 1, ..Coverage::default() };
+        let error = fits(&coverage).unwrap_err().to_string();
+        assert!(error.contains("trace a build of these sources again"), "{error}");
+        assert!(!error.contains("--min-coverage"), "{error}");
+        let error = fits(&Coverage { without_files: true, ..coverage }).unwrap_err().to_string();
+        assert!(error.contains("perf script"), "{error}");
+    }
+
+    #[test]
+    fn sources_that_are_not_there_are_told_from_none_that_were_compiled() {
+        let path = PathBuf::from("/no/such/folder/a.c");
+        let sources = Sources { executed: [(path, 1)].into(), ..Sources::default() };
+        let made = [Compilation { object: "/room/a.o".into(), sources: vec!["/room/a.c".into()] }];
+        let error = nothing_compiled(&sources, &made, "app").to_string();
+        assert!(error.contains("names sources that are not there, as /no/such"), "{error}");
+        let error = nothing_compiled(&sources, &[], "app").to_string();
+        assert!(error.contains("nothing of app was compiled"), "{error}");
     }
 
     #[test]
