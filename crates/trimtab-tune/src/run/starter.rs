@@ -28,14 +28,23 @@ pub enum Starter {
 
 /// What `srun` is given: a job of one process.
 const SRUN: [&str; 4] = ["--nodes=1", "--ntasks=1", "--job-name=trimtab", "--quiet"];
-/// What `ssh` is given: nobody is there to answer it, and a host that says nothing for 15 seconds is gone.
+/// What `ssh` is given before a user's options, for it takes the first value of each: nobody is there to answer it.
+const SSH_FIRST: [&str; 2] = ["-T", "-oBatchMode=yes"];
+/// What it is given behind them: a host that says nothing for 15 seconds is gone, and each worker has a
+/// connection of its own, which ends with it.
 const SSH: [&str; 5] = [
-    "-T",
-    "-oBatchMode=yes",
     "-oConnectTimeout=10",
     "-oServerAliveInterval=5",
     "-oServerAliveCountMax=3",
+    "-oControlMaster=no",
+    "-oControlPath=none",
 ];
+
+/// The options of `ssh`, in their order.
+fn of_ssh(options: &[String]) -> impl Iterator<Item = String> {
+    let fixed = |words: &'static [&str]| words.iter().map(|word| (*word).to_owned());
+    fixed(&SSH_FIRST).chain(options.iter().cloned()).chain(fixed(&SSH))
+}
 
 impl Starter {
     /// How many workers it starts.
@@ -48,15 +57,15 @@ impl Starter {
 
     /// How it is called in a report.
     pub fn name(&self) -> String {
-        let words = |first: &str, fixed: &[&str], options: &[String]| {
-            let fixed = fixed.iter().map(|word| (*word).to_owned());
-            let options = options.iter().cloned();
-            shell::command_line(std::iter::once(first.to_owned()).chain(fixed).chain(options))
-        };
+        let command = |first: &str| std::iter::once(first.to_owned());
         match self {
-            Self::Slurm { options, .. } => words("srun", &SRUN, options),
+            Self::Slurm { options, .. } => {
+                let fixed = SRUN.map(str::to_owned);
+                shell::command_line(command("srun").chain(fixed).chain(options.iter().cloned()))
+            }
             Self::Ssh { hosts, options } => {
-                format!("{}: {}", words("ssh", &SSH, options), hosts.join(", "))
+                let words = shell::command_line(command("ssh").chain(of_ssh(options)));
+                format!("{words}: {}", hosts.join(", "))
             }
         }
     }
@@ -89,8 +98,7 @@ impl Starter {
                     format!("cd {} && exec {} {words}", shell::quoted(here), shell::quoted(own));
                 Job::new(format!("a worker on {host}"), "ssh")
                     .package("openssh-client")
-                    .args(SSH)
-                    .args(options)
+                    .args(of_ssh(options))
                     .args(["--", host])
                     .arg(command)
             }
@@ -109,11 +117,19 @@ mod tests {
             options: vec!["-p22".to_owned()],
         };
         assert_eq!(ssh.count(), 3);
-        assert!(ssh.name().ends_with("-p22: a, b, b"), "{}", ssh.name());
+        assert!(ssh.name().ends_with(": a, b, b"), "{}", ssh.name());
         let at = (Path::new("/bin/trimtab"), &PathBuf::from("/a b"));
         let job = format!("{:?}", ssh.job(at, 1, &["worker", "it's", "1-0"]));
         assert!(job.contains("a worker on b"), "{job}");
         assert!(job.contains("cd '/a b' && exec /bin/trimtab worker"), "{job}");
+        // ssh takes the first value of an option.
+        for said in [ssh.name(), job] {
+            let place = |word: &str| said.find(word).unwrap_or_else(|| panic!("{word}: {said}"));
+            assert!(place("-oBatchMode=yes") < place("-p22"), "{said}");
+            for fixed in ["-oConnectTimeout=10", "-oControlMaster=no", "-oControlPath=none"] {
+                assert!(place("-p22") < place(fixed), "{said}");
+            }
+        }
         let slurm = Starter::Slurm { count: 2, options: vec!["--partition=night".to_owned()] };
         assert_eq!(slurm.count(), 2);
         assert!(slurm.name().starts_with("srun --nodes=1"), "{}", slurm.name());
