@@ -13,6 +13,10 @@ pub use self::calls::LockedCall;
 use crate::counted::{ByPlace, Counted, Place};
 use crate::mode::LockMode;
 
+/// A record that covers less of the time of one CPU lacks what comes last, as a kernel keeps only so much: the
+/// model does not go by it.
+pub const LEAST_RECORDED: f64 = 0.98;
+
 /// How a workload's speed grows with the number of CPUs, with locks of different kinds around the kernel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -39,6 +43,11 @@ pub struct SmpLocks {
     pub runs: Vec<LocksRun>,
     /// By how much the model is off, where it says anything.
     pub model: Vec<ModelError>,
+    /// Which share of the time of one CPU the record covers that the model goes by; none where nothing was
+    /// recorded.
+    pub recorded: Option<f64>,
+    /// How many kinds of copies there are, which do what they do in another order.
+    pub kinds: u32,
     /// What each call costs, if the workload is one of most calls.
     pub calls: Vec<LockedCall>,
     /// How long it took, in seconds, builds with it.
@@ -327,10 +336,18 @@ impl SmpLocks {
                 ")",
             ]
         });
-        match self.model.is_empty() {
-            true => "The model says nothing here: it is for independent copies, one on each of several CPUs.".into(),
-            false => phrase![
-                "The model, which knows only what one CPU counted, is off by ",
+        match (self.model.is_empty(), self.recorded) {
+            (true, Some(recorded)) if recorded < LEAST_RECORDED => phrase![
+                "The model says nothing here: what one CPU did was recorded for only ",
+                share("recorded", recorded),
+                " of its time.",
+            ],
+            (true, _) => "The model says nothing here: it is for independent copies, one on each of several CPUs.".into(),
+            (false, _) => phrase![
+                match self.kinds > 1 {
+                    true => "The model, which knows only what one CPU did, and with which calls each copy begins, is off by ",
+                    false => "The model, which knows only what one CPU did, is off by ",
+                },
                 trimtab_report::phrase::joined(errors, ", "),
                 " in the mean.",
             ],
@@ -476,6 +493,21 @@ mod tests {
         );
         let without = LocksRun { predicted: None, ..found.runs[1].clone() };
         assert!(ModelError::of(&[LockMode::Giant], &[without]).is_empty());
+    }
+
+    #[test]
+    fn what_the_model_knows_is_said() {
+        let text = |found: SmpLocks| {
+            let page = found.terminal(2000);
+            page.lines().find(|line| line.contains("The model")).unwrap_or_default().to_owned()
+        };
+        assert!(text(sample()).contains("knows only what one CPU did, is off by"));
+        let kinds = text(SmpLocks { kinds: 5, ..sample() });
+        assert!(kinds.contains("and with which calls each copy begins"), "{kinds}");
+        let none = SmpLocks { model: Vec::new(), recorded: Some(0.3), ..sample() };
+        assert!(text(none).contains("recorded for only 30.0 % of its time"));
+        let alone = SmpLocks { model: Vec::new(), recorded: Some(0.999), ..sample() };
+        assert!(text(alone).contains("for independent copies"));
     }
 
     #[test]
