@@ -2,14 +2,15 @@
 //! command, such as `srun` of a cluster, and they find their jobs in a folder that all machines share,
 //! the *spool*. So a job system has to do nothing but start processes and end them.
 //!
-//! A worker that dies is started again, and what it did is done again by another. A worker whose jobs
-//! come from a process that is gone leaves by itself.
+//! A worker that dies, or that takes too long for a job, is started again, and what it did is done again by
+//! another. A worker whose jobs come from a process that is gone leaves by itself.
 
 mod serve;
 mod spool;
 
 pub use serve::Worker;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +46,28 @@ struct Shared {
     restarted: AtomicU64,
     /// Workers of which there is still one, or will be.
     slots: AtomicUsize,
+    /// The process of each.
+    processes: Vec<WorkerProcess>,
+    /// A worker that takes longer for a job is ended.
+    limit: Duration,
+}
+
+/// How many workers there are, and what they may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crew {
+    /// Workers.
+    pub count: usize,
+    /// A job takes no longer: a worker that does hangs, and is ended.
+    pub limit: Duration,
+}
+
+/// The process of a worker, which may be started again and again.
+#[derive(Debug, Default)]
+struct WorkerProcess {
+    /// How often it was.
+    attempt: AtomicU64,
+    /// Raised to end it.
+    end: Arc<AtomicBool>,
 }
 
 /// A worker that ends so often before it is ready, one time after the other, will never be.
@@ -62,16 +85,16 @@ const LATER: Duration = Duration::from_millis(100);
 const LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl Workers {
-    /// Starts `count` workers with a spool below `parent`, a folder that all their machines have. `setup`
-    /// is what they are to know before the first job; `command` is the process of a worker, given the
-    /// spool's folder, which of the `count` it is, and its name: one that is started again has another.
+    /// Starts workers with a spool below `parent`, a folder that all their machines have. `setup` is what they
+    /// are to know before the first job; `command` is the process of a worker, given the spool's folder, which
+    /// of the crew it is, and its name: one that is started again has another.
     ///
     /// # Errors
     /// That the spool cannot be made. That workers do not come up is said by [`Self::call`].
     pub fn start(
         parent: &Path,
         setup: &impl Serialize,
-        count: usize,
+        crew: Crew,
         command: impl Fn(&Path, usize, &str) -> Job + Send + Sync + 'static,
     ) -> Result<Self> {
         spool::tidy(parent);
@@ -79,8 +102,11 @@ impl Workers {
         let spool = Spool::make(folder.path(), setup)?;
         let (next, restarted) = Default::default();
         let (end, failed) = Default::default();
+        let Crew { count, limit } = crew;
         let slots = AtomicUsize::new(count);
-        let shared = Arc::new(Shared { spool, next, end, failed, restarted, slots });
+        let processes = (0..count).map(|_| WorkerProcess::default()).collect();
+        let shared =
+            Arc::new(Shared { spool, next, end, failed, restarted, slots, processes, limit });
         let command = Arc::new(command);
         let mut threads: Vec<JoinHandle<()>> = (0..count)
             .map(|slot| {
@@ -137,6 +163,9 @@ impl Drop for Workers {
             thread::sleep(SOON);
         }
         self.shared.end.store(true, Ordering::SeqCst);
+        for process in &self.shared.processes {
+            process.end.store(true, Ordering::SeqCst);
+        }
         for thread in self.threads.drain(..) {
             // It does not panic; and if it did, there would be nothing left to do.
             let _ = thread.join();
@@ -150,12 +179,15 @@ impl Shared {
     fn beat(&self) {
         let mut beats = 0;
         let mut last = None::<Instant>;
+        let mut seen = HashMap::new();
         while !self.spool.has_ended() && !self.end.load(Ordering::SeqCst) {
             if last.is_none_or(|last| last.elapsed() >= BEAT) {
                 beats += 1;
                 // Where it cannot be written, workers leave after a while, and that is said.
                 let _ = self.spool.beat(beats);
-                if let Err(error) = self.spool.put_back_strays() {
+                if let Err(error) =
+                    self.spool.put_back_strays().and_then(|()| self.end_late(&mut seen))
+                {
                     self.fails(not_given(&error));
                 }
                 last = Some(Instant::now());
@@ -164,18 +196,45 @@ impl Shared {
         }
     }
 
+    /// Ends workers that take too long for a job; `seen` is since when each job is known to be done.
+    fn end_late(&self, seen: &mut HashMap<String, Instant>) -> Result<()> {
+        let taken = self.spool.taken()?;
+        seen.retain(|name, _| taken.contains(name));
+        for name in taken {
+            let attempt = spool::attempt(&name);
+            let since = *seen.entry(name).or_insert_with(Instant::now);
+            if let Some((slot, attempt)) = attempt
+                && since.elapsed() > self.limit
+                && let Some(process) = self.processes.get(slot)
+                && process.attempt.load(Ordering::SeqCst) == attempt
+            {
+                process.end.store(true, Ordering::SeqCst);
+            }
+        }
+        Ok(())
+    }
+
     /// Runs a worker, and runs it again as long as there is work.
     fn keep_one(&self, slot: usize, command: &(dyn Fn(&Path, usize, &str) -> Job + Send + Sync)) {
+        let Some(process) = self.processes.get(slot) else { return };
         let mut in_vain = 0;
         for attempt in 0_u64.. {
             let name = format!("{slot}-{attempt}");
+            process.end.store(false, Ordering::SeqCst);
+            process.attempt.store(attempt, Ordering::SeqCst);
+            if self.end.load(Ordering::SeqCst) {
+                return;
+            }
             let job = command(self.spool.folder(), slot, &name);
-            let job = job.limit(LIFE).interrupt(self.end.clone());
+            let job = job.limit(LIFE).interrupt(process.end.clone());
             let ended = job.run();
             if self.spool.has_ended() || self.end.load(Ordering::SeqCst) {
                 return;
             }
             let why = match ended {
+                _ if process.end.load(Ordering::SeqCst) => {
+                    format!("it took longer than {} s for a job", self.limit.as_secs())
+                }
                 Ok(_) => "it ended, though there was work".to_owned(),
                 Err(error) => error.to_string(),
             };

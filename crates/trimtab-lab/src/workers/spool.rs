@@ -192,6 +192,14 @@ impl Spool {
         Ok(())
     }
 
+    /// The names of jobs that workers do: other ones each time that one is taken.
+    ///
+    /// # Errors
+    /// That the folder cannot be read.
+    pub fn taken(&self) -> Result<Vec<String>> {
+        self.names("taken")
+    }
+
     /// Says that a worker came up.
     ///
     /// # Errors
@@ -266,6 +274,12 @@ pub fn tidy(parent: &Path) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Which worker has a job that is taken, and how often that was started before, of a name.
+pub fn attempt(name: &str) -> Option<(usize, u64)> {
+    let (slot, attempt) = name.split('.').next()?.split_once('-')?;
+    Some((slot.parse().ok()?, attempt.parse().ok()?))
 }
 
 /// The number of a job and how often it was tried, of a name.

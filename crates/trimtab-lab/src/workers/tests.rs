@@ -28,11 +28,16 @@ fn shell(folder: &Path, name: &str, before: &str) -> Job {
     Job::new("a worker", "sh").args(["-c", &script])
 }
 
+/// So many workers that may take all the time that there is.
+fn crew(count: usize) -> Crew {
+    Crew { count, limit: LIFE }
+}
+
 #[test]
 fn jobs_are_done_elsewhere_and_all_come_back() {
     let parent = tempfile::tempdir().unwrap();
     let command = |folder: &Path, _: usize, name: &str| shell(folder, name, ":");
-    let workers = Workers::start(parent.path(), &json!("setup"), 2, command).unwrap();
+    let workers = Workers::start(parent.path(), &json!("setup"), crew(2), command).unwrap();
     thread::scope(|scope| {
         for number in 0..20 {
             let workers = &workers;
@@ -53,11 +58,25 @@ fn what_a_worker_did_that_dies_is_done_by_another() {
     let command = |folder: &Path, _: usize, name: &str| {
         shell(folder, name, "case $n in *.[01]) kill -9 $$;; esac")
     };
-    let workers = Workers::start(parent.path(), &(), 2, command).unwrap();
+    let workers = Workers::start(parent.path(), &(), crew(2), command).unwrap();
     for number in [7, 8] {
         assert_eq!(workers.call(&json!(number)).unwrap(), json!(number));
     }
     assert!(workers.restarted() >= 3, "{}", workers.restarted());
+}
+
+#[test]
+fn what_a_worker_does_that_hangs_is_done_by_another() {
+    let parent = tempfile::tempdir().unwrap();
+    let command = |folder: &Path, _: usize, name: &str| {
+        shell(folder, name, "case $n in *.0) sleep 600;; esac")
+    };
+    let crew = Crew { count: 1, limit: Duration::from_secs(1) };
+    let workers = Workers::start(parent.path(), &(), crew, command).unwrap();
+    let start = Instant::now();
+    assert_eq!(workers.call(&json!(7)).unwrap(), json!(7));
+    assert!(start.elapsed() < Duration::from_secs(300));
+    assert_eq!(workers.restarted(), 1);
 }
 
 #[test]
@@ -66,7 +85,7 @@ fn a_job_that_is_the_end_of_every_worker_fails_and_the_next_does_not() {
     let command = |folder: &Path, _: usize, name: &str| {
         shell(folder, name, "grep -q 13 \"$TAKEN\" && kill -9 $$")
     };
-    let workers = Workers::start(parent.path(), &(), 1, command).unwrap();
+    let workers = Workers::start(parent.path(), &(), crew(1), command).unwrap();
     let error = workers.call(&json!(13)).unwrap_err().to_string();
     assert!(error.starts_with("5 workers ended while they did it; the last: "), "{error}");
     assert_eq!(workers.call(&json!(4)).unwrap(), json!(4));
@@ -81,7 +100,7 @@ fn workers_that_do_not_come_up_are_one_error() {
         counted.fetch_add(1, Ordering::Relaxed);
         Job::new("a worker", "sh").args(["-c", "echo 'no such partition' >&2; exit 1"])
     };
-    let workers = Workers::start(parent.path(), &(), 1, command).unwrap();
+    let workers = Workers::start(parent.path(), &(), crew(1), command).unwrap();
     let error = workers.call(&json!(1)).unwrap_err().to_string();
     assert!(error.starts_with("workers do not come up, 3 in a row: "), "{error}");
     assert!(error.contains("no such partition"), "{error}");
@@ -95,7 +114,7 @@ fn workers_that_do_not_come_up_do_not_stop_those_that_do() {
         true => Job::new("a worker", "sh").args(["-c", "exit 1"]),
         false => shell(folder, name, ":"),
     };
-    let workers = Workers::start(parent.path(), &(), 2, command).unwrap();
+    let workers = Workers::start(parent.path(), &(), crew(2), command).unwrap();
     let start = Instant::now();
     while workers.shared.slots.load(Ordering::SeqCst) > 1 {
         assert!(start.elapsed() < Duration::from_secs(60), "it does not give up");

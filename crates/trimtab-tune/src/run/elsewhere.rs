@@ -2,17 +2,18 @@
 //! is written by the process that searches alone, so that it is the same wherever the work was done.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Silent;
-use trimtab_lab::workers::{Worker, Workers};
+use trimtab_lab::workers::{Crew, Worker, Workers};
 
 use super::hot::HotObjects;
 use super::program::ProgramSubject;
-use super::request::{Programs, Request, Setup};
+use super::request::{Limits, Programs, Request, Setup};
 use super::room::tidy;
 use super::starter::Starter;
 use super::subject::{Built, Costs, Fault, Image, Subject};
@@ -129,7 +130,8 @@ impl<'a> ProgramElsewhere<'a> {
         let command = move |folder: &Path, slot: usize, name: &str| {
             job(slot, &["worker", &folder.display().to_string(), name])
         };
-        let workers = Workers::start(root, &assignment, starter.count(), command)
+        let crew = Crew { count: starter.count(), limit: longest(request.setup.limits) };
+        let workers = Workers::start(root, &assignment, crew, command)
             .context("cannot give jobs to workers")?;
         Ok(Self { of, starter: starter.clone(), workers })
     }
@@ -167,6 +169,17 @@ impl Subject for ProgramElsewhere<'_> {
             Err(reason) => Err(Fault::Flags(reason)),
         }
     }
+}
+
+/// A worker does not take as long to build and count: four builds and two runs where a profile is made
+/// twice, a check, two runs, and what is between them, if no limit of theirs ends them.
+fn longest(limits: Limits) -> Duration {
+    let between = Duration::from_secs(600);
+    limits
+        .build
+        .saturating_mul(4)
+        .saturating_add(limits.run.saturating_mul(5))
+        .saturating_add(between)
 }
 
 /// What a worker built and counted.
