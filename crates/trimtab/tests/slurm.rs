@@ -191,8 +191,9 @@ fn a_worker_killed_every_ten_seconds_loses_nothing() {
     let mut command = slow("slurm", &["--slurm", "2"]);
     command.env("SLURM_CONF", slurm.conf());
     let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok());
-    let mut killed = 0;
+    let (start, mut killed) = (Instant::now(), 0);
     while !child.has_ended() {
+        assert!(start.elapsed() < Duration::from_secs(3600), "it does not end: {killed} kills");
         let next = Instant::now() + EVERY;
         while Instant::now() < next && !child.has_ended() {
             sleep(Duration::from_millis(50));
@@ -210,7 +211,8 @@ fn a_worker_killed_every_ten_seconds_loses_nothing() {
     assert_eq!(parallel, serial);
     let restarted = workers["restarted"].as_u64().unwrap();
     println!("{killed} kills, {restarted} workers started again");
-    assert!(killed >= 10 && restarted >= 8, "{killed} kills: {workers}");
+    // A job that just ends, or that was killed before, is named still.
+    assert!(killed >= 10 && restarted >= killed as u64 / 2, "{killed} kills: {workers}");
 }
 
 #[test]

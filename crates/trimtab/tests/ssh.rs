@@ -4,9 +4,9 @@
 mod workers;
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -41,31 +41,12 @@ impl Boards {
         }
         let mut boards = Self { folder, servers: Vec::new() };
         let mut known = String::new();
-        // All at once, so that they differ.
-        let ports: Vec<TcpListener> =
-            names.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports: Vec<u16> = ports.iter().map(|at| at.local_addr().unwrap().port()).collect();
-        for (name, port) in names.iter().zip(ports) {
-            let text = format!(
-                "ListenAddress 127.0.0.1:{port}\nHostKey {at}/host\nPidFile none\nUsePAM no\n\
-                 AuthorizedKeysFile {at}/authorized\nStrictModes no\nPasswordAuthentication no\n\
-                 KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
-            );
-            let configuration = boards.folder.path().join(format!("{name}.conf"));
-            fs::write(&configuration, text).unwrap();
-            let log = fs::File::create(configuration.with_extension("log")).unwrap();
-            // It wants to be started by its whole path, and is not in everybody's PATH.
-            let server = Command::new("/usr/sbin/sshd")
-                .args(["-D", "-e", "-f"])
-                .arg(configuration)
-                .stdin(Stdio::null())
-                .stderr(log)
-                .spawn();
-            let server =
-                server.unwrap_or_else(|_| panic!("sshd is not there; run ./setup --for test"));
+        for name in names {
+            // Another process may take a port before the server does.
+            let started = (0..5).find_map(|_| boards.serve(name));
+            let (server, port) = started.unwrap_or_else(|| panic!("{name}: {}", boards.log(name)));
             boards.servers.push(server);
             known += &format!("Host {name}\n HostName 127.0.0.1\n Port {port}\n");
-            wait_for(name, || TcpStream::connect(("127.0.0.1", port)).is_ok());
         }
         known += &format!(
             "Host *\n IdentityFile {at}/user\n IdentitiesOnly yes\n UserKnownHostsFile {at}/known\n \
@@ -73,6 +54,44 @@ impl Boards {
         );
         fs::write(boards.folder.path().join("config"), known).unwrap();
         boards
+    }
+
+    fn file(&self, name: &str, ending: &str) -> PathBuf {
+        self.folder.path().join(format!("{name}.{ending}"))
+    }
+
+    /// What a server says.
+    fn log(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name, "log")).unwrap_or_default()
+    }
+
+    /// Starts a server on a port that is free; none where it ends.
+    fn serve(&self, name: &str) -> Option<(Child, u16)> {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let at = self.folder.path().display();
+        // Without PAM a server lets nobody in whose account has no password, and only root can ask PAM.
+        let pam = if nix::unistd::geteuid().is_root() { "yes" } else { "no" };
+        let text = format!(
+            "ListenAddress 127.0.0.1:{port}\nHostKey {at}/host\nPidFile none\nUsePAM {pam}\n\
+             AuthorizedKeysFile {at}/authorized\nStrictModes no\nPasswordAuthentication no\n\
+             KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
+        );
+        let configuration = self.file(name, "conf");
+        fs::write(&configuration, text).unwrap();
+        // It wants to be started by its whole path, and is not in everybody's PATH.
+        let server = Command::new("/usr/sbin/sshd")
+            .args(["-D", "-e", "-f"])
+            .arg(configuration)
+            .stdin(Stdio::null())
+            .stderr(fs::File::create(self.file(name, "log")).unwrap())
+            .spawn();
+        let server = server.unwrap_or_else(|_| panic!("sshd is not there; run ./setup --for test"));
+        let mut server = Running(Some(server));
+        let listens = || self.log(name).contains(&format!("listening on 127.0.0.1 port {port}"));
+        wait_for(name, || listens() || server.has_ended());
+        if server.has_ended() { None } else { Some((server.0.take()?, port)) }
     }
 
     /// The option by which ssh knows them.
