@@ -171,9 +171,8 @@ pub(super) enum Counts {
     },
 }
 
-/// As many stretches of time are kept, in 4 MiB of the guest's memory; twice what those workloads have that
-/// call most.
-const MOST_STRETCHES: u32 = 1 << 18;
+/// As many stretches of time are kept: some thousand calls, a megabyte on the console.
+const MOST_STRETCHES: u32 = 40_000;
 
 impl Copies {
     pub(in crate::run) fn on(self, cpus: u32) -> u32 {
