@@ -159,6 +159,7 @@ pub(crate) fn mark_floats(function: &mut Function) {
 /// Finds what each function is given and gives back. `functions` are by ascending address; those
 /// whose address is known elsewhere are marked, and `entry` is called by nobody.
 pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
+    // Long: one pass over a queue of functions, with all that may put one back into it.
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     let callers = callers(functions, &starts);
     let mut summaries: Summaries = functions
