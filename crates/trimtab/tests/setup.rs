@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -18,7 +18,9 @@ struct Machine(TempDir);
 impl Machine {
     fn new(user: u32) -> Self {
         let machine = Self(tempfile::tempdir().unwrap());
-        for name in ["bash", "dirname", "sed", "head", "sort", "cat", "grep", "sleep"] {
+        for name in
+            ["bash", "dirname", "sed", "head", "sort", "cat", "grep", "sleep", "rm", "chmod"]
+        {
             let path = ["/bin", "/usr/bin"].map(|directory| Path::new(directory).join(name));
             let path = path.iter().find(|path| path.exists()).unwrap();
             symlink(path, machine.0.path().join(name)).unwrap();
@@ -55,6 +57,11 @@ impl Machine {
         self
     }
 
+    /// What packages ask before they start a service.
+    fn policy(&self) -> PathBuf {
+        self.0.path().join("policy-rc.d")
+    }
+
     /// Exit code, both outputs, and what apt-get was asked for.
     fn setup(&self, arguments: &[&str]) -> (i32, String, String) {
         let log = self.0.path().join("apt.log");
@@ -63,6 +70,7 @@ impl Machine {
             .args(arguments)
             .env("PATH", self.0.path())
             .env("APT_LOG", &log)
+            .env("TRIMTAB_SETUP_POLICY", self.policy())
             .output()
             .unwrap();
         let mut said = String::from_utf8(output.stdout).unwrap();
@@ -107,6 +115,36 @@ fn root_installs_what_is_missing_and_only_that() {
         "{log}"
     );
     assert!(lines[1].contains("DPkg::Lock::Timeout="), "{log}");
+}
+
+#[test]
+fn services_that_tests_start_themselves_are_not_started() {
+    let installed = ALL.replace(" openssh-server", "").replace(" munge", "");
+    let apt = "echo \"$@\" >> \"$APT_LOG\"; case \"$*\" in *install*) \
+               \"$TRIMTAB_SETUP_POLICY\"; echo \"policy $?\" >> \"$APT_LOG\";; esac";
+    let machine = || Machine::debian(0, &installed, 22).with("apt-get", apt);
+    let systemctl = "echo systemctl \"$@\" >> \"$APT_LOG\"; exit 1";
+    let with_systemd = machine().with("systemctl", systemctl);
+    let (code, said, log) = with_systemd.setup(&["--for", "test"]);
+    assert_eq!(code, 0, "{said}");
+    let ends = ["munge openssh-server", "policy 101", "--now munge.service ssh.service ssh.socket"];
+    let lines: Vec<_> = log.lines().skip(1).collect();
+    assert!(lines.iter().zip(ends).all(|(line, end)| line.ends_with(end)), "{log}");
+    assert!(lines.len() == 3 && !with_systemd.policy().exists(), "{log}");
+    assert!(said.contains("are off: munge.service ssh.service ssh.socket"), "{said}");
+
+    // One that is there is somebody's.
+    let own = machine();
+    script::write(&own.policy(), "#!/bin/sh\nexit 7\n").unwrap();
+    let (code, said, log) = own.setup(&["--for", "test"]);
+    assert!(code == 0 && log.contains("policy 7") && own.policy().exists(), "{said}{log}");
+
+    // Nothing else is touched.
+    let machine = Machine::debian(0, &ALL.replace(" bc", ""), 22).with("systemctl", systemctl);
+    let (_, _, log) = machine.setup(&["--for", "test"]);
+    assert!(!log.contains("systemctl") && !machine.policy().exists(), "{log}");
+    let (_, said, _) = Machine::debian(1000, &installed, 22).setup(&["--for", "test"]);
+    assert!(said.contains("hint: that starts munge.service ssh.service ssh.socket"), "{said}");
 }
 
 #[test]
@@ -155,9 +193,11 @@ fn qemu_is_built_with_packages_that_nothing_else_needs() {
     let packages: Vec<&str> = needed.flat_map(|tool| tool.packages).copied().collect();
     assert_eq!(packages.len(), 8);
     let (_, said, _) = Machine::debian(1000, "", 22).setup(&["--for", "clock"]);
-    for package in packages {
+    for package in packages.into_iter().chain(["postmark"]) {
         assert!(said.contains(&format!(" {package} ")), "{package}: {said}");
     }
+    let postmark = trimtab_lab::tools::tool("postmark").unwrap();
+    assert_eq!(postmark.needed_by, ["swap run", "smp locks"]);
 }
 
 #[test]

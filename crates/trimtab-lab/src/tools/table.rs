@@ -168,6 +168,8 @@ const ALL: &[Tool] = &[
     command("uftrace", &["uftrace"], &[0, 9], &["uftrace"], PROBE_BENCH),
     command("chromium", &["chromium", "chromium-browser"], &[], &["chromium"], TESTS),
     file("cyclictest", &["/usr/bin/cyclictest"], &["rt-tests"], SWAP_RUN),
+    // One of the workloads of both.
+    file("postmark", &["/usr/bin/postmark"], &["postmark"], &["swap run", "smp locks"]),
     // What QEMU is built with.
     command("dpkg-source", &["dpkg-source"], &[], &["dpkg-dev"], SMP_SCALE),
     command("ninja", &["ninja"], &[1, 8], &["ninja-build"], SMP_SCALE),
