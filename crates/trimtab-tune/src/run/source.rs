@@ -95,8 +95,8 @@ impl ProgramSource {
         if let Some(apart) = self.apart.take() {
             self.build = apart;
         }
-        self.key =
-            self.key.clone().field("hot", hot.objects().join("\n")).field("others", hot.level());
+        let key = self.key.clone().field("by", &self.build);
+        self.key = key.field("hot", hot.objects().join("\n")).field("others", hot.level());
         self.hot = Some(hot);
     }
 
