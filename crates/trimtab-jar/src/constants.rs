@@ -228,9 +228,9 @@ pub(crate) fn moved_constants(ins: &Ins) -> impl Iterator<Item = u32> {
 /// global offsets has starts of 64 KiB for what lies near them, and compilers put these on the stack.
 pub(crate) struct PartialAddresses {
     /// Multiples of 64 KiB that the function moves about.
-    pub(crate) pages: BTreeSet<u32>,
+    pages: BTreeSet<u32>,
     /// What it adds to values that are not known.
-    pub(crate) offsets: BTreeSet<i32>,
+    offsets: BTreeSet<i32>,
     /// Those that make the address of a call.
     calls: BTreeSet<i32>,
 }

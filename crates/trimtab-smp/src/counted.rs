@@ -1,9 +1,9 @@
 //! What the CPUs of a kernel with coarse locks did: its counters, added up.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::subsystem::Subsystem;
 
@@ -138,32 +138,22 @@ pub struct Counted {
 }
 
 /// Counters that are none.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CountedError {
     /// There are none.
+    #[error("the guest says nothing of what its CPUs did")]
     Nothing,
     /// One of them cannot be read.
+    #[error(
+        "the guest says that its counter {name} is {value:?}; expected `cpuN.WHAT`, or `cpuN.WHAT.SUBSYSTEM`, and \
+         a number"
+    )]
     Unreadable {
         /// Its name.
         name: String,
         /// What it is.
         value: String,
     },
-}
-
-impl std::error::Error for CountedError {}
-
-impl fmt::Display for CountedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => write!(f, "the guest says nothing of what its CPUs did"),
-            Self::Unreadable { name, value } => write!(
-                f,
-                "the guest says that its counter {name} is {value:?}; expected `cpuN.WHAT`, or \
-                 `cpuN.WHAT.SUBSYSTEM`, and a number"
-            ),
-        }
-    }
 }
 
 impl Counted {

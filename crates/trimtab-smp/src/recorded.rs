@@ -1,7 +1,8 @@
 //! What one CPU of a kernel with coarse locks did, in its order.
 
 use std::collections::BTreeMap;
-use std::fmt;
+
+use thiserror::Error;
 
 use crate::counted::Place;
 
@@ -35,11 +36,16 @@ impl Stretch {
 }
 
 /// Words that are no record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// There is none.
+    #[error("the guest does not say in which order its CPU did what")]
     Nothing,
     /// A word cannot be read.
+    #[error(
+        "in line {line} of what its CPU did the guest says {word:?}; expected PLACE:CYCLES, in lines that are \
+         numbered"
+    )]
     Unreadable {
         /// The number of its line, as the guest has it.
         line: String,
@@ -47,28 +53,11 @@ pub enum RecordError {
         word: String,
     },
     /// A line does not come after the one before it.
+    #[error("of what its CPU did the guest does not say line {line}")]
     Gap {
         /// The number of the line that is missing.
         line: u64,
     },
-}
-
-impl std::error::Error for RecordError {}
-
-impl fmt::Display for RecordError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => write!(f, "the guest does not say in which order its CPU did what"),
-            Self::Unreadable { line, word } => write!(
-                f,
-                "in line {line} of what its CPU did the guest says {word:?}; expected PLACE:CYCLES, \
-                 in lines that are numbered"
-            ),
-            Self::Gap { line } => {
-                write!(f, "of what its CPU did the guest does not say line {line}")
-            }
-        }
-    }
 }
 
 /// Reads lines of `PLACE:CYCLES` by their numbers, from 0.

@@ -1,9 +1,7 @@
 //! What each thread did: in the order in which it did it, for how long, and on whom it waited.
 
-use std::error::Error;
-use std::fmt;
-
 use rustc_hash::FxHashMap;
+use thiserror::Error;
 
 use super::event::{Call, Event, Line, is_needed, line, lost};
 use crate::subsystem::Subsystem;
@@ -74,58 +72,50 @@ pub struct Warnings {
 }
 
 /// Why a trace cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TraceError {
     /// It says that events are missing.
+    #[error("line {line} says that events are lost")]
     Lost {
         /// The line that says so, from 1.
         line: usize,
     },
     /// It has no switches between threads.
+    #[error("{}", no_switches(*events))]
     NoSwitches {
         /// Lines that are events.
         events: usize,
     },
     /// It has no system calls.
+    #[error("it has no event of a system call")]
     NoCalls,
     /// Time goes back.
+    #[error("time goes back in line {line}")]
     Unordered {
         /// The line, from 1.
         line: usize,
     },
     /// It is longer than is simulated.
+    #[error("it is {seconds} seconds long; expected at most {MOST_SECONDS}")]
     TooLong {
         /// Seconds from the first event to the last.
         seconds: u64,
     },
     /// No thread has the name that was asked for.
+    #[error("it has no thread named {name}")]
     NoThread {
         /// The name.
         name: String,
     },
 }
 
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lost { line } => write!(f, "line {line} says that events are lost"),
-            Self::NoSwitches { events: 0 } => {
-                write!(f, "it has no line that is an event of the kernel")
-            }
-            Self::NoSwitches { events } => {
-                write!(f, "of {events} events none is sched_switch, which says who ran when")
-            }
-            Self::NoCalls => write!(f, "it has no event of a system call"),
-            Self::Unordered { line } => write!(f, "time goes back in line {line}"),
-            Self::TooLong { seconds } => {
-                write!(f, "it is {seconds} seconds long; expected at most {MOST_SECONDS}")
-            }
-            Self::NoThread { name } => write!(f, "it has no thread named {name}"),
-        }
+/// What is said of that many events without switches.
+fn no_switches(events: usize) -> String {
+    match events {
+        0 => "it has no line that is an event of the kernel".to_owned(),
+        _ => format!("of {events} events none is sched_switch, which says who ran when"),
     }
 }
-
-impl Error for TraceError {}
 
 /// The longest trace that is simulated, in seconds: a day.
 const MOST_SECONDS: u64 = 24 * 3600;

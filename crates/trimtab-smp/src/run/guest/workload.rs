@@ -298,6 +298,24 @@ fn found(program: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    /// Where programs of ours run on this machine.
+    struct Host(tempfile::TempDir);
+
+    impl Host {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        /// How a program ends, and what it prints.
+        fn run(&self, name: &str, arguments: &[&str]) -> (Option<i32>, String) {
+            let work = WorkDir::open(self.0.path()).unwrap();
+            let gcc = tools::find("gcc").unwrap();
+            let program = compiled(name, &gcc).get(&work).unwrap();
+            let output = std::process::Command::new(program).args(arguments).output().unwrap();
+            (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        }
+    }
+
     #[test]
     fn a_command_is_told_the_number_of_cpus_and_bound_where_each_has_one() {
         let words = ["./a/prog", "--threads={}", "two words"].map(str::to_owned);
@@ -319,14 +337,8 @@ mod tests {
 
     #[test]
     fn workloads_of_ours_are_right_with_any_number_of_threads() {
-        let folder = tempfile::tempdir().unwrap();
-        let work = WorkDir::open(folder.path()).unwrap();
-        let gcc = tools::find("gcc").unwrap();
-        let run = |name, arguments: &[&str]| {
-            let program = compiled(name, &gcc).get(&work).unwrap();
-            let output = std::process::Command::new(program).args(arguments).output().unwrap();
-            (output.status.code(), String::from_utf8(output.stdout).unwrap())
-        };
+        let host = Host::new();
+        let run = |name, arguments: &[&str]| host.run(name, arguments);
         for threads in ["1", "3", "8"] {
             for (name, size) in [("fft", "10"), ("lu", "80"), ("radix", "10000")] {
                 assert_eq!(
@@ -346,14 +358,8 @@ mod tests {
 
     #[test]
     fn the_time_is_that_of_the_last_copy() {
-        let folder = tempfile::tempdir().unwrap();
-        let work = WorkDir::open(folder.path()).unwrap();
-        let gcc = tools::find("gcc").unwrap();
-        let runner = compiled(RUNNER, &gcc).get(&work).unwrap();
-        let run = |arguments: &[&str]| {
-            let output = std::process::Command::new(&runner).args(arguments).output().unwrap();
-            (output.status.code(), String::from_utf8(output.stdout).unwrap())
-        };
+        let host = Host::new();
+        let run = |arguments: &[&str]| host.run(RUNNER, arguments);
         let (code, said) = run(&["2", "/bin/echo", "hello"]);
         assert_eq!((code, said.matches("hello\n").count()), (Some(0), 2), "{said}");
         assert!(said.contains("trimtab: scale cpus ") && said.contains("scale nanoseconds "));
@@ -374,14 +380,8 @@ mod tests {
 
     #[test]
     fn calls_that_a_program_cannot_make_are_errors() {
-        let folder = tempfile::tempdir().unwrap();
-        let work = WorkDir::open(folder.path()).unwrap();
-        let gcc = tools::find("gcc").unwrap();
-        let run = |name, arguments: &[&str]| {
-            let program = compiled(name, &gcc).get(&work).unwrap();
-            let output = std::process::Command::new(program).args(arguments).output().unwrap();
-            (output.status.code(), String::from_utf8(output.stdout).unwrap())
-        };
+        let host = Host::new();
+        let run = |name, arguments: &[&str]| host.run(name, arguments);
         for (name, words) in [
             ("traffic", &["0", "10"][..]),
             ("traffic", &["10"]),
@@ -395,14 +395,8 @@ mod tests {
 
     #[test]
     fn calls_of_a_subsystem_do_what_they_should_on_any_kernel() {
-        let folder = tempfile::tempdir().unwrap();
-        let work = WorkDir::open(folder.path()).unwrap();
-        let gcc = tools::find("gcc").unwrap();
-        let program = compiled("subsystem", &gcc).get(&work).unwrap();
-        let run = |arguments: &[&str]| {
-            let output = std::process::Command::new(&program).args(arguments).output().unwrap();
-            (output.status.code(), String::from_utf8(output.stdout).unwrap())
-        };
+        let host = Host::new();
+        let run = |arguments: &[&str]| host.run("subsystem", arguments);
         for name in ["network", "memory", "ipc", "processes"] {
             assert_eq!(run(&[name, "3"]), (Some(0), String::new()), "{name}");
         }
