@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Opens devices that lend their memory, at random times beside a load, and says how long each took to get it back:
+ *
+ *     returns --devices NAME,NAME... [--count N] [--pause-us FROM-TO] [--hold-us FROM-TO] [--seed N]
+ *             [--sample-pages N] [--unscrubbed] [--wait] [--quiet] [-- COMMAND ARGUMENT...]
+ *
+ * Each of --count times it pauses, opens all devices of the list (as a player has two), fills --sample-pages pages of
+ * each (0: all), holds them, compares these pages with what they were filled with, and closes all. The pauses are
+ * random numbers of microseconds, the same for the same --seed. COMMAND is the load: it is begun first, and anew
+ * when it ends too soon, and ended when all is done. With --wait the load runs once, the returns end when it does, and
+ * returns waits for it. --quiet leaves out what the load writes. With --unscrubbed, bytes of files may be in a device
+ * that has not filled its memory yet.
+ *
+ *     trimtab: return NUMBER NANOSECONDS            of all devices together: the first 2,000
+ *     trimtab: returns failure DEVICE ERROR         that one did not open; the others are closed again
+ *     trimtab: returns error WHAT                   its memory did not hold what it should, or held a file's bytes
+ *     trimtab: returns NAME NUMBER                  count, failures, errors, loads; p50, p99, mean and max of the
+ *                                                   times; DEVICE.p50 ... of each device; first_fill_ and close_
+ *                                                   likewise of filling pages and of closing
+ *     trimtab: counters NAME NUMBER                 of rental memory, by how much they grew
+ *
+ * It exits 1 if there was a failure or an error.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "device.h"
+
+#define MOST_RETURNS 100000
+#define MOST_LINES 2000
+
+static struct {
+	const char *devices;
+	long count, seed, sample_pages;
+	long pause_us[2], hold_us[2];
+	bool wait, quiet, unscrubbed;
+} the = {.count = 100, .seed = 1, .sample_pages = 64, .pause_us = {1000, 20000}, .hold_us = {0, 1000}};
+
+static const struct option_value options[] = {
+	{"devices", OPTION_TEXT, &the.devices, 0, 0},
+	{"count", OPTION_NUMBER, &the.count, 1, MOST_RETURNS},
+	{"seed", OPTION_NUMBER, &the.seed, 0, 1000000000},
+	{"sample-pages", OPTION_NUMBER, &the.sample_pages, 0, 1000000},
+	{"pause-us", OPTION_RANGE, &the.pause_us, 0, 1000000000},
+	{"hold-us", OPTION_RANGE, &the.hold_us, 0, 1000000000},
+	{"wait", OPTION_FLAG, &the.wait, 0, 0},
+	{"quiet", OPTION_FLAG, &the.quiet, 0, 0},
+	{"unscrubbed", OPTION_FLAG, &the.unscrubbed, 0, 0},
+	{0},
+};
+
+/* Times of one thing that is done at each return. */
+struct times {
+	uint64_t *ns;
+	size_t count;
+};
+
+static struct device devices[MOST_DEVICES];
+static unsigned device_count;
+static struct times of_all, of_device[MOST_DEVICES], of_fill, of_close;
+static long failures, errors, loads;
+static char **command;
+static pid_t load;
+
+static void add(struct times *times, uint64_t ns)
+{
+	if (!times->ns)
+		times->ns = calloc((size_t)the.count, sizeof(*times->ns));
+	if (!times->ns)
+		fail("returns: there is not enough memory");
+	times->ns[times->count++] = ns;
+}
+
+/* ---- The load ---- */
+
+static void begin_load(void)
+{
+	fflush(stdout);
+	load = fork();
+	if (load < 0)
+		fail("returns: the load cannot begin: %s", strerror(errno));
+	if (load == 0) {
+		/* So that all of its processes can be ended. */
+		setpgid(0, 0);
+		if (the.quiet && !freopen("/dev/null", "w", stdout))
+			_exit(127);
+		execvp(command[0], command);
+		_exit(127);
+	}
+	setpgid(load, load);
+	loads++;
+}
+
+static void check_load(int status)
+{
+	load = 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	fail("returns: the load failed: %s %d", WIFEXITED(status) ? "exit status" : "signal",
+	     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+/* Whether to go on: the load runs, or does again. */
+static bool load_runs(void)
+{
+	int status;
+
+	if (!command || waitpid(load, &status, WNOHANG) != load)
+		return true;
+	check_load(status);
+	if (the.wait)
+		return false;
+	begin_load();
+	return true;
+}
+
+static void end_load(void)
+{
+	int status;
+
+	if (!load)
+		return;
+	if (!the.wait)
+		kill(-load, SIGKILL);
+	if (waitpid(load, &status, 0) == load && the.wait)
+		check_load(status);
+}
+
+/* ---- Returns ---- */
+
+static void fill(struct device *device, uint64_t random, uint32_t number)
+{
+	char text[300];
+
+	device_map(device);
+	device_choose(device, (size_t)the.sample_pages, random);
+	if (!the.unscrubbed && device_leaks(device, text, sizeof(text))) {
+		printf("trimtab: returns error %s\n", text);
+		errors++;
+	}
+	device_fill(device, number);
+}
+
+static void lend(struct device *device)
+{
+	char text[300];
+
+	if (device->fill && !device_holds(device, text, sizeof(text))) {
+		printf("trimtab: returns error %s\n", text);
+		errors++;
+	}
+}
+
+/* Opens all devices; how many of them did open. */
+static unsigned open_all(uint64_t *ns)
+{
+	uint64_t start = now_ns();
+
+	for (unsigned at = 0; at < device_count; at++) {
+		uint64_t before = now_ns();
+		int error = device_open(&devices[at]);
+
+		if (error) {
+			printf("trimtab: returns failure %s %s (%d)\n", devices[at].name, strerror(error), error);
+			failures++;
+			return at;
+		}
+		add(&of_device[at], now_ns() - before);
+	}
+	*ns = now_ns() - start;
+	return device_count;
+}
+
+static void give_back(uint32_t number, uint64_t random, long hold_us)
+{
+	uint64_t ns = 0, start;
+	unsigned opened = open_all(&ns);
+
+	if (opened == device_count) {
+		add(&of_all, ns);
+		start = now_ns();
+		for (unsigned at = 0; at < opened; at++)
+			fill(&devices[at], random, number);
+		add(&of_fill, now_ns() - start);
+		sleep_us(hold_us);
+		for (unsigned at = 0; at < opened; at++)
+			lend(&devices[at]);
+	}
+	start = now_ns();
+	for (unsigned at = 0; at < opened; at++)
+		device_close(&devices[at]);
+	if (opened == device_count)
+		add(&of_close, now_ns() - start);
+}
+
+static void say(void)
+{
+	char prefix[80];
+
+	for (size_t at = 0; at < of_all.count && at < MOST_LINES; at++)
+		printf("trimtab: return %zu %llu\n", at, (unsigned long long)of_all.ns[at]);
+	printf("trimtab: returns count %zu\ntrimtab: returns failures %ld\n", of_all.count, failures);
+	printf("trimtab: returns errors %ld\ntrimtab: returns loads %ld\n", errors, loads);
+	say_times("returns", "", of_all.ns, of_all.count);
+	for (unsigned at = 0; at < device_count; at++) {
+		const char *name = strrchr(devices[at].name, '/');
+
+		snprintf(prefix, sizeof(prefix), "%s.", name ? name + 1 : devices[at].name);
+		say_times("returns", prefix, of_device[at].ns, of_device[at].count);
+	}
+	say_times("returns", "first_fill_", of_fill.ns, of_fill.count);
+	say_times("returns", "close_", of_close.ns, of_close.count);
+}
+
+int main(int argc, char **argv)
+{
+	static struct counters before, after;
+	uint64_t random;
+
+	(void)argc;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	command = options_read(argv, options);
+	if (!*command)
+		command = NULL;
+	if (!the.devices || (the.wait && !command))
+		usage(options);
+	device_count = devices_named(the.devices, devices);
+	random = random_seeded((uint64_t)the.seed);
+	counters_read(&before);
+	if (command)
+		begin_load();
+	for (long number = 0; number < the.count; number++) {
+		sleep_us(random_between(&random, the.pause_us));
+		if (!load_runs())
+			break;
+		give_back((uint32_t)number + 1, random_after(&random), random_between(&random, the.hold_us));
+	}
+	end_load();
+	counters_read(&after);
+	say();
+	counters_say("counters", &before, &after);
+	return failures != 0 || errors != 0;
+}
