@@ -85,7 +85,7 @@ static const struct {
 	const char *name;
 	unsigned share;
 } kinds[KINDS] = {
-	[READ] = {"read", 235},
+	[READ] = {"read", 245},
 	[READ_MAPPED] = {"read-mapped", 120},
 	[READ_DIRECT] = {"read-direct", 40},
 	[READ_AHEAD] = {"read-ahead", 30},
@@ -101,9 +101,9 @@ static const struct {
 	[SYNC] = {"sync", 10},
 	[RENEW] = {"unlink", 10},
 	[RENAME] = {"rename", 10},
-	[RECLAIM] = {"reclaim", 60},
+	[RECLAIM] = {"reclaim", 57},
 	[ASK_CACHE] = {"ask-cache", 10},
-	[RACE] = {"race", 15},
+	[RACE] = {"race", 8},
 	[DEVICE] = {"device", 0},
 	[PRESSURE] = {"pressure", 0},
 	[FILLER] = {"filler", 0},
@@ -333,13 +333,20 @@ static struct device *device_of_this_process(uint64_t number)
 	return at < device_count ? &devices[at] : NULL;
 }
 
+/* A device of this process lends its memory most of the time, or there would be few copies. */
 static void random_device(void)
 {
-	struct device *device = device_of_this_process(below((device_count + (uint64_t)the.processes - 1) /
-							     (uint64_t)the.processes));
+	uint64_t own = (device_count + (uint64_t)(the.processes - 1) - me.process) / (uint64_t)the.processes;
+	uint64_t every = (uint64_t)the.device_every;
+	struct device *device;
 
-	if (device)
-		use_device(device, false);
+	if (own == 0)
+		return;
+	device = device_of_this_process(below(own));
+	if (!one_in(device->open < 0 ? every : (every + 3) / 4))
+		return;
+	begin(DEVICE);
+	use_device(device, false);
 }
 
 /* ---- What is done now and then ---- */
@@ -390,10 +397,7 @@ static void rare_operations(void)
 		begin(REMOUNT);
 		remount();
 	}
-	if (device_count && one_in((uint64_t)the.device_every)) {
-		begin(DEVICE);
-		random_device();
-	}
+	random_device();
 	if (the.pressure_mib && one_in((uint64_t)the.pressure_every)) {
 		begin(PRESSURE);
 		press(1 + below((uint64_t)the.pressure_mib), the.keep_mib);
