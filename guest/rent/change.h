@@ -7,7 +7,7 @@
 
 #include <linux/falloc.h>
 
-#include "check.h"
+#include "direct.h"
 
 static inline void grow(struct file *file, uint64_t to)
 {
@@ -63,10 +63,11 @@ static inline void write_mapped(struct file *file, uint64_t from, uint64_t to)
 		call_failed("msync", file);
 }
 
-static inline void write_direct(struct file *file, uint64_t from, uint64_t to)
+static inline void write_direct(struct file *file, uint64_t from, uint64_t to, bool cold)
 {
 	int direct = open_direct(file);
 	uint32_t version = next_version();
+	unsigned char *bytes = me.wanted;
 	ssize_t wrote;
 
 	if (direct < 0)
@@ -75,7 +76,10 @@ static inline void write_direct(struct file *file, uint64_t from, uint64_t to)
 	for (uint64_t at = from; at < to; at += BLOCK)
 		fill_block((uint64_t *)(void *)(me.wanted + (at - from)),
 			   (struct content){OWNER_FILE, file->owner, version}, at / BLOCK);
-	wrote = pwrite(direct, me.wanted, to - from, (off_t)from);
+	if (cold)
+		bytes = cold_copy(bytes, to - from);
+	wrote = one_in(3) ? write_later(direct, bytes, to - from, (off_t)from) :
+			    pwrite(direct, bytes, to - from, (off_t)from);
 	if (wrote == (ssize_t)(to - from)) {
 		assign(file, from, to, version);
 		grow(file, to);

@@ -27,7 +27,7 @@ struct totals {
 	atomic_long bytes;
 	atomic_long kind[MOST_KINDS];
 	/* What a file system does not do. */
-	atomic_long no_space, no_direct, no_hole, no_zero_range, no_allocate, no_splice, no_pageout;
+	atomic_long no_space, no_direct, no_hole, no_zero_range, no_allocate, no_splice, no_pageout, no_async;
 	atomic_long opens, open_failures, leaks;
 };
 

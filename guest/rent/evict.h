@@ -72,12 +72,18 @@ static inline void read_filler(void)
 	read_whole(&me.filler, LARGEST);
 }
 
+static inline void close_everything(void)
+{
+	close_all();
+	close_cold();
+}
+
 /* Has the kernel forget inodes that nobody uses, or clean pages, or both. */
 static inline void drop_caches(void)
 {
 	static const char *const words[] = {"2", "2", "3", "1"};
 
-	close_all();
+	close_everything();
 	if (one_in(2))
 		sync();
 	if (!tell("/proc/sys/vm/drop_caches", words[below(4)]))
@@ -106,25 +112,40 @@ static struct {
 	bool started;
 	sem_t go, done;
 	atomic_bool stop;
+	/* Read and evict all of it once, and leave it so. */
+	bool once;
 	int file;
 	unsigned char *map;
 	uint64_t from, to, random;
 	unsigned char buffer[16 * PAGE];
 } racer;
 
+static void race_part(uint64_t from, uint64_t to)
+{
+	if (pread(racer.file, racer.buffer, to - from, (off_t)from) >= 0)
+		page_out(racer.map, from, to);
+}
+
+static void race_whole(void)
+{
+	uint64_t part = sizeof(racer.buffer);
+
+	for (uint64_t at = racer.from; at < racer.to; at += part)
+		race_part(at, at + part < racer.to ? at + part : racer.to);
+}
+
 static void *race(void *unused)
 {
 	for (;;) {
 		sem_wait(&racer.go);
-		do {
-			uint64_t length = racer.to - racer.from;
-			uint64_t at = racer.from + random_below(&racer.random, length);
-			uint64_t part = 1 + random_below(&racer.random, sizeof(racer.buffer));
+		if (racer.once)
+			race_whole();
+		while (!racer.once && !atomic_load(&racer.stop)) {
+			uint64_t at = racer.from + random_below(&racer.random, racer.to - racer.from);
+			uint64_t to = at + 1 + random_below(&racer.random, sizeof(racer.buffer));
 
-			part = part < racer.to - at ? part : racer.to - at;
-			if (pread(racer.file, racer.buffer, part, (off_t)at) >= 0)
-				page_out(racer.map, at, at + part);
-		} while (!atomic_load(&racer.stop));
+			race_part(at, to < racer.to ? to : racer.to);
+		}
 		sem_post(&racer.done);
 	}
 	return unused;
@@ -146,6 +167,7 @@ static inline void race_begins(struct file *file, uint64_t from, uint64_t to)
 	racer.map = mapped(file);
 	racer.from = from;
 	racer.to = to;
+	racer.once = one_in(2);
 	atomic_store(&racer.stop, false);
 	sem_post(&racer.go);
 	/* On one CPU it runs first. */
@@ -158,6 +180,15 @@ static inline void race_ends(void)
 	sem_wait(&racer.done);
 }
 
+/* None of its pages stay, and no read brings more than it is asked for: what the racer evicts was all there is. */
+static inline void forget(struct file *file)
+{
+	unmap(file);
+	sync_file(file);
+	posix_fadvise(opened(file), 0, 0, POSIX_FADV_RANDOM);
+	posix_fadvise(opened(file), 0, 0, POSIX_FADV_DONTNEED);
+}
+
 /* Changes a range while it is read and evicted. */
 static inline void change_in_a_race(struct file *file, uint64_t from, uint64_t to)
 {
@@ -165,11 +196,13 @@ static inline void change_in_a_race(struct file *file, uint64_t from, uint64_t t
 	uint64_t size = file->size;
 
 	direct_to = direct_to < me.most ? direct_to : me.most;
-	race_begins(file, from, to);
+	if (one_in(2))
+		forget(file);
+	race_begins(file, direct_from, size < direct_to ? size : direct_to);
 	switch (below(6)) {
 	case 0:
 	case 1:
-		write_direct(file, direct_from, direct_to);
+		write_direct(file, direct_from, direct_to, one_in(2));
 		break;
 	case 2:
 		punch(file, from, to);
@@ -187,6 +220,7 @@ static inline void change_in_a_race(struct file *file, uint64_t from, uint64_t t
 		sync_file(file);
 	}
 	race_ends();
+	posix_fadvise(opened(file), 0, 0, POSIX_FADV_NORMAL);
 	read_range(file, direct_from, direct_to - direct_from);
 	read_mapped(file, direct_from, direct_to - direct_from);
 }

@@ -211,7 +211,7 @@ static void change(enum kind kind, struct file *file, uint64_t from, uint64_t to
 		break;
 	case WRITE_DIRECT:
 		align(&from, &to);
-		write_direct(file, from, to);
+		write_direct(file, from, to, false);
 		break;
 	case TRUNCATE:
 		random_truncate(file);
@@ -382,7 +382,7 @@ static void look_at_all(void)
 /* All processes close their files, and one of them mounts the file system again. */
 static void remount(void)
 {
-	close_all();
+	close_everything();
 	pthread_barrier_wait(meeting);
 	if (me.process == 0)
 		mount_again();
@@ -483,7 +483,7 @@ static int run(unsigned process)
 	look_at_all();
 	for (uint64_t at = 0; (device = device_of_this_process(at)); at++)
 		use_device(device, true);
-	close_all();
+	close_everything();
 	fflush(stdout);
 	/* Others may wait for a process that ends before its time. */
 	return too_many_errors();
@@ -518,9 +518,9 @@ static void say_totals(const struct totals *totals)
 		{"no-space", totals->no_space},		{"no-direct", totals->no_direct},
 		{"no-hole", totals->no_hole},		{"no-zero-range", totals->no_zero_range},
 		{"no-allocate", totals->no_allocate},	{"no-splice", totals->no_splice},
-		{"no-reclaim", totals->no_pageout},	{"opens", totals->opens},
-		{"open-failures", totals->open_failures}, {"leaks", totals->leaks},
-		{"bytes", totals->bytes},
+		{"no-reclaim", totals->no_pageout},	{"no-async", totals->no_async},
+		{"opens", totals->opens},		{"open-failures", totals->open_failures},
+		{"leaks", totals->leaks},		{"bytes", totals->bytes},
 	};
 
 	printf("trimtab: verify operations %ld\n", totals->operations);
