@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stand-ins for devices with memory of their own: a video decoder, a camera and
+ * a JPEG decoder. To open one makes it active: its memory belongs to it and can
+ * be mapped. When it is closed, its memory is idle; rent_devices.arm says what
+ * becomes of it then.
+ *
+ * idle: nothing; it is reserved, with reserve_mem=SIZE:ALIGNMENT:NAME.
+ * rental: the same memory is lent to the page cache.
+ * cma: there is none. What is needed comes from the contiguous memory
+ * allocator, whose area is movable pages meanwhile (cma=SIZE, and SIZE for each
+ * device in rent_devices.sizes, in MiB).
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/dma-map-ops.h>
+#include <linux/fs.h>
+#include <linux/init.h>
+#include <linux/io.h>
+#include <linux/kernel.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rental.h>
+#include <linux/string.h>
+
+static char *arm = "idle";
+module_param(arm, charp, 0444);
+MODULE_PARM_DESC(arm, "idle, rental or cma: what becomes of memory of idle devices");
+
+static char *scrub = "none";
+module_param(scrub, charp, 0644);
+MODULE_PARM_DESC(scrub, "none, now or later: who overwrites what was stored");
+
+static unsigned int sizes[3];
+static int nr_sizes;
+module_param_array(sizes, uint, &nr_sizes, 0444);
+MODULE_PARM_DESC(sizes, "with cma, MiB of each device");
+
+static unsigned long active_pages;
+module_param(active_pages, ulong, 0644);
+MODULE_PARM_DESC(active_pages, "pages in use that are moved before a return, at most");
+
+static unsigned int active_us = 100000;
+module_param(active_us, uint, 0644);
+MODULE_PARM_DESC(active_us, "how long that may take, in microseconds");
+
+enum arm { IDLE, RENTAL, CMA };
+
+static const char *const arms[] = {
+	[IDLE] = "idle",
+	[RENTAL] = "rental",
+	[CMA] = "cma",
+};
+
+static const char *const scrubs[] = {
+	[RENTAL_SCRUB_NONE] = "none",
+	[RENTAL_SCRUB_NOW] = "now",
+	[RENTAL_SCRUB_LATER] = "later",
+};
+
+static enum arm kind;
+
+/**
+ * struct stand_in - a device
+ * @device: what user space opens
+ * @name: of its memory
+ * @size: of its memory in bytes
+ * @start: where that is
+ * @pages: the same, if it comes from the contiguous memory allocator
+ * @region: the same, if it is lent
+ * @lock: held while its memory changes its user
+ * @users: how often it is open
+ */
+struct stand_in {
+	struct miscdevice device;
+	const char *name;
+	size_t size;
+	phys_addr_t start;
+	struct page *pages;
+	struct rental_region *region;
+	struct mutex lock;	/* protects users */
+	unsigned int users;
+};
+
+static struct stand_in stand_ins[] = {
+	{ .name = "decoder", .device.name = "rent-decoder" },
+	{ .name = "camera", .device.name = "rent-camera" },
+	{ .name = "jpeg", .device.name = "rent-jpeg" },
+};
+
+static struct stand_in *stand_in_of(struct file *file)
+{
+	return container_of(file->private_data, struct stand_in, device);
+}
+
+/* Makes the memory the device's. */
+static int get_memory(struct stand_in *it)
+{
+	struct rental_active active = {
+		.pages = active_pages,
+		.ns = active_us * 1000ULL,
+	};
+	int how;
+
+	switch (kind) {
+	case RENTAL:
+		how = sysfs_match_string(scrubs, scrub);
+		if (how < 0)
+			return how;
+		return return_memory(it->region, 0, it->size, how, &active);
+	case CMA:
+		it->pages = dma_alloc_from_contiguous(NULL, it->size >> PAGE_SHIFT,
+						      0, false);
+		if (!it->pages)
+			return -EBUSY;
+		it->start = page_to_phys(it->pages);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The device does not need it any more. */
+static void put_memory(struct stand_in *it)
+{
+	switch (kind) {
+	case RENTAL:
+		WARN_ON(rent_memory(it->region, 0, it->size,
+				    strcmp(scrub, "none") != 0));
+		break;
+	case CMA:
+		dma_release_from_contiguous(NULL, it->pages, it->size >> PAGE_SHIFT);
+		it->pages = NULL;
+		break;
+	default:
+		break;
+	}
+}
+
+static int stand_in_open(struct inode *inode, struct file *file)
+{
+	struct stand_in *it = stand_in_of(file);
+	int error = 0;
+
+	mutex_lock(&it->lock);
+	if (!it->users)
+		error = get_memory(it);
+	if (!error)
+		it->users++;
+	mutex_unlock(&it->lock);
+	return error;
+}
+
+static int stand_in_release(struct inode *inode, struct file *file)
+{
+	struct stand_in *it = stand_in_of(file);
+
+	mutex_lock(&it->lock);
+	if (!--it->users)
+		put_memory(it);
+	mutex_unlock(&it->lock);
+	return 0;
+}
+
+static vm_fault_t stand_in_fault(struct vm_fault *vmf)
+{
+	struct stand_in *it = stand_in_of(vmf->vma->vm_file);
+	size_t offset = (size_t)vmf->pgoff << PAGE_SHIFT;
+
+	if (offset >= it->size)
+		return VM_FAULT_SIGBUS;
+	if (kind == RENTAL && !strcmp(scrub, "later"))
+		rental_scrub(it->region, offset, PAGE_SIZE);
+	return vmf_insert_pfn(vmf->vma, vmf->address,
+			      PHYS_PFN(it->start) + vmf->pgoff);
+}
+
+static const struct vm_operations_struct stand_in_vm_ops = {
+	.fault = stand_in_fault,
+};
+
+/* The mapping keeps the file open, and with it the memory. */
+static int stand_in_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_ops = &stand_in_vm_ops;
+	return 0;
+}
+
+static loff_t stand_in_llseek(struct file *file, loff_t offset, int whence)
+{
+	return fixed_size_llseek(file, offset, whence, stand_in_of(file)->size);
+}
+
+static const struct file_operations stand_in_fops = {
+	.owner = THIS_MODULE,
+	.open = stand_in_open,
+	.release = stand_in_release,
+	.mmap = stand_in_mmap,
+	.llseek = stand_in_llseek,
+};
+
+/* Finds its memory; -ENODEV if there is none. */
+static int __init find_memory(struct stand_in *it, unsigned int number)
+{
+	phys_addr_t size;
+
+	if (kind == CMA) {
+		it->size = (size_t)(number < nr_sizes ? sizes[number] : 0) << 20;
+		return it->size ? 0 : -ENODEV;
+	}
+	if (!reserve_mem_find_by_name(it->name, &it->start, &size))
+		return -ENODEV;
+	it->size = size;
+	if (kind != RENTAL)
+		return 0;
+	it->region = rental_add_region(it->name, it->start, it->size);
+	return PTR_ERR_OR_ZERO(it->region);
+}
+
+static int __init rent_devices_init(void)
+{
+	int which = match_string(arms, ARRAY_SIZE(arms), arm);
+	unsigned int i;
+
+	if (which < 0) {
+		pr_err("there is no arm %s\n", arm);
+		return which;
+	}
+	kind = which;
+	for (i = 0; i < ARRAY_SIZE(stand_ins); i++) {
+		struct stand_in *it = &stand_ins[i];
+		int error = find_memory(it, i);
+
+		if (error == -ENODEV)
+			continue;
+		mutex_init(&it->lock);
+		it->device.minor = MISC_DYNAMIC_MINOR;
+		it->device.fops = &stand_in_fops;
+		it->device.mode = 0600;
+		if (!error)
+			error = misc_register(&it->device);
+		if (error) {
+			pr_err("%s cannot be used: %d\n", it->name, error);
+			continue;
+		}
+		if (kind == RENTAL)
+			put_memory(it);
+	}
+	return 0;
+}
+late_initcall(rent_devices_init);

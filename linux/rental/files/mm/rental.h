@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of rental memory share. Nothing here is for others; they have
+ * include/linux/rental.h.
+ */
+#ifndef _MM_RENTAL_H
+#define _MM_RENTAL_H
+
+#include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/mutex.h>
+#include <linux/rental.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+/*
+ * The value of an entry: RENTAL_ENTRY, the generation of its slot, the slot's
+ * index in its region, and the region.
+ */
+#define RENTAL_REGION_BITS	3
+#define RENTAL_SLOT_BITS	22
+#define RENTAL_REGIONS		BIT(RENTAL_REGION_BITS)
+#define RENTAL_MAX_SLOTS	BIT(RENTAL_SLOT_BITS)
+
+/* What is rented and returned is a number of these, 1 MiB each. */
+#define RENTAL_CHUNK_SHIFT	20
+#define RENTAL_CHUNK		BIT(RENTAL_CHUNK_SHIFT)
+#define RENTAL_CHUNK_SLOTS	(RENTAL_CHUNK >> PAGE_SHIFT)
+
+#define RENTAL_NO_SLOT		U32_MAX
+
+/**
+ * enum rental_state - what a slot is used for
+ * @RENTAL_FREE: for nothing, but its shadow may still be asked for
+ * @RENTAL_FULL: it has a copy
+ * @RENTAL_BUSY: a copy is being made, in or out
+ * @RENTAL_HOLE: it must not be used: memory of a firmware, for example
+ */
+enum rental_state {
+	RENTAL_FREE,
+	RENTAL_FULL,
+	RENTAL_BUSY,
+	RENTAL_HOLE,
+};
+
+/**
+ * struct rental_slot - a page of a region
+ * @shadow: the shadow entry that the eviction would have left
+ * @generation: counts what was stored here; an entry with another one is stale
+ * @evicted: when it was stored, in copies stored before in all regions
+ * @next: next slot of its list, or RENTAL_NO_SLOT
+ * @prev: previous one
+ * @device: device of the file system of its copy
+ * @ino: inode of its copy
+ * @index: page of the inode
+ * @state: an enum rental_state
+ * @listed: in a list
+ * @dirty: has bytes of a file, maybe of an earlier copy
+ * @active: its page was active once, and is worth being kept
+ */
+struct rental_slot {
+	void *shadow;
+	u32 generation;
+	u32 evicted;
+	u32 next;
+	u32 prev;
+	u32 device;
+	u32 ino;
+	u32 index;
+	u8 state : 2;
+	u8 listed : 1;
+	u8 dirty : 1;
+	u8 active : 1;
+};
+
+/* Slots, by their indices; newest last. */
+struct rental_list {
+	u32 first;
+	u32 last;
+};
+
+/**
+ * struct rental_region - memory of a device
+ * @name: for people
+ * @number: its number in entries
+ * @memory: where it is mapped
+ * @nr_slots: how many pages it has
+ * @slots: one for each page
+ * @rented: bit map of chunks that are rented
+ * @open: bit map of those of them of which copies may be used
+ * @storing: bit map of those of them that take new copies
+ * @nr_rented: how many pages of it are rented, without holes
+ * @nr_holes: how many of its pages are holes
+ * @holes: how many pages of each chunk
+ * @scrubs: what is stored will be overwritten when it is returned
+ * @free: slots without a copy
+ * @full: slots with a copy, in order of eviction
+ * @copies: copies that are being made, by the phase in which they began
+ * @phase: of copies that begin now, 0 or 1
+ */
+struct rental_region {
+	const char *name;
+	unsigned int number;
+	void *memory;
+	unsigned long nr_slots;
+	struct rental_slot *slots;
+	unsigned long *rented;
+	unsigned long *open;
+	unsigned long *storing;
+	unsigned long nr_rented;
+	unsigned long nr_holes;
+	u16 *holes;
+	bool scrubs;
+	struct rental_list free;
+	struct rental_list full;
+	atomic_t copies[2];
+	unsigned int phase;
+};
+
+/* What is counted; rental_counter_names has the names. */
+enum rental_counter {
+	RENTAL_STORED,
+	RENTAL_HITS,
+	RENTAL_RECYCLED,
+	RENTAL_STALE,
+	RENTAL_LATE,
+	RENTAL_DROPPED,
+	RENTAL_REFUSED_ORDER,
+	RENTAL_REFUSED_KIND,
+	RENTAL_REFUSED_ENCRYPTED,
+	RENTAL_REFUSED_POLICY,
+	RENTAL_REFUSED_EXCLUDED,
+	RENTAL_REFUSED_BUSY,
+	RENTAL_RENTS,
+	RENTAL_RETURNS,
+	RENTAL_SCRUBBED,
+	RENTAL_MOVED,
+	RENTAL_DROPPED_ACTIVE,
+	RENTAL_COUNTERS,
+};
+
+extern const char *const rental_counter_names[RENTAL_COUNTERS];
+extern atomic_long_t rental_counters[RENTAL_COUNTERS];
+
+static inline void rental_count(enum rental_counter what)
+{
+	atomic_long_inc(&rental_counters[what]);
+}
+
+static inline void rental_count_many(enum rental_counter what, unsigned long many)
+{
+	atomic_long_add(many, &rental_counters[what]);
+}
+
+/* Which evicted pages are stored. */
+enum rental_policy {
+	RENTAL_STORE_ALL,
+	RENTAL_STORE_WORKINGSET,
+	RENTAL_STORE_TWICE,
+	RENTAL_POLICIES,
+};
+
+extern const char *const rental_policy_names[RENTAL_POLICIES];
+extern unsigned int rental_policy;
+extern bool rental_dirtyable;
+
+/* How long returns took, without scrubbing and without moving pages. */
+struct rental_returns {
+	u64 last_ns;
+	u64 max_ns;
+	u64 sum_ns;
+	u64 scrub_ns;
+	u64 active_ns;
+};
+
+extern struct rental_returns rental_returns;
+
+/* Protects slots, lists and bit maps; taken within i_pages. */
+extern spinlock_t rental_lock;
+/* Protects rental_regions and serializes rents and returns. */
+extern struct mutex rental_mutex;
+extern struct rental_region *rental_regions[RENTAL_REGIONS];
+/* Of all regions. */
+extern unsigned long rental_rented_pages;
+
+/* Which page of which file is stored. */
+struct rental_owner {
+	u32 device;
+	u32 ino;
+	u32 index;
+	bool active;
+};
+
+void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
+			const struct rental_owner *owner);
+bool rental_first_time(const struct rental_owner *owner);
+struct rental_slot *rental_find(void *entry, struct rental_region **region);
+void *rental_make_entry(const struct rental_region *region,
+			const struct rental_slot *slot);
+void rental_list_init(struct rental_list *list);
+void rental_list_add(struct rental_region *region, struct rental_list *list,
+		     struct rental_slot *slot);
+void rental_list_del(struct rental_region *region, struct rental_list *list,
+		     struct rental_slot *slot);
+bool rental_is_open(const struct rental_region *region,
+		    const struct rental_slot *slot);
+void rental_move_active(struct rental_region *region, unsigned long first,
+			unsigned long last, struct rental_active *active);
+struct rental_region *rental_new_region(const char *name, void *memory,
+					unsigned long nr_slots);
+void rental_free_region(struct rental_region *region);
+void rental_drop_all(void);
+
+static inline void *rental_address(const struct rental_region *region,
+				   const struct rental_slot *slot)
+{
+	return region->memory + ((slot - region->slots) << PAGE_SHIFT);
+}
+
+#endif

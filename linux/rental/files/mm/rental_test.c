@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of rental memory that need no file system: with regions in ordinary
+ * memory, and folios that belong to no file.
+ */
+#include <kunit/test.h>
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "rental.h"
+
+#define CHUNKS	3
+#define SLOTS	(CHUNKS * RENTAL_CHUNK_SLOTS - 10)
+#define SIZE	(SLOTS << PAGE_SHIFT)
+
+static struct rental_region *region;
+
+static int rental_test_init(struct kunit *test)
+{
+	unsigned int number;
+	void *memory;
+
+	for (number = 0; number < RENTAL_REGIONS; number++)
+		if (rental_regions[number])
+			kunit_skip(test, "a device has memory to rent");
+	memory = vmalloc(SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	region = rental_new_region("test", memory, SLOTS);
+	if (!region) {
+		vfree(memory);
+		KUNIT_FAIL_AND_ABORT(test, "no memory");
+	}
+	region->number = 5;
+	spin_lock_irq(&rental_lock);
+	rental_regions[5] = region;
+	spin_unlock_irq(&rental_lock);
+	return 0;
+}
+
+static void rental_test_exit(struct kunit *test)
+{
+	void *memory;
+
+	if (!region)
+		return;
+	memory = region->memory;
+	rental_remove_region(region);
+	region = NULL;
+	vfree(memory);
+}
+
+static struct folio *folio_of(struct kunit *test, char byte)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	memset(folio_address(folio), byte, PAGE_SIZE);
+	return folio;
+}
+
+/* Stores a page full of one byte. The shadow has its index. */
+static void *store(struct kunit *test, u32 index, char byte)
+{
+	struct rental_owner owner = { .device = 1, .ino = 2, .index = index };
+	struct folio *folio = folio_of(test, byte);
+	void *entry;
+
+	local_irq_disable();
+	entry = rental_store_copy(folio, xa_mk_value(index), false, &owner);
+	local_irq_enable();
+	folio_put(folio);
+	return entry;
+}
+
+/* Takes it: the byte, or -1 if there is no copy. */
+static int take(struct kunit *test, void *entry, void **shadow)
+{
+	struct folio *folio = folio_of(test, 0x5a);
+	char *bytes = folio_address(folio);
+	int byte = -1;
+
+	*shadow = rental_take(entry, folio);
+	if (folio_test_uptodate(folio)) {
+		KUNIT_EXPECT_NULL(test, memchr_inv(bytes, bytes[0], PAGE_SIZE));
+		byte = bytes[0];
+	} else {
+		KUNIT_EXPECT_NULL(test, memchr_inv(bytes, 0x5a, PAGE_SIZE));
+	}
+	folio_put(folio);
+	return byte;
+}
+
+static void rental_test_copy_is_used_once(struct kunit *test)
+{
+	void *entry, *shadow;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	entry = store(test, 7, 'a');
+	KUNIT_ASSERT_TRUE(test, rental_entry(entry));
+	KUNIT_EXPECT_PTR_EQ(test, rental_shadow(entry), xa_mk_value(7));
+	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), 'a');
+	KUNIT_EXPECT_PTR_EQ(test, shadow, xa_mk_value(7));
+	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), -1);
+}
+
+static void rental_test_oldest_makes_room(struct kunit *test)
+{
+	void **entries = kunit_kcalloc(test, SLOTS + 1, sizeof(*entries),
+				       GFP_KERNEL);
+	void *shadow;
+	unsigned long i;
+
+	KUNIT_ASSERT_NOT_NULL(test, entries);
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	for (i = 0; i < SLOTS; i++)
+		entries[i] = store(test, i, i % 100);
+	/* The first is used: the second is the oldest now, but one is free. */
+	KUNIT_EXPECT_EQ(test, take(test, entries[0], &shadow), 0);
+	entries[0] = store(test, SLOTS, 1);
+	entries[SLOTS] = store(test, SLOTS + 1, 2);
+	KUNIT_EXPECT_EQ(test, take(test, entries[1], &shadow), -1);
+	KUNIT_EXPECT_NULL(test, shadow);
+	KUNIT_EXPECT_EQ(test, take(test, entries[0], &shadow), 1);
+	KUNIT_EXPECT_EQ(test, take(test, entries[SLOTS], &shadow), 2);
+	for (i = 2; i < SLOTS; i++) {
+		KUNIT_EXPECT_EQ(test, take(test, entries[i], &shadow), i % 100);
+		KUNIT_EXPECT_PTR_EQ(test, shadow, xa_mk_value(i));
+	}
+}
+
+static void rental_test_return_ends_copies(struct kunit *test)
+{
+	void *entry, *shadow;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	entry = store(test, 9, 'b');
+	KUNIT_ASSERT_EQ(test, return_memory(region, 0, SIZE,
+					    RENTAL_SCRUB_NONE, NULL), 0);
+	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), -1);
+	KUNIT_EXPECT_PTR_EQ(test, shadow, xa_mk_value(9));
+	/* Nothing is stored now. */
+	KUNIT_EXPECT_PTR_EQ(test, store(test, 10, 'c'), xa_mk_value(10));
+	/* Rented again it has nothing of before, but that is still known. */
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), -1);
+	KUNIT_EXPECT_PTR_EQ(test, shadow, xa_mk_value(9));
+}
+
+static void rental_test_parts_are_rented_and_returned(struct kunit *test)
+{
+	void *kept, *lost, *shadow;
+	unsigned long i;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	lost = store(test, 0, 'd');
+	for (i = 1; i < RENTAL_CHUNK_SLOTS; i++)
+		store(test, i, 'x');
+	kept = store(test, RENTAL_CHUNK_SLOTS, 'e');
+	KUNIT_ASSERT_EQ(test, return_memory(region, 0, RENTAL_CHUNK,
+					    RENTAL_SCRUB_NONE, NULL), 0);
+	KUNIT_EXPECT_EQ(test, region->nr_rented, SLOTS - RENTAL_CHUNK_SLOTS);
+	KUNIT_EXPECT_EQ(test, take(test, lost, &shadow), -1);
+	KUNIT_EXPECT_EQ(test, take(test, kept, &shadow), 'e');
+	/* No copy goes to what is returned, however many there are. */
+	for (i = 0; i < 2 * SLOTS; i++)
+		store(test, 10000 + i, 'f');
+	for (i = 0; i < RENTAL_CHUNK_SLOTS; i++)
+		KUNIT_EXPECT_LT(test, xa_to_value(region->slots[i].shadow),
+				10000);
+	KUNIT_EXPECT_EQ(test, rent_memory(region, 0, RENTAL_CHUNK, false), 0);
+	KUNIT_EXPECT_EQ(test, region->nr_rented, SLOTS);
+}
+
+static void rental_test_wrong_ranges_are_refused(struct kunit *test)
+{
+	int (*rent)(struct rental_region *, size_t, size_t, bool) = rent_memory;
+
+	KUNIT_EXPECT_EQ(test, rent(region, 0, 0, false), -ERANGE);
+	KUNIT_EXPECT_EQ(test, rent(region, 0, SIZE + PAGE_SIZE, false), -ERANGE);
+	KUNIT_EXPECT_EQ(test, rent(region, SIZE, PAGE_SIZE, false), -ERANGE);
+	KUNIT_EXPECT_EQ(test, rent(region, RENTAL_CHUNK, SIZE_MAX, false), -ERANGE);
+	KUNIT_EXPECT_EQ(test, rent(region, PAGE_SIZE, RENTAL_CHUNK, false), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rent(region, 0, PAGE_SIZE, false), -EINVAL);
+	KUNIT_EXPECT_EQ(test, return_memory(region, 0, SIZE, RENTAL_SCRUB_NONE,
+					    NULL), -EINVAL);
+	KUNIT_ASSERT_EQ(test, rent(region, RENTAL_CHUNK, RENTAL_CHUNK, false), 0);
+	KUNIT_EXPECT_EQ(test, rent(region, 0, SIZE, false), -EBUSY);
+	KUNIT_EXPECT_EQ(test, rent(region, 0, RENTAL_CHUNK, true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, return_memory(region, 0, 2 * RENTAL_CHUNK,
+					    RENTAL_SCRUB_NONE, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, return_memory(region, RENTAL_CHUNK, RENTAL_CHUNK,
+					    RENTAL_SCRUB_NONE, NULL), 0);
+	KUNIT_EXPECT_EQ(test, region->nr_rented, 0);
+}
+
+static void rental_test_regions_must_be_sound(struct kunit *test)
+{
+	phys_addr_t start = virt_to_phys(page_address(ZERO_PAGE(0)));
+
+	KUNIT_EXPECT_EQ(test, PTR_ERR(rental_add_region("a", start, 0)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(rental_add_region("a", start + 1, PAGE_SIZE)),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(rental_add_region("a", start, 100)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(rental_add_region("a", ~PAGE_MASK << 20,
+							PAGE_SIZE)), -EINVAL);
+}
+
+static void rental_test_holes_are_left_out(struct kunit *test)
+{
+	unsigned long i;
+
+	KUNIT_EXPECT_EQ(test, rental_add_hole(region, 1, PAGE_SIZE), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rental_add_hole(region, 0, SIZE), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rental_add_hole(region, SIZE, PAGE_SIZE), -ERANGE);
+	KUNIT_ASSERT_EQ(test, rental_add_hole(region, 3 * PAGE_SIZE,
+					      2 * PAGE_SIZE), 0);
+	/* Once more is no more. */
+	KUNIT_ASSERT_EQ(test, rental_add_hole(region, 4 * PAGE_SIZE, PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, region->nr_holes, 2);
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	KUNIT_EXPECT_EQ(test, region->nr_rented, SLOTS - 2);
+	KUNIT_EXPECT_EQ(test, rental_add_hole(region, 0, PAGE_SIZE), -EBUSY);
+	for (i = 0; i < 2 * SLOTS; i++)
+		store(test, i, 'g');
+	KUNIT_EXPECT_EQ(test, region->slots[3].dirty + region->slots[4].dirty, 0);
+	KUNIT_EXPECT_EQ(test, return_memory(region, 0, SIZE, RENTAL_SCRUB_NOW,
+					    NULL), 0);
+	KUNIT_EXPECT_EQ(test, region->nr_rented, 0);
+}
+
+static void rental_test_scrub_overwrites_what_was_stored(struct kunit *test)
+{
+	unsigned long i;
+
+	memset(region->memory, 'h', SIZE);
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, true), 0);
+	for (i = 0; i < 5; i++)
+		store(test, i, 'i');
+	KUNIT_ASSERT_EQ(test, return_memory(region, 0, SIZE,
+					    RENTAL_SCRUB_LATER, NULL), 0);
+	KUNIT_EXPECT_NOT_NULL(test, memchr(region->memory, 'i', SIZE));
+	rental_scrub(region, 100, 2 * PAGE_SIZE);
+	KUNIT_EXPECT_NULL(test, memchr_inv(region->memory, 0, 3 * PAGE_SIZE));
+	rental_scrub(region, 0, SIZE_MAX / 2);
+	KUNIT_EXPECT_NULL(test, memchr(region->memory, 'i', SIZE));
+	/* What had no copy is the device's, and stays. */
+	KUNIT_EXPECT_NULL(test, memchr_inv(region->memory + 5 * PAGE_SIZE, 'h',
+					   SIZE - 5 * PAGE_SIZE));
+}
+
+static void rental_test_encrypted_files_need_a_scrub(struct kunit *test)
+{
+	struct rental_owner owner = { .device = 1, .ino = 2 };
+	struct folio *folio = folio_of(test, 'j');
+	void *entry;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	local_irq_disable();
+	entry = rental_store_copy(folio, xa_mk_value(1), true, &owner);
+	local_irq_enable();
+	KUNIT_EXPECT_FALSE(test, rental_entry(entry));
+	KUNIT_ASSERT_EQ(test, return_memory(region, 0, SIZE, RENTAL_SCRUB_NONE,
+					    NULL), 0);
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, true), 0);
+	local_irq_disable();
+	entry = rental_store_copy(folio, xa_mk_value(1), true, &owner);
+	local_irq_enable();
+	KUNIT_EXPECT_TRUE(test, rental_entry(entry));
+	folio_put(folio);
+}
+
+static void rental_test_drop_keeps_what_is_rented(struct kunit *test)
+{
+	void *entry, *shadow;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, RENTAL_CHUNK, false), 0);
+	entry = store(test, 1, 'k');
+	rental_drop_all();
+	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), -1);
+	KUNIT_EXPECT_EQ(test, region->nr_rented, RENTAL_CHUNK_SLOTS);
+	entry = store(test, 2, 'l');
+	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), 'l');
+}
+
+static void rental_test_policy_stores_the_second_time(struct kunit *test)
+{
+	unsigned int before = rental_policy;
+	void *entry, *shadow;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	rental_policy = RENTAL_STORE_TWICE;
+	KUNIT_EXPECT_FALSE(test, rental_entry(store(test, 987654, 'm')));
+	entry = store(test, 987654, 'n');
+	rental_policy = before;
+	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), 'n');
+}
+
+static struct kunit_case rental_test_cases[] = {
+	KUNIT_CASE(rental_test_copy_is_used_once),
+	KUNIT_CASE(rental_test_oldest_makes_room),
+	KUNIT_CASE(rental_test_return_ends_copies),
+	KUNIT_CASE(rental_test_parts_are_rented_and_returned),
+	KUNIT_CASE(rental_test_wrong_ranges_are_refused),
+	KUNIT_CASE(rental_test_regions_must_be_sound),
+	KUNIT_CASE(rental_test_holes_are_left_out),
+	KUNIT_CASE(rental_test_scrub_overwrites_what_was_stored),
+	KUNIT_CASE(rental_test_encrypted_files_need_a_scrub),
+	KUNIT_CASE(rental_test_drop_keeps_what_is_rented),
+	KUNIT_CASE(rental_test_policy_stores_the_second_time),
+	{}
+};
+
+static struct kunit_suite rental_test_suite = {
+	.name = "rental",
+	.init = rental_test_init,
+	.exit = rental_test_exit,
+	.test_cases = rental_test_cases,
+};
+
+kunit_test_suite(rental_test_suite);
