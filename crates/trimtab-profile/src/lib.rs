@@ -2,10 +2,12 @@
 //!
 //! Sans-I/O: text in, values out. One reader for each source of traces lives in [`read`]; all give
 //! the same [`Trace`]. A [`Stream`] knows more: every execution, not only the first. [`Profile::resolve`] then finds each event in a program, counts what it
-//! could not find ([`Coverage`]), and so catches the trace of another build.
+//! could not find ([`Coverage`]), and so catches the trace of another build. [`ftrace`] reads the lines of the kernel's
+//! event traces.
 
 mod coverage;
 mod early;
+pub mod ftrace;
 mod moved;
 mod names;
 mod process;

@@ -1,6 +1,8 @@
 //! Events of the kernel, a line each: as `trace` of tracefs, `trace-cmd report` and `perf script` print
 //! them.
 
+use trimtab_profile::ftrace;
+
 /// A line that is an event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line<'a> {
@@ -57,39 +59,18 @@ pub enum Call<'a> {
     Name(&'a str),
 }
 
-/// Of what a line says that events are missing.
-pub fn lost(line: &str) -> bool {
-    line.contains("LOST") && line.contains("EVENTS") || line.contains("EVENTS DROPPED")
-}
-
 /// Reads a line; none where it is no event.
 pub fn line(text: &str) -> Option<Line<'_>> {
-    if text.starts_with('#') {
-        return None;
-    }
-    let (thread, cpu, rest) = head(text)?;
-    let (name, thread) = thread;
-    let mut flags = "";
-    let mut rest = rest.trim_start();
-    // Flags, where there are any, then the time.
-    let time = loop {
-        let (word, after) = rest.split_once(char::is_whitespace)?;
-        rest = after.trim_start();
-        match word.strip_suffix(':').and_then(nanoseconds) {
-            Some(time) => break time,
-            None if flags.is_empty() => flags = word,
-            None => return None,
+    let line = ftrace::Line::read(text)?;
+    let event = match call(line.text) {
+        Some(event) => event,
+        None => {
+            let (event, details) = line.event()?;
+            read(event, details)?
         }
     };
-    let in_interrupt = matches!(flags.as_bytes().get(2), Some(b'h' | b'H' | b's' | b'Z' | b'z'));
-    if let Some(event) = call(rest) {
-        return Some(Line { name, thread, cpu, time, in_interrupt, event });
-    }
-    let (event, details) = rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, "")))?;
-    // perf names the group as well.
-    let event = event.rsplit(':').next().unwrap_or(event).trim();
-    let event = read(event, details.trim())?;
-    Some(Line { name, thread, cpu, time, in_interrupt, event })
+    let ftrace::Line { name, thread, cpu, time, .. } = line;
+    Some(Line { name, thread, cpu, time, in_interrupt: line.in_interrupt(), event })
 }
 
 /// The events of single calls, as tracefs prints them: `sys_NAME(ARGUMENTS)` and `sys_NAME -> RESULT`.
@@ -105,38 +86,6 @@ fn call(text: &str) -> Option<Event<'_>> {
 /// Whether a line is of an event without which threads cannot be followed.
 pub fn is_needed(text: &str) -> bool {
     ["sched_switch:", "sys_enter:", "sys_exit:"].iter().any(|event| text.contains(event))
-}
-
-/// What stands before the CPU in brackets: a name, which can have any letters, and a number.
-fn head(text: &str) -> Option<((&str, u32), u32, &str)> {
-    for (at, _) in text.match_indices('[') {
-        let Some((cpu, rest)) = text[at + 1..].split_once(']') else { continue };
-        let Ok(cpu) = cpu.parse() else { continue };
-        let before = text[..at].trim_end();
-        // The group's number in parentheses, where it was asked for.
-        let before = match before.strip_suffix(')').and_then(|open| open.rfind('(')) {
-            Some(open) => before[..open].trim_end(),
-            None => before,
-        };
-        let name = before.trim_end_matches(|letter: char| letter.is_ascii_digit());
-        let Ok(thread) = before[name.len()..].parse() else { continue };
-        let Some(name) = name.strip_suffix(['-', ' ']) else { continue };
-        return Some(((name.trim(), thread), cpu, rest));
-    }
-    None
-}
-
-/// No machine was up for longer: three years. So sums over all CPUs fit into 64 bits.
-const MOST_SECONDS: u64 = 100_000_000;
-
-/// Seconds with digits behind a point, as nanoseconds.
-fn nanoseconds(text: &str) -> Option<u64> {
-    let (whole, parts) = text.split_once('.')?;
-    let digits = parts.get(..parts.len().min(9))?;
-    let scale = 10_u64.checked_pow(9 - digits.len() as u32)?;
-    let parts: u64 = digits.parse().ok()?;
-    let whole = whole.parse::<u64>().ok().filter(|whole| *whole <= MOST_SECONDS)?;
-    Some(whole * 1_000_000_000 + parts * scale)
 }
 
 fn read<'a>(event: &'a str, details: &'a str) -> Option<Event<'a>> {
@@ -259,17 +208,5 @@ mod tests {
         for damaged in ["sys_enter: x", "sched_switch: prev_state=R", "sched_waking: comm=x"] {
             assert_eq!(read(damaged), None, "{damaged}");
         }
-        for text in [
-            "",
-            "# tracer: nop",
-            "words",
-            "a-1 [000]",
-            "a-\u{3bf}1 [000] 1.0: y: z",
-            "a-1 [000] d.... x: y: z",
-            "a-b [0] 1.0: y: z",
-        ] {
-            assert_eq!(line(text), None, "{text}");
-        }
-        assert!(lost("CPU:1 [LOST 77 EVENTS]") && !lost("a-1 [000] 1.0: lost: 5"));
     }
 }

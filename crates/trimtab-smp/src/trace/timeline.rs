@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;
+use trimtab_profile::ftrace::lost;
 
-use super::event::{Call, Event, Line, is_needed, line, lost};
+use super::event::{Call, Event, Line, is_needed, line};
 use crate::subsystem::Subsystem;
 
 /// What a thread does for a time.
