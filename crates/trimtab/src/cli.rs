@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::progress::Detail;
 use crate::verbs::{
-    check, compare, completions, doctor, fit, jar, man_pages, order, pages, probe, report, smp,
-    swap, trace, tune, worker, wrapped,
+    check, compare, completions, doctor, fit, jar, man_pages, order, pages, probe, rent, report,
+    smp, swap, trace, tune, worker, wrapped,
 };
 
 /// Fits Linux to the machine it runs on: traces what really executes, decides where code should
@@ -85,6 +85,12 @@ pub enum Verb {
         #[command(subcommand)]
         what: smp::Verb,
     },
+    /// Lend memory that is reserved for an idle device to the page cache
+    Rent {
+        /// What to do.
+        #[command(subcommand)]
+        what: rent::Verb,
+    },
     /// Translate a MIPS program to a jar that any JVM runs
     Jar(jar::Options),
     /// Show an experiment again
@@ -150,6 +156,7 @@ impl Verb {
             Self::Swap { what } => what.run(),
             Self::Tune { what } => what.run(),
             Self::Smp { what } => what.run(),
+            Self::Rent { what } => what.run(),
             Self::Jar(options) => jar::run(&options),
             Self::Report(options) => report::run(&options),
             Self::Completions(options) => completions::run(&options),

@@ -10,6 +10,7 @@ pub mod man_pages;
 pub mod order;
 pub mod pages;
 pub mod probe;
+pub mod rent;
 pub mod report;
 pub mod smp;
 pub mod stored;

@@ -101,6 +101,7 @@ fn each_input_of_each_verb() {
         "swap run --work work --busybox IN",
         "fit program --work work --build IN --run IN",
         "smp predict IN",
+        "rent plan IN",
         "tune program --work work --flags IN bzip2",
         "tune kernel --work work --flags IN",
         "tune kernel --work work --profile IN",
@@ -138,6 +139,7 @@ fn pipes_that_never_end() {
         "probe report /dev/stdin",
         "pages app --trace good --map /dev/stdin",
         "jar -o out.jar /dev/stdin",
+        "rent plan -",
     ];
     let lines =
         pipes.iter().flat_map(|pipe| verbs.map(|verb| format!("{pipe} 2>errors | $T {verb}")));

@@ -179,6 +179,14 @@ fn tune_is_true() {
 }
 
 #[test]
+fn rent_plan_is_true() {
+    let bench = Bench::new();
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/rent/reads.txt");
+    fs::copy(trace, bench.file("board.txt")).unwrap();
+    assert_eq!(run_in(&bench, "rent-plan.md"), (2, 0));
+}
+
+#[test]
 fn smp_is_true() {
     let bench = Bench::new();
     kernel_tree::write(&bench.file("tiny"));

@@ -29,6 +29,8 @@ mod mutation;
 mod object;
 #[path = "../../../../fuzz/checks/order.rs"]
 mod order;
+#[path = "../../../../fuzz/checks/page_cache.rs"]
+mod page_cache;
 #[path = "../../../../fuzz/checks/program.rs"]
 mod program;
 mod readers;

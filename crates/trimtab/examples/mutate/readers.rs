@@ -79,6 +79,7 @@ pub const ALL: &[Reader] = &[
     check!(link_map, "fuzz/seeds/link_map", "testdata/programs"),
     check!(trace, "fuzz/seeds/trace", "testdata/traces", "testdata/perf", "testdata/uftrace"),
     check!(events, "fuzz/seeds/events"),
+    check!(page_cache, "fuzz/seeds/page_cache"),
     check!(stream, "fuzz/seeds/stream"),
     check!(order, "fuzz/seeds/order"),
     check!(object, "fuzz/seeds/object"),
@@ -93,4 +94,5 @@ pub const ALL: &[Reader] = &[
     verb!("swap-check", SWAP_CHECK),
     verb!("probe-report", PROBE_REPORT),
     verb!("smp-predict", SMP_PREDICT),
+    verb!("rent-plan", RENT_PLAN),
 ];

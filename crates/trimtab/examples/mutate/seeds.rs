@@ -72,6 +72,7 @@ fn of_kind(kind: &str) -> anyhow::Result<Vec<Vec<u8>>> {
         "map" => of_folder(Path::new("fuzz/seeds/link_map"))?,
         "trace" => of_folder(Path::new("fuzz/seeds/trace"))?,
         "order" => of_folder(Path::new("fuzz/seeds/order"))?,
+        "page_cache" => of_folder(Path::new("fuzz/seeds/page_cache"))?,
         "events" => of_folder(Path::new("fuzz/seeds/events"))?,
         "recording" => of_folder(Path::new("fuzz/seeds/recording"))?,
         "stream" => of_folder(Path::new("fuzz/seeds/stream"))?,

@@ -72,6 +72,9 @@ pub const PROBE_REPORT: Verb =
 /// How a trace would run on more CPUs.
 pub const SMP_PREDICT: Verb =
     Verb { arguments: &["smp", "predict", "%0", "--json", "-"], files: &["events"] };
+/// What renting would bring.
+pub const RENT_PLAN: Verb =
+    Verb { arguments: &["rent", "plan", "%0", "--json", "-"], files: &["page_cache"] };
 
 impl Verb {
     /// Runs it in this process on these files; its output goes to standard output. Whether it succeeded.

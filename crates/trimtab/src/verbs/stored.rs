@@ -21,6 +21,7 @@ pub fn kinds() -> impl Iterator<Item = Kind> {
         trimtab_bench::report::KINDS,
         trimtab_tune::report::KINDS,
         trimtab_smp::report::KINDS,
+        trimtab_rent::report::KINDS,
         trimtab_appkernel::report::KINDS,
     ];
     of_capabilities.into_iter().flatten().copied().chain([Kind::of::<DoctorReport>()])

@@ -1,0 +1,13 @@
+//! Rental memory: memory that is reserved for an idle device holds copies of evicted page cache meanwhile.
+//!
+//! [`plan`] is a pure core: it replays a trace of a kernel's page cache and says what renting would bring. `run`
+//! is the engine, which reads files.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+pub mod plan;
+pub mod report;
+#[cfg(feature = "engine")]
+pub mod run;
+
+pub use report::plan::RentPlan;

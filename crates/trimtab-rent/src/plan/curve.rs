@@ -1,0 +1,195 @@
+//! What pools of each size and policy would save and cost, and which to take.
+
+use serde::{Deserialize, Serialize};
+
+use super::planner::Settings;
+use super::replay::{Counts, Policy, Replay, Tally};
+
+/// What a trace says of renting.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// What was seen.
+    pub counts: Counts,
+    /// Nanoseconds from the first event to the last.
+    pub length: u64,
+    /// The most pages that were known to be in the page cache at once.
+    pub most_resident: u64,
+    /// Each size with each policy: sizes in the order in which they were asked for.
+    pub pools: Vec<Pool>,
+    /// What to take; none where renting gains nothing.
+    pub recommended: Option<Recommendation>,
+}
+
+/// A pool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pool {
+    /// Its size.
+    pub mib: f64,
+    /// What is stored in it.
+    pub policy: Policy,
+    /// Pages that came back from it.
+    pub hits: u64,
+    /// Its hits as a share of all pages that came back after they had been evicted.
+    pub share: f64,
+    /// What need not be read.
+    pub misses_saved_mib: f64,
+    /// Pages that were stored.
+    pub stores: u64,
+    /// Pages that were copied, into it and out of it.
+    pub copies: u64,
+    /// Time that copies take, in percent of the time of one CPU.
+    pub copy_cpu_pct: f64,
+    /// Hits of files of one page, which may be lost where inodes leave memory.
+    pub small_file_hits: u64,
+    /// What a return would move back.
+    pub activation: Activation,
+    /// Uses that found their page in normal memory or in the pool, as a share of all; only where reads of what is in
+    /// the page cache were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hit_ratio: Option<f64>,
+    /// The same, if normal memory and the pool were one memory that drops what was used least recently.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lru_hit_ratio: Option<f64>,
+}
+
+/// Copies of pages that were active when they were evicted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Activation {
+    /// On average over the trace.
+    pub mean_pages: f64,
+    /// At most.
+    pub most_pages: u64,
+}
+
+/// What to take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recommendation {
+    /// The size: where the curve bends, or the largest.
+    pub mib: f64,
+    /// The policy: that with the fewest copies which saves nearly as much as the best.
+    pub policy: Policy,
+}
+
+/// A curve that is nowhere so much above the line between its ends does not bend.
+const BEND: f64 = 0.05;
+/// A policy that saves this share of the best saves nearly as much.
+const NEARLY: f64 = 0.95;
+/// A smaller share of what came into the page cache is nothing.
+const LEAST_SHARE: f64 = 0.01;
+
+const MIB: f64 = (1 << 20) as f64;
+
+impl Plan {
+    /// Of a replay that is at its end, of a trace of so many nanoseconds.
+    pub(super) fn new(mut replay: Replay, settings: &Settings, length: u64) -> Self {
+        replay.end();
+        let counts = replay.counts;
+        let in_mib = |pages: u64| pages as f64 * settings.page_size as f64 / MIB;
+        let lru_hits = sums(&replay.lru_hits);
+        let by_policy: Vec<(&Tally, Vec<u64>, Vec<u64>)> = replay
+            .tallies
+            .iter()
+            .map(|tally| (tally, sums(&tally.hits), sums(&tally.small)))
+            .collect();
+        let mut pools = Vec::new();
+        for (at, size) in settings.pools.iter().enumerate() {
+            for (tally, hits, small) in &by_policy {
+                let place = *size as usize;
+                let hits = hits[place];
+                let copies = tally.stores + hits;
+                let ratio = |found: u64| {
+                    (counts.accesses > 0).then(|| found as f64 / counts.uses.max(1) as f64)
+                };
+                pools.push(Pool {
+                    mib: in_mib(u64::from(*size)),
+                    policy: tally.policy,
+                    hits,
+                    share: hits as f64 / counts.returned.max(1) as f64,
+                    misses_saved_mib: in_mib(hits),
+                    stores: tally.stores,
+                    copies,
+                    copy_cpu_pct: match length {
+                        0 => 0.0,
+                        _ => 100.0 * copies as f64 * settings.copy_nanoseconds / length as f64,
+                    },
+                    small_file_hits: small[place],
+                    activation: Activation {
+                        mean_pages: tally.sum_active[at] as f64 / replay.looks.max(1) as f64,
+                        most_pages: tally.most_active[at],
+                    },
+                    hit_ratio: ratio((counts.uses + hits).saturating_sub(counts.added)),
+                    lru_hit_ratio: ratio(lru_hits[place]),
+                });
+            }
+        }
+        let recommended = recommend(&pools, in_mib(counts.added));
+        Self { counts, length, most_resident: replay.most_resident, pools, recommended }
+    }
+}
+
+/// Sums up to each place.
+fn sums(of: &[u64]) -> Vec<u64> {
+    let add = |sum: &mut u64, one: &u64| {
+        *sum += one;
+        Some(*sum)
+    };
+    of.iter().scan(0, add).collect()
+}
+
+/// Which pool to take, where so many MiB came into the page cache.
+fn recommend(pools: &[Pool], added_mib: f64) -> Option<Recommendation> {
+    let all = || pools.iter().filter(|pool| pool.policy == Policy::All);
+    let largest = all().max_by(|a, b| a.mib.total_cmp(&b.mib))?;
+    let saved = largest.misses_saved_mib;
+    if saved == 0.0 || saved < LEAST_SHARE * added_mib {
+        return None;
+    }
+    // The point that is farthest above the line from nothing to the largest pool.
+    let above = |pool: &Pool| pool.misses_saved_mib / saved - pool.mib / largest.mib;
+    let bend = all().max_by(|a, b| above(a).total_cmp(&above(b)).then(b.mib.total_cmp(&a.mib)));
+    let size = bend.filter(|pool| above(pool) > BEND).unwrap_or(largest).mib;
+    let same = || pools.iter().filter(|pool| pool.mib == size);
+    let best = same().map(|pool| pool.hits).max()?;
+    let cheapest = same()
+        .filter(|pool| pool.hits as f64 >= NEARLY * best as f64)
+        .min_by_key(|pool| pool.copies)?;
+    Some(Recommendation { mib: size, policy: cheapest.policy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(saved: &[(f64, f64)]) -> Vec<Pool> {
+        let pool = |(mib, saved): &(f64, f64), policy| Pool {
+            mib: *mib,
+            policy,
+            hits: (*saved * 256.0) as u64,
+            misses_saved_mib: *saved,
+            copies: if policy == Policy::All { 1000 } else { 500 },
+            ..Pool::default()
+        };
+        let less = |(mib, saved): &(f64, f64)| (*mib, *saved * 0.9);
+        let all = saved.iter().map(|one| pool(one, Policy::All));
+        all.chain(saved.iter().map(|one| pool(&less(one), Policy::Twice))).collect()
+    }
+
+    #[test]
+    fn the_bend_is_taken_or_the_largest() {
+        let size = |saved: &[(f64, f64)]| recommend(&curve(saved), 1000.0).map(|found| found.mib);
+        assert_eq!(size(&[(8.0, 10.0), (32.0, 190.0), (64.0, 195.0), (128.0, 200.0)]), Some(32.0));
+        assert_eq!(size(&[(8.0, 12.5), (32.0, 50.0), (128.0, 200.0)]), Some(128.0), "a line");
+        assert_eq!(size(&[(8.0, 0.0), (32.0, 0.0), (128.0, 200.0)]), Some(128.0), "a loop");
+        assert_eq!(size(&[(8.0, 1.0), (128.0, 9.0)]), None, "under 1 % of what came");
+        assert_eq!(size(&[]), None);
+    }
+
+    #[test]
+    fn the_cheapest_policy_is_taken_that_is_nearly_as_good() {
+        let mut pools = curve(&[(8.0, 100.0)]);
+        assert_eq!(recommend(&pools, 100.0).unwrap().policy, Policy::All);
+        pools[1].hits = pools[0].hits - 10;
+        assert_eq!(recommend(&pools, 100.0).unwrap().policy, Policy::Twice);
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a trace cannot be used.
+
+use thiserror::Error;
+
+/// Why a trace cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// It has no lines.
+    #[error("it is empty")]
+    Empty,
+    /// It is no text.
+    #[error(
+        "line {line} is no text; expected what tracefs, `trace-cmd report` or `perf script` print"
+    )]
+    NotText {
+        /// The line, from 1.
+        line: u64,
+    },
+    /// It has no line that is an event.
+    #[error("none of its first {lines} lines is an event of the kernel")]
+    NoEvents {
+        /// Lines that were read.
+        lines: u64,
+    },
+    /// It has no event of the page cache.
+    #[error("of {events} events none is of the page cache")]
+    NoCache {
+        /// Events.
+        events: u64,
+    },
+    /// Its events of the page cache have other fields.
+    #[error("line {line} is an event of another kernel: {text}")]
+    Format {
+        /// The line, from 1.
+        line: u64,
+        /// The line.
+        text: String,
+    },
+    /// Nothing is evicted in it.
+    #[error("of {deletes} folios that leave the page cache none is evicted")]
+    NoEviction {
+        /// Folios that leave the page cache.
+        deletes: u64,
+    },
+    /// It says that events are missing.
+    #[error("line {line} says that events are lost")]
+    Lost {
+        /// The line, from 1.
+        line: u64,
+    },
+    /// Time goes back.
+    #[error("time goes back in line {line}")]
+    Unordered {
+        /// The line, from 1.
+        line: u64,
+    },
+    /// It names more pages than are followed.
+    #[error("it names more than {most} pages")]
+    TooManyPages {
+        /// How many are followed.
+        most: usize,
+    },
+}
+
+impl PlanError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Lost { .. } => {
+                "record it again with larger buffers (`trace-cmd record -b 65536`, or `buffer_size_kb` of tracefs)"
+            }
+            Self::Unordered { .. } => {
+                "hand over the parts of one recording in their order, and sort each by time"
+            }
+            Self::TooManyPages { .. } => "record less, or hand over a part of it",
+            Self::NotText { .. } => {
+                "hand over what `trace-cmd report` or `perf script` prints of a binary recording"
+            }
+            Self::NoEviction { .. } => {
+                "record while memory is short, and with the events mm_vmscan_direct_reclaim_begin and \
+                 mm_vmscan_direct_reclaim_end: what is dropped otherwise is no eviction"
+            }
+            Self::Format { .. } => {
+                "expected the fields `dev`, `ino`, `pfn` and `ofs` of mm_filemap_add_to_page_cache, as Linux prints \
+                 them since 3.13"
+            }
+            Self::Empty | Self::NoEvents { .. } | Self::NoCache { .. } => {
+                "record mm_filemap_add_to_page_cache, mm_filemap_delete_from_page_cache, mm_vmscan_kswapd_wake, \
+                 mm_vmscan_direct_reclaim_begin and mm_vmscan_direct_reclaim_end"
+            }
+        }
+    }
+}

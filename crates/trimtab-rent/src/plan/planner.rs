@@ -1,0 +1,227 @@
+//! Takes the text of a trace, a piece at a time.
+
+use rustc_hash::FxHashSet;
+use trimtab_profile::ftrace::{Line, lost};
+
+use super::curve::Plan;
+use super::error::PlanError;
+use super::event::CacheEvent;
+use super::replay::{Replay, Why};
+
+/// A line that is longer is no event, and is not kept.
+const LONGEST_LINE: usize = 16 << 10;
+
+/// That many lines without an event are no trace.
+const LINES_WITHOUT_EVENT: u64 = 200_000;
+
+/// How a trace is replayed.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Bytes of a page; a power of two.
+    pub page_size: u64,
+    /// Sizes of pools in pages, each at least one.
+    pub pools: Vec<u32>,
+    /// What it takes to copy a page, in nanoseconds.
+    pub copy_nanoseconds: f64,
+}
+
+/// Reads a trace, which need not be there as a whole.
+#[derive(Debug)]
+pub struct Planner {
+    settings: Settings,
+    replay: Replay,
+    /// The begin of a line whose end was not seen yet.
+    rest: Vec<u8>,
+    /// Whether that line was too long.
+    is_skipping: bool,
+    lines: u64,
+    last: u64,
+    first: Option<u64>,
+    /// Threads that are kswapd.
+    kswapd: FxHashSet<u32>,
+    /// Threads that reclaim memory.
+    reclaiming: FxHashSet<u32>,
+    /// The first event that could not be read.
+    unread: Option<(u64, String)>,
+}
+
+impl Planner {
+    /// For a trace of which nothing was seen.
+    pub fn new(settings: Settings) -> Self {
+        let most = settings.pools.iter().copied().max().unwrap_or(1);
+        Self {
+            replay: Replay::new(settings.page_size, most, &settings.pools),
+            settings,
+            rest: Vec::new(),
+            is_skipping: false,
+            lines: 0,
+            last: 0,
+            first: None,
+            kswapd: FxHashSet::default(),
+            reclaiming: FxHashSet::default(),
+            unread: None,
+        }
+    }
+
+    /// Takes more of the text.
+    ///
+    /// # Errors
+    /// [`PlanError`]
+    pub fn feed(&mut self, mut text: &[u8]) -> Result<(), PlanError> {
+        while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+            let (line, more) = text.split_at(end);
+            text = &more[1..];
+            if self.rest.is_empty() && !self.is_skipping {
+                self.line(line)?;
+                continue;
+            }
+            self.keep(line)?;
+            let whole = std::mem::take(&mut self.rest);
+            match std::mem::take(&mut self.is_skipping) {
+                true => self.lines += 1,
+                false => self.line(&whole)?,
+            }
+        }
+        self.keep(text)
+    }
+
+    /// Keeps the begin of a line.
+    fn keep(&mut self, text: &[u8]) -> Result<(), PlanError> {
+        if text.contains(&0) {
+            return Err(PlanError::NotText { line: self.lines + 1 });
+        }
+        if self.rest.len() + text.len() > LONGEST_LINE {
+            self.is_skipping = true;
+            self.rest.clear();
+        }
+        if !self.is_skipping {
+            self.rest.extend_from_slice(text);
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), PlanError> {
+        self.lines += 1;
+        if line.contains(&0) {
+            return Err(PlanError::NotText { line: self.lines });
+        }
+        if line.len() > LONGEST_LINE {
+            return Ok(());
+        }
+        // A thread's name can have any bytes.
+        let text = String::from_utf8_lossy(line);
+        if let Some(counts) = text.strip_prefix("# entries-in-buffer/entries-written:") {
+            self.replay.counts.overwritten += overwritten(counts).unwrap_or(0);
+        }
+        if lost(&text) {
+            return Err(PlanError::Lost { line: self.lines });
+        }
+        let Some(line) = Line::read(text.trim_end_matches('\r')) else {
+            return match self.replay.counts.events == 0 && self.lines >= LINES_WITHOUT_EVENT {
+                true => Err(PlanError::NoEvents { lines: self.lines }),
+                false => Ok(()),
+            };
+        };
+        if line.time < self.last {
+            return Err(PlanError::Unordered { line: self.lines });
+        }
+        self.last = line.time;
+        self.first.get_or_insert(line.time);
+        self.replay.counts.events += 1;
+        self.event(&line)
+    }
+
+    fn event(&mut self, line: &Line<'_>) -> Result<(), PlanError> {
+        match CacheEvent::read(line) {
+            CacheEvent::Add(folio) => self.replay.add(&folio),
+            CacheEvent::Delete(folio) => {
+                let why = self.why(line);
+                self.replay.delete(&folio, why)
+            }
+            CacheEvent::Access { file, first, last } => {
+                self.replay.access(file, first, last);
+                Ok(())
+            }
+            CacheEvent::Fault { file, at } => {
+                self.replay.fault(file, at);
+                Ok(())
+            }
+            CacheEvent::Activate(frame) => {
+                self.replay.activate(frame);
+                Ok(())
+            }
+            CacheEvent::FileGone(file) => {
+                self.replay.gone(file);
+                Ok(())
+            }
+            CacheEvent::ReclaimBegins => {
+                self.reclaiming.insert(line.thread);
+                self.replay.counts.reclaims += 1;
+                Ok(())
+            }
+            CacheEvent::ReclaimEnds => {
+                self.reclaiming.remove(&line.thread);
+                Ok(())
+            }
+            CacheEvent::Kswapd => {
+                self.kswapd.insert(line.thread);
+                Ok(())
+            }
+            CacheEvent::Other => Ok(()),
+            CacheEvent::Unread => {
+                self.replay.counts.unread += 1;
+                self.unread.get_or_insert_with(|| (self.lines, line.text.to_owned()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Why a folio leaves that a thread deletes.
+    fn why(&self, line: &Line<'_>) -> Why {
+        let is_number =
+            |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+        let is_kswapd = || line.name.strip_prefix("kswapd").is_some_and(is_number);
+        match self.reclaiming.contains(&line.thread) {
+            true => Why::DirectReclaim,
+            false if self.kswapd.contains(&line.thread) || is_kswapd() => Why::Kswapd,
+            false => Why::Truncation,
+        }
+    }
+
+    /// What follows from all of it.
+    ///
+    /// # Errors
+    /// [`PlanError`]: that it does not say enough.
+    pub fn finish(mut self) -> Result<Plan, PlanError> {
+        if !self.rest.is_empty() {
+            let line = std::mem::take(&mut self.rest);
+            self.line(&line)?;
+        }
+        let counts = &self.replay.counts;
+        let deletes = counts.kswapd + counts.direct + counts.truncated;
+        match self.unread {
+            _ if self.lines == 0 => return Err(PlanError::Empty),
+            _ if counts.events == 0 => return Err(PlanError::NoEvents { lines: self.lines }),
+            // One that is cut off is no other kernel.
+            Some((line, text)) if counts.added + deletes < counts.unread => {
+                return Err(PlanError::Format { line, text });
+            }
+            _ if counts.added + deletes == 0 => {
+                return Err(PlanError::NoCache { events: counts.events });
+            }
+            _ if counts.kswapd + counts.direct == 0 => {
+                return Err(PlanError::NoEviction { deletes });
+            }
+            _ => {}
+        }
+        let length = self.last - self.first.unwrap_or(self.last);
+        Ok(Plan::new(self.replay, &self.settings, length))
+    }
+}
+
+/// Of `140080/250280   #P:4`: how many events of a ring were overwritten by later ones.
+fn overwritten(counts: &str) -> Option<u64> {
+    let (kept, rest) = counts.trim().split_once('/')?;
+    let written: u64 = rest.split_whitespace().next()?.parse().ok()?;
+    written.checked_sub(kept.parse().ok()?)
+}

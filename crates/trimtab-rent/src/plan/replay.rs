@@ -1,0 +1,415 @@
+//! Follows the page cache of a trace, and what pools of rental memory would have held beside it.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::error::PlanError;
+use super::event::{FileId, Folio};
+use super::page::Pages;
+use super::stack::Stack;
+
+/// What is stored of what is evicted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// All.
+    #[default]
+    All,
+    /// What was active before.
+    Workingset,
+    /// What is evicted for the second time.
+    Twice,
+}
+
+impl Policy {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::All, Self::Workingset, Self::Twice];
+
+    /// As the kernel's knob names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Workingset => "workingset",
+            Self::Twice => "twice",
+        }
+    }
+}
+
+/// Why a folio leaves the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// kswapd evicts it.
+    Kswapd,
+    /// A task that needs memory evicts it.
+    DirectReclaim,
+    /// It is truncated or invalidated, or its file goes.
+    Truncation,
+}
+
+/// What was seen. Pages are counted, where nothing else is said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counts {
+    /// Events of any kind.
+    pub events: u64,
+    /// That came into the page cache.
+    pub added: u64,
+    /// That came back after they had been evicted: the most that any pool can save.
+    pub returned: u64,
+    /// That kswapd evicted.
+    pub kswapd: u64,
+    /// That tasks evicted in direct reclaim.
+    pub direct: u64,
+    /// That were truncated or invalidated, or whose files went.
+    pub truncated: u64,
+    /// Evicted, and already there before the trace began.
+    pub older: u64,
+    /// That came although they had not left: events are missing, or a file has the number of another.
+    pub twice: u64,
+    /// Evicted, of folios of several pages, which are not stored.
+    pub large: u64,
+    /// Evicted, of file systems without a block device and of block devices themselves, which are not stored.
+    pub unsuited: u64,
+    /// Copies in the largest pool whose file lost all its pages otherwise, and that are dropped therefore.
+    pub inferred: u64,
+    /// Files that left memory or were deleted.
+    pub gone: u64,
+    /// Read, of pages that were in the page cache or came for that.
+    pub accesses: u64,
+    /// Uses, as far as they are seen: what came, and what was read of what was there.
+    pub uses: u64,
+    /// Folios that became active.
+    pub activations: u64,
+    /// Times that tasks began to reclaim.
+    pub reclaims: u64,
+    /// Events that could not be read.
+    pub unread: u64,
+    /// Events that were overwritten by later ones before the trace was written.
+    pub overwritten: u64,
+}
+
+/// What one policy does in pools of all sizes.
+#[derive(Debug)]
+pub struct Tally {
+    /// The policy.
+    pub policy: Policy,
+    /// Copies.
+    pub stack: Stack,
+    /// Copies that were made: of any pool the same.
+    pub stores: u64,
+    /// Hits by depth, from 1.
+    pub hits: Vec<u64>,
+    /// Of these, of files of one page.
+    pub small: Vec<u64>,
+    /// By pool: the most copies of pages that were active.
+    pub most_active: Vec<u64>,
+    /// By pool: the same, summed over all looks.
+    pub sum_active: Vec<u64>,
+}
+
+/// Pages of which one event of a read tells: the kernel's batch of folios.
+const PAGES_AT_ONCE: u64 = 31;
+/// Evictions between two looks at what would be activated.
+const FIRST_LOOK: u64 = 512;
+/// Looks after which they become rarer.
+const MOST_LOOKS: u64 = 64;
+
+/// The state of a replay.
+#[derive(Debug)]
+pub struct Replay {
+    page_shift: u32,
+    pools: Vec<u32>,
+    pages: Pages,
+    /// Pages by frame.
+    frames: FxHashMap<u64, u32>,
+    /// Pages in the page cache, as far as they are known.
+    resident: u64,
+    /// The most that there were.
+    pub most_resident: u64,
+    /// Each policy.
+    pub tallies: Vec<Tally>,
+    /// What one memory would hold that were as large as the page cache and a pool together, by last use.
+    lru: Stack,
+    /// Accesses that such a memory serves, by the pages beyond the page cache that it needs for that.
+    pub lru_hits: Vec<u64>,
+    /// What was seen.
+    pub counts: Counts,
+    /// Looks at what would be activated.
+    pub looks: u64,
+    until_look: u64,
+    interval: u64,
+}
+
+impl Replay {
+    /// Of nothing so far, with pages of so many bytes, and pools of at most so many.
+    pub fn new(page_size: u64, most: u32, pools: &[u32]) -> Self {
+        let tally = |policy| Tally {
+            policy,
+            stack: Stack::new(most),
+            stores: 0,
+            hits: vec![0; most as usize + 1],
+            small: vec![0; most as usize + 1],
+            most_active: vec![0; pools.len()],
+            sum_active: vec![0; pools.len()],
+        };
+        Self {
+            page_shift: page_size.max(1).trailing_zeros(),
+            pools: pools.to_vec(),
+            pages: Pages::default(),
+            frames: FxHashMap::default(),
+            resident: 0,
+            most_resident: 0,
+            tallies: Policy::ALL.map(tally).into(),
+            lru: Stack::new(u32::MAX),
+            lru_hits: vec![0; most as usize + 1],
+            counts: Counts::default(),
+            looks: 0,
+            until_look: FIRST_LOOK,
+            interval: FIRST_LOOK,
+        }
+    }
+
+    /// The pages of a folio.
+    fn run(&self, folio: &Folio) -> std::ops::Range<u64> {
+        let first = folio.offset >> self.page_shift;
+        first..first + (1 << folio.order)
+    }
+
+    /// A folio comes.
+    ///
+    /// # Errors
+    /// That these are too many pages.
+    pub fn add(&mut self, folio: &Folio) -> Result<(), PlanError> {
+        for index in self.run(folio) {
+            let page = self.pages.page(folio.file, index)?;
+            self.counts.added += 1;
+            let known = &self.pages.pages[page as usize];
+            if known.is_resident {
+                self.counts.twice += 1;
+                self.leave(page);
+                self.forget(page);
+            }
+            let known = self.pages.pages[page as usize];
+            let has_returned = known.evictions > 0;
+            self.counts.returned += u64::from(has_returned);
+            let is_small = !self.pages.file[known.file as usize].is_long;
+            for tally in &mut self.tallies {
+                let depth = tally.stack.take(page);
+                // What comes in one folio with others is read again, and its copy is dropped.
+                if let Some(depth) = depth.filter(|_| folio.order == 0) {
+                    tally.hits[depth as usize] += 1;
+                    tally.small[depth as usize] += u64::from(is_small);
+                }
+            }
+            self.touch(page);
+            // What returns soon becomes active at once: after fewer evictions than there are pages.
+            let since = self.counts.kswapd + self.counts.direct - known.evicted;
+            let is_active = has_returned && self.counts.activations == 0 && since <= self.resident;
+            self.come(page, is_active);
+        }
+        self.frames
+            .insert(folio.frame, self.pages.page(folio.file, folio.offset >> self.page_shift)?);
+        Ok(())
+    }
+
+    fn come(&mut self, page: u32, is_active: bool) {
+        let known = &mut self.pages.pages[page as usize];
+        (known.is_resident, known.was_active, known.is_new) = (true, is_active, true);
+        self.pages.file[known.file as usize].resident += 1;
+        self.resident += 1;
+        self.most_resident = self.most_resident.max(self.resident);
+    }
+
+    fn leave(&mut self, page: u32) {
+        let known = &mut self.pages.pages[page as usize];
+        known.is_resident = false;
+        let file = &mut self.pages.file[known.file as usize];
+        file.resident = file.resident.saturating_sub(1);
+        self.resident = self.resident.saturating_sub(1);
+    }
+
+    /// Nothing is known of a page that its file no longer has.
+    fn forget(&mut self, page: u32) {
+        self.lru.take(page);
+        let known = &mut self.pages.pages[page as usize];
+        (known.evictions, known.was_active) = (0, false);
+        for tally in &mut self.tallies {
+            tally.stack.take(page);
+        }
+    }
+
+    /// A folio leaves.
+    ///
+    /// # Errors
+    /// That these are too many pages.
+    pub fn delete(&mut self, folio: &Folio, why: Why) -> Result<(), PlanError> {
+        let first = self.pages.page(folio.file, folio.offset >> self.page_shift)?;
+        let mapped = self.frames.get(&folio.frame);
+        if mapped == Some(&first) {
+            self.frames.remove(&folio.frame);
+        }
+        for index in self.run(folio) {
+            let page = self.pages.page(folio.file, index)?;
+            let was_known = self.pages.pages[page as usize].is_resident;
+            if was_known {
+                self.leave(page);
+            }
+            match why {
+                Why::Truncation => {
+                    self.counts.truncated += 1;
+                    self.forget(page);
+                    let file = self.pages.pages[page as usize].file;
+                    if self.pages.file[file as usize].resident == 0 {
+                        self.counts.inferred += self.empty(file);
+                    }
+                    continue;
+                }
+                Why::Kswapd => self.counts.kswapd += 1,
+                Why::DirectReclaim => self.counts.direct += 1,
+            }
+            self.counts.older += u64::from(!was_known);
+            self.evict(page, folio.order > 0);
+        }
+        Ok(())
+    }
+
+    fn evict(&mut self, page: u32, is_large: bool) {
+        let evictions = self.counts.kswapd + self.counts.direct;
+        let known = &mut self.pages.pages[page as usize];
+        known.evictions = known.evictions.saturating_add(1);
+        known.evicted = evictions;
+        let (has_been_active, times) = (known.was_active, known.evictions);
+        let file = &mut self.pages.file[known.file as usize];
+        if !std::mem::replace(&mut known.is_listed, true) {
+            file.evicted.push(page);
+        }
+        if is_large {
+            self.counts.large += 1;
+        } else if file.major == 0 {
+            self.counts.unsuited += 1;
+        } else {
+            for tally in &mut self.tallies {
+                let is_stored = match tally.policy {
+                    Policy::All => true,
+                    Policy::Workingset => has_been_active,
+                    Policy::Twice => times >= 2,
+                };
+                if is_stored {
+                    tally.stack.push(page);
+                    tally.stores += 1;
+                }
+            }
+        }
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.look();
+        }
+    }
+
+    /// Drops all copies of a file, and says how many there were in the largest pool.
+    fn empty(&mut self, file: u32) -> u64 {
+        let mut dropped = 0;
+        for page in std::mem::take(&mut self.pages.file[file as usize].evicted) {
+            let known = &mut self.pages.pages[page as usize];
+            known.is_listed = false;
+            if !known.is_resident {
+                dropped += u64::from(self.tallies[0].stack.depth(page).is_some());
+                self.forget(page);
+            }
+        }
+        dropped
+    }
+
+    /// A file leaves memory, or is deleted.
+    pub fn gone(&mut self, id: FileId) {
+        let Some(file) = self.pages.known(id) else { return };
+        self.counts.gone += 1;
+        self.empty(file);
+    }
+
+    /// Bytes of a file are read. The first of their pages are in the page cache; where they are many, another event
+    /// follows for the rest.
+    pub fn access(&mut self, file: FileId, first: u64, last: u64) {
+        let first = first >> self.page_shift;
+        let last = (last >> self.page_shift).min(first.saturating_add(PAGES_AT_ONCE - 1));
+        (first..=last).for_each(|index| self.used(file, index));
+    }
+
+    /// A page of a mapped file is needed.
+    pub fn fault(&mut self, file: FileId, at: u64) {
+        self.used(file, at >> self.page_shift);
+    }
+
+    /// A page is used, if it is there.
+    fn used(&mut self, file: FileId, index: u64) {
+        let page = self.pages.known_page(file, index);
+        if let Some(page) = page.filter(|page| self.pages.pages[*page as usize].is_resident) {
+            self.accessed(page);
+        }
+    }
+
+    fn accessed(&mut self, page: u32) {
+        self.counts.accesses += 1;
+        // A page that came for this was counted when it came.
+        if !std::mem::replace(&mut self.pages.pages[page as usize].is_new, false) {
+            self.touch(page);
+        }
+    }
+
+    /// Counts a use of a page in the memory that is ordered by use.
+    fn touch(&mut self, page: u32) {
+        if let Some(depth) = self.lru.take(page) {
+            let beyond = u64::from(depth).saturating_sub(self.resident);
+            if let Some(hits) = self.lru_hits.get_mut(beyond as usize) {
+                *hits += 1;
+            }
+        }
+        self.counts.uses += 1;
+        self.lru.push(page);
+    }
+
+    /// The folio in a frame becomes active.
+    pub fn activate(&mut self, frame: u64) {
+        if self.counts.activations == 0 {
+            // From now on it need not be guessed.
+            self.pages.pages.iter_mut().for_each(|page| page.was_active = false);
+        }
+        self.counts.activations += 1;
+        if let Some(page) = self.frames.get(&frame) {
+            self.pages.pages[*page as usize].was_active = true;
+        }
+    }
+
+    /// Looks how many copies of each pool would be activated.
+    fn look(&mut self) {
+        self.looks += 1;
+        if self.looks % MOST_LOOKS == 0 {
+            self.interval *= 2;
+        }
+        self.until_look = self.interval;
+        let mut by_depth: Vec<(u32, usize)> =
+            self.pools.iter().copied().enumerate().map(|(at, pool)| (pool, at)).collect();
+        by_depth.sort_unstable();
+        for tally in &mut self.tallies {
+            let mut active = 0;
+            let mut pools = by_depth.iter().peekable();
+            let mut found = vec![None; self.pools.len()];
+            for (page, depth) in tally.stack.copies() {
+                while let Some((_, at)) = pools.next_if(|(pool, _)| *pool < depth) {
+                    found[*at] = Some(active);
+                }
+                active += u64::from(self.pages.pages[page as usize].was_active);
+            }
+            for (at, found) in found.into_iter().enumerate() {
+                let found = found.unwrap_or(active);
+                tally.most_active[at] = tally.most_active[at].max(found);
+                tally.sum_active[at] += found;
+            }
+        }
+    }
+
+    /// Looks once more, at the end.
+    pub fn end(&mut self) {
+        self.look();
+    }
+}

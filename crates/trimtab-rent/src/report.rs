@@ -1,0 +1,8 @@
+//! What this capability reports.
+
+pub mod plan;
+
+use trimtab_report::Kind;
+
+/// The kinds of reports of this capability, for whoever draws one from its JSON.
+pub const KINDS: &[Kind] = &[Kind::of::<plan::RentPlan>()];

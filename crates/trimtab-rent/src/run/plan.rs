@@ -1,0 +1,130 @@
+//! Replays traces and says what renting would bring.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use trimtab_lab::bytes::{self, STANDARD_INPUT};
+use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::{Observe, Stage};
+use trimtab_report::Schema;
+use trimtab_report::common::Repeat;
+
+use crate::plan::{Plan, PlanError, Planner, Settings};
+use crate::report::plan::{Coverage, RentPlan, Source};
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct PlanRequest {
+    /// The parts of a trace, in their order: text of tracefs, `trace-cmd report` or `perf script`; `-` is
+    /// standard input.
+    pub traces: Vec<PathBuf>,
+    /// Sizes of pools, in MiB, each from 1 to [`MOST_MIB`].
+    pub pools: Vec<u32>,
+    /// Bytes of a page: 4096, 16384 or 65536.
+    pub page_size: u64,
+    /// What it takes to copy a page, in nanoseconds.
+    pub copy_nanoseconds: f64,
+    /// The command that repeats this, for the report.
+    pub command: String,
+}
+
+/// The largest pool, in MiB.
+pub const MOST_MIB: u32 = 16 << 10;
+
+/// Bytes that are read at once.
+const PIECE: usize = 256 << 10;
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// Replays a trace.
+///
+/// # Errors
+/// A trace that cannot be read or does not say what is needed.
+pub fn plan(request: &PlanRequest, observe: &dyn Observe) -> Result<RentPlan> {
+    let start = Instant::now();
+    let stage = observe.stage("replay the trace");
+    let settings = Settings {
+        page_size: request.page_size,
+        pools: sizes(request),
+        copy_nanoseconds: request.copy_nanoseconds,
+    };
+    let mut planner = Planner::new(settings);
+    for trace in &request.traces {
+        feed(&mut planner, trace, &stage)?;
+    }
+    let found = planner.finish().map_err(|error| refused(&request.traces, &error))?;
+    let evicted = found.counts.kswapd + found.counts.direct;
+    stage.done(&format!("{} pages came, {evicted} were evicted", found.counts.added));
+    Ok(report(request, found, start.elapsed().as_secs_f64()))
+}
+
+/// The pools in pages, each once, the smallest first.
+fn sizes(request: &PlanRequest) -> Vec<u32> {
+    let in_pages =
+        |mib: &u32| (u64::from(*mib).clamp(1, MOST_MIB.into()) << 20) / request.page_size.max(1);
+    let mut sizes: Vec<u32> = request.pools.iter().map(|mib| in_pages(mib).max(1) as u32).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+fn feed(planner: &mut Planner, trace: &Path, stage: &Stage) -> Result<()> {
+    let shown = trace.display();
+    let open = || format!("cannot read {shown}");
+    let mut input: Box<dyn Read> = match trace.as_os_str() == STANDARD_INPUT {
+        true => Box::new(io::stdin().lock()),
+        false => {
+            let file = bytes::open(trace).with_context(open)?;
+            stage.parts(file.metadata().as_ref().map_or(0, std::fs::Metadata::len));
+            Box::new(file) as Box<dyn Read>
+        }
+    };
+    let mut piece = vec![0; PIECE];
+    let mut read = 0;
+    loop {
+        let length = match input.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error).with_context(open),
+        };
+        planner.feed(&piece[..length]).map_err(|error| refused(&[trace.to_owned()], &error))?;
+        read += length as u64;
+        stage.at(read);
+    }
+}
+
+fn refused(traces: &[PathBuf], error: &PlanError) -> anyhow::Error {
+    let names: Vec<String> = traces.iter().map(|trace| trace.display().to_string()).collect();
+    let failure = Failure::new(format!("cannot plan from {}: {error}", names.join(", ")));
+    failure.hint(error.hint()).into()
+}
+
+fn report(request: &PlanRequest, found: Plan, took: f64) -> RentPlan {
+    let counts = found.counts;
+    let evicted = (counts.kswapd + counts.direct).max(1) as f64;
+    RentPlan {
+        schema: Schema::default(),
+        source: Source {
+            traces: request.traces.iter().map(|trace| trace.display().to_string()).collect(),
+            page_size: request.page_size,
+            copy_nanoseconds: request.copy_nanoseconds,
+            seconds: found.length as f64 / 1e9,
+            most_resident_mib: (found.most_resident * request.page_size) as f64 / MIB,
+        },
+        coverage: Coverage {
+            known: 1.0 - counts.older as f64 / evicted,
+            storable: 1.0 - (counts.large + counts.unsuited) as f64 / evicted,
+            has_activations: counts.activations > 0,
+            has_files: counts.gone > 0,
+            counts,
+        },
+        warnings: found.warnings(),
+        pools: found.pools,
+        recommended: found.recommended,
+        took,
+        repeat: Repeat { command: request.command.clone(), ..Repeat::default() },
+    }
+}

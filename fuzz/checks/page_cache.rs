@@ -1,0 +1,38 @@
+//! Any bytes are read as a trace of a page cache, and what follows from it does not contradict itself.
+
+use trimtab_rent::plan::{Plan, Planner, Policy, Settings};
+
+/// Whether it is a trace that can be used.
+pub fn check(data: &[u8]) -> bool {
+    let whole = plan(&[data]);
+    let (one, other) = data.split_at(data.len() / 2);
+    assert_eq!(whole, plan(&[one, other]), "pieces are as the whole");
+    let Some(plan) = whole else { return false };
+    assert!(plan.warnings().iter().all(|warning| warning.ends_with('.')));
+    let counts = &plan.counts;
+    let evicted = counts.kswapd + counts.direct;
+    for policy in Policy::ALL {
+        let pools = || plan.pools.iter().filter(|pool| pool.policy == policy);
+        for pool in pools() {
+            assert!(pool.hits <= counts.returned && pool.hits <= pool.stores);
+            assert!(pool.stores + counts.large + counts.unsuited <= evicted);
+            assert!(pool.small_file_hits <= pool.hits);
+            assert!((0.0..=1.0).contains(&pool.share));
+            assert!(pool.activation.mean_pages <= pool.activation.most_pages as f64);
+            for ratio in [pool.hit_ratio, pool.lru_hit_ratio].into_iter().flatten() {
+                assert!((0.0..=1.0).contains(&ratio), "{ratio}");
+            }
+        }
+        assert!(pools().zip(pools().skip(1)).all(|(small, large)| small.hits <= large.hits));
+    }
+    true
+}
+
+fn plan(pieces: &[&[u8]]) -> Option<Plan> {
+    let settings = Settings { page_size: 4096, pools: vec![1, 2, 7, 64], copy_nanoseconds: 1000.0 };
+    let mut planner = Planner::new(settings);
+    for piece in pieces {
+        planner.feed(piece).ok()?;
+    }
+    planner.finish().ok()
+}
