@@ -6,7 +6,7 @@
  *            [--devices NAME,NAME...] [--sample-pages N] [--unscrubbed]
  *            [--pressure-mib N] [--keep-mib N] [--filler-mib N] [--drop-caches] [--remount DEVICE:TYPE:OPTIONS]
  *            [--device-every N] [--pressure-every N] [--filler-every N] [--drop-every N] [--remount-every N]
- *            [--plant FAULT]
+ *            [--mostly KIND] [--plant FAULT]
  *
  * It is the oracle of rental memory: a kernel that keeps copies of evicted pages must never hand out one that is
  * stale, or another file's, or bytes that a device wrote; and no byte of a file may be in an active device. Each
@@ -15,7 +15,8 @@
  * cache, and in races of reads with changes. In between it has pages and inodes evicted: with --pressure-mib by
  * taking so much memory, but leaving --keep-mib, with --filler-mib by reading a file of that size, with
  * --drop-caches as root; opens and closes devices, which return and lend memory; with --remount it unmounts
- * DIRECTORY and mounts it again. A device has its memory checked by --sample-pages pages, 0 for all.
+ * DIRECTORY and mounts it again. A device has its memory checked by --sample-pages pages, 0 for all. With --mostly,
+ * half of the operations on files are of this kind.
  *
  *     trimtab: verify error KIND of process P, operation N: WHAT     at most 10, then it ends
  *     trimtab: verify operations NUMBER
@@ -39,7 +40,7 @@
 #define MOST_FILES (MOST_OWNERS / MOST_PROCESSES - 1)
 
 static struct {
-	const char *directory, *devices, *remount, *plant;
+	const char *directory, *devices, *remount, *mostly, *plant;
 	long operations, seed, files, file_kib, processes, sample_pages;
 	long pressure_mib, keep_mib, filler_mib;
 	long device_every, pressure_every, filler_every, drop_every, remount_every;
@@ -70,6 +71,7 @@ static const struct option_value options[] = {
 	{"filler-every", OPTION_NUMBER, &the.filler_every, 1, 10000000},
 	{"drop-every", OPTION_NUMBER, &the.drop_every, 1, 10000000},
 	{"remount-every", OPTION_NUMBER, &the.remount_every, 1, 10000000},
+	{"mostly", OPTION_TEXT, &the.mostly, 0, 0},
 	{"plant", OPTION_TEXT, &the.plant, 0, 0},
 	{0},
 };
@@ -190,11 +192,23 @@ static void look(struct file *file, uint64_t from, uint64_t to)
 		read_mapped(file, from, to - from);
 }
 
+static bool is_on_files(const char *name, enum kind *kind)
+{
+	for (*kind = READ; *kind < DEVICE; (*kind)++)
+		if (strcmp(kinds[*kind].name, name) == 0)
+			return true;
+	return false;
+}
+
 static enum kind random_kind(void)
 {
-	uint64_t left = below(1000);
 	enum kind kind = READ;
+	uint64_t left;
 
+	if (the.mostly && one_in(2) && is_on_files(the.mostly, &kind))
+		return kind;
+	kind = READ;
+	left = below(1000);
 	while (left >= kinds[kind].share)
 		left -= kinds[kind++].share;
 	return kind;
@@ -536,12 +550,15 @@ int main(int argc, char **argv)
 	static struct counters before, after;
 	pid_t all[MOST_PROCESSES];
 	pthread_barrierattr_t shared;
+	enum kind kind;
 	long errors;
 	bool right;
 
 	(void)argc;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (*options_read(argv, options) || !the.directory)
+		usage(options);
+	if (the.mostly && !is_on_files(the.mostly, &kind))
 		usage(options);
 	if (the.plant && !is_planted_fault(the.plant) && strcmp(the.plant, "leak") != 0 &&
 	    strcmp(the.plant, "overwrite") != 0)
