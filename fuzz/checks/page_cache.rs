@@ -4,9 +4,13 @@ use trimtab_rent::plan::{Plan, Planner, Policy, Settings};
 
 /// Whether it is a trace that can be used.
 pub fn check(data: &[u8]) -> bool {
-    let whole = plan(&[data]);
+    [None, Some(3)].map(|normal| check_one(data, normal)).contains(&true)
+}
+
+fn check_one(data: &[u8], normal: Option<u32>) -> bool {
+    let whole = plan(&[data], normal);
     let (one, other) = data.split_at(data.len() / 2);
-    assert_eq!(whole, plan(&[one, other]), "pieces are as the whole");
+    assert_eq!(whole, plan(&[one, other], normal), "pieces are as the whole");
     let Some(plan) = whole else { return false };
     assert!(plan.warnings().iter().all(|warning| warning.ends_with('.')));
     let counts = &plan.counts;
@@ -28,8 +32,9 @@ pub fn check(data: &[u8]) -> bool {
     true
 }
 
-fn plan(pieces: &[&[u8]]) -> Option<Plan> {
-    let settings = Settings { page_size: 4096, pools: vec![1, 2, 7, 64], copy_nanoseconds: 1000.0 };
+fn plan(pieces: &[&[u8]], normal: Option<u32>) -> Option<Plan> {
+    let pools = vec![1, 2, 7, 64];
+    let settings = Settings { page_size: 4096, pools, copy_nanoseconds: 1000.0, normal };
     let mut planner = Planner::new(settings);
     for piece in pieces {
         planner.feed(piece).ok()?;

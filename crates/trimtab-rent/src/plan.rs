@@ -7,7 +7,9 @@
 //! Renting changes what a miss costs, and not what normal memory evicts: so the trace of a kernel without rental memory
 //! says what one with it would have stored and found.
 
+mod block;
 pub mod curve;
+mod doorkeeper;
 mod error;
 pub mod event;
 mod page;

@@ -43,7 +43,7 @@ impl Text {
 }
 
 fn settings(pools: &[u32]) -> Settings {
-    Settings { page_size: 4096, pools: pools.to_vec(), copy_nanoseconds: 1000.0 }
+    Settings { page_size: 4096, pools: pools.to_vec(), copy_nanoseconds: 1000.0, normal: None }
 }
 
 fn read(text: &str, pools: &[u32]) -> Result<Plan, PlanError> {
@@ -86,7 +86,6 @@ struct Normal {
 enum Event {
     Add((u64, u64)),
     Evict((u64, u64)),
-    Drop((u64, u64)),
     DropFile(u64),
 }
 
@@ -114,7 +113,6 @@ impl Normal {
                 if let Some(at) = self.pages.iter().position(|one| *one == page) {
                     self.pages.remove(at);
                     self.trace.truncate(page);
-                    self.events.push(Event::Drop(page));
                     if self.pages.iter().all(|(other, _)| *other != inode) {
                         self.events.push(Event::DropFile(inode));
                     }
@@ -155,11 +153,8 @@ fn single(events: &[Event], slots: usize, policy: Policy) -> (u64, u64) {
                     stores += 1;
                 }
             }
-            Event::Drop(page) => drop(evictions.remove(&page)),
-            Event::DropFile(inode) => {
-                copies.retain(|copy| copy.0 != inode);
-                evictions.retain(|page, _| page.0 != inode);
-            }
+            // What the kernel knows of evictions stays.
+            Event::DropFile(inode) => copies.retain(|copy| copy.0 != inode),
         }
     }
     (hits, stores)
@@ -363,4 +358,37 @@ fn a_real_trace_of_a_small_cgroup_is_read() {
     // The file's 768 pages fit into what is left and 2 MiB: nothing is read twice.
     let all = pool(&plan, 512, Policy::All);
     assert_eq!(all.hits, counts.returned, "{plan:?}");
+}
+
+#[test]
+fn reads_of_block_devices_are_replayed_with_a_page_cache_of_a_given_size() {
+    let mut trace = Text::default();
+    for round in 0..3 {
+        for page in 0..300_u64 {
+            trace.line("fio-7", &format!("block_rq_issue: 254,0 R 4096 () {} + 8 [fio]", 8 * page));
+            // The same once more, and a write.
+            trace.line("fio-7", &format!("block_bio_queue: 254,0 R {} + 8 [fio]", 8 * page));
+            trace.line("fio-7", &format!("block_rq_issue: 254,0 WS 4096 () {round} + 8 [fio]"));
+        }
+    }
+    let read = |normal, text: &str| {
+        let mut planner = Planner::new(Settings { normal: Some(normal), ..settings(&[200, 201]) });
+        planner.feed(text.as_bytes())?;
+        planner.finish()
+    };
+    let plan = read(100, &trace.text).unwrap();
+    assert_eq!((plan.counts.added, plan.early), (900, Some(0)));
+    assert_eq!([200, 201].map(|slots| pool(&plan, slots, Policy::All).hits), [0, 600]);
+    assert!(
+        plan.warnings().iter().any(|warning| warning.contains("is guessed from what was read"))
+    );
+    // What is read cannot have been in memory.
+    let plan = read(299, &trace.text).unwrap();
+    assert_eq!(plan.early, Some(0));
+    let plan = read(2, &trace.text.replace(" + 8 [", " + 16 [")).unwrap();
+    assert_eq!(plan.early, Some(897));
+    assert!(plan.warnings().iter().any(|warning| warning.contains("give less as --memory")));
+    assert_eq!(read(900, "a-1 [000] 1.0: x: y"), Err(PlanError::NoReads { events: 1 }));
+    let once: Vec<&str> = trace.text.lines().take(600).collect();
+    assert_eq!(read(900, &once.join("\n")), Err(PlanError::Fits { pages: 200 }));
 }

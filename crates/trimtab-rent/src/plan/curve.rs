@@ -14,6 +14,8 @@ pub struct Plan {
     pub length: u64,
     /// The most pages that were known to be in the page cache at once.
     pub most_resident: u64,
+    /// Where the page cache is guessed from reads of block devices: reads of pages that should still have been in it.
+    pub early: Option<u64>,
     /// Each size with each policy: sizes in the order in which they were asked for.
     pub pools: Vec<Pool>,
     /// What to take; none where renting gains nothing.
@@ -124,7 +126,14 @@ impl Plan {
             }
         }
         let recommended = recommend(&pools, in_mib(counts.added));
-        Self { counts, length, most_resident: replay.most_resident, pools, recommended }
+        Self {
+            counts,
+            length,
+            early: None,
+            most_resident: replay.most_resident,
+            pools,
+            recommended,
+        }
     }
 }
 

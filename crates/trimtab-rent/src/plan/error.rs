@@ -28,6 +28,18 @@ pub enum PlanError {
         /// Events.
         events: u64,
     },
+    /// Nothing is read from block devices in it.
+    #[error("of {events} events none is a read of a block device")]
+    NoReads {
+        /// Events.
+        events: u64,
+    },
+    /// What is read fits into normal memory.
+    #[error("all {pages} pages that are read fit into normal memory")]
+    Fits {
+        /// Pages that are read.
+        pages: u64,
+    },
     /// Its events of the page cache have other fields.
     #[error("line {line} is an event of another kernel: {text}")]
     Format {
@@ -83,6 +95,12 @@ impl PlanError {
             Self::Format { .. } => {
                 "expected the fields `dev`, `ino`, `pfn` and `ofs` of mm_filemap_add_to_page_cache, as Linux prints \
                  them since 3.13"
+            }
+            Self::NoReads { .. } => {
+                "record block_rq_issue or block_bio_queue; without --memory the page cache is read"
+            }
+            Self::Fits { .. } => {
+                "record for longer, or give as --memory what the page cache really has"
             }
             Self::Empty | Self::NoEvents { .. } | Self::NoCache { .. } => {
                 "record mm_filemap_add_to_page_cache, mm_filemap_delete_from_page_cache, mm_vmscan_kswapd_wake, \

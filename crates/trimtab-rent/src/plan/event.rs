@@ -53,7 +53,7 @@ pub struct FileId {
 }
 
 /// Where a folio is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Folio {
     /// Its file.
     pub file: FileId,

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 use trimtab_profile::ftrace::{Line, lost};
 
+use super::block::BlockCache;
 use super::curve::Plan;
 use super::error::PlanError;
 use super::event::CacheEvent;
@@ -23,6 +24,8 @@ pub struct Settings {
     pub pools: Vec<u32>,
     /// What it takes to copy a page, in nanoseconds.
     pub copy_nanoseconds: f64,
+    /// Replay what is read from block devices, with a page cache of so many pages, in place of what the page cache did.
+    pub normal: Option<u32>,
 }
 
 /// Reads a trace, which need not be there as a whole.
@@ -30,6 +33,8 @@ pub struct Settings {
 pub struct Planner {
     settings: Settings,
     replay: Replay,
+    /// The page cache, where it is guessed.
+    blocks: Option<BlockCache>,
     /// The begin of a line whose end was not seen yet.
     rest: Vec<u8>,
     /// Whether that line was too long.
@@ -51,6 +56,7 @@ impl Planner {
         let most = settings.pools.iter().copied().max().unwrap_or(1);
         Self {
             replay: Replay::new(settings.page_size, most, &settings.pools),
+            blocks: settings.normal.map(|frames| BlockCache::new(frames, settings.page_size)),
             settings,
             rest: Vec::new(),
             is_skipping: false,
@@ -132,48 +138,36 @@ impl Planner {
     }
 
     fn event(&mut self, line: &Line<'_>) -> Result<(), PlanError> {
+        if let Some(blocks) = &mut self.blocks {
+            return blocks.event(line, &mut self.replay);
+        }
         match CacheEvent::read(line) {
-            CacheEvent::Add(folio) => self.replay.add(&folio),
+            CacheEvent::Add(folio) => self.replay.add(&folio)?,
             CacheEvent::Delete(folio) => {
                 let why = self.why(line);
-                self.replay.delete(&folio, why)
+                self.replay.delete(&folio, why)?;
             }
-            CacheEvent::Access { file, first, last } => {
-                self.replay.access(file, first, last);
-                Ok(())
-            }
-            CacheEvent::Fault { file, at } => {
-                self.replay.fault(file, at);
-                Ok(())
-            }
-            CacheEvent::Activate(frame) => {
-                self.replay.activate(frame);
-                Ok(())
-            }
-            CacheEvent::FileGone(file) => {
-                self.replay.gone(file);
-                Ok(())
-            }
+            CacheEvent::Access { file, first, last } => self.replay.access(file, first, last),
+            CacheEvent::Fault { file, at } => self.replay.fault(file, at),
+            CacheEvent::Activate(frame) => self.replay.activate(frame),
+            CacheEvent::FileGone(file) => self.replay.gone(file),
             CacheEvent::ReclaimBegins => {
                 self.reclaiming.insert(line.thread);
                 self.replay.counts.reclaims += 1;
-                Ok(())
             }
             CacheEvent::ReclaimEnds => {
                 self.reclaiming.remove(&line.thread);
-                Ok(())
             }
             CacheEvent::Kswapd => {
                 self.kswapd.insert(line.thread);
-                Ok(())
             }
-            CacheEvent::Other => Ok(()),
+            CacheEvent::Other => {}
             CacheEvent::Unread => {
                 self.replay.counts.unread += 1;
                 self.unread.get_or_insert_with(|| (self.lines, line.text.to_owned()));
-                Ok(())
             }
         }
+        Ok(())
     }
 
     /// Why a folio leaves that a thread deletes.
@@ -207,7 +201,14 @@ impl Planner {
                 return Err(PlanError::Format { line, text });
             }
             _ if counts.added + deletes == 0 => {
-                return Err(PlanError::NoCache { events: counts.events });
+                let events = counts.events;
+                return Err(match self.blocks {
+                    Some(_) => PlanError::NoReads { events },
+                    None => PlanError::NoCache { events },
+                });
+            }
+            _ if self.blocks.is_some() && counts.kswapd == 0 => {
+                return Err(PlanError::Fits { pages: counts.added });
             }
             _ if counts.kswapd + counts.direct == 0 => {
                 return Err(PlanError::NoEviction { deletes });
@@ -215,7 +216,8 @@ impl Planner {
             _ => {}
         }
         let length = self.last - self.first.unwrap_or(self.last);
-        Ok(Plan::new(self.replay, &self.settings, length))
+        let early = self.blocks.map(|blocks| blocks.early);
+        Ok(Plan { early, ..Plan::new(self.replay, &self.settings, length) })
     }
 }
 

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::doorkeeper::Doorkeeper;
 use super::error::PlanError;
 use super::event::{FileId, Folio};
 use super::page::Pages;
@@ -17,7 +18,7 @@ pub enum Policy {
     All,
     /// What was active before.
     Workingset,
-    /// What is evicted for the second time.
+    /// What was evicted before, as far as the kernel remembers it.
     Twice,
 }
 
@@ -120,6 +121,8 @@ pub struct Replay {
     page_shift: u32,
     pools: Vec<u32>,
     pages: Pages,
+    /// Pages that were evicted before, as the kernel knows them.
+    seen: Doorkeeper,
     /// Pages by frame.
     frames: FxHashMap<u64, u32>,
     /// Pages in the page cache, as far as they are known.
@@ -156,6 +159,7 @@ impl Replay {
             page_shift: page_size.max(1).trailing_zeros(),
             pools: pools.to_vec(),
             pages: Pages::default(),
+            seen: Doorkeeper::new(),
             frames: FxHashMap::default(),
             resident: 0,
             most_resident: 0,
@@ -268,17 +272,19 @@ impl Replay {
                 Why::DirectReclaim => self.counts.direct += 1,
             }
             self.counts.older += u64::from(!was_known);
-            self.evict(page, folio.order > 0);
+            let is_first =
+                folio.order == 0 && folio.file.major > 0 && self.seen.is_first(folio.file, index);
+            self.evict(page, folio.order > 0, is_first);
         }
         Ok(())
     }
 
-    fn evict(&mut self, page: u32, is_large: bool) {
+    fn evict(&mut self, page: u32, is_large: bool, is_first: bool) {
         let evictions = self.counts.kswapd + self.counts.direct;
         let known = &mut self.pages.pages[page as usize];
         known.evictions = known.evictions.saturating_add(1);
         known.evicted = evictions;
-        let (has_been_active, times) = (known.was_active, known.evictions);
+        let has_been_active = known.was_active;
         let file = &mut self.pages.file[known.file as usize];
         if !std::mem::replace(&mut known.is_listed, true) {
             file.evicted.push(page);
@@ -292,7 +298,7 @@ impl Replay {
                 let is_stored = match tally.policy {
                     Policy::All => true,
                     Policy::Workingset => has_been_active,
-                    Policy::Twice => times >= 2,
+                    Policy::Twice => !is_first,
                 };
                 if is_stored {
                     tally.stack.push(page);
@@ -383,7 +389,7 @@ impl Replay {
     /// Looks how many copies of each pool would be activated.
     fn look(&mut self) {
         self.looks += 1;
-        if self.looks % MOST_LOOKS == 0 {
+        if self.looks.is_multiple_of(MOST_LOOKS) {
             self.interval *= 2;
         }
         self.until_look = self.interval;

@@ -5,7 +5,9 @@ use super::curve::Plan;
 impl Plan {
     /// A sentence or two each.
     pub fn warnings(&self) -> Vec<String> {
+        // Long: a sentence for each, and when it is said.
         let counts = &self.counts;
+        let is_guessed = self.early.is_some();
         let evicted = counts.kswapd + counts.direct;
         let mut all = Vec::new();
         let mut warn = |is_so: bool, text: String| {
@@ -27,7 +29,7 @@ impl Plan {
             format!("{} events cannot be read, and are left out.", counts.unread),
         );
         warn(
-            counts.reclaims == 0 && counts.truncated > 0,
+            !is_guessed && counts.reclaims == 0 && counts.truncated > 0,
             "No task reclaims memory itself. If mm_vmscan_direct_reclaim_begin and _end were not recorded, what tasks \
              evicted counts as truncated: record them."
                 .to_owned(),
@@ -57,10 +59,23 @@ impl Plan {
             ),
         );
         warn(
-            counts.activations == 0,
+            !is_guessed && counts.activations == 0,
             "Which pages are active is guessed: those that come back after fewer evictions than there are pages in \
              the page cache. Record mm_lru_activate and mm_lru_insertion."
                 .to_owned(),
+        );
+        warn(
+            is_guessed,
+            "What the page cache evicted is guessed from what was read: the pages that were read longest ago. A trace of \
+             the page cache says it."
+                .to_owned(),
+        );
+        let early = self.early.unwrap_or(0);
+        warn(
+            early * 20 > counts.added,
+            format!(
+                "{early} pages were read again although they should have been in normal memory: give less as --memory."
+            ),
         );
         warn(
             counts.large * 20 > evicted,

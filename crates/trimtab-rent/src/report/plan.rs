@@ -42,6 +42,9 @@ pub struct Source {
     pub page_size: u64,
     /// What it takes to copy a page.
     pub copy_nanoseconds: f64,
+    /// Where the page cache is guessed from reads of block devices: its size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guessed_memory_mib: Option<u32>,
     /// Seconds from its first event to its last.
     pub seconds: f64,
     /// The most pages that were known to be in the page cache at once, in MiB.
@@ -182,10 +185,14 @@ impl RentPlan {
         let counts = &self.coverage.counts;
         let line =
             |what: &str, key: &str, value: u64| row![what, count(format!("coverage.{key}"), value)];
+        let evicted = match self.source.guessed_memory_mib {
+            Some(_) => "evicted, as far as that is guessed",
+            None => "evicted by kswapd",
+        };
         let rows = [
             line("came into the page cache", "added", counts.added),
             line("of these, came back after an eviction", "returned", counts.returned),
-            line("evicted by kswapd", "kswapd", counts.kswapd),
+            line(evicted, "kswapd", counts.kswapd),
             line("evicted in direct reclaim", "direct", counts.direct),
             line("evicted, of large folios: not stored", "large", counts.large),
             line("evicted, without a block device: not stored", "unsuited", counts.unsuited),

@@ -26,6 +26,8 @@ pub struct PlanRequest {
     pub page_size: u64,
     /// What it takes to copy a page, in nanoseconds.
     pub copy_nanoseconds: f64,
+    /// In place of the page cache's events those of block devices are replayed, with so many MiB of page cache.
+    pub memory: Option<u32>,
     /// The command that repeats this, for the report.
     pub command: String,
 }
@@ -49,6 +51,7 @@ pub fn plan(request: &PlanRequest, observe: &dyn Observe) -> Result<RentPlan> {
         page_size: request.page_size,
         pools: sizes(request),
         copy_nanoseconds: request.copy_nanoseconds,
+        normal: request.memory.map(|mib| in_pages(request, mib)),
     };
     let mut planner = Planner::new(settings);
     for trace in &request.traces {
@@ -60,11 +63,15 @@ pub fn plan(request: &PlanRequest, observe: &dyn Observe) -> Result<RentPlan> {
     Ok(report(request, found, start.elapsed().as_secs_f64()))
 }
 
+/// MiB in pages, at least one and at most [`MOST_MIB`].
+fn in_pages(request: &PlanRequest, mib: u32) -> u32 {
+    let bytes = u64::from(mib.clamp(1, MOST_MIB)) << 20;
+    (bytes / request.page_size.max(1)).max(1) as u32
+}
+
 /// The pools in pages, each once, the smallest first.
 fn sizes(request: &PlanRequest) -> Vec<u32> {
-    let in_pages =
-        |mib: &u32| (u64::from(*mib).clamp(1, MOST_MIB.into()) << 20) / request.page_size.max(1);
-    let mut sizes: Vec<u32> = request.pools.iter().map(|mib| in_pages(mib).max(1) as u32).collect();
+    let mut sizes: Vec<u32> = request.pools.iter().map(|mib| in_pages(request, *mib)).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
@@ -111,6 +118,7 @@ fn report(request: &PlanRequest, found: Plan, took: f64) -> RentPlan {
             traces: request.traces.iter().map(|trace| trace.display().to_string()).collect(),
             page_size: request.page_size,
             copy_nanoseconds: request.copy_nanoseconds,
+            guessed_memory_mib: request.memory,
             seconds: found.length as f64 / 1e9,
             most_resident_mib: (found.most_resident * request.page_size) as f64 / MIB,
         },

@@ -44,6 +44,9 @@ pub struct Options {
     /// What copying a page takes there
     #[arg(long, value_name = "NANOSECONDS", default_value = "2000", value_parser = clap::value_parser!(u32).range(1..))]
     pub copy_time: u32,
+    /// Replay what is read from block devices instead, with a page cache of so many MiB: an approximation
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_MIB)))]
+    pub memory: Option<u32>,
     /// Where it is stored.
     #[command(flatten)]
     pub kept: StoreArguments,
@@ -64,6 +67,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         // The parser has let only numbers pass.
         page_size: options.page_size.parse()?,
         copy_nanoseconds: f64::from(options.copy_time),
+        memory: options.memory,
         command: trimtab_lab::shell::own_words().join(" "),
     };
     let found = plan(&request, &Progress::new())?;
