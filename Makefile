@@ -39,7 +39,7 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo demo-smp demo-swap demo-tune demo-jar bench-tune bench-tune-kernel bench-jar test test-changed nightly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-smp demo-swap demo-tune demo-jar bench-tune bench-tune-kernel bench-jar test test-changed nightly weekly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
@@ -51,6 +51,7 @@ help:
 	@echo "make test            all tests, with a small kernel built and booted"
 	@echo "make test-changed    the tests of crates that changed since BASE=HEAD~1"
 	@echo "make nightly         what make test has no time for: other kernels, swapping end to end, long fuzzing"
+	@echo "make weekly          what a night has no time for: stress, many boots, all options, longer fuzzing"
 	@echo "make install         install command, manual pages and completions; PREFIX=/usr/local"
 	@echo "make deb             the same as a Debian package, in work/"
 	@echo "make lint            formatting and clippy"
@@ -109,6 +110,9 @@ test-changed:
 
 nightly:
 	@.ci/nightly
+
+weekly:
+	@.ci/nightly --weekly
 
 install:
 	$(CARGO) build --release --package trimtab

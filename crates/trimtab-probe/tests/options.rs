@@ -180,13 +180,13 @@ fn each_option_by(compiler: Compiler) {
 }
 
 #[test]
-#[ignore = "takes an hour: `make nightly` runs it"]
+#[ignore = "takes an hour: `make weekly` runs it"]
 fn each_option_with_all_else_by_gcc() {
     each_option_by(compilers()[0]);
 }
 
 #[test]
-#[ignore = "takes an hour: `make nightly` runs it"]
+#[ignore = "takes an hour: `make weekly` runs it"]
 fn each_option_with_all_else_by_clang() {
     each_option_by(compilers()[1]);
 }
