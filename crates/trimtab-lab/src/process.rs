@@ -261,6 +261,14 @@ impl Job {
         RunningJob::start(self, running::Stdout::Lines)
     }
 
+    /// The same, where [`RunningJob::say`] writes its standard input.
+    ///
+    /// # Errors
+    /// If it cannot start.
+    pub fn spawn_dialogue(self) -> Result<RunningJob, ProcessError> {
+        RunningJob::start(self, running::Stdout::Dialogue)
+    }
+
     /// Listens to this flag instead of to the signals that trimtab gets.
     pub fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
         self.interrupt = flag;

@@ -8,7 +8,7 @@
 mod serve;
 mod spool;
 
-pub use serve::Worker;
+pub use serve::{Lost, Worker};
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -5,6 +5,7 @@
 
 mod arms;
 mod choices;
+mod board;
 mod comparison;
 mod compiler;
 mod counter;
@@ -34,6 +35,7 @@ mod tuning;
 
 pub use comparison::{Comparison, compare};
 pub use compiler::{Compiler, Family};
+pub use board::{Board, serve, work_on_board};
 pub use elsewhere::work;
 pub use job::BATCH;
 pub use kernel_job::{Calls, JUDGES, KernelRequest, PAPER, tune_kernel};

@@ -20,12 +20,13 @@ use workers::{Running, found, project, tune, wait_for};
 struct Boards {
     folder: TempDir,
     servers: Vec<Child>,
+    /// Commands that hide folders from boards.
+    hidden: Option<String>,
 }
 
 impl Boards {
     fn start(names: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let at = folder.path().display().to_string();
         for key in ["host", "user"] {
             let made = Command::new("ssh-keygen")
                 .args(["-q", "-t", "ed25519", "-N", "", "-f"])
@@ -39,21 +40,41 @@ impl Boards {
             // A server that root starts wants this folder, which Debian makes when it starts one.
             fs::create_dir_all("/run/sshd").unwrap();
         }
-        let mut boards = Self { folder, servers: Vec::new() };
+        let mut boards = Self { folder, servers: Vec::new(), hidden: None };
+        boards.add(names);
+        boards
+    }
+
+    /// Starts boards, after which there are no more.
+    fn add(&mut self, names: &[&str]) {
+        let at = self.folder.path().display().to_string();
         let mut known = String::new();
         for name in names {
             // Another process may take a port before the server does.
-            let started = (0..5).find_map(|_| boards.serve(name));
-            let (server, port) = started.unwrap_or_else(|| panic!("{name}: {}", boards.log(name)));
-            boards.servers.push(server);
+            let started = (0..5).find_map(|_| self.serve(name));
+            let (server, port) = started.unwrap_or_else(|| panic!("{name}: {}", self.log(name)));
+            self.servers.push(server);
             known += &format!("Host {name}\n HostName 127.0.0.1\n Port {port}\n");
         }
         known += &format!(
             "Host *\n IdentityFile {at}/user\n IdentitiesOnly yes\n UserKnownHostsFile {at}/known\n \
              StrictHostKeyChecking accept-new\n LogLevel ERROR\n"
         );
-        fs::write(boards.folder.path().join("config"), known).unwrap();
-        boards
+        fs::write(self.folder.path().join("config"), known).unwrap();
+    }
+
+    /// Boards that are started from now on have homes of their own, and see nothing in these folders.
+    fn hide(&mut self, folders: &[PathBuf]) {
+        let mounted: Vec<String> = folders
+            .iter()
+            .map(|folder| format!("mount -t tmpfs none {}", folder.display()))
+            .collect();
+        self.hidden = Some(mounted.join(" && "));
+    }
+
+    /// The home of a board that is hidden.
+    fn home(&self, name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("trimtab-board-{}-{name}", std::process::id()))
     }
 
     fn file(&self, name: &str, ending: &str) -> PathBuf {
@@ -73,11 +94,23 @@ impl Boards {
         let at = self.folder.path().display();
         // Without PAM a server lets nobody in whose account has no password, and only root can ask PAM.
         let pam = if nix::unistd::geteuid().is_root() { "yes" } else { "no" };
-        let text = format!(
+        let mut text = format!(
             "ListenAddress 127.0.0.1:{port}\nHostKey {at}/host\nPidFile none\nUsePAM {pam}\n\
              AuthorizedKeysFile {at}/authorized\nStrictModes no\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
         );
+        if let Some(hidden) = &self.hidden {
+            let home = self.home(name);
+            fs::create_dir_all(&home).unwrap();
+            let script = self.file(name, "sh");
+            // Mounts are seen by nobody else, and nobody but root may make them without a name space of users.
+            let own = if nix::unistd::geteuid().is_root() { "-m" } else { "-rm" };
+            let inner = format!("{hidden} && cd && eval \"$SSH_ORIGINAL_COMMAND\"");
+            let outer =
+                format!("export HOME={}\nexec unshare {own} sh -c '{inner}'\n", home.display());
+            fs::write(&script, outer).unwrap();
+            text += &format!("ForceCommand sh {}\n", script.display());
+        }
         let configuration = self.file(name, "conf");
         fs::write(&configuration, text).unwrap();
         // It wants to be started by its whole path, and is not in everybody's PATH.
@@ -149,33 +182,48 @@ impl Drop for Boards {
         for server in &mut self.servers {
             let _ = server.wait();
         }
+        if self.hidden.is_some() {
+            for name in ["one", "two"] {
+                let _ = fs::remove_dir_all(self.home(name));
+            }
+        }
     }
 }
 
-/// Tunes so that each job takes a while. Workers are told which objects are hot.
-fn slow(project: &Path, work: &Path, more: &[&str]) -> Command {
+/// Tunes so that each job waits for as many seconds as the file `pause` says. Workers are told which objects are hot.
+fn tune_hot(project: &Path, work: &Path, pause: &Path, more: &[&str]) -> Command {
     let mut command = tune(project, work, more);
-    command.args(["--hot", "90%", "--check", "./app && sleep 2"]);
+    let check = format!("./app && sleep $(cat {})", pause.display());
+    command.args(["--hot", "90%", "--check", &check]);
     command
 }
+
+/// A board that says nothing is gone after three seconds, which is sooner than users have it.
+const SOONER: [&str; 2] =
+    ["--ssh-option=-oServerAliveInterval=1", "--ssh-option=-oConnectTimeout=3"];
 
 #[test]
 fn boards_find_what_one_process_finds_though_one_loses_power_and_one_hangs() {
     let boards = Boards::start(&["lost", "hung", "good"]);
     let (project, works) = (project(), tempfile::tempdir().unwrap());
     let work = |name: &str| works.path().join(name);
-    let serial = slow(project.path(), &work("serial"), &["--at-once", "12"]).output().unwrap();
-    let serial = found(&serial).0;
+    let pause = works.path().join("pause");
+    fs::write(&pause, "0").unwrap();
+    let mut serial = tune_hot(project.path(), &work("serial"), &pause, &["--at-once", "12"]);
+    let serial = found(&serial.output().unwrap()).0;
     let option = boards.option();
     // What it writes is no part of the program, there as here.
     fs::write(project.path().join("page.html"), "from before").unwrap();
-    let more = ["--ssh", "lost,hung,good", &option, "--html", "page.html"];
-    let mut command = slow(project.path(), &work("ssh"), &more);
+    let mut more = vec!["--ssh", "lost,hung,good", &option, "--html", "page.html"];
+    more.extend(SOONER);
+    fs::write(&pause, "2").unwrap();
+    let mut command = tune_hot(project.path(), &work("ssh"), &pause, &more);
     let start = Instant::now();
     let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok());
     wait_for("workers on two boards", || child.has_ended() || (boards.works(0) && boards.works(1)));
     boards.send(0, Signal::SIGKILL);
     boards.send(1, Signal::SIGSTOP);
+    fs::write(&pause, "0").unwrap();
     while !child.has_ended() {
         assert!(start.elapsed() < Duration::from_secs(600), "it does not end");
         sleep(Duration::from_millis(100));
@@ -187,6 +235,40 @@ fn boards_find_what_one_process_finds_though_one_loses_power_and_one_hangs() {
     assert!(workers["starter"].as_str().unwrap().ends_with(": lost, hung, good"), "{workers}");
     assert!(workers["restarted"].as_u64() >= Some(2), "{workers}");
     wait_for("the end of the worker that is left", || !boards.works(2));
+}
+
+#[test]
+fn boards_that_share_no_folder_get_copies_and_find_the_same() {
+    let mut boards = Boards::start(&[]);
+    let (project, works) = (project(), tempfile::tempdir().unwrap());
+    let hidden = [project.path(), works.path(), boards.folder.path()].map(Path::to_owned);
+    boards.hide(&hidden);
+    boards.add(&["one", "two"]);
+    let work = |name: &str| works.path().join(name);
+    let serial = tune(project.path(), &work("serial"), &["--at-once", "8", "--hot", "90%"]);
+    let serial = found(&{ serial }.output().unwrap()).0;
+    let option = boards.option();
+    let mut more = vec!["--ssh", "one,two", &option, "--hot", "90%"];
+    // Nothing is there without copies.
+    let output = tune(project.path(), &work("shared"), &more).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("workers do not come up, 3 in a row"), "{error}");
+    more.push("--ssh-copy");
+    let mut places = Vec::new();
+    for run in ["first", "again"] {
+        let output = tune(project.path(), &work(run), &more).output().unwrap();
+        let (parallel, workers) = found(&output);
+        assert_eq!(parallel, serial);
+        assert_eq!((&workers["count"], &workers["restarted"]), (&2.into(), &0.into()));
+        let home = boards.home("one").join(".cache/trimtab/boards");
+        let copies = fs::read_dir(home).unwrap().map(|entry| entry.unwrap());
+        let changed = |copy: &fs::DirEntry| {
+            (copy.path(), fs::metadata(copy.path().join("trimtab")).unwrap().modified().unwrap())
+        };
+        places.push(copies.map(|copy| changed(&copy)).collect::<Vec<_>>());
+    }
+    assert_eq!(places[0].len(), 1, "{places:?}");
+    assert_eq!(places[0], places[1], "it is copied once");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{ExitStatus, Stdio};
+use std::process::{ChildStdin, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread;
@@ -61,6 +61,8 @@ pub fn wait_until_idle(limit: Duration) -> bool {
 pub(super) enum Stdout {
     Log,
     Lines,
+    /// The same, and its standard input is ours to write.
+    Dialogue,
     /// A file of its own, without a name.
     File,
     /// A file that somebody else reads.
@@ -77,6 +79,8 @@ pub struct RunningJob {
     log: File,
     lines: Option<Lines>,
     output: Option<File>,
+    /// Its standard input, where it is told something while it runs.
+    input: Option<ChildStdin>,
     /// Says when the leader of the group has ended, before anybody has taken its status.
     ended: Receiver<Instant>,
     ended_at: Option<Instant>,
@@ -109,12 +113,15 @@ impl RunningJob {
         let log_handle = || log.try_clone().map_err(start_error);
 
         let mut command = job.invocation.command();
-        command.stdin(input(&job.input).map_err(start_error)?);
+        command.stdin(match stdout {
+            Stdout::Dialogue => Stdio::piped(),
+            _ => input(&job.input).map_err(start_error)?,
+        });
         command.stderr(log_handle()?).process_group(0);
         let mut output = None;
         match stdout {
             Stdout::Log => command.stdout(log_handle()?),
-            Stdout::Lines => command.stdout(Stdio::piped()),
+            Stdout::Lines | Stdout::Dialogue => command.stdout(Stdio::piped()),
             Stdout::File => {
                 let file = tempfile::tempfile().map_err(start_error)?;
                 let handle = file.try_clone().map_err(start_error)?;
@@ -146,6 +153,7 @@ impl RunningJob {
             let _ = child.wait();
             start_error(source)
         })?;
+        let input = child.stdin.take();
         let lines = match child.stdout.take() {
             Some(pipe) => match log.try_clone() {
                 Ok(log) => Some(Lines::of(pipe, log, started)),
@@ -174,6 +182,7 @@ impl RunningJob {
             log,
             lines,
             output,
+            input,
             ended,
             ended_at: None,
             started,
@@ -202,6 +211,16 @@ impl RunningJob {
         Tail::read(&mut self.log, self.job.log.clone())
     }
 
+    /// Writes a line to its standard input, where it was [started](Job::spawn_dialogue) so.
+    ///
+    /// # Errors
+    /// That it does not read any more, or was started without.
+    pub fn say(&mut self, line: &str) -> io::Result<()> {
+        let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_all(format!("{line}\n").as_bytes())?;
+        input.flush()
+    }
+
     /// The next line of its standard output, or nothing after the last one.
     ///
     /// # Errors
@@ -228,6 +247,8 @@ impl RunningJob {
     /// # Errors
     /// If it does not end with status 0 or in time, or trimtab is asked to end.
     pub fn wait(mut self) -> Result<JobResult, ProcessError> {
+        // Who reads it sees that there is no more.
+        self.input = None;
         self.wait_for_finish()
     }
 

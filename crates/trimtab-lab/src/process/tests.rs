@@ -209,6 +209,20 @@ fn bytes_go_in_and_bytes_come_out() {
 }
 
 #[test]
+fn a_job_answers_what_it_is_told_until_there_is_no_more() {
+    let mut job =
+        shell("while read -r line; do echo \"said $line\"; done").spawn_dialogue().unwrap();
+    for line in ["one", "two"] {
+        job.say(line).unwrap();
+        assert_eq!(job.next_line().unwrap().unwrap().text, format!("said {line}"));
+    }
+    job.wait().unwrap();
+    let mut ended = shell("exit 0").spawn_dialogue().unwrap();
+    assert_eq!(ended.next_line().unwrap(), None);
+    assert!(shell("exit 0").spawn_lines().unwrap().say("anyone?").is_err());
+}
+
+#[test]
 fn any_status_is_a_good_end_where_that_is_allowed() {
     let captured = shell("echo said; exit 3").any_status().capture().unwrap();
     assert_eq!((captured.finished.status.code(), captured.output), (Some(3), b"said\n".to_vec()));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use thiserror::Error;
 
 use super::spool::{JobOutcome, Spool};
 use crate::interrupt;
@@ -19,6 +20,11 @@ pub struct Worker {
     /// Whoever gives jobs is gone after so much silence.
     silence: Duration,
 }
+
+/// The worker cannot do this job nor any other: it ends, and another does the job.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct Lost(pub String);
 
 /// How long whoever gives jobs may be silent: a network's file system shows what is new after a while.
 const SILENCE: Duration = Duration::from_secs(90);
@@ -50,7 +56,7 @@ impl Worker {
     /// Does jobs until there are no more, or nobody is there who gives any.
     ///
     /// # Errors
-    /// That the spool cannot be read or written.
+    /// That the spool cannot be read or written, and [`Lost`].
     pub fn work(&self, mut one: impl FnMut(Value) -> Result<Value>) -> Result<()> {
         self.spool.is_up(&self.name)?;
         let mut heard = (self.spool.last_beat(), Instant::now());
@@ -73,6 +79,7 @@ impl Worker {
                 Ok(value) => JobOutcome::Done(value),
                 // Not done: it is put back when this process has ended.
                 Err(_) if interrupt::requested() => return Ok(()),
+                Err(error) if error.is::<Lost>() => return Err(error),
                 Err(error) => JobOutcome::Failed(format!("{error:#}")),
             };
             self.spool.finish(&job, &outcome)?;

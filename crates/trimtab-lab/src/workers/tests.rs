@@ -145,6 +145,19 @@ fn what_a_worker_took_that_was_taken_for_dead_is_given_to_others_and_it_leaves()
 }
 
 #[test]
+fn a_worker_that_can_do_no_more_leaves_its_job_to_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::make(folder.path(), &()).unwrap();
+    spool.give(0, &json!(1)).unwrap();
+    let lost = |_| Err(Lost("the board is gone".to_owned()).into());
+    let error = Worker::new(folder.path(), "0-0").work(lost).unwrap_err().to_string();
+    assert_eq!(error, "the board is gone");
+    assert_eq!(spool.outcome(0).unwrap(), None);
+    spool.put_back("0-0", &error).unwrap();
+    assert_eq!(spool.take("0-1").unwrap().unwrap().input, json!(1));
+}
+
+#[test]
 fn only_spools_that_are_silent_for_a_day_are_left_behind() {
     let parent = tempfile::tempdir().unwrap();
     let folder = |name: &str| {

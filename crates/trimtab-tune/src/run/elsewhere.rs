@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tempfile::TempDir;
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Silent;
@@ -17,23 +19,38 @@ use super::request::{Limits, Programs, Request, Setup};
 use super::room::tidy;
 use super::starter::Starter;
 use super::subject::{Built, Costs, Fault, Image, Subject};
-use super::tuning::prepare;
+use super::tuning::{Toolset, prepare};
 use crate::report::WorkerSummary;
 
 /// What workers are to know first.
 #[derive(Debug, Serialize, Deserialize)]
-struct Assignment {
+pub struct Assignment {
     program: Programs,
     /// Which objects get the flags; all where nothing is said.
     hot: Option<HotObjects>,
-    setup: Setup,
+    /// What it is evaluated with.
+    pub setup: Setup,
     /// What the program is on the machine that searches.
-    expected: Fingerprint,
+    pub expected: Fingerprint,
+}
+
+impl Assignment {
+    /// What the program is tuned with where the same folders are, with copies of it in `rooms`.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn tools(&self, rooms: Option<&Path>) -> Result<Toolset> {
+        let mut tools = prepare(&self.program, &self.setup, rooms, &Silent)?;
+        if let Some(hot) = self.hot.clone() {
+            tools.source.restrict(hot);
+        }
+        Ok(tools)
+    }
 }
 
 /// What tells whether two machines count the same.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Fingerprint {
+pub struct Fingerprint {
     /// Hash of the subject's key: source, compiler, QEMU, limits.
     key: String,
     /// The program at the level that is tuned on top of; none where it does not build.
@@ -45,7 +62,11 @@ struct Fingerprint {
 }
 
 impl Fingerprint {
-    fn of(program: &ProgramSubject<'_>, setup: &Setup) -> Result<Self> {
+    /// That of a program on this machine.
+    ///
+    /// # Errors
+    /// What is no fault of the flags.
+    pub fn of(program: &ProgramSubject<'_>, setup: &Setup) -> Result<Self> {
         let key = program.key().hash();
         let level = [setup.level.clone()];
         let (image, costs) = match working(program.build(&level))? {
@@ -58,6 +79,19 @@ impl Fingerprint {
                 .map(|built| built.image().clone()),
         };
         Ok(Self { key, image, costs, native })
+    }
+
+    /// Fails where this machine, which is not the one that searches, counts something else.
+    ///
+    /// # Errors
+    /// In what it differs from the `expected`.
+    pub fn check(&self, expected: &Self) -> Result<()> {
+        let Some(why) = self.difference(expected) else { return Ok(()) };
+        Err(Failure::new(format!(
+            "this worker would count something else than the machine that searches: it has {why}"
+        ))
+        .hint("install the same packages on all machines, and where processors differ, give --portable")
+        .into())
     }
 
     /// Why a machine with this one counts something else than one with `other`.
@@ -208,31 +242,34 @@ const ROOMS: &str = "trimtab-worker-";
 pub fn work(folder: &Path, name: &str) -> Result<()> {
     let worker = Worker::new(folder, name);
     let assignment: Assignment = worker.setup()?;
-    // Copies of the program are built on this machine's own disk.
+    let rooms = own_rooms()?;
+    let tools = assignment.tools(Some(rooms.path()))?;
+    let program = tools.program(&tools.compiler);
+    Fingerprint::of(&program, &assignment.setup)?.check(&assignment.expected)?;
+    worker.work(|input| done(&program, input))
+}
+
+/// A folder on this machine's own disk, in which a worker builds copies of the program.
+///
+/// # Errors
+/// That it cannot be made.
+pub fn own_rooms() -> Result<TempDir> {
     tidy(&std::env::temp_dir(), ROOMS);
     let prefix = format!("{ROOMS}{}-", std::process::id());
     let rooms = tempfile::Builder::new().prefix(&prefix).tempdir();
-    let rooms = rooms.context("cannot make a folder for builds")?;
-    let mut tools = prepare(&assignment.program, &assignment.setup, Some(rooms.path()), &Silent)?;
-    if let Some(hot) = assignment.hot {
-        tools.source.restrict(hot);
+    rooms.context("cannot make a folder for builds")
+}
+
+/// Does a job.
+///
+/// # Errors
+/// What is no fault of the flags.
+pub fn done(program: &ProgramSubject<'_>, input: Value) -> Result<Value> {
+    let trial: Trial = serde_json::from_value(input).context("a job that is none of tuning")?;
+    if let Some(expected) = trial.expected {
+        program.expect(expected);
     }
-    let program = tools.program(&tools.compiler);
-    let own = Fingerprint::of(&program, &assignment.setup)?;
-    if let Some(why) = own.difference(&assignment.expected) {
-        return Err(Failure::new(format!(
-            "this worker would count something else than the machine that searches: it has {why}"
-        ))
-        .hint("install the same packages on all machines, and where processors differ, give --portable")
-        .into());
-    }
-    worker.work(|input| {
-        let trial: Trial = serde_json::from_value(input).context("a job that is none of tuning")?;
-        if let Some(expected) = trial.expected {
-            program.expect(expected);
-        }
-        Ok(serde_json::to_value(answer(&program, &trial.flags)?)?)
-    })
+    Ok(serde_json::to_value(answer(program, &trial.flags)?)?)
 }
 
 /// Builds, checks and counts.

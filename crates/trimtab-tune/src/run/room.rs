@@ -311,7 +311,10 @@ fn remove(folder: &Path, kept: &impl Fn(&Path) -> bool) -> io::Result<bool> {
 }
 
 /// Copies what is in a folder, without some of it.
-fn copy(from: &Path, to: &Path, left_out: &[PathBuf]) -> io::Result<()> {
+///
+/// # Errors
+/// What cannot be read or written.
+pub fn copy(from: &Path, to: &Path, left_out: &[PathBuf]) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let path = entry?.path();

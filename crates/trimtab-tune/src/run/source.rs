@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
@@ -16,7 +17,7 @@ use super::request::Programs;
 const BUILT: &str = "program";
 
 /// A program to tune.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ProgramSource {
     /// What it is called.
     pub name: String,

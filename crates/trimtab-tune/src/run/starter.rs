@@ -23,6 +23,8 @@ pub enum Starter {
         hosts: Vec<String>,
         /// Options for the `ssh` of each.
         options: Vec<String>,
+        /// Whether trimtab and the program are copied there, as the hosts share no folder with this machine.
+        copies: bool,
     },
 }
 
@@ -39,6 +41,16 @@ const SSH: [&str; 5] = [
     "-oControlMaster=no",
     "-oControlPath=none",
 ];
+
+/// A job that runs a line of a shell on a host.
+pub fn over_ssh(purpose: String, host: &str, options: &[String], line: &str) -> Job {
+    // The shell there may be any: what it is given is one command for one that is known.
+    Job::new(purpose, "ssh")
+        .package("openssh-client")
+        .args(of_ssh(options))
+        .args(["--", host])
+        .arg(shell::command_line(["sh", "-c", line]))
+}
 
 /// The options of `ssh`, in their order.
 fn of_ssh(options: &[String]) -> impl Iterator<Item = String> {
@@ -63,9 +75,10 @@ impl Starter {
                 let fixed = SRUN.map(str::to_owned);
                 shell::command_line(command("srun").chain(fixed).chain(options.iter().cloned()))
             }
-            Self::Ssh { hosts, options } => {
+            Self::Ssh { hosts, options, copies } => {
                 let words = shell::command_line(command("ssh").chain(of_ssh(options)));
-                format!("{words}: {}", hosts.join(", "))
+                let how = if *copies { "with copies, " } else { "" };
+                format!("{how}{words}: {}", hosts.join(", "))
             }
         }
     }
@@ -90,17 +103,19 @@ impl Starter {
                 .args(options)
                 .arg(own)
                 .args(arguments),
-            Self::Ssh { hosts, options } => {
+            Self::Ssh { hosts, options, copies } => {
                 let host = hosts.get(slot).map_or("", String::as_str);
+                let purpose = format!("a worker on {host}");
+                if *copies {
+                    let options = options.iter().map(|option| format!("--ssh-option={option}"));
+                    let job = Job::new(purpose, own).args(arguments);
+                    return job.arg(format!("--board={host}")).args(options);
+                }
                 // The other side has a shell of its own, which begins in the home directory.
                 let words = shell::command_line(arguments);
-                let command =
+                let line =
                     format!("cd {} && exec {} {words}", shell::quoted(here), shell::quoted(own));
-                Job::new(format!("a worker on {host}"), "ssh")
-                    .package("openssh-client")
-                    .args(of_ssh(options))
-                    .args(["--", host])
-                    .arg(command)
+                over_ssh(purpose, host, options, &line)
             }
         }
     }
@@ -115,18 +130,29 @@ mod tests {
         let ssh = Starter::Ssh {
             hosts: vec!["a".to_owned(), "b".to_owned(), "b".to_owned()],
             options: vec!["-p22".to_owned()],
+            copies: false,
         };
         assert_eq!(ssh.count(), 3);
         assert!(ssh.name().ends_with(": a, b, b"), "{}", ssh.name());
+        // A host that says nothing for 15 seconds is gone.
+        let alive = "-oConnectTimeout=10 -oServerAliveInterval=5 -oServerAliveCountMax=3 -oC";
+        assert!(ssh.name().contains(alive), "{}", ssh.name());
         let at = (Path::new("/bin/trimtab"), &PathBuf::from("/a b"));
         let job = format!("{:?}", ssh.job(at, 1, &["worker", "it's", "1-0"]));
         assert!(job.contains("a worker on b"), "{job}");
         assert!(job.contains("cd '/a b' && exec /bin/trimtab worker"), "{job}");
+        let Starter::Ssh { hosts, options, .. } = ssh.clone() else { panic!("it is ssh's") };
+        let copies = Starter::Ssh { hosts, options, copies: true };
+        let started = format!("{:?}", copies.job(at, 1, &["worker", "/spool", "1-0"]));
+        assert!(
+            started.contains("--board=b") && started.contains("--ssh-option=-p22"),
+            "{started}"
+        );
         // ssh takes the first value of an option.
         for said in [ssh.name(), job] {
             let place = |word: &str| said.find(word).unwrap_or_else(|| panic!("{word}: {said}"));
             assert!(place("-oBatchMode=yes") < place("-p22"), "{said}");
-            for fixed in ["-oConnectTimeout=10", "-oControlMaster=no", "-oControlPath=none"] {
+            for fixed in SSH {
                 assert!(place("-p22") < place(fixed), "{said}");
             }
         }

@@ -96,13 +96,27 @@ pub fn prepare(
     let tune = root.join(TUNE);
     let rooms = rooms.map_or_else(|| tune.join(ROOMS), Path::to_owned);
     fs::create_dir_all(&rooms).with_context(|| format!("cannot make {}", rooms.display()))?;
+) -> Result<Toolset> {
+    let find = |work: &Path, left_out| ProgramSource::prepare(program, work, left_out);
+    prepare_found(find, setup, rooms, observe)
+}
+
+/// The same of a program that `find` finds: given a folder to work in, and what is no part of the program's.
+///
+/// # Errors
+/// What is missing.
+pub fn prepare_found(
+    find: impl FnOnce(&Path, Vec<PathBuf>) -> Result<ProgramSource>,
+    setup: &Setup,
+    rooms: Option<&Path>,
+    observe: &dyn Observe,
     room::tidy(&rooms, "");
     drop(work);
     let mut left_out = vec![root.clone()];
     for file in &setup.written {
         left_out.push(std::path::absolute(file).context("cannot find the current folder")?);
     }
-    let source = ProgramSource::prepare(program, &tune, left_out)?;
+    let source = find(&tune, left_out)?;
     stage.done(&source.origin);
     Ok(Toolset { source, compiler, counter, setup: setup.clone(), root, rooms })
 }

@@ -84,13 +84,16 @@ pub struct Options {
     /// An option for the srun of each worker, as --srun=--partition=night
     #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
     pub srun: Vec<String>,
-    /// Have workers build and count on these hosts, as many on one as it is named, started by ssh; they need
-    /// trimtab, this folder and that of --work at the same paths
+    /// Have workers build and count on these hosts, as many on one as it is named, started by ssh; without
+    /// --ssh-copy they need trimtab, this folder and that of --work at the same paths
     #[arg(long, value_name = "HOST", value_delimiter = ',', conflicts_with = "slurm", value_parser = host)]
     pub ssh: Vec<String>,
     /// An option for the ssh of each worker, as --ssh-option=-p2222
     #[arg(long, value_name = "OPTION", requires = "ssh", allow_hyphen_values = true)]
     pub ssh_option: Vec<String>,
+    /// The hosts share no folder with this machine: copy trimtab and the program there, below ~/.cache/trimtab
+    #[arg(long, requires = "ssh")]
+    pub ssh_copy: bool,
     /// Sets of flags that the search names before it is told what came of any of them [default: 2, or four for
     /// each worker]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -158,7 +161,7 @@ impl Options {
             None if self.ssh.is_empty() => None,
             None => {
                 let options = self.ssh_option.clone();
-                Some(Starter::Ssh { hosts: self.ssh.clone(), options })
+                Some(Starter::Ssh { hosts: self.ssh.clone(), options, copies: self.ssh_copy })
             }
         }
     }
