@@ -14,7 +14,7 @@ use trimtab_report::{Kind, Phrase, Report, Schema, phrase};
 use trimtab_stats::Interval;
 
 pub use bench::{BenchRow, BenchSummary, TuneBench};
-pub use hot::{HotObjects, OtherCode, SourceFile};
+pub use hot::{AllObjects, HotObjects, OtherCode, SourceFile};
 pub use kernel::{CallCost, KernelCalls};
 pub use profile::{CallRow, EcdfPoint, TuneProfile};
 

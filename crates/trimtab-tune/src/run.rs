@@ -3,11 +3,13 @@
 //! [`tune`] and [`tune_kernel`] do the whole job, [`compare`] holds searches against each other; [`Compiler`]
 //! says what can be tuned.
 
+mod all_objects;
 mod arms;
-mod choices;
 mod board;
+mod choices;
 mod comparison;
 mod compiler;
+mod configurations;
 mod counter;
 mod decided;
 mod elsewhere;
@@ -33,12 +35,12 @@ mod table;
 mod timing;
 mod tuning;
 
+pub use board::{Board, serve, work_on_board};
 pub use comparison::{Comparison, compare};
 pub use compiler::{Compiler, Family};
-pub use board::{Board, serve, work_on_board};
 pub use elsewhere::work;
 pub use job::BATCH;
-pub use kernel_job::{Calls, JUDGES, KernelRequest, PAPER, tune_kernel};
+pub use kernel_job::{Calls, Choices, JUDGES, KernelRequest, PAPER, tune_kernel};
 pub use profile::profile;
 pub use program_job::tune;
 pub use request::{Hot, Limits, Plan, Programs, Request, Setup};

@@ -3,10 +3,11 @@
 //! A [`Space`] is a list of [`Choice`]s; each is left as the compiler has it, or given one of its
 //! options. An option is a flag (`-fgcse`), a flag with a value (`-falign-loops=32`), a parameter
 //! (`--param=max-unroll-times=16`) or several words (`-mllvm -unroll-threshold=300`). Options of one
-//! choice exclude each other.
+//! choice exclude each other. Of a kernel an option may be a line of its [`configuration`], too.
 
 pub mod bits;
 mod clang;
+pub mod configuration;
 mod forbidden;
 mod gcc;
 mod grammar;
@@ -37,6 +38,13 @@ impl Choice {
         let name = name.into();
         let options = options.into_iter().take(MOST_OPTIONS).collect();
         Self { group: Group::of(&name), name, options }
+    }
+
+    /// One option more, if it has not too many.
+    fn add(&mut self, option: String) {
+        if self.options.len() < MOST_OPTIONS {
+            self.options.push(option);
+        }
     }
 }
 

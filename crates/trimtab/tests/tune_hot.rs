@@ -97,6 +97,10 @@ fn only_hot_objects_get_flags_and_the_lines_to_paste_give_them_to_no_others() {
     assert!(json["take"]["flags"].as_str().unwrap().contains("-DFEWER"), "{json:#}");
     assert!(json["minimal"]["fitness_ratio"].as_f64().unwrap() < 0.9, "{json:#}");
     assert!(output.contains("src/hot.o: override CFLAGS += -O"), "{output}");
+    let all = &json["hot"]["all_objects"];
+    assert!(all["fitness_ratio"].is_null(), "{json:#}");
+    assert!(all["reason"].as_str().unwrap().contains("the build failed"), "{json:#}");
+    assert!(output.contains("The same flags on all objects"), "{output}");
 
     let line = |what: &str| {
         let lines = json["take"]["lines"].as_array().unwrap();
@@ -137,9 +141,13 @@ fn sources_can_be_named_and_all_of_them_are_as_without() {
     assert_eq!((&all.0, &all.1), (&whole.0, &whole.1));
     assert_eq!(sources(&all.2).0, ["src/hot.c", "src/cold.c"]);
     assert!(whole.2.get("hot").is_none());
+    for name in ["fitness_ratio", "bytes_ratio"] {
+        assert_eq!(all.2["hot"]["all_objects"][name], whole.0[name], "{:#}", all.2);
+    }
     let cold = ratio(&["--hot", "cold.c"]);
     assert_eq!(sources(&cold.2), (vec!["src/cold.c"], vec!["src/hot.c"]));
     assert!(cold.0["fitness_ratio"].as_f64().unwrap() > 0.99, "{:#}", cold.2);
+    assert!(cold.2["hot"]["all_objects"]["fitness_ratio"].is_number(), "{:#}", cold.2);
     // What is tried is known by which objects it is for.
     assert!(cold.2["evaluations"]["built"].as_u64().unwrap() > 0, "{:#}", cold.2);
 }

@@ -37,6 +37,7 @@ fn what_cannot_be_is_said_before_anything_is_built() {
         (&["--compiler", "true"], "expected gcc or clang"),
         (&["--search", "annealing"], "expected one of incumbent, paper-ga"),
         (&["--budget", "0"], "0 is not in 1.."),
+        (&["--tune-choices", "--no-choices"], "cannot be used with"),
     ] {
         let ended = tune_kernel(arguments);
         assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.error);
@@ -87,4 +88,35 @@ fn a_kernel_is_tuned_and_judged_by_calls_that_are_held_out() {
     assert_eq!(again.code, Some(0), "{}", again.error);
     let again = TuneProgram::from_json(&fs::read_to_string(&json).unwrap()).unwrap();
     assert_eq!((again.evaluations.built, again.kernel), (0, Some(kernel)));
+}
+
+/// One line is of the configuration, one is none that this kernel has, and there is a flag.
+const LINES: &str =
+    "EITHER 2\nCONFIG_PREEMPT=y\nCONFIG_TRIMTAB_UNKNOWN=y\n-fno-tree-dominator-opts\n";
+
+/// Compiles a kernel five times, in two configurations.
+#[test]
+#[ignore = "compiles kernels, for which continuous integration has no time; run: cargo test --test \
+            tune_kernel -- --ignored"]
+fn a_configuration_is_tuned_beside_flags() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let flags = folder.path().join("flags.txt");
+    let json = folder.path().join("kernel.json");
+    fs::write(&flags, LINES).unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["tune", "kernel", "--no-choices", "--budget", "6", "--ablation", "3", "--work"]);
+    command.arg(shared()).arg("--flags").arg(&flags).arg("--json").arg(&json);
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0), "{}", ended.error);
+    let report = TuneProgram::from_json(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(report.failures(), [""; 0]);
+    assert_eq!((report.space.flags, report.space.options), (2, 3));
+    let failing = report.failing.iter().find(|failing| failing.flags.contains("UNKNOWN")).unwrap();
+    let expected = "this kernel does not have CONFIG_TRIMTAB_UNKNOWN=y";
+    assert!(failing.reason.contains(expected), "{failing:?}");
+    // Preemption costs instructions, and saves none: it is another kernel, of other bytes.
+    let preempted = report.front.iter().all(|point| !point.flags.contains("CONFIG_PREEMPT=y"));
+    assert!(preempted && report.history.len() >= 4, "{report:?}");
+    assert!(!report.take.flags.contains("CONFIG_"), "{:?}", report.take);
 }

@@ -1,8 +1,8 @@
 //! Which objects of a program got the flags.
 
 use serde::{Deserialize, Serialize};
-use trimtab_report::phrase::{code, detail, mark, share};
-use trimtab_report::section::{Section, Table, name, number, text};
+use trimtab_report::phrase::{change_by, code, detail, mark, or_none, share};
+use trimtab_report::section::{Block, Section, Table, name, number, text};
 use trimtab_report::{Phrase, phrase, row};
 
 use super::{Line, Take, TuneProgram};
@@ -21,6 +21,19 @@ pub struct HotObjects {
     pub other: OtherCode,
     /// What the program is compiled from, the hottest first.
     pub files: Vec<SourceFile>,
+    /// The fewest flags, given to all objects.
+    pub all_objects: Option<AllObjects>,
+}
+
+/// The flags that were found for hot objects, given to all. Ratios are in times of the program at the level.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AllObjects {
+    /// Instructions; none where it does not work.
+    pub fitness_ratio: Option<f64>,
+    /// Bytes of the program without symbols.
+    pub bytes_ratio: Option<f64>,
+    /// Why it does not work.
+    pub reason: Option<String>,
 }
 
 /// Code of a program that was not compiled by a compiler that can be given flags for single objects.
@@ -160,7 +173,39 @@ impl TuneProgram {
             phrase::joined(hot.beyond(), ""),
         ];
         let title = "Hot objects";
-        Some(Section::new("hot", title, lede).with(Table::new(title, columns, rows)))
+        let section = Section::new("hot", title, lede).with(Table::new(title, columns, rows));
+        Some(section.with_all(self.hot_beside_all(hot).map(Block::from)))
+    }
+
+    /// The fewest flags on hot objects, and on all.
+    fn hot_beside_all(&self, hot: &HotObjects) -> Option<Table> {
+        let all = hot.all_objects.as_ref()?;
+        let change = |key: &str, value: Option<f64>| {
+            or_none(value, |value| change_by(format!("{key}-1"), value - 1.0))
+        };
+        let fewest = &self.minimal;
+        let reason = all.reason.as_deref().and_then(|reason| reason.lines().next());
+        let rows = [
+            row![
+                "hot objects",
+                change("minimal.fitness_ratio", Some(fewest.fitness_ratio)),
+                change("minimal.bytes_ratio", Some(fewest.bytes_ratio)),
+                detail(&fewest.flags),
+            ],
+            row![
+                "all objects",
+                change("hot.all_objects.fitness_ratio", all.fitness_ratio),
+                change("hot.all_objects.bytes_ratio", all.bytes_ratio),
+                detail(reason.unwrap_or_default()),
+            ],
+        ];
+        let columns = [
+            name("the fewest flags on"),
+            number("instructions"),
+            number("bytes"),
+            text("").aside(),
+        ];
+        Some(Table::new("The same flags on all objects", columns, rows))
     }
 }
 

@@ -6,6 +6,7 @@ use trimtab_report::section::{Block, Section, Table, name, number, text};
 use trimtab_report::{Phrase, phrase, row};
 
 use super::{Line, Take, TuneProgram};
+use crate::space::configuration::parted;
 
 /// What a kernel's calls cost.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,14 +37,21 @@ pub struct CallCost {
 }
 
 impl Take {
-    /// These flags, with lines for builds of kernels.
+    /// These flags and lines of configuration, with lines for builds of kernels.
     pub fn kernel(flags: &str) -> Self {
-        let lines = [
-            ("make in a kernel's source", format!("make KCFLAGS=\"{flags}\"")),
-            ("shells", format!("export KCFLAGS=\"{flags}\"")),
+        let words: Vec<&str> = flags.split_whitespace().collect();
+        let (own, fragment) = parted(&words);
+        let own = own.join(" ");
+        let mut lines = vec![
+            ("make in a kernel's source", format!("make KCFLAGS=\"{own}\"")),
+            ("shells", format!("export KCFLAGS=\"{own}\"")),
         ];
-        let lines = lines.map(|(what, line)| Line { what: what.to_owned(), line });
-        Self { name: "fewest flags".to_owned(), flags: flags.to_owned(), lines: lines.to_vec() }
+        if !fragment.is_empty() {
+            lines.push(("a fragment of the kernel's configuration", fragment.join("\n")));
+        }
+        let line = |(what, line): (&str, String)| Line { what: what.to_owned(), line };
+        let lines = lines.into_iter().map(line).collect();
+        Self { name: "fewest flags".to_owned(), flags: flags.to_owned(), lines }
     }
 }
 
@@ -102,5 +110,23 @@ impl TuneProgram {
         Some(section.with_all(lists.flat_map(|(heading, names)| {
             [Block::Heading(heading.to_owned()), Block::Names(names.clone())]
         })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_and_lines_of_configuration_are_pasted_at_different_places() {
+        let take = Take::kernel("-O3 CONFIG_HZ_100=y -fweb CONFIG_PREEMPT_NONE=y");
+        let lines: Vec<&str> = take.lines.iter().map(|line| line.line.as_str()).collect();
+        let expected = [
+            "make KCFLAGS=\"-O3 -fweb\"",
+            "export KCFLAGS=\"-O3 -fweb\"",
+            "CONFIG_HZ_100=y\nCONFIG_PREEMPT_NONE=y",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(Take::kernel("-O3").lines.len(), 2);
     }
 }

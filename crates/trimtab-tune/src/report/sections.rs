@@ -29,7 +29,7 @@ impl TuneProgram {
         let lines = self.take.lines.iter().flat_map(|line| {
             [
                 Block::Text(format!("For {}:", line.what).into()),
-                Block::Commands(vec![line.line.clone()]),
+                Block::Commands(line.line.lines().map(str::to_owned).collect()),
             ]
         });
         let mut section =

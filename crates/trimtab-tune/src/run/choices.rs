@@ -1,89 +1,51 @@
 //! Choices of a kernel's configuration that its users make for speed, as arms beside flags.
 
-use std::fs;
-use std::path::Path;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use trimtab_lab::observe::Observe;
-use trimtab_lab::workdir::WorkDir;
-use trimtab_machine::kernel::{Build, BuildInputs};
+use trimtab_machine::kernel::Build;
 
 use super::arms::{MeasuredArm, arm_result};
-use super::evaluator::{Evaluation, Evaluator};
-use super::kernel::KernelSubject;
 use super::tuning::Tuning;
+use crate::space::configuration::{CONFIG_OPTIONS, ConfigOption};
 
-/// A choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
-    /// What it is called.
-    pub name: &'static str,
-    /// Its line of the configuration: one of a Kconfig `choice`, so that it turns the others off.
-    pub line: &'static str,
-    /// Flags that go with it: the last level of optimisation wins over the configuration's.
-    pub flags: &'static [&'static str],
-}
-
-/// The choices: how often the timer interrupts, where the kernel is preempted, what it is compiled for.
-pub const CHOICES: [Choice; 7] = [
-    Choice { name: "100 Hz", line: "CONFIG_HZ_100=y", flags: &[] },
-    Choice { name: "250 Hz", line: "CONFIG_HZ_250=y", flags: &[] },
-    Choice { name: "1000 Hz", line: "CONFIG_HZ_1000=y", flags: &[] },
-    Choice { name: "no preemption", line: "CONFIG_PREEMPT_NONE=y", flags: &[] },
-    Choice { name: "voluntary preemption", line: "CONFIG_PREEMPT_VOLUNTARY=y", flags: &[] },
-    Choice { name: "full preemption", line: "CONFIG_PREEMPT=y", flags: &[] },
-    Choice { name: "for size", line: "CONFIG_CC_OPTIMIZE_FOR_SIZE=y", flags: &["-Os"] },
-];
-
-/// Builds and measures the kernel with each choice that its configuration does not make already, at the
-/// level that is tuned on top of.
+/// The options that a configuration does not have already.
 ///
 /// # Errors
-/// What is no fault of the choice.
+/// That the configuration cannot be read.
+pub fn config_options(build: &Build<'_>) -> Result<Vec<ConfigOption>> {
+    let mut options = Vec::new();
+    for option in CONFIG_OPTIONS {
+        if !build.has(option.line)? {
+            options.push(option);
+        }
+    }
+    Ok(options)
+}
+
+/// Builds and measures the kernel with each of these options, at the level that is tuned on top of.
+///
+/// # Errors
+/// What is no fault of the option.
 pub fn measured_choices(
     tuning: &Tuning<'_>,
-    (work, inputs, build): (&WorkDir, &BuildInputs, &Build<'_>),
-    subject: &KernelSubject<'_>,
+    options: &[ConfigOption],
     observe: &dyn Observe,
 ) -> Result<Vec<MeasuredArm>> {
     let mut arms = Vec::new();
-    for choice in CHOICES {
-        if build.has(choice.line)? {
-            continue;
+    for option in options {
+        let point = tuning.space.point(&[&option.option()]);
+        let mut flags: Vec<&str> = option.flags.split_whitespace().collect();
+        if flags.is_empty() {
+            flags.extend(tuning.space.level.split_whitespace());
         }
-        let (_, chosen) = inputs.clone().with_lines(choice.line).prepare(work, observe)?;
-        let is_taken = chosen.has(choice.line)?;
-        if is_taken && same_configuration(build.directory(), chosen.directory())? {
-            continue;
-        }
-        let mut flags = tuning.space.flags(&tuning.space.base());
-        flags.extend(choice.flags.iter().map(|flag| (*flag).to_owned()));
-        let found = if is_taken {
-            let stage =
-                observe.stage(&format!("build the kernel with {}, and boot it", choice.line));
-            let other = subject.configured(&chosen);
-            let evaluator = Evaluator::new(&other, work.path())?;
-            let found = evaluator.evaluate(&flags)?;
-            tuning.evaluator.counts.add(&evaluator.counts);
-            stage.done(choice.name);
-            found
-        } else {
-            Evaluation::Failed(
-                "this kernel does not have the option, or another one excludes it".into(),
-            )
-        };
-        let mut result = arm_result(tuning, choice.name, &flags.join(" "), &found);
-        result.configuration = Some(choice.line.to_owned());
-        arms.push(MeasuredArm { result, point: None });
+        let words = flags.iter().copied().chain([option.line]).map(str::to_owned);
+        let stage = observe.stage(&format!("build the kernel with {}, and boot it", option.line));
+        let found = tuning.evaluator.evaluate(&words.collect::<Vec<_>>())?;
+        stage.done(option.name);
+        let mut result = arm_result(tuning, option.name, &flags.join(" "), &found);
+        result.configuration = Some(option.line.to_owned());
+        result.is_in_space = point.is_some();
+        arms.push(MeasuredArm { result, point });
     }
     Ok(arms)
-}
-
-/// Whether two build directories are configured the same.
-fn same_configuration(one: &Path, other: &Path) -> Result<bool> {
-    let read = |folder: &Path| {
-        let path = folder.join(".config");
-        fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
-    };
-    Ok(read(one)? == read(other)?)
 }

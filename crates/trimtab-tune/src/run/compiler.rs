@@ -9,6 +9,7 @@ use trimtab_lab::process::Job;
 use trimtab_lab::tools;
 
 use super::probing;
+use crate::space::configuration::has_line;
 use crate::space::{GccLists, Group, Purpose, Space, clang, gcc};
 
 /// Whose options a compiler takes.
@@ -106,7 +107,11 @@ impl Compiler {
     pub fn accepted(&self, space: Space) -> Result<(Space, Vec<String>)> {
         // Profiles are made by the build: without one, compilers say that it is not there.
         let asked = space.choices.iter().filter(|choice| choice.group != Group::Build);
-        let options: Vec<String> = asked.flat_map(|choice| choice.options.clone()).collect();
+        // A line of a kernel's configuration is none of the compiler's options.
+        let options: Vec<String> = asked
+            .flat_map(|choice| choice.options.clone())
+            .filter(|option| !has_line(option))
+            .collect();
         let refused = probing::refused(&self.c, &space.level, &options)?;
         let space = space.only_options(|option| !refused.contains(option));
         Ok((space, refused.into_iter().collect()))

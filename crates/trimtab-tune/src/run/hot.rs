@@ -96,6 +96,7 @@ impl HotObjects {
             wanted: self.wanted,
             other: self.other.clone(),
             files: self.files.clone(),
+            all_objects: None,
         }
     }
 }

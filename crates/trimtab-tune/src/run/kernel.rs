@@ -1,4 +1,4 @@
-//! A kernel as what is tuned: it is compiled in one build directory and booted, and a program in the guest
+//! A kernel as what is tuned: it is compiled in a build directory of its configuration and booted, and a program in the guest
 //! counts what its system calls cost.
 
 use std::collections::BTreeSet;
@@ -10,11 +10,13 @@ use trimtab_lab::cache::Key;
 use trimtab_lab::process::ProcessError;
 use trimtab_machine::boot::{Boot, BootError, Clock, boot};
 use trimtab_machine::calls::{self, CallsError};
-use trimtab_machine::kernel::{Build, KernelError};
+use trimtab_machine::kernel::KernelError;
 use trimtab_machine::testbed::Testbed;
 
+use super::configurations::Configurations;
 use super::request::Limits;
 use super::subject::{Built, Costs, Fault, Image, Subject};
+use crate::space::configuration::parted;
 
 /// A kernel with a compiler.
 pub struct KernelSubject<'a> {
@@ -22,12 +24,12 @@ pub struct KernelSubject<'a> {
     pub name: String,
     /// All that its compiler says of its version.
     compiler: String,
-    build: &'a Build<'a>,
+    configurations: &'a Configurations<'a>,
     testbed: &'a Testbed<'a>,
     limits: Limits,
     /// Where it boots.
     folder: PathBuf,
-    /// One build directory, so one kernel.
+    /// All processors are one kernel's.
     building: Mutex<()>,
     /// The calls that the kernel has without flags.
     expected: OnceLock<BTreeSet<String>>,
@@ -36,32 +38,26 @@ pub struct KernelSubject<'a> {
 }
 
 impl<'a> KernelSubject<'a> {
-    /// A kernel that is compiled in `build`, and boots in `folder`.
+    /// A kernel that boots in `folder`.
     pub fn new(
         name: String,
         compiler: String,
-        build: &'a Build<'a>,
+        configurations: &'a Configurations<'a>,
         testbed: &'a Testbed<'a>,
         limits: Limits,
         folder: PathBuf,
     ) -> Self {
         let (building, expected, repeats) = Default::default();
-        Self { name, compiler, build, testbed, limits, folder, building, expected, repeats }
-    }
-
-    /// The same kernel in another build directory, with another configuration.
-    pub fn configured<'b>(&'b self, build: &'b Build<'b>) -> KernelSubject<'b> {
-        let Self { name, compiler, testbed, limits, folder, expected, repeats, .. } = self;
-        KernelSubject {
-            name: name.clone(),
-            compiler: compiler.clone(),
-            build,
+        Self {
+            name,
+            compiler,
+            configurations,
             testbed,
-            limits: *limits,
-            folder: folder.clone(),
-            building: Mutex::default(),
-            expected: expected.clone(),
-            repeats: repeats.clone(),
+            limits,
+            folder,
+            building,
+            expected,
+            repeats,
         }
     }
 
@@ -87,7 +83,7 @@ impl Subject for KernelSubject<'_> {
 
     fn key(&self) -> Key {
         Key::new("tune-kernel/1")
-            .after(self.build.key())
+            .after(self.configurations.base().key())
             .field("compiler-version", &self.compiler)
             // Instructions are counted without the plugin that traces.
             .after(self.testbed.guest_key())
@@ -105,7 +101,9 @@ impl Subject for KernelSubject<'_> {
     fn build<'s>(&'s self, flags: &[String]) -> Result<Box<dyn Built + 's>, Fault> {
         let _one = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let Limits { build: limit, memory, .. } = self.limits;
-        let kernel = self.build.compile(flags, limit, memory, |_| ()).map_err(of_build)?;
+        let (flags, lines) = parted(flags);
+        let build = self.configurations.with(&lines)?;
+        let kernel = build.compile(&flags, limit, memory, |_| ()).map_err(of_build)?;
         let image = Image { image: kernel.digest, bytes: kernel.bytes };
         Ok(Box::new(BuiltKernel { of: self, image, bootable: kernel.image }))
     }

@@ -16,8 +16,9 @@ use trimtab_machine::testbed::Testbed;
 use trimtab_report::common::Repeat;
 
 use super::arms::{kernel_arms, measured_arms};
-use super::choices::measured_choices;
+use super::choices::{config_options, measured_choices};
 use super::compiler::{Compiler, Family};
+use super::configurations::Configurations;
 use super::evaluator::Evaluation;
 use super::job::Job;
 use super::kernel::KernelSubject;
@@ -49,8 +50,20 @@ pub struct KernelRequest {
     pub busybox: Option<PathBuf>,
     /// What calls count.
     pub calls: Calls,
-    /// Whether kernels with other choices of their configuration are measured, too.
-    pub choices: bool,
+    /// What becomes of choices of the kernel's configuration.
+    pub choices: Choices,
+}
+
+/// What becomes of choices of a kernel's configuration: its timer's frequency, preemption and level of
+/// optimisation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choices {
+    /// They stay as they are.
+    Fixed,
+    /// Kernels with others are measured, each by itself at the level.
+    Measured,
+    /// These, and the search chooses among them beside flags.
+    Searched,
 }
 
 /// Which calls count, and how much.
@@ -83,15 +96,23 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
     let testbed = testbed(&work, request)?;
     stage.ended(testbed.cached(), "");
     let stage = observe.stage("read what the compiler offers");
-    let read = space(setup, &compiler, Purpose::Kernel)?;
+    let mut read = space(setup, &compiler, Purpose::Kernel)?;
+    let options = match request.choices {
+        Choices::Fixed => Vec::new(),
+        Choices::Measured | Choices::Searched => config_options(&build)?,
+    };
+    if request.choices == Choices::Searched {
+        read.0 = read.0.with_configuration(&options);
+    }
     stage.done(&read.0.to_string());
 
     let folder = tempfile::Builder::new().prefix(".tune-").tempdir_in(work.path());
     let folder = folder.context("cannot make a folder for boots in the work directory")?;
     let name = format!("Linux {} {}", tree.release.version, request.config);
     let boots = folder.path().to_owned();
-    let subject =
-        KernelSubject::new(name, compiler.version.clone(), &build, &testbed, setup.limits, boots);
+    let configurations = Configurations::new(&work, &inputs, &build);
+    let (version, limits) = (compiler.version.clone(), setup.limits);
+    let subject = KernelSubject::new(name, version, &configurations, &testbed, limits, boots);
     let stage = observe.stage("build the kernel as it is, and boot it");
     let tuning = Tuning::with(&subject, work.path(), compiler.family, read, |costs| {
         subject.expect(costs);
@@ -99,10 +120,7 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
     })?;
     stage.done(&format!("{} calls", tuning.base.costs.len()));
     let mut arms = measured_arms(&tuning, &kernel_arms(), observe)?;
-    if request.choices {
-        let made = (&work, &inputs, &build);
-        arms.extend(measured_choices(&tuning, made, &subject, observe)?);
-    }
+    arms.extend(measured_choices(&tuning, &options, observe)?);
     let mut job = Job::done(&tuning, plan, &arms, observe)?;
     job.report.origin = format!("{}, configuration {}", tree.origin, request.config);
     job.report.compiler.clone_from(&compiler.version);

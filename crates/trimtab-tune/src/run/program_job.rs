@@ -6,6 +6,7 @@ use anyhow::Result;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
 
+use super::all_objects::on_all_objects;
 use super::arms::{MeasuredArm, program_arms};
 use super::decided::{Found, timed};
 use super::elsewhere::ProgramElsewhere;
@@ -26,6 +27,7 @@ use crate::report::TuneProgram;
 pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
     let start = Instant::now();
     let mut tools = prepare(&request.program, &request.setup, None, observe)?;
+    let whole = request.hot.as_ref().map(|_| tools.source.clone());
     if let Some(hot) = &request.hot {
         let found = hot::find(&tools, hot, request.hot_trace.as_ref(), observe)?;
         tools.source.restrict(found);
@@ -53,8 +55,15 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
         report,
         observe,
     )?;
+    let mut hot = tools.source.hot.as_ref().map(|hot| hot.report());
+    if let Some((hot, whole)) = hot.as_mut().zip(whole.as_ref()) {
+        let stage = observe.stage("build all objects with the flags of the hot ones");
+        let flags = &job.report.minimal.flags;
+        hot.all_objects = Some(on_all_objects(&tuning, &tools, (&program, whole), flags)?);
+        stage.done("");
+    }
     let mut report = job.counted(&tuning, start);
-    if let Some(hot) = tools.source.hot.as_ref().map(|hot| hot.report()) {
+    if let Some(hot) = hot {
         report.take = report.take.only_for(&hot);
         report.hot = Some(hot);
     }

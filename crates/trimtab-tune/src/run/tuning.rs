@@ -19,6 +19,7 @@ use super::source::ProgramSource;
 use super::subject::{Costs, Fault, Subject};
 use crate::fitness::Fitness;
 use crate::search::Outcome;
+use crate::space::configuration::has_line;
 use crate::space::{Point, Purpose, Space, is_forbidden, parse};
 
 /// Everything that is worked with.
@@ -56,7 +57,16 @@ pub struct Toolset {
 impl Toolset {
     /// The program, built by a compiler.
     pub fn program<'a>(&'a self, compiler: &'a Compiler) -> ProgramSubject<'a> {
-        let Toolset { source, counter, setup, .. } = self;
+        self.program_of(&self.source, compiler)
+    }
+
+    /// Another program, built by a compiler.
+    pub fn program_of<'a>(
+        &'a self,
+        source: &'a ProgramSource,
+        compiler: &'a Compiler,
+    ) -> ProgramSubject<'a> {
+        let Toolset { counter, setup, .. } = self;
         ProgramSubject::new(source, compiler, counter, setup.limits, self.rooms.clone())
     }
 
@@ -87,16 +97,6 @@ pub fn prepare(
     rooms: Option<&Path>,
     observe: &dyn Observe,
 ) -> Result<Toolset> {
-    let compiler = Compiler::find(&setup.compiler)?;
-    let stage = observe.stage("find the program and what counts");
-    // Only as long as something is made that is kept: others tune in the same directory meanwhile.
-    let work = opened(&setup.work)?;
-    let root = work.path().to_owned();
-    let counter = Counter::prepare(&work)?;
-    let tune = root.join(TUNE);
-    let rooms = rooms.map_or_else(|| tune.join(ROOMS), Path::to_owned);
-    fs::create_dir_all(&rooms).with_context(|| format!("cannot make {}", rooms.display()))?;
-) -> Result<Toolset> {
     let find = |work: &Path, left_out| ProgramSource::prepare(program, work, left_out);
     prepare_found(find, setup, rooms, observe)
 }
@@ -110,6 +110,16 @@ pub fn prepare_found(
     setup: &Setup,
     rooms: Option<&Path>,
     observe: &dyn Observe,
+) -> Result<Toolset> {
+    let compiler = Compiler::find(&setup.compiler)?;
+    let stage = observe.stage("find the program and what counts");
+    // Only as long as something is made that is kept: others tune in the same directory meanwhile.
+    let work = opened(&setup.work)?;
+    let root = work.path().to_owned();
+    let counter = Counter::prepare(&work)?;
+    let tune = root.join(TUNE);
+    let rooms = rooms.map_or_else(|| tune.join(ROOMS), Path::to_owned);
+    fs::create_dir_all(&rooms).with_context(|| format!("cannot make {}", rooms.display()))?;
     room::tidy(&rooms, "");
     drop(work);
     let mut left_out = vec![root.clone()];
@@ -245,6 +255,15 @@ pub fn space(setup: &Setup, compiler: &Compiler, purpose: Purpose) -> Result<(Sp
         Some((file, text)) => {
             let space = parse(text, &setup.level)
                 .map_err(|error| Failure::usage(format!("{file}: {error}")))?;
+            let options = space.choices.iter().flat_map(|choice| &choice.options);
+            if let Some(line) = options.into_iter().find(|option| has_line(option))
+                && purpose == Purpose::Program
+            {
+                return Err(Failure::usage(format!(
+                    "{file} has {line}; expected flags alone, as a program has no configuration"
+                ))
+                .into());
+            }
             let allowed = space.only_options(|option| !is_forbidden(option, purpose));
             compiler.accepted(allowed)?
         }

@@ -1,12 +1,13 @@
 //! Files of flags, in the grammar of J. Kukunas, R. D. Cupper and G. M. Kapfhammer, "A Genetic Algorithm
 //! to Improve Linux Kernel Performance on Resource-Constrained Devices", GECCO (2010): each line is an
-//! option, or `EITHER m`, and the next m lines are options that exclude each other. Blank lines and
-//! lines that begin with `#` are ours: they are left out.
+//! option, or `EITHER m`, and the next m lines are options that exclude each other. Blank lines,
+//! lines that begin with `#`, which are left out, and lines of a kernel's configuration are ours.
 
 use std::fmt::Write;
 
 use thiserror::Error;
 
+use super::configuration::has_line;
 use super::{Choice, MOST_OPTIONS, Space};
 
 /// Why a file of flags cannot be read.
@@ -35,7 +36,10 @@ pub enum GrammarError {
         found: usize,
     },
     /// A line is no option.
-    #[error("line {line} is {found:?}; expected an option that begins with -")]
+    #[error(
+        "line {line} is {found:?}; expected an option that begins with -, or of a kernel's configuration a \
+         line such as CONFIG_HZ_100=y"
+    )]
     Option {
         /// From 1.
         line: usize,
@@ -60,7 +64,7 @@ const MOST: usize = 10_000;
 pub fn parse(text: &str, level: &str) -> Result<Space, GrammarError> {
     let lines = text.lines().map(str::trim).zip(1..);
     let mut lines = lines.filter(|(text, _)| !text.is_empty() && !text.starts_with('#'));
-    let option = |text: &str, line: usize| match text.starts_with('-') {
+    let option = |text: &str, line: usize| match text.starts_with('-') || has_line(text) {
         true => Ok(text.to_owned()),
         false => Err(GrammarError::Option { line, found: text.to_owned() }),
     };
@@ -144,6 +148,15 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_configuration_are_options() {
+        let text = "EITHER 2\nCONFIG_HZ_100=y\nCONFIG_HZ_1000=y\n-Os CONFIG_SLUB_TINY=y\n";
+        let space = parse(text, "-O2").unwrap();
+        let names: Vec<&str> = space.choices.iter().map(|choice| choice.name.as_str()).collect();
+        assert_eq!(names, ["CONFIG_HZ_100", "-Os CONFIG_SLUB_TINY"]);
+        assert_eq!(space.flags(&space.base().with(0, 2)), ["-O2", "CONFIG_HZ_1000=y"]);
+    }
+
+    #[test]
     fn what_is_wrong_with_a_file_is_said_by_line() {
         for (text, expected) in [
             ("-fa\nEITHER x\n", "line 2 is \"EITHER x\""),
@@ -151,6 +164,7 @@ mod tests {
             ("EITHER\n", "line 1 is \"EITHER\""),
             ("EITHER 3\n-fa\n", "line 1 says EITHER 3, and 1 lines follow"),
             ("-fa\nfb\n", "line 2 is \"fb\"; expected an option"),
+            ("CONFIG_HZ_100\n", "line 1 is \"CONFIG_HZ_100\"; expected an option"),
             ("EITHER 1\nfb\n", "line 2 is \"fb\"; expected an option"),
         ] {
             let error = parse(text, "-O2").unwrap_err().to_string();

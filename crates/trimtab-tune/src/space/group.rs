@@ -30,6 +30,8 @@ pub enum Group {
     Placement,
     /// Values and memory within a function: redundancies, dead code, combining.
     Scalars,
+    /// A kernel's configuration: `CONFIG_HZ`.
+    Configuration,
     /// Anything else.
     Other,
 }
@@ -37,6 +39,7 @@ pub enum Group {
 /// Words of names, and the group that they say; the first that is found counts.
 const WORDS: &[(Group, &[&str])] = &[
     (Group::Level, &["level"]),
+    (Group::Configuration, &["CONFIG_"]),
     (Group::Machine, &["march", "mtune", "mprefer", "mcpu", "-mavx", "-msse"]),
     (Group::Build, &["profile", "flto", "whole-program"]),
     (Group::Inlining, &["inlin", "large-function", "large-unit", "large-stack", "hot-bb"]),
@@ -125,7 +128,7 @@ const WORDS: &[(Group, &[&str])] = &[
 
 impl Group {
     /// All of them.
-    pub const ALL: [Group; 13] = [
+    pub const ALL: [Group; 14] = [
         Group::Level,
         Group::Machine,
         Group::Build,
@@ -138,6 +141,7 @@ impl Group {
         Group::Branches,
         Group::Placement,
         Group::Scalars,
+        Group::Configuration,
         Group::Other,
     ];
 
@@ -162,6 +166,7 @@ impl Group {
             Group::Branches => "branches",
             Group::Placement => "placement",
             Group::Scalars => "scalars",
+            Group::Configuration => "configuration",
             Group::Other => "other",
         }
     }
@@ -191,10 +196,11 @@ mod tests {
             ("-fif-conversion2", Group::Branches),
             ("-fgcse-las", Group::Scalars),
             ("-march", Group::Machine),
+            ("CONFIG_PREEMPT", Group::Configuration),
             ("-fplain", Group::Other),
         ] {
             assert_eq!(Group::of(name), group, "{name}");
         }
-        assert_eq!(Group::ALL.map(Group::name).len(), 13);
+        assert_eq!(Group::ALL.map(Group::name).len(), 14);
     }
 }

@@ -10,7 +10,7 @@ use trimtab_machine::Isa;
 use trimtab_machine::testbed::require_tools;
 use trimtab_report::Report;
 use trimtab_tune::report::TuneProfile;
-use trimtab_tune::run::{Calls, KernelRequest, Limits, PAPER, Setup, tune_kernel};
+use trimtab_tune::run::{Calls, Choices, KernelRequest, Limits, PAPER, Setup, tune_kernel};
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -34,7 +34,11 @@ generations, which name at most 22 sets of flags; some hours
 Example: for the system calls of a build
 
     trimtab tune profile --json calls.json -- make -j2
-    trimtab tune kernel --profile calls.json")]
+    trimtab tune kernel --profile calls.json
+
+Example: flags, and the timer's frequency, preemption and CONFIG_CC_OPTIMIZE_FOR_SIZE
+
+    trimtab tune kernel --tune-choices --budget 100")]
 pub struct Options {
     /// System calls that flags are found by, all the same; the others judge
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_values = PAPER, conflicts_with = "profile")]
@@ -67,6 +71,9 @@ pub struct Options {
     /// beside those with flags
     #[arg(long)]
     pub no_choices: bool,
+    /// Have the search choose these, too, beside flags; each is another kernel in a build directory of its own
+    #[arg(long, conflicts_with = "no_choices")]
+    pub tune_choices: bool,
     /// Seconds that a build may take
     #[arg(long, value_name = "SECONDS", default_value = "3600")]
     pub build_limit: u64,
@@ -112,7 +119,11 @@ impl Options {
             config: self.config.clone(),
             busybox: self.busybox.clone(),
             calls,
-            choices: !self.no_choices,
+            choices: match (self.tune_choices, self.no_choices) {
+                (true, _) => Choices::Searched,
+                (false, true) => Choices::Fixed,
+                (false, false) => Choices::Measured,
+            },
         })
     }
 }
