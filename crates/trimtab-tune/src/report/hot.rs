@@ -190,7 +190,7 @@ impl TuneProgram {
                 "hot objects",
                 change("minimal.fitness_ratio", Some(fewest.fitness_ratio)),
                 change("minimal.bytes_ratio", Some(fewest.bytes_ratio)),
-                detail(&fewest.flags),
+                Phrase::default(),
             ],
             row![
                 "all objects",
@@ -199,12 +199,8 @@ impl TuneProgram {
                 detail(reason.unwrap_or_default()),
             ],
         ];
-        let columns = [
-            name("the fewest flags on"),
-            number("instructions"),
-            number("bytes"),
-            text("").aside(),
-        ];
+        let columns =
+            [name("the fewest flags on"), number("instructions"), number("bytes"), text("")];
         Some(Table::new("The same flags on all objects", columns, rows))
     }
 }
