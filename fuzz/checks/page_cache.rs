@@ -34,7 +34,8 @@ fn check_one(data: &[u8], normal: Option<u32>) -> bool {
 
 fn plan(pieces: &[&[u8]], normal: Option<u32>) -> Option<Plan> {
     let pools = vec![1, 2, 7, 64];
-    let settings = Settings { page_size: 4096, pools, copy_nanoseconds: 1000.0, normal };
+    let settings =
+        Settings { page_size: 4096, pools, copy_nanoseconds: 1000.0, normal, from: None };
     let mut planner = Planner::new(settings);
     for piece in pieces {
         planner.feed(piece).ok()?;

@@ -43,7 +43,13 @@ impl Text {
 }
 
 fn settings(pools: &[u32]) -> Settings {
-    Settings { page_size: 4096, pools: pools.to_vec(), copy_nanoseconds: 1000.0, normal: None }
+    Settings {
+        page_size: 4096,
+        pools: pools.to_vec(),
+        copy_nanoseconds: 1000.0,
+        normal: None,
+        from: None,
+    }
 }
 
 fn read(text: &str, pools: &[u32]) -> Result<Plan, PlanError> {
@@ -391,4 +397,30 @@ fn reads_of_block_devices_are_replayed_with_a_page_cache_of_a_given_size() {
     assert_eq!(read(900, "a-1 [000] 1.0: x: y"), Err(PlanError::NoReads { events: 1 }));
     let once: Vec<&str> = trace.text.lines().take(600).collect();
     assert_eq!(read(900, &once.join("\n")), Err(PlanError::Fits { pages: 200 }));
+}
+
+#[test]
+fn what_comes_before_a_marker_only_fills_the_pools() {
+    let mut trace = Text::default();
+    (0..4).for_each(|index| trace.add((12, index)));
+    (0..4).for_each(|index| trace.evict((12, index)));
+    trace.add((12, 0));
+    trace.line("sh-3", "tracing_mark_write: begin fio");
+    (1..4).for_each(|index| trace.add((12, index)));
+    trace.evict((12, 0));
+    trace.line("sh-3", "tracing_mark_write: begin fio");
+    let read = |text: &str, from: &str| {
+        let mut planner = Planner::new(Settings { from: Some(from.to_owned()), ..settings(&[8]) });
+        planner.feed(text.as_bytes())?;
+        planner.finish()
+    };
+    let plan = read(&trace.text, "begin").unwrap();
+    let all = pool(&plan, 8, Policy::All);
+    assert_eq!((all.hits, all.stores, plan.counts.added, plan.counts.kswapd), (3, 1, 3, 1));
+    assert_eq!(plan.length, 15_000);
+    let other = trace.text.replace("tracing_mark_write:", "print: tracing_mark_write:");
+    assert_eq!(read(&other, "begin fio").unwrap().pools, plan.pools);
+    let missing = read(&trace.text, "end").unwrap_err();
+    assert_eq!(missing, PlanError::NoMarker { text: "end".to_owned() });
+    assert!(missing.hint().contains("--from"));
 }

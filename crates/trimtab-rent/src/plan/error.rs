@@ -28,6 +28,12 @@ pub enum PlanError {
         /// Events.
         events: u64,
     },
+    /// The marker is not in it from which on everything is to count.
+    #[error("it has no marker with the text {text}")]
+    NoMarker {
+        /// The text.
+        text: String,
+    },
     /// Nothing is read from block devices in it.
     #[error("of {events} events none is a read of a block device")]
     NoReads {
@@ -95,6 +101,9 @@ impl PlanError {
             Self::Format { .. } => {
                 "expected the fields `dev`, `ino`, `pfn` and `ofs` of mm_filemap_add_to_page_cache, as Linux prints \
                  them since 3.13"
+            }
+            Self::NoMarker { .. } => {
+                "write one with `echo TEXT > trace_marker` while it is recorded, or leave out --from"
             }
             Self::NoReads { .. } => {
                 "record block_rq_issue or block_bio_queue; without --memory the page cache is read"

@@ -26,6 +26,8 @@ pub struct Settings {
     pub copy_nanoseconds: f64,
     /// Replay what is read from block devices, with a page cache of so many pages, in place of what the page cache did.
     pub normal: Option<u32>,
+    /// What comes before the first marker with this text only fills the page cache and the pools.
+    pub from: Option<String>,
 }
 
 /// Reads a trace, which need not be there as a whole.
@@ -46,6 +48,8 @@ pub struct Planner {
     kswapd: FxHashSet<u32>,
     /// Threads that reclaim memory.
     reclaiming: FxHashSet<u32>,
+    /// Whether the marker was seen.
+    is_counting: bool,
     /// The first event that could not be read.
     unread: Option<(u64, String)>,
 }
@@ -57,6 +61,7 @@ impl Planner {
         Self {
             replay: Replay::new(settings.page_size, most, &settings.pools),
             blocks: settings.normal.map(|frames| BlockCache::new(frames, settings.page_size)),
+            is_counting: settings.from.is_none(),
             settings,
             rest: Vec::new(),
             is_skipping: false,
@@ -138,6 +143,11 @@ impl Planner {
     }
 
     fn event(&mut self, line: &Line<'_>) -> Result<(), PlanError> {
+        if !self.is_counting && self.is_begin(line) {
+            self.is_counting = true;
+            self.first = Some(line.time);
+            self.replay.begin();
+        }
         if let Some(blocks) = &mut self.blocks {
             return blocks.event(line, &mut self.replay);
         }
@@ -170,6 +180,15 @@ impl Planner {
         Ok(())
     }
 
+    /// Whether a line is the marker from which on everything counts. `trace-cmd` and perf call one `print`.
+    fn is_begin(&self, line: &Line<'_>) -> bool {
+        let is_it = |(name, fields): (&str, &str)| {
+            let text = self.settings.from.as_deref().unwrap_or_default();
+            matches!(name, "tracing_mark_write" | "print") && fields.contains(text)
+        };
+        line.event().is_some_and(is_it)
+    }
+
     /// Why a folio leaves that a thread deletes.
     fn why(&self, line: &Line<'_>) -> Why {
         let is_number =
@@ -196,6 +215,10 @@ impl Planner {
         match self.unread {
             _ if self.lines == 0 => return Err(PlanError::Empty),
             _ if counts.events == 0 => return Err(PlanError::NoEvents { lines: self.lines }),
+            _ if !self.is_counting => {
+                let text = self.settings.from.unwrap_or_default();
+                return Err(PlanError::NoMarker { text });
+            }
             // One that is cut off is no other kernel.
             Some((line, text)) if counts.added + deletes < counts.unread => {
                 return Err(PlanError::Format { line, text });

@@ -135,6 +135,8 @@ pub struct Replay {
     lru: Stack,
     /// Accesses that such a memory serves, by the pages beyond the page cache that it needs for that.
     pub lru_hits: Vec<u64>,
+    /// Evictions that are not counted.
+    clock: u64,
     /// What was seen.
     pub counts: Counts,
     /// Looks at what would be activated.
@@ -166,11 +168,35 @@ impl Replay {
             tallies: Policy::ALL.map(tally).into(),
             lru: Stack::new(u32::MAX),
             lru_hits: vec![0; most as usize + 1],
+            clock: 0,
             counts: Counts::default(),
             looks: 0,
             until_look: FIRST_LOOK,
             interval: FIRST_LOOK,
         }
+    }
+
+    /// Forgets what was counted so far, and nothing else.
+    pub fn begin(&mut self) {
+        let Counts { events, unread, overwritten, .. } = self.counts;
+        let activations = self.counts.activations;
+        self.clock += self.counts.kswapd + self.counts.direct;
+        self.counts = Counts { events, unread, overwritten, activations, ..Counts::default() };
+        for tally in &mut self.tallies {
+            tally.stores = 0;
+            for counts in
+                [&mut tally.hits, &mut tally.small, &mut tally.most_active, &mut tally.sum_active]
+            {
+                counts.fill(0);
+            }
+        }
+        self.lru_hits.fill(0);
+        (self.looks, self.until_look, self.interval) = (0, FIRST_LOOK, FIRST_LOOK);
+    }
+
+    /// Evictions since the trace began.
+    fn evictions(&self) -> u64 {
+        self.clock + self.counts.kswapd + self.counts.direct
     }
 
     /// The pages of a folio.
@@ -207,7 +233,7 @@ impl Replay {
             }
             self.touch(page);
             // What returns soon becomes active at once: after fewer evictions than there are pages.
-            let since = self.counts.kswapd + self.counts.direct - known.evicted;
+            let since = self.evictions() - known.evicted;
             let is_active = has_returned && self.counts.activations == 0 && since <= self.resident;
             self.come(page, is_active);
         }
@@ -280,7 +306,7 @@ impl Replay {
     }
 
     fn evict(&mut self, page: u32, is_large: bool, is_first: bool) {
-        let evictions = self.counts.kswapd + self.counts.direct;
+        let evictions = self.evictions();
         let known = &mut self.pages.pages[page as usize];
         known.evictions = known.evictions.saturating_add(1);
         known.evicted = evictions;

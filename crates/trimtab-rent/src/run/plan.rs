@@ -28,6 +28,8 @@ pub struct PlanRequest {
     pub copy_nanoseconds: f64,
     /// In place of the page cache's events those of block devices are replayed, with so many MiB of page cache.
     pub memory: Option<u32>,
+    /// What comes before the first marker with this text only fills the page cache and the pools.
+    pub from: Option<String>,
     /// The command that repeats this, for the report.
     pub command: String,
 }
@@ -51,6 +53,7 @@ pub fn plan(request: &PlanRequest, observe: &dyn Observe) -> Result<RentPlan> {
         page_size: request.page_size,
         pools: sizes(request),
         copy_nanoseconds: request.copy_nanoseconds,
+        from: request.from.clone(),
         normal: request.memory.map(|mib| in_pages(request, mib)),
     };
     let mut planner = Planner::new(settings);

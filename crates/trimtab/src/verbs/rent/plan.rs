@@ -47,6 +47,9 @@ pub struct Options {
     /// Replay what is read from block devices instead, with a page cache of so many MiB: an approximation
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_MIB)))]
     pub memory: Option<u32>,
+    /// Count only from the first marker with this text on; what comes before fills the page cache and the pools
+    #[arg(long, value_name = "TEXT")]
+    pub from: Option<String>,
     /// Where it is stored.
     #[command(flatten)]
     pub kept: StoreArguments,
@@ -68,6 +71,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         page_size: options.page_size.parse()?,
         copy_nanoseconds: f64::from(options.copy_time),
         memory: options.memory,
+        from: options.from.clone(),
         command: trimtab_lab::shell::own_words().join(" "),
     };
     let found = plan(&request, &Progress::new())?;
