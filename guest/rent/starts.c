@@ -6,8 +6,8 @@
  *     starts --commands FILE [--starts N] [--seed N] [--think-us FROM-TO] [--run-us FROM-TO] [--limit-ms N]
  *            [--disk NAME]
  *
- * FILE has a line for each program: a name, and the command with its arguments, with blanks between them; lines that
- * begin with # are comments. A start is from before the program's process begins until the first byte of what it
+ * FILE has a line for each program: a name, and the command with its arguments, with blanks between them, or in '' or
+ * "" if they have blanks; lines that begin with # are comments. A start is from before the program's process begins until the first byte of what it
  * writes (or until it ends, if it writes nothing). A program that still runs then may go on for a random time, and is
  * ended if it has not ended by then. Before each start there is a pause of a random time. The order is a random permutation of all programs,
  * then another one, until there were --starts; it is the same for the same --seed.
@@ -58,6 +58,26 @@ static struct program {
 
 static size_t program_count;
 
+/* The next word of a line, which goes on behind it; NULL at its end. A quotation mark ends with the next of its kind. */
+static char *next_word(char **line)
+{
+	char *from = *line + strspn(*line, " \t\n"), *to = from, *word = from, quote = 0;
+
+	if (!*from)
+		return NULL;
+	for (; *from && (quote || !strchr(" \t\n", *from)); from++) {
+		if (quote ? *from == quote : *from == '\'' || *from == '"')
+			quote = quote ? 0 : *from;
+		else
+			*to++ = *from;
+	}
+	if (quote)
+		fail("starts: %s has a quotation mark without an end", the.commands);
+	*line = from + (*from != '\0');
+	*to = '\0';
+	return strdup(word);
+}
+
 static void read_programs(void)
 {
 	FILE *file = fopen(the.commands, "r");
@@ -67,14 +87,15 @@ static void read_programs(void)
 		fail("starts: %s cannot be read: %s", the.commands, strerror(errno));
 	while (fgets(line, sizeof(line), file)) {
 		struct program *program = &programs[program_count];
+		char *rest = line, *word;
 		int words = 0;
 
 		if (line[0] == '#')
 			continue;
-		for (char *word = strtok(line, " \t\n"); word; word = strtok(NULL, " \t\n")) {
+		while ((word = next_word(&rest))) {
 			if (words > MOST_WORDS || program_count == MOST_PROGRAMS)
 				fail("starts: %s has too many programs, or one too many arguments", the.commands);
-			program->words[words++] = strdup(word);
+			program->words[words++] = word;
 		}
 		if (words == 1)
 			fail("starts: %s has no command for %s", the.commands, program->words[0]);

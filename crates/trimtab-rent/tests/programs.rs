@@ -311,6 +311,11 @@ fn starts_are_timed_until_the_first_byte() {
     );
     assert_eq!(said.text.matches("trimtab: starts failure fails ended with status 1").count(), 2);
     assert_eq!(said.numbers("starts")["count"], 6);
+    fs::write(&commands, "quoted /bin/sh -c 'test \"$0 $1\" = \"a b c\"' \"a b\" c\n").unwrap();
+    let said = room.run("--commands {}/commands --starts 1 --think-us 0");
+    assert_eq!(said.status, Some(0), "{}", said.text);
+    fs::write(&commands, "open /bin/echo 'a\n").unwrap();
+    assert!(room.run("--commands {}/commands").text.contains("without an end"));
     fs::write(&commands, "silent /bin/sleep 100\n").unwrap();
     let said = room.run("--commands {}/commands --starts 1 --think-us 0 --limit-ms 50");
     assert!(said.text.contains("silent wrote nothing in 50 ms"), "{}", said.text);
