@@ -18,6 +18,7 @@
  * DIRECTORY and mounts it again. A device has its memory checked by --sample-pages pages, 0 for all. With --mostly,
  * half of the operations on files are of this kind.
  *
+ *     trimtab: verify progress NUMBER                                operations of the first process, ten times
  *     trimtab: verify error KIND of process P, operation N: WHAT     at most 10, then it ends
  *     trimtab: verify operations NUMBER
  *     trimtab: verify KIND NUMBER                                    how many of each kind
@@ -490,6 +491,8 @@ static int run(unsigned process)
 		file_operation();
 		rare_operations();
 		count(&me.totals->operations);
+		if (process == 0 && me.operation % ((the.operations + 9) / 10) == 0)
+			printf("trimtab: verify progress %ld\n", me.operation);
 	}
 	begin(FINAL);
 	if (the.plant && is_planted_fault(the.plant))
