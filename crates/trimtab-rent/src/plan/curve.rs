@@ -98,7 +98,7 @@ impl Plan {
         for (at, size) in settings.pools.iter().enumerate() {
             for (tally, hits, small) in &by_policy {
                 let place = *size as usize;
-                let hits = hits[place];
+                let hits = up_to(hits, place);
                 let copies = tally.stores + hits;
                 let ratio = |found: u64| {
                     (counts.accesses > 0).then(|| found as f64 / counts.uses.max(1) as f64)
@@ -115,13 +115,13 @@ impl Plan {
                         0 => 0.0,
                         _ => 100.0 * copies as f64 * settings.copy_nanoseconds / length as f64,
                     },
-                    small_file_hits: small[place],
+                    small_file_hits: up_to(small, place),
                     activation: Activation {
                         mean_pages: tally.sum_active[at] as f64 / replay.looks.max(1) as f64,
                         most_pages: tally.most_active[at],
                     },
                     hit_ratio: ratio((counts.uses + hits).saturating_sub(counts.added)),
-                    lru_hit_ratio: ratio(lru_hits[place]),
+                    lru_hit_ratio: ratio(up_to(&lru_hits, place)),
                 });
             }
         }
@@ -135,6 +135,11 @@ impl Plan {
             recommended,
         }
     }
+}
+
+/// What is counted up to a place, by sums up to each.
+fn up_to(sums: &[u64], place: usize) -> u64 {
+    sums.get(place).or(sums.last()).copied().unwrap_or(0)
 }
 
 /// Sums up to each place.

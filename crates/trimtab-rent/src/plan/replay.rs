@@ -120,6 +120,8 @@ const MOST_LOOKS: u64 = 64;
 pub struct Replay {
     page_shift: u32,
     pools: Vec<u32>,
+    /// Pages of the largest.
+    most: u32,
     pages: Pages,
     /// Pages that were evicted before, as the kernel knows them.
     seen: Doorkeeper,
@@ -152,8 +154,8 @@ impl Replay {
             policy,
             stack: Stack::new(most),
             stores: 0,
-            hits: vec![0; most as usize + 1],
-            small: vec![0; most as usize + 1],
+            hits: Vec::new(),
+            small: Vec::new(),
             most_active: vec![0; pools.len()],
             sum_active: vec![0; pools.len()],
         };
@@ -167,7 +169,8 @@ impl Replay {
             most_resident: 0,
             tallies: Policy::ALL.map(tally).into(),
             lru: Stack::new(u32::MAX),
-            lru_hits: vec![0; most as usize + 1],
+            lru_hits: Vec::new(),
+            most,
             clock: 0,
             counts: Counts::default(),
             looks: 0,
@@ -227,8 +230,10 @@ impl Replay {
                 let depth = tally.stack.take(page);
                 // What comes in one folio with others is read again, and its copy is dropped.
                 if let Some(depth) = depth.filter(|_| folio.order == 0) {
-                    tally.hits[depth as usize] += 1;
-                    tally.small[depth as usize] += u64::from(is_small);
+                    count(&mut tally.hits, depth.into());
+                    if is_small {
+                        count(&mut tally.small, depth.into());
+                    }
                 }
             }
             self.touch(page);
@@ -392,8 +397,8 @@ impl Replay {
     fn touch(&mut self, page: u32) {
         if let Some(depth) = self.lru.take(page) {
             let beyond = u64::from(depth).saturating_sub(self.resident);
-            if let Some(hits) = self.lru_hits.get_mut(beyond as usize) {
-                *hits += 1;
+            if beyond <= self.most.into() {
+                count(&mut self.lru_hits, beyond);
             }
         }
         self.counts.uses += 1;
@@ -444,4 +449,13 @@ impl Replay {
     pub fn end(&mut self) {
         self.look();
     }
+}
+
+/// Counts one at a place, which may not be there yet.
+fn count(counts: &mut Vec<u64>, place: u64) {
+    let place = place as usize;
+    if counts.len() <= place {
+        counts.resize(place + 1, 0);
+    }
+    counts[place] += 1;
 }

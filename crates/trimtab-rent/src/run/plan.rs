@@ -139,3 +139,55 @@ fn report(request: &PlanRequest, found: Plan, took: f64) -> RentPlan {
         repeat: Repeat { command: request.command.clone(), ..Repeat::default() },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use trimtab_lab::observe::Silent;
+
+    use super::*;
+
+    fn request(traces: &[&Path]) -> PlanRequest {
+        PlanRequest {
+            traces: traces.iter().map(|trace| trace.to_path_buf()).collect(),
+            pools: vec![4, 1, 4, u32::MAX],
+            page_size: 4096,
+            copy_nanoseconds: 2000.0,
+            memory: None,
+            from: None,
+            command: "trimtab rent plan".to_owned(),
+        }
+    }
+
+    #[test]
+    fn parts_of_a_trace_are_one() {
+        let text = include_str!("../../../../testdata/rent/reads.txt");
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let middle = text.len() / 2;
+        let (first, second) = text.split_at(middle + text[middle..].find('\n').unwrap() + 1);
+        let (whole, a, b) = (file("whole", text), file("a", first), file("b", second));
+        let run = |traces: &[&Path]| plan(&request(traces), &Silent);
+        let expected = run(&[&whole]).unwrap();
+        let found = run(&[&a, &b]).unwrap();
+        assert_eq!((&found.pools, &found.coverage), (&expected.pools, &expected.coverage));
+        assert_eq!(found.source.traces.len(), 2);
+        // Each size once, and none that is larger than any can be.
+        let sizes: Vec<f64> = found.pools.iter().step_by(3).map(|pool| pool.mib).collect();
+        assert_eq!(sizes, [1.0, 4.0, f64::from(MOST_MIB)]);
+        let said = |traces: &[&Path]| {
+            let error = run(traces).unwrap_err();
+            let hints = error.downcast_ref::<Failure>().map(|failure| failure.hints().to_vec());
+            (error.to_string(), hints.unwrap_or_default())
+        };
+        let (message, hints) = said(&[&b, &a]);
+        assert!(message.contains("/a: time goes back in line"), "{message}");
+        assert!(hints[0].contains("in their order"), "{hints:?}");
+        assert!(said(&[&folder.path().join("none")]).0.starts_with("cannot read "));
+    }
+}
