@@ -7,8 +7,8 @@
 //! pieces that are near each other and repeat.
 #![allow(missing_docs)]
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use std::time::Instant;
 use trimtab_layout::paged::{PageProblem, PagedPiece, packings};
 use trimtab_layout::{Edge, PieceId};

@@ -4,8 +4,8 @@ use crate::distribution::{normal_cdf, normal_quantile};
 use crate::error::probability;
 use crate::quantile::of_sorted;
 use crate::{Interval, StatisticsError};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 /// How a bootstrap draws.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -214,8 +214,8 @@ fn paired_t(one: &[f64], other: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     const TESTS: [RaceTest; 2] = [RaceTest::Friedman, RaceTest::PairedT];
 

@@ -3,8 +3,8 @@
 use super::interface::{Algorithm, Needs};
 use crate::named::HasName;
 use crate::{Order, PieceId, Problem};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
 
 /// Halves the functions again and again so that those which run at the same time in the same runs

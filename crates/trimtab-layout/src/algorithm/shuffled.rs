@@ -4,8 +4,8 @@ use super::interface::Algorithm;
 use crate::named::HasName;
 use crate::{Order, PieceId, Problem};
 use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
 /// All pieces in a random order: the baseline that shows how much of an effect is mere luck.
 #[derive(Debug, Clone, Copy)]

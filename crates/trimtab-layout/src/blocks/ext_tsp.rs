@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn small_ones_are_near_the_optimum() {
-        use rand::{Rng, SeedableRng};
-        let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+        use rand::{RngExt, SeedableRng};
+        let mut chance = rand::rngs::ChaCha8Rng::seed_from_u64(1);
         let (mut found, mut best) = (0.0, 0.0);
         for _ in 0..300 {
             let count = chance.random_range(3..8u32);

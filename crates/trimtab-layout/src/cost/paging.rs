@@ -1,8 +1,8 @@
 //! Demand paging with little memory: how often a page of code has to be loaded.
 
 use crate::PageIndex;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Which page makes room when memory is full.

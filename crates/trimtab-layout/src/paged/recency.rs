@@ -295,8 +295,8 @@ mod tests {
     use super::super::{PagedPiece, packings};
     use super::*;
     use crate::Edge;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
 
     fn pieces(sizes: &[u64]) -> Vec<PagedPiece> {
         let piece = |(at, size): (usize, &u64)| PagedPiece {
