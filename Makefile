@@ -39,7 +39,7 @@ export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
 AFTER_SETUP = $(if $(shell command -v cc),,setup-$(1))
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: help demo demo-smp demo-swap demo-tune demo-jar bench-tune bench-tune-kernel bench-jar test test-changed nightly weekly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
+.PHONY: help demo demo-rent demo-smp demo-swap demo-tune demo-jar bench-tune bench-tune-kernel bench-jar test test-changed nightly weekly install deb lint fuzz fuzz-inputs bench bench-layout bench-tracer bench-probe bench-programs clean
 .PHONY: setup-demo setup-swap setup-test build-demo build-test
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo "make demo-swap       run a kernel with its cold code swapped out, and say what it saves and costs"
 	@echo "make demo-tune       find the compiler flags that make a program fast"
 	@echo "make demo-smp        run threads on CPUs that the kernel does not know, and count what that costs"
+	@echo "make demo-rent       lend memory of idle devices to the page cache, and take it back: what it gives and costs"
 	@echo "make demo-jar        translate C programs to jars, and run them"
 	@echo "make test            all tests, with a small kernel built and booted"
 	@echo "make test-changed    the tests of crates that changed since BASE=HEAD~1"
@@ -90,6 +91,11 @@ demo-smp:
 	@$(SIDE_BY_SIDE) setup-demo build-demo
 	@mkdir -p -m 755 $(WORK)
 	$(TRIMTAB) smp bench-appkernel --work $(WORK) --json $(WORK)/smp.json --html $(WORK)/smp.html
+
+demo-rent:
+	@$(SIDE_BY_SIDE) setup-demo build-demo
+	@mkdir -p -m 755 $(WORK)
+	$(TRIMTAB) rent run --work $(WORK) --json $(WORK)/rent.json --html $(WORK)/rent.html
 
 demo-jar:
 	@./setup --for jar

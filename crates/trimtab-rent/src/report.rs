@@ -1,8 +1,9 @@
 //! What this capability reports.
 
 pub mod plan;
+pub mod run;
 
 use trimtab_report::Kind;
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
-pub const KINDS: &[Kind] = &[Kind::of::<plan::RentPlan>()];
+pub const KINDS: &[Kind] = &[Kind::of::<plan::RentPlan>(), Kind::of::<run::RentRun>()];

@@ -179,6 +179,11 @@ fn tune_is_true() {
 }
 
 #[test]
+fn rent_run_is_true() {
+    assert_eq!(run("rent-run.md"), (1, 1));
+}
+
+#[test]
 fn rent_plan_is_true() {
     let bench = Bench::new();
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/rent/reads.txt");

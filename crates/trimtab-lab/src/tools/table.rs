@@ -170,6 +170,7 @@ const ALL: &[Tool] = &[
     file("cyclictest", &["/usr/bin/cyclictest"], &["rt-tests"], SWAP_RUN),
     // One of the workloads of both.
     file("postmark", &["/usr/bin/postmark"], &["postmark"], &["swap run", "smp locks"]),
+    file("mke2fs", &["/sbin/mke2fs", "/usr/sbin/mke2fs"], &["e2fsprogs"], &["rent run"]),
     // What QEMU is built with.
     command("dpkg-source", &["dpkg-source"], &[], &["dpkg-dev"], SMP_SCALE),
     command("ninja", &["ninja"], &[1, 8], &["ninja-build"], SMP_SCALE),

@@ -1,6 +1,7 @@
 //! `trimtab rent`: memory that is reserved for an idle device holds page cache meanwhile.
 
 pub mod plan;
+pub mod run;
 
 use clap::Subcommand;
 
@@ -9,6 +10,8 @@ use clap::Subcommand;
 pub enum Verb {
     /// Say from a trace what renting would bring, before a kernel is patched
     Plan(plan::Options),
+    /// Build such a kernel, run loads in it, and return the memory beside them
+    Run(run::Options),
 }
 
 impl Verb {
@@ -19,6 +22,7 @@ impl Verb {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Plan(options) => plan::run(&options),
+            Self::Run(options) => run::run(&options),
         }
     }
 }

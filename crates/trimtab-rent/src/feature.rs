@@ -1,0 +1,57 @@
+//! What a kernel must be given to have rental memory.
+
+use include_dir::include_dir;
+use trimtab_machine::kernel::Feature;
+
+/// Lets drivers lend memory of an idle device to the page cache, and have it back at once.
+pub static RENTAL: Feature = Feature {
+    name: "rental",
+    over: &[],
+    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/rental"),
+    generated: &[],
+};
+
+/// Drivers that stand for a video decoder, a camera and a JPEG decoder with memory of their own.
+pub static RENT_DEVICES: Feature = Feature {
+    name: "rent-devices",
+    over: &[],
+    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/rent-devices"),
+    generated: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(feature: &Feature) -> Vec<String> {
+        let patch = feature.patch("6.12").unwrap();
+        let lines = patch.lines().filter(|line| !line.starts_with("+++"));
+        lines.filter_map(|line| line.strip_prefix('+')).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_page_cache_has_each_hook() {
+        assert_eq!(RENTAL.series(), ["6.12"]);
+        let added = added(&RENTAL);
+        for hook in [
+            "rental_store(",
+            "rental_take(",
+            "rental_shadow(",
+            "rental_forget(",
+            "rental_exclude(",
+            "rental_include(",
+            "rental_dirtyable_pages(",
+            "filemap_add_rental_folio(",
+            "RENTAL_SHIFT",
+        ] {
+            assert!(added.iter().any(|line| line.contains(hook)), "{hook}");
+        }
+    }
+
+    #[test]
+    fn devices_are_drivers_of_their_own() {
+        let paths: Vec<String> = RENT_DEVICES.files().into_iter().map(|(path, _)| path).collect();
+        assert_eq!(paths, ["drivers/misc/rent_devices.c"]);
+        assert!(added(&RENT_DEVICES).iter().any(|line| line.contains("depends on RENTAL")));
+    }
+}

@@ -1,0 +1,388 @@
+//! What `trimtab rent run` found: `trimtab.rent.run/1`.
+
+use serde::{Deserialize, Serialize};
+use trimtab_report::common::Repeat;
+use trimtab_report::figure::{Figure, Line, Scale};
+use trimtab_report::phrase::{count, or_none, plain, times};
+use trimtab_report::section::{Head, Section, Table, name, number};
+use trimtab_report::{Phrase, Report, Schema, phrase, row};
+
+use crate::arm::Arm;
+
+/// Loads and returns of devices' memory that is idle, lent, or allocated when it is needed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RentRun {
+    /// Its schema.
+    pub schema: Schema<RentRun>,
+    /// The guest's kernel.
+    pub kernel: String,
+    /// All memory of devices, in MiB.
+    pub pool_mib: u32,
+    /// The devices' memory.
+    pub regions: Vec<Region>,
+    /// Memory for all but the kernel, the devices and the disk, in MiB, as asked for.
+    pub normal_mib: u32,
+    /// The disk's name.
+    pub disk: String,
+    /// How long a request of it takes, in microseconds.
+    pub disk_latency_us: u64,
+    /// Which evicted pages are stored.
+    pub policy: String,
+    /// Whether lent memory counts for the limits of dirty pages.
+    pub dirtyable: bool,
+    /// The ways; the idle one first.
+    pub arms: Vec<ArmRun>,
+    /// What the oracle found, if it ran.
+    pub verify: Option<Verify>,
+    /// How long it took, in seconds, builds with it.
+    pub seconds: f64,
+    /// What it takes to get it again.
+    pub repeat: Repeat,
+}
+
+/// Memory of a device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Region {
+    /// The device.
+    pub name: String,
+    /// Its memory in MiB.
+    pub mib: u32,
+}
+
+/// One way.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ArmRun {
+    /// Which.
+    pub arm: Arm,
+    /// Loads while the devices are closed.
+    pub workloads: Vec<WorkloadRun>,
+    /// Returns beside the same loads.
+    pub returns: Vec<Returns>,
+}
+
+/// A load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkloadRun {
+    /// Which.
+    pub name: String,
+    /// How long its requests took, by the guest's clock: an instruction takes one.
+    pub nanoseconds: u64,
+    /// Requests in a time, in times of those of the idle way.
+    pub throughput_ratio: f64,
+    /// What was read from the disk, in MiB.
+    pub read_mib: f64,
+    /// What was written to it, in MiB.
+    pub written_mib: f64,
+    /// Pages that were copied from lent memory instead of being read.
+    pub hits: u64,
+    /// Pages that were copied to it.
+    pub stores: u64,
+    /// Memory that was available before the load, in MiB.
+    pub available_mib: u64,
+}
+
+/// Returns of the memory of all devices together, beside a load. Times are of `open`, in nanoseconds of the guest: an
+/// instruction takes one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Returns {
+    /// The load.
+    pub name: String,
+    /// How often all devices were opened.
+    pub count: u64,
+    /// How often one could not be.
+    pub failures: u64,
+    /// Bytes that were not what they should be.
+    pub errors: u64,
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// The longest.
+    pub max: u64,
+    /// The longest of the kernel's own count, without the call that led to it: only of lent memory.
+    pub in_kernel_max: u64,
+    /// Each, sorted.
+    pub nanoseconds: Vec<u64>,
+}
+
+/// What the oracle found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Verify {
+    /// Operations on files.
+    pub operations: u64,
+    /// Bytes that were not what they should be, or opens that failed.
+    pub errors: u64,
+    /// Bytes that were compared.
+    pub bytes: u64,
+    /// Pages that were copied from lent memory meanwhile.
+    pub hits: u64,
+    /// Pages that were copied to it.
+    pub stores: u64,
+    /// Returns meanwhile.
+    pub returns: u64,
+}
+
+/// Percents of the returns at which the curve of their times is drawn.
+const PERCENTS: [usize; 8] = [1, 10, 25, 50, 75, 90, 99, 100];
+
+/// The value below which so many percent of sorted ones are.
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(place).copied().unwrap_or_default()
+}
+
+impl RentRun {
+    fn rented(&self) -> Option<(usize, &ArmRun)> {
+        self.arms.iter().enumerate().find(|(_, arm)| arm.arm == Arm::Rental)
+    }
+
+    fn longest(&self, arm: Arm) -> Option<u64> {
+        let all = self.arms.iter().filter(|run| run.arm == arm).flat_map(|run| &run.returns);
+        all.map(|returns| returns.max).max().filter(|&max| max > 0)
+    }
+
+    fn summary(&self) -> Vec<Phrase> {
+        let mut said = Vec::new();
+        if let Some((at, arm)) = self.rented() {
+            let place = (0..arm.workloads.len()).max_by(|&a, &b| {
+                arm.workloads[a].throughput_ratio.total_cmp(&arm.workloads[b].throughput_ratio)
+            });
+            said.extend(place.map(|place| {
+                let key = format!("arms.{at}.workloads.{place}.throughput_ratio");
+                phrase![
+                    "Lending ",
+                    count("pool_mib", u64::from(self.pool_mib)),
+                    " MiB gives ",
+                    times(key, arm.workloads[place].throughput_ratio),
+                    format!(" of the requests a second in {}.", arm.workloads[place].name),
+                ]
+            }));
+        }
+        if let Some(rental) = self.longest(Arm::Rental) {
+            let cma = match self.longest(Arm::Cma) {
+                Some(cma) => format!(", of contiguous allocation {:.0} µs", cma as f64 / 1e3),
+                None => String::new(),
+            };
+            let text = format!("The longest return takes {:.1} µs{cma}.", rental as f64 / 1e3);
+            said.push(text.into());
+        }
+        said
+    }
+
+    fn loads(&self) -> Section {
+        let columns = [
+            name("memory of devices"),
+            name("load"),
+            number("requests, × idle"),
+            number("read, MiB"),
+            number("written, MiB"),
+            number("hits"),
+            number("stores"),
+            number("available, MiB"),
+        ];
+        let rows = self.arms.iter().enumerate().flat_map(|(at, arm)| {
+            arm.workloads.iter().enumerate().map(move |(place, load)| {
+                let key = |field: &str| format!("arms.{at}.workloads.{place}.{field}");
+                row![
+                    arm.arm.name(),
+                    load.name.clone(),
+                    times(key("throughput_ratio"), load.throughput_ratio),
+                    plain(key("read_mib"), load.read_mib.round()),
+                    plain(key("written_mib"), load.written_mib.round()),
+                    count(key("hits"), load.hits),
+                    count(key("stores"), load.stores),
+                    count(key("available_mib"), load.available_mib),
+                ]
+            })
+        });
+        let lede = format!(
+            "Random requests of 16 KiB to files of so many MiB, without fsync, in a guest with Linux {} and about {} \
+             MiB for them. The disk takes {} µs for a request. An instruction takes a nanosecond, so a run repeats \
+             exactly. Available is what the guest had before the load, with lent memory left out.",
+            self.kernel, self.normal_mib, self.disk_latency_us
+        );
+        let title = "Loads while the devices are closed";
+        Section::new("loads", title, lede).with(Table::new(title, columns, rows))
+    }
+
+    fn returns(&self) -> Section {
+        let columns = [
+            name("memory of devices"),
+            name("beside"),
+            number("returns"),
+            number("failed"),
+            number("p50, ns"),
+            number("p99, ns"),
+            number("longest, ns"),
+            number("in the kernel, ns").aside(),
+        ];
+        let rows = self.arms.iter().enumerate().flat_map(|(at, arm)| {
+            arm.returns.iter().enumerate().map(move |(place, returns)| {
+                let key = |field: &str| format!("arms.{at}.returns.{place}.{field}");
+                row![
+                    arm.arm.name(),
+                    returns.name.clone(),
+                    count(key("count"), returns.count),
+                    count(key("failures"), returns.failures),
+                    count(key("p50"), returns.p50),
+                    count(key("p99"), returns.p99),
+                    count(key("max"), returns.max),
+                    or_none(Some(returns.in_kernel_max).filter(|&max| max > 0), |max| {
+                        count(key("in_kernel_max"), max)
+                    }),
+                ]
+            })
+        });
+        let lines = self.arms.iter().filter(|arm| arm.arm != Arm::Idle).map(|arm| {
+            let mut all: Vec<u64> =
+                arm.returns.iter().flat_map(|returns| returns.nanoseconds.clone()).collect();
+            all.sort_unstable();
+            Line {
+                label: arm.arm.name().to_owned(),
+                class: if arm.arm == Arm::Rental { "after" } else { "before" },
+                broken: false,
+                values: PERCENTS.iter().map(|&at| percentile(&all, at).max(1) as f64).collect(),
+            }
+        });
+        let figure = Figure::Steps {
+            what: "ns to open the devices".to_owned(),
+            along: "percent of returns".to_owned(),
+            steps: PERCENTS.iter().map(ToString::to_string).collect(),
+            lines: lines.collect(),
+            scale: Scale::Logarithmic,
+        };
+        let lede = "All devices are opened one after the other, as a player opens decoder and camera, at random times \
+                    beside the load; the time is that of the calls of open, from user space. Each page that is \
+                    looked at is filled and verified while they are open.";
+        let title = "Returns";
+        Section::new("returns", title, lede).with(Table::new(title, columns, rows)).with(figure)
+    }
+
+    fn verified(&self, verify: &Verify) -> Section {
+        let columns = [
+            number("operations"),
+            number("bytes"),
+            number("returns"),
+            number("hits"),
+            number("errors"),
+        ];
+        let rows = vec![row![
+            count("verify.operations", verify.operations),
+            count("verify.bytes", verify.bytes),
+            count("verify.returns", verify.returns),
+            count("verify.hits", verify.hits),
+            count("verify.errors", verify.errors),
+        ]];
+        let lede = "Random operations on files of ext4 with blocks of 1 KiB, of which each byte that is read is \
+                    compared with what should be there: an error is a byte of before, of another file or of a device.";
+        let title = "Verified operations";
+        Section::new("verify", title, lede).with(Table::new(title, columns, rows))
+    }
+}
+
+impl Report for RentRun {
+    const VERB: &'static str = "rent run";
+    const SCHEMA: &'static str = "trimtab.rent.run/1";
+
+    fn title(&self) -> String {
+        "What lending devices' memory gives, and how fast it comes back".to_owned()
+    }
+
+    fn head(&self) -> Head {
+        Head {
+            facts: vec![
+                format!("Linux {}", self.kernel),
+                format!("{} MiB of devices", self.pool_mib),
+                self.disk.clone(),
+            ],
+            what: self.title().into(),
+            summary: self.summary(),
+            ..Head::default()
+        }
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let mut sections = vec![self.loads()];
+        if self.arms.iter().any(|arm| !arm.returns.is_empty()) {
+            sections.push(self.returns());
+        }
+        sections.extend(self.verify.as_ref().map(|verify| self.verified(verify)));
+        sections
+    }
+
+    fn repeat(&self) -> Option<&Repeat> {
+        Some(&self.repeat)
+    }
+
+    fn took(&self) -> Vec<(&'static str, &'static str, f64)> {
+        vec![("total", "seconds", self.seconds)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> RentRun {
+        let load = |ratio: f64| WorkloadRun {
+            name: "rndrd:200".to_owned(),
+            nanoseconds: 1_234_567,
+            throughput_ratio: ratio,
+            read_mib: 80.0,
+            hits: 4321,
+            ..WorkloadRun::default()
+        };
+        let returns = |max: u64| Returns {
+            name: "rndrd:200".to_owned(),
+            count: 3,
+            max,
+            p50: 3_210,
+            nanoseconds: vec![3_000, 3_210, max],
+            ..Returns::default()
+        };
+        let arm = |arm, ratio, max| ArmRun {
+            arm,
+            workloads: vec![load(ratio)],
+            returns: vec![returns(max)],
+        };
+        RentRun {
+            kernel: "6.12.1".to_owned(),
+            pool_mib: 105,
+            arms: vec![
+                arm(Arm::Idle, 1.0, 900),
+                arm(Arm::Rental, 1.75, 11_184),
+                arm(Arm::Cma, 1.5, 45_000_000),
+            ],
+            verify: Some(Verify { operations: 60_000, bytes: 191_526_999, ..Verify::default() }),
+            ..RentRun::default()
+        }
+    }
+
+    #[test]
+    fn it_reads_back_and_all_renderings_show_the_same() {
+        let found = sample();
+        assert_eq!(RentRun::from_json(&found.to_json()).unwrap(), found);
+        let text = found.terminal(110);
+        for shown in ["1.75", "11.2 µs", "45000 µs", "11,184", "191,526,999", "4,321"] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        assert_eq!(found.page().matches("<svg").count(), 1);
+    }
+
+    #[test]
+    fn percentiles_are_of_what_was_measured() {
+        let sorted: Vec<u64> = (1..=200).collect();
+        assert_eq!(
+            PERCENTS.map(|at| percentile(&sorted, at)),
+            [2, 20, 50, 100, 150, 180, 198, 200]
+        );
+        assert_eq!(percentile(&[7], 1), 7);
+        assert_eq!(percentile(&[], 50), 0);
+    }
+}

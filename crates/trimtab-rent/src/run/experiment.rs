@@ -1,0 +1,314 @@
+//! Runs loads and returns in guests whose devices' memory is idle, lent to the page cache, or an area of the contiguous
+//! memory allocator, and compares them.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use trimtab_lab::observe::Observe;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_report::Schema;
+use trimtab_report::common::Repeat;
+
+use super::disk::DiskProfile;
+use super::guest::{BootOf, FileSystem, Guest, GuestRequest, Ran, with_disk};
+use crate::arm::{Arm, DeviceMemory};
+use crate::report::run::{ArmRun, Region, RentRun, Returns, Verify, WorkloadRun};
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// Where to work, and where what was built is kept.
+    pub work: PathBuf,
+    /// The kernel's source; the newest package that is installed otherwise.
+    pub kernel_source: Option<PathBuf>,
+    /// The kernel's configuration: `tiny`, `lab`, or a file.
+    pub config: String,
+    /// Which ways are compared; with the idle one all are.
+    pub arms: Vec<Arm>,
+    /// The devices.
+    pub devices: Vec<DeviceMemory>,
+    /// Loads.
+    pub loads: Vec<Load>,
+    /// Requests that are measured of each.
+    pub requests: u32,
+    /// Memory for all but the kernel, the devices and the disk, in MiB.
+    pub normal_mib: u32,
+    /// The disk.
+    pub disk: DiskProfile,
+    /// Returns beside each load.
+    pub returns: u32,
+    /// Operations on files that are verified; 0 for none.
+    pub verify: u32,
+    /// Which pages are stored: `all`, `workingset` or `twice`.
+    pub policy: String,
+    /// Whether lent memory counts for the limits of dirty pages.
+    pub dirtyable: bool,
+    /// The first of the random numbers.
+    pub seed: u32,
+    /// The command that repeats this, for the report.
+    pub command: String,
+}
+
+/// Random requests of 16 KiB for files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Whether 2 of 5 requests are writes.
+    pub writes: bool,
+    /// Size of all files, in MiB.
+    pub mib: u32,
+}
+
+impl Load {
+    /// `rndrd:200` or `rndrw:200`.
+    pub fn name(self) -> String {
+        format!("{}:{}", self.mode(), self.mib)
+    }
+
+    /// From [its name](Load::name).
+    pub fn named(name: &str) -> Option<Load> {
+        let (mode, mib) = name.split_once(':')?;
+        let mib = mib.parse().ok().filter(|mib| (8..=800).contains(mib))?;
+        match mode {
+            "rndrd" => Some(Load { writes: false, mib }),
+            "rndrw" => Some(Load { writes: true, mib }),
+            _ => None,
+        }
+    }
+
+    fn mode(self) -> &'static str {
+        if self.writes { "rndrw" } else { "rndrd" }
+    }
+
+    /// Its program, without what says how much.
+    fn command(self, seed: u32) -> String {
+        format!(
+            "/bin/fileio --directory /disk --mode {} --mib {} --seed {seed}",
+            self.mode(),
+            self.mib
+        )
+    }
+
+    /// Blocks that it has, of which each is read about twice before it is measured.
+    fn warm(self) -> u32 {
+        2 * self.mib * 64
+    }
+}
+
+/// Memory that only its own requests of 16 KiB fill: the load is prepared, and warmed.
+fn load_script(request: &RunRequest, load: Load) -> String {
+    let command = load.command(request.seed);
+    let run = format!(
+        "{}{command} --prepare\n{command} --warm-requests {} --requests {}",
+        settings(request),
+        load.warm(),
+        request.requests
+    );
+    with_disk(FileSystem::Ext4, &run)
+}
+
+/// Devices are opened and closed beside the load.
+fn returns_script(request: &RunRequest, load: Load) -> String {
+    let command = load.command(request.seed);
+    let names: Vec<&str> = request.devices.iter().map(|device| device.name).collect();
+    let run = format!(
+        "{}{command} --prepare\n/bin/returns --devices {} --count {} --seed {} --quiet --unscrubbed -- {command} \
+         --requests 1000000 || true",
+        settings(request),
+        names.join(","),
+        request.returns,
+        request.seed
+    );
+    with_disk(FileSystem::Ext4, &run)
+}
+
+/// Lines that set what the kernel lets be set; one without rental memory has none of these.
+fn settings(request: &RunRequest) -> String {
+    let dirtyable = u8::from(request.dirtyable);
+    format!(
+        "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || true\n\
+         echo {} >/sys/kernel/debug/rental/policy\necho {dirtyable} >/sys/kernel/debug/rental/dirtyable\n",
+        request.policy
+    )
+}
+
+/// Files that are small enough to be evicted often, and too many for memory.
+fn verify_script(request: &RunRequest) -> String {
+    let names: Vec<&str> = request.devices.iter().map(|device| device.name).collect();
+    let run = format!(
+        "{}/bin/verify --directory /disk --operations {} --seed {} --files 40 --file-kib 512 --pressure-mib 60 \
+         --keep-mib 16 --pressure-every 1500 --device-every 700 --devices {} --unscrubbed --drop-caches || true",
+        settings(request),
+        request.verify,
+        request.seed,
+        names.join(",")
+    );
+    with_disk(FileSystem::Ext4Small, &run)
+}
+
+fn load_name(load: Load) -> String {
+    format!("load-{}-{}", load.mode(), load.mib)
+}
+
+fn returns_name(load: Load) -> String {
+    format!("returns-{}-{}", load.mode(), load.mib)
+}
+
+const VERIFY: &str = "verify";
+/// Memory for the oracle, beside the kernel and the devices: its files do not fit.
+const VERIFY_MIB: u32 = 40;
+
+/// Boots guests, two for each way and load, and one that verifies.
+///
+/// # Errors
+/// Missing tools, builds that fail, guests that do not come up or whose kernel complains of itself.
+pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
+    let start = Instant::now();
+    ensure!(!request.loads.is_empty(), "there is no load; expected one, as rndrd:200");
+    ensure!(!request.devices.is_empty(), "there is no device whose memory could be lent");
+    let work = WorkDir::open(&request.work)?;
+    let mut scripts = vec![(VERIFY.to_owned(), verify_script(request))];
+    for &load in &request.loads {
+        scripts.push((load_name(load), load_script(request, load)));
+        scripts.push((returns_name(load), returns_script(request, load)));
+    }
+    let asked = GuestRequest {
+        kernel_source: request.kernel_source.as_deref(),
+        config: &request.config,
+        lines: "",
+        scripts,
+    };
+    let guest = Guest::build(&work, &asked, observe)?;
+    let boot = |arm: Arm, script: &str, normal_mib: u32, used_mib: u32| {
+        let asked = BootOf {
+            arm,
+            devices: &request.devices,
+            script,
+            normal_mib,
+            used_mib,
+            disk: request.disk,
+            cpus: 1,
+            arguments: Vec::new(),
+        };
+        guest.run(&asked, observe)
+    };
+    let mut arms: Vec<ArmRun> = Vec::new();
+    for arm in with_idle(&request.arms) {
+        let mut workloads = Vec::new();
+        let mut returns = Vec::new();
+        for (place, &load) in request.loads.iter().enumerate() {
+            // What is on the disk is memory, and its tables beside.
+            let used = load.mib + load.mib / 20 + 4;
+            let ran = boot(arm, &load_name(load), request.normal_mib, used)?;
+            let idle = arms.first().and_then(|idle| idle.workloads.get(place));
+            workloads.push(workload(load, &ran, idle)?);
+            if request.returns > 0 {
+                let ran = boot(arm, &returns_name(load), request.normal_mib, used)?;
+                returns.push(returned(load, &ran)?);
+            }
+        }
+        arms.push(ArmRun { arm, workloads, returns });
+    }
+    let verify = match request.verify {
+        0 => None,
+        _ => Some(verified(&boot(Arm::Rental, VERIFY, VERIFY_MIB, 40)?)?),
+    };
+    Ok(RentRun {
+        schema: Schema::default(),
+        kernel: guest.kernel_version.clone(),
+        pool_mib: request.devices.iter().map(|device| device.mib).sum(),
+        regions: request
+            .devices
+            .iter()
+            .map(|device| Region { name: device.name.to_owned(), mib: device.mib })
+            .collect(),
+        normal_mib: request.normal_mib,
+        disk: request.disk.name.to_owned(),
+        disk_latency_us: u64::try_from(request.disk.latency.as_micros())?,
+        policy: request.policy.clone(),
+        dirtyable: request.dirtyable,
+        arms,
+        verify,
+        seconds: start.elapsed().as_secs_f64(),
+        repeat: Repeat {
+            command: request.command.clone(),
+            tool_versions: guest.versions().clone(),
+            ..Repeat::default()
+        },
+    })
+}
+
+/// The idle way first: all others are compared with it.
+fn with_idle(arms: &[Arm]) -> Vec<Arm> {
+    let others = Arm::ALL.into_iter().filter(|arm| *arm != Arm::Idle && arms.contains(arm));
+    std::iter::once(Arm::Idle).chain(others).collect()
+}
+
+const SECTORS_IN_A_MIB: f64 = 2048.0;
+
+fn workload(load: Load, ran: &Ran, idle: Option<&WorkloadRun>) -> Result<WorkloadRun> {
+    let nanoseconds = ran.number("fileio", "nanoseconds")?;
+    let mib = |name| Ok::<_, anyhow::Error>(ran.number("disk", name)? as f64 / SECTORS_IN_A_MIB);
+    Ok(WorkloadRun {
+        name: load.name(),
+        nanoseconds,
+        throughput_ratio: idle.map_or(1.0, |idle| idle.nanoseconds as f64 / nanoseconds as f64),
+        read_mib: mib("read_sectors")?,
+        written_mib: mib("written_sectors")?,
+        hits: ran.number_or_zero("counters", "hits"),
+        stores: ran.number_or_zero("counters", "stored"),
+        available_mib: ran.number("memory", "available_kib")? / 1024,
+    })
+}
+
+fn returned(load: Load, ran: &Ran) -> Result<Returns> {
+    let number = |name| ran.number("returns", name);
+    let mut nanoseconds: Vec<u64> = match ran.said.get("return") {
+        Some(singles) => singles.values().filter_map(|value| value.parse().ok()).collect(),
+        None => Vec::new(),
+    };
+    nanoseconds.sort_unstable();
+    Ok(Returns {
+        name: load.name(),
+        count: number("count")?,
+        failures: number("failures")?,
+        errors: number("errors")?,
+        p50: ran.number_or_zero("returns", "p50"),
+        p99: ran.number_or_zero("returns", "p99"),
+        max: ran.number_or_zero("returns", "max"),
+        in_kernel_max: ran.number_or_zero("counters", "return_ns_max"),
+        nanoseconds,
+    })
+}
+
+fn verified(ran: &Ran) -> Result<Verify> {
+    Ok(Verify {
+        operations: ran.number("verify", "operations")?,
+        errors: ran.number("verify", "errors")?,
+        bytes: ran.number("verify", "bytes")?,
+        hits: ran.number_or_zero("counters", "hits"),
+        stores: ran.number_or_zero("counters", "stored"),
+        returns: ran.number_or_zero("counters", "returns"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_have_names() {
+        for name in ["rndrd:100", "rndrw:300"] {
+            assert_eq!(Load::named(name).unwrap().name(), name);
+        }
+        for wrong in ["rndrd", "rndrd:", "rndrd:7", "rndrd:801", "seq:100", "rndrd:1x"] {
+            assert_eq!(Load::named(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_idle_way_is_always_there_and_first() {
+        assert_eq!(with_idle(&[Arm::Cma, Arm::Rental]), [Arm::Idle, Arm::Rental, Arm::Cma]);
+        assert_eq!(with_idle(&[]), [Arm::Idle]);
+    }
+}

@@ -1,0 +1,239 @@
+//! The guest in which devices lend memory: its kernel, its disk, and what runs in it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use include_dir::{Dir, include_dir};
+use trimtab_lab::observe::Observe;
+use trimtab_lab::tools::{self, FoundTool};
+use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::Isa;
+use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, complaints};
+use trimtab_machine::calls::Said;
+use trimtab_machine::guest::compiled::{CompiledProgram, c_sources};
+use trimtab_machine::guest::{self, Workload};
+use trimtab_machine::kernel::{
+    BuildInputs, Feature, GeneratedFiles, KernelImage, NULL_BLOCK, Toolchain,
+};
+use trimtab_machine::testbed::Testbed;
+
+use super::disk::DiskProfile;
+use crate::arm::{Arm, DeviceMemory};
+use crate::feature::{RENT_DEVICES, RENTAL};
+
+/// What the kernel is given.
+const FEATURES: &[&Feature] = &[&RENTAL, &RENT_DEVICES, &NULL_BLOCK];
+/// Beside its configuration: file systems, counters of memory, and the allocator that is usual.
+const LINES: &str = "\
+CONFIG_EXT4_FS=y
+CONFIG_VFAT_FS=y
+CONFIG_NLS=y
+CONFIG_NLS_CODEPAGE_437=y
+CONFIG_NLS_ISO8859_1=y
+CONFIG_SYSCTL=y
+CONFIG_PROC_SYSCTL=y
+CONFIG_VM_EVENT_COUNTERS=y
+CONFIG_ADVISE_SYSCALLS=y
+CONFIG_AIO=y
+CONFIG_FILE_LOCKING=y
+CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y
+CONFIG_PRINTK_TIME=y
+# CONFIG_SLUB_TINY is not set
+";
+/// What the kernel, its tables and the guest's root take of the guest's memory, in MiB.
+const OVERHEAD_MIB: u32 = 44;
+/// Programs of ours in the guest.
+pub const PROGRAMS: [&str; 3] = ["fileio", "returns", "verify"];
+/// A boot takes so long at most.
+const LIMIT: Duration = Duration::from_secs(3600);
+
+static SOURCES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest/rent");
+
+/// One of them, by its name: that of its source without the ending.
+fn program<'a>(name: &str, gcc: &'a FoundTool) -> CompiledProgram<'a> {
+    let mut sources = c_sources(&SOURCES);
+    sources.retain(|(file, _)| file.ends_with(".h") || file.strip_suffix(".c") == Some(name));
+    CompiledProgram { purpose: "building a load", gcc, sources, flags: &[] }
+}
+
+/// What a guest is made of.
+#[derive(Debug, Clone)]
+pub struct GuestRequest<'a> {
+    /// The kernel's source; the newest package that is installed otherwise.
+    pub kernel_source: Option<&'a Path>,
+    /// The kernel's configuration: `tiny`, `lab`, or a file.
+    pub config: &'a str,
+    /// More lines of it, which win.
+    pub lines: &'a str,
+    /// What may run in it, by name: shell commands, with `/disk` mounted.
+    pub scripts: Vec<(String, String)>,
+}
+
+/// A boot to do.
+#[derive(Debug, Clone)]
+pub struct BootOf<'a> {
+    /// What becomes of the devices' memory.
+    pub arm: Arm,
+    /// The devices.
+    pub devices: &'a [DeviceMemory],
+    /// Which of the scripts.
+    pub script: &'a str,
+    /// Memory for all but the kernel, the devices and the disk, in MiB.
+    pub normal_mib: u32,
+    /// How much of the disk will be used, which is memory, too, in MiB.
+    pub used_mib: u32,
+    /// The disk.
+    pub disk: DiskProfile,
+    /// CPUs. With one, an instruction takes a nanosecond and each boot is like the one before; more run at the
+    /// same time, and only show races.
+    pub cpus: u32,
+    /// More arguments of the kernel.
+    pub arguments: Vec<String>,
+}
+
+/// What a guest said, and where it did.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// By topic and name.
+    pub said: Said,
+    /// Its console's log.
+    pub console: PathBuf,
+}
+
+impl Ran {
+    /// A number that the guest said.
+    ///
+    /// # Errors
+    /// It did not say it.
+    pub fn number(&self, topic: &str, name: &str) -> Result<u64> {
+        let value = self.said.get(topic).and_then(|topic| topic.get(name));
+        value.and_then(|value| value.parse().ok()).with_context(|| {
+            format!("the guest did not say {topic} {name}: see {}", self.console.display())
+        })
+    }
+
+    /// The same, or 0 where nothing is counted.
+    pub fn number_or_zero(&self, topic: &str, name: &str) -> u64 {
+        self.number(topic, name).unwrap_or(0)
+    }
+}
+
+/// A guest, ready to boot.
+#[derive(Debug)]
+pub struct Guest<'work> {
+    testbed: Testbed<'work>,
+    kernel: KernelImage,
+    /// The release of its kernel.
+    pub kernel_version: String,
+}
+
+impl<'work> Guest<'work> {
+    /// Builds the kernel and the guest's root, or finds what an earlier run built.
+    ///
+    /// # Errors
+    /// Missing tools, builds that fail.
+    pub fn build(
+        work: &'work WorkDir,
+        request: &GuestRequest<'_>,
+        observe: &dyn Observe,
+    ) -> Result<Self> {
+        let gcc = tools::find("gcc")?;
+        let mut files = guest::programs::files(&[tools::find("mke2fs")?.path])?;
+        files.insert("etc/mke2fs.conf".to_owned(), PathBuf::from("/etc/mke2fs.conf"));
+        for name in PROGRAMS {
+            files.insert(format!("bin/{name}"), program(name, &gcc).get(work)?);
+        }
+        let toolchain = Toolchain::Clang(tools::llvm()?);
+        let named = (request.config, Isa::X86_64);
+        let inputs = BuildInputs::find(request.kernel_source, FEATURES, named, 2, toolchain)?;
+        let inputs = inputs.with_lines(LINES).with_lines(request.lines);
+        let (source, build) = inputs.prepare(work, observe)?;
+        let stage = observe.stage("build the kernel");
+        let kernel = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
+        stage.ended(kernel.cached, "");
+        let workloads = request
+            .scripts
+            .iter()
+            .map(|(name, script)| Workload { name: name.clone(), script: script.clone() });
+        let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads.collect(), &files)?;
+        Ok(Self { testbed, kernel, kernel_version: source.release.version.clone() })
+    }
+
+    /// Versions of what it was made with.
+    pub fn versions(&self) -> &BTreeMap<String, String> {
+        self.testbed.versions()
+    }
+
+    /// Boots it, or finds it done.
+    ///
+    /// # Errors
+    /// A guest that does not come to its end, or whose kernel complains of itself.
+    pub fn run(&self, asked: &BootOf<'_>, observe: &dyn Observe) -> Result<Ran> {
+        let stage = observe.stage(&format!("boot: {}, {}", asked.script, asked.arm.name()));
+        let mut request = self.testbed.request(&self.kernel, Path::new(""));
+        let devices: u32 = asked.devices.iter().map(|device| device.mib).sum();
+        request.hardware.memory_mib = OVERHEAD_MIB + asked.normal_mib + devices + asked.used_mib;
+        request.hardware.cpus = asked.cpus;
+        if asked.cpus == 1 {
+            request.hardware.clock = Clock::Instructions { shift: 0 };
+        }
+        request.disks = vec![Disk::Null(NullBlock { gib: 1, latency: asked.disk.latency })];
+        request.arguments = DeviceMemory::arguments(asked.devices, asked.arm);
+        request.arguments.extend(asked.arguments.iter().cloned());
+        request.workload = Some(asked.script.to_owned());
+        request.limit = LIMIT;
+        let kept = KeptRequest {
+            testbed: &self.testbed,
+            kernel: &self.kernel,
+            request,
+            repetition: 0,
+            digest: (),
+        };
+        let boot = kept.get()?;
+        let console = boot.folder.join("console.log");
+        let text = std::fs::read(&console)
+            .with_context(|| format!("cannot read {}", console.display()))?;
+        if let Some(first) = complaints(&String::from_utf8_lossy(&text)).first() {
+            bail!("the guest's kernel complains of itself, see {}: {first}", console.display());
+        }
+        stage.ended(boot.cached, "");
+        Ok(Ran { said: boot.record.said, console })
+    }
+}
+
+/// A script that makes a file system on the disk, mounts it, and runs `commands`.
+pub fn with_disk(file_system: FileSystem, commands: &str) -> String {
+    let make = file_system.make();
+    format!(
+        "set -e\nexport PATH=/bin:/usr/bin\n/bin/busybox mkdir -p /disk\n{make}\n\
+         /bin/busybox mount -t {} /dev/nullb0 /disk\n\
+         /bin/busybox awk '/^MemAvailable/ {{ print \"trimtab: memory available_kib\", $2 }}' /proc/meminfo\n\
+         {commands}\n",
+        file_system.kind()
+    )
+}
+
+/// What is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileSystem {
+    /// ext4 with blocks as large as a page.
+    Ext4,
+    /// ext4 with blocks of 1 KiB: a page can be changed on the disk in part.
+    Ext4Small,
+}
+
+impl FileSystem {
+    fn kind(self) -> &'static str {
+        "ext4"
+    }
+
+    fn make(self) -> String {
+        let block = match self {
+            FileSystem::Ext4 => 4096,
+            FileSystem::Ext4Small => 1024,
+        };
+        format!("/usr/bin/mke2fs -q -F -t ext4 -b {block} -O ^has_journal /dev/nullb0")
+    }
+}

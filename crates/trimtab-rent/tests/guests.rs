@@ -1,0 +1,115 @@
+//! Rental memory in real kernels: its unit tests, the oracle on two file systems and two CPUs, and the experiment.
+//!
+//! They build a kernel each, so they are part of `make nightly`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use trimtab_lab::observe::Silent;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_rent::arm::{Arm, DeviceMemory};
+use trimtab_rent::feature::RENTAL;
+use trimtab_rent::run::guest::{BootOf, FileSystem, Guest, GuestRequest, with_disk};
+use trimtab_rent::run::{DiskProfile, Load, RunRequest, run};
+
+const DEVICES: [DeviceMemory; 2] =
+    [DeviceMemory { name: "decoder", mib: 32 }, DeviceMemory { name: "camera", mib: 16 }];
+
+/// Where what is built is kept, from test to test and from run to run.
+fn work() -> PathBuf {
+    let kept = std::env::var_os("TRIMTAB_TEST_WORK").map(PathBuf::from);
+    let usual = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
+    let folder = kept.unwrap_or_else(usual);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn oracle(operations: u32, seed: u32, processes: u32) -> String {
+    format!(
+        "/bin/verify --directory /disk --operations {operations} --seed {seed} --processes {processes} --files 40 \
+         --file-kib 512 --pressure-mib 60 --keep-mib 20 --pressure-every 1500 --device-every 700 \
+         --devices decoder,camera --unscrubbed --drop-caches"
+    )
+}
+
+#[test]
+#[ignore = "builds a kernel with its unit tests: 6 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
+fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
+    let work = WorkDir::open(&work()).unwrap();
+    let lines = [RENTAL.fragment("kunit").unwrap(), RENTAL.fragment("debug").unwrap()].concat();
+    let request = GuestRequest {
+        kernel_source: None,
+        config: "tiny",
+        lines: &lines,
+        scripts: vec![
+            ("one".to_owned(), with_disk(FileSystem::Ext4Small, &oracle(20_000, 1, 1))),
+            ("two".to_owned(), with_disk(FileSystem::Ext4, &oracle(20_000, 2, 2))),
+            ("none".to_owned(), "exit 0\n".to_owned()),
+        ],
+    };
+    let guest = Guest::build(&work, &request, &Silent).unwrap();
+    let boot = |arm, script, cpus| {
+        let asked = BootOf {
+            arm,
+            devices: &DEVICES,
+            script,
+            normal_mib: 96,
+            used_mib: 60,
+            disk: DiskProfile::named("ufs").unwrap(),
+            cpus,
+            arguments: Vec::new(),
+        };
+        // A kernel that complains is an error.
+        guest.run(&asked, &Silent).unwrap()
+    };
+    // They need all regions for themselves.
+    let tests = std::fs::read_to_string(boot(Arm::Idle, "none", 1).console).unwrap();
+    assert!(tests.contains("# rental: pass:11 fail:0 skip:0"), "{tests}");
+    for (script, cpus) in [("one", 1), ("two", 2)] {
+        let ran = boot(Arm::Rental, script, cpus);
+        assert_eq!(ran.number("verify", "errors").unwrap(), 0, "{script}");
+        assert!(ran.number("counters", "hits").unwrap() > 1_000, "{script}");
+        assert!(ran.number("counters", "returns").unwrap() > 5, "{script}");
+    }
+}
+
+#[test]
+#[ignore = "builds a kernel and boots it often: 8 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
+fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
+    let request = RunRequest {
+        work: work(),
+        kernel_source: None,
+        config: "tiny".to_owned(),
+        arms: vec![Arm::Rental, Arm::Cma],
+        devices: DeviceMemory::OF_THE_PAPER.to_vec(),
+        loads: vec![Load::named("rndrd:200").unwrap(), Load::named("rndrw:200").unwrap()],
+        requests: 2_000,
+        normal_mib: 80,
+        disk: DiskProfile::named("emmc").unwrap(),
+        returns: 50,
+        verify: 20_000,
+        policy: "all".to_owned(),
+        dirtyable: true,
+        seed: 1,
+        command: String::new(),
+    };
+    let found = run(&request, &Silent).unwrap();
+    let of = |arm| found.arms.iter().find(|run| run.arm == arm).unwrap();
+    let (idle, rental) = (of(Arm::Idle), of(Arm::Rental));
+    for (idle, rental) in idle.workloads.iter().zip(&rental.workloads) {
+        assert!(rental.throughput_ratio > 1.5, "{rental:?}");
+        assert!(rental.read_mib < 0.6 * idle.read_mib, "{idle:?} {rental:?}");
+        assert!(rental.hits > 500, "{rental:?}");
+        assert_eq!((idle.hits, idle.stores), (0, 0));
+    }
+    for returns in &rental.returns {
+        assert_eq!((returns.count, returns.failures, returns.errors), (50, 0, 0), "{returns:?}");
+        assert!(returns.max <= 20_000, "{returns:?}");
+        assert!(returns.in_kernel_max <= 1_000, "{returns:?}");
+    }
+    assert!(of(Arm::Cma).returns.iter().all(|cma| cma.max > 1_000_000));
+    let verify = found.verify.unwrap();
+    assert_eq!((verify.operations, verify.errors), (20_000, 0));
+    assert!(verify.hits > 1_000 && verify.returns > 5, "{verify:?}");
+}

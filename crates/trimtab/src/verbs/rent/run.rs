@@ -1,0 +1,113 @@
+//! `trimtab rent run`: what lending memory gives, and how fast it comes back.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use trimtab_rent::arm::{Arm, DeviceMemory};
+use trimtab_rent::run::{DiskProfile, Load, RunRequest, run as experiment};
+
+use crate::arguments::{self, Outputs};
+use crate::progress::Progress;
+use crate::verbs::stored;
+use crate::{destination, output};
+
+/// Builds a kernel in which drivers can lend their devices' memory to the page cache, and boots it: loads run while the
+/// devices are closed, devices are opened and closed beside the loads, and random operations on files are verified.
+/// Beside it stand the same memory when it is only reserved, and when the contiguous memory allocator has it.
+///
+/// The guest has one CPU whose instructions are its clock, and a disk in memory whose requests a timer completes: all
+/// figures repeat exactly.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: a decoder's 72 MiB and a camera's 33 MiB, with the defaults
+
+    trimtab rent run --html rent.html
+
+Example: reads and writes of 300 MiB of files with a fast disk, a hundred returns
+
+    trimtab rent run --loads rndrw:300 --disk ufs --returns 100")]
+pub struct Options {
+    /// What becomes of memory of idle devices: rental, cma; idle is always there
+    #[arg(long, value_name = "ARM,...", value_delimiter = ',', default_value = "rental,cma", value_parser = arm)]
+    pub arms: Vec<Arm>,
+    /// Random requests of 16 KiB: rndrd or rndrw, and the MiB of all files
+    #[arg(long, value_name = "LOAD,...", value_delimiter = ',', default_value = "rndrd:100,rndrd:200,rndrw:200", value_parser = load)]
+    pub loads: Vec<Load>,
+    /// Requests that are measured of each load
+    #[arg(long, value_name = "N", default_value = "6000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub requests: u32,
+    /// Memory for the loads beside that of the devices, in MiB
+    #[arg(long, value_name = "MIB", default_value = "80", value_parser = clap::value_parser!(u32).range(32..=8192))]
+    pub normal: u32,
+    /// The disk: t-flash, emmc or ufs
+    #[arg(long, value_name = "NAME", default_value = "emmc", value_parser = disk)]
+    pub disk: DiskProfile,
+    /// How often the devices are opened beside each load; 0 for never
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub returns: u32,
+    /// Operations on files that are verified; 0 for none
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    pub verify: u32,
+    /// Which evicted pages are stored: all, workingset (that were in use) or twice (from the second time on)
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = ["all", "workingset", "twice"])]
+    pub policy: String,
+    /// Do not count lent memory for the limits of dirty pages
+    #[arg(long)]
+    pub not_dirtyable: bool,
+    /// The first of the random numbers
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u32,
+    /// The kernel's configuration: tiny, lab, or a file; what is needed is added to it
+    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    pub config: String,
+    /// The kernel's source [default: the newest installed source package]
+    #[arg(long, value_name = "PATH")]
+    pub source: Option<PathBuf>,
+    /// Where to work, and where what was built is kept
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+fn arm(text: &str) -> Result<Arm, String> {
+    let found = Arm::ALL.into_iter().find(|arm| arm.name() == text);
+    found.ok_or_else(|| "expected idle, rental or cma".to_owned())
+}
+
+fn load(text: &str) -> Result<Load, String> {
+    Load::named(text).ok_or_else(|| "expected rndrd or rndrw, a colon, and 8 to 800 MiB".to_owned())
+}
+
+fn disk(text: &str) -> Result<DiskProfile, String> {
+    DiskProfile::named(text).ok_or_else(|| "expected t-flash, emmc or ufs".to_owned())
+}
+
+/// Builds, boots and reports.
+///
+/// # Errors
+/// Missing tools, and guests that do not come up or whose kernel complains of itself.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let request = RunRequest {
+        work: options.work.clone(),
+        kernel_source: options.source.clone(),
+        config: options.config.clone(),
+        arms: options.arms.clone(),
+        devices: DeviceMemory::OF_THE_PAPER.to_vec(),
+        loads: options.loads.clone(),
+        requests: options.requests,
+        normal_mib: options.normal,
+        disk: options.disk,
+        returns: options.returns,
+        verify: options.verify,
+        policy: options.policy.clone(),
+        dirtyable: !options.not_dirtyable,
+        seed: options.seed,
+        command: trimtab_lab::shell::own_words().join(" "),
+    };
+    let found = experiment(&request, &Progress::new())?;
+    stored::keep(&options.work, &found)?;
+    output::report(&options.outputs, &found)
+}
