@@ -224,6 +224,21 @@ fn a_loop_over_more_than_memory_needs_the_difference() {
 }
 
 #[test]
+fn a_stream_that_is_read_once_hides_no_pages_that_are_read_again() {
+    let (pages, trace, events) = Default::default();
+    let mut normal = Normal { frames: 50, pages, trace, events };
+    for round in 0..10 {
+        (0..60).for_each(|index| normal.step(Step::Use(12, index)));
+        (0..1000).for_each(|index| normal.step(Step::Use(13, 1000 * round + index)));
+    }
+    let plan = read(&normal.trace.text, &[128, 256]).unwrap();
+    assert_eq!(pool(&plan, 256, Policy::All).hits, 0, "the stream flushes it");
+    assert!(pool(&plan, 256, Policy::Twice).hits >= 400, "{:?}", plan.pools);
+    let recommended = plan.recommended.unwrap();
+    assert_eq!((recommended.mib, recommended.policy), (0.5, Policy::Twice));
+}
+
+#[test]
 fn what_was_active_is_stored_and_would_be_activated() {
     let mut trace = Text::default();
     let page = |index| (12, index);

@@ -153,20 +153,30 @@ fn sums(of: &[u64]) -> Vec<u64> {
 
 /// Which pool to take, where so many MiB came into the page cache.
 fn recommend(pools: &[Pool], added_mib: f64) -> Option<Recommendation> {
-    let all = || pools.iter().filter(|pool| pool.policy == Policy::All);
-    let largest = all().max_by(|a, b| a.mib.total_cmp(&b.mib))?;
+    // Of each size what saves most: where a stream is read once, that is not what stores all.
+    let mut best: Vec<&Pool> = Vec::new();
+    for pool in pools {
+        match best.iter_mut().find(|one| one.mib == pool.mib) {
+            Some(one) if one.hits < pool.hits => *one = pool,
+            Some(_) => {}
+            None => best.push(pool),
+        }
+    }
+    let largest = *best.iter().max_by(|a, b| a.mib.total_cmp(&b.mib))?;
     let saved = largest.misses_saved_mib;
     if saved == 0.0 || saved < LEAST_SHARE * added_mib {
         return None;
     }
     // The point that is farthest above the line from nothing to the largest pool.
     let above = |pool: &Pool| pool.misses_saved_mib / saved - pool.mib / largest.mib;
-    let bend = all().max_by(|a, b| above(a).total_cmp(&above(b)).then(b.mib.total_cmp(&a.mib)));
-    let size = bend.filter(|pool| above(pool) > BEND).unwrap_or(largest).mib;
-    let same = || pools.iter().filter(|pool| pool.mib == size);
-    let best = same().map(|pool| pool.hits).max()?;
-    let cheapest = same()
-        .filter(|pool| pool.hits as f64 >= NEARLY * best as f64)
+    let bend = best
+        .iter()
+        .max_by(|a, b| above(a).total_cmp(&above(b)).then(b.mib.total_cmp(&a.mib)))
+        .filter(|pool| above(pool) > BEND);
+    let (size, hits) = bend.map_or((largest.mib, largest.hits), |pool| (pool.mib, pool.hits));
+    let cheapest = pools
+        .iter()
+        .filter(|pool| pool.mib == size && pool.hits as f64 >= NEARLY * hits as f64)
         .min_by_key(|pool| pool.copies)?;
     Some(Recommendation { mib: size, policy: cheapest.policy })
 }
@@ -197,6 +207,16 @@ mod tests {
         assert_eq!(size(&[(8.0, 0.0), (32.0, 0.0), (128.0, 200.0)]), Some(128.0), "a loop");
         assert_eq!(size(&[(8.0, 1.0), (128.0, 9.0)]), None, "under 1 % of what came");
         assert_eq!(size(&[]), None);
+    }
+
+    #[test]
+    fn the_curve_is_that_of_the_policy_that_saves_most() {
+        let mut pools = curve(&[(8.0, 0.0), (32.0, 0.0), (128.0, 1.0)]);
+        for (pool, saved) in pools[3..].iter_mut().zip([10.0, 190.0, 200.0]) {
+            (pool.misses_saved_mib, pool.hits) = (saved, (saved * 256.0) as u64);
+        }
+        let expected = Recommendation { mib: 32.0, policy: Policy::Twice };
+        assert_eq!(recommend(&pools, 1000.0), Some(expected));
     }
 
     #[test]
