@@ -408,6 +408,9 @@ fn reads_of_block_devices_are_replayed_with_a_page_cache_of_a_given_size() {
     assert_eq!(plan.early, Some(0));
     let plan = read(2, &trace.text.replace(" + 8 [", " + 16 [")).unwrap();
     assert_eq!(plan.early, Some(897));
+    // When they left is not known: they count as returned, and no pool had them.
+    assert_eq!(plan.counts.returned, 1800 - 301);
+    assert_eq!([200, 201].map(|slots| pool(&plan, slots, Policy::All).hits), [0, 0]);
     assert!(plan.warnings().iter().any(|warning| warning.contains("give less as --memory")));
     assert_eq!(read(900, "a-1 [000] 1.0: x: y"), Err(PlanError::NoReads { events: 1 }));
     let once: Vec<&str> = trace.text.lines().take(600).collect();

@@ -126,11 +126,13 @@ impl BlockCache {
             if self.resident.contains_key(&page) {
                 // It was evicted before it was its turn.
                 self.early += 1;
-                replay.delete(&page, Why::Kswapd)?;
-            } else if self.resident.len() == self.frames {
-                self.evict(replay)?;
+                replay.early(&page)?;
+            } else {
+                if self.resident.len() == self.frames {
+                    self.evict(replay)?;
+                }
+                replay.add(&page)?;
             }
-            replay.add(&page)?;
             self.now += 1;
             self.resident.insert(page, self.now);
             self.pages.push_back((page, self.now));

@@ -247,6 +247,22 @@ impl Replay {
         Ok(())
     }
 
+    /// A folio comes that should be there. So it was evicted, but when is not known, nor which pools would still have
+    /// had its copy: none is said to.
+    ///
+    /// # Errors
+    /// That these are too many pages.
+    pub fn early(&mut self, folio: &Folio) -> Result<(), PlanError> {
+        self.delete(folio, Why::Kswapd)?;
+        for index in self.run(folio) {
+            let page = self.pages.page(folio.file, index)?;
+            for tally in &mut self.tallies {
+                tally.stack.take(page);
+            }
+        }
+        self.add(folio)
+    }
+
     fn come(&mut self, page: u32, is_active: bool) {
         let known = &mut self.pages.pages[page as usize];
         (known.is_resident, known.was_active, known.is_new) = (true, is_active, true);
