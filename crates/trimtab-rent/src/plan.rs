@@ -21,4 +21,4 @@ mod warning;
 pub use curve::{Activation, Plan, Pool, Recommendation};
 pub use error::PlanError;
 pub use planner::{Planner, Settings};
-pub use replay::{Counts, Policy};
+pub use replay::{Counts, Policy, Recorded};

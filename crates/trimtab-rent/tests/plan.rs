@@ -85,6 +85,8 @@ struct Normal {
     pages: VecDeque<(u64, u64)>,
     trace: Text,
     events: Vec<Event>,
+    /// Whether the trace says which files go.
+    has_files: bool,
 }
 
 /// What single pools see.
@@ -119,7 +121,8 @@ impl Normal {
                 if let Some(at) = self.pages.iter().position(|one| *one == page) {
                     self.pages.remove(at);
                     self.trace.truncate(page);
-                    if self.pages.iter().all(|(other, _)| *other != inode) {
+                    let is_empty = self.pages.iter().all(|(other, _)| *other != inode);
+                    if is_empty && !self.has_files {
                         self.events.push(Event::DropFile(inode));
                     }
                 }
@@ -130,8 +133,14 @@ impl Normal {
                 }
                 self.trace.line("rm-9", &format!("ext4_free_inode: dev 254,0 ino {inode} mode 0"));
                 self.events.push(Event::DropFile(inode));
+                self.has_files = true;
             }
         }
+    }
+
+    fn new(frames: usize) -> Self {
+        let (pages, trace, events) = Default::default();
+        Self { frames, pages, trace, events, has_files: false }
     }
 }
 
@@ -169,8 +178,7 @@ fn single(events: &[Event], slots: usize, policy: Policy) -> (u64, u64) {
 proptest! {
     #[test]
     fn all_pools_are_as_each_alone(steps in steps(), frames in 1..12_usize, split in 0..5000_usize) {
-        let (pages, trace, events) = Default::default();
-        let mut normal = Normal { frames, pages, trace, events };
+        let mut normal = Normal::new(frames);
         steps.into_iter().for_each(|step| normal.step(step));
         // One file that is always there, so that something is evicted.
         normal.trace.evict((9, 0));
@@ -195,8 +203,7 @@ proptest! {
 
 /// Reads pages in turn, with an LRU of `frames`.
 fn turns(pages: u64, rounds: u64, frames: usize) -> Text {
-    let (resident, trace, events) = Default::default();
-    let mut normal = Normal { frames, pages: resident, trace, events };
+    let mut normal = Normal::new(frames);
     for index in (0..rounds).flat_map(|_| 0..pages) {
         normal.step(Step::Use(12, index));
         let range = format!("{}-{}", index << 12, (index << 12) + 4095);
@@ -225,8 +232,7 @@ fn a_loop_over_more_than_memory_needs_the_difference() {
 
 #[test]
 fn a_stream_that_is_read_once_hides_no_pages_that_are_read_again() {
-    let (pages, trace, events) = Default::default();
-    let mut normal = Normal { frames: 50, pages, trace, events };
+    let mut normal = Normal::new(50);
     for round in 0..10 {
         (0..60).for_each(|index| normal.step(Step::Use(12, index)));
         (0..1000).for_each(|index| normal.step(Step::Use(13, 1000 * round + index)));
@@ -322,6 +328,29 @@ fn an_inode_number_that_is_used_again_is_another_file() {
     assert!(
         plan.warnings().iter().any(|warning| warning.contains("an inode number was used again"))
     );
+}
+
+#[test]
+fn that_a_file_is_gone_is_inferred_only_where_no_events_say_it() {
+    let mut trace = Text::default();
+    (0..2).for_each(|index| trace.add((12, index)));
+    trace.evict((12, 0));
+    let other = |trace: &mut Text| trace.line("rm-9", "ext4_evict_inode: dev 254,0 ino 99 nlink 0");
+    let read_on = |mut trace: Text| {
+        // The last page that it has is not needed any more, but it stays.
+        trace.truncate((12, 1));
+        trace.add((12, 0));
+        read(&trace.text, &[8]).unwrap()
+    };
+    let text = trace.text.clone();
+    let inferred = read_on(trace);
+    assert_eq!((pool(&inferred, 8, Policy::All).hits, inferred.counts.inferred), (0, 1));
+    let mut trace = Text { time: 100, text };
+    other(&mut trace);
+    let said = read_on(trace);
+    assert_eq!((pool(&said, 8, Policy::All).hits, said.counts.inferred), (1, 0));
+    let advice = |plan: &Plan| plan.warnings().iter().any(|text| text.contains("ext4_free_inode"));
+    assert!(advice(&inferred) && !advice(&said), "{:?}", said.warnings());
 }
 
 #[test]

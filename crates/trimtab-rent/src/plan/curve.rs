@@ -3,13 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::planner::Settings;
-use super::replay::{Counts, Policy, Replay, Tally};
+use super::replay::{Counts, Policy, Recorded, Replay, Tally};
 
 /// What a trace says of renting.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// What was seen.
     pub counts: Counts,
+    /// What was recorded at all.
+    pub recorded: Recorded,
     /// Nanoseconds from the first event to the last.
     pub length: u64,
     /// The most pages that were known to be in the page cache at once.
@@ -128,6 +130,7 @@ impl Plan {
         let recommended = recommend(&pools, in_mib(counts.added));
         Self {
             counts,
+            recorded: replay.recorded,
             length,
             early: None,
             most_resident: replay.most_resident,

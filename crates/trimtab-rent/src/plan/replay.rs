@@ -89,6 +89,13 @@ pub struct Counts {
     pub overwritten: u64,
 }
 
+/// What was recorded at all, also before a marker from which on everything counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Which files leave memory or are deleted.
+    pub files: bool,
+}
+
 /// What one policy does in pools of all sizes.
 #[derive(Debug)]
 pub struct Tally {
@@ -141,6 +148,8 @@ pub struct Replay {
     clock: u64,
     /// What was seen.
     pub counts: Counts,
+    /// What was recorded at all.
+    pub recorded: Recorded,
     /// Looks at what would be activated.
     pub looks: u64,
     until_look: u64,
@@ -173,6 +182,7 @@ impl Replay {
             most,
             clock: 0,
             counts: Counts::default(),
+            recorded: Recorded::default(),
             looks: 0,
             until_look: FIRST_LOOK,
             interval: FIRST_LOOK,
@@ -310,7 +320,8 @@ impl Replay {
                     self.counts.truncated += 1;
                     self.forget(page);
                     let file = self.pages.pages[page as usize].file;
-                    if self.pages.file[file as usize].resident == 0 {
+                    // Where files that go are recorded it is still there, as are its copies.
+                    if !self.recorded.files && self.pages.file[file as usize].resident == 0 {
                         self.counts.inferred += self.empty(file);
                     }
                     continue;
@@ -375,6 +386,7 @@ impl Replay {
 
     /// A file leaves memory, or is deleted.
     pub fn gone(&mut self, id: FileId) {
+        self.recorded.files = true;
         let Some(file) = self.pages.known(id) else { return };
         self.counts.gone += 1;
         self.empty(file);

@@ -50,7 +50,7 @@ impl Plan {
             ),
         );
         warn(
-            counts.inferred > 0 && counts.gone == 0,
+            counts.inferred > 0 && !self.recorded.files,
             format!(
                 "{} copies are dropped since their files lost all their pages otherwise, as deleted ones do. Record \
                  ext4_free_inode, ext4_evict_inode or f2fs_evict_inode, which say which files go, and whose inode \

@@ -129,7 +129,7 @@ fn report(request: &PlanRequest, found: Plan, took: f64) -> RentPlan {
             known: 1.0 - counts.older as f64 / evicted,
             storable: 1.0 - (counts.large + counts.unsuited) as f64 / evicted,
             has_activations: counts.activations > 0,
-            has_files: counts.gone > 0,
+            has_files: found.recorded.files,
             counts,
         },
         warnings: found.warnings(),
