@@ -467,6 +467,22 @@ fn what_comes_before_a_marker_only_fills_the_pools() {
     assert_eq!(plan.length, 15_000);
     let other = trace.text.replace("tracing_mark_write:", "print: tracing_mark_write:");
     assert_eq!(read(&other, "begin fio").unwrap().pools, plan.pools);
+    // What was recorded before it was recorded: nothing says that it is another kernel or to record more.
+    let mut warm = Text::default();
+    warm.line("cc1-5", "mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL");
+    warm.line("cc1-5", "mm_vmscan_direct_reclaim_end: nr_reclaimed=0");
+    warm.line("fio-7", "mm_lru_activate: folio=0 pfn=0x99");
+    warm.line("rm-9", "ext4_free_inode: dev 254,0 ino 99 mode 0");
+    (0..40).for_each(|index| warm.add((13, index)));
+    (0..20).for_each(|_| warm.line("fio-7", "mm_filemap_add_to_page_cache: dev 254:0 in"));
+    let later = trace.text.replace(" 0.0000", " 0.0100");
+    let mut end = Text { time: 20_000, text: warm.text + &later };
+    end.truncate((12, 1));
+    let warmed = read(&end.text, "begin").unwrap();
+    assert_eq!((warmed.counts.unread, warmed.counts.added, warmed.counts.activations), (20, 3, 0));
+    let warnings = warmed.warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].starts_with("20 events cannot be read"), "{warnings:?}");
     let missing = read(&trace.text, "end").unwrap_err();
     assert_eq!(missing, PlanError::NoMarker { text: "end".to_owned() });
     assert!(missing.hint().contains("--from"));

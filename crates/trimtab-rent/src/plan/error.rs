@@ -78,6 +78,12 @@ pub enum PlanError {
         /// How many are followed.
         most: usize,
     },
+    /// It names more frames of memory than are followed.
+    #[error("it names more than {most} frames of memory")]
+    TooManyFrames {
+        /// How many are followed.
+        most: usize,
+    },
 }
 
 impl PlanError {
@@ -90,7 +96,9 @@ impl PlanError {
             Self::Unordered { .. } => {
                 "hand over the parts of one recording in their order, and sort each by time"
             }
-            Self::TooManyPages { .. } => "record less, or hand over a part of it",
+            Self::TooManyPages { .. } | Self::TooManyFrames { .. } => {
+                "record less, or hand over a part of it"
+            }
             Self::NotText { .. } => {
                 "hand over what `trace-cmd report` or `perf script` prints of a binary recording"
             }

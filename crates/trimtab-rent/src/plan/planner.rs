@@ -147,6 +147,9 @@ impl Planner {
             self.is_counting = true;
             self.first = Some(line.time);
             self.replay.begin();
+            if let Some(blocks) = &mut self.blocks {
+                blocks.early = 0;
+            }
         }
         if let Some(blocks) = &mut self.blocks {
             return blocks.event(line, &mut self.replay);
@@ -164,6 +167,7 @@ impl Planner {
             CacheEvent::ReclaimBegins => {
                 self.reclaiming.insert(line.thread);
                 self.replay.counts.reclaims += 1;
+                self.replay.recorded.reclaims = true;
             }
             CacheEvent::ReclaimEnds => {
                 self.reclaiming.remove(&line.thread);
@@ -210,7 +214,7 @@ impl Planner {
             let line = std::mem::take(&mut self.rest);
             self.line(&line)?;
         }
-        let counts = &self.replay.counts;
+        let (counts, pages) = (&self.replay.counts, self.replay.recorded.pages);
         let deletes = counts.kswapd + counts.direct + counts.truncated;
         match self.unread {
             _ if self.lines == 0 => return Err(PlanError::Empty),
@@ -220,10 +224,10 @@ impl Planner {
                 return Err(PlanError::NoMarker { text });
             }
             // One that is cut off is no other kernel.
-            Some((line, text)) if counts.added + deletes < counts.unread => {
+            Some((line, text)) if pages < counts.unread => {
                 return Err(PlanError::Format { line, text });
             }
-            _ if counts.added + deletes == 0 => {
+            _ if pages == 0 => {
                 let events = counts.events;
                 return Err(match self.blocks {
                     Some(_) => PlanError::NoReads { events },

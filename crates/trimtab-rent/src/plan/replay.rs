@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::doorkeeper::Doorkeeper;
 use super::error::PlanError;
 use super::event::{FileId, Folio};
-use super::page::Pages;
+use super::page::{MOST_PAGES, Pages};
 use super::stack::Stack;
 
 /// What is stored of what is evicted.
@@ -94,6 +94,12 @@ pub struct Counts {
 pub struct Recorded {
     /// Which files leave memory or are deleted.
     pub files: bool,
+    /// Which folios become active.
+    pub activations: bool,
+    /// When tasks reclaim memory.
+    pub reclaims: bool,
+    /// Pages that came into the page cache or left it.
+    pub pages: u64,
 }
 
 /// What one policy does in pools of all sizes.
@@ -132,8 +138,10 @@ pub struct Replay {
     pages: Pages,
     /// Pages that were evicted before, as the kernel knows them.
     seen: Doorkeeper,
-    /// Pages by frame.
+    /// Pages by frame, which stay where folios are not seen to leave.
     frames: FxHashMap<u64, u32>,
+    /// How many of these there can be.
+    most_frames: usize,
     /// Pages in the page cache, as far as they are known.
     resident: u64,
     /// The most that there were.
@@ -174,6 +182,7 @@ impl Replay {
             pages: Pages::default(),
             seen: Doorkeeper::new(),
             frames: FxHashMap::default(),
+            most_frames: MOST_PAGES,
             resident: 0,
             most_resident: 0,
             tallies: Policy::ALL.map(tally).into(),
@@ -189,12 +198,12 @@ impl Replay {
         }
     }
 
-    /// Forgets what was counted so far, and nothing else.
+    /// Forgets what was counted so far, and nothing else: neither what was recorded at all, nor what cannot be read of
+    /// that.
     pub fn begin(&mut self) {
         let Counts { events, unread, overwritten, .. } = self.counts;
-        let activations = self.counts.activations;
         self.clock += self.counts.kswapd + self.counts.direct;
-        self.counts = Counts { events, unread, overwritten, activations, ..Counts::default() };
+        self.counts = Counts { events, unread, overwritten, ..Counts::default() };
         for tally in &mut self.tallies {
             tally.stores = 0;
             for counts in
@@ -226,6 +235,7 @@ impl Replay {
         for index in self.run(folio) {
             let page = self.pages.page(folio.file, index)?;
             self.counts.added += 1;
+            self.recorded.pages += 1;
             let known = &self.pages.pages[page as usize];
             if known.is_resident {
                 self.counts.twice += 1;
@@ -249,12 +259,15 @@ impl Replay {
             self.touch(page);
             // What returns soon becomes active at once: after fewer evictions than there are pages.
             let since = self.evictions() - known.evicted;
-            let is_active = has_returned && self.counts.activations == 0 && since <= self.resident;
+            let is_active = has_returned && !self.recorded.activations && since <= self.resident;
             self.come(page, is_active);
         }
-        self.frames
-            .insert(folio.frame, self.pages.page(folio.file, folio.offset >> self.page_shift)?);
-        Ok(())
+        let first = self.pages.page(folio.file, folio.offset >> self.page_shift)?;
+        self.frames.insert(folio.frame, first);
+        match self.frames.len() > self.most_frames {
+            true => Err(PlanError::TooManyFrames { most: self.most_frames }),
+            false => Ok(()),
+        }
     }
 
     /// A folio comes that should be there. So it was evicted, but when is not known, nor which pools would still have
@@ -315,6 +328,7 @@ impl Replay {
             if was_known {
                 self.leave(page);
             }
+            self.recorded.pages += 1;
             match why {
                 Why::Truncation => {
                     self.counts.truncated += 1;
@@ -435,7 +449,7 @@ impl Replay {
 
     /// The folio in a frame becomes active.
     pub fn activate(&mut self, frame: u64) {
-        if self.counts.activations == 0 {
+        if !std::mem::replace(&mut self.recorded.activations, true) {
             // From now on it need not be guessed.
             self.pages.pages.iter_mut().for_each(|page| page.was_active = false);
         }
@@ -486,4 +500,19 @@ fn count(counts: &mut Vec<u64>, place: u64) {
         counts.resize(place + 1, 0);
     }
     counts[place] += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_bounded() {
+        let mut replay = Replay { most_frames: 100, ..Replay::new(4096, 8, &[8]) };
+        let file = FileId { major: 254, minor: 0, inode: 12 };
+        // One page, which never leaves and is in another frame each time.
+        let mut add = |frame| replay.add(&Folio { file, offset: 0, order: 0, frame });
+        let refused = (0..1000).find_map(|frame| add(frame).err());
+        assert_eq!(refused, Some(PlanError::TooManyFrames { most: 100 }));
+    }
 }

@@ -29,7 +29,7 @@ impl Plan {
             format!("{} events cannot be read, and are left out.", counts.unread),
         );
         warn(
-            !is_guessed && counts.reclaims == 0 && counts.truncated > 0,
+            !is_guessed && !self.recorded.reclaims && counts.truncated > 0,
             "No task reclaims memory itself. If mm_vmscan_direct_reclaim_begin and _end were not recorded, what tasks \
              evicted counts as truncated: record them."
                 .to_owned(),
@@ -59,7 +59,7 @@ impl Plan {
             ),
         );
         warn(
-            !is_guessed && counts.activations == 0,
+            !is_guessed && !self.recorded.activations,
             "Which pages are active is guessed: those that come back after fewer evictions than there are pages in \
              the page cache. Record mm_lru_activate and mm_lru_insertion."
                 .to_owned(),

@@ -128,7 +128,7 @@ fn report(request: &PlanRequest, found: Plan, took: f64) -> RentPlan {
         coverage: Coverage {
             known: 1.0 - counts.older as f64 / evicted,
             storable: 1.0 - (counts.large + counts.unsuited) as f64 / evicted,
-            has_activations: counts.activations > 0,
+            has_activations: found.recorded.activations,
             has_files: found.recorded.files,
             counts,
         },
