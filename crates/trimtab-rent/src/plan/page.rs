@@ -5,7 +5,8 @@ use rustc_hash::FxHashMap;
 use super::error::PlanError;
 use super::event::FileId;
 
-/// Pages that are followed at most: 32 GiB of files, in pages of 4 KiB. They take 64 bytes each.
+/// Pages that are followed at most: 32 GiB of files, in pages of 4 KiB. They take 220 bytes each, with
+/// their frames and their copies in large pools.
 pub const MOST_PAGES: usize = 8 << 20;
 
 /// What is known of a page.
