@@ -366,7 +366,8 @@ fn each_bad_trace_says_what_is_wrong_with_it() {
     assert_eq!(error("a-1 [000] 1.0: sched_switch: x"), PlanError::NoCache { events: 1 });
     assert_eq!(error(&added), PlanError::NoEviction { deletes: 0 });
     assert_eq!(error(&format!("{good}CPU:1 [LOST 77 EVENTS]\n")), PlanError::Lost { line: 6 });
-    assert_eq!(error(&format!("{good}{good}")), PlanError::Unordered { line: 6 });
+    let parts = format!("{good}a-1 [000] 0.010019: x: y\n{good}");
+    assert_eq!(error(&parts), PlanError::Unordered { line: 7 });
     assert_eq!(error("a\nb\0c\n"), PlanError::NotText { line: 2 });
     assert_eq!(error("DDD\0"), PlanError::NotText { line: 1 });
     let other = "a-1 [000] 1.0: mm_filemap_add_to_page_cache: inode=c index=1\n";
@@ -384,6 +385,26 @@ fn each_bad_trace_says_what_is_wrong_with_it() {
     // Nor is one that is longer than any event.
     let plan = read(&format!("{}\n{good}", "x".repeat(100_000)), &[8]).unwrap();
     assert_eq!(plan.counts.events, 5);
+}
+
+#[test]
+fn what_several_cpus_print_is_put_in_order() {
+    let trace = turns(300, 4, 100);
+    let lines: Vec<&str> = trace.text.lines().collect();
+    let expected = read(&trace.text, &[200, 201]).unwrap();
+    // 3 µs from line to line: 9 ms and 12 ms back.
+    let turned = |at_once: usize| -> String {
+        let parts = lines.chunks(at_once).flat_map(|part| part.iter().rev());
+        parts.map(|line| format!("{line}\n")).collect()
+    };
+    assert_eq!(read(&turned(3000), &[200, 201]), Ok(expected));
+    assert!(matches!(read(&turned(4000), &[200]), Err(PlanError::Unordered { .. })));
+    // Of very many at once not all are kept, and what comes too late then is said.
+    let mut many = Text::default();
+    (0..100_000).for_each(|index| many.add((13, index)));
+    let text = many.text.replace(" 0.", " 0.000");
+    let late = "a-1 [000] 0.000000001: mm_lru_activate: folio=0 pfn=0x1\n";
+    assert_eq!(read(&format!("{text}{late}"), &[8]), Err(PlanError::Unordered { line: 100_001 }));
 }
 
 #[test]

@@ -98,12 +98,15 @@ impl BlockCache {
         }
     }
 
-    /// Follows a line.
+    /// Follows an event, of a queue or of a device.
     ///
     /// # Errors
     /// That these are too many pages.
-    pub fn event(&mut self, line: &Line<'_>, replay: &mut Replay) -> Result<(), PlanError> {
-        let Some((event, is_queued)) = BlockEvent::read(line) else { return Ok(()) };
+    pub fn event(
+        &mut self,
+        (event, is_queued): (BlockEvent, bool),
+        replay: &mut Replay,
+    ) -> Result<(), PlanError> {
         if *self.is_queued.get_or_insert(is_queued) != is_queued {
             return Ok(());
         }

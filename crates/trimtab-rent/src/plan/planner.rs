@@ -1,9 +1,11 @@
 //! Takes the text of a trace, a piece at a time.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashSet;
 use trimtab_profile::ftrace::{Line, lost};
 
-use super::block::BlockCache;
+use super::block::{BlockCache, BlockEvent};
 use super::curve::Plan;
 use super::error::PlanError;
 use super::event::CacheEvent;
@@ -14,6 +16,12 @@ const LONGEST_LINE: usize = 16 << 10;
 
 /// That many lines without an event are no trace.
 const LINES_WITHOUT_EVENT: u64 = 200_000;
+
+/// Nanoseconds by which time may go back: what several CPUs record `trace_pipe` prints as soon as it is there.
+const MOST_BACK: u64 = 10_000_000;
+
+/// Events that wait for earlier ones at most.
+const MOST_WAITING: usize = 64 << 10;
 
 /// How a trace is replayed.
 #[derive(Debug, Clone)]
@@ -30,6 +38,17 @@ pub struct Settings {
     pub from: Option<String>,
 }
 
+/// What is to be done.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    /// The marker: from now on everything counts.
+    Begin,
+    /// An event of a block device, and whether it is of a queue.
+    Block(BlockEvent, bool),
+    /// An event of the page cache in a thread, and whether that has the name of a kswapd.
+    Cache(CacheEvent, u32, bool),
+}
+
 /// Reads a trace, which need not be there as a whole.
 #[derive(Debug)]
 pub struct Planner {
@@ -42,8 +61,13 @@ pub struct Planner {
     /// Whether that line was too long.
     is_skipping: bool,
     lines: u64,
+    /// The latest time.
     last: u64,
     first: Option<u64>,
+    /// What earlier events may still follow, by its time and by when it was read.
+    waiting: BTreeMap<(u64, u64), Event>,
+    /// The time of what was done last.
+    done: u64,
     /// Threads that are kswapd.
     kswapd: FxHashSet<u32>,
     /// Threads that reclaim memory.
@@ -68,6 +92,8 @@ impl Planner {
             lines: 0,
             last: 0,
             first: None,
+            waiting: BTreeMap::new(),
+            done: 0,
             kswapd: FxHashSet::default(),
             reclaiming: FxHashSet::default(),
             unread: None,
@@ -133,31 +159,78 @@ impl Planner {
                 false => Ok(()),
             };
         };
-        if line.time < self.last {
+        if line.time < self.done || line.time.saturating_add(MOST_BACK) < self.last {
             return Err(PlanError::Unordered { line: self.lines });
         }
-        self.last = line.time;
-        self.first.get_or_insert(line.time);
+        self.last = self.last.max(line.time);
+        if self.settings.from.is_none() {
+            self.first = Some(self.first.map_or(line.time, |first| first.min(line.time)));
+        }
         self.replay.counts.events += 1;
-        self.event(&line)
+        if let Some(event) = self.event(&line) {
+            self.waiting.insert((line.time, self.replay.counts.events), event);
+        }
+        self.follow(self.last.saturating_sub(MOST_BACK), MOST_WAITING)
     }
 
-    fn event(&mut self, line: &Line<'_>) -> Result<(), PlanError> {
-        if !self.is_counting && self.is_begin(line) {
-            self.is_counting = true;
-            self.first = Some(line.time);
-            self.replay.begin();
-            if let Some(blocks) = &mut self.blocks {
-                blocks.early = 0;
-            }
+    /// What is to be done for a line.
+    fn event(&mut self, line: &Line<'_>) -> Option<Event> {
+        if self.is_begin(line) {
+            return Some(Event::Begin);
         }
-        if let Some(blocks) = &mut self.blocks {
-            return blocks.event(line, &mut self.replay);
+        if self.blocks.is_some() {
+            let (event, is_queued) = BlockEvent::read(line)?;
+            return Some(Event::Block(event, is_queued));
         }
         match CacheEvent::read(line) {
+            CacheEvent::Other => None,
+            CacheEvent::Unread => {
+                self.replay.counts.unread += 1;
+                self.unread.get_or_insert_with(|| (self.lines, line.text.to_owned()));
+                None
+            }
+            event => Some(Event::Cache(event, line.thread, is_name_of_kswapd(line.name))),
+        }
+    }
+
+    /// Does in order what happened before a time, and all but the last `most` of what waits.
+    fn follow(&mut self, before: u64, most: usize) -> Result<(), PlanError> {
+        while let Some(next) = self.waiting.first_entry() {
+            let time = next.key().0;
+            let event = *next.get();
+            if time >= before && self.waiting.len() <= most {
+                break;
+            }
+            self.waiting.pop_first();
+            self.done = time;
+            self.happen(time, event)?;
+        }
+        Ok(())
+    }
+
+    fn happen(&mut self, time: u64, event: Event) -> Result<(), PlanError> {
+        let (event, thread, is_kswapd) = match event {
+            Event::Begin => {
+                // Only the first.
+                if !std::mem::replace(&mut self.is_counting, true) {
+                    self.first = Some(time);
+                    self.replay.begin();
+                    if let Some(blocks) = &mut self.blocks {
+                        blocks.early = 0;
+                    }
+                }
+                return Ok(());
+            }
+            Event::Block(event, is_queued) => {
+                let Some(blocks) = &mut self.blocks else { return Ok(()) };
+                return blocks.event((event, is_queued), &mut self.replay);
+            }
+            Event::Cache(event, thread, is_kswapd) => (event, thread, is_kswapd),
+        };
+        match event {
             CacheEvent::Add(folio) => self.replay.add(&folio)?,
             CacheEvent::Delete(folio) => {
-                let why = self.why(line);
+                let why = self.why(thread, is_kswapd);
                 self.replay.delete(&folio, why)?;
             }
             CacheEvent::Access { file, first, last } => self.replay.access(file, first, last),
@@ -165,42 +238,35 @@ impl Planner {
             CacheEvent::Activate(frame) => self.replay.activate(frame),
             CacheEvent::FileGone(file) => self.replay.gone(file),
             CacheEvent::ReclaimBegins => {
-                self.reclaiming.insert(line.thread);
+                self.reclaiming.insert(thread);
                 self.replay.counts.reclaims += 1;
                 self.replay.recorded.reclaims = true;
             }
             CacheEvent::ReclaimEnds => {
-                self.reclaiming.remove(&line.thread);
+                self.reclaiming.remove(&thread);
             }
             CacheEvent::Kswapd => {
-                self.kswapd.insert(line.thread);
+                self.kswapd.insert(thread);
             }
-            CacheEvent::Other => {}
-            CacheEvent::Unread => {
-                self.replay.counts.unread += 1;
-                self.unread.get_or_insert_with(|| (self.lines, line.text.to_owned()));
-            }
+            CacheEvent::Other | CacheEvent::Unread => {}
         }
         Ok(())
     }
 
-    /// Whether a line is the marker from which on everything counts. `trace-cmd` and perf call one `print`.
+    /// Whether a line is a marker from which on everything counts. `trace-cmd` and perf call one `print`.
     fn is_begin(&self, line: &Line<'_>) -> bool {
+        let Some(text) = &self.settings.from else { return false };
         let is_it = |(name, fields): (&str, &str)| {
-            let text = self.settings.from.as_deref().unwrap_or_default();
             matches!(name, "tracing_mark_write" | "print") && fields.contains(text)
         };
         line.event().is_some_and(is_it)
     }
 
     /// Why a folio leaves that a thread deletes.
-    fn why(&self, line: &Line<'_>) -> Why {
-        let is_number =
-            |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-        let is_kswapd = || line.name.strip_prefix("kswapd").is_some_and(is_number);
-        match self.reclaiming.contains(&line.thread) {
+    fn why(&self, thread: u32, is_kswapd: bool) -> Why {
+        match self.reclaiming.contains(&thread) {
             true => Why::DirectReclaim,
-            false if self.kswapd.contains(&line.thread) || is_kswapd() => Why::Kswapd,
+            false if is_kswapd || self.kswapd.contains(&thread) => Why::Kswapd,
             false => Why::Truncation,
         }
     }
@@ -214,6 +280,7 @@ impl Planner {
             let line = std::mem::take(&mut self.rest);
             self.line(&line)?;
         }
+        self.follow(u64::MAX, 0)?;
         let (counts, pages) = (&self.replay.counts, self.replay.recorded.pages);
         let deletes = counts.kswapd + counts.direct + counts.truncated;
         match self.unread {
@@ -246,6 +313,12 @@ impl Planner {
         let early = self.blocks.map(|blocks| blocks.early);
         Ok(Plan { early, ..Plan::new(self.replay, &self.settings, length) })
     }
+}
+
+/// Whether a thread of this name is kswapd.
+fn is_name_of_kswapd(name: &str) -> bool {
+    let number = name.strip_prefix("kswapd").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Of `140080/250280   #P:4`: how many events of a ring were overwritten by later ones.
