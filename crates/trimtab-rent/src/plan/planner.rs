@@ -61,6 +61,10 @@ pub struct Planner {
     /// Whether that line was too long.
     is_skipping: bool,
     lines: u64,
+    /// Lines of the parts before this one.
+    lines_before: u64,
+    /// Which part it is, from 0.
+    part: usize,
     /// The latest time.
     last: u64,
     first: Option<u64>,
@@ -74,8 +78,8 @@ pub struct Planner {
     reclaiming: FxHashSet<u32>,
     /// Whether the marker was seen.
     is_counting: bool,
-    /// The first event that could not be read.
-    unread: Option<(u64, String)>,
+    /// The first event that could not be read: its part, its line there, and its text.
+    unread: Option<(usize, u64, String)>,
 }
 
 impl Planner {
@@ -90,6 +94,8 @@ impl Planner {
             rest: Vec::new(),
             is_skipping: false,
             lines: 0,
+            lines_before: 0,
+            part: 0,
             last: 0,
             first: None,
             waiting: BTreeMap::new(),
@@ -98,6 +104,23 @@ impl Planner {
             reclaiming: FxHashSet::default(),
             unread: None,
         }
+    }
+
+    /// Another part begins, which goes on where the one before ended, within a line if that has no end. Errors count
+    /// its lines anew.
+    pub fn next_part(&mut self) {
+        self.lines_before = self.lines;
+        self.part += 1;
+    }
+
+    /// The part, from 0, of the event that [`PlanError::Format`] would name.
+    pub fn part_of_unread(&self) -> Option<usize> {
+        self.unread.as_ref().map(|(part, ..)| *part)
+    }
+
+    /// The number of the line that was read last, in its part.
+    fn number(&self) -> u64 {
+        self.lines - self.lines_before
     }
 
     /// Takes more of the text.
@@ -125,7 +148,7 @@ impl Planner {
     /// Keeps the begin of a line.
     fn keep(&mut self, text: &[u8]) -> Result<(), PlanError> {
         if text.contains(&0) {
-            return Err(PlanError::NotText { line: self.lines + 1 });
+            return Err(PlanError::NotText { line: self.number() + 1 });
         }
         if self.rest.len() + text.len() > LONGEST_LINE {
             self.is_skipping = true;
@@ -140,7 +163,7 @@ impl Planner {
     fn line(&mut self, line: &[u8]) -> Result<(), PlanError> {
         self.lines += 1;
         if line.contains(&0) {
-            return Err(PlanError::NotText { line: self.lines });
+            return Err(PlanError::NotText { line: self.number() });
         }
         if line.len() > LONGEST_LINE {
             return Ok(());
@@ -151,16 +174,16 @@ impl Planner {
             self.replay.counts.overwritten += overwritten(counts).unwrap_or(0);
         }
         if lost(&text) {
-            return Err(PlanError::Lost { line: self.lines });
+            return Err(PlanError::Lost { line: self.number() });
         }
         let Some(line) = Line::read(text.trim_end_matches('\r')) else {
             return match self.replay.counts.events == 0 && self.lines >= LINES_WITHOUT_EVENT {
-                true => Err(PlanError::NoEvents { lines: self.lines }),
+                true => Err(PlanError::NoEvents { lines: self.number() }),
                 false => Ok(()),
             };
         };
         if line.time < self.done || line.time.saturating_add(MOST_BACK) < self.last {
-            return Err(PlanError::Unordered { line: self.lines });
+            return Err(PlanError::Unordered { line: self.number() });
         }
         self.last = self.last.max(line.time);
         if self.settings.from.is_none() {
@@ -186,7 +209,8 @@ impl Planner {
             CacheEvent::Other => None,
             CacheEvent::Unread => {
                 self.replay.counts.unread += 1;
-                self.unread.get_or_insert_with(|| (self.lines, line.text.to_owned()));
+                let number = self.number();
+                self.unread.get_or_insert_with(|| (self.part, number, line.text.to_owned()));
                 None
             }
             event => Some(Event::Cache(event, line.thread, is_name_of_kswapd(line.name))),
@@ -291,7 +315,7 @@ impl Planner {
                 return Err(PlanError::NoMarker { text });
             }
             // One that is cut off is no other kernel.
-            Some((line, text)) if pages < counts.unread => {
+            Some((_, line, text)) if pages < counts.unread => {
                 return Err(PlanError::Format { line, text });
             }
             _ if pages == 0 => {

@@ -1,10 +1,12 @@
 //! Replays traces and says what renting would bring.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
 use trimtab_lab::bytes::{self, STANDARD_INPUT};
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::{Observe, Stage};
@@ -57,13 +59,25 @@ pub fn plan(request: &PlanRequest, observe: &dyn Observe) -> Result<RentPlan> {
         normal: request.memory.map(|mib| in_pages(request, mib)),
     };
     let mut planner = Planner::new(settings);
-    for trace in &request.traces {
-        feed(&mut planner, trace, &stage)?;
+    let mut inputs = BTreeMap::new();
+    for (part, trace) in request.traces.iter().enumerate() {
+        if part > 0 {
+            planner.next_part();
+        }
+        let hash = feed(&mut planner, trace, &stage)?;
+        let name = if request.traces.len() == 1 { "trace" } else { &format!("trace {}", part + 1) };
+        inputs.insert(name.to_owned(), hash);
     }
-    let found = planner.finish().map_err(|error| refused(&request.traces, &error))?;
+    let unread = planner.part_of_unread().and_then(|part| request.traces.get(part));
+    let found = planner.finish().map_err(|error| match (&error, unread) {
+        (PlanError::Format { .. }, Some(trace)) => refused(std::slice::from_ref(trace), &error),
+        _ => refused(&request.traces, &error),
+    })?;
     let evicted = found.counts.kswapd + found.counts.direct;
     stage.done(&format!("{} pages came, {evicted} were evicted", found.counts.added));
-    Ok(report(request, found, start.elapsed().as_secs_f64()))
+    let mut report = report(request, found, start.elapsed().as_secs_f64());
+    report.repeat.inputs = inputs;
+    Ok(report)
 }
 
 /// MiB in pages, at least one and at most [`MOST_MIB`].
@@ -80,7 +94,8 @@ fn sizes(request: &PlanRequest) -> Vec<u32> {
     sizes
 }
 
-fn feed(planner: &mut Planner, trace: &Path, stage: &Stage) -> Result<()> {
+/// Reads a part, and says its SHA-256.
+fn feed(planner: &mut Planner, trace: &Path, stage: &Stage) -> Result<String> {
     let shown = trace.display();
     let open = || format!("cannot read {shown}");
     let mut input: Box<dyn Read> = match trace.as_os_str() == STANDARD_INPUT {
@@ -93,13 +108,15 @@ fn feed(planner: &mut Planner, trace: &Path, stage: &Stage) -> Result<()> {
     };
     let mut piece = vec![0; PIECE];
     let mut read = 0;
+    let mut hash = Sha256::new();
     loop {
         let length = match input.read(&mut piece) {
-            Ok(0) => return Ok(()),
+            Ok(0) => return Ok(hex::encode(hash.finalize())),
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error).with_context(open),
         };
+        hash.update(&piece[..length]);
         planner.feed(&piece[..length]).map_err(|error| refused(&[trace.to_owned()], &error))?;
         read += length as u64;
         stage.at(read);
@@ -177,6 +194,12 @@ mod tests {
         let found = run(&[&a, &b]).unwrap();
         assert_eq!((&found.pools, &found.coverage), (&expected.pools, &expected.coverage));
         assert_eq!(found.source.traces.len(), 2);
+        let names = |plan: &RentPlan| plan.repeat.inputs.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(
+            (names(&expected), names(&found)),
+            (vec!["trace".into()], vec!["trace 1".into(), "trace 2".into()])
+        );
+        assert_eq!(expected.repeat.inputs["trace"], hex::encode(Sha256::digest(text)));
         // Each size once, and none that is larger than any can be.
         let sizes: Vec<f64> = found.pools.iter().step_by(3).map(|pool| pool.mib).collect();
         assert_eq!(sizes, [1.0, 4.0, f64::from(MOST_MIB)]);
@@ -186,8 +209,16 @@ mod tests {
             (error.to_string(), hints.unwrap_or_default())
         };
         let (message, hints) = said(&[&b, &a]);
-        assert!(message.contains("/a: time goes back in line"), "{message}");
+        let first_event = text.lines().position(|line| line.contains("mm_")).unwrap() + 1;
+        let place = format!("/a: time goes back in line {first_event}");
+        assert!(message.ends_with(&place), "{message}");
         assert!(hints[0].contains("in their order"), "{hints:?}");
+        // Whichever part an event of another kernel is in, it is that which is named.
+        let other = "a-1 [000] 9999999.0: mm_filemap_add_to_page_cache: inode=c index=1\n";
+        let (others, none) = (file("others", &format!("#\n{other}")), file("none of it", "#\n"));
+        let (message, _) = said(&[&none, &others]);
+        assert!(message.contains("from ") && !message.contains("none of it"), "{message}");
+        assert!(message.contains("/others: line 2 is an event of another kernel"), "{message}");
         assert!(said(&[&folder.path().join("none")]).0.starts_with("cannot read "));
     }
 }
