@@ -1,13 +1,16 @@
 //! Builds of one kernel with different configurations, each in a directory of its own.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::sync::{Mutex, PoisonError};
 
+use anyhow::Context;
 use trimtab_lab::observe::Silent;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::kernel::{Build, BuildInputs, KernelError};
 
 use super::subject::Fault;
+use crate::space::configuration::is_taken;
 
 /// The builds of a kernel.
 pub struct Configurations<'a> {
@@ -62,8 +65,12 @@ impl<'a> Configurations<'a> {
             }
             Err(error) => return Err(Fault::Other(error.into())),
         };
+        let path = build.directory().join(".config");
+        let configuration = fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))
+            .map_err(Fault::Other)?;
         for line in lines {
-            if !build.has(line)? {
+            if !is_taken(line, &configuration) {
                 return Ok(Err(format!(
                     "this kernel does not have {line}, or another option excludes it"
                 )));

@@ -16,6 +16,28 @@ pub fn has_line(option: &str) -> bool {
     option.split_whitespace().any(is_line)
 }
 
+/// Whether a kernel that is configured so has taken a line. What is off is not set there, or not named at all.
+pub fn is_taken(line: &str, configuration: &str) -> bool {
+    let mut lines = configuration.lines();
+    match line.strip_suffix("=n") {
+        Some(option) => {
+            !lines.any(|line| line.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
+        }
+        None => lines.any(|one| one == line),
+    }
+}
+
+/// Whether a line of an option has a blank in its value, where it would end.
+pub fn has_blank(option: &str) -> bool {
+    let mut is_behind = false;
+    option.split_whitespace().any(|word| {
+        let is_cut = is_line(word) && word.matches('"').count() % 2 == 1;
+        let is_rest = is_behind && !is_line(word) && !word.starts_with('-');
+        is_behind = is_line(word);
+        is_cut || is_rest
+    })
+}
+
 /// The flags among words, and the lines of configuration.
 pub fn parted<W: AsRef<str>>(words: &[W]) -> (Vec<String>, Vec<String>) {
     words.iter().map(|word| word.as_ref().to_owned()).partition(|word| !is_line(word))
@@ -121,9 +143,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_off_is_not_set_or_not_there() {
+        let configuration = "CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=m\nCONFIG_C_D=7\n";
+        for (line, expected) in [
+            ("CONFIG_A=y", true),
+            ("CONFIG_A=n", false),
+            ("CONFIG_B=n", true),
+            ("CONFIG_B=y", false),
+            ("CONFIG_C=n", false),
+            ("CONFIG_C_D=n", false),
+            ("CONFIG_C_D=7", true),
+            ("CONFIG_D=n", true),
+            ("CONFIG_D=y", false),
+        ] {
+            assert_eq!(is_taken(line, configuration), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn lines_are_told_from_flags() {
         assert!(is_line("CONFIG_HZ_100=y") && !is_line("-DCONFIG_HZ_100=y"));
         assert!(!is_line("CONFIG_HZ_100") && !is_line("-O2"));
+        assert!(has_blank("CONFIG_A=\"b -c\"") && has_blank("-Os CONFIG_A=b c"));
+        assert!(!has_blank("--param x=1 CONFIG_A=\"b\" CONFIG_B=y -Os"));
         assert!(has_line("-Os CONFIG_CC_OPTIMIZE_FOR_SIZE=y") && !has_line("-Os -fweb"));
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use thiserror::Error;
 
-use super::configuration::has_line;
+use super::configuration::{has_blank, has_line};
 use super::{Choice, MOST_OPTIONS, Space};
 
 /// Why a file of flags cannot be read.
@@ -46,6 +46,14 @@ pub enum GrammarError {
         /// The line.
         found: String,
     },
+    /// A line of configuration has a value with a blank in it.
+    #[error("line {line} is {found:?}; expected values without blanks of a kernel's configuration")]
+    Blank {
+        /// From 1.
+        line: usize,
+        /// The line.
+        found: String,
+    },
     /// There is too much.
     #[error("the file has more than {most} choices; expected fewer")]
     Many {
@@ -65,6 +73,7 @@ pub fn parse(text: &str, level: &str) -> Result<Space, GrammarError> {
     let lines = text.lines().map(str::trim).zip(1..);
     let mut lines = lines.filter(|(text, _)| !text.is_empty() && !text.starts_with('#'));
     let option = |text: &str, line: usize| match text.starts_with('-') || has_line(text) {
+        true if has_blank(text) => Err(GrammarError::Blank { line, found: text.to_owned() }),
         true => Ok(text.to_owned()),
         false => Err(GrammarError::Option { line, found: text.to_owned() }),
     };
@@ -165,6 +174,8 @@ mod tests {
             ("EITHER 3\n-fa\n", "line 1 says EITHER 3, and 1 lines follow"),
             ("-fa\nfb\n", "line 2 is \"fb\"; expected an option"),
             ("CONFIG_HZ_100\n", "line 1 is \"CONFIG_HZ_100\"; expected an option"),
+            ("-fa\nCONFIG_CMDLINE=\"quiet -x\"\n", "expected values without blanks"),
+            ("EITHER 1\nCONFIG_A=b c\n", "line 2 is \"CONFIG_A=b c\"; expected values"),
             ("EITHER 1\nfb\n", "line 2 is \"fb\"; expected an option"),
         ] {
             let error = parse(text, "-O2").unwrap_err().to_string();
