@@ -31,7 +31,9 @@ pub fn is_taken(line: &str, configuration: &str) -> bool {
 pub fn has_blank(option: &str) -> bool {
     let mut is_behind = false;
     option.split_whitespace().any(|word| {
-        let is_cut = is_line(word) && word.matches('"').count() % 2 == 1;
+        // A quote behind a backslash is one of the value.
+        let quotes = word.matches('"').count() - word.matches("\\\"").count();
+        let is_cut = is_line(word) && quotes % 2 == 1;
         let is_rest = is_behind && !is_line(word) && !word.starts_with('-');
         is_behind = is_line(word);
         is_cut || is_rest
@@ -166,6 +168,7 @@ mod tests {
         assert!(!is_line("CONFIG_HZ_100") && !is_line("-O2"));
         assert!(has_blank("CONFIG_A=\"b -c\"") && has_blank("-Os CONFIG_A=b c"));
         assert!(!has_blank("--param x=1 CONFIG_A=\"b\" CONFIG_B=y -Os"));
+        assert!(!has_blank("CONFIG_A=\"b\\\"c\""));
         assert!(has_line("-Os CONFIG_CC_OPTIMIZE_FOR_SIZE=y") && !has_line("-Os -fweb"));
     }
 }
