@@ -1,7 +1,7 @@
 //! What `trimtab rent run` found: `trimtab.rent.run/1`.
 
 use serde::{Deserialize, Serialize};
-use trimtab_report::common::Repeat;
+use trimtab_report::common::{Check, Repeat};
 use trimtab_report::figure::{Figure, Line, Scale};
 use trimtab_report::phrase::{count, or_none, plain, times};
 use trimtab_report::section::{Head, Section, Table, name, number};
@@ -35,6 +35,8 @@ pub struct RentRun {
     pub arms: Vec<ArmRun>,
     /// What the oracle found, if it ran.
     pub verify: Option<Verify>,
+    /// What must hold.
+    pub checks: Vec<Check>,
     /// How long it took, in seconds, builds with it.
     pub seconds: f64,
     /// What it takes to get it again.
@@ -96,7 +98,7 @@ pub struct Returns {
     pub count: u64,
     /// How often one could not be.
     pub failures: u64,
-    /// Bytes that were not what they should be.
+    /// What was wrong in the memory of an open device; the program ends at the tenth.
     pub errors: u64,
     /// Median.
     pub p50: u64,
@@ -106,7 +108,7 @@ pub struct Returns {
     pub max: u64,
     /// The longest of the kernel's own count, without the call that led to it: only of lent memory.
     pub in_kernel_max: u64,
-    /// Each, sorted.
+    /// Each, sorted: of the first [`MOST_TIMES`].
     pub nanoseconds: Vec<u64>,
 }
 
@@ -116,8 +118,10 @@ pub struct Returns {
 pub struct Verify {
     /// Operations on files.
     pub operations: u64,
-    /// Bytes that were not what they should be, or opens that failed.
+    /// Reads, and memory of devices, that were not what they should be; the program ends at the tenth.
     pub errors: u64,
+    /// Devices that could not be opened.
+    pub open_failures: u64,
     /// Bytes that were compared.
     pub bytes: u64,
     /// Pages that were copied from lent memory meanwhile.
@@ -127,6 +131,9 @@ pub struct Verify {
     /// Returns meanwhile.
     pub returns: u64,
 }
+
+/// So many times of returns are kept one by one.
+pub const MOST_TIMES: u32 = 2_000;
 
 /// Percents of the returns at which the curve of their times is drawn.
 const PERCENTS: [usize; 8] = [1, 10, 25, 50, 75, 90, 99, 100];
@@ -138,6 +145,33 @@ fn percentile(sorted: &[u64], percent: usize) -> u64 {
 }
 
 impl RentRun {
+    /// Whether what must hold does, of all else in the report.
+    pub fn judged(&self) -> Vec<Check> {
+        let returns = self.arms.iter().flat_map(|arm| &arm.returns);
+        let errors: u64 = returns.map(|returns| returns.errors).sum();
+        let rented = self.arms.iter().filter(|arm| arm.arm == Arm::Rental);
+        let failures: u64 =
+            rented.flat_map(|arm| &arm.returns).map(|returns| returns.failures).sum();
+        let mut checks = vec![
+            Check::new(
+                "Open devices have their memory for themselves",
+                errors == 0,
+                format!("{errors} errors"),
+            ),
+            Check::new(
+                "Each return of lent memory succeeds",
+                failures == 0,
+                format!("{failures} failures"),
+            ),
+        ];
+        checks.extend(self.verify.iter().map(|verify| {
+            let wrong = verify.errors + verify.open_failures;
+            let detail = format!("{wrong} errors in {} operations", verify.operations);
+            Check::new("No byte of a file is stale or another's", wrong == 0, detail)
+        }));
+        checks
+    }
+
     fn rented(&self) -> Option<(usize, &ArmRun)> {
         self.arms.iter().enumerate().find(|(_, arm)| arm.arm == Arm::Rental)
     }
@@ -316,6 +350,10 @@ impl Report for RentRun {
         sections
     }
 
+    fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
     fn repeat(&self) -> Option<&Repeat> {
         Some(&self.repeat)
     }
@@ -373,6 +411,21 @@ mod tests {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         assert_eq!(found.page().matches("<svg").count(), 1);
+    }
+
+    #[test]
+    fn each_kind_of_error_is_found() {
+        assert!(sample().judged().iter().all(|check| check.ok));
+        let broken = |change: &dyn Fn(&mut RentRun)| {
+            let mut found = sample();
+            change(&mut found);
+            found.judged().iter().filter(|check| !check.ok).count()
+        };
+        assert_eq!(broken(&|found| found.arms[2].returns[0].errors = 1), 1);
+        assert_eq!(broken(&|found| found.arms[1].returns[0].failures = 1), 1);
+        assert_eq!(broken(&|found| found.arms[2].returns[0].failures = 1), 0, "that it may");
+        assert_eq!(broken(&|found| found.verify.as_mut().unwrap().errors = 1), 1);
+        assert_eq!(broken(&|found| found.verify.as_mut().unwrap().open_failures = 1), 1);
     }
 
     #[test]

@@ -163,6 +163,7 @@ const VERIFY_MIB: u32 = 40;
 /// # Errors
 /// Missing tools, builds that fail, guests that do not come up or whose kernel complains of itself.
 pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
+    // Long: the boots in their order, and the fields of the report.
     let start = Instant::now();
     ensure!(!request.loads.is_empty(), "there is no load; expected one, as rndrd:200");
     ensure!(!request.devices.is_empty(), "there is no device whose memory could be lent");
@@ -213,7 +214,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
         0 => None,
         _ => Some(verified(&boot(Arm::Rental, VERIFY, VERIFY_MIB, 40)?)?),
     };
-    Ok(RentRun {
+    let mut found = RentRun {
         schema: Schema::default(),
         kernel: guest.kernel_version.clone(),
         pool_mib: request.devices.iter().map(|device| device.mib).sum(),
@@ -229,13 +230,17 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
         dirtyable: request.dirtyable,
         arms,
         verify,
+        checks: Vec::new(),
         seconds: start.elapsed().as_secs_f64(),
         repeat: Repeat {
             command: request.command.clone(),
             tool_versions: guest.versions().clone(),
-            ..Repeat::default()
+            inputs: guest.hashes()?,
+            seed: u64::from(request.seed),
         },
-    })
+    };
+    found.checks = found.judged();
+    Ok(found)
 }
 
 /// The idle way first: all others are compared with it.
@@ -285,6 +290,7 @@ fn verified(ran: &Ran) -> Result<Verify> {
     Ok(Verify {
         operations: ran.number("verify", "operations")?,
         errors: ran.number("verify", "errors")?,
+        open_failures: ran.number_or_zero("verify", "open-failures"),
         bytes: ran.number("verify", "bytes")?,
         hits: ran.number_or_zero("counters", "hits"),
         stores: ran.number_or_zero("counters", "stored"),

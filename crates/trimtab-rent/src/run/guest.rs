@@ -166,6 +166,18 @@ impl<'work> Guest<'work> {
         self.testbed.versions()
     }
 
+    /// SHA-256 of the kernel and of the guest's root, in hexadecimal, by their names.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn hashes(&self) -> Result<BTreeMap<String, String>> {
+        let hashes = self.testbed.work().hashes();
+        Ok(BTreeMap::from([
+            ("kernel".to_owned(), hashes.of(&self.kernel.image)?),
+            ("guest".to_owned(), hashes.of(self.testbed.guest())?),
+        ]))
+    }
+
     /// Boots it, or finds it done.
     ///
     /// # Errors

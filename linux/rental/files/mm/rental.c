@@ -14,6 +14,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/bitmap.h>
+#include <linux/cacheflush.h>
 #include <linux/dax.h>
 #include <linux/hash.h>
 #include <linux/highmem.h>
@@ -282,7 +283,7 @@ void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 	spin_unlock(&rental_lock);
 
 	/* Interrupts are off: a return may wait for this. */
-	memcpy_from_folio(rental_address(region, slot), folio, 0, PAGE_SIZE);
+	copy_page(rental_address(region, slot), folio_address(folio));
 
 	spin_lock(&rental_lock);
 	slot->state = RENTAL_FULL;
@@ -394,7 +395,8 @@ void *rental_take(void *entry, struct folio *folio)
 	preempt_disable();
 	spin_unlock_irqrestore(&rental_lock, flags);
 
-	memcpy_to_folio(folio, 0, rental_address(region, slot), PAGE_SIZE);
+	copy_page(folio_address(folio), rental_address(region, slot));
+	flush_dcache_folio(folio);
 	folio_mark_uptodate(folio);
 	rental_count(RENTAL_HITS);
 	trace_rental_take(slot->device, slot->ino, slot->index);

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trimtab_lab::failure::Failure;
 use trimtab_rent::arm::{Arm, DeviceMemory};
+use trimtab_rent::report::run::MOST_TIMES;
 use trimtab_rent::run::{DiskProfile, Load, RunRequest, run as experiment};
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
 use crate::{destination, output};
+use trimtab_report::Report;
 
 /// Builds a kernel in which drivers can lend their devices' memory to the page cache, and boots it: loads run while the
 /// devices are closed, devices are opened and closed beside the loads, and random operations on files are verified.
@@ -43,7 +46,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = "emmc", value_parser = disk)]
     pub disk: DiskProfile,
     /// How often the devices are opened beside each load; 0 for never
-    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_TIMES)))]
     pub returns: u32,
     /// Operations on files that are verified; 0 for none
     #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
@@ -55,7 +58,7 @@ pub struct Options {
     #[arg(long)]
     pub not_dirtyable: bool,
     /// The first of the random numbers
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
     pub seed: u32,
     /// The kernel's configuration: tiny, lab, or a file; what is needed is added to it
     #[arg(long, value_name = "NAME", default_value = "tiny")]
@@ -87,7 +90,8 @@ fn disk(text: &str) -> Result<DiskProfile, String> {
 /// Builds, boots and reports.
 ///
 /// # Errors
-/// Missing tools, and guests that do not come up or whose kernel complains of itself.
+/// Missing tools, guests that do not come up or whose kernel complains of itself, and bytes that are not what they should
+/// be.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
     let request = RunRequest {
@@ -109,5 +113,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     };
     let found = experiment(&request, &Progress::new())?;
     stored::keep(&options.work, &found)?;
-    output::report(&options.outputs, &found)
+    output::report(&options.outputs, &found)?;
+    match found.failures().as_slice() {
+        [] => Ok(()),
+        broken => Err(Failure::new(format!("not everything holds: {}", broken.join("; "))).into()),
+    }
 }

@@ -69,7 +69,8 @@ static enum arm kind;
  * @size: of its memory in bytes
  * @start: where that is
  * @pages: the same, if it comes from the contiguous memory allocator
- * @region: the same, if it is lent
+ * @region: the same, of what can be lent
+ * @lent: whether it is
  * @lock: held while its memory changes its user
  * @users: how often it is open
  */
@@ -80,6 +81,7 @@ struct stand_in {
 	phys_addr_t start;
 	struct page *pages;
 	struct rental_region *region;
+	bool lent;
 	struct mutex lock;	/* protects users */
 	unsigned int users;
 };
@@ -109,7 +111,10 @@ static int get_memory(struct stand_in *it)
 		how = sysfs_match_string(scrubs, scrub);
 		if (how < 0)
 			return how;
-		return return_memory(it->region, 0, it->size, how, &active);
+		if (it->lent)
+			WARN_ON(return_memory(it->region, 0, it->size, how, &active));
+		it->lent = false;
+		return 0;
 	case CMA:
 		it->pages = dma_alloc_from_contiguous(NULL, it->size >> PAGE_SHIFT,
 						      0, false);
@@ -127,8 +132,9 @@ static void put_memory(struct stand_in *it)
 {
 	switch (kind) {
 	case RENTAL:
-		WARN_ON(rent_memory(it->region, 0, it->size,
-				    strcmp(scrub, "none") != 0));
+		/* Not while the machine is being suspended to disk. */
+		it->lent = !rent_memory(it->region, 0, it->size,
+					strcmp(scrub, "none") != 0);
 		break;
 	case CMA:
 		dma_release_from_contiguous(NULL, it->pages, it->size >> PAGE_SHIFT);
