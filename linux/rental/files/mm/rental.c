@@ -18,6 +18,7 @@
 #include <linux/dax.h>
 #include <linux/hash.h>
 #include <linux/highmem.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/page-flags.h>
@@ -37,6 +38,7 @@
 #define GENERATION_SHIFT	(RENTAL_SLOT_BITS + RENTAL_REGION_BITS)
 
 DEFINE_SPINLOCK(rental_lock);
+DEFINE_STATIC_KEY_FALSE(rental_used);
 struct rental_region *rental_regions[RENTAL_REGIONS];
 unsigned long rental_rented_pages;
 unsigned int rental_policy;
@@ -190,8 +192,11 @@ static struct rental_slot *first_storing(struct rental_region *region,
 	return NULL;
 }
 
-/* A slot for a new copy, in no list: a free one, or else the oldest. */
-static struct rental_slot *claim(struct rental_region **where)
+/*
+ * A slot for a new copy, in no list: a free one, or else the oldest. Copies of
+ * encrypted files only go where they will be overwritten.
+ */
+static struct rental_slot *claim(struct rental_region **where, bool encrypted)
 {
 	struct rental_slot *oldest = NULL;
 	unsigned int number;
@@ -200,7 +205,8 @@ static struct rental_slot *claim(struct rental_region **where)
 		struct rental_region *region = rental_regions[number];
 		struct rental_slot *slot;
 
-		if (!region || !region->nr_rented)
+		if (!region || !region->nr_rented ||
+		    (encrypted && !region->scrubs))
 			continue;
 		slot = first_storing(region, &region->free);
 		if (slot) {
@@ -252,21 +258,17 @@ void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 	struct rental_region *region;
 	struct rental_slot *slot;
 	unsigned int phase;
+	void *entry;
 
 	spin_lock(&rental_lock);
 	if (rental_policy == RENTAL_STORE_TWICE && rental_first_time(owner)) {
 		rental_count(RENTAL_REFUSED_POLICY);
 		goto refused;
 	}
-	slot = claim(&region);
+	slot = claim(&region, encrypted);
 	if (!slot) {
-		rental_count(RENTAL_REFUSED_BUSY);
-		goto refused;
-	}
-	if (encrypted && !region->scrubs) {
-		slot->state = RENTAL_FREE;
-		rental_list_add(region, &region->free, slot);
-		rental_count(RENTAL_REFUSED_ENCRYPTED);
+		rental_count(encrypted ? RENTAL_REFUSED_ENCRYPTED :
+			     RENTAL_REFUSED_BUSY);
 		goto refused;
 	}
 	slot->generation++;
@@ -278,6 +280,8 @@ void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 	slot->active = owner->active;
 	slot->state = RENTAL_BUSY;
 	slot->dirty = 1;
+	/* Now: as soon as it is listed, another copy may have the slot. */
+	entry = rental_make_entry(region, slot);
 	phase = region->phase;
 	atomic_inc(&region->copies[phase]);
 	spin_unlock(&rental_lock);
@@ -292,13 +296,33 @@ void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 	rental_count(RENTAL_STORED);
 	trace_rental_store(owner->device, owner->ino, owner->index);
 	/* Last: from here on the region may be gone. */
-	shadow = rental_make_entry(region, slot);
 	atomic_dec_return_release(&region->copies[phase]);
-	return shadow;
+	return entry;
 
 refused:
 	spin_unlock(&rental_lock);
 	return shadow;
+}
+
+/*
+ * File systems that change what is on the disk only through the page cache, or
+ * after they invalidated it. Others look at folios alone there: bcachefs for
+ * direct writes, btrfs for relocation, nilfs2 for its metadata.
+ */
+static bool is_known(const struct super_block *sb)
+{
+	switch (sb->s_magic) {
+	case EROFS_SUPER_MAGIC_V1:
+	case EXFAT_SUPER_MAGIC:
+	case EXT4_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case MSDOS_SUPER_MAGIC:
+	case SQUASHFS_MAGIC:
+	case XFS_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /**
@@ -321,9 +345,9 @@ void *rental_store(struct folio *folio, void *shadow)
 		rental_count(RENTAL_REFUSED_ORDER);
 		return shadow;
 	}
-	/* What invalidates files of other file systems is not known here. */
 	if (!folio_test_uptodate(folio) || folio_test_hwpoison(folio) || !inode ||
 	    !S_ISREG(inode->i_mode) || !inode->i_sb->s_bdev ||
+	    !is_known(inode->i_sb) ||
 	    inode->i_ino > U32_MAX || folio->index > U32_MAX) {
 		rental_count(RENTAL_REFUSED_KIND);
 		return shadow;
@@ -452,7 +476,8 @@ void rental_forget(struct address_space *mapping, pgoff_t first, pgoff_t last)
 	unsigned int visited = 0;
 	void *entry;
 
-	if (dax_mapping(mapping) || shmem_mapping(mapping))
+	if (!static_branch_unlikely(&rental_used) || dax_mapping(mapping) ||
+	    shmem_mapping(mapping))
 		return;
 	mapping_set_update(&xas, mapping);
 	spin_lock(&mapping->host->i_lock);

@@ -8,6 +8,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
+#include <linux/jump_label.h>
 #include <linux/mutex.h>
 #include <linux/rental.h>
 #include <linux/spinlock.h>
@@ -55,8 +56,9 @@ enum rental_state {
  * @index: page of the inode
  * @state: an enum rental_state
  * @listed: in a list
- * @dirty: has bytes of a file, maybe of an earlier copy
  * @active: its page was active once, and is worth being kept
+ * @dirty: has bytes of a file, maybe of an earlier copy; written without
+ *	rental_lock where the slot is returned, so it shares no byte
  */
 struct rental_slot {
 	void *shadow;
@@ -69,8 +71,8 @@ struct rental_slot {
 	u32 index;
 	u8 state : 2;
 	u8 listed : 1;
-	u8 dirty : 1;
 	u8 active : 1;
+	u8 dirty;
 };
 
 /* Slots, by their indices; newest last. */
@@ -83,6 +85,8 @@ struct rental_list {
  * struct rental_region - memory of a device
  * @name: for people
  * @number: its number in entries
+ * @lock: serializes rents, returns and what overwrites
+ * @start: where it is, or 0 in tests
  * @memory: where it is mapped
  * @nr_slots: how many pages it has
  * @slots: one for each page
@@ -101,6 +105,8 @@ struct rental_list {
 struct rental_region {
 	const char *name;
 	unsigned int number;
+	struct mutex lock;	/* rents, returns, scrubs */
+	phys_addr_t start;
 	void *memory;
 	unsigned long nr_slots;
 	struct rental_slot *slots;
@@ -175,9 +181,12 @@ struct rental_returns {
 
 extern struct rental_returns rental_returns;
 
+/* Whether anything was ever rented. */
+DECLARE_STATIC_KEY_FALSE(rental_used);
+
 /* Protects slots, lists and bit maps; taken within i_pages. */
 extern spinlock_t rental_lock;
-/* Protects rental_regions and serializes rents and returns. */
+/* Protects rental_regions; a region's own lock is taken within. */
 extern struct mutex rental_mutex;
 extern struct rental_region *rental_regions[RENTAL_REGIONS];
 /* Of all regions. */

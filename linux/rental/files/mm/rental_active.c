@@ -93,8 +93,10 @@ static struct inode *get_inode(struct super_block *sb, unsigned long ino)
 static int move_to(struct address_space *mapping, const struct candidate *it,
 		   gfp_t how)
 {
+	/* A mapping's mask has no NORETRY, without which it would not end. */
 	gfp_t gfp = mapping_gfp_constraint(mapping, how | __GFP_HIGHMEM |
-					   __GFP_MOVABLE) | __GFP_NOWARN;
+					   __GFP_MOVABLE) |
+		    __GFP_NOWARN | (how & __GFP_NORETRY);
 	struct folio *folio;
 	int error;
 
@@ -107,10 +109,12 @@ static int move_to(struct address_space *mapping, const struct candidate *it,
 	error = filemap_add_rental_folio(mapping, folio, it->index, gfp);
 	if (!error) {
 		/* Else it was used meanwhile: who needs the page reads it. */
-		if (folio_test_uptodate(folio))
-			folio_activate(folio);
-		else
+		if (folio_test_uptodate(folio)) {
+			folio_mark_accessed(folio);
+			folio_mark_accessed(folio);
+		} else {
 			error = -ENOENT;
+		}
 		folio_unlock(folio);
 	}
 	folio_put(folio);
@@ -129,7 +133,10 @@ static int move_page(struct super_block *sb, const struct candidate *it)
 	if (!inode)
 		return -ENOENT;
 	mapping = inode->i_mapping;
-	if (filemap_invalidate_trylock_shared(mapping)) {
+	/* Without a name it may go with our reference, which takes long. */
+	if (!inode->i_nlink) {
+		error = -ENOENT;
+	} else if (filemap_invalidate_trylock_shared(mapping)) {
 		error = move_to(mapping, it, GFP_NOWAIT);
 		if (error == -ENOMEM)
 			error = move_to(mapping, it, MAKE_ROOM);
@@ -162,26 +169,32 @@ static unsigned long count_active(struct rental_region *region,
  * @active: how many, and for how long; says how many were moved
  *
  * It does not wait for I/O, for a file system that is being unmounted, or for a
- * file that is being truncated.
+ * file that is being truncated. Files of which the inode is not in the inode
+ * hash, as those of XFS, are not found, and their pages are dropped.
  */
 void rental_move_active(struct rental_region *region, unsigned long first,
 			unsigned long last, struct rental_active *active)
 {
 	struct cursor at = { .region = region, .first = first, .last = last };
-	unsigned long wanted = count_active(region, first, last);
-	u64 end = ktime_get_ns() + active->ns;
-	unsigned long most = min(active->pages, wanted);
+	u64 begin = ktime_get_ns();
 	struct super_block *sb = NULL;
 	struct candidate found;
+	unsigned long wanted, most;
 
 	active->moved = 0;
+	active->dropped = 0;
+	if (!active->pages)
+		return;
+	wanted = count_active(region, first, last);
+	most = min(active->pages, wanted);
 	spin_lock_irq(&rental_lock);
 	point_to(&at, region->full.last);
 	spin_unlock_irq(&rental_lock);
 	while (active->moved < most && advance(&at, &found)) {
 		int error;
 
-		if (ktime_get_ns() >= end)
+		cond_resched();
+		if (ktime_get_ns() - begin >= active->ns)
 			break;
 		if (!found.entry)
 			continue;

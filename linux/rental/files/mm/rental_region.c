@@ -29,7 +29,7 @@ struct rental_returns rental_returns;
 
 /* Larger than all generations of regions that are gone: of their entries some are left. */
 static u32 first_generation;
-/* While the machine is being suspended to disk nothing is rented: its image has no region. */
+/* While the machine is being suspended to disk, what is rented is closed. */
 static bool suspended;
 
 /* Chunks, the last of which may be a part of one. */
@@ -75,6 +75,7 @@ struct rental_region *rental_new_region(const char *name, void *memory,
 	region = kzalloc(sizeof(*region), GFP_KERNEL);
 	if (!region)
 		return NULL;
+	mutex_init(&region->lock);
 	region->name = name;
 	region->memory = memory;
 	region->nr_slots = nr_slots;
@@ -103,8 +104,8 @@ struct rental_region *rental_new_region(const char *name, void *memory,
  * @size: its size in bytes, whole pages; at most 16 GiB
  *
  * Return: the region, of which nothing is rented yet, or an error: -EINVAL for
- * what is not whole pages or not in the kernel's mapping, -EEXIST if it overlaps
- * another one, -ENOSPC if there are too many, -ENOMEM.
+ * what is not whole pages, -EEXIST if it overlaps another one, -ENOSPC if there
+ * are too many, -ENOMEM also where the kernel cannot map it.
  */
 struct rental_region *rental_add_region(const char *name, phys_addr_t start,
 					size_t size)
@@ -114,12 +115,9 @@ struct rental_region *rental_add_region(const char *name, phys_addr_t start,
 	unsigned int number, unused = RENTAL_REGIONS;
 	void *memory;
 
-	if (!nr_slots || nr_slots > RENTAL_MAX_SLOTS ||
-	    !PAGE_ALIGNED(start) || !PAGE_ALIGNED(size) ||
-	    !pfn_valid(PHYS_PFN(start)) ||
-	    !pfn_valid(PHYS_PFN(start + size - 1)))
+	if (!nr_slots || nr_slots > RENTAL_MAX_SLOTS || !start ||
+	    start + size < start || !PAGE_ALIGNED(start) || !PAGE_ALIGNED(size))
 		return ERR_PTR(-EINVAL);
-	memory = phys_to_virt(start);
 	mutex_lock(&rental_mutex);
 	for (number = 0; number < RENTAL_REGIONS; number++) {
 		struct rental_region *other = rental_regions[number];
@@ -128,8 +126,8 @@ struct rental_region *rental_add_region(const char *name, phys_addr_t start,
 			unused = min(unused, number);
 			continue;
 		}
-		if (memory < other->memory + (other->nr_slots << PAGE_SHIFT) &&
-		    other->memory < memory + size) {
+		if (start < other->start + (other->nr_slots << PAGE_SHIFT) &&
+		    other->start < start + size) {
 			region = ERR_PTR(-EEXIST);
 			goto unlock;
 		}
@@ -138,11 +136,16 @@ struct rental_region *rental_add_region(const char *name, phys_addr_t start,
 		region = ERR_PTR(-ENOSPC);
 		goto unlock;
 	}
-	region = rental_new_region(name, memory, nr_slots);
+	/* Of ordinary memory this is the linear mapping. */
+	memory = memremap(start, size, MEMREMAP_WB);
+	region = memory ? rental_new_region(name, memory, nr_slots) : NULL;
 	if (!region) {
+		if (memory)
+			memunmap(memory);
 		region = ERR_PTR(-ENOMEM);
 		goto unlock;
 	}
+	region->start = start;
 	region->number = unused;
 	spin_lock_irq(&rental_lock);
 	rental_regions[unused] = region;
@@ -155,13 +158,6 @@ unlock:
 EXPORT_SYMBOL_GPL(rental_add_region);
 
 /* Chunks of slots, the numbers of bits. */
-static void set_chunks(unsigned long *chunks, unsigned long first,
-		       unsigned long last)
-{
-	first /= RENTAL_CHUNK_SLOTS;
-	bitmap_set(chunks, first, last / RENTAL_CHUNK_SLOTS - first + 1);
-}
-
 static void clear_chunks(unsigned long *chunks, unsigned long first,
 			 unsigned long last)
 {
@@ -221,7 +217,7 @@ int rental_add_hole(struct rental_region *region, size_t offset, size_t size)
 	if (offset >= all || size > all - offset)
 		return -ERANGE;
 	end = (offset + size) >> PAGE_SHIFT;
-	mutex_lock(&rental_mutex);
+	mutex_lock(&region->lock);
 	for (i = offset >> PAGE_SHIFT; i < end; i++)
 		holes += region->slots[i].state != RENTAL_HOLE;
 	if (region->nr_rented)
@@ -242,22 +238,22 @@ int rental_add_hole(struct rental_region *region, size_t offset, size_t size)
 		slot->state = RENTAL_HOLE;
 		spin_unlock_irq(&rental_lock);
 	}
-	mutex_unlock(&rental_mutex);
+	mutex_unlock(&region->lock);
 	return error;
 }
 EXPORT_SYMBOL_GPL(rental_add_hole);
 
 /*
- * Makes the slots of one chunk, which is closed, ready for copies. Entries of
- * earlier copies keep their shadows.
+ * Opens one chunk that is rented and closed: its slots are ready for copies.
+ * Entries of earlier copies keep their shadows.
  */
-static void ready_chunk(struct rental_region *region, unsigned long first,
-			unsigned long last)
+static void open_chunk(struct rental_region *region, unsigned long chunk)
 {
-	unsigned long i;
+	unsigned long i = chunk * RENTAL_CHUNK_SLOTS;
+	unsigned long end = min(i + RENTAL_CHUNK_SLOTS, region->nr_slots);
 
 	spin_lock_irq(&rental_lock);
-	for (i = first; i <= last; i++) {
+	for (; i < end; i++) {
 		struct rental_slot *slot = &region->slots[i];
 
 		if (slot->state == RENTAL_HOLE)
@@ -268,18 +264,22 @@ static void ready_chunk(struct rental_region *region, unsigned long first,
 		slot->state = RENTAL_FREE;
 		rental_list_add(region, &region->free, slot);
 	}
+	__set_bit(chunk, region->open);
+	__set_bit(chunk, region->storing);
 	spin_unlock_irq(&rental_lock);
 }
 
-/* All chunks of these slots, which are closed. */
-static void ready(struct rental_region *region, unsigned long first,
-		  unsigned long last)
+/* Opens what is rented, and has been closed, of these chunks. */
+static void open_rented(struct rental_region *region, unsigned long first,
+			unsigned long last)
 {
 	unsigned long chunk;
 
-	for (chunk = first; chunk <= last; chunk += RENTAL_CHUNK_SLOTS) {
-		ready_chunk(region, chunk,
-			    min(chunk + RENTAL_CHUNK_SLOTS - 1, last));
+	lockdep_assert_held(&region->lock);
+	for (chunk = first; chunk <= last; chunk++) {
+		if (test_bit(chunk, region->rented) &&
+		    !test_bit(chunk, region->open))
+			open_chunk(region, chunk);
 		cond_resched();
 	}
 }
@@ -309,9 +309,9 @@ static unsigned long pages_of(const struct rental_region *region,
  *
  * The device must not use the memory until return_memory().
  * Context: may sleep.
- * Return: 0, -EBUSY if a part of it is lent already or the machine is being
- * suspended to disk, -ERANGE if it is not in the region, -EINVAL if it is not
- * whole MiB or if another part is lent with another @scrubs.
+ * Return: 0, -EBUSY if a part of it is lent already, -ERANGE if it is not in the
+ * region, -EINVAL if it is not whole MiB or if another part is lent with another
+ * @scrubs.
  */
 int rent_memory(struct rental_region *region, size_t offset, size_t size,
 		bool scrubs)
@@ -322,8 +322,9 @@ int rent_memory(struct rental_region *region, size_t offset, size_t size,
 	error = slots_of(region, offset, size, &first, &last);
 	if (error)
 		return error;
-	mutex_lock(&rental_mutex);
-	if (suspended || any_rented(region, first, last)) {
+	static_branch_enable(&rental_used);
+	mutex_lock(&region->lock);
+	if (any_rented(region, first, last)) {
 		error = -EBUSY;
 		goto unlock;
 	}
@@ -331,19 +332,21 @@ int rent_memory(struct rental_region *region, size_t offset, size_t size,
 		error = -EINVAL;
 		goto unlock;
 	}
-	region->scrubs = scrubs;
-	ready(region, first, last);
 	pages = pages_of(region, first, last);
+	first /= RENTAL_CHUNK_SLOTS;
+	last /= RENTAL_CHUNK_SLOTS;
 	spin_lock_irq(&rental_lock);
-	set_chunks(region->rented, first, last);
-	set_chunks(region->open, first, last);
-	set_chunks(region->storing, first, last);
+	region->scrubs = scrubs;
+	bitmap_set(region->rented, first, last - first + 1);
 	region->nr_rented += pages;
 	rental_rented_pages += pages;
 	spin_unlock_irq(&rental_lock);
+	/* Otherwise it is opened when that is over. */
+	if (!READ_ONCE(suspended))
+		open_rented(region, first, last);
 	rental_count(RENTAL_RENTS);
 unlock:
-	mutex_unlock(&rental_mutex);
+	mutex_unlock(&region->lock);
 	return error;
 }
 EXPORT_SYMBOL_GPL(rent_memory);
@@ -392,18 +395,18 @@ int return_memory(struct rental_region *region, size_t offset, size_t size,
 	error = slots_of(region, offset, size, &first, &last);
 	if (error)
 		return error;
-	mutex_lock(&rental_mutex);
+	mutex_lock(&region->lock);
 	if (!all_rented(region, first, last)) {
-		mutex_unlock(&rental_mutex);
+		mutex_unlock(&region->lock);
 		return -EINVAL;
 	}
-	if (active && active->pages) {
+	if (active) {
 		begin = ktime_get_ns();
 		spin_lock_irq(&rental_lock);
 		clear_chunks(region->storing, first, last);
 		spin_unlock_irq(&rental_lock);
 		rental_move_active(region, first, last, active);
-		rental_returns.active_ns = ktime_get_ns() - begin;
+		WRITE_ONCE(rental_returns.active_ns, ktime_get_ns() - begin);
 	}
 	begin = ktime_get_ns();
 	pages = pages_of(region, first, last);
@@ -416,17 +419,19 @@ int return_memory(struct rental_region *region, size_t offset, size_t size,
 	spin_unlock_irq(&rental_lock);
 	wait_for_copies(region);
 	ns = ktime_get_ns() - begin;
+	spin_lock_irq(&rental_lock);
 	rental_returns.last_ns = ns;
 	rental_returns.max_ns = max(rental_returns.max_ns, ns);
 	rental_returns.sum_ns += ns;
+	spin_unlock_irq(&rental_lock);
 	rental_count(RENTAL_RETURNS);
 	trace_rental_return(region->name, offset, size, ns);
 	if (how == RENTAL_SCRUB_NOW) {
 		begin = ktime_get_ns();
 		scrub(region, first, last);
-		rental_returns.scrub_ns = ktime_get_ns() - begin;
+		WRITE_ONCE(rental_returns.scrub_ns, ktime_get_ns() - begin);
 	}
-	mutex_unlock(&rental_mutex);
+	mutex_unlock(&region->lock);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(return_memory);
@@ -437,8 +442,9 @@ EXPORT_SYMBOL_GPL(return_memory);
  * @offset: where the part begins, in bytes; rounded down to a page
  * @size: its size; rounded up
  *
- * For drivers that returned it with RENTAL_SCRUB_LATER, before they map it. What
- * has been overwritten before, or is outside of the region, is left out.
+ * For drivers that returned it with RENTAL_SCRUB_LATER, before the device or
+ * anybody else writes there: it does not know what they wrote. What has been
+ * overwritten by it before, or is outside of the region, is left out.
  * Context: may sleep.
  */
 void rental_scrub(struct rental_region *region, size_t offset, size_t size)
@@ -448,34 +454,23 @@ void rental_scrub(struct rental_region *region, size_t offset, size_t size)
 
 	if (!size || first >= region->nr_slots)
 		return;
-	mutex_lock(&rental_mutex);
+	mutex_lock(&region->lock);
 	last = min(last, region->nr_slots - 1);
 	if (!WARN_ON_ONCE(any_rented(region, first, last)))
 		scrub(region, first, last);
-	mutex_unlock(&rental_mutex);
+	mutex_unlock(&region->lock);
 }
 EXPORT_SYMBOL_GPL(rental_scrub);
 
 /* Lets no copy of a region be used or made any more. */
 static void close_all(struct rental_region *region)
 {
-	lockdep_assert_held(&rental_mutex);
+	lockdep_assert_held(&region->lock);
 	spin_lock_irq(&rental_lock);
 	bitmap_zero(region->storing, chunks_of(region));
 	bitmap_zero(region->open, chunks_of(region));
 	spin_unlock_irq(&rental_lock);
 	wait_for_copies(region);
-}
-
-/* The opposite, for what is rented; it has no copies. */
-static void open_rented(struct rental_region *region)
-{
-	lockdep_assert_held(&rental_mutex);
-	ready(region, 0, region->nr_slots - 1);
-	spin_lock_irq(&rental_lock);
-	bitmap_copy(region->open, region->rented, chunks_of(region));
-	bitmap_copy(region->storing, region->rented, chunks_of(region));
-	spin_unlock_irq(&rental_lock);
 }
 
 /* Drops all copies; what is rented stays so. */
@@ -484,13 +479,16 @@ void rental_drop_all(void)
 	unsigned int number;
 
 	mutex_lock(&rental_mutex);
-	for (number = 0; number < RENTAL_REGIONS && !suspended; number++) {
+	for (number = 0; number < RENTAL_REGIONS; number++) {
 		struct rental_region *region = rental_regions[number];
 
 		if (!region)
 			continue;
+		mutex_lock(&region->lock);
 		close_all(region);
-		open_rented(region);
+		if (!suspended)
+			open_rented(region, 0, chunks_of(region) - 1);
+		mutex_unlock(&region->lock);
 	}
 	mutex_unlock(&rental_mutex);
 }
@@ -507,6 +505,7 @@ void rental_remove_region(struct rental_region *region)
 	unsigned long i;
 
 	mutex_lock(&rental_mutex);
+	mutex_lock(&region->lock);
 	close_all(region);
 	scrub(region, 0, region->nr_slots - 1);
 	for (i = 0; i < region->nr_slots; i++)
@@ -516,29 +515,37 @@ void rental_remove_region(struct rental_region *region)
 	rental_rented_pages -= region->nr_rented;
 	rental_regions[region->number] = NULL;
 	spin_unlock_irq(&rental_lock);
+	mutex_unlock(&region->lock);
 	mutex_unlock(&rental_mutex);
+	if (region->start)
+		memunmap(region->memory);
 	rental_free_region(region);
 }
 EXPORT_SYMBOL_GPL(rental_remove_region);
 
 #ifdef CONFIG_HIBERNATION
-/* An image has no rented memory: no copy may be used after it was loaded. */
+/* What the image has of rented memory may be older than the disk it is used with. */
 static int rental_pm(struct notifier_block *block, unsigned long what,
 		     void *unused)
 {
 	unsigned int number;
 
+	if (what != PM_HIBERNATION_PREPARE && what != PM_POST_HIBERNATION)
+		return NOTIFY_OK;
 	mutex_lock(&rental_mutex);
+	WRITE_ONCE(suspended, what == PM_HIBERNATION_PREPARE);
 	for (number = 0; number < RENTAL_REGIONS; number++) {
 		struct rental_region *region = rental_regions[number];
 
-		if (region && what == PM_HIBERNATION_PREPARE)
+		if (!region)
+			continue;
+		mutex_lock(&region->lock);
+		if (suspended)
 			close_all(region);
-		if (region && what == PM_POST_HIBERNATION)
-			open_rented(region);
+		else
+			open_rented(region, 0, chunks_of(region) - 1);
+		mutex_unlock(&region->lock);
 	}
-	if (what == PM_HIBERNATION_PREPARE || what == PM_POST_HIBERNATION)
-		suspended = what == PM_HIBERNATION_PREPARE;
 	mutex_unlock(&rental_mutex);
 	return NOTIFY_OK;
 }

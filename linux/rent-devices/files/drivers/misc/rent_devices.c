@@ -30,7 +30,7 @@ module_param(arm, charp, 0444);
 MODULE_PARM_DESC(arm, "idle, rental or cma: what becomes of memory of idle devices");
 
 static char *scrub = "none";
-module_param(scrub, charp, 0644);
+module_param(scrub, charp, 0444);
 MODULE_PARM_DESC(scrub, "none, now or later: who overwrites what was stored");
 
 static unsigned int sizes[3];
@@ -69,8 +69,7 @@ static enum arm kind;
  * @size: of its memory in bytes
  * @start: where that is
  * @pages: the same, if it comes from the contiguous memory allocator
- * @region: the same, of what can be lent
- * @lent: whether it is
+ * @region: the same, if it is lent
  * @lock: held while its memory changes its user
  * @users: how often it is open
  */
@@ -81,7 +80,6 @@ struct stand_in {
 	phys_addr_t start;
 	struct page *pages;
 	struct rental_region *region;
-	bool lent;
 	struct mutex lock;	/* protects users */
 	unsigned int users;
 };
@@ -111,10 +109,7 @@ static int get_memory(struct stand_in *it)
 		how = sysfs_match_string(scrubs, scrub);
 		if (how < 0)
 			return how;
-		if (it->lent)
-			WARN_ON(return_memory(it->region, 0, it->size, how, &active));
-		it->lent = false;
-		return 0;
+		return return_memory(it->region, 0, it->size, how, &active);
 	case CMA:
 		it->pages = dma_alloc_from_contiguous(NULL, it->size >> PAGE_SHIFT,
 						      0, false);
@@ -132,9 +127,8 @@ static void put_memory(struct stand_in *it)
 {
 	switch (kind) {
 	case RENTAL:
-		/* Not while the machine is being suspended to disk. */
-		it->lent = !rent_memory(it->region, 0, it->size,
-					strcmp(scrub, "none") != 0);
+		WARN_ON(rent_memory(it->region, 0, it->size,
+				    strcmp(scrub, "none") != 0));
 		break;
 	case CMA:
 		dma_release_from_contiguous(NULL, it->pages, it->size >> PAGE_SHIFT);
@@ -190,6 +184,9 @@ static const struct vm_operations_struct stand_in_vm_ops = {
 /* The mapping keeps the file open, and with it the memory. */
 static int stand_in_mmap(struct file *file, struct vm_area_struct *vma)
 {
+	/* There is nothing that a private copy could be made of. */
+	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE)
+		return -EINVAL;
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_ops = &stand_in_vm_ops;
 	return 0;

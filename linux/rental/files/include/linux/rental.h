@@ -11,10 +11,10 @@
 #ifndef _LINUX_RENTAL_H
 #define _LINUX_RENTAL_H
 
+#include <linux/fs.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 
-struct address_space;
 struct folio;
 struct rental_region;
 
@@ -23,8 +23,8 @@ struct rental_region;
  * @RENTAL_SCRUB_NONE: nobody. The device overwrites all of it before anybody
  *	reads it, and it is not mapped to user space before that.
  * @RENTAL_SCRUB_NOW: return_memory(), before it returns.
- * @RENTAL_SCRUB_LATER: the driver, with rental_scrub() where it is about to map
- *	a part.
+ * @RENTAL_SCRUB_LATER: the driver, with rental_scrub() before the device or
+ *	anybody else writes there.
  */
 enum rental_scrub {
 	RENTAL_SCRUB_NONE,
@@ -37,7 +37,7 @@ enum rental_scrub {
  * @pages: at most so many pages; 0 keeps nothing
  * @ns: for at most so long, and the time for one more page
  * @moved: set to how many pages were moved
- * @dropped: set to how many that were active were dropped
+ * @dropped: set to how many that had been active were not
  *
  * Pages that were active when they were evicted are moved to other memory, the
  * last evicted first, after as many inactive and clean pages of other memory
@@ -49,6 +49,13 @@ struct rental_active {
 	unsigned long moved;
 	unsigned long dropped;
 };
+
+/* Whether a file has pages in memory, or copies of some. */
+static inline bool mapping_has_pages(const struct address_space *mapping)
+{
+	return mapping->nrpages ||
+	       (IS_ENABLED(CONFIG_RENTAL) && !xa_empty(&mapping->i_pages));
+}
 
 #ifdef CONFIG_RENTAL
 
