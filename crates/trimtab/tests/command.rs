@@ -76,7 +76,11 @@ fn shells_complete_every_verb_that_is_shown() {
     let asked = format!(
         "{script}\nCOMP_WORDS=(trimtab do); COMP_CWORD=1; _trimtab trimtab do trimtab; echo \"${{COMPREPLY[*]}}\""
     );
-    let output = Process::new("bash").args(["-c", &asked]).output().unwrap();
+    // As a file: it is longer than an argument may be.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("asked");
+    fs::write(&path, asked).unwrap();
+    let output = Process::new("bash").arg(&path).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "doctor\n");
 }
 
