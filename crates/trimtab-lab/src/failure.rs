@@ -3,6 +3,7 @@
 
 use std::error::Error;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::store::StoreError;
@@ -17,7 +18,7 @@ pub trait Hint: Error {
 }
 
 /// A failure that a job itself found.
-#[derive(Debug, Clone, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct Failure {
     message: String,
@@ -34,6 +35,21 @@ impl Failure {
     /// The job was given something that it cannot work with.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { usage: true, ..Self::new(message) }
+    }
+
+    /// An error with its causes, and all that these and `others` know of what to do: what another process is told
+    /// of it.
+    pub fn of(error: &anyhow::Error, others: &[Hinter]) -> Self {
+        let mut failure = Self::new(format!("{error:#}"));
+        for cause in error.chain() {
+            if let Some(known) = cause.downcast_ref::<Failure>() {
+                failure.hints.extend_from_slice(&known.hints);
+                failure.usage |= known.usage;
+            }
+            failure.hints.extend(hint(cause));
+            failure.hints.extend(others.iter().filter_map(|other| other(cause)));
+        }
+        failure
     }
 
     /// Adds what the user can do about it.
@@ -54,6 +70,9 @@ impl Failure {
     }
 }
 
+/// Asks an error for what the user can do about it: for errors of one crate.
+pub type Hinter = fn(&(dyn Error + 'static)) -> Option<String>;
+
 /// The hint of an error, if it is an `E`: with it each crate says in one function what its own
 /// errors know.
 pub fn hint_of<E: Hint + 'static>(error: &(dyn Error + 'static)) -> Option<String> {
@@ -70,6 +89,21 @@ pub fn hint(error: &(dyn Error + 'static)) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_process_is_told_what_to_do_as_well() {
+        use anyhow::Context;
+
+        let failure = Failure::usage("no gcc").hint("install gcc").hint("or clang");
+        let error = Err::<(), _>(failure).context("cannot build").unwrap_err();
+        let other: Hinter = |_| Some("look again".to_owned());
+        let sent = serde_json::to_string(&Failure::of(&error, &[other])).unwrap();
+        let back: Failure = serde_json::from_str(&sent).unwrap();
+        assert_eq!(back.to_string(), "cannot build: no gcc");
+        assert!(back.is_usage());
+        // Of each cause, and there are two.
+        assert_eq!(back.hints(), ["look again", "install gcc", "or clang", "look again"]);
+    }
 
     #[test]
     fn an_error_of_this_crate_is_asked_for_its_hint() {

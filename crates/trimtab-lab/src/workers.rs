@@ -131,7 +131,7 @@ impl Workers {
         loop {
             match self.shared.spool.outcome(number)? {
                 Some(JobOutcome::Done(value)) => return Ok(value),
-                Some(JobOutcome::Failed(why)) => return Err(Error::msg(why)),
+                Some(JobOutcome::Failed(failure)) => return Err(failure.into()),
                 None => {}
             }
             if interrupt::requested() {

@@ -3,13 +3,9 @@
 //! Verbs return [`anyhow::Error`]. The causes become one line; hints come from errors that know what
 //! to install or to free, and from [`Failure`].
 
-use std::error::Error;
 use std::process::ExitCode;
 
-use trimtab_lab::failure::Failure;
-
-/// Asks an error for what the user can do about it.
-type Hinter = fn(&(dyn Error + 'static)) -> Option<String>;
+use trimtab_lab::failure::{Failure, Hinter};
 
 /// The crates whose errors may know a remedy.
 const HINTERS: [Hinter; 3] =

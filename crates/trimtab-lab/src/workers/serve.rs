@@ -10,6 +10,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::spool::{JobOutcome, Spool};
+use crate::failure::Failure;
 use crate::interrupt;
 
 /// A worker, in its own process.
@@ -80,7 +81,7 @@ impl Worker {
                 // Not done: it is put back when this process has ended.
                 Err(_) if interrupt::requested() => return Ok(()),
                 Err(error) if error.is::<Lost>() => return Err(error),
-                Err(error) => JobOutcome::Failed(format!("{error:#}")),
+                Err(error) => JobOutcome::Failed(Failure::of(&error, &[])),
             };
             self.spool.finish(&job, &outcome)?;
         }

@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::failure::Failure;
 use crate::workdir::write_whole;
 
 /// A job that is the end of so many workers is not tried again.
@@ -49,7 +50,7 @@ pub enum JobOutcome {
     /// What it gave.
     Done(Value),
     /// What kept it from being done.
-    Failed(String),
+    Failed(Failure),
 }
 
 impl Spool {
@@ -154,7 +155,7 @@ impl Spool {
                 ignore_missing(fs::remove_file(&path))?;
             } else if tries + 1 >= MOST_TRIES {
                 let why = format!("{MOST_TRIES} workers ended while they did it; the last: {why}");
-                let outcome = serde_json::to_vec(&JobOutcome::Failed(why))?;
+                let outcome = serde_json::to_vec(&JobOutcome::Failed(Failure::new(why)))?;
                 self.write(&format!("done/{number}"), &outcome)?;
                 ignore_missing(fs::remove_file(&path))?;
             } else {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU32;
 use serde_json::json;
 
 use super::*;
+use crate::failure::Failure;
 
 /// A process that does jobs: each is a number, which is given back. `before` is done with each job first;
 /// `$TAKEN` is its file.
@@ -191,7 +192,7 @@ fn a_worker_says_what_went_wrong_and_leaves_when_nobody_is_there() {
     // The spool does not beat.
     worker.work(one).unwrap();
     assert_eq!(spool.outcome(0).unwrap(), Some(JobOutcome::Done(json!(7))));
-    let wrong = JobOutcome::Failed("\"two\" is no number".to_owned());
+    let wrong = JobOutcome::Failed(Failure::new("\"two\" is no number"));
     assert_eq!(spool.outcome(1).unwrap(), Some(wrong));
     assert_eq!(spool.outcome(2).unwrap(), None);
     assert!(spool.is_ready("0-0") && !spool.is_ready("0-1"));

@@ -13,13 +13,13 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use trimtab_lab::bytes::Bytes;
 use trimtab_lab::cache::Key;
-use trimtab_lab::failure::{self, Failure};
+use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Silent;
 use trimtab_lab::process::{Job, RunningJob};
 use trimtab_lab::shell;
 use trimtab_lab::workers::{Lost, Worker};
 
-use super::elsewhere::{Assignment, Fingerprint, done, own_rooms};
+use super::elsewhere::{Assignment, Fingerprint, done, own_rooms, to_be_told};
 use super::request::Setup;
 use super::room;
 use super::source::ProgramSource;
@@ -46,32 +46,7 @@ struct Shipment {
 }
 
 /// What comes back of each line.
-type Answer = Result<Value, Refusal>;
-
-/// Why a job failed, and what to do about it.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Refusal {
-    message: String,
-    hints: Vec<String>,
-}
-
-impl Refusal {
-    fn of(error: &anyhow::Error) -> Self {
-        let mut hints = Vec::new();
-        for cause in error.chain() {
-            hints.extend(cause.downcast_ref::<Failure>().map_or(&[][..], Failure::hints).to_vec());
-            for hint in [failure::hint, trimtab_machine::hint, trimtab_native::hint] {
-                hints.extend(hint(cause));
-            }
-        }
-        Self { message: format!("{error:#}"), hints }
-    }
-
-    fn error(self) -> anyhow::Error {
-        let failure = Failure::new(self.message);
-        self.hints.into_iter().fold(failure, Failure::hint).into()
-    }
-}
+type Answer = Result<Value, Failure>;
 
 /// Where copies are, below the home directory of a board.
 const PLACE: &str = ".cache/trimtab/boards";
@@ -106,10 +81,10 @@ pub fn work_on_board(folder: &Path, name: &str, board: &Board) -> Result<()> {
             connection.wait()?;
             return Err(anyhow!("the worker on {} ended before its first job", board.host));
         }
-        Some(answer) => _ = answer.map_err(Refusal::error)?,
+        Some(answer) => _ = answer?,
     }
     worker.work(|input| match told(&mut connection, &serde_json::to_string(&input)?)? {
-        Some(answer) => answer.map_err(Refusal::error),
+        Some(answer) => Ok(answer?),
         None => {
             let said = connection.tail().lines.join(" ");
             Err(Lost(format!("the connection to {} ended: {said}", board.host)).into())
@@ -185,7 +160,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
         return Ok(());
     };
     let mut answer = |answer: Result<Value>| -> Result<()> {
-        let answer: Answer = answer.map_err(|error| Refusal::of(&error));
+        let answer: Answer = answer.map_err(|error| to_be_told(&error));
         writeln!(output, "{}", serde_json::to_string(&answer)?)?;
         Ok(output.flush()?)
     };
@@ -222,24 +197,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_to_do_about_an_error_of_a_board_comes_back_with_it() {
-        let error = Err::<(), _>(Failure::new("no gcc").hint("install gcc").hint("or clang"))
-            .context("cannot build")
-            .unwrap_err();
-        let answer: Answer = Err(Refusal::of(&error));
-        let line = serde_json::to_string(&answer).unwrap();
-        let back: Answer = serde_json::from_str(&line).unwrap();
-        let error = back.map_err(Refusal::error).unwrap_err();
-        assert_eq!(error.to_string(), "cannot build: no gcc");
-        let hints = error.downcast_ref::<Failure>().unwrap().hints();
-        assert_eq!(hints, ["install gcc", "or clang"]);
-    }
-
-    #[test]
     fn each_line_is_answered_by_one() {
         let mut output = Vec::new();
         serve(&b"{}\n"[..], &mut output).unwrap();
         let answer: Answer = serde_json::from_slice(&output).unwrap();
-        assert!(answer.unwrap_err().message.starts_with("it is no shipment"));
+        assert!(answer.unwrap_err().to_string().starts_with("it is no shipment"));
     }
 }

@@ -246,7 +246,7 @@ pub fn work(folder: &Path, name: &str) -> Result<()> {
     let tools = assignment.tools(Some(rooms.path()))?;
     let program = tools.program(&tools.compiler);
     Fingerprint::of(&program, &assignment.setup)?.check(&assignment.expected)?;
-    worker.work(|input| done(&program, input))
+    worker.work(|input| done(&program, input).map_err(|error| to_be_told(&error).into()))
 }
 
 /// A folder on this machine's own disk, in which a worker builds copies of the program.
@@ -258,6 +258,11 @@ pub fn own_rooms() -> Result<TempDir> {
     let prefix = format!("{ROOMS}{}-", std::process::id());
     let rooms = tempfile::Builder::new().prefix(&prefix).tempdir();
     rooms.context("cannot make a folder for builds")
+}
+
+/// An error as another machine is told of it, with what to do.
+pub(super) fn to_be_told(error: &anyhow::Error) -> Failure {
+    Failure::of(error, &[trimtab_machine::hint, trimtab_native::hint])
 }
 
 /// Does a job.
