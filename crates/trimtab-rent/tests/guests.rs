@@ -1,6 +1,6 @@
 //! Rental memory in real kernels: its unit tests, the oracle on two file systems and two CPUs, and the experiment.
 //!
-//! They build a kernel each, so they are part of `make nightly`.
+//! All but the first build a kernel each, so they are part of `make nightly`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use trimtab_lab::observe::Silent;
 use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::kernel::Source;
 use trimtab_rent::arm::{Arm, DeviceMemory};
-use trimtab_rent::feature::RENTAL;
+use trimtab_rent::feature::{RENT_DEVICES, RENTAL};
 use trimtab_rent::run::guest::{BootOf, FileSystem, Guest, GuestRequest, with_disk};
 use trimtab_rent::run::{DiskProfile, Load, RunRequest, run};
 
@@ -34,6 +35,19 @@ fn oracle(operations: u32, seed: u32, processes: u32) -> String {
 }
 
 #[test]
+fn the_patches_fit_the_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = WorkDir::open(folder.path()).unwrap();
+    let features = [&RENTAL, &RENT_DEVICES];
+    let tree = Source::find(None, &features).unwrap().unpack(&work, &features).unwrap();
+    for file in ["mm/rental.c", "mm/rental_region.c", "drivers/misc/rent_devices.c"] {
+        assert!(tree.path.join(file).is_file(), "{file}");
+    }
+    let hooked = std::fs::read_to_string(tree.path.join("mm/vmscan.c")).unwrap();
+    assert!(hooked.contains("rental_store(folio, shadow)"));
+}
+
+#[test]
 #[ignore = "builds a kernel with its unit tests: 6 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
 fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
     let work = WorkDir::open(&work()).unwrap();
@@ -45,6 +59,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
         scripts: vec![
             ("one".to_owned(), with_disk(FileSystem::Ext4Small, &oracle(20_000, 1, 1))),
             ("two".to_owned(), with_disk(FileSystem::Ext4, &oracle(20_000, 2, 2))),
+            ("fat".to_owned(), with_disk(FileSystem::Vfat, &oracle(20_000, 3, 1))),
             ("none".to_owned(), "exit 0\n".to_owned()),
         ],
     };
@@ -58,7 +73,6 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
             used_mib: 60,
             disk: DiskProfile::named("ufs").unwrap(),
             cpus,
-            arguments: Vec::new(),
         };
         // A kernel that complains is an error.
         guest.run(&asked, &Silent).unwrap()
@@ -66,7 +80,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
     // They need all regions for themselves.
     let tests = std::fs::read_to_string(boot(Arm::Idle, "none", 1).console).unwrap();
     assert!(tests.contains("# rental: pass:11 fail:0 skip:0"), "{tests}");
-    for (script, cpus) in [("one", 1), ("two", 2)] {
+    for (script, cpus) in [("one", 1), ("two", 2), ("fat", 1)] {
         let ran = boot(Arm::Rental, script, cpus);
         assert_eq!(ran.number("verify", "errors").unwrap(), 0, "{script}");
         assert!(ran.number("counters", "hits").unwrap() > 1_000, "{script}");
@@ -106,7 +120,7 @@ fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
     for returns in &rental.returns {
         assert_eq!((returns.count, returns.failures, returns.errors), (50, 0, 0), "{returns:?}");
         assert!(returns.max <= 20_000, "{returns:?}");
-        assert!(returns.in_kernel_max <= 1_000, "{returns:?}");
+        assert!((1..returns.max).contains(&returns.in_kernel_max), "{returns:?}");
     }
     assert!(of(Arm::Cma).returns.iter().all(|cma| cma.max > 1_000_000));
     let verify = found.verify.unwrap();

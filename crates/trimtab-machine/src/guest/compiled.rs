@@ -25,6 +25,21 @@ pub struct CompiledProgram<'a> {
     pub flags: &'static [&'static str],
 }
 
+impl<'a> CompiledProgram<'a> {
+    /// A program of a folder that has a source for each, by its name, and headers for all.
+    pub fn of_folder(
+        folder: &Dir<'static>,
+        name: &str,
+        purpose: &'static str,
+        gcc: &'a FoundTool,
+        flags: &'static [&'static str],
+    ) -> Self {
+        let mut sources = c_sources(folder);
+        sources.retain(|(file, _)| file.ends_with(".h") || file.strip_suffix(".c") == Some(name));
+        CompiledProgram { purpose, gcc, sources, flags }
+    }
+}
+
 impl CompiledProgram<'_> {
     /// Its file in the step.
     const FILE: &'static str = "program";

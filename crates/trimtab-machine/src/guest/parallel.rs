@@ -4,7 +4,7 @@
 use include_dir::{Dir, include_dir};
 use trimtab_lab::tools::FoundTool;
 
-use super::compiled::{CompiledProgram, c_sources};
+use super::compiled::CompiledProgram;
 
 /// The program that takes the time of others.
 pub const RUNNER: &str = "scale";
@@ -13,12 +13,6 @@ static PROGRAMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest/sm
 
 /// One of them, by its name: that of its source without the ending.
 pub fn program<'a>(name: &str, gcc: &'a FoundTool) -> CompiledProgram<'a> {
-    let mut sources = c_sources(&PROGRAMS);
-    sources.retain(|(file, _)| file.ends_with(".h") || file.strip_suffix(".c") == Some(name));
-    CompiledProgram {
-        purpose: "building a workload",
-        gcc,
-        sources,
-        flags: &["-pthread", "-fno-math-errno"],
-    }
+    let flags = &["-pthread", "-fno-math-errno"];
+    CompiledProgram::of_folder(&PROGRAMS, name, "building a workload", gcc, flags)
 }

@@ -89,13 +89,13 @@ impl Load {
         )
     }
 
-    /// Blocks that it has, of which each is read about twice before it is measured.
+    /// Requests before those that are measured: as many as its blocks twice.
     fn warm(self) -> u32 {
         2 * self.mib * 64
     }
 }
 
-/// Memory that only its own requests of 16 KiB fill: the load is prepared, and warmed.
+/// Makes the files, fills memory with what the load uses, and measures its requests.
 fn load_script(request: &RunRequest, load: Load) -> String {
     let command = load.command(request.seed);
     let run = format!(
@@ -122,11 +122,11 @@ fn returns_script(request: &RunRequest, load: Load) -> String {
     with_disk(FileSystem::Ext4, &run)
 }
 
-/// Lines that set what the kernel lets be set; one without rental memory has none of these.
+/// Lines that set what the kernel lets be set. Where nothing is lent it means nothing.
 fn settings(request: &RunRequest) -> String {
     let dirtyable = u8::from(request.dirtyable);
     format!(
-        "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || true\n\
+        "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug\n\
          echo {} >/sys/kernel/debug/rental/policy\necho {dirtyable} >/sys/kernel/debug/rental/dirtyable\n",
         request.policy
     )
@@ -189,7 +189,6 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
             used_mib,
             disk: request.disk,
             cpus: 1,
-            arguments: Vec::new(),
         };
         guest.run(&asked, observe)
     };

@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use include_dir::{Dir, include_dir};
 use trimtab_lab::observe::Observe;
-use trimtab_lab::tools::{self, FoundTool};
+use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
 use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, complaints};
 use trimtab_machine::calls::Said;
-use trimtab_machine::guest::compiled::{CompiledProgram, c_sources};
+use trimtab_machine::guest::compiled::CompiledProgram;
 use trimtab_machine::guest::{self, Workload};
 use trimtab_machine::kernel::{
     BuildInputs, Feature, GeneratedFiles, KernelImage, NULL_BLOCK, Toolchain,
@@ -51,13 +51,6 @@ const LIMIT: Duration = Duration::from_secs(3600);
 
 static SOURCES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest/rent");
 
-/// One of them, by its name: that of its source without the ending.
-fn program<'a>(name: &str, gcc: &'a FoundTool) -> CompiledProgram<'a> {
-    let mut sources = c_sources(&SOURCES);
-    sources.retain(|(file, _)| file.ends_with(".h") || file.strip_suffix(".c") == Some(name));
-    CompiledProgram { purpose: "building a load", gcc, sources, flags: &[] }
-}
-
 /// What a guest is made of.
 #[derive(Debug, Clone)]
 pub struct GuestRequest<'a> {
@@ -89,8 +82,6 @@ pub struct BootOf<'a> {
     /// CPUs. With one, an instruction takes a nanosecond and each boot is like the one before; more run at the
     /// same time, and only show races.
     pub cpus: u32,
-    /// More arguments of the kernel.
-    pub arguments: Vec<String>,
 }
 
 /// What a guest said, and where it did.
@@ -143,7 +134,8 @@ impl<'work> Guest<'work> {
         let mut files = guest::programs::files(&[tools::find("mke2fs")?.path])?;
         files.insert("etc/mke2fs.conf".to_owned(), PathBuf::from("/etc/mke2fs.conf"));
         for name in PROGRAMS {
-            files.insert(format!("bin/{name}"), program(name, &gcc).get(work)?);
+            let program = CompiledProgram::of_folder(&SOURCES, name, "building a load", &gcc, &[]);
+            files.insert(format!("bin/{name}"), program.get(work)?);
         }
         let toolchain = Toolchain::Clang(tools::llvm()?);
         let named = (request.config, Isa::X86_64);
@@ -193,7 +185,6 @@ impl<'work> Guest<'work> {
         }
         request.disks = vec![Disk::Null(NullBlock { gib: 1, latency: asked.disk.latency })];
         request.arguments = DeviceMemory::arguments(asked.devices, asked.arm);
-        request.arguments.extend(asked.arguments.iter().cloned());
         request.workload = Some(asked.script.to_owned());
         request.limit = LIMIT;
         let kept = KeptRequest {
@@ -217,13 +208,12 @@ impl<'work> Guest<'work> {
 
 /// A script that makes a file system on the disk, mounts it, and runs `commands`.
 pub fn with_disk(file_system: FileSystem, commands: &str) -> String {
-    let make = file_system.make();
+    let (kind, make) = file_system.commands();
     format!(
         "set -e\nexport PATH=/bin:/usr/bin\n/bin/busybox mkdir -p /disk\n{make}\n\
-         /bin/busybox mount -t {} /dev/nullb0 /disk\n\
+         /bin/busybox mount -t {kind} /dev/nullb0 /disk\n\
          /bin/busybox awk '/^MemAvailable/ {{ print \"trimtab: memory available_kib\", $2 }}' /proc/meminfo\n\
-         {commands}\n",
-        file_system.kind()
+         {commands}\n"
     )
 }
 
@@ -234,18 +224,21 @@ pub enum FileSystem {
     Ext4,
     /// ext4 with blocks of 1 KiB: a page can be changed on the disk in part.
     Ext4Small,
+    /// FAT with long names.
+    Vfat,
 }
 
 impl FileSystem {
-    fn kind(self) -> &'static str {
-        "ext4"
-    }
-
-    fn make(self) -> String {
-        let block = match self {
-            FileSystem::Ext4 => 4096,
-            FileSystem::Ext4Small => 1024,
+    /// Its name for `mount`, and what makes it.
+    fn commands(self) -> (&'static str, String) {
+        let ext4 = |block: u32| {
+            let make = "/usr/bin/mke2fs -q -F -t ext4";
+            ("ext4", format!("{make} -b {block} -O ^has_journal /dev/nullb0"))
         };
-        format!("/usr/bin/mke2fs -q -F -t ext4 -b {block} -O ^has_journal /dev/nullb0")
+        match self {
+            FileSystem::Ext4 => ext4(4096),
+            FileSystem::Ext4Small => ext4(1024),
+            FileSystem::Vfat => ("vfat", "/bin/busybox mkdosfs /dev/nullb0".to_owned()),
+        }
     }
 }

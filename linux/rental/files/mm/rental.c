@@ -149,7 +149,7 @@ void *rental_make_entry(const struct rental_region *region,
  * The slot of an entry, or NULL if another copy has it by now. The caller holds
  * rental_lock.
  */
-struct rental_slot *rental_find(void *entry, struct rental_region **where)
+static struct rental_slot *find(void *entry, struct rental_region **where)
 {
 	unsigned long value = xa_to_value(entry) & ~RENTAL_ENTRY;
 	struct rental_region *region = rental_regions[value % RENTAL_REGIONS];
@@ -238,7 +238,7 @@ static DECLARE_BITMAP(seen, 1 << SEEN_BITS);
 static unsigned long nr_seen;
 
 /* The caller holds rental_lock. */
-bool rental_first_time(const struct rental_owner *owner)
+static bool rental_first_time(const struct rental_owner *owner)
 {
 	u64 page = ((u64)owner->ino << 32 | owner->index) ^ (u64)owner->device << 16;
 
@@ -396,7 +396,7 @@ void *rental_take(void *entry, struct folio *folio)
 	if (folio && atomic_read(excluded_of(folio->mapping)))
 		folio = NULL;
 	spin_lock_irqsave(&rental_lock, flags);
-	slot = rental_find(entry, &region);
+	slot = find(entry, &region);
 	if (!slot) {
 		rental_count(RENTAL_STALE);
 		goto unlock;
@@ -455,7 +455,7 @@ void *rental_shadow(void *entry)
 	if (!rental_entry(entry))
 		return entry;
 	spin_lock_irqsave(&rental_lock, flags);
-	slot = rental_find(entry, &region);
+	slot = find(entry, &region);
 	shadow = slot ? slot->shadow : NULL;
 	spin_unlock_irqrestore(&rental_lock, flags);
 	return shadow;

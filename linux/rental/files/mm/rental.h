@@ -202,8 +202,6 @@ struct rental_owner {
 
 void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 			const struct rental_owner *owner);
-bool rental_first_time(const struct rental_owner *owner);
-struct rental_slot *rental_find(void *entry, struct rental_region **region);
 void *rental_make_entry(const struct rental_region *region,
 			const struct rental_slot *slot);
 void rental_list_init(struct rental_list *list);

@@ -7,12 +7,12 @@ use trimtab_lab::failure::Failure;
 use trimtab_rent::arm::{Arm, DeviceMemory};
 use trimtab_rent::report::run::MOST_TIMES;
 use trimtab_rent::run::{DiskProfile, Load, RunRequest, run as experiment};
+use trimtab_report::Report;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
 use crate::{destination, output};
-use trimtab_report::Report;
 
 /// Builds a kernel in which drivers can lend their devices' memory to the page cache, and boots it: loads run while the
 /// devices are closed, devices are opened and closed beside the loads, and random operations on files are verified.

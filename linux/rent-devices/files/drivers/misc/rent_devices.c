@@ -109,7 +109,8 @@ static int get_memory(struct stand_in *it)
 		how = sysfs_match_string(scrubs, scrub);
 		if (how < 0)
 			return how;
-		return return_memory(it->region, 0, it->size, how, &active);
+		return return_memory(it->region, 0, it->size, how,
+				     active_pages ? &active : NULL);
 	case CMA:
 		it->pages = dma_alloc_from_contiguous(NULL, it->size >> PAGE_SHIFT,
 						      0, false);
