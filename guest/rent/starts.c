@@ -12,7 +12,8 @@
  * ended if it has not ended by then. Before each start there is a pause of a random time. The order is a random permutation of all programs,
  * then another one, until there were --starts; it is the same for the same --seed.
  *
- *     trimtab: start NAME NANOSECONDS READ WRITTEN  one line each; sectors of 512 bytes that the disk read and wrote
+ *     trimtab: start NUMBER NAME NANOSECONDS READ WRITTEN
+ *                                                   one line each; sectors of 512 bytes that the disk read and wrote
  *     trimtab: starts failure NAME WHY              it ended with an error, or wrote nothing for --limit-ms
  *     trimtab: starts NAME NUMBER                   count, failures, p50, p99, mean, max, read_sectors,
  *                                                   written_sectors
@@ -132,17 +133,34 @@ static pid_t begin(char **words, int *output)
 	return child;
 }
 
+/* The first line that a program wrote, for when it fails. */
+static char first_line[200];
+
+static void keep_first_line(const char *bytes, ssize_t count)
+{
+	size_t length = count > 0 ? strnlen(bytes, (size_t)count) : 0;
+
+	snprintf(first_line, sizeof(first_line), "%.*s", (int)length, bytes);
+	first_line[strcspn(first_line, "\r\n")] = '\0';
+}
+
 /* Waits until there is output, or its end, but not longer than so; the bytes that were there, or -1. */
 static ssize_t await(int output, long milliseconds)
 {
 	struct pollfd event = {.fd = output, .events = POLLIN};
-	char bytes[4096];
+	static char bytes[4096];
+	ssize_t got;
 	int ready;
 
 	do {
 		ready = poll(&event, 1, (int)milliseconds);
 	} while (ready < 0 && errno == EINTR);
-	return ready == 1 ? read(output, bytes, sizeof(bytes)) : -1;
+	if (ready != 1)
+		return -1;
+	got = read(output, bytes, sizeof(bytes));
+	if (!first_line[0])
+		keep_first_line(bytes, got);
+	return got;
 }
 
 /* Lets a program go on and reads what it writes, so that it does not wait; returns whether it has come to its end. */
@@ -163,9 +181,11 @@ static uint64_t start(const struct program *program, long run_us)
 	uint64_t before = now_ns(), ns;
 	int output, status;
 	pid_t child = begin((char **)program->words + 1, &output);
-	ssize_t got = await(output, the.limit_ms);
+	ssize_t got;
 	bool killed;
 
+	first_line[0] = '\0';
+	got = await(output, the.limit_ms);
 	ns = now_ns() - before;
 	killed = got < 0 || (got > 0 && !let_run(output, run_us));
 	if (killed)
@@ -180,8 +200,9 @@ static uint64_t start(const struct program *program, long run_us)
 		return 0;
 	}
 	if (!killed && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
-		printf("trimtab: starts failure %s ended with %s %d\n", name, WIFEXITED(status) ? "status" : "signal",
-		       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+		printf("trimtab: starts failure %s ended with %s %d: %s\n", name,
+		       WIFEXITED(status) ? "status" : "signal",
+		       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), first_line);
 		return 0;
 	}
 	return ns ? ns : 1;
@@ -236,7 +257,7 @@ int main(int argc, char **argv)
 		times[count++] = ns;
 		read += to.read - from.read;
 		written += to.written - from.written;
-		printf("trimtab: start %s %llu %llu %llu\n", program->words[0], (unsigned long long)ns,
+		printf("trimtab: start %ld %s %llu %llu %llu\n", number, program->words[0], (unsigned long long)ns,
 		       to.read - from.read, to.written - from.written);
 	}
 	counters_read(&after);

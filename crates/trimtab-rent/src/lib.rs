@@ -10,8 +10,10 @@ pub mod arm;
 pub mod feature;
 pub mod plan;
 pub mod report;
+pub mod returning;
 #[cfg(feature = "engine")]
 pub mod run;
 
 pub use report::plan::RentPlan;
 pub use report::run::RentRun;
+pub use report::sweep::RentSweep;

@@ -2,8 +2,10 @@
 
 pub mod plan;
 pub mod run;
+pub mod sweep;
 
 use trimtab_report::Kind;
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
-pub const KINDS: &[Kind] = &[Kind::of::<plan::RentPlan>(), Kind::of::<run::RentRun>()];
+pub const KINDS: &[Kind] =
+    &[Kind::of::<plan::RentPlan>(), Kind::of::<run::RentRun>(), Kind::of::<sweep::RentSweep>()];

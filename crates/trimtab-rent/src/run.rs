@@ -3,8 +3,13 @@
 mod disk;
 mod experiment;
 pub mod guest;
+mod load;
 mod plan;
+mod programs;
+mod sweep;
 
 pub use disk::DiskProfile;
-pub use experiment::{Load, RunRequest, run};
+pub use experiment::{RunRequest, run};
+pub use load::{LOADS, Load};
 pub use plan::{MOST_MIB, PlanRequest, plan};
+pub use sweep::{SweepRequest, sweep};

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use trimtab_lab::observe::Silent;
@@ -62,6 +63,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
             ("fat".to_owned(), with_disk(FileSystem::Vfat, &oracle(20_000, 3, 1))),
             ("none".to_owned(), "exit 0\n".to_owned()),
         ],
+        files: BTreeMap::new(),
     };
     let guest = Guest::build(&work, &request, &Silent).unwrap();
     let boot = |arm, script, cpus| {
@@ -73,6 +75,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
             used_mib: 60,
             disk: DiskProfile::named("ufs").unwrap(),
             cpus,
+            arguments: Vec::new(),
         };
         // A kernel that complains is an error.
         guest.run(&asked, &Silent).unwrap()

@@ -289,7 +289,7 @@ fn a_device_that_does_not_open_is_a_failure() {
 fn starts_are_timed_until_the_first_byte() {
     let room = Room::of("starts");
     let commands = room.folder.path().join("commands");
-    let lines = "# a comment\nhello /bin/echo hello\nslow /bin/sleep 0.2\nlong /usr/bin/yes\n\nfails /bin/false\n";
+    let lines = "# a comment\nhello /bin/echo hello\nslow /bin/sleep 0.2\nlong /usr/bin/yes\n\nfails /bin/sh -c 'echo no; exit 1'\n";
     fs::write(&commands, lines).unwrap();
     let said = room.run("--commands {}/commands --starts 8 --think-us 0-1000 --run-us 500000");
     assert_eq!(said.status, Some(1), "{}", said.text);
@@ -297,8 +297,8 @@ fn starts_are_timed_until_the_first_byte() {
         let lines = said.text.lines().filter_map(|line| line.strip_prefix("trimtab: start "));
         let words = lines.map(|line| line.split(' ').collect::<Vec<_>>());
         words
-            .filter(|words| words[0] == name)
-            .map(|words| words[1].parse().unwrap())
+            .filter(|words| words[1] == name)
+            .map(|words| words[2].parse().unwrap())
             .collect::<Vec<u64>>()
     };
     assert_eq!(
@@ -309,7 +309,10 @@ fn starts_are_timed_until_the_first_byte() {
         of("slow").iter().all(|ns| *ns > 200_000_000)
             && of("long").iter().all(|ns| *ns < 200_000_000)
     );
-    assert_eq!(said.text.matches("trimtab: starts failure fails ended with status 1").count(), 2);
+    assert_eq!(
+        said.text.matches("trimtab: starts failure fails ended with status 1: no\n").count(),
+        2
+    );
     assert_eq!(said.numbers("starts")["count"], 6);
     fs::write(&commands, "quoted /bin/sh -c 'test \"$0 $1\" = \"a b c\"' \"a b\" c\n").unwrap();
     let said = room.run("--commands {}/commands --starts 1 --think-us 0");

@@ -180,7 +180,12 @@ fn tune_is_true() {
 
 #[test]
 fn rent_run_is_true() {
-    assert_eq!(run("rent-run.md"), (1, 1));
+    assert_eq!(run("rent-run.md"), (2, 1));
+}
+
+#[test]
+fn rent_sweep_is_true() {
+    assert_eq!(run("rent-sweep.md"), (0, 1));
 }
 
 #[test]

@@ -85,6 +85,8 @@ pub struct WorkloadRun {
     pub stores: u64,
     /// Memory that was available before the load, in MiB.
     pub available_mib: u64,
+    /// How long each start of a program took, sorted, if that is the load.
+    pub starts: Vec<u64>,
 }
 
 /// Returns of the memory of all devices together, beside a load. Times are of `open`, in nanoseconds of the guest: an
@@ -237,8 +239,9 @@ impl RentRun {
         });
         let lede = format!(
             "Random requests of 16 KiB to files of so many MiB, without fsync, in a guest with Linux {} and about {} \
-             MiB for them. The disk takes {} µs for a request. An instruction takes a nanosecond, so a run repeats \
-             exactly. Available is what the guest had before the load, with lent memory left out.",
+             MiB for them: after pre another process took so much of it, with hog it takes that meanwhile. The disk \
+             takes {} µs for a request. An instruction takes a nanosecond, so a run repeats exactly. Available is what \
+             the guest had before the load, with lent memory left out.",
             self.kernel, self.normal_mib, self.disk_latency_us
         );
         let title = "Loads while the devices are closed";
@@ -298,6 +301,58 @@ impl RentRun {
         Section::new("returns", title, lede).with(Table::new(title, columns, rows)).with(figure)
     }
 
+    /// How long starts of programs took, if one of the loads is that.
+    fn starts(&self) -> Option<Section> {
+        let columns = [
+            name("memory of devices"),
+            number("starts"),
+            number("p50, ms"),
+            number("p90, ms"),
+            number("longest, ms"),
+            number("read at each, MiB"),
+        ];
+        let mut rows = Vec::new();
+        let mut lines = Vec::new();
+        for arm in &self.arms {
+            for load in arm.workloads.iter().filter(|load| !load.starts.is_empty()) {
+                let ms = |percent| format!("{:.1}", percentile(&load.starts, percent) as f64 / 1e6);
+                rows.push(row![
+                    arm.arm.name(),
+                    load.starts.len().to_string(),
+                    ms(50),
+                    ms(90),
+                    ms(100),
+                    format!("{:.2}", load.read_mib / load.starts.len() as f64),
+                ]);
+                lines.push(Line {
+                    label: arm.arm.name().to_owned(),
+                    class: if arm.arm == Arm::Rental { "after" } else { "before" },
+                    broken: arm.arm == Arm::Cma,
+                    values: PERCENTS
+                        .iter()
+                        .map(|&at| percentile(&load.starts, at) as f64 / 1e6)
+                        .collect(),
+                });
+            }
+        }
+        if rows.is_empty() {
+            return None;
+        }
+        let figure = Figure::Steps {
+            what: "ms of a start".to_owned(),
+            along: "percent of starts".to_owned(),
+            steps: PERCENTS.iter().map(ToString::to_string).collect(),
+            lines,
+            scale: Scale::Logarithmic,
+        };
+        let lede = "Programs are started from the disk one after the other in a random order, with pauses; the time is \
+                    from before the process begins until the first byte that it writes.";
+        let title = "Starts of programs";
+        Some(
+            Section::new("starts", title, lede).with(Table::new(title, columns, rows)).with(figure),
+        )
+    }
+
     fn verified(&self, verify: &Verify) -> Section {
         let columns = [
             number("operations"),
@@ -343,6 +398,7 @@ impl Report for RentRun {
 
     fn sections(&self) -> Vec<Section> {
         let mut sections = vec![self.loads()];
+        sections.extend(self.starts());
         if self.arms.iter().any(|arm| !arm.returns.is_empty()) {
             sections.push(self.returns());
         }
@@ -411,6 +467,20 @@ mod tests {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         assert_eq!(found.page().matches("<svg").count(), 1);
+    }
+
+    #[test]
+    fn starts_of_programs_have_a_table_and_a_curve() {
+        let mut found = sample();
+        assert!(!found.terminal(110).contains("Starts of programs"));
+        let starts: Vec<u64> = (1..=40).map(|at| at * 1_500_000).collect();
+        found.arms[1].workloads[0] =
+            WorkloadRun { starts, read_mib: 20.0, ..WorkloadRun::default() };
+        let text = found.terminal(110);
+        for shown in ["Starts of programs", "30.0", "54.0", "60.0", "0.50"] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        assert_eq!(found.page().matches("<svg").count(), 2);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Runs loads and returns in guests whose devices' memory is idle, lent to the page cache, or an area of the contiguous
 //! memory allocator, and compares them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -12,6 +13,8 @@ use trimtab_report::common::Repeat;
 
 use super::disk::DiskProfile;
 use super::guest::{BootOf, FileSystem, Guest, GuestRequest, Ran, with_disk};
+use super::load::Load;
+use super::programs::Programs;
 use crate::arm::{Arm, DeviceMemory};
 use crate::report::run::{ArmRun, Region, RentRun, Returns, Verify, WorkloadRun};
 
@@ -50,74 +53,27 @@ pub struct RunRequest {
     pub command: String,
 }
 
-/// Random requests of 16 KiB for files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
-    /// Whether 2 of 5 requests are writes.
-    pub writes: bool,
-    /// Size of all files, in MiB.
-    pub mib: u32,
-}
-
-impl Load {
-    /// `rndrd:200` or `rndrw:200`.
-    pub fn name(self) -> String {
-        format!("{}:{}", self.mode(), self.mib)
-    }
-
-    /// From [its name](Load::name).
-    pub fn named(name: &str) -> Option<Load> {
-        let (mode, mib) = name.split_once(':')?;
-        let mib = mib.parse().ok().filter(|mib| (8..=800).contains(mib))?;
-        match mode {
-            "rndrd" => Some(Load { writes: false, mib }),
-            "rndrw" => Some(Load { writes: true, mib }),
-            _ => None,
-        }
-    }
-
-    fn mode(self) -> &'static str {
-        if self.writes { "rndrw" } else { "rndrd" }
-    }
-
-    /// Its program, without what says how much.
-    fn command(self, seed: u32) -> String {
-        format!(
-            "/bin/fileio --directory /disk --mode {} --mib {} --seed {seed}",
-            self.mode(),
-            self.mib
-        )
-    }
-
-    /// Requests before those that are measured: as many as its blocks twice.
-    fn warm(self) -> u32 {
-        2 * self.mib * 64
-    }
-}
-
 /// Makes the files, fills memory with what the load uses, and measures its requests.
-fn load_script(request: &RunRequest, load: Load) -> String {
-    let command = load.command(request.seed);
-    let run = format!(
-        "{}{command} --prepare\n{command} --warm-requests {} --requests {}",
+fn load_script(request: &RunRequest, programs: &Programs, load: Load) -> String {
+    let run = [
         settings(request),
-        load.warm(),
-        request.requests
-    );
-    with_disk(FileSystem::Ext4, &run)
+        load.prepare(request.seed, programs),
+        load.measured(request.seed, request.requests),
+    ];
+    with_disk(FileSystem::Ext4, &run.concat())
 }
 
 /// Devices are opened and closed beside the load.
-fn returns_script(request: &RunRequest, load: Load) -> String {
-    let command = load.command(request.seed);
+fn returns_script(request: &RunRequest, programs: &Programs, load: Load) -> String {
     let names: Vec<&str> = request.devices.iter().map(|device| device.name).collect();
     let run = format!(
-        "{}{command} --prepare\n/bin/returns --devices {} --count {} --seed {} --quiet --unscrubbed -- {command} \
-         --requests 1000000 || true",
+        "{}{}/bin/returns --devices {} --count {} --seed {} --quiet --unscrubbed -- {} || true",
         settings(request),
+        load.prepare(request.seed, programs),
         names.join(","),
         request.returns,
-        request.seed
+        request.seed,
+        load.endless(request.seed)
     );
     with_disk(FileSystem::Ext4, &run)
 }
@@ -147,16 +103,18 @@ fn verify_script(request: &RunRequest) -> String {
 }
 
 fn load_name(load: Load) -> String {
-    format!("load-{}-{}", load.mode(), load.mib)
+    format!("load-{}", load.word())
 }
 
 fn returns_name(load: Load) -> String {
-    format!("returns-{}-{}", load.mode(), load.mib)
+    format!("returns-{}", load.word())
 }
 
 const VERIFY: &str = "verify";
 /// Memory for the oracle, beside the kernel and the devices: its files do not fit.
 const VERIFY_MIB: u32 = 40;
+/// How much of the disk the oracle uses, in MiB.
+const VERIFY_USED_MIB: u32 = 40;
 
 /// Boots guests, two for each way and load, and one that verifies.
 ///
@@ -168,19 +126,37 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     ensure!(!request.loads.is_empty(), "there is no load; expected one, as rndrd:200");
     ensure!(!request.devices.is_empty(), "there is no device whose memory could be lent");
     let work = WorkDir::open(&request.work)?;
-    let mut scripts = vec![(VERIFY.to_owned(), verify_script(request))];
-    for &load in &request.loads {
-        scripts.push((load_name(load), load_script(request, load)));
-        scripts.push((returns_name(load), returns_script(request, load)));
-    }
-    let asked = GuestRequest {
-        kernel_source: request.kernel_source.as_deref(),
-        config: &request.config,
-        lines: "",
-        scripts,
+    request.loads.iter().try_for_each(|load| load.fits(request.normal_mib))?;
+    let programs = Programs::of(&request.loads)?;
+    let scripts_of = |load: &Load| {
+        [
+            (load_name(*load), load_script(request, &programs, *load)),
+            (returns_name(*load), returns_script(request, &programs, *load)),
+        ]
     };
-    let guest = Guest::build(&work, &asked, observe)?;
-    let boot = |arm: Arm, script: &str, normal_mib: u32, used_mib: u32| {
+    // What starts programs has them in its root, which is memory.
+    let (starts, files): (Vec<Load>, Vec<Load>) =
+        request.loads.iter().partition(|load| **load == Load::Starts);
+    let build = |scripts, files| {
+        let asked = GuestRequest {
+            kernel_source: request.kernel_source.as_deref(),
+            config: &request.config,
+            lines: "",
+            scripts,
+            files,
+        };
+        Guest::build(&work, &asked, observe)
+    };
+    let mut scripts = vec![(VERIFY.to_owned(), verify_script(request))];
+    scripts.extend(files.iter().flat_map(scripts_of));
+    let guest = build(scripts, BTreeMap::new())?;
+    let starting = match starts.is_empty() {
+        true => None,
+        false => Some(build(starts.iter().flat_map(scripts_of).collect(), programs.files.clone())?),
+    };
+    let boot = |arm: Arm, load: Option<Load>, script: &str, normal_mib: u32| {
+        let guest = starting.as_ref().filter(|_| load == Some(Load::Starts)).unwrap_or(&guest);
+        let used_mib = load.map_or(VERIFY_USED_MIB, |load| load.used_mib(&programs));
         let asked = BootOf {
             arm,
             devices: &request.devices,
@@ -189,6 +165,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
             used_mib,
             disk: request.disk,
             cpus: 1,
+            arguments: Vec::new(),
         };
         guest.run(&asked, observe)
     };
@@ -197,13 +174,11 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
         let mut workloads = Vec::new();
         let mut returns = Vec::new();
         for (place, &load) in request.loads.iter().enumerate() {
-            // What is on the disk is memory, and its tables beside.
-            let used = load.mib + load.mib / 20 + 4;
-            let ran = boot(arm, &load_name(load), request.normal_mib, used)?;
+            let ran = boot(arm, Some(load), &load_name(load), request.normal_mib)?;
             let idle = arms.first().and_then(|idle| idle.workloads.get(place));
             workloads.push(workload(load, &ran, idle)?);
             if request.returns > 0 {
-                let ran = boot(arm, &returns_name(load), request.normal_mib, used)?;
+                let ran = boot(arm, Some(load), &returns_name(load), request.normal_mib)?;
                 returns.push(returned(load, &ran)?);
             }
         }
@@ -211,7 +186,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     }
     let verify = match request.verify {
         0 => None,
-        _ => Some(verified(&boot(Arm::Rental, VERIFY, VERIFY_MIB, 40)?)?),
+        _ => Some(verified(&boot(Arm::Rental, None, VERIFY, VERIFY_MIB)?)?),
     };
     let mut found = RentRun {
         schema: Schema::default(),
@@ -251,18 +226,43 @@ fn with_idle(arms: &[Arm]) -> Vec<Arm> {
 const SECTORS_IN_A_MIB: f64 = 2048.0;
 
 fn workload(load: Load, ran: &Ran, idle: Option<&WorkloadRun>) -> Result<WorkloadRun> {
-    let nanoseconds = ran.number("fileio", "nanoseconds")?;
-    let mib = |name| Ok::<_, anyhow::Error>(ran.number("disk", name)? as f64 / SECTORS_IN_A_MIB);
+    let mib =
+        |topic, name| Ok::<_, anyhow::Error>(ran.number(topic, name)? as f64 / SECTORS_IN_A_MIB);
+    let disk = if load == Load::Starts { "starts" } else { "disk" };
+    let starts = starts(ran);
+    let nanoseconds = match load {
+        Load::Files(_) => ran.number("fileio", "nanoseconds")?,
+        Load::Starts => starts.iter().sum(),
+    };
+    let failures = ran.number_or_zero("starts", "failures");
+    ensure!(
+        failures == 0,
+        "{failures} programs failed in the guest: see {}",
+        ran.console.display()
+    );
     Ok(WorkloadRun {
         name: load.name(),
         nanoseconds,
         throughput_ratio: idle.map_or(1.0, |idle| idle.nanoseconds as f64 / nanoseconds as f64),
-        read_mib: mib("read_sectors")?,
-        written_mib: mib("written_sectors")?,
+        read_mib: mib(disk, "read_sectors")?,
+        written_mib: mib(disk, "written_sectors")?,
         hits: ran.number_or_zero("counters", "hits"),
         stores: ran.number_or_zero("counters", "stored"),
         available_mib: ran.number("memory", "available_kib")? / 1024,
+        starts,
     })
+}
+
+/// How long each start of a program took, sorted.
+fn starts(ran: &Ran) -> Vec<u64> {
+    let mut nanoseconds: Vec<u64> = match ran.said.get("start") {
+        Some(starts) => {
+            starts.values().filter_map(|said| said.split(' ').nth(1)?.parse().ok()).collect()
+        }
+        None => Vec::new(),
+    };
+    nanoseconds.sort_unstable();
+    nanoseconds
 }
 
 fn returned(load: Load, ran: &Ran) -> Result<Returns> {
@@ -300,16 +300,6 @@ fn verified(ran: &Ran) -> Result<Verify> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn loads_have_names() {
-        for name in ["rndrd:100", "rndrw:300"] {
-            assert_eq!(Load::named(name).unwrap().name(), name);
-        }
-        for wrong in ["rndrd", "rndrd:", "rndrd:7", "rndrd:801", "seq:100", "rndrd:1x"] {
-            assert_eq!(Load::named(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn the_idle_way_is_always_there_and_first() {

@@ -45,7 +45,9 @@ CONFIG_PRINTK_TIME=y
 /// What the kernel, its tables and the guest's root take of the guest's memory, in MiB.
 const OVERHEAD_MIB: u32 = 44;
 /// Programs of ours in the guest.
-pub const PROGRAMS: [&str; 3] = ["fileio", "returns", "verify"];
+pub const PROGRAMS: [&str; 4] = ["fileio", "returns", "starts", "verify"];
+/// The root may take more than half of the memory.
+const LARGE_ROOT: &[&str] = &["rootfstype=ramfs"];
 /// A boot takes so long at most.
 const LIMIT: Duration = Duration::from_secs(3600);
 
@@ -62,6 +64,8 @@ pub struct GuestRequest<'a> {
     pub lines: &'a str,
     /// What may run in it, by name: shell commands, with `/disk` mounted.
     pub scripts: Vec<(String, String)>,
+    /// More files, by their paths in it.
+    pub files: BTreeMap<String, PathBuf>,
 }
 
 /// A boot to do.
@@ -82,6 +86,8 @@ pub struct BootOf<'a> {
     /// CPUs. With one, an instruction takes a nanosecond and each boot is like the one before; more run at the
     /// same time, and only show races.
     pub cpus: u32,
+    /// More arguments of the kernel.
+    pub arguments: Vec<String>,
 }
 
 /// What a guest said, and where it did.
@@ -116,6 +122,8 @@ impl Ran {
 pub struct Guest<'work> {
     testbed: Testbed<'work>,
     kernel: KernelImage,
+    /// Arguments of its kernel for all boots.
+    arguments: &'static [&'static str],
     /// The release of its kernel.
     pub kernel_version: String,
 }
@@ -133,6 +141,8 @@ impl<'work> Guest<'work> {
         let gcc = tools::find("gcc")?;
         let mut files = guest::programs::files(&[tools::find("mke2fs")?.path])?;
         files.insert("etc/mke2fs.conf".to_owned(), PathBuf::from("/etc/mke2fs.conf"));
+        let more = request.files.iter().map(|(name, path)| (name.clone(), path.clone()));
+        files.extend(more);
         for name in PROGRAMS {
             let program = CompiledProgram::of_folder(&SOURCES, name, "building a load", &gcc, &[]);
             files.insert(format!("bin/{name}"), program.get(work)?);
@@ -150,7 +160,9 @@ impl<'work> Guest<'work> {
             .iter()
             .map(|(name, script)| Workload { name: name.clone(), script: script.clone() });
         let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads.collect(), &files)?;
-        Ok(Self { testbed, kernel, kernel_version: source.release.version.clone() })
+        let arguments = if request.files.is_empty() { &[][..] } else { LARGE_ROOT };
+        let kernel_version = source.release.version.clone();
+        Ok(Self { testbed, kernel, arguments, kernel_version })
     }
 
     /// Versions of what it was made with.
@@ -185,6 +197,8 @@ impl<'work> Guest<'work> {
         }
         request.disks = vec![Disk::Null(NullBlock { gib: 1, latency: asked.disk.latency })];
         request.arguments = DeviceMemory::arguments(asked.devices, asked.arm);
+        request.arguments.extend(asked.arguments.iter().cloned());
+        request.arguments.extend(self.arguments.iter().map(ToString::to_string));
         request.workload = Some(asked.script.to_owned());
         request.limit = LIMIT;
         let kept = KeptRequest {

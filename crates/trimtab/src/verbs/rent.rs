@@ -2,6 +2,7 @@
 
 pub mod plan;
 pub mod run;
+pub mod sweep;
 
 use clap::Subcommand;
 
@@ -12,6 +13,8 @@ pub enum Verb {
     Plan(plan::Options),
     /// Build such a kernel, run loads in it, and return the memory beside them
     Run(run::Options),
+    /// The same kernel: how fast memory of several sizes comes back, plain, overwritten, or with what was in use kept
+    Sweep(sweep::Options),
 }
 
 impl Verb {
@@ -23,6 +26,7 @@ impl Verb {
         match self {
             Self::Plan(options) => plan::run(&options),
             Self::Run(options) => run::run(&options),
+            Self::Sweep(options) => sweep::run(&options),
         }
     }
 }

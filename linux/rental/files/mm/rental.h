@@ -170,13 +170,25 @@ extern const char *const rental_policy_names[RENTAL_POLICIES];
 extern unsigned int rental_policy;
 extern bool rental_dirtyable;
 
-/* How long returns took, without scrubbing and without moving pages. */
+/**
+ * struct rental_returns - how long returns took
+ * @last_ns: the last one, without scrubbing and without moving pages
+ * @max_ns: the longest of these
+ * @sum_ns: all of these
+ * @scrub_cpu_ns: processor time of scrubbing before a return, all together
+ * @active_cpu_ns: processor time of moving pages, all together
+ * @active_max_ns: the longest time that moving pages took, with whatever else
+ *	ran meanwhile
+ *
+ * Protected by rental_lock.
+ */
 struct rental_returns {
 	u64 last_ns;
 	u64 max_ns;
 	u64 sum_ns;
-	u64 scrub_ns;
-	u64 active_ns;
+	u64 scrub_cpu_ns;
+	u64 active_cpu_ns;
+	u64 active_max_ns;
 };
 
 extern struct rental_returns rental_returns;

@@ -77,16 +77,46 @@ static bool advance(struct cursor *at, struct candidate *found)
 	return found->entry || at->next != RENTAL_NO_SLOT;
 }
 
-static struct inode *get_inode(struct super_block *sb, unsigned long ino)
-{
+/* The file of the last candidate; pages that were evicted in a row are often of one. */
+struct place {
+	struct super_block *sb;
 	struct inode *inode;
+};
 
-	rcu_read_lock();
-	inode = find_inode_by_ino_rcu(sb, ino);
-	if (inode)
-		inode = igrab(inode);
-	rcu_read_unlock();
-	return inode;
+static void leave_inode(struct place *place)
+{
+	if (place->inode)
+		iput(place->inode);
+	place->inode = NULL;
+}
+
+static void leave(struct place *place)
+{
+	leave_inode(place);
+	if (place->sb)
+		drop_super(place->sb);
+	place->sb = NULL;
+}
+
+/* Whether the file of a candidate is there, and stays until leave(). */
+static bool go_to(struct place *place, const struct candidate *it)
+{
+	if (place->sb && place->sb->s_dev != it->device)
+		leave(place);
+	if (!place->sb)
+		place->sb = try_get_super(it->device);
+	if (!place->sb)
+		return false;
+	if (place->inode && place->inode->i_ino != it->ino)
+		leave_inode(place);
+	if (!place->inode) {
+		rcu_read_lock();
+		place->inode = find_inode_by_ino_rcu(place->sb, it->ino);
+		if (place->inode)
+			place->inode = igrab(place->inode);
+		rcu_read_unlock();
+	}
+	return place->inode;
 }
 
 /* Whether the page of a candidate is now in other memory. */
@@ -124,25 +154,23 @@ static int move_to(struct address_space *mapping, const struct candidate *it,
 /* For memory that is not free it makes one pass, over what is clean and inactive. */
 #define MAKE_ROOM	(GFP_NOIO | __GFP_NORETRY)
 
-static int move_page(struct super_block *sb, const struct candidate *it)
+static int move_page(struct place *place, const struct candidate *it)
 {
-	struct inode *inode = get_inode(sb, it->ino);
 	struct address_space *mapping;
-	int error = -EAGAIN;
+	int error;
 
-	if (!inode)
+	if (!go_to(place, it))
 		return -ENOENT;
-	mapping = inode->i_mapping;
+	mapping = place->inode->i_mapping;
 	/* Without a name it may go with our reference, which takes long. */
-	if (!inode->i_nlink) {
-		error = -ENOENT;
-	} else if (filemap_invalidate_trylock_shared(mapping)) {
-		error = move_to(mapping, it, GFP_NOWAIT);
-		if (error == -ENOMEM)
-			error = move_to(mapping, it, MAKE_ROOM);
-		filemap_invalidate_unlock_shared(mapping);
-	}
-	iput(inode);
+	if (!place->inode->i_nlink)
+		return -ENOENT;
+	if (!filemap_invalidate_trylock_shared(mapping))
+		return -EAGAIN;
+	error = move_to(mapping, it, GFP_NOWAIT);
+	if (error == -ENOMEM)
+		error = move_to(mapping, it, MAKE_ROOM);
+	filemap_invalidate_unlock_shared(mapping);
 	return error;
 }
 
@@ -177,7 +205,7 @@ void rental_move_active(struct rental_region *region, unsigned long first,
 {
 	struct cursor at = { .region = region, .first = first, .last = last };
 	u64 begin = ktime_get_ns();
-	struct super_block *sb = NULL;
+	struct place place = {};
 	struct candidate found;
 	unsigned long wanted, most;
 
@@ -198,21 +226,12 @@ void rental_move_active(struct rental_region *region, unsigned long first,
 			break;
 		if (!found.entry)
 			continue;
-		if (sb && sb->s_dev != found.device) {
-			drop_super(sb);
-			sb = NULL;
-		}
-		if (!sb)
-			sb = try_get_super(found.device);
-		if (!sb)
-			continue;
-		error = move_page(sb, &found);
+		error = move_page(&place, &found);
 		if (error == -ENOMEM)
 			break;
 		active->moved += !error;
 	}
-	if (sb)
-		drop_super(sb);
+	leave(&place);
 	active->dropped = wanted - active->moved;
 	rental_count_many(RENTAL_MOVED, active->moved);
 	rental_count_many(RENTAL_DROPPED_ACTIVE, active->dropped);

@@ -47,9 +47,10 @@ static int counters_show(struct seq_file *file, void *unused)
 	seq_printf(file, "pages_rented %lu\npages_full %lu\n", rented, full);
 	seq_printf(file, "return_ns_last %llu\nreturn_ns_max %llu\n",
 		   rental_returns.last_ns, rental_returns.max_ns);
-	seq_printf(file, "return_ns_sum %llu\nscrub_ns_last %llu\n",
-		   rental_returns.sum_ns, rental_returns.scrub_ns);
-	seq_printf(file, "active_ns_last %llu\n", rental_returns.active_ns);
+	seq_printf(file, "return_ns_sum %llu\nscrub_cpu_ns_sum %llu\n",
+		   rental_returns.sum_ns, rental_returns.scrub_cpu_ns);
+	seq_printf(file, "active_cpu_ns_sum %llu\nactive_ns_max %llu\n",
+		   rental_returns.active_cpu_ns, rental_returns.active_max_ns);
 	mutex_unlock(&rental_mutex);
 	return 0;
 }

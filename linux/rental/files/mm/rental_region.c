@@ -15,6 +15,7 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/cputime.h>
 #include <linux/slab.h>
 #include <linux/suspend.h>
 #include <linux/vmalloc.h>
@@ -389,7 +390,7 @@ int return_memory(struct rental_region *region, size_t offset, size_t size,
 		  enum rental_scrub how, struct rental_active *active)
 {
 	unsigned long first, last, pages;
-	u64 begin, ns;
+	u64 begin, ns, cpu_begin, cpu_ns;
 	int error;
 
 	error = slots_of(region, offset, size, &first, &last);
@@ -402,11 +403,17 @@ int return_memory(struct rental_region *region, size_t offset, size_t size,
 	}
 	if (active) {
 		begin = ktime_get_ns();
+		cpu_begin = task_sched_runtime(current);
 		spin_lock_irq(&rental_lock);
 		clear_chunks(region->storing, first, last);
 		spin_unlock_irq(&rental_lock);
 		rental_move_active(region, first, last, active);
-		WRITE_ONCE(rental_returns.active_ns, ktime_get_ns() - begin);
+		ns = ktime_get_ns() - begin;
+		cpu_ns = task_sched_runtime(current) - cpu_begin;
+		spin_lock_irq(&rental_lock);
+		rental_returns.active_max_ns = max(rental_returns.active_max_ns, ns);
+		rental_returns.active_cpu_ns += cpu_ns;
+		spin_unlock_irq(&rental_lock);
 	}
 	begin = ktime_get_ns();
 	pages = pages_of(region, first, last);
@@ -427,9 +434,12 @@ int return_memory(struct rental_region *region, size_t offset, size_t size,
 	rental_count(RENTAL_RETURNS);
 	trace_rental_return(region->name, offset, size, ns);
 	if (how == RENTAL_SCRUB_NOW) {
-		begin = ktime_get_ns();
+		cpu_begin = task_sched_runtime(current);
 		scrub(region, first, last);
-		WRITE_ONCE(rental_returns.scrub_ns, ktime_get_ns() - begin);
+		cpu_ns = task_sched_runtime(current) - cpu_begin;
+		spin_lock_irq(&rental_lock);
+		rental_returns.scrub_cpu_ns += cpu_ns;
+		spin_unlock_irq(&rental_lock);
 	}
 	mutex_unlock(&region->lock);
 	return 0;

@@ -6,7 +6,7 @@ use clap::Args;
 use trimtab_lab::failure::Failure;
 use trimtab_rent::arm::{Arm, DeviceMemory};
 use trimtab_rent::report::run::MOST_TIMES;
-use trimtab_rent::run::{DiskProfile, Load, RunRequest, run as experiment};
+use trimtab_rent::run::{DiskProfile, LOADS, Load, RunRequest, run as experiment};
 use trimtab_report::Report;
 
 use crate::arguments::{self, Outputs};
@@ -33,7 +33,7 @@ pub struct Options {
     /// What becomes of memory of idle devices: rental, cma; idle is always there
     #[arg(long, value_name = "ARM,...", value_delimiter = ',', default_value = "rental,cma", value_parser = arm)]
     pub arms: Vec<Arm>,
-    /// Random requests of 16 KiB: rndrd or rndrw, and the MiB of all files
+    /// rndrd or rndrw, random requests of 16 KiB, and the MiB of all files, with :pre64 if 64 MiB are taken before, with :hog128 if so much is taken meanwhile; or starts, of programs
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',', default_value = "rndrd:100,rndrd:200,rndrw:200", value_parser = load)]
     pub loads: Vec<Load>,
     /// Requests that are measured of each load
@@ -79,11 +79,11 @@ fn arm(text: &str) -> Result<Arm, String> {
     found.ok_or_else(|| "expected idle, rental or cma".to_owned())
 }
 
-fn load(text: &str) -> Result<Load, String> {
-    Load::named(text).ok_or_else(|| "expected rndrd or rndrw, a colon, and 8 to 800 MiB".to_owned())
+pub(super) fn load(text: &str) -> Result<Load, String> {
+    Load::named(text).ok_or_else(|| LOADS.to_owned())
 }
 
-fn disk(text: &str) -> Result<DiskProfile, String> {
+pub(super) fn disk(text: &str) -> Result<DiskProfile, String> {
     DiskProfile::named(text).ok_or_else(|| "expected t-flash, emmc or ufs".to_owned())
 }
 

@@ -18,6 +18,7 @@
 #include <linux/init.h>
 #include <linux/io.h>
 #include <linux/kernel.h>
+#include <linux/ktime.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -45,6 +46,12 @@ MODULE_PARM_DESC(active_pages, "pages in use that are moved before a return, at 
 static unsigned int active_us = 100000;
 module_param(active_us, uint, 0644);
 MODULE_PARM_DESC(active_us, "how long that may take, in microseconds");
+
+static unsigned long clear_ns, copy_ns;
+module_param(clear_ns, ulong, 0444);
+MODULE_PARM_DESC(clear_ns, "how long it takes to clear 1000 pages, in nanoseconds");
+module_param(copy_ns, ulong, 0444);
+MODULE_PARM_DESC(copy_ns, "how long it takes to copy 1000 pages, in nanoseconds");
 
 enum arm { IDLE, RENTAL, CMA };
 
@@ -224,6 +231,28 @@ static int __init find_memory(struct stand_in *it, unsigned int number)
 	return PTR_ERR_OR_ZERO(it->region);
 }
 
+/* What scrubbing and moving pages are compared with. */
+static void __init measure_pages(void)
+{
+	void *from = (void *)__get_free_page(GFP_KERNEL | __GFP_ZERO);
+	void *to = (void *)__get_free_page(GFP_KERNEL);
+	unsigned int i;
+	u64 begin;
+
+	if (from && to) {
+		begin = ktime_get_ns();
+		for (i = 0; i < 1000; i++)
+			clear_page(to);
+		clear_ns = ktime_get_ns() - begin;
+		begin = ktime_get_ns();
+		for (i = 0; i < 1000; i++)
+			copy_page(to, from);
+		copy_ns = ktime_get_ns() - begin;
+	}
+	free_page((unsigned long)to);
+	free_page((unsigned long)from);
+}
+
 static int __init rent_devices_init(void)
 {
 	int which = match_string(arms, ARRAY_SIZE(arms), arm);
@@ -234,6 +263,7 @@ static int __init rent_devices_init(void)
 		return which;
 	}
 	kind = which;
+	measure_pages();
 	for (i = 0; i < ARRAY_SIZE(stand_ins); i++) {
 		struct stand_in *it = &stand_ins[i];
 		int error = find_memory(it, i);

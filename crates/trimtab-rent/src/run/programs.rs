@@ -1,0 +1,162 @@
+//! Programs of this machine that are started in the guest, from its disk: what a developer's machine has, from small
+//! tools to a compiler.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use trimtab_lab::process::Job;
+use trimtab_lab::tools;
+use trimtab_machine::guest;
+
+use super::load::Load;
+
+/// What is started in the guest.
+#[derive(Debug, Clone, Default)]
+pub struct Programs {
+    /// All files, by their paths in the guest: programs, their libraries, and what they read.
+    pub files: BTreeMap<String, PathBuf>,
+    /// A line for each: its name, and what is executed.
+    pub commands: Vec<String>,
+    /// Size of all files in MiB, rounded up.
+    pub mib: u32,
+}
+
+/// Where programs are, and what is executed in the guest.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("bash", "-c 'echo $((6 * 7))'"),
+    ("perl", "-e 'print join(q(,), sort map { $_ * 7 % 13 } 1..20)'"),
+    ("python3", "-S -I -c 'import json, re; print(json.dumps(re.findall(\"a+\", \"aabaaa\")))'"),
+    ("git", "hash-object /data/sample.c"),
+    ("make", "--version"),
+    ("as", "-o /tmp/a.o /data/sample.s"),
+    ("ld.bfd", "--verbose"),
+    ("objdump", "-d /usr/bin/make"),
+    ("readelf", "-SW /usr/bin/git"),
+    ("nm", "-D /usr/bin/git"),
+    ("strings", "/usr/bin/perl"),
+    ("openssl", "version -a"),
+    ("gdb", "--configuration"),
+    ("tar", "--help"),
+    ("xz", "-0 -k -c -T1 /data/sample.c"),
+    ("sed", "-n 5p /data/sample.c"),
+    ("diff", "--version"),
+    ("find", "/usr -name 'lib*' -maxdepth 2"),
+    ("sort", "-n /data/sample.c"),
+    ("mawk", "'{ print NF }' /data/sample.c"),
+    ("qemu-system-x86_64", "-machine help"),
+];
+
+/// Modules of Python's that it needs from files.
+const PYTHON_MODULES: &str = "import json, re, sys\n\
+    print(*sorted({m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)}), sep='\\n')";
+
+/// What compilers and others read in the guest.
+const SAMPLE_C: &str = "\
+struct node { struct node *next; int key; };
+int sum(const struct node *list)
+{
+	int all = 0;
+	for (; list; list = list->next)
+		all += list->key % 7 ? list->key : -list->key;
+	return all;
+}
+";
+const SAMPLE_S: &str = "\
+	.globl zero
+zero:	xorl %eax, %eax
+	ret
+";
+
+/// How long a program may take that only says something.
+const LIMIT: Duration = Duration::from_secs(60);
+
+impl Programs {
+    /// Those of the list that this machine has, and its compiler.
+    ///
+    /// # Errors
+    /// There are too few, or one has a library that cannot be found.
+    pub fn find() -> Result<Programs> {
+        let mut paths = Vec::new();
+        let mut commands = Vec::new();
+        for (name, arguments) in PROGRAMS {
+            let path = Path::new("/usr/bin").join(name);
+            if path.is_file() {
+                commands.push(format!("{name} /usr/bin/{name} {arguments}"));
+                paths.push(path);
+            }
+        }
+        let mut files = BTreeMap::new();
+        if paths.iter().any(|path| path.ends_with("python3")) {
+            for module in said("/usr/bin/python3", &["-S", "-I", "-c", PYTHON_MODULES])?.lines() {
+                files.insert(module.trim_start_matches('/').to_owned(), PathBuf::from(module));
+            }
+        }
+        let gcc = tools::find("gcc")?;
+        let cc1 = said(&gcc.path, &["-print-prog-name=cc1"])?.trim().to_owned();
+        commands.push("cc1 /usr/bin/cc1 -quiet -ffreestanding -O2 /data/sample.c -o -".to_owned());
+        paths.push(PathBuf::from(cc1));
+        ensure!(
+            paths.len() >= 12,
+            "only {} of the programs that are started in the guest are here; more are needed",
+            paths.len()
+        );
+        files.extend(guest::programs::files(&paths)?);
+        let mut bytes = 0;
+        for path in files.values() {
+            let read = || format!("cannot read {}", path.display());
+            bytes += path.metadata().with_context(read)?.len();
+        }
+        let mib = u32::try_from(bytes.div_ceil(1 << 20))?;
+        Ok(Programs { files, commands, mib })
+    }
+
+    /// The same if one of `loads` starts programs; nothing otherwise.
+    ///
+    /// # Errors
+    /// As [`Programs::find`].
+    pub fn of(loads: &[Load]) -> Result<Programs> {
+        if loads.contains(&Load::Starts) { Self::find() } else { Ok(Self::default()) }
+    }
+
+    /// Commands of a shell that write what programs read, and `/data/commands` with a line for each.
+    pub fn data(&self) -> String {
+        let lines = self.commands.join("\n") + "\n";
+        let mut said = "/bin/busybox mkdir -p /data\n".to_owned();
+        for (name, text) in
+            [("commands", lines.as_str()), ("sample.c", SAMPLE_C), ("sample.s", SAMPLE_S)]
+        {
+            said += &format!("/bin/busybox cat >/data/{name} <<'END'\n{text}END\n");
+        }
+        said
+    }
+}
+
+/// What a program writes.
+fn said(program: impl AsRef<Path>, arguments: &[&str]) -> Result<String> {
+    let program = program.as_ref();
+    let job = Job::new("asking a program for its files", program).args(arguments).limit(LIMIT);
+    Ok(job.run_captured()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_programs_with_all_their_files() {
+        let found = Programs::find().unwrap();
+        assert!(found.commands.len() >= 12 && found.mib > 50, "{found:?}");
+        assert!(found.files.contains_key("usr/bin/cc1"), "{found:?}");
+        for line in &found.commands {
+            let program = line.split(' ').nth(1).unwrap().trim_start_matches('/');
+            assert!(found.files.contains_key(program), "{line}");
+        }
+        let data = found.data();
+        assert_eq!(
+            data.matches("<<'END'").count(),
+            data.lines().filter(|line| *line == "END").count()
+        );
+    }
+}

@@ -1,0 +1,251 @@
+//! Returns of memory of several sizes, in each way, beside loads.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use trimtab_lab::observe::Observe;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_report::Schema;
+use trimtab_report::common::Repeat;
+
+use super::disk::DiskProfile;
+use super::guest::{BootOf, FileSystem, Guest, GuestRequest, Ran, with_disk};
+use super::load::Load;
+use super::programs::Programs;
+use crate::arm::{Arm, DeviceMemory};
+use crate::report::sweep::{RentSweep, Swept};
+use crate::returning::Returning;
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct SweepRequest {
+    /// Where to work, and where what was built is kept.
+    pub work: PathBuf,
+    /// The kernel's source; the newest package that is installed otherwise.
+    pub kernel_source: Option<PathBuf>,
+    /// The kernel's configuration: `tiny`, `lab`, or a file.
+    pub config: String,
+    /// Sizes of the device's memory, in MiB.
+    pub sizes: Vec<u32>,
+    /// How lent memory is returned.
+    pub ways: Vec<Returning>,
+    /// Whether the contiguous memory allocator is measured, too.
+    pub cma: bool,
+    /// Loads beside which the device is opened.
+    pub loads: Vec<Load>,
+    /// Plain returns; of the others a tenth, with ten times the pause.
+    pub returns: u32,
+    /// How long moving pages may take, in microseconds.
+    pub deadline_us: u32,
+    /// Memory for all but the kernel, the devices and the disk, in MiB.
+    pub normal_mib: u32,
+    /// The disk.
+    pub disk: DiskProfile,
+    /// The first of the random numbers.
+    pub seed: u32,
+    /// The command that repeats this, for the report.
+    pub command: String,
+}
+
+/// The device.
+const DEVICE: &str = "decoder";
+/// Milliseconds between plain returns, at most.
+const PAUSE_MS: u32 = 100;
+/// Of returns that scrub or move pages there are so many times fewer, with so many times the pause: they show
+/// something only where much is stored.
+const FEWER: u32 = 10;
+
+/// One boot.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    arm: Arm,
+    returning: Returning,
+    load: Load,
+    mib: u32,
+}
+
+impl Step {
+    /// Of how many returns there is one.
+    fn fewer(self) -> u32 {
+        if self.returning == Returning::Plain { 1 } else { FEWER }
+    }
+
+    fn script(self) -> String {
+        let pace = if self.fewer() == 1 { "often" } else { "seldom" };
+        format!("{pace}-{}", self.load.word())
+    }
+
+    fn commands(self, request: &SweepRequest, programs: &Programs) -> String {
+        let count = (request.returns / self.fewer()).max(1);
+        let most_us = PAUSE_MS * 1000 * self.fewer();
+        let run = format!(
+            "cd /sys/module/rent_devices/parameters\n\
+             echo trimtab: pages clear_ns $(/bin/busybox cat clear_ns)\n\
+             echo trimtab: pages copy_ns $(/bin/busybox cat copy_ns)\n\
+             {}\
+             /bin/returns --devices {DEVICE} --count {count} --pause-us {}-{most_us} --seed {} --quiet --unscrubbed -- \
+             {} || true",
+            self.load.prepare(request.seed, programs),
+            most_us / 100,
+            request.seed,
+            self.load.endless(request.seed)
+        );
+        with_disk(FileSystem::Ext4, &run)
+    }
+}
+
+fn steps(request: &SweepRequest) -> Vec<Step> {
+    let mut ways: Vec<(Arm, Returning)> =
+        request.ways.iter().map(|&returning| (Arm::Rental, returning)).collect();
+    if request.cma {
+        ways.push((Arm::Cma, Returning::Plain));
+    }
+    let mut steps = Vec::new();
+    for &load in &request.loads {
+        for &(arm, returning) in &ways {
+            let of = |&mib: &u32| Step { arm, returning, load, mib };
+            steps.extend(request.sizes.iter().map(of));
+        }
+    }
+    steps
+}
+
+/// Boots a guest for each size, way and load.
+///
+/// # Errors
+/// Missing tools, builds that fail, guests that do not come up or whose kernel complains of itself.
+pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep> {
+    let start = Instant::now();
+    let steps = steps(request);
+    ensure!(!steps.is_empty(), "there is nothing to return: no size, no way, or no load");
+    let work = WorkDir::open(&request.work)?;
+    request.loads.iter().try_for_each(|load| load.fits(request.normal_mib))?;
+    let programs = Programs::of(&request.loads)?;
+    let mut scripts: Vec<(String, String)> =
+        steps.iter().map(|step| (step.script(), step.commands(request, &programs))).collect();
+    scripts.sort();
+    scripts.dedup();
+    let asked = GuestRequest {
+        kernel_source: request.kernel_source.as_deref(),
+        config: &request.config,
+        lines: "",
+        scripts,
+        files: programs.files.clone(),
+    };
+    let guest = Guest::build(&work, &asked, observe)?;
+    let mut returns = Vec::new();
+    let (mut clear, mut copy) = (0, 0);
+    for step in steps {
+        let boot = BootOf {
+            arm: step.arm,
+            devices: &[DeviceMemory { name: DEVICE, mib: step.mib }],
+            script: &step.script(),
+            normal_mib: request.normal_mib,
+            used_mib: step.load.used_mib(&programs),
+            disk: request.disk,
+            cpus: 1,
+            arguments: step.returning.arguments(request.deadline_us),
+        };
+        let ran = guest.run(&boot, observe)?;
+        (clear, copy) = (ran.number("pages", "clear_ns")?, ran.number("pages", "copy_ns")?);
+        returns.push(swept(step, &ran)?);
+    }
+    let mut found = RentSweep {
+        schema: Schema::default(),
+        kernel: guest.kernel_version.clone(),
+        normal_mib: request.normal_mib,
+        disk: request.disk.name.to_owned(),
+        disk_latency_us: u64::try_from(request.disk.latency.as_micros())?,
+        deadline_us: request.deadline_us,
+        clear_page_ns: clear as f64 / PAGES_MEASURED,
+        copy_page_ns: copy as f64 / PAGES_MEASURED,
+        returns,
+        checks: Vec::new(),
+        seconds: start.elapsed().as_secs_f64(),
+        repeat: Repeat {
+            command: request.command.clone(),
+            tool_versions: guest.versions().clone(),
+            inputs: guest.hashes()?,
+            seed: u64::from(request.seed),
+        },
+    };
+    found.checks = found.judged();
+    Ok(found)
+}
+
+/// The kernel says for so many pages how long it takes to clear and to copy them.
+const PAGES_MEASURED: f64 = 1000.0;
+
+fn swept(step: Step, ran: &Ran) -> Result<Swept> {
+    let counter = |name| ran.number_or_zero("counters", name);
+    Ok(Swept {
+        arm: step.arm,
+        returning: step.returning,
+        mib: step.mib,
+        beside: step.load.name(),
+        count: ran.number("returns", "count")?,
+        failures: ran.number("returns", "failures")?,
+        errors: ran.number("returns", "errors")?,
+        p50: ran.number_or_zero("returns", "p50"),
+        p99: ran.number_or_zero("returns", "p99"),
+        max: ran.number_or_zero("returns", "max"),
+        in_kernel_max: counter("return_ns_max"),
+        stored_pages: counter("stored"),
+        scrubbed_pages: counter("scrubbed"),
+        scrub_cpu_ns: counter("scrub_cpu_ns_sum"),
+        moved_pages: counter("moved"),
+        dropped_hot_pages: counter("dropped_active"),
+        move_cpu_ns: counter("active_cpu_ns_sum"),
+        move_max_ns: counter("active_ns_max"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> SweepRequest {
+        SweepRequest {
+            work: PathBuf::new(),
+            kernel_source: None,
+            config: "tiny".to_owned(),
+            sizes: vec![32, 512],
+            ways: Returning::ALL.to_vec(),
+            cma: true,
+            loads: vec![Load::named("rndrd:100").unwrap(), Load::named("rndrw:200").unwrap()],
+            returns: 1000,
+            deadline_us: 50_000,
+            normal_mib: 80,
+            disk: DiskProfile::named("emmc").unwrap(),
+            seed: 7,
+            command: String::new(),
+        }
+    }
+
+    #[test]
+    fn each_size_way_and_load_is_a_boot() {
+        assert_eq!(steps(&request()).len(), 2 * 4 * 2);
+        let none = SweepRequest { ways: Vec::new(), cma: false, ..request() };
+        assert!(steps(&none).is_empty());
+    }
+
+    #[test]
+    fn what_shows_something_only_in_full_memory_is_done_less_often() {
+        let of = |returning| {
+            let load = Load::named("rndrw:200").unwrap();
+            Step { arm: Arm::Rental, returning, load, mib: 32 }
+        };
+        let (plain, scrub) = (of(Returning::Plain), of(Returning::Scrub));
+        assert_eq!(
+            (plain.script(), scrub.script()),
+            ("often-rndrw-200".into(), "seldom-rndrw-200".into())
+        );
+        let none = Programs::default();
+        let (often, seldom) =
+            (plain.commands(&request(), &none), scrub.commands(&request(), &none));
+        assert!(often.contains("--count 1000 --pause-us 1000-100000 --seed 7"), "{often}");
+        assert!(seldom.contains("--count 100 --pause-us 10000-1000000 --seed 7"), "{seldom}");
+        assert_eq!(of(Returning::Activate).commands(&request(), &none), seldom);
+    }
+}

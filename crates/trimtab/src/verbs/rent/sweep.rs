@@ -1,0 +1,104 @@
+//! `trimtab rent sweep`: how fast lent memory of several sizes comes back.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use trimtab_lab::failure::Failure;
+use trimtab_rent::returning::Returning;
+use trimtab_rent::run::{DiskProfile, Load, SweepRequest, sweep};
+use trimtab_report::Report;
+
+use super::run::{disk, load};
+use crate::arguments::{self, Outputs};
+use crate::progress::Progress;
+use crate::verbs::stored;
+use crate::{destination, output};
+
+/// Builds a kernel in which drivers can lend their devices' memory to the page cache, and opens a device again and again
+/// beside a load: with memory of several sizes; plain, with what was stored overwritten, with pages that were in use
+/// moved elsewhere before; and with memory of the contiguous memory allocator.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: the three sizes beside reads and beside reads and writes
+
+    trimtab rent sweep --loads rndrd:200,rndrw:200 --html returns.html
+
+Example: only how long moving pages takes, with 10 ms for it
+
+    trimtab rent sweep --sizes 105 --ways activate --no-cma --deadline-ms 10")]
+pub struct Options {
+    /// Sizes of the device's memory, in MiB
+    #[arg(long, value_name = "MIB,...", value_delimiter = ',', default_value = "32,105,512", value_parser = clap::value_parser!(u32).range(1..=2048))]
+    pub sizes: Vec<u32>,
+    /// How lent memory is returned: plain, scrub (overwritten), activate (what was in use is moved)
+    #[arg(long, value_name = "WAY,...", value_delimiter = ',', default_value = "plain,scrub,activate", value_parser = way)]
+    pub ways: Vec<Returning>,
+    /// Leave out the contiguous memory allocator
+    #[arg(long)]
+    pub no_cma: bool,
+    /// As for rent run
+    #[arg(long, value_name = "LOAD,...", value_delimiter = ',', default_value = "rndrw:200", value_parser = load)]
+    pub loads: Vec<Load>,
+    /// How often the device is opened; with scrub and activate a tenth, with ten times the pause
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub returns: u32,
+    /// How long moving pages may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub deadline_ms: u32,
+    /// Memory for the load beside that of the device, in MiB
+    #[arg(long, value_name = "MIB", default_value = "80", value_parser = clap::value_parser!(u32).range(32..=8192))]
+    pub normal: u32,
+    /// The disk: t-flash, emmc or ufs
+    #[arg(long, value_name = "NAME", default_value = "emmc", value_parser = disk)]
+    pub disk: DiskProfile,
+    /// The first of the random numbers
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
+    pub seed: u32,
+    /// The kernel's configuration: tiny, lab, or a file; what is needed is added to it
+    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    pub config: String,
+    /// The kernel's source [default: the newest installed source package]
+    #[arg(long, value_name = "PATH")]
+    pub source: Option<PathBuf>,
+    /// Where to work, and where what was built is kept
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+fn way(text: &str) -> Result<Returning, String> {
+    let found = Returning::ALL.into_iter().find(|way| way.name() == text);
+    found.ok_or_else(|| "expected plain, scrub or activate".to_owned())
+}
+
+/// Builds, boots and reports.
+///
+/// # Errors
+/// Missing tools, guests that do not come up or whose kernel complains of itself, and what must hold and does not.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    let request = SweepRequest {
+        work: options.work.clone(),
+        kernel_source: options.source.clone(),
+        config: options.config.clone(),
+        sizes: options.sizes.clone(),
+        ways: options.ways.clone(),
+        cma: !options.no_cma,
+        loads: options.loads.clone(),
+        returns: options.returns,
+        deadline_us: options.deadline_ms * 1000,
+        normal_mib: options.normal,
+        disk: options.disk,
+        seed: options.seed,
+        command: trimtab_lab::shell::own_words().join(" "),
+    };
+    let found = sweep(&request, &Progress::new())?;
+    stored::keep(&options.work, &found)?;
+    output::report(&options.outputs, &found)?;
+    match found.failures().as_slice() {
+        [] => Ok(()),
+        broken => Err(Failure::new(format!("not everything holds: {}", broken.join("; "))).into()),
+    }
+}
