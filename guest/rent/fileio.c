@@ -10,7 +10,8 @@
  * there; --prepare does only that, and has the kernel forget them. Before the requests that count, --preallocate has
  * it take so much memory; --warm reads all files once, and --warm-requests reads so many blocks at random places.
  * With --hog it takes so much memory step by step during the requests. A block says which one it is, and that is
- * checked.
+ * checked. If tracefs is mounted, the requests that count begin and end in the trace with the markers `fileio begins`
+ * and `fileio ends`.
  *
  *     trimtab: fileio NAME NUMBER       requests, nanoseconds, mib_per_second, reads, writes, and of single requests
  *                                       read_p50 to write_max in nanoseconds (of 8 steps for each power of two)
@@ -216,6 +217,12 @@ static void request_all(uint64_t *random, unsigned char *hog)
 	}
 }
 
+/* A line in the kernel's trace, if there is one. */
+static void mark(const char *text)
+{
+	tell("/sys/kernel/tracing/instances/plan/trace_marker", text);
+}
+
 static void say(uint64_t ns, const struct sectors *disk, const struct counters *vmstat)
 {
 	static const char *const names[] = {
@@ -277,9 +284,11 @@ int main(int argc, char **argv)
 	counters_of("/proc/vmstat", &vmstat[0]);
 	disk[0] = sectors_of(the.disk);
 	getrusage(RUSAGE_SELF, &used[0]);
+	mark("fileio begins");
 	ns = now_ns();
 	request_all(&random, hog);
 	ns = now_ns() - ns;
+	mark("fileio ends");
 	getrusage(RUSAGE_SELF, &used[1]);
 	disk[1] = sectors_of(the.disk);
 	counters_of("/proc/vmstat", &vmstat[1]);

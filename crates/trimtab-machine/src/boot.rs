@@ -20,7 +20,7 @@ pub use error::BootError;
 pub use hardware::{Accelerator, Clock, Hardware};
 pub use kept::{BootRecord, Digest, KeptBoot, KeptRequest};
 pub use ktap::{Outcome, Test, Tests};
-pub use request::{BootRequest, Ftrace, Tracers};
+pub use request::{BootRequest, Ftrace, OUTLET, Tracers};
 
 use crate::arch::Platform;
 use console::Console;
@@ -105,7 +105,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
     let traces = Traces {
         plugin: request.plugin_trace(),
         stream: request.tracers.stream.then(|| request.plugin_stream()),
-        ftrace: request.folder.join("ftrace.txt"),
+        out: request.out_file(&request.folder),
     };
     prepare(&request.folder, &traces)
         .map_err(|source| BootError::File { path: request.folder.clone(), source })?;
@@ -124,9 +124,9 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
         Some(_) => Some(trace::blocks(traces.plugin, &console)?),
         None => None,
     };
-    let calls = match request.tracers.ftrace {
-        Some(ftrace) => Some(trace::calls(traces.ftrace, &report, ftrace, &console)?),
-        None => None,
+    let calls = match (request.tracers.ftrace, traces.out) {
+        (Some(ftrace), Some(out)) => Some(trace::calls(out, &report, ftrace, &console)?),
+        _ => None,
     };
     Ok(Boot {
         console,
@@ -147,12 +147,12 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
 struct Traces {
     plugin: PathBuf,
     stream: Option<PathBuf>,
-    ftrace: PathBuf,
+    out: Option<PathBuf>,
 }
 
 fn prepare(folder: &Path, traces: &Traces) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    for path in [&traces.plugin, &traces.ftrace].into_iter().chain(&traces.stream) {
+    for path in [&traces.plugin].into_iter().chain(&traces.stream).chain(&traces.out) {
         match fs::remove_file(path) {
             // An old trace must not pass for this boot's.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -211,6 +211,8 @@ fn check(request: &BootRequest) -> Result<(), BootError> {
         Some("KVM and icount, which only TCG can do")
     } else if kvm && request.tracers.plugin.is_some() {
         Some("KVM and the tracing plugin, which only TCG can load")
+    } else if request.outlet && request.tracers.ftrace.is_some() {
+        Some("the function tracer and a workload that both write to the outlet")
     } else if !machine.clock.has_sound_quantum() {
         Some("a quantum that is not from 1 to 10^9 instructions")
     } else {

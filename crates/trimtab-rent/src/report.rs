@@ -1,6 +1,7 @@
 //! What this capability reports.
 
 pub mod plan;
+pub mod prediction;
 pub mod run;
 pub mod sweep;
 

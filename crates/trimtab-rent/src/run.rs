@@ -5,6 +5,7 @@ mod experiment;
 pub mod guest;
 mod load;
 mod plan;
+mod prediction;
 mod programs;
 mod sweep;
 

@@ -14,6 +14,7 @@ use trimtab_rent::arm::{Arm, DeviceMemory};
 use trimtab_rent::feature::{RENT_DEVICES, RENTAL};
 use trimtab_rent::run::guest::{BootOf, FileSystem, Guest, GuestRequest, with_disk};
 use trimtab_rent::run::{DiskProfile, Load, RunRequest, run};
+use trimtab_report::Report;
 
 const DEVICES: [DeviceMemory; 2] =
     [DeviceMemory { name: "decoder", mib: 32 }, DeviceMemory { name: "camera", mib: 16 }];
@@ -76,6 +77,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
             disk: DiskProfile::named("ufs").unwrap(),
             cpus,
             arguments: Vec::new(),
+            outlet: false,
         };
         // A kernel that complains is an error.
         guest.run(&asked, &Silent).unwrap()
@@ -129,4 +131,40 @@ fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
     let verify = found.verify.unwrap();
     assert_eq!((verify.operations, verify.errors), (20_000, 0));
     assert!(verify.hits > 1_000 && verify.returns > 5, "{verify:?}");
+}
+
+#[test]
+#[ignore = "builds a kernel and boots it 18 times: 15 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
+fn a_plan_from_the_trace_of_an_idle_guest_says_what_one_with_lent_memory_does() {
+    for policy in ["all", "workingset", "twice"] {
+        let request = RunRequest {
+            work: work(),
+            kernel_source: None,
+            config: "tiny".to_owned(),
+            arms: vec![Arm::Rental],
+            devices: DeviceMemory::OF_THE_PAPER.to_vec(),
+            loads: vec![Load::named("rndrd:100").unwrap(), Load::named("rndrw:200").unwrap()],
+            requests: 6_000,
+            normal_mib: 80,
+            disk: DiskProfile::named("emmc").unwrap(),
+            returns: 0,
+            verify: 0,
+            policy: policy.to_owned(),
+            dirtyable: true,
+            seed: 1,
+            command: String::new(),
+        };
+        let found = run(&request, &Silent).unwrap();
+        assert!(found.failures().is_empty(), "{policy}: {:?}", found.checks);
+        let rental = found.arms.iter().find(|run| run.arm == Arm::Rental).unwrap();
+        for load in &rental.workloads {
+            let predicted = load.predicted.as_ref().unwrap();
+            assert!(load.hits > 300, "{policy}: {load:?}");
+            assert!(predicted.hits.abs_diff(load.hits) * 20 <= load.hits, "{policy}: {load:?}");
+            assert!(
+                predicted.stores.abs_diff(load.stores) * 20 <= load.stores,
+                "{policy}: {load:?}"
+            );
+        }
+    }
 }

@@ -77,8 +77,8 @@ pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsStrin
     line.add("-kernel").add(files.kernel).add("-initrd").add(files.initramfs);
     line.add("-append").add(kernel_arguments(request));
     line.add("-chardev").add("stdio,id=console,signal=off").add("-serial").add("chardev:console");
-    if request.tracers.ftrace.is_some() {
-        let device = joined([OsStr::new("file,id=out,path="), &escaped(&traces.ftrace)]);
+    if let Some(out) = &traces.out {
+        let device = joined([OsStr::new("file,id=out,path="), &escaped(out)]);
         line.add("-chardev").add(device);
         match isa {
             Isa::X86_64 | Isa::Mips32 => line.add("-serial").add("chardev:out"),

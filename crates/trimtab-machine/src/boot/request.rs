@@ -11,6 +11,8 @@ use trimtab_lab::workdir::WorkError;
 
 /// The plugin's stream, in the folder of a boot.
 pub(super) const STREAM: &str = "plugin.stream";
+/// What the guest writes to its outlet, in the folder of a boot.
+pub const OUTLET: &str = "outlet";
 
 /// Who watches a boot. Both can, and then see the same boot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -62,6 +64,9 @@ pub struct BootRequest {
     pub arguments: Vec<String>,
     /// Who watches.
     pub tracers: Tracers,
+    /// Whether what the workload writes to [`Platform::outlet`](crate::Platform::outlet) is kept, in
+    /// [`BootRequest::outlet_file`]. The function tracer's trace goes there otherwise: not both.
+    pub outlet: bool,
     /// Folder for `console.log` and the traces; made if it is not there. One for each boot.
     pub folder: PathBuf,
     /// How long it may take. [`BootRequest::LIMIT`] is plenty for anything but a full ftrace.
@@ -77,6 +82,11 @@ impl BootRequest {
     /// Where the plugin writes its stream, if it does.
     pub fn plugin_stream(&self) -> PathBuf {
         self.folder.join(STREAM)
+    }
+
+    /// Where what the guest writes to its outlet is, if it has one.
+    pub fn outlet_file(&self) -> PathBuf {
+        self.folder.join(OUTLET)
     }
 
     /// A limit that a small guest on a busy machine keeps.
@@ -100,8 +110,17 @@ impl BootRequest {
             workload: None,
             arguments: Vec::new(),
             tracers: Tracers::default(),
+            outlet: false,
             folder: folder.into(),
             limit: Self::LIMIT,
+        }
+    }
+
+    /// The file behind the second console, which is the function tracer's or the workload's.
+    pub(super) fn out_file(&self, folder: &Path) -> Option<PathBuf> {
+        match self.tracers.ftrace {
+            Some(_) => Some(folder.join("ftrace.txt")),
+            None => self.outlet.then(|| folder.join(OUTLET)),
         }
     }
 
@@ -124,7 +143,7 @@ impl BootRequest {
         let traces = Traces {
             plugin: "plugin.trace".into(),
             stream: self.tracers.stream.then(|| STREAM.into()),
-            ftrace: "ftrace.txt".into(),
+            out: self.out_file(Path::new("")),
         };
         let images: Vec<&Path> = self.disks.iter().filter_map(Disk::image).collect();
         let files = Files {

@@ -315,6 +315,21 @@ fn an_ftrace_must_be_whole() {
 }
 
 #[test]
+fn what_a_workload_sends_is_kept() {
+    let mut lab = lab(&format!("printf new > \"$(dirname \"$0\")/boot/outlet\"; {GOOD}"));
+    let plain = boot(&lab.request).unwrap().command_line;
+    assert!(!plain.contains("chardev:out"), "{plain}");
+    lab.request.outlet = true;
+    let line = boot(&lab.request).unwrap().command_line;
+    assert!(line.contains("boot/outlet") && line.contains("-serial chardev:out"), "{line}");
+    assert!(!line.contains("ftrace"), "{line}");
+    assert_eq!(fs::read_to_string(lab.request.outlet_file()).unwrap(), "new");
+    lab.request.tracers.ftrace = Some(Ftrace::default());
+    let text = boot(&lab.request).unwrap_err().to_string();
+    assert!(text.contains("both write to the outlet"), "{text}");
+}
+
+#[test]
 fn the_key_of_a_boot_knows_its_arguments_and_not_where_its_files_are() {
     let work = tempfile::tempdir().unwrap();
     let hashes = Hashes::open(work.path().join("hashes.json"));
@@ -346,6 +361,7 @@ fn the_key_of_a_boot_knows_its_arguments_and_not_where_its_files_are() {
         key(&|request| request.tracers.stream = true),
         key(&|request| request.tracers.plugin = None),
         key(&|request| request.tracers.ftrace = Some(Ftrace::default())),
+        key(&|request| request.outlet = true),
         key(&|request| request.modules = vec!["hello".to_owned()]),
         key(&|request| {
             request.devices = vec![Device { arguments: "virtio-rng-pci".to_owned(), reason: "" }];

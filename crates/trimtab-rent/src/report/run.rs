@@ -7,6 +7,7 @@ use trimtab_report::phrase::{count, or_none, plain, times};
 use trimtab_report::section::{Head, Section, Table, name, number};
 use trimtab_report::{Phrase, Report, Schema, phrase, row};
 
+use super::prediction::{self, Prediction};
 use crate::arm::Arm;
 
 /// Loads and returns of devices' memory that is idle, lent, or allocated when it is needed.
@@ -87,6 +88,9 @@ pub struct WorkloadRun {
     pub available_mib: u64,
     /// How long each start of a program took, sorted, if that is the load.
     pub starts: Vec<u64>,
+    /// What the planner predicted of lent memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<Prediction>,
 }
 
 /// Returns of the memory of all devices together, beside a load. Times are of `open`, in nanoseconds of the guest: an
@@ -171,6 +175,7 @@ impl RentRun {
             let detail = format!("{wrong} errors in {} operations", verify.operations);
             Check::new("No byte of a file is stale or another's", wrong == 0, detail)
         }));
+        checks.extend(prediction::checks(&self.arms, &self.policy));
         checks
     }
 
@@ -399,6 +404,7 @@ impl Report for RentRun {
     fn sections(&self) -> Vec<Section> {
         let mut sections = vec![self.loads()];
         sections.extend(self.starts());
+        sections.extend(prediction::section(&self.arms));
         if self.arms.iter().any(|arm| !arm.returns.is_empty()) {
             sections.push(self.returns());
         }

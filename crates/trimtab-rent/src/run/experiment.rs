@@ -14,6 +14,7 @@ use trimtab_report::common::Repeat;
 use super::disk::DiskProfile;
 use super::guest::{BootOf, FileSystem, Guest, GuestRequest, Ran, with_disk};
 use super::load::Load;
+use super::prediction::{self, How};
 use super::programs::Programs;
 use crate::arm::{Arm, DeviceMemory};
 use crate::report::run::{ArmRun, Region, RentRun, Returns, Verify, WorkloadRun};
@@ -54,11 +55,18 @@ pub struct RunRequest {
 }
 
 /// Makes the files, fills memory with what the load uses, and measures its requests.
-fn load_script(request: &RunRequest, programs: &Programs, load: Load) -> String {
+fn load_script(request: &RunRequest, programs: &Programs, load: Load, recorded: bool) -> String {
+    let (record, send) =
+        if recorded { (prediction::RECORD, prediction::SEND) } else { Default::default() };
     let run = [
-        settings(request),
-        load.prepare(request.seed, programs),
-        load.measured(request.seed, request.requests),
+        prediction::STEADY_DISK,
+        &load.prepare(request.seed, programs),
+        // From here on: what was stored before is gone with the files' pages, and so is what was recorded of that.
+        &settings(request),
+        record,
+        prediction::SAY_FREE,
+        &load.measured(request.seed, request.requests),
+        send,
     ];
     with_disk(FileSystem::Ext4, &run.concat())
 }
@@ -106,6 +114,10 @@ fn load_name(load: Load) -> String {
     format!("load-{}", load.word())
 }
 
+fn recorded_name(load: Load) -> String {
+    format!("recorded-{}", load.word())
+}
+
 fn returns_name(load: Load) -> String {
     format!("returns-{}", load.word())
 }
@@ -116,7 +128,7 @@ const VERIFY_MIB: u32 = 40;
 /// How much of the disk the oracle uses, in MiB.
 const VERIFY_USED_MIB: u32 = 40;
 
-/// Boots guests, two for each way and load, and one that verifies.
+/// Boots guests, two for each way and load, one of each load whose page cache is recorded, and one that verifies.
 ///
 /// # Errors
 /// Missing tools, builds that fail, guests that do not come up or whose kernel complains of itself.
@@ -130,7 +142,8 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     let programs = Programs::of(&request.loads)?;
     let scripts_of = |load: &Load| {
         [
-            (load_name(*load), load_script(request, &programs, *load)),
+            (load_name(*load), load_script(request, &programs, *load, false)),
+            (recorded_name(*load), load_script(request, &programs, *load, true)),
             (returns_name(*load), returns_script(request, &programs, *load)),
         ]
     };
@@ -154,49 +167,50 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
         true => None,
         false => Some(build(starts.iter().flat_map(scripts_of).collect(), programs.files.clone())?),
     };
-    let boot = |arm: Arm, load: Option<Load>, script: &str, normal_mib: u32| {
+    let boot = |arm: Arm, load: Option<Load>, script: &str, how: &How| {
         let guest = starting.as_ref().filter(|_| load == Some(Load::Starts)).unwrap_or(&guest);
         let used_mib = load.map_or(VERIFY_USED_MIB, |load| load.used_mib(&programs));
         let asked = BootOf {
             arm,
             devices: &request.devices,
             script,
-            normal_mib,
-            used_mib,
+            normal_mib: how.normal_mib,
+            used_mib: used_mib + how.more_mib,
             disk: request.disk,
             cpus: 1,
-            arguments: Vec::new(),
+            arguments: how.arguments.clone(),
+            outlet: how.outlet,
         };
         guest.run(&asked, observe)
     };
+    let (plain, steady) = (How::plain(request.normal_mib), How::steady(request.normal_mib));
+    let mut rented: Vec<Ran> = Vec::new();
     let mut arms: Vec<ArmRun> = Vec::new();
     for arm in with_idle(&request.arms) {
         let mut workloads = Vec::new();
         let mut returns = Vec::new();
         for (place, &load) in request.loads.iter().enumerate() {
-            let ran = boot(arm, Some(load), &load_name(load), request.normal_mib)?;
+            let ran = boot(arm, Some(load), &load_name(load), &steady)?;
             let idle = arms.first().and_then(|idle| idle.workloads.get(place));
             workloads.push(workload(load, &ran, idle)?);
+            rented.extend((arm == Arm::Rental).then_some(ran));
             if request.returns > 0 {
-                let ran = boot(arm, Some(load), &returns_name(load), request.normal_mib)?;
+                let ran = boot(arm, Some(load), &returns_name(load), &plain)?;
                 returns.push(returned(load, &ran)?);
             }
         }
         arms.push(ArmRun { arm, workloads, returns });
     }
+    predict(request, &rented, &boot, &mut arms, observe)?;
     let verify = match request.verify {
         0 => None,
-        _ => Some(verified(&boot(Arm::Rental, None, VERIFY, VERIFY_MIB)?)?),
+        _ => Some(verified(&boot(Arm::Rental, None, VERIFY, &How::plain(VERIFY_MIB))?)?),
     };
     let mut found = RentRun {
         schema: Schema::default(),
         kernel: guest.kernel_version.clone(),
         pool_mib: request.devices.iter().map(|device| device.mib).sum(),
-        regions: request
-            .devices
-            .iter()
-            .map(|device| Region { name: device.name.to_owned(), mib: device.mib })
-            .collect(),
+        regions: regions(&request.devices),
         normal_mib: request.normal_mib,
         disk: request.disk.name.to_owned(),
         disk_latency_us: u64::try_from(request.disk.latency.as_micros())?,
@@ -215,6 +229,34 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     };
     found.checks = found.judged();
     Ok(found)
+}
+
+/// Boots a guest of a way and a load with a script.
+type Boots<'a> = dyn Fn(Arm, Option<Load>, &str, &How) -> Result<Ran> + 'a;
+
+/// Records each load while the devices are idle, after it was measured with rental memory, which says how much memory it
+/// has then.
+fn predict(
+    request: &RunRequest,
+    rented: &[Ran],
+    boot: &Boots<'_>,
+    arms: &mut [ArmRun],
+    observe: &dyn Observe,
+) -> Result<()> {
+    let steady = How::steady(request.normal_mib);
+    let Some(arm) = arms.iter_mut().find(|run| run.arm == Arm::Rental) else { return Ok(()) };
+    for ((ran, load), run) in rented.iter().zip(&request.loads).zip(&mut arm.workloads) {
+        let free_kib = ran.number("memory", "free_kib")?;
+        let Some(how) = steady.recorded(*load, request.requests, free_kib) else { continue };
+        let recorded = boot(Arm::Idle, Some(*load), &recorded_name(*load), &how)?;
+        run.predicted = Some(prediction::predict(request, &recorded, ran, observe)?);
+    }
+    Ok(())
+}
+
+fn regions(devices: &[DeviceMemory]) -> Vec<Region> {
+    let of = |device: &DeviceMemory| Region { name: device.name.to_owned(), mib: device.mib };
+    devices.iter().map(of).collect()
 }
 
 /// The idle way first: all others are compared with it.
@@ -250,6 +292,7 @@ fn workload(load: Load, ran: &Ran, idle: Option<&WorkloadRun>) -> Result<Workloa
         stores: ran.number_or_zero("counters", "stored"),
         available_mib: ran.number("memory", "available_kib")? / 1024,
         starts,
+        predicted: None,
     })
 }
 

@@ -10,7 +10,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
-use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, complaints};
+use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, OUTLET, complaints};
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::compiled::CompiledProgram;
 use trimtab_machine::guest::{self, Workload};
@@ -88,6 +88,8 @@ pub struct BootOf<'a> {
     pub cpus: u32,
     /// More arguments of the kernel.
     pub arguments: Vec<String>,
+    /// Whether what it writes to its second serial port is kept; see [`Ran::outlet`].
+    pub outlet: bool,
 }
 
 /// What a guest said, and where it did.
@@ -100,6 +102,11 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// What it wrote to its second serial port, if that was kept.
+    pub fn outlet(&self) -> PathBuf {
+        self.console.with_file_name(OUTLET)
+    }
+
     /// A number that the guest said.
     ///
     /// # Errors
@@ -199,6 +206,7 @@ impl<'work> Guest<'work> {
         request.arguments = DeviceMemory::arguments(asked.devices, asked.arm);
         request.arguments.extend(asked.arguments.iter().cloned());
         request.arguments.extend(self.arguments.iter().map(ToString::to_string));
+        request.outlet = asked.outlet;
         request.workload = Some(asked.script.to_owned());
         request.limit = LIMIT;
         let kept = KeptRequest {

@@ -146,6 +146,7 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
             disk: request.disk,
             cpus: 1,
             arguments: step.returning.arguments(request.deadline_us),
+            outlet: false,
         };
         let ran = guest.run(&boot, observe)?;
         (clear, copy) = (ran.number("pages", "clear_ns")?, ran.number("pages", "copy_ns")?);
