@@ -11,6 +11,14 @@ pub static RENTAL: Feature = Feature {
     generated: &[],
 };
 
+/// Lends what is not allocated of a DMA-BUF heap.
+pub static RENTAL_HEAP: Feature = Feature {
+    name: "rental-heap",
+    over: &[],
+    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/rental-heap"),
+    generated: &[],
+};
+
 /// Drivers that stand for a video decoder, a camera and a JPEG decoder with memory of their own.
 pub static RENT_DEVICES: Feature = Feature {
     name: "rent-devices",

@@ -11,7 +11,7 @@ use trimtab_lab::observe::Silent;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::kernel::Source;
 use trimtab_rent::arm::{Arm, DeviceMemory};
-use trimtab_rent::feature::{RENT_DEVICES, RENTAL};
+use trimtab_rent::feature::{RENT_DEVICES, RENTAL, RENTAL_HEAP};
 use trimtab_rent::run::guest::{BootOf, FileSystem, Guest, GuestRequest, with_disk};
 use trimtab_rent::run::{DiskProfile, Load, RunRequest, run};
 use trimtab_report::Report;
@@ -36,13 +36,19 @@ fn oracle(operations: u32, seed: u32, processes: u32) -> String {
     )
 }
 
+/// Buffers of a heap beside a load that fills what is lent.
+const HEAP: &str = "\
+/bin/fileio --directory /disk --mib 100 --prepare
+/bin/heap --heap video --count 300 --most-kib 6000 --held 5 -- \
+  /bin/fileio --directory /disk --mib 100 --mode rndrw --requests 1000000";
+
 #[test]
 fn the_patches_fit_the_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let work = WorkDir::open(folder.path()).unwrap();
-    let features = [&RENTAL, &RENT_DEVICES];
+    let features = [&RENTAL, &RENTAL_HEAP, &RENT_DEVICES];
     let tree = Source::find(None, &features).unwrap().unpack(&work, &features).unwrap();
-    for file in ["mm/rental.c", "mm/rental_region.c", "drivers/misc/rent_devices.c"] {
+    for file in ["mm/rental.c", "mm/rental_region.c", "drivers/dma-buf/heaps/rental_heap.c"] {
         assert!(tree.path.join(file).is_file(), "{file}");
     }
     let hooked = std::fs::read_to_string(tree.path.join("mm/vmscan.c")).unwrap();
@@ -62,12 +68,13 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
             ("one".to_owned(), with_disk(FileSystem::Ext4Small, &oracle(20_000, 1, 1))),
             ("two".to_owned(), with_disk(FileSystem::Ext4, &oracle(20_000, 2, 2))),
             ("fat".to_owned(), with_disk(FileSystem::Vfat, &oracle(20_000, 3, 1))),
+            ("heap".to_owned(), with_disk(FileSystem::Ext4, HEAP)),
             ("none".to_owned(), "exit 0\n".to_owned()),
         ],
         files: BTreeMap::new(),
     };
     let guest = Guest::build(&work, &request, &Silent).unwrap();
-    let boot = |arm, script, cpus| {
+    let boot = |arm, script, cpus, arguments: &[&str]| {
         let asked = BootOf {
             arm,
             devices: &DEVICES,
@@ -76,21 +83,31 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
             used_mib: 60,
             disk: DiskProfile::named("ufs").unwrap(),
             cpus,
-            arguments: Vec::new(),
+            arguments: arguments.iter().map(ToString::to_string).collect(),
             outlet: false,
         };
         // A kernel that complains is an error.
         guest.run(&asked, &Silent).unwrap()
     };
     // They need all regions for themselves.
-    let tests = std::fs::read_to_string(boot(Arm::Idle, "none", 1).console).unwrap();
+    let tests = std::fs::read_to_string(boot(Arm::Idle, "none", 1, &[]).console).unwrap();
     assert!(tests.contains("# rental: pass:11 fail:0 skip:0"), "{tests}");
     for (script, cpus) in [("one", 1), ("two", 2), ("fat", 1)] {
-        let ran = boot(Arm::Rental, script, cpus);
+        let ran = boot(Arm::Rental, script, cpus, &[]);
         assert_eq!(ran.number("verify", "errors").unwrap(), 0, "{script}");
         assert!(ran.number("counters", "hits").unwrap() > 1_000, "{script}");
         assert!(ran.number("counters", "returns").unwrap() > 5, "{script}");
     }
+    let arguments = ["reserve_mem=24M:1M:video", "rental_heap.regions=video"];
+    let ran = boot(Arm::Rental, "heap", 1, &arguments);
+    let of = |name| ran.number("heap", name).unwrap();
+    assert_eq!((of("errors"), of("count") + of("full")), (0, 300));
+    assert!(of("count") > 200 && of("full") > 0, "{:?}", ran.said.get("heap"));
+    let counter = |name| ran.number("counters", name).unwrap();
+    assert_eq!((counter("returns"), counter("rents")), (of("count"), of("count")));
+    // The decoder's 32 MiB, the camera's 16 and the heap's 24 are all lent in the end.
+    assert_eq!(counter("pages_rented"), (32 + 16 + 24) << 8);
+    assert!(counter("hits") > 1_000);
 }
 
 #[test]

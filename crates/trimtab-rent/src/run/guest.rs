@@ -21,10 +21,10 @@ use trimtab_machine::testbed::Testbed;
 
 use super::disk::DiskProfile;
 use crate::arm::{Arm, DeviceMemory};
-use crate::feature::{RENT_DEVICES, RENTAL};
+use crate::feature::{RENT_DEVICES, RENTAL, RENTAL_HEAP};
 
 /// What the kernel is given.
-const FEATURES: &[&Feature] = &[&RENTAL, &RENT_DEVICES, &NULL_BLOCK];
+const FEATURES: &[&Feature] = &[&RENTAL, &RENTAL_HEAP, &RENT_DEVICES, &NULL_BLOCK];
 /// Beside its configuration: file systems, counters of memory, and the allocator that is usual.
 const LINES: &str = "\
 CONFIG_EXT4_FS=y
@@ -45,7 +45,7 @@ CONFIG_PRINTK_TIME=y
 /// What the kernel, its tables and the guest's root take of the guest's memory, in MiB.
 const OVERHEAD_MIB: u32 = 44;
 /// Programs of ours in the guest.
-pub const PROGRAMS: [&str; 4] = ["fileio", "returns", "starts", "verify"];
+pub const PROGRAMS: [&str; 5] = ["fileio", "heap", "returns", "starts", "verify"];
 /// The root may take more than half of the memory.
 const LARGE_ROOT: &[&str] = &["rootfstype=ramfs"];
 /// A boot takes so long at most.
