@@ -16,6 +16,7 @@
  *     trimtab: fileio NAME NUMBER       requests, nanoseconds, mib_per_second, reads, writes, and of single requests
  *                                       read_p50 to write_max in nanoseconds (of 8 steps for each power of two)
  *     trimtab: disk NAME NUMBER         read_sectors and written_sectors, of 512 bytes, during the requests
+ *     trimtab: cpu busy_ns NUMBER       how long the CPU was busy meanwhile, with anything
  *     trimtab: vmstat NAME NUMBER       of the kernel, by how much they grew
  *     trimtab: counters NAME NUMBER     of rental memory, likewise
  */
@@ -253,7 +254,7 @@ int main(int argc, char **argv)
 	struct rusage used[2];
 	struct sectors disk[2];
 	unsigned char *hog;
-	uint64_t random, ns;
+	uint64_t random, ns, busy;
 
 	(void)argc;
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -284,17 +285,20 @@ int main(int argc, char **argv)
 	counters_of("/proc/vmstat", &vmstat[0]);
 	disk[0] = sectors_of(the.disk);
 	getrusage(RUSAGE_SELF, &used[0]);
+	busy = busy_ns();
 	mark("fileio begins");
 	ns = now_ns();
 	request_all(&random, hog);
 	ns = now_ns() - ns;
 	mark("fileio ends");
+	busy = busy_ns() - busy;
 	getrusage(RUSAGE_SELF, &used[1]);
 	disk[1] = sectors_of(the.disk);
 	counters_of("/proc/vmstat", &vmstat[1]);
 	counters_read(&rental[1]);
 
 	say(ns, disk, vmstat);
+	printf("trimtab: cpu busy_ns %llu\n", (unsigned long long)busy);
 	printf("trimtab: fileio cpu_us %lld\n",
 	       (used[1].ru_utime.tv_sec + used[1].ru_stime.tv_sec - used[0].ru_utime.tv_sec -
 		used[0].ru_stime.tv_sec) * 1000000LL +

@@ -296,6 +296,19 @@ static inline long meminfo_kib(const char *name)
 	return (long)value;
 }
 
+/* How long the only CPU of this machine has been busy since it was started, in nanoseconds, to 10 ms. */
+static inline uint64_t busy_ns(void)
+{
+	double up = 0, idle = 0;
+	FILE *file = fopen("/proc/uptime", "r");
+
+	if (file && fscanf(file, "%lf %lf", &up, &idle) != 2)
+		up = idle = 0;
+	if (file)
+		fclose(file);
+	return up > idle ? (uint64_t)((up - idle) * 1e9) : 0;
+}
+
 /* Sectors of 512 bytes that a disk has read and written so far. */
 struct sectors {
 	bool known;

@@ -17,6 +17,7 @@
  *     trimtab: starts failure NAME WHY              it ended with an error, or wrote nothing for --limit-ms
  *     trimtab: starts NAME NUMBER                   count, failures, p50, p99, mean, max, read_sectors,
  *                                                   written_sectors
+ *     trimtab: cpu busy_ns NUMBER                   how long the CPU was busy meanwhile, with anything
  *     trimtab: counters NAME NUMBER                 of rental memory, by how much they grew
  *
  * It exits 1 if there was a failure.
@@ -228,7 +229,7 @@ int main(int argc, char **argv)
 	static size_t order[MOST_PROGRAMS];
 	unsigned long long read = 0, written = 0;
 	size_t count = 0;
-	uint64_t random;
+	uint64_t random, busy;
 	long failures = 0;
 
 	(void)argc;
@@ -238,6 +239,7 @@ int main(int argc, char **argv)
 	read_programs();
 	random = random_seeded((uint64_t)the.seed);
 	counters_read(&before);
+	busy = busy_ns();
 	for (long number = 0; number < the.starts; number++) {
 		size_t turn = (size_t)number % program_count;
 		const struct program *program;
@@ -260,7 +262,9 @@ int main(int argc, char **argv)
 		printf("trimtab: start %ld %s %llu %llu %llu\n", number, program->words[0], (unsigned long long)ns,
 		       to.read - from.read, to.written - from.written);
 	}
+	busy = busy_ns() - busy;
 	counters_read(&after);
+	printf("trimtab: cpu busy_ns %llu\n", (unsigned long long)busy);
 	printf("trimtab: starts count %zu\ntrimtab: starts failures %ld\n", count, failures);
 	say_times("starts", "", times, count);
 	printf("trimtab: starts read_sectors %llu\ntrimtab: starts written_sectors %llu\n", read, written);

@@ -84,6 +84,10 @@ pub struct WorkloadRun {
     pub hits: u64,
     /// Pages that were copied to it.
     pub stores: u64,
+    /// How long the CPU was busy with anything meanwhile, by the guest's clock, to 10 ms.
+    pub busy_ns: u64,
+    /// Instructions that copied pages to and from lent memory.
+    pub copy_instructions: u64,
     /// Memory that was available before the load, in MiB.
     pub available_mib: u64,
     /// How long each start of a program took, sorted, if that is the load.
@@ -91,6 +95,14 @@ pub struct WorkloadRun {
     /// What the planner predicted of lent memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Prediction>,
+}
+
+impl WorkloadRun {
+    /// Which share of the time that the CPU was busy it copied pages to and from lent memory.
+    fn copying(&self) -> Option<f64> {
+        let copied = self.copy_instructions > 0 && self.busy_ns > 0;
+        copied.then(|| self.copy_instructions as f64 / self.busy_ns as f64)
+    }
 }
 
 /// Returns of the memory of all devices together, beside a load. Times are of `open`, in nanoseconds of the guest: an
@@ -225,7 +237,8 @@ impl RentRun {
             number("written, MiB"),
             number("hits"),
             number("stores"),
-            number("available, MiB"),
+            number("copying, of CPU time"),
+            number("available, MiB").aside(),
         ];
         let rows = self.arms.iter().enumerate().flat_map(|(at, arm)| {
             arm.workloads.iter().enumerate().map(move |(place, load)| {
@@ -238,6 +251,7 @@ impl RentRun {
                     plain(key("written_mib"), load.written_mib.round()),
                     count(key("hits"), load.hits),
                     count(key("stores"), load.stores),
+                    or_none(load.copying(), |share| format!("{:.1} %", 100.0 * share)),
                     count(key("available_mib"), load.available_mib),
                 ]
             })
@@ -436,6 +450,8 @@ mod tests {
             throughput_ratio: ratio,
             read_mib: 80.0,
             hits: 4321,
+            busy_ns: 1_000_000_000,
+            copy_instructions: 123_000_000,
             ..WorkloadRun::default()
         };
         let returns = |max: u64| Returns {
@@ -469,7 +485,7 @@ mod tests {
         let found = sample();
         assert_eq!(RentRun::from_json(&found.to_json()).unwrap(), found);
         let text = found.terminal(110);
-        for shown in ["1.75", "11.2 µs", "45000 µs", "11,184", "191,526,999", "4,321"] {
+        for shown in ["1.75", "11.2 µs", "45000 µs", "11,184", "191,526,999", "4,321", "12.3 %"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         assert_eq!(found.page().matches("<svg").count(), 1);

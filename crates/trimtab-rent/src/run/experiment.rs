@@ -282,14 +282,18 @@ fn workload(load: Load, ran: &Ran, idle: Option<&WorkloadRun>) -> Result<Workloa
         "{failures} programs failed in the guest: see {}",
         ran.console.display()
     );
+    let hits = ran.number_or_zero("counters", "hits");
+    let stores = ran.number_or_zero("counters", "stored");
     Ok(WorkloadRun {
         name: load.name(),
         nanoseconds,
         throughput_ratio: idle.map_or(1.0, |idle| idle.nanoseconds as f64 / nanoseconds as f64),
         read_mib: mib(disk, "read_sectors")?,
         written_mib: mib(disk, "written_sectors")?,
-        hits: ran.number_or_zero("counters", "hits"),
-        stores: ran.number_or_zero("counters", "stored"),
+        hits,
+        stores,
+        busy_ns: ran.number("cpu", "busy_ns")?,
+        copy_instructions: ((hits + stores) as f64 * ran.page_ns("copy_ns")?) as u64,
         available_mib: ran.number("memory", "available_kib")? / 1024,
         starts,
         predicted: None,

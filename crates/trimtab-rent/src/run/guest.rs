@@ -118,7 +118,16 @@ impl Ran {
         })
     }
 
-    /// The same, or 0 where nothing is counted.
+    /// How long it takes to clear (`clear_ns`) or to copy (`copy_ns`) a page there, in nanoseconds.
+    ///
+    /// # Errors
+    /// It did not say it.
+    pub fn page_ns(&self, what: &str) -> Result<f64> {
+        // Its kernel measures a thousand.
+        Ok(self.number("pages", what)? as f64 / 1e3)
+    }
+
+    /// The same as [`Ran::number`], or 0 where nothing is counted.
     pub fn number_or_zero(&self, topic: &str, name: &str) -> u64 {
         self.number(topic, name).unwrap_or(0)
     }
@@ -234,6 +243,9 @@ pub fn with_disk(file_system: FileSystem, commands: &str) -> String {
     format!(
         "set -e\nexport PATH=/bin:/usr/bin\n/bin/busybox mkdir -p /disk\n{make}\n\
          /bin/busybox mount -t {kind} /dev/nullb0 /disk\n\
+         for what in clear_ns copy_ns; do\n\
+         echo trimtab: pages $what $(/bin/busybox cat /sys/module/rent_devices/parameters/$what)\n\
+         done\n\
          /bin/busybox awk '/^MemAvailable/ {{ print \"trimtab: memory available_kib\", $2 }}' /proc/meminfo\n\
          {commands}\n"
     )

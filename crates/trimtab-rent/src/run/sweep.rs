@@ -80,11 +80,7 @@ impl Step {
         let count = (request.returns / self.fewer()).max(1);
         let most_us = PAUSE_MS * 1000 * self.fewer();
         let run = format!(
-            "cd /sys/module/rent_devices/parameters\n\
-             echo trimtab: pages clear_ns $(/bin/busybox cat clear_ns)\n\
-             echo trimtab: pages copy_ns $(/bin/busybox cat copy_ns)\n\
-             {}\
-             /bin/returns --devices {DEVICE} --count {count} --pause-us {}-{most_us} --seed {} --quiet --unscrubbed -- \
+            "{}/bin/returns --devices {DEVICE} --count {count} --pause-us {}-{most_us} --seed {} --quiet --unscrubbed -- \
              {} || true",
             self.load.prepare(request.seed, programs),
             most_us / 100,
@@ -135,7 +131,7 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
     };
     let guest = Guest::build(&work, &asked, observe)?;
     let mut returns = Vec::new();
-    let (mut clear, mut copy) = (0, 0);
+    let (mut clear, mut copy) = (0.0, 0.0);
     for step in steps {
         let boot = BootOf {
             arm: step.arm,
@@ -149,7 +145,7 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
             outlet: false,
         };
         let ran = guest.run(&boot, observe)?;
-        (clear, copy) = (ran.number("pages", "clear_ns")?, ran.number("pages", "copy_ns")?);
+        (clear, copy) = (ran.page_ns("clear_ns")?, ran.page_ns("copy_ns")?);
         returns.push(swept(step, &ran)?);
     }
     let mut found = RentSweep {
@@ -159,8 +155,8 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
         disk: request.disk.name.to_owned(),
         disk_latency_us: u64::try_from(request.disk.latency.as_micros())?,
         deadline_us: request.deadline_us,
-        clear_page_ns: clear as f64 / PAGES_MEASURED,
-        copy_page_ns: copy as f64 / PAGES_MEASURED,
+        clear_page_ns: clear,
+        copy_page_ns: copy,
         returns,
         checks: Vec::new(),
         seconds: start.elapsed().as_secs_f64(),
@@ -174,9 +170,6 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
     found.checks = found.judged();
     Ok(found)
 }
-
-/// The kernel says for so many pages how long it takes to clear and to copy them.
-const PAGES_MEASURED: f64 = 1000.0;
 
 fn swept(step: Step, ran: &Ran) -> Result<Swept> {
     let counter = |name| ran.number_or_zero("counters", name);

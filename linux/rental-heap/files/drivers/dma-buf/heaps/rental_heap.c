@@ -134,8 +134,8 @@ static int rental_heap_attach(struct dma_buf *dmabuf,
 		kfree(it);
 		return error;
 	}
-	sg_set_page(it->table.sgl, phys_to_page(start_of(buffer)), buffer->size,
-		    0);
+	sg_set_page(it->table.sgl, pfn_to_page(PHYS_PFN(start_of(buffer))),
+		    buffer->size, 0);
 	it->device = attached->dev;
 	attached->priv = it;
 	mutex_lock(&buffer->lock);
@@ -277,6 +277,9 @@ static struct dma_buf *rental_heap_allocate(struct dma_heap *of,
 	struct dma_buf *dmabuf;
 	long first;
 
+	/* An entry of a scatter list has 32 bits for it. */
+	if (size > SZ_2G)
+		return ERR_PTR(-EINVAL);
 	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL);
 	if (!buffer)
 		return ERR_PTR(-ENOMEM);
