@@ -18,7 +18,8 @@ pub struct Prediction {
     /// Pages that would be copied to it.
     pub stores: u64,
     /// Of the pages that were asked for, those that were there or were copied, as a share: in the guest with lent memory.
-    pub measured_hit_ratio: f64,
+    /// Not known of a load that takes memory meanwhile.
+    pub measured_hit_ratio: Option<f64>,
     /// The same, as predicted.
     pub hit_ratio: Option<f64>,
     /// The same, if normal and lent memory were one that drops what was used least recently.
@@ -74,7 +75,7 @@ pub(super) fn checks(arms: &[ArmRun], policy: &str) -> Vec<Check> {
     let mut checks = vec![Check::new(name, holds, details.join(", "))];
     let below: Vec<f64> = all
         .iter()
-        .filter_map(|(_, _, found)| Some(found.lru_hit_ratio? - found.measured_hit_ratio))
+        .filter_map(|(_, _, found)| Some(found.lru_hit_ratio? - found.measured_hit_ratio?))
         .collect();
     if policy == "all" && !below.is_empty() {
         let most = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -108,7 +109,7 @@ pub(super) fn section(arms: &[ArmRun]) -> Option<Section> {
                 found.error(load),
                 count(key("stores"), found.stores),
                 count(of_load("stores"), load.stores),
-                share(key("measured_hit_ratio"), found.measured_hit_ratio),
+                or_none(found.measured_hit_ratio, |ratio| share(key("measured_hit_ratio"), ratio)),
                 or_none(found.lru_hit_ratio, |ratio| share(key("lru_hit_ratio"), ratio)),
             ]
         })
@@ -129,7 +130,7 @@ mod tests {
     fn arm(hits: u64, predicted: u64) -> ArmRun {
         let prediction = Prediction {
             hits: predicted,
-            measured_hit_ratio: 0.9,
+            measured_hit_ratio: Some(0.9),
             lru_hit_ratio: Some(0.92),
             ..Prediction::default()
         };
@@ -162,8 +163,12 @@ mod tests {
         assert_eq!(names(&arms, "all"), [true, true]);
         assert_eq!(names(&arms, "twice"), [true]);
         if let Some(found) = &mut arms[0].workloads[0].predicted {
-            found.measured_hit_ratio = 0.88;
+            found.measured_hit_ratio = Some(0.88);
         }
         assert_eq!(names(&arms, "all"), [true, false]);
+        if let Some(found) = &mut arms[0].workloads[0].predicted {
+            found.measured_hit_ratio = None;
+        }
+        assert_eq!(names(&arms, "all"), [true]);
     }
 }

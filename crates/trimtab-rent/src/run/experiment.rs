@@ -249,7 +249,7 @@ fn predict(
         let free_kib = ran.number("memory", "free_kib")?;
         let Some(how) = steady.recorded(*load, request.requests, free_kib) else { continue };
         let recorded = boot(Arm::Idle, Some(*load), &recorded_name(*load), &how)?;
-        run.predicted = Some(prediction::predict(request, &recorded, ran, observe)?);
+        run.predicted = Some(prediction::predict((request, *load), &recorded, ran, observe)?);
     }
     Ok(())
 }

@@ -27,8 +27,9 @@ pub(super) const HELD_MIB: u32 = 12;
 /// Nor may the file system write its tables meanwhile, as it does after a while: they would take memory of the disk.
 pub(super) const STEADY_DISK: &str = "/bin/busybox mount -o remount,noinit_itable /disk\n";
 
-/// Says how much memory is free.
+/// Says how much memory is free, when what ended has given back its own.
 pub(super) const SAY_FREE: &str = "\
+/bin/busybox sleep 1
 /bin/busybox awk '/^MemFree/ { print \"trimtab: memory free_kib\", $2 }' /proc/meminfo
 ";
 
@@ -46,11 +47,19 @@ for event in filemap/mm_filemap_add_to_page_cache filemap/mm_filemap_delete_from
   echo 1 >$trace/events/$event/enable
 done
 wanted=$(/bin/busybox sed -n 's/.*trimtab\\.free_kib=\\([0-9]*\\).*/\\1/p' /proc/cmdline)
-more_than_wanted() {
-  /bin/busybox awk -v wanted=$wanted '/^MemFree/ { print int(($2 - wanted) / 4) }' /proc/meminfo
-}
-while more=$(more_than_wanted); [ $more -gt 0 ]; do
-  /bin/busybox dd if=/dev/zero bs=4k count=$more >>/tmp/ballast 2>/dev/null
+ballast=0
+for try in 1 2 3 4 5 6 7 8; do
+  /bin/busybox sleep 1
+  /bin/busybox awk -v wanted=$wanted '/^MemFree/ { print int(($2 - wanted) / 4) }' /proc/meminfo >/tmp/more
+  read more </tmp/more
+  size=$((ballast + more))
+  if [ $size -lt 0 ]; then size=0; fi
+  if [ $more -gt 0 ]; then
+    /bin/busybox dd if=/dev/zero bs=4k count=$more >>/tmp/ballast 2>/dev/null
+  elif [ $more -lt 0 ]; then
+    /bin/busybox truncate -s $((size * 4096)) /tmp/ballast
+  fi
+  ballast=$size
 done
 ";
 
@@ -71,8 +80,8 @@ const BYTES_OF_A_PAGE: u64 = 3 * 48;
 const MOST_RING_MIB: u64 = 512;
 /// Memory that a guest has more than it should for certain; it takes the rest.
 const SPARE_MIB: u32 = 3;
-/// Memory may differ by so much: a list of free pages.
-const NEAR_KIB: u64 = 256;
+/// Memory may differ by so much: of 100 MiB that are read in 80, 40 pages less make a hundredth more reads.
+const NEAR_KIB: u64 = 64;
 const PAGES_OF_A_REQUEST: u64 = 4;
 const PAGE_SIZE: u64 = 4096;
 const PAGES_OF_A_MIB: u64 = (1 << 20) / PAGE_SIZE;
@@ -130,7 +139,7 @@ impl How {
 /// # Errors
 /// Lost events, guests that differ in memory, and whatever the planner does not like.
 pub(super) fn predict(
-    asked: &RunRequest,
+    (asked, load): (&RunRequest, Load),
     recorded: &Ran,
     measured: &Ran,
     observe: &dyn Observe,
@@ -150,7 +159,7 @@ pub(super) fn predict(
     let pool = found.pools.iter().find(|pool| pool.policy.name() == asked.policy);
     let pool = pool.with_context(|| format!("the planner knows no policy {}", asked.policy))?;
     let misses = |ratio: f64| (1.0 - ratio) * found.coverage.counts.uses as f64;
-    prediction(asked, pool, measured, &misses, &trace)
+    prediction((asked, load), pool, measured, &misses, &trace)
 }
 
 fn request(trace: &Path, pool_mib: u32) -> PlanRequest {
@@ -169,7 +178,7 @@ fn request(trace: &Path, pool_mib: u32) -> PlanRequest {
 }
 
 fn prediction(
-    asked: &RunRequest,
+    (asked, load): (&RunRequest, Load),
     pool: &Pool,
     measured: &Ran,
     misses: &dyn Fn(f64) -> f64,
@@ -177,14 +186,15 @@ fn prediction(
 ) -> Result<Prediction> {
     let pages = (u64::from(asked.requests) * PAGES_OF_A_REQUEST) as f64;
     let of_all = |misses: f64| 1.0 - misses / pages;
-    // Memory is full: for each page that comes one is evicted.
+    // Memory is full: for each page that comes one is evicted, if nothing else takes memory.
     let evicted = measured.number("vmstat", "pgsteal_kswapd")?
         + measured.number("vmstat", "pgsteal_direct")?;
     let hits = measured.number_or_zero("counters", "hits");
+    let is_full = matches!(load, Load::Files(files) if files.hog_mib == 0);
     Ok(Prediction {
         hits: pool.hits,
         stores: pool.stores,
-        measured_hit_ratio: of_all(evicted.saturating_sub(hits) as f64),
+        measured_hit_ratio: is_full.then(|| of_all(evicted.saturating_sub(hits) as f64)),
         hit_ratio: pool.hit_ratio.map(|ratio| of_all(misses(ratio))),
         lru_hit_ratio: pool.lru_hit_ratio.map(|ratio| of_all(misses(ratio))),
         trace: PathBuf::from(trace).display().to_string(),
