@@ -85,6 +85,17 @@ static void check_and_free(struct buffer *buffer)
 	buffer->map = NULL;
 }
 
+/* Nobody has a copy of his own, or what is behind it. */
+static void check_limits(const struct buffer *buffer)
+{
+	if (mmap(NULL, buffer->size, PROT_READ, MAP_PRIVATE, buffer->file, 0) != MAP_FAILED)
+		wrong("it can be mapped privately", 0, 0);
+	if (mmap(NULL, buffer->size + PAGE, PROT_READ, MAP_SHARED, buffer->file, 0) != MAP_FAILED)
+		wrong("more than it has can be mapped", 0, 0);
+	if (mmap(NULL, PAGE, PROT_READ, MAP_SHARED, buffer->file, (off_t)buffer->size) != MAP_FAILED)
+		wrong("what is behind it can be mapped", 0, 0);
+}
+
 /* Whether the heap had room for it. */
 static bool allocate(int heap, struct buffer *buffer, size_t size)
 {
@@ -102,6 +113,7 @@ static bool allocate(int heap, struct buffer *buffer, size_t size)
 	buffer->map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->file, 0);
 	if (buffer->map == MAP_FAILED)
 		fail("heap: a buffer cannot be mapped: %s", strerror(errno));
+	check_limits(buffer);
 	for (size_t at = 0; at < size / sizeof(*buffer->map); at++) {
 		if (buffer->map[at]) {
 			wrong("it is not cleared", at, buffer->map[at]);
@@ -145,6 +157,9 @@ int main(int argc, char **argv)
 	heap = open(path, O_RDWR | O_CLOEXEC);
 	if (heap < 0)
 		fail("heap: %s cannot be opened: %s", path, strerror(errno));
+	if (ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &(struct dma_heap_allocation_data){.len = 3ULL << 30}) == 0 ||
+	    errno != EINVAL)
+		wrong("a buffer of 3 GiB is not refused", 0, 0);
 	random = random_seeded((uint64_t)the.seed);
 	counters_read(&before);
 	fflush(stdout);

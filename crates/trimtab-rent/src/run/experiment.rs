@@ -14,7 +14,7 @@ use trimtab_report::common::Repeat;
 use super::disk::DiskProfile;
 use super::guest::{BootOf, FileSystem, Guest, GuestRequest, Ran, with_disk};
 use super::load::Load;
-use super::prediction::{self, How};
+use super::prediction::{self, HELD_MIB, How};
 use super::programs::Programs;
 use crate::arm::{Arm, DeviceMemory};
 use crate::report::run::{ArmRun, Region, RentRun, Returns, Verify, WorkloadRun};
@@ -75,13 +75,14 @@ fn load_script(request: &RunRequest, programs: &Programs, load: Load, recorded: 
 fn returns_script(request: &RunRequest, programs: &Programs, load: Load) -> String {
     let names: Vec<&str> = request.devices.iter().map(|device| device.name).collect();
     let run = format!(
-        "{}{}/bin/returns --devices {} --count {} --seed {} --quiet --unscrubbed -- {} || true",
-        settings(request),
+        "{}{}{}/bin/returns --devices {} --count {} --seed {} --quiet --unscrubbed -- {} || true",
         load.prepare(request.seed, programs),
+        settings(request),
+        load.warm(request.seed),
         names.join(","),
         request.returns,
         request.seed,
-        load.endless(request.seed)
+        load.beside(request.seed)
     );
     with_disk(FileSystem::Ext4, &run)
 }
@@ -122,6 +123,19 @@ fn returns_name(load: Load) -> String {
     format!("returns-{}", load.word())
 }
 
+/// What runs in the guests of a load, by the names of the scripts.
+fn scripts_of(request: &RunRequest, programs: &Programs, load: Load) -> Vec<(String, String)> {
+    let mut scripts = vec![
+        (load_name(load), load_script(request, programs, load, false)),
+        (returns_name(load), returns_script(request, programs, load)),
+    ];
+    // Nothing says of starts what they ask for.
+    if matches!(load, Load::Files(_)) {
+        scripts.push((recorded_name(load), load_script(request, programs, load, true)));
+    }
+    scripts
+}
+
 const VERIFY: &str = "verify";
 /// Memory for the oracle, beside the kernel and the devices: its files do not fit.
 const VERIFY_MIB: u32 = 40;
@@ -138,15 +152,9 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     ensure!(!request.loads.is_empty(), "there is no load; expected one, as rndrd:200");
     ensure!(!request.devices.is_empty(), "there is no device whose memory could be lent");
     let work = WorkDir::open(&request.work)?;
-    request.loads.iter().try_for_each(|load| load.fits(request.normal_mib))?;
+    request.loads.iter().try_for_each(|load| load.fits(request.normal_mib, HELD_MIB))?;
     let programs = Programs::of(&request.loads)?;
-    let scripts_of = |load: &Load| {
-        [
-            (load_name(*load), load_script(request, &programs, *load, false)),
-            (recorded_name(*load), load_script(request, &programs, *load, true)),
-            (returns_name(*load), returns_script(request, &programs, *load)),
-        ]
-    };
+    let scripts_of = |load: &Load| scripts_of(request, &programs, *load);
     // What starts programs has them in its root, which is memory.
     let (starts, files): (Vec<Load>, Vec<Load>) =
         request.loads.iter().partition(|load| **load == Load::Starts);
@@ -249,7 +257,11 @@ fn predict(
         let free_kib = ran.number("memory", "free_kib")?;
         let Some(how) = steady.recorded(*load, request.requests, free_kib) else { continue };
         let recorded = boot(Arm::Idle, Some(*load), &recorded_name(*load), &how)?;
-        run.predicted = Some(prediction::predict((request, *load), &recorded, ran, observe)?);
+        match prediction::predict((request, *load), &recorded, ran, observe) {
+            Ok(found) => run.predicted = Some(found),
+            // What was measured until now is worth more.
+            Err(error) => run.not_predicted = format!("{error:#}"),
+        }
     }
     Ok(())
 }
@@ -297,6 +309,7 @@ fn workload(load: Load, ran: &Ran, idle: Option<&WorkloadRun>) -> Result<Workloa
         available_mib: ran.number("memory", "available_kib")? / 1024,
         starts,
         predicted: None,
+        not_predicted: String::new(),
     })
 }
 
@@ -328,6 +341,7 @@ fn returned(load: Load, ran: &Ran) -> Result<Returns> {
         p99: ran.number_or_zero("returns", "p99"),
         max: ran.number_or_zero("returns", "max"),
         in_kernel_max: ran.number_or_zero("counters", "return_ns_max"),
+        stores: ran.number_or_zero("counters", "stored"),
         nanoseconds,
     })
 }

@@ -31,7 +31,7 @@ pub struct Files {
 
 /// What a load is named, for people who named it wrongly.
 pub const LOADS: &str =
-    "expected starts; or rndrd or rndrw, a colon, 8 to 800 MiB, and maybe :pre64 or :hog128";
+    "expected starts; or rndrd or rndrw, a colon, 8 to 800 MiB, and maybe :pre48 or :hog48";
 
 impl Files {
     fn mode(self) -> &'static str {
@@ -108,21 +108,22 @@ impl Load {
         if self == Load::Starts { on_disk + mib } else { on_disk }
     }
 
-    /// Whether what it takes for itself leaves something of the guest's memory.
+    /// Whether what it takes for itself leaves something of the guest's memory, of which `held_mib` are not for it.
     ///
     /// # Errors
     /// It does not.
-    pub(super) fn fits(self, normal_mib: u32) -> Result<()> {
+    pub(super) fn fits(self, normal_mib: u32, held_mib: u32) -> Result<()> {
         let taken = match self {
             Load::Files(files) => files.preallocated_mib + files.hog_mib,
             Load::Starts => 0,
         };
-        let needed = taken + LEFT_MIB;
+        let needed = taken + LEFT_MIB + held_mib;
         if taken == 0 || needed <= normal_mib {
             return Ok(());
         }
         let (name, said) = (self.name(), format!("takes {taken} MiB of {normal_mib}"));
-        let failure = Failure::new(format!("{name} {said}: at least {LEFT_MIB} must be left"));
+        let left = LEFT_MIB + held_mib;
+        let failure = Failure::new(format!("{name} {said}: at least {left} must be left"));
         Err(failure.hint(format!("give the guest more: --normal {needed}")).into())
     }
 
@@ -148,30 +149,46 @@ impl Load {
             Load::Starts => {
                 let starts = requests.div_ceil(REQUESTS_OF_A_START);
                 // All of them twice before, in another order.
-                let start = "/bin/busybox chroot /disk /bin/starts --commands /data/commands";
                 format!(
-                    "{start} --starts 48 --seed 0 --think-us 1000-10000 >/warm || {{ /bin/busybox cat /warm; exit 1; }}\n\
-                     {start} --starts {starts} --seed {seed}\n"
+                    "{STARTS} --starts 48 --seed 0 --think-us 1000-10000 >/warm || \
+                     {{ /bin/busybox cat /warm; exit 1; }}\n\
+                     {STARTS} --starts {starts} --seed {seed}\n"
                 )
             }
         }
     }
 
-    /// The same without an end, for what is measured beside.
-    pub(super) fn endless(self, seed: u32) -> String {
+    /// Fills memory with what it uses, and no more.
+    pub(super) fn warm(self, seed: u32) -> String {
         match self {
             Load::Files(files) => {
-                format!("{}{} --requests 1000000", files.command(seed), files.memory())
+                let without = Files { preallocated_mib: 0, hog_mib: 0, ..files };
+                format!("{} >/dev/null\n", Load::Files(without).measured(seed, 1).trim_end())
             }
-            Load::Starts => format!(
-                "/bin/busybox chroot /disk /bin/starts --commands /data/commands --starts 100000 --seed {seed}"
-            ),
+            Load::Starts => {
+                format!("{STARTS} --starts 48 --seed 0 --think-us 1000-10000 >/dev/null\n")
+            }
+        }
+    }
+
+    /// For what is measured beside: it is begun anew whenever it has come to its end.
+    pub(super) fn beside(self, seed: u32) -> String {
+        match self {
+            // So that it has taken all of the memory that it takes after so many.
+            Load::Files(files) => {
+                format!("{}{} --requests {BESIDE_REQUESTS}", files.command(seed), files.memory())
+            }
+            Load::Starts => format!("{STARTS} --starts 100000 --seed {seed}"),
         }
     }
 }
 
 /// So much memory is left to files by what takes memory, in MiB: less than that, and the kernel kills it.
-const LEFT_MIB: u32 = 14;
+const LEFT_MIB: u32 = 10;
+/// Starts programs from the disk.
+const STARTS: &str = "/bin/busybox chroot /disk /bin/starts --commands /data/commands";
+/// Requests of a load beside which something is measured, until it is begun anew.
+const BESIDE_REQUESTS: u32 = 6000;
 /// So many requests for files take about as long as a start.
 const REQUESTS_OF_A_START: u32 = 32;
 
@@ -221,15 +238,16 @@ mod tests {
     #[test]
     fn a_load_that_takes_all_memory_is_refused() {
         let load = |name| Load::named(name).unwrap();
-        load("rndrd:200:pre66").fits(80).unwrap();
-        load("rndrd:800").fits(8).unwrap();
-        let error = load("rndrd:200:pre64:hog128").fits(150).unwrap_err();
+        load("rndrd:200:pre64").fits(80, 6).unwrap();
+        load("rndrd:200:pre64").fits(80, 7).unwrap_err();
+        load("rndrd:800").fits(8, 12).unwrap();
+        let error = load("rndrd:200:pre64:hog128").fits(150, 12).unwrap_err();
         let failure = error.downcast::<Failure>().unwrap();
         assert_eq!(
             failure.to_string(),
-            "rndrd:200:pre64:hog128 takes 192 MiB of 150: at least 14 must be left"
+            "rndrd:200:pre64:hog128 takes 192 MiB of 150: at least 22 must be left"
         );
-        assert_eq!(failure.hints(), ["give the guest more: --normal 206"]);
+        assert_eq!(failure.hints(), ["give the guest more: --normal 214"]);
     }
 
     #[test]
@@ -239,6 +257,11 @@ mod tests {
         let measured = load.measured(3, 500);
         assert!(measured.contains("--preallocate 64 --hog 128"), "{measured}");
         assert!(measured.contains("--warm-requests 12800 --requests 500"), "{measured}");
-        assert!(load.endless(3).contains("--hog 128"));
+        assert!(load.beside(3).contains("--hog 128"));
+        let warm = load.warm(3);
+        assert!(
+            warm.contains("--warm-requests 12800 --requests 1 ") && !warm.contains("--hog"),
+            "{warm}"
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! What [`plan`] says of a guest with no rental memory, to be compared with what one that has it then did.
 //!
-//! Both run the same load, with as much memory for it to the page. What is recorded lies in memory that is reserved for
+//! Both run the same load, with nearly as much memory for it. What is recorded lies in memory that is reserved for
 //! it, and leaves the guest when the load is over: neither reading nor writing it disturbs the load.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use trimtab_lab::observe::Observe;
@@ -153,7 +153,8 @@ pub(super) fn predict(
     let (has, had) = (free(recorded)?, free(measured)?);
     ensure!(
         has.abs_diff(had) <= NEAR_KIB,
-        "the guest that is recorded had {has} KiB for the load, and the other {had}: see {console}"
+        "the guest that is recorded had {has} KiB for the load, and the other {had}; another --normal may bring them \
+         together: see {console}"
     );
     let found =
         plan(&request(&trace, asked.devices.iter().map(|device| device.mib).sum()), observe)?;
@@ -166,7 +167,7 @@ pub(super) fn predict(
 fn request(trace: &Path, pool_mib: u32) -> PlanRequest {
     let trace = trace.to_owned();
     let shown = trace.display();
-    let command = format!("trimtab rent plan {shown} --from '{BEGINS}' --pools {pool_mib}");
+    let command = format!("trimtab rent plan '{shown}' --from '{BEGINS}' --pools {pool_mib}");
     PlanRequest {
         traces: vec![trace],
         pools: vec![pool_mib],
@@ -198,7 +199,7 @@ fn prediction(
         measured_hit_ratio: is_full.then(|| of_all(evicted.saturating_sub(hits) as f64)),
         hit_ratio: pool.hit_ratio.map(|ratio| of_all(misses(ratio))),
         lru_hit_ratio: pool.lru_hit_ratio.map(|ratio| of_all(misses(ratio))),
-        trace: PathBuf::from(trace).display().to_string(),
+        trace: trace.display().to_string(),
         from: BEGINS.to_owned(),
     })
 }

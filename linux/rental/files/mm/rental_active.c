@@ -105,15 +105,20 @@ static bool go_to(struct place *place, const struct candidate *it)
 		leave(place);
 	if (!place->sb)
 		place->sb = try_get_super(it->device);
-	if (!place->sb)
+	/* The last iput() of a file that is gone would wait for a thaw. */
+	if (!place->sb || place->sb->s_writers.frozen != SB_UNFROZEN)
 		return false;
-	if (place->inode && place->inode->i_ino != it->ino)
+	/* Of a file without a name ours may become the last reference. */
+	if (place->inode &&
+	    (place->inode->i_ino != it->ino || !place->inode->i_nlink))
 		leave_inode(place);
 	if (!place->inode) {
+		struct inode *inode;
+
 		rcu_read_lock();
-		place->inode = find_inode_by_ino_rcu(place->sb, it->ino);
-		if (place->inode)
-			place->inode = igrab(place->inode);
+		inode = find_inode_by_ino_rcu(place->sb, it->ino);
+		if (inode && inode->i_nlink)
+			place->inode = igrab(inode);
 		rcu_read_unlock();
 	}
 	return place->inode;
@@ -162,9 +167,6 @@ static int move_page(struct place *place, const struct candidate *it)
 	if (!go_to(place, it))
 		return -ENOENT;
 	mapping = place->inode->i_mapping;
-	/* Without a name it may go with our reference, which takes long. */
-	if (!place->inode->i_nlink)
-		return -ENOENT;
 	if (!filemap_invalidate_trylock_shared(mapping))
 		return -EAGAIN;
 	error = move_to(mapping, it, GFP_NOWAIT);

@@ -32,6 +32,7 @@ static unsigned long count_full(struct rental_region *region)
 static int counters_show(struct seq_file *file, void *unused)
 {
 	unsigned long full = 0, rented = 0;
+	struct rental_returns returns;
 	unsigned int i;
 
 	for (i = 0; i < RENTAL_COUNTERS; i++)
@@ -45,12 +46,15 @@ static int counters_show(struct seq_file *file, void *unused)
 		rented += rental_regions[i]->nr_rented;
 	}
 	seq_printf(file, "pages_rented %lu\npages_full %lu\n", rented, full);
+	spin_lock_irq(&rental_lock);
+	returns = rental_returns;
+	spin_unlock_irq(&rental_lock);
 	seq_printf(file, "return_ns_last %llu\nreturn_ns_max %llu\n",
-		   rental_returns.last_ns, rental_returns.max_ns);
+		   returns.last_ns, returns.max_ns);
 	seq_printf(file, "return_ns_sum %llu\nscrub_cpu_ns_sum %llu\n",
-		   rental_returns.sum_ns, rental_returns.scrub_cpu_ns);
+		   returns.sum_ns, returns.scrub_cpu_ns);
 	seq_printf(file, "active_cpu_ns_sum %llu\nactive_ns_max %llu\n",
-		   rental_returns.active_cpu_ns, rental_returns.active_max_ns);
+		   returns.active_cpu_ns, returns.active_max_ns);
 	mutex_unlock(&rental_mutex);
 	return 0;
 }

@@ -33,7 +33,7 @@ pub struct Options {
     /// What becomes of memory of idle devices: rental, cma; idle is always there
     #[arg(long, value_name = "ARM,...", value_delimiter = ',', default_value = "rental,cma", value_parser = arm)]
     pub arms: Vec<Arm>,
-    /// rndrd or rndrw, random requests of 16 KiB, and the MiB of all files, with :pre64 if 64 MiB are taken before, with :hog128 if so much is taken meanwhile; or starts, of programs
+    /// rndrd or rndrw, random requests of 16 KiB, and the MiB of all files, with :pre48 if it has taken 48 MiB before, with :hog48 if it takes so much meanwhile; or starts, of programs
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',', default_value = "rndrd:100,rndrd:200,rndrw:200", value_parser = load)]
     pub loads: Vec<Load>,
     /// Requests that are measured of each load

@@ -114,8 +114,8 @@ static void lend_units(struct rental_heap *heap, unsigned long first,
 		       unsigned long units)
 {
 	mutex_lock(&heap->lock);
-	WARN_ON(rent_memory(heap->region, first * UNIT, units * UNIT, true));
-	bitmap_clear(heap->used, first, units);
+	if (!WARN_ON(rent_memory(heap->region, first * UNIT, units * UNIT, true)))
+		bitmap_clear(heap->used, first, units);
 	mutex_unlock(&heap->lock);
 }
 
@@ -217,9 +217,14 @@ static int rental_heap_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct rental_buffer *buffer = dmabuf->priv;
 
-	if (!(vma->vm_flags & VM_SHARED))
+	unsigned long pages = buffer->size >> PAGE_SHIFT;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff > pages ||
+	    vma_pages(vma) > pages - vma->vm_pgoff)
 		return -EINVAL;
-	return vm_iomap_memory(vma, start_of(buffer), buffer->size);
+	return remap_pfn_range(vma, vma->vm_start,
+			       PHYS_PFN(start_of(buffer)) + vma->vm_pgoff,
+			       vma->vm_end - vma->vm_start, vma->vm_page_prot);
 }
 
 static int rental_heap_vmap(struct dma_buf *dmabuf, struct iosys_map *map)
@@ -342,10 +347,12 @@ static int __init add_heap(const char *name)
 	error = PTR_ERR_OR_ZERO(heap->region);
 	if (error)
 		goto free_used;
-	error = PTR_ERR_OR_ZERO(dma_heap_add(&info));
+	error = rent_memory(heap->region, 0, heap->nr_units * UNIT, true);
 	if (error)
 		goto remove;
-	return rent_memory(heap->region, 0, heap->nr_units * UNIT, true);
+	error = PTR_ERR_OR_ZERO(dma_heap_add(&info));
+	if (!error)
+		return 0;
 
 remove:
 	rental_remove_region(heap->region);
@@ -362,7 +369,10 @@ static int __init rental_heap_init(void)
 
 	for (i = 0; i < nr_regions; i++) {
 		error = add_heap(regions[i]);
-		if (error)
+		if (error == -ENOENT)
+			pr_err("no memory is reserved: reserve_mem=SIZE:1M:%s\n",
+			       regions[i]);
+		else if (error)
 			pr_err("no heap of %s: %d\n", regions[i], error);
 	}
 	return 0;
