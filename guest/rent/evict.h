@@ -122,7 +122,9 @@ static struct {
 
 static void race_part(uint64_t from, uint64_t to)
 {
-	if (pread(racer.file, racer.buffer, to - from, (off_t)from) >= 0)
+	if (pread(racer.file, racer.buffer, to - from, (off_t)from) < 0)
+		error_line("pread in a race at byte %llu: %s", (unsigned long long)from, strerror(errno));
+	else
 		page_out(racer.map, from, to);
 }
 
@@ -199,7 +201,7 @@ static inline void change_in_a_race(struct file *file, uint64_t from, uint64_t t
 	if (one_in(2))
 		forget(file);
 	race_begins(file, direct_from, size < direct_to ? size : direct_to);
-	switch (below(6)) {
+	switch (below(8)) {
 	case 0:
 	case 1:
 		write_direct(file, direct_from, direct_to, one_in(2));
@@ -214,6 +216,11 @@ static inline void change_in_a_race(struct file *file, uint64_t from, uint64_t t
 	case 4:
 		write_range(file, from, to);
 		sync_file(file);
+		break;
+	case 5:
+		/* What is read is evicted before the reader has it. */
+		for (int round = 0; round < 8 && size > direct_from; round++)
+			page_out(mapped(file), direct_from, size < direct_to ? size : direct_to);
 		break;
 	default:
 		write_mapped(file, from, to);

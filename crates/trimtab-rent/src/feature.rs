@@ -27,6 +27,14 @@ pub static RENT_DEVICES: Feature = Feature {
     generated: &[],
 };
 
+/// The same kernel, which leaves out one of its hooks or checks when it is told so: for tests of what has to notice.
+pub static RENTAL_MUTANTS: Feature = Feature {
+    name: "rental-mutants",
+    over: &[&RENTAL],
+    folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/rental-mutants"),
+    generated: &[],
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,14 @@ pub mod plan;
 pub mod prediction;
 pub mod run;
 pub mod sweep;
+pub mod verify;
 
 use trimtab_report::Kind;
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
-pub const KINDS: &[Kind] =
-    &[Kind::of::<plan::RentPlan>(), Kind::of::<run::RentRun>(), Kind::of::<sweep::RentSweep>()];
+pub const KINDS: &[Kind] = &[
+    Kind::of::<plan::RentPlan>(),
+    Kind::of::<run::RentRun>(),
+    Kind::of::<sweep::RentSweep>(),
+    Kind::of::<verify::RentVerify>(),
+];

@@ -4,13 +4,17 @@ mod disk;
 mod experiment;
 pub mod guest;
 mod load;
+mod mutants;
 mod plan;
 mod prediction;
 mod programs;
 mod sweep;
+mod verify;
 
 pub use disk::DiskProfile;
 pub use experiment::{RunRequest, run};
 pub use load::{LOADS, Load};
+pub use mutants::{MUTANTS, Mutant, Setting};
 pub use plan::{MOST_MIB, PlanRequest, plan};
 pub use sweep::{SweepRequest, sweep};
+pub use verify::{Checks, VerifyRequest, verify};

@@ -189,6 +189,11 @@ fn rent_sweep_is_true() {
 }
 
 #[test]
+fn rent_verify_is_true() {
+    assert_eq!(run("rent-verify.md"), (1, 1));
+}
+
+#[test]
 fn rent_plan_is_true() {
     let bench = Bench::new();
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/rent/reads.txt");

@@ -10,7 +10,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
-use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, OUTLET, complaints};
+use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, OUTLET, Tests, complaints};
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::compiled::CompiledProgram;
 use trimtab_machine::guest::{self, Workload};
@@ -48,6 +48,8 @@ const OVERHEAD_MIB: u32 = 44;
 pub const PROGRAMS: [&str; 5] = ["fileio", "heap", "returns", "starts", "verify"];
 /// The root may take more than half of the memory.
 const LARGE_ROOT: &[&str] = &["rootfstype=ramfs"];
+/// Size of a FAT file system.
+pub(super) const FAT_MIB: u32 = 96;
 /// A boot takes so long at most.
 const LIMIT: Duration = Duration::from_secs(3600);
 
@@ -97,6 +99,8 @@ pub struct BootOf<'a> {
 pub struct Ran {
     /// By topic and name.
     pub said: Said,
+    /// Tests of the kernel that ran in it.
+    pub tests: Tests,
     /// Its console's log.
     pub console: PathBuf,
 }
@@ -154,6 +158,16 @@ impl<'work> Guest<'work> {
         request: &GuestRequest<'_>,
         observe: &dyn Observe,
     ) -> Result<Self> {
+        Self::build_with(work, request, &[], observe)
+    }
+
+    /// The same of a kernel that is given more.
+    pub(super) fn build_with(
+        work: &'work WorkDir,
+        request: &GuestRequest<'_>,
+        added: &[&'static Feature],
+        observe: &dyn Observe,
+    ) -> Result<Self> {
         let gcc = tools::find("gcc")?;
         let mut files = guest::programs::files(&[tools::find("mke2fs")?.path])?;
         files.insert("etc/mke2fs.conf".to_owned(), PathBuf::from("/etc/mke2fs.conf"));
@@ -165,7 +179,8 @@ impl<'work> Guest<'work> {
         }
         let toolchain = Toolchain::Clang(tools::llvm()?);
         let named = (request.config, Isa::X86_64);
-        let inputs = BuildInputs::find(request.kernel_source, FEATURES, named, 2, toolchain)?;
+        let features = [FEATURES, added].concat();
+        let inputs = BuildInputs::find(request.kernel_source, &features, named, 2, toolchain)?;
         let inputs = inputs.with_lines(LINES).with_lines(request.lines);
         let (source, build) = inputs.prepare(work, observe)?;
         let stage = observe.stage("build the kernel");
@@ -203,6 +218,23 @@ impl<'work> Guest<'work> {
     /// # Errors
     /// A guest that does not come to its end, or whose kernel complains of itself.
     pub fn run(&self, asked: &BootOf<'_>, observe: &dyn Observe) -> Result<Ran> {
+        let (ran, complaints) = self.run_within(asked, LIMIT, observe)?;
+        match complaints.first() {
+            None => Ok(ran),
+            Some(first) => bail!(
+                "the guest's kernel complains of itself, see {}: {first}",
+                ran.console.display()
+            ),
+        }
+    }
+
+    /// The same of a kernel that may complain of itself: what it says then.
+    pub(super) fn run_within(
+        &self,
+        asked: &BootOf<'_>,
+        limit: Duration,
+        observe: &dyn Observe,
+    ) -> Result<(Ran, Vec<String>)> {
         let stage = observe.stage(&format!("boot: {}, {}", asked.script, asked.arm.name()));
         let mut request = self.testbed.request(&self.kernel, Path::new(""));
         let devices: u32 = asked.devices.iter().map(|device| device.mib).sum();
@@ -217,7 +249,7 @@ impl<'work> Guest<'work> {
         request.arguments.extend(self.arguments.iter().map(ToString::to_string));
         request.outlet = asked.outlet;
         request.workload = Some(asked.script.to_owned());
-        request.limit = LIMIT;
+        request.limit = limit;
         let kept = KeptRequest {
             testbed: &self.testbed,
             kernel: &self.kernel,
@@ -229,11 +261,9 @@ impl<'work> Guest<'work> {
         let console = boot.folder.join("console.log");
         let text = std::fs::read(&console)
             .with_context(|| format!("cannot read {}", console.display()))?;
-        if let Some(first) = complaints(&String::from_utf8_lossy(&text)).first() {
-            bail!("the guest's kernel complains of itself, see {}: {first}", console.display());
-        }
         stage.ended(boot.cached, "");
-        Ok(Ran { said: boot.record.said, console })
+        let ran = Ran { said: boot.record.said, tests: boot.record.tests, console };
+        Ok((ran, complaints(&String::from_utf8_lossy(&text))))
     }
 }
 
@@ -272,7 +302,10 @@ impl FileSystem {
         match self {
             FileSystem::Ext4 => ext4(4096),
             FileSystem::Ext4Small => ext4(1024),
-            FileSystem::Vfat => ("vfat", "/bin/busybox mkdosfs /dev/nullb0".to_owned()),
+            // It takes new clusters before it takes those again that are free, and all of them are memory.
+            FileSystem::Vfat => {
+                ("vfat", format!("/bin/busybox mkdosfs /dev/nullb0 {}", FAT_MIB << 10))
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod plan;
 pub mod run;
 pub mod sweep;
+pub mod verify;
 
 use clap::Subcommand;
 
@@ -15,6 +16,8 @@ pub enum Verb {
     Run(run::Options),
     /// The same kernel: how fast memory of several sizes comes back, plain, overwritten, or with what was in use kept
     Sweep(sweep::Options),
+    /// Compare each byte of random operations in such guests, and in some whose kernel lacks something
+    Verify(verify::Options),
 }
 
 impl Verb {
@@ -27,6 +30,7 @@ impl Verb {
             Self::Plan(options) => plan::run(&options),
             Self::Run(options) => run::run(&options),
             Self::Sweep(options) => sweep::run(&options),
+            Self::Verify(options) => verify::run(&options),
         }
     }
 }

@@ -10,6 +10,10 @@
  * cma: there is none. What is needed comes from the contiguous memory
  * allocator, whose area is movable pages meanwhile (cma=SIZE, and SIZE for each
  * device in rent_devices.sizes, in MiB).
+ *
+ * With rent_devices.split each of the first two ways' memory is that of two
+ * devices, the second of which is NAME-rest: they rent and return a part of one
+ * region each.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -53,6 +57,10 @@ MODULE_PARM_DESC(clear_ns, "how long it takes to clear 1000 pages, in nanosecond
 module_param(copy_ns, ulong, 0444);
 MODULE_PARM_DESC(copy_ns, "how long it takes to copy 1000 pages, in nanoseconds");
 
+static bool split;
+module_param(split, bool, 0444);
+MODULE_PARM_DESC(split, "whether the memory of each device is that of two");
+
 enum arm { IDLE, RENTAL, CMA };
 
 static const char *const arms[] = {
@@ -73,7 +81,9 @@ static enum arm kind;
  * struct stand_in - a device
  * @device: what user space opens
  * @name: of its memory
+ * @whole: whose memory it has a part of, if that is another one's
  * @size: of its memory in bytes
+ * @offset: where it begins in the region
  * @start: where that is
  * @pages: the same, if it comes from the contiguous memory allocator
  * @region: the same, if it is lent
@@ -83,7 +93,9 @@ static enum arm kind;
 struct stand_in {
 	struct miscdevice device;
 	const char *name;
+	struct stand_in *whole;
 	size_t size;
+	size_t offset;
 	phys_addr_t start;
 	struct page *pages;
 	struct rental_region *region;
@@ -91,10 +103,13 @@ struct stand_in {
 	unsigned int users;
 };
 
-static struct stand_in stand_ins[] = {
+static struct stand_in stand_ins[6] = {
 	{ .name = "decoder", .device.name = "rent-decoder" },
 	{ .name = "camera", .device.name = "rent-camera" },
 	{ .name = "jpeg", .device.name = "rent-jpeg" },
+	{ .device.name = "rent-decoder-rest", .whole = &stand_ins[0] },
+	{ .device.name = "rent-camera-rest", .whole = &stand_ins[1] },
+	{ .device.name = "rent-jpeg-rest", .whole = &stand_ins[2] },
 };
 
 static struct stand_in *stand_in_of(struct file *file)
@@ -116,7 +131,7 @@ static int get_memory(struct stand_in *it)
 		how = sysfs_match_string(scrubs, scrub);
 		if (how < 0)
 			return how;
-		return return_memory(it->region, 0, it->size, how,
+		return return_memory(it->region, it->offset, it->size, how,
 				     active_pages ? &active : NULL);
 	case CMA:
 		it->pages = dma_alloc_from_contiguous(NULL, it->size >> PAGE_SHIFT,
@@ -135,7 +150,7 @@ static void put_memory(struct stand_in *it)
 {
 	switch (kind) {
 	case RENTAL:
-		WARN_ON(rent_memory(it->region, 0, it->size,
+		WARN_ON(rent_memory(it->region, it->offset, it->size,
 				    strcmp(scrub, "none") != 0));
 		break;
 	case CMA:
@@ -180,7 +195,7 @@ static vm_fault_t stand_in_fault(struct vm_fault *vmf)
 	if (offset >= it->size)
 		return VM_FAULT_SIGBUS;
 	if (kind == RENTAL && !strcmp(scrub, "later"))
-		rental_scrub(it->region, offset, PAGE_SIZE);
+		rental_scrub(it->region, it->offset + offset, PAGE_SIZE);
 	return vmf_insert_pfn(vmf->vma, vmf->address,
 			      PHYS_PFN(it->start) + vmf->pgoff);
 }
@@ -213,11 +228,31 @@ static const struct file_operations stand_in_fops = {
 	.llseek = stand_in_llseek,
 };
 
+/* The second half of another one's memory, to the MiB; that keeps the first. */
+static int __init take_rest(struct stand_in *it)
+{
+	struct stand_in *whole = it->whole;
+	size_t half = ALIGN_DOWN(whole->size / 2, SZ_1M);
+
+	if (!split || kind == CMA || !half)
+		return -ENODEV;
+	if (IS_ERR(whole->region))
+		return PTR_ERR(whole->region);
+	it->region = whole->region;
+	it->offset = half;
+	it->start = whole->start + half;
+	it->size = whole->size - half;
+	whole->size = half;
+	return 0;
+}
+
 /* Finds its memory; -ENODEV if there is none. */
 static int __init find_memory(struct stand_in *it, unsigned int number)
 {
 	phys_addr_t size;
 
+	if (it->whole)
+		return take_rest(it);
 	if (kind == CMA) {
 		it->size = (size_t)(number < nr_sizes ? sizes[number] : 0) << 20;
 		return it->size ? 0 : -ENODEV;
@@ -253,9 +288,25 @@ static void __init measure_pages(void)
 	free_page((unsigned long)from);
 }
 
+/* Lets it be opened, and lends what it has. */
+static void __init add_device(struct stand_in *it, int error)
+{
+	mutex_init(&it->lock);
+	it->device.minor = MISC_DYNAMIC_MINOR;
+	it->device.fops = &stand_in_fops;
+	it->device.mode = 0600;
+	if (!error)
+		error = misc_register(&it->device);
+	if (error)
+		pr_err("%s cannot be used: %d\n", it->device.name, error);
+	else if (kind == RENTAL)
+		put_memory(it);
+}
+
 static int __init rent_devices_init(void)
 {
 	int which = match_string(arms, ARRAY_SIZE(arms), arm);
+	int errors[ARRAY_SIZE(stand_ins)];
 	unsigned int i;
 
 	if (which < 0) {
@@ -264,25 +315,12 @@ static int __init rent_devices_init(void)
 	}
 	kind = which;
 	measure_pages();
-	for (i = 0; i < ARRAY_SIZE(stand_ins); i++) {
-		struct stand_in *it = &stand_ins[i];
-		int error = find_memory(it, i);
-
-		if (error == -ENODEV)
-			continue;
-		mutex_init(&it->lock);
-		it->device.minor = MISC_DYNAMIC_MINOR;
-		it->device.fops = &stand_in_fops;
-		it->device.mode = 0600;
-		if (!error)
-			error = misc_register(&it->device);
-		if (error) {
-			pr_err("%s cannot be used: %d\n", it->name, error);
-			continue;
-		}
-		if (kind == RENTAL)
-			put_memory(it);
-	}
+	/* All before the first is lent: one may give a part to another. */
+	for (i = 0; i < ARRAY_SIZE(stand_ins); i++)
+		errors[i] = find_memory(&stand_ins[i], i);
+	for (i = 0; i < ARRAY_SIZE(stand_ins); i++)
+		if (errors[i] != -ENODEV)
+			add_device(&stand_ins[i], errors[i]);
 	return 0;
 }
 late_initcall(rent_devices_init);

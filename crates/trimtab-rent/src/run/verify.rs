@@ -1,0 +1,427 @@
+//! The oracle: verified operations on several file systems, in kernels that check themselves, and in kernels that lack
+//! something, where it must find an error.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use trimtab_lab::observe::Observe;
+use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::boot::{BootError, Outcome};
+use trimtab_report::Schema;
+use trimtab_report::common::Repeat;
+
+use super::disk::DiskProfile;
+use super::guest::{BootOf, FAT_MIB, FileSystem, Guest, GuestRequest, Ran, with_disk};
+use super::mutants::{MUTANTS, Mutant, Setting};
+use crate::arm::{Arm, DeviceMemory};
+use crate::feature::{RENTAL, RENTAL_MUTANTS};
+use crate::report::verify::{MutantRun, OracleRun, RentVerify, Verified};
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub struct VerifyRequest {
+    /// Where to work, and where what was built is kept.
+    pub work: PathBuf,
+    /// The kernel's source; the newest package that is installed otherwise.
+    pub kernel_source: Option<PathBuf>,
+    /// The kernel's configuration: `tiny`, `lab`, or a file.
+    pub config: String,
+    /// What the kernels check of themselves.
+    pub checks: Vec<Checks>,
+    /// Operations in each guest.
+    pub operations: u32,
+    /// Kernels that lack something: none, or some of [`MUTANTS`].
+    pub mutants: Vec<&'static Mutant>,
+    /// The first of the random numbers.
+    pub seed: u32,
+    /// The command that repeats this, for the report.
+    pub command: String,
+}
+
+/// What a kernel checks of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checks {
+    /// Nothing but the usual.
+    Plain,
+    /// Locks, contexts, lists, and pages that are free.
+    Debug,
+    /// The same, and each access of memory.
+    Kasan,
+}
+
+impl Checks {
+    /// All of them.
+    pub const ALL: [Checks; 3] = [Checks::Plain, Checks::Debug, Checks::Kasan];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Checks::Plain => "plain",
+            Checks::Debug => "debug",
+            Checks::Kasan => "kasan",
+        }
+    }
+
+    fn lines(self) -> Result<String> {
+        let fragments: &[&str] = match self {
+            Checks::Plain => &[],
+            Checks::Debug => &["debug"],
+            Checks::Kasan => &["debug", "kasan"],
+        };
+        let line = |name: &&str| RENTAL.fragment(name).context("rental memory has no such lines");
+        fragments.iter().map(line).collect()
+    }
+
+    /// What it takes of the guest's memory, in MiB: the shadow and what is freed and not used yet.
+    fn memory_mib(self) -> u32 {
+        match self {
+            Checks::Plain => 0,
+            Checks::Debug => 16,
+            Checks::Kasan => 160,
+        }
+    }
+}
+
+/// Devices whose memory is large enough for most of what is evicted.
+const DEVICES: [DeviceMemory; 2] =
+    [DeviceMemory { name: "decoder", mib: 32 }, DeviceMemory { name: "camera", mib: 16 }];
+/// The same where the oldest copies have to make room.
+const SMALL: [DeviceMemory; 2] =
+    [DeviceMemory { name: "decoder", mib: 1 }, DeviceMemory { name: "camera", mib: 1 }];
+/// For all but the kernel, the devices and the disk.
+const NORMAL_MIB: u32 = 96;
+
+/// What the oracle uses of its disk, which is memory, in MiB.
+fn used_mib(file_system: FileSystem) -> u32 {
+    if file_system == FileSystem::Vfat { FAT_MIB + 4 } else { 60 }
+}
+
+/// Operations in a guest whose kernel lacks something; where it waits now and then, each process does a quarter.
+const MUTANT_OPERATIONS: u32 = 40_000;
+/// Such a kernel looks at pages that are read: a page that is read twice is noticed there.
+const MUTANT_LINES: &str =
+    "# CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT=y\nCONFIG_DEBUG_VM=y\n";
+/// How long such a guest may take. Where the kernel lacks nothing it must be done by then, too.
+const MUTANT_LIMIT: Duration = Duration::from_secs(900);
+/// How long any other may take.
+const LIMIT: Duration = Duration::from_secs(4 * 3600);
+
+fn oracle(operations: u32, seed: u32, options: &str) -> String {
+    format!(
+        "/bin/verify --directory /disk --operations {operations} --seed {seed} --files 40 --file-kib 512 \
+         --pressure-mib 60 --keep-mib 20 --pressure-every 1500 --drop-caches {options} || true"
+    )
+}
+
+/// A guest of a kernel that lacks nothing.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    files: &'static str,
+    file_system: FileSystem,
+    cpus: u32,
+    /// Each device's memory is that of two.
+    split: bool,
+}
+
+const PLACES: [Place; 7] = {
+    const fn of(files: &'static str, file_system: FileSystem, cpus: u32, split: bool) -> Place {
+        Place { files, file_system, cpus, split }
+    }
+    [
+        of("ext4-1k", FileSystem::Ext4Small, 1, false),
+        of("ext4-1k", FileSystem::Ext4Small, 2, false),
+        of("ext4-4k", FileSystem::Ext4, 1, false),
+        of("ext4-4k", FileSystem::Ext4, 2, false),
+        of("vfat", FileSystem::Vfat, 1, false),
+        of("vfat", FileSystem::Vfat, 2, false),
+        of("ext4-1k-parts", FileSystem::Ext4Small, 2, true),
+    ]
+};
+
+impl Place {
+    fn script(self) -> String {
+        format!("{}-{}", self.files, self.cpus)
+    }
+
+    /// With two CPUs two processes share the operations.
+    fn commands(self, request: &VerifyRequest) -> String {
+        let devices = match self.split {
+            true => "decoder,decoder-rest,camera,camera-rest",
+            false => "decoder,camera",
+        };
+        let options = format!(
+            "--unscrubbed --devices {devices} --device-every 700 --processes {}",
+            self.cpus
+        );
+        let each = (request.operations / self.cpus).max(1);
+        with_disk(self.file_system, &oracle(each, request.seed, &options))
+    }
+
+    fn run(self, guest: &Guest<'_>, checks: Checks, observe: &dyn Observe) -> Result<OracleRun> {
+        let split = if self.split { "rent_devices.split=1" } else { "rent_devices.split=0" };
+        let asked = BootOf {
+            arm: Arm::Rental,
+            devices: &DEVICES,
+            script: &self.script(),
+            normal_mib: NORMAL_MIB + checks.memory_mib(),
+            used_mib: used_mib(self.file_system),
+            disk: FAST,
+            cpus: self.cpus,
+            arguments: vec![split.to_owned()],
+            outlet: false,
+        };
+        let boot = guest.run_within(&asked, LIMIT, observe);
+        oracle_run(checks.name(), self.files, self.cpus, boot)
+    }
+}
+
+/// Requests take little time, so that there are many.
+const FAST: DiskProfile = DiskProfile { name: "ufs", latency: Duration::from_micros(100) };
+
+/// What a boot found; that its kernel dies is an error like others.
+fn oracle_run(
+    kernel: &str,
+    files: &str,
+    cpus: u32,
+    boot: Result<(Ran, Vec<String>)>,
+) -> Result<OracleRun> {
+    let run = OracleRun {
+        kernel: kernel.to_owned(),
+        files: files.to_owned(),
+        cpus,
+        ..OracleRun::default()
+    };
+    let (ran, complaints) = match boot {
+        Ok(found) => found,
+        Err(error) => return Ok(OracleRun { errors: 1, first_error: death(error)?, ..run }),
+    };
+    let number = |name| ran.number_or_zero("verify", name);
+    let sign = first_sign(&ran, &complaints)?;
+    Ok(OracleRun {
+        operations: number("operations"),
+        errors: number("errors").max(u64::from(sign.is_some())),
+        first_error: sign.unwrap_or_default(),
+        bytes: number("bytes"),
+        hits: ran.number_or_zero("counters", "hits"),
+        stores: ran.number_or_zero("counters", "stored"),
+        returns: ran.number_or_zero("counters", "returns"),
+        ..run
+    })
+}
+
+/// The first thing that says that something is wrong.
+fn first_sign(ran: &Ran, complaints: &[String]) -> Result<Option<String>> {
+    let console = std::fs::read(&ran.console)
+        .with_context(|| format!("cannot read {}", ran.console.display()))?;
+    let console = String::from_utf8_lossy(&console);
+    let error = |line: &str| Some(line.split_once("trimtab: verify error ")?.1.trim().to_owned());
+    let said = console.lines().find_map(error);
+    let failed = || {
+        let test = ran.tests.ended(Outcome::Fail).next()?;
+        Some(format!("test {} failed {}", test.name, test.detail).trim().to_owned())
+    };
+    let ended = || {
+        let missing = ran.number("verify", "errors").is_err() && ran.tests.all().is_empty();
+        missing.then(|| "the oracle did not end".to_owned())
+    };
+    // A process of the oracle that cannot go on says so in other words.
+    let counted = || match ran.number_or_zero("verify", "errors") {
+        0 => None,
+        errors => {
+            let why = console.lines().find_map(|line| line.split_once("trimtab: error "));
+            Some(why.map_or_else(|| format!("{errors} errors"), |(_, why)| why.trim().to_owned()))
+        }
+    };
+    Ok(said.or_else(|| complaints.first().cloned()).or_else(failed).or_else(ended).or_else(counted))
+}
+
+/// The kernel that can leave something out, where it does not.
+const CONTROLS: &str = "mutants";
+
+/// The kernel that can leave something out.
+struct MutantKernel<'work> {
+    guest: Guest<'work>,
+}
+
+impl<'work> MutantKernel<'work> {
+    fn build(work: &'work WorkDir, request: &VerifyRequest, observe: &dyn Observe) -> Result<Self> {
+        let scripts = Setting::ALL.map(|setting| {
+            let commands = match setting {
+                Setting::UnitTests => "exit 0\n".to_owned(),
+                _ => with_disk(
+                    setting.file_system(),
+                    &oracle(MUTANT_OPERATIONS / setting.fewer(), request.seed, setting.options()),
+                ),
+            };
+            (setting.name().to_owned(), commands)
+        });
+        let tests = RENTAL.fragment("kunit").context("rental memory has no unit tests")?;
+        let asked = GuestRequest {
+            kernel_source: request.kernel_source.as_deref(),
+            config: &request.config,
+            lines: &format!("{tests}{MUTANT_LINES}"),
+            scripts: scripts.to_vec(),
+            files: BTreeMap::new(),
+        };
+        Ok(Self { guest: Guest::build_with(work, &asked, &[&RENTAL_MUTANTS], observe)? })
+    }
+
+    fn boot(
+        &self,
+        mutant: &str,
+        setting: Setting,
+        observe: &dyn Observe,
+    ) -> Result<(Ran, Vec<String>)> {
+        let tests = setting == Setting::UnitTests;
+        let mut arguments = vec![format!("rental_mutant={mutant}")];
+        arguments.extend(setting.arguments().iter().map(ToString::to_string));
+        arguments.push(format!("kunit.enable={}", u8::from(tests)));
+        let asked = BootOf {
+            // The tests need all regions for themselves.
+            arm: if tests { Arm::Idle } else { Arm::Rental },
+            devices: if setting.is_small() { &SMALL } else { &DEVICES },
+            script: setting.name(),
+            normal_mib: NORMAL_MIB,
+            used_mib: used_mib(setting.file_system()),
+            disk: FAST,
+            cpus: setting.cpus(),
+            arguments,
+            outlet: false,
+        };
+        self.guest.run_within(&asked, MUTANT_LIMIT, observe)
+    }
+
+    /// Where nothing is left out.
+    fn control(&self, setting: Setting, observe: &dyn Observe) -> Result<OracleRun> {
+        let boot = self.boot("none", setting, observe);
+        oracle_run(CONTROLS, setting.name(), setting.cpus(), boot)
+    }
+
+    /// With the guest of the same setting where nothing is left out: where that fails, too, nothing is known.
+    fn run(
+        &self,
+        mutant: &Mutant,
+        control: Option<&OracleRun>,
+        observe: &dyn Observe,
+    ) -> Result<MutantRun> {
+        let setting = mutant.setting.name();
+        let of = |killed: bool, by: String, operations: u64| MutantRun {
+            name: mutant.name.to_owned(),
+            removes: mutant.removes.to_owned(),
+            setting: setting.to_owned(),
+            killed,
+            by,
+            operations,
+        };
+        if control.is_none_or(|control| !control.first_error.is_empty()) {
+            return Ok(of(false, format!("unknown: {setting} fails without it, too"), 0));
+        }
+        Ok(match self.boot(mutant.name, mutant.setting, observe) {
+            Ok((ran, complaints)) => {
+                let sign = first_sign(&ran, &complaints)?;
+                let operations = ran.number_or_zero("verify", "operations");
+                of(sign.is_some(), sign.unwrap_or_default(), operations)
+            }
+            // A busy machine looks the same.
+            Err(error) if hangs(&error) => {
+                of(false, "unknown: it did not end in time".to_owned(), 0)
+            }
+            Err(error) => of(true, death(error)?, 0),
+        })
+    }
+}
+
+fn hangs(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(BootError::Hung { .. }))
+}
+
+/// How the kernel of a guest died while something ran in it; all else is an error.
+fn death(error: anyhow::Error) -> Result<String> {
+    match error.downcast_ref::<BootError>() {
+        Some(BootError::Panicked { lines, log }) if has_begun(log) => {
+            Ok(format!("panic: {}", lines.first().map_or("", |line| line.trim())))
+        }
+        Some(BootError::Hung { .. }) => Ok("it hangs".to_owned()),
+        Some(BootError::Rebooted { was_ready: true, .. }) => Ok("it resets the machine".to_owned()),
+        _ => Err(error),
+    }
+}
+
+/// Whether a guest has come so far that its programs or its unit tests have begun.
+fn has_begun(console: &Path) -> bool {
+    let text = std::fs::read(console).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    text.contains("trimtab: ready") || text.contains("KTAP version")
+}
+
+/// Boots guests, one for each file system, number of CPUs and kind of kernel, and one for each mutant.
+///
+/// # Errors
+/// Missing tools, builds that fail, guests that do not come up.
+pub fn verify(request: &VerifyRequest, observe: &dyn Observe) -> Result<RentVerify> {
+    let start = Instant::now();
+    ensure!(
+        !request.checks.is_empty() || !request.mutants.is_empty(),
+        "there is nothing to verify: no kernel, and no mutant"
+    );
+    let work = WorkDir::open(&request.work)?;
+    let scripts = PLACES.map(|place| (place.script(), place.commands(request)));
+    let mut verified = Verified::default();
+    let mut found = RentVerify::default();
+    let mut used = |guest: &Guest<'_>, name: &str| -> Result<()> {
+        found.kernel.clone_from(&guest.kernel_version);
+        found.repeat.tool_versions.clone_from(guest.versions());
+        for (what, hash) in guest.hashes()? {
+            found.repeat.inputs.insert(format!("{name} {what}"), hash);
+        }
+        Ok(())
+    };
+    for &checks in &request.checks {
+        let asked = GuestRequest {
+            kernel_source: request.kernel_source.as_deref(),
+            config: &request.config,
+            lines: &checks.lines()?,
+            scripts: scripts.to_vec(),
+            files: BTreeMap::new(),
+        };
+        let guest = Guest::build(&work, &asked, observe)?;
+        used(&guest, checks.name())?;
+        for place in PLACES {
+            verified.runs.push(place.run(&guest, checks, observe)?);
+        }
+    }
+    if !request.mutants.is_empty() {
+        let kernel = MutantKernel::build(&work, request, observe)?;
+        used(&kernel.guest, "mutants")?;
+        let needed = |setting: &Setting| request.mutants.iter().any(|it| it.setting == *setting);
+        for setting in Setting::ALL.into_iter().filter(needed) {
+            verified.runs.push(kernel.control(setting, observe)?);
+        }
+        for mutant in &request.mutants {
+            let name = mutant.setting.name();
+            let mut runs = verified.runs.iter();
+            let control = runs.find(|run| run.kernel == CONTROLS && run.files == name);
+            let found = kernel.run(mutant, control, observe)?;
+            verified.mutants.push(found);
+        }
+    }
+    verified.operations = verified.runs.iter().map(|run| run.operations).sum();
+    verified.errors = verified.runs.iter().map(|run| run.errors).sum();
+    verified.mutants_killed = verified.mutants.iter().filter(|it| it.killed).count() as u64;
+    found.schema = Schema::default();
+    found.verify = verified;
+    found.repeat =
+        Repeat { command: request.command.clone(), seed: u64::from(request.seed), ..found.repeat };
+    found.seconds = start.elapsed().as_secs_f64();
+    found.checks = found.judged();
+    Ok(found)
+}
+
+impl Mutant {
+    /// By its name.
+    pub fn named(name: &str) -> Option<&'static Mutant> {
+        MUTANTS.iter().find(|mutant| mutant.name == name)
+    }
+}
