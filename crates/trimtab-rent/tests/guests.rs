@@ -13,7 +13,7 @@ use trimtab_machine::kernel::Source;
 use trimtab_rent::arm::{Arm, DeviceMemory};
 use trimtab_rent::feature::{RENT_DEVICES, RENTAL, RENTAL_HEAP};
 use trimtab_rent::run::guest::{BootOf, FileSystem, Guest, GuestRequest, with_disk};
-use trimtab_rent::run::{DiskProfile, Load, RunRequest, run};
+use trimtab_rent::run::{Basis, DiskProfile, Load, Oracle, RunRequest, run};
 use trimtab_report::Report;
 
 const DEVICES: [DeviceMemory; 2] =
@@ -29,11 +29,9 @@ fn work() -> PathBuf {
 }
 
 fn oracle(operations: u32, seed: u32, processes: u32) -> String {
-    format!(
-        "/bin/verify --directory /disk --operations {operations} --seed {seed} --processes {processes} --files 40 \
-         --file-kib 512 --pressure-mib 60 --keep-mib 20 --pressure-every 1500 --device-every 700 \
-         --devices decoder,camera --unscrubbed --drop-caches"
-    )
+    let options =
+        format!("--processes {processes} --device-every 700 --devices decoder,camera --unscrubbed");
+    Oracle { operations, seed, keep_mib: 20, options: &options }.command()
 }
 
 /// Buffers of a heap beside a load that fills what is lent.
@@ -61,8 +59,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
     let work = WorkDir::open(&work()).unwrap();
     let lines = [RENTAL.fragment("kunit").unwrap(), RENTAL.fragment("debug").unwrap()].concat();
     let request = GuestRequest {
-        kernel_source: None,
-        config: "tiny",
+        basis: &Basis::new(work.path().to_owned()),
         lines: &lines,
         scripts: vec![
             ("one".to_owned(), with_disk(FileSystem::Ext4Small, &oracle(20_000, 1, 1))),
@@ -120,9 +117,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
 #[ignore = "builds a kernel and boots it often: 8 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
 fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
     let request = RunRequest {
-        work: work(),
-        kernel_source: None,
-        config: "tiny".to_owned(),
+        basis: Basis::new(work()),
         arms: vec![Arm::Rental, Arm::Cma],
         devices: DeviceMemory::OF_THE_PAPER.to_vec(),
         loads: vec![Load::named("rndrd:200").unwrap(), Load::named("rndrw:200").unwrap()],
@@ -133,8 +128,6 @@ fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
         verify: 20_000,
         policy: "all".to_owned(),
         dirtyable: true,
-        seed: 1,
-        command: String::new(),
     };
     let found = run(&request, &Silent).unwrap();
     let of = |arm| found.arms.iter().find(|run| run.arm == arm).unwrap();
@@ -161,9 +154,7 @@ fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
 fn a_plan_from_the_trace_of_an_idle_guest_says_what_one_with_lent_memory_does() {
     for policy in ["all", "workingset", "twice"] {
         let request = RunRequest {
-            work: work(),
-            kernel_source: None,
-            config: "tiny".to_owned(),
+            basis: Basis::new(work()),
             arms: vec![Arm::Rental],
             devices: DeviceMemory::OF_THE_PAPER.to_vec(),
             loads: vec![Load::named("rndrd:100").unwrap(), Load::named("rndrw:200").unwrap()],
@@ -174,8 +165,6 @@ fn a_plan_from_the_trace_of_an_idle_guest_says_what_one_with_lent_memory_does() 
             verify: 0,
             policy: policy.to_owned(),
             dirtyable: true,
-            seed: 1,
-            command: String::new(),
         };
         let found = run(&request, &Silent).unwrap();
         assert!(found.failures().is_empty(), "{policy}: {:?}", found.checks);

@@ -8,7 +8,7 @@ use trimtab_lab::observe::Silent;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::kernel::Source;
 use trimtab_rent::feature::RENTAL_MUTANTS;
-use trimtab_rent::run::{Checks, MUTANTS, VerifyRequest, verify};
+use trimtab_rent::run::{Basis, Checks, MUTANTS, VerifyRequest, verify};
 
 /// Where what is built is kept, from test to test and from run to run.
 fn work() -> PathBuf {
@@ -33,19 +33,15 @@ fn the_patch_fits_the_kernel() {
 #[ignore = "builds three kernels and boots them often: 90 minutes; cargo test -p trimtab-rent --test mutants -- --ignored"]
 fn each_kernel_that_lacks_something_is_noticed_and_no_other() {
     let request = VerifyRequest {
-        work: work(),
-        kernel_source: None,
-        config: "tiny".to_owned(),
+        basis: Basis::new(work()),
         checks: vec![Checks::Plain, Checks::Kasan],
         operations: 100_000,
         mutants: MUTANTS.iter().collect(),
-        seed: 1,
-        command: String::new(),
     };
     let found = verify(&request, &Silent).unwrap();
     let broken: Vec<_> = found.checks.iter().filter(|check| !check.ok).collect();
     assert!(broken.is_empty(), "{broken:?}");
     assert_eq!(found.verify.mutants_killed, MUTANTS.len() as u64);
     // Each hit, each return was in a guest that had to be right.
-    assert!(found.verify.runs.iter().map(|run| run.hits).sum::<u64>() > 100_000);
+    assert!(found.verify.runs.iter().map(|run| run.found.hits).sum::<u64>() > 100_000);
 }

@@ -6,6 +6,8 @@ use trimtab_report::phrase::count;
 use trimtab_report::section::{Head, Section, Table, name, number};
 use trimtab_report::{Phrase, Report, Schema, row};
 
+use super::run::Verify;
+
 /// Verified operations in several guests, and in guests whose kernel lacks something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -33,20 +35,11 @@ pub struct OracleRun {
     pub files: String,
     /// How many CPUs.
     pub cpus: u32,
-    /// Operations on files.
-    pub operations: u64,
-    /// What was wrong.
-    pub errors: u64,
     /// The first error, or the first complaint of the kernel; empty if there is none.
     pub first_error: String,
-    /// Bytes that were compared.
-    pub bytes: u64,
-    /// Pages that were copied from lent memory.
-    pub hits: u64,
-    /// Pages that were stored there.
-    pub stores: u64,
-    /// Returns.
-    pub returns: u64,
+    /// What the oracle found; a complaint of the kernel is one error.
+    #[serde(flatten)]
+    pub found: Verify,
 }
 
 /// Operations in a guest whose kernel lacks something.
@@ -92,7 +85,8 @@ impl RentVerify {
     /// Whether what must hold does, of all else in the report.
     pub fn judged(&self) -> Vec<Check> {
         let verify = &self.verify;
-        let wrong = verify.runs.iter().find(|run| run.errors > 0 || !run.first_error.is_empty());
+        let wrong =
+            verify.runs.iter().find(|run| run.found.errors > 0 || !run.first_error.is_empty());
         let detail = match wrong {
             None => format!("{} operations", verify.operations),
             Some(run) => {
@@ -104,9 +98,14 @@ impl RentVerify {
         let idle: Vec<&str> = verify
             .runs
             .iter()
-            .filter(|run| run.operations >= ENOUGH && (run.hits == 0 || run.returns == 0))
+            .filter(|run| {
+                run.found.operations >= ENOUGH && (run.found.hits == 0 || run.found.returns == 0)
+            })
             .map(|run| run.files.as_str())
             .collect();
+        let closed: u64 = verify.runs.iter().map(|run| run.found.open_failures).sum();
+        let what = "Devices open whenever they are asked to";
+        checks.push(Check::new(what, closed == 0, format!("{closed} did not")));
         let what = "Memory is used and returned in each guest";
         checks.push(Check::new(what, idle.is_empty(), idle.join(", ")));
         if !verify.mutants.is_empty() {
@@ -135,9 +134,9 @@ impl RentVerify {
         if !verify.mutants.is_empty() {
             said.push(
                 format!(
-                    "Of {} kernels that lack a hook or a check, {} are noticed.",
-                    verify.mutants.len(),
-                    verify.mutants_killed
+                    "{} of {} kernels that lack a hook or a check were noticed.",
+                    verify.mutants_killed,
+                    verify.mutants.len()
                 )
                 .into(),
             );
@@ -163,12 +162,12 @@ impl RentVerify {
                 run.kernel.clone(),
                 run.files.clone(),
                 count(key("cpus"), u64::from(run.cpus)),
-                count(key("operations"), run.operations),
-                format!("{}", run.bytes >> 20),
-                count(key("hits"), run.hits),
-                count(key("stores"), run.stores),
-                count(key("returns"), run.returns),
-                count(key("errors"), run.errors),
+                count(key("operations"), run.found.operations),
+                format!("{}", run.found.bytes >> 20),
+                count(key("hits"), run.found.hits),
+                count(key("stores"), run.found.stores),
+                count(key("returns"), run.found.returns),
+                count(key("errors"), run.found.errors),
             ]
         });
         let lede =
@@ -243,9 +242,7 @@ mod tests {
             kernel: "debug".to_owned(),
             files: "ext4-1k".to_owned(),
             cpus: 2,
-            operations: 40_000,
-            hits: 9_000,
-            returns: 30,
+            found: Verify { operations: 40_000, hits: 9_000, returns: 30, ..Verify::default() },
             ..OracleRun::default()
         };
         let mutant = MutantRun {
@@ -271,7 +268,7 @@ mod tests {
         let found = sample();
         assert_eq!(RentVerify::from_json(&found.to_json()).unwrap(), found);
         let text = found.terminal(120);
-        for shown in ["40,000", "9,000", "generation", "another file's bytes", "1 are noticed"] {
+        for shown in ["40,000", "9,000", "generation", "another file's bytes", "1 of 1 kernels"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
     }
@@ -284,9 +281,10 @@ mod tests {
             change(&mut found);
             found.judged().iter().filter(|check| !check.ok).count()
         };
-        assert_eq!(broken(&|found| found.verify.runs[0].errors = 1), 1);
+        assert_eq!(broken(&|found| found.verify.runs[0].found.errors = 1), 1);
+        assert_eq!(broken(&|found| found.verify.runs[0].found.open_failures = 1), 1);
         assert_eq!(broken(&|found| found.verify.runs[0].first_error = "BUG: x".to_owned()), 1);
-        assert_eq!(broken(&|found| found.verify.runs[0].returns = 0), 1);
+        assert_eq!(broken(&|found| found.verify.runs[0].found.returns = 0), 1);
         assert_eq!(broken(&|found| found.verify.mutants[0].killed = false), 1);
     }
 }

@@ -1,33 +1,29 @@
 //! Runs loads and returns in guests whose devices' memory is idle, lent to the page cache, or an area of the contiguous
 //! memory allocator, and compares them.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_report::Schema;
-use trimtab_report::common::Repeat;
 
+use super::basis::Basis;
 use super::disk::DiskProfile;
-use super::guest::{BootOf, FileSystem, Guest, GuestRequest, Ran, with_disk};
+use super::guest::{BootOf, FileSystem, Ran, with_disk};
+use super::guests::{Guests, ScriptOf};
 use super::load::Load;
+use super::oracle::{self, Oracle};
 use super::prediction::{self, HELD_MIB, How};
 use super::programs::Programs;
 use crate::arm::{Arm, DeviceMemory};
-use crate::report::run::{ArmRun, Region, RentRun, Returns, Verify, WorkloadRun};
+use crate::report::run::{ArmRun, Region, RentRun, Returns, WorkloadRun};
 
 /// What to do.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
-    /// Where to work, and where what was built is kept.
-    pub work: PathBuf,
-    /// The kernel's source; the newest package that is installed otherwise.
-    pub kernel_source: Option<PathBuf>,
-    /// The kernel's configuration: `tiny`, `lab`, or a file.
-    pub config: String,
+    /// Where to work, and what to work with.
+    pub basis: Basis,
     /// Which ways are compared; with the idle one all are.
     pub arms: Vec<Arm>,
     /// The devices.
@@ -48,10 +44,6 @@ pub struct RunRequest {
     pub policy: String,
     /// Whether lent memory counts for the limits of dirty pages.
     pub dirtyable: bool,
-    /// The first of the random numbers.
-    pub seed: u32,
-    /// The command that repeats this, for the report.
-    pub command: String,
 }
 
 /// Makes the files, fills memory with what the load uses, and measures its requests.
@@ -60,12 +52,12 @@ fn load_script(request: &RunRequest, programs: &Programs, load: Load, recorded: 
         if recorded { (prediction::RECORD, prediction::SEND) } else { Default::default() };
     let run = [
         prediction::STEADY_DISK,
-        &load.prepare(request.seed, programs),
+        &load.prepare(request.basis.seed, programs),
         // From here on: what was stored before is gone with the files' pages, and so is what was recorded of that.
         &settings(request),
         record,
         prediction::SAY_FREE,
-        &load.measured(request.seed, request.requests),
+        &load.measured(request.basis.seed, request.requests),
         send,
     ];
     with_disk(FileSystem::Ext4, &run.concat())
@@ -76,13 +68,13 @@ fn returns_script(request: &RunRequest, programs: &Programs, load: Load) -> Stri
     let names: Vec<&str> = request.devices.iter().map(|device| device.name).collect();
     let run = format!(
         "{}{}{}/bin/returns --devices {} --count {} --seed {} --quiet --unscrubbed -- {} || true",
-        load.prepare(request.seed, programs),
+        load.prepare(request.basis.seed, programs),
         settings(request),
-        load.warm(request.seed),
+        load.warm(request.basis.seed),
         names.join(","),
         request.returns,
-        request.seed,
-        load.beside(request.seed)
+        request.basis.seed,
+        load.beside(request.basis.seed)
     );
     with_disk(FileSystem::Ext4, &run)
 }
@@ -97,18 +89,15 @@ fn settings(request: &RunRequest) -> String {
     )
 }
 
-/// Files that are small enough to be evicted often, and too many for memory.
 fn verify_script(request: &RunRequest) -> String {
     let names: Vec<&str> = request.devices.iter().map(|device| device.name).collect();
-    let run = format!(
-        "{}/bin/verify --directory /disk --operations {} --seed {} --files 40 --file-kib 512 --pressure-mib 60 \
-         --keep-mib 16 --pressure-every 1500 --device-every 700 --devices {} --unscrubbed --drop-caches || true",
-        settings(request),
-        request.verify,
-        request.seed,
-        names.join(",")
-    );
-    with_disk(FileSystem::Ext4Small, &run)
+    let oracle = Oracle {
+        operations: request.verify,
+        seed: request.basis.seed,
+        keep_mib: 16,
+        options: &format!("--device-every 700 --devices {} --unscrubbed", names.join(",")),
+    };
+    with_disk(FileSystem::Ext4Small, &(settings(request) + &oracle.command()))
 }
 
 fn load_name(load: Load) -> String {
@@ -124,14 +113,15 @@ fn returns_name(load: Load) -> String {
 }
 
 /// What runs in the guests of a load, by the names of the scripts.
-fn scripts_of(request: &RunRequest, programs: &Programs, load: Load) -> Vec<(String, String)> {
+fn scripts_of(request: &RunRequest, programs: &Programs, load: Load) -> Vec<ScriptOf> {
+    let script = |recorded| load_script(request, programs, load, recorded);
     let mut scripts = vec![
-        (load_name(load), load_script(request, programs, load, false)),
-        (returns_name(load), returns_script(request, programs, load)),
+        (Some(load), load_name(load), script(false)),
+        (Some(load), returns_name(load), returns_script(request, programs, load)),
     ];
     // Nothing says of starts what they ask for.
     if matches!(load, Load::Files(_)) {
-        scripts.push((recorded_name(load), load_script(request, programs, load, true)));
+        scripts.push((Some(load), recorded_name(load), script(true)));
     }
     scripts
 }
@@ -151,32 +141,13 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     let start = Instant::now();
     ensure!(!request.loads.is_empty(), "there is no load; expected one, as rndrd:200");
     ensure!(!request.devices.is_empty(), "there is no device whose memory could be lent");
-    let work = WorkDir::open(&request.work)?;
+    let work = WorkDir::open(&request.basis.work)?;
     request.loads.iter().try_for_each(|load| load.fits(request.normal_mib, HELD_MIB))?;
     let programs = Programs::of(&request.loads)?;
-    let scripts_of = |load: &Load| scripts_of(request, &programs, *load);
-    // What starts programs has them in its root, which is memory.
-    let (starts, files): (Vec<Load>, Vec<Load>) =
-        request.loads.iter().partition(|load| **load == Load::Starts);
-    let build = |scripts, files| {
-        let asked = GuestRequest {
-            kernel_source: request.kernel_source.as_deref(),
-            config: &request.config,
-            lines: "",
-            scripts,
-            files,
-        };
-        Guest::build(&work, &asked, observe)
-    };
-    let mut scripts = vec![(VERIFY.to_owned(), verify_script(request))];
-    scripts.extend(files.iter().flat_map(scripts_of));
-    let guest = build(scripts, BTreeMap::new())?;
-    let starting = match starts.is_empty() {
-        true => None,
-        false => Some(build(starts.iter().flat_map(scripts_of).collect(), programs.files.clone())?),
-    };
+    let mut scripts = vec![(None, VERIFY.to_owned(), verify_script(request))];
+    scripts.extend(request.loads.iter().flat_map(|load| scripts_of(request, &programs, *load)));
+    let guests = Guests::build(&work, &request.basis, &programs, scripts, observe)?;
     let boot = |arm: Arm, load: Option<Load>, script: &str, how: &How| {
-        let guest = starting.as_ref().filter(|_| load == Some(Load::Starts)).unwrap_or(&guest);
         let used_mib = load.map_or(VERIFY_USED_MIB, |load| load.used_mib(&programs));
         let asked = BootOf {
             arm,
@@ -189,7 +160,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
             arguments: how.arguments.clone(),
             outlet: how.outlet,
         };
-        guest.run(&asked, observe)
+        guests.of(load)?.run(&asked, observe)
     };
     let (plain, steady) = (How::plain(request.normal_mib), How::steady(request.normal_mib));
     let mut rented: Vec<Ran> = Vec::new();
@@ -212,11 +183,16 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     predict(request, &rented, &boot, &mut arms, observe)?;
     let verify = match request.verify {
         0 => None,
-        _ => Some(verified(&boot(Arm::Rental, None, VERIFY, &How::plain(VERIFY_MIB))?)?),
+        _ => {
+            let ran = boot(Arm::Rental, None, VERIFY, &How::plain(VERIFY_MIB))?;
+            // It is the last that it says.
+            ran.number("verify", "operations")?;
+            Some(oracle::found(&ran))
+        }
     };
     let mut found = RentRun {
         schema: Schema::default(),
-        kernel: guest.kernel_version.clone(),
+        kernel: guests.kernel_version()?,
         pool_mib: request.devices.iter().map(|device| device.mib).sum(),
         regions: regions(&request.devices),
         normal_mib: request.normal_mib,
@@ -228,12 +204,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
         verify,
         checks: Vec::new(),
         seconds: start.elapsed().as_secs_f64(),
-        repeat: Repeat {
-            command: request.command.clone(),
-            tool_versions: guest.versions().clone(),
-            inputs: guest.hashes()?,
-            seed: u64::from(request.seed),
-        },
+        repeat: guests.repeat(&request.basis)?,
     };
     found.checks = found.judged();
     Ok(found)
@@ -343,18 +314,6 @@ fn returned(load: Load, ran: &Ran) -> Result<Returns> {
         in_kernel_max: ran.number_or_zero("counters", "return_ns_max"),
         stores: ran.number_or_zero("counters", "stored"),
         nanoseconds,
-    })
-}
-
-fn verified(ran: &Ran) -> Result<Verify> {
-    Ok(Verify {
-        operations: ran.number("verify", "operations")?,
-        errors: ran.number("verify", "errors")?,
-        open_failures: ran.number_or_zero("verify", "open-failures"),
-        bytes: ran.number("verify", "bytes")?,
-        hits: ran.number_or_zero("counters", "hits"),
-        stores: ran.number_or_zero("counters", "stored"),
-        returns: ran.number_or_zero("counters", "returns"),
     })
 }
 

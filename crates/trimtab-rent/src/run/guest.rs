@@ -19,6 +19,7 @@ use trimtab_machine::kernel::{
 };
 use trimtab_machine::testbed::Testbed;
 
+use super::basis::Basis;
 use super::disk::DiskProfile;
 use crate::arm::{Arm, DeviceMemory};
 use crate::feature::{RENT_DEVICES, RENTAL, RENTAL_HEAP};
@@ -58,11 +59,9 @@ static SOURCES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest/ren
 /// What a guest is made of.
 #[derive(Debug, Clone)]
 pub struct GuestRequest<'a> {
-    /// The kernel's source; the newest package that is installed otherwise.
-    pub kernel_source: Option<&'a Path>,
-    /// The kernel's configuration: `tiny`, `lab`, or a file.
-    pub config: &'a str,
-    /// More lines of it, which win.
+    /// Which kernel.
+    pub basis: &'a Basis,
+    /// More lines of its configuration, which win.
     pub lines: &'a str,
     /// What may run in it, by name: shell commands, with `/disk` mounted.
     pub scripts: Vec<(String, String)>,
@@ -178,9 +177,15 @@ impl<'work> Guest<'work> {
             files.insert(format!("bin/{name}"), program.get(work)?);
         }
         let toolchain = Toolchain::Clang(tools::llvm()?);
-        let named = (request.config, Isa::X86_64);
+        let named = (request.basis.config.as_str(), Isa::X86_64);
         let features = [FEATURES, added].concat();
-        let inputs = BuildInputs::find(request.kernel_source, &features, named, 2, toolchain)?;
+        let inputs = BuildInputs::find(
+            request.basis.kernel_source.as_deref(),
+            &features,
+            named,
+            2,
+            toolchain,
+        )?;
         let inputs = inputs.with_lines(LINES).with_lines(request.lines);
         let (source, build) = inputs.prepare(work, observe)?;
         let stage = observe.stage("build the kernel");
@@ -201,16 +206,13 @@ impl<'work> Guest<'work> {
         self.testbed.versions()
     }
 
-    /// SHA-256 of the kernel and of the guest's root, in hexadecimal, by their names.
+    /// SHA-256 of the kernel and of the guest's root, in hexadecimal.
     ///
     /// # Errors
     /// Files that cannot be read.
-    pub fn hashes(&self) -> Result<BTreeMap<String, String>> {
+    pub fn hashes(&self) -> Result<(String, String)> {
         let hashes = self.testbed.work().hashes();
-        Ok(BTreeMap::from([
-            ("kernel".to_owned(), hashes.of(&self.kernel.image)?),
-            ("guest".to_owned(), hashes.of(self.testbed.guest())?),
-        ]))
+        Ok((hashes.of(&self.kernel.image)?, hashes.of(self.testbed.guest())?))
     }
 
     /// Boots it, or finds it done.

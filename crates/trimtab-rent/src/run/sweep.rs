@@ -1,16 +1,16 @@
 //! Returns of memory of several sizes, in each way, beside loads.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_report::Schema;
-use trimtab_report::common::Repeat;
 
+use super::basis::Basis;
 use super::disk::DiskProfile;
-use super::guest::{BootOf, FileSystem, Guest, GuestRequest, Ran, with_disk};
+use super::guest::{BootOf, FileSystem, Ran, with_disk};
+use super::guests::{Guests, ScriptOf};
 use super::load::Load;
 use super::programs::Programs;
 use crate::arm::{Arm, DeviceMemory};
@@ -20,12 +20,8 @@ use crate::returning::Returning;
 /// What to do.
 #[derive(Debug, Clone)]
 pub struct SweepRequest {
-    /// Where to work, and where what was built is kept.
-    pub work: PathBuf,
-    /// The kernel's source; the newest package that is installed otherwise.
-    pub kernel_source: Option<PathBuf>,
-    /// The kernel's configuration: `tiny`, `lab`, or a file.
-    pub config: String,
+    /// Where to work, and what to work with.
+    pub basis: Basis,
     /// Sizes of the device's memory, in MiB.
     pub sizes: Vec<u32>,
     /// How lent memory is returned.
@@ -42,10 +38,6 @@ pub struct SweepRequest {
     pub normal_mib: u32,
     /// The disk.
     pub disk: DiskProfile,
-    /// The first of the random numbers.
-    pub seed: u32,
-    /// The command that repeats this, for the report.
-    pub command: String,
 }
 
 /// The device.
@@ -88,11 +80,11 @@ impl Step {
         let run = format!(
             "{}{}/bin/returns --devices {DEVICE} --count {count} --pause-us {}-{most_us} --seed {} --quiet {leaks} -- \
              {} || true",
-            self.load.prepare(request.seed, programs),
-            self.load.warm(request.seed),
+            self.load.prepare(request.basis.seed, programs),
+            self.load.warm(request.basis.seed),
             most_us / 100,
-            request.seed,
-            self.load.beside(request.seed)
+            request.basis.seed,
+            self.load.beside(request.basis.seed)
         );
         with_disk(FileSystem::Ext4, &run)
     }
@@ -122,21 +114,16 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
     let start = Instant::now();
     let steps = steps(request);
     ensure!(!steps.is_empty(), "there is nothing to return: no size, no way, or no load");
-    let work = WorkDir::open(&request.work)?;
+    let work = WorkDir::open(&request.basis.work)?;
     request.loads.iter().try_for_each(|load| load.fits(request.normal_mib, 0))?;
     let programs = Programs::of(&request.loads)?;
-    let mut scripts: Vec<(String, String)> =
-        steps.iter().map(|step| (step.script(), step.commands(request, &programs))).collect();
-    scripts.sort();
+    let mut scripts: Vec<ScriptOf> = steps
+        .iter()
+        .map(|step| (Some(step.load), step.script(), step.commands(request, &programs)))
+        .collect();
+    scripts.sort_by(|a, b| a.1.cmp(&b.1));
     scripts.dedup();
-    let asked = GuestRequest {
-        kernel_source: request.kernel_source.as_deref(),
-        config: &request.config,
-        lines: "",
-        scripts,
-        files: programs.files.clone(),
-    };
-    let guest = Guest::build(&work, &asked, observe)?;
+    let guests = Guests::build(&work, &request.basis, &programs, scripts, observe)?;
     let mut returns = Vec::new();
     let (mut clear, mut copy) = (0.0, 0.0);
     for step in steps {
@@ -145,19 +132,19 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
             devices: &[DeviceMemory { name: DEVICE, mib: step.mib }],
             script: &step.script(),
             normal_mib: request.normal_mib,
-            used_mib: step.load.used_mib(&programs) + root_mib(step.load, &programs),
+            used_mib: step.load.used_mib(&programs),
             disk: request.disk,
             cpus: 1,
             arguments: step.returning.arguments(request.deadline_us),
             outlet: false,
         };
-        let ran = guest.run(&boot, observe)?;
+        let ran = guests.of(Some(step.load))?.run(&boot, observe)?;
         (clear, copy) = (ran.page_ns("clear_ns")?, ran.page_ns("copy_ns")?);
         returns.push(swept(step, &ran)?);
     }
     let mut found = RentSweep {
         schema: Schema::default(),
-        kernel: guest.kernel_version.clone(),
+        kernel: guests.kernel_version()?,
         normal_mib: request.normal_mib,
         disk: request.disk.name.to_owned(),
         disk_latency_us: u64::try_from(request.disk.latency.as_micros())?,
@@ -167,20 +154,10 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
         returns,
         checks: Vec::new(),
         seconds: start.elapsed().as_secs_f64(),
-        repeat: Repeat {
-            command: request.command.clone(),
-            tool_versions: guest.versions().clone(),
-            inputs: guest.hashes()?,
-            seed: u64::from(request.seed),
-        },
+        repeat: guests.repeat(&request.basis)?,
     };
     found.checks = found.judged();
     Ok(found)
-}
-
-/// Programs lie in the root of all guests, which is memory; a load that starts them counts them itself.
-fn root_mib(load: Load, programs: &Programs) -> u32 {
-    if load == Load::Starts { 0 } else { programs.mib }
 }
 
 fn swept(step: Step, ran: &Ran) -> Result<Swept> {
@@ -211,13 +188,13 @@ fn swept(step: Step, ran: &Ran) -> Result<Swept> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn request() -> SweepRequest {
         SweepRequest {
-            work: PathBuf::new(),
-            kernel_source: None,
-            config: "tiny".to_owned(),
+            basis: Basis { seed: 7, ..Basis::new(PathBuf::new()) },
             sizes: vec![32, 512],
             ways: Returning::ALL.to_vec(),
             cma: true,
@@ -226,8 +203,6 @@ mod tests {
             deadline_us: 50_000,
             normal_mib: 80,
             disk: DiskProfile::named("emmc").unwrap(),
-            seed: 7,
-            command: String::new(),
         }
     }
 

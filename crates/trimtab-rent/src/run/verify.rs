@@ -2,7 +2,7 @@
 //! something, where it must find an error.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -10,34 +10,28 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::boot::{BootError, Outcome};
 use trimtab_report::Schema;
-use trimtab_report::common::Repeat;
 
+use super::basis::Basis;
 use super::disk::DiskProfile;
 use super::guest::{BootOf, FAT_MIB, FileSystem, Guest, GuestRequest, Ran, with_disk};
 use super::mutants::{MUTANTS, Mutant, Setting};
+use super::oracle::{self, Oracle};
 use crate::arm::{Arm, DeviceMemory};
 use crate::feature::{RENTAL, RENTAL_MUTANTS};
+use crate::report::run::Verify;
 use crate::report::verify::{MutantRun, OracleRun, RentVerify, Verified};
 
 /// What to do.
 #[derive(Debug, Clone)]
 pub struct VerifyRequest {
-    /// Where to work, and where what was built is kept.
-    pub work: PathBuf,
-    /// The kernel's source; the newest package that is installed otherwise.
-    pub kernel_source: Option<PathBuf>,
-    /// The kernel's configuration: `tiny`, `lab`, or a file.
-    pub config: String,
+    /// Where to work, and what to work with.
+    pub basis: Basis,
     /// What the kernels check of themselves.
     pub checks: Vec<Checks>,
     /// Operations in each guest.
     pub operations: u32,
     /// Kernels that lack something: none, or some of [`MUTANTS`].
     pub mutants: Vec<&'static Mutant>,
-    /// The first of the random numbers.
-    pub seed: u32,
-    /// The command that repeats this, for the report.
-    pub command: String,
 }
 
 /// What a kernel checks of itself.
@@ -109,10 +103,7 @@ const MUTANT_LIMIT: Duration = Duration::from_secs(900);
 const LIMIT: Duration = Duration::from_secs(4 * 3600);
 
 fn oracle(operations: u32, seed: u32, options: &str) -> String {
-    format!(
-        "/bin/verify --directory /disk --operations {operations} --seed {seed} --files 40 --file-kib 512 \
-         --pressure-mib 60 --keep-mib 20 --pressure-every 1500 --drop-caches {options} || true"
-    )
+    Oracle { operations, seed, keep_mib: 20, options }.command()
 }
 
 /// A guest of a kernel that lacks nothing.
@@ -156,7 +147,7 @@ impl Place {
             self.cpus
         );
         let each = (request.operations / self.cpus).max(1);
-        with_disk(self.file_system, &oracle(each, request.seed, &options))
+        with_disk(self.file_system, &oracle(each, request.basis.seed, &options))
     }
 
     fn run(self, guest: &Guest<'_>, checks: Checks, observe: &dyn Observe) -> Result<OracleRun> {
@@ -195,20 +186,15 @@ fn oracle_run(
     };
     let (ran, complaints) = match boot {
         Ok(found) => found,
-        Err(error) => return Ok(OracleRun { errors: 1, first_error: death(error)?, ..run }),
+        Err(error) => {
+            let found = Verify { errors: 1, ..Verify::default() };
+            return Ok(OracleRun { found, first_error: death(error)?, ..run });
+        }
     };
-    let number = |name| ran.number_or_zero("verify", name);
     let sign = first_sign(&ran, &complaints)?;
-    Ok(OracleRun {
-        operations: number("operations"),
-        errors: number("errors").max(u64::from(sign.is_some())),
-        first_error: sign.unwrap_or_default(),
-        bytes: number("bytes"),
-        hits: ran.number_or_zero("counters", "hits"),
-        stores: ran.number_or_zero("counters", "stored"),
-        returns: ran.number_or_zero("counters", "returns"),
-        ..run
-    })
+    let mut found = oracle::found(&ran);
+    found.errors = found.errors.max(u64::from(sign.is_some()));
+    Ok(OracleRun { found, first_error: sign.unwrap_or_default(), ..run })
 }
 
 /// The first thing that says that something is wrong.
@@ -252,15 +238,18 @@ impl<'work> MutantKernel<'work> {
                 Setting::UnitTests => "exit 0\n".to_owned(),
                 _ => with_disk(
                     setting.file_system(),
-                    &oracle(MUTANT_OPERATIONS / setting.fewer(), request.seed, setting.options()),
+                    &oracle(
+                        MUTANT_OPERATIONS / setting.fewer(),
+                        request.basis.seed,
+                        setting.options(),
+                    ),
                 ),
             };
             (setting.name().to_owned(), commands)
         });
         let tests = RENTAL.fragment("kunit").context("rental memory has no unit tests")?;
         let asked = GuestRequest {
-            kernel_source: request.kernel_source.as_deref(),
-            config: &request.config,
+            basis: &request.basis,
             lines: &format!("{tests}{MUTANT_LINES}"),
             scripts: scripts.to_vec(),
             files: BTreeMap::new(),
@@ -366,22 +355,22 @@ pub fn verify(request: &VerifyRequest, observe: &dyn Observe) -> Result<RentVeri
         !request.checks.is_empty() || !request.mutants.is_empty(),
         "there is nothing to verify: no kernel, and no mutant"
     );
-    let work = WorkDir::open(&request.work)?;
+    let work = WorkDir::open(&request.basis.work)?;
     let scripts = PLACES.map(|place| (place.script(), place.commands(request)));
     let mut verified = Verified::default();
     let mut found = RentVerify::default();
+    let mut inputs = BTreeMap::new();
     let mut used = |guest: &Guest<'_>, name: &str| -> Result<()> {
         found.kernel.clone_from(&guest.kernel_version);
-        found.repeat.tool_versions.clone_from(guest.versions());
-        for (what, hash) in guest.hashes()? {
-            found.repeat.inputs.insert(format!("{name} {what}"), hash);
-        }
+        let (kernel, root) = guest.hashes()?;
+        inputs.insert(format!("{name} kernel"), kernel);
+        inputs.insert(format!("{name} guest"), root);
+        found.repeat = request.basis.repeat(guest, inputs.clone());
         Ok(())
     };
     for &checks in &request.checks {
         let asked = GuestRequest {
-            kernel_source: request.kernel_source.as_deref(),
-            config: &request.config,
+            basis: &request.basis,
             lines: &checks.lines()?,
             scripts: scripts.to_vec(),
             files: BTreeMap::new(),
@@ -407,13 +396,11 @@ pub fn verify(request: &VerifyRequest, observe: &dyn Observe) -> Result<RentVeri
             verified.mutants.push(found);
         }
     }
-    verified.operations = verified.runs.iter().map(|run| run.operations).sum();
-    verified.errors = verified.runs.iter().map(|run| run.errors).sum();
+    verified.operations = verified.runs.iter().map(|run| run.found.operations).sum();
+    verified.errors = verified.runs.iter().map(|run| run.found.errors).sum();
     verified.mutants_killed = verified.mutants.iter().filter(|it| it.killed).count() as u64;
     found.schema = Schema::default();
     found.verify = verified;
-    found.repeat =
-        Repeat { command: request.command.clone(), seed: u64::from(request.seed), ..found.repeat };
     found.seconds = start.elapsed().as_secs_f64();
     found.checks = found.judged();
     Ok(found)

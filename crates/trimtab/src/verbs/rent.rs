@@ -5,7 +5,16 @@ pub mod run;
 pub mod sweep;
 pub mod verify;
 
-use clap::Subcommand;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use trimtab_lab::failure::Failure;
+use trimtab_rent::run::Basis;
+use trimtab_report::Report;
+
+use crate::arguments::{self, Outputs};
+use crate::verbs::stored;
+use crate::{destination, output};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -31,6 +40,55 @@ impl Verb {
             Self::Run(options) => run::run(&options),
             Self::Sweep(options) => sweep::run(&options),
             Self::Verify(options) => verify::run(&options),
+        }
+    }
+}
+
+/// Which kernel the guests have, and where results go.
+#[derive(Debug, Args)]
+pub struct GuestArguments {
+    /// The first of the random numbers
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
+    pub seed: u32,
+    /// The kernel's configuration: tiny, lab, or a file; what is needed is added to it
+    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    pub config: String,
+    /// The kernel's source [default: the newest installed source package]
+    #[arg(long, value_name = "PATH")]
+    pub source: Option<PathBuf>,
+    /// Where to work, and where what was built is kept
+    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
+    pub work: PathBuf,
+    /// Where results go.
+    #[command(flatten)]
+    pub outputs: Outputs,
+}
+
+impl GuestArguments {
+    /// Whether results can be written, before hours of work.
+    fn check(&self) -> anyhow::Result<()> {
+        Ok(destination::check([self.outputs.json.as_deref(), self.outputs.html.as_deref()])?)
+    }
+
+    fn basis(&self) -> Basis {
+        Basis {
+            work: self.work.clone(),
+            kernel_source: self.source.clone(),
+            config: self.config.clone(),
+            seed: self.seed,
+            command: trimtab_lab::shell::own_words().join(" "),
+        }
+    }
+
+    /// Stores a report and shows it; what must hold and does not is an error.
+    fn show<R: Report>(&self, found: &R) -> anyhow::Result<()> {
+        stored::keep(&self.work, found)?;
+        output::report(&self.outputs, found)?;
+        match found.failures().as_slice() {
+            [] => Ok(()),
+            broken => {
+                Err(Failure::new(format!("not everything holds: {}", broken.join("; "))).into())
+            }
         }
     }
 }

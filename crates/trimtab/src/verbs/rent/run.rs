@@ -1,18 +1,12 @@
 //! `trimtab rent run`: what lending memory gives, and how fast it comes back.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use trimtab_lab::failure::Failure;
 use trimtab_rent::arm::{Arm, DeviceMemory};
 use trimtab_rent::report::run::MOST_TIMES;
 use trimtab_rent::run::{DiskProfile, LOADS, Load, RunRequest, run as experiment};
-use trimtab_report::Report;
 
-use crate::arguments::{self, Outputs};
+use super::GuestArguments;
 use crate::progress::Progress;
-use crate::verbs::stored;
-use crate::{destination, output};
 
 /// Builds a kernel in which drivers can lend their devices' memory to the page cache, and boots it: loads run while the
 /// devices are closed, devices are opened and closed beside the loads, and random operations on files are verified.
@@ -57,21 +51,9 @@ pub struct Options {
     /// Do not count lent memory for the limits of dirty pages
     #[arg(long)]
     pub not_dirtyable: bool,
-    /// The first of the random numbers
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
-    pub seed: u32,
-    /// The kernel's configuration: tiny, lab, or a file; what is needed is added to it
-    #[arg(long, value_name = "NAME", default_value = "tiny")]
-    pub config: String,
-    /// The kernel's source [default: the newest installed source package]
-    #[arg(long, value_name = "PATH")]
-    pub source: Option<PathBuf>,
-    /// Where to work, and where what was built is kept
-    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
-    pub work: PathBuf,
-    /// Where results go.
+    /// Which kernel, and where results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub guest: GuestArguments,
 }
 
 fn arm(text: &str) -> Result<Arm, String> {
@@ -93,11 +75,9 @@ pub(super) fn disk(text: &str) -> Result<DiskProfile, String> {
 /// Missing tools, guests that do not come up or whose kernel complains of itself, and bytes that are not what they should
 /// be.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    options.guest.check()?;
     let request = RunRequest {
-        work: options.work.clone(),
-        kernel_source: options.source.clone(),
-        config: options.config.clone(),
+        basis: options.guest.basis(),
         arms: options.arms.clone(),
         devices: DeviceMemory::OF_THE_PAPER.to_vec(),
         loads: options.loads.clone(),
@@ -108,14 +88,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         verify: options.verify,
         policy: options.policy.clone(),
         dirtyable: !options.not_dirtyable,
-        seed: options.seed,
-        command: trimtab_lab::shell::own_words().join(" "),
     };
     let found = experiment(&request, &Progress::new())?;
-    stored::keep(&options.work, &found)?;
-    output::report(&options.outputs, &found)?;
-    match found.failures().as_slice() {
-        [] => Ok(()),
-        broken => Err(Failure::new(format!("not everything holds: {}", broken.join("; "))).into()),
-    }
+    options.guest.show(&found)
 }

@@ -1,18 +1,12 @@
 //! `trimtab rent sweep`: how fast lent memory of several sizes comes back.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use trimtab_lab::failure::Failure;
 use trimtab_rent::returning::Returning;
 use trimtab_rent::run::{DiskProfile, Load, SweepRequest, sweep};
-use trimtab_report::Report;
 
+use super::GuestArguments;
 use super::run::{disk, load};
-use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
-use crate::verbs::stored;
-use crate::{destination, output};
 
 /// Builds a kernel in which drivers can lend their devices' memory to the page cache, and opens a device again and again
 /// beside a load: with memory of several sizes; plain, with what was stored overwritten, with pages that were in use
@@ -51,21 +45,9 @@ pub struct Options {
     /// The disk: t-flash, emmc or ufs
     #[arg(long, value_name = "NAME", default_value = "emmc", value_parser = disk)]
     pub disk: DiskProfile,
-    /// The first of the random numbers
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
-    pub seed: u32,
-    /// The kernel's configuration: tiny, lab, or a file; what is needed is added to it
-    #[arg(long, value_name = "NAME", default_value = "tiny")]
-    pub config: String,
-    /// The kernel's source [default: the newest installed source package]
-    #[arg(long, value_name = "PATH")]
-    pub source: Option<PathBuf>,
-    /// Where to work, and where what was built is kept
-    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
-    pub work: PathBuf,
-    /// Where results go.
+    /// Which kernel, and where results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub guest: GuestArguments,
 }
 
 fn way(text: &str) -> Result<Returning, String> {
@@ -78,11 +60,9 @@ fn way(text: &str) -> Result<Returning, String> {
 /// # Errors
 /// Missing tools, guests that do not come up or whose kernel complains of itself, and what must hold and does not.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    options.guest.check()?;
     let request = SweepRequest {
-        work: options.work.clone(),
-        kernel_source: options.source.clone(),
-        config: options.config.clone(),
+        basis: options.guest.basis(),
         sizes: options.sizes.clone(),
         ways: options.ways.clone(),
         cma: !options.no_cma,
@@ -91,14 +71,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         deadline_us: options.deadline_ms * 1000,
         normal_mib: options.normal,
         disk: options.disk,
-        seed: options.seed,
-        command: trimtab_lab::shell::own_words().join(" "),
     };
     let found = sweep(&request, &Progress::new())?;
-    stored::keep(&options.work, &found)?;
-    output::report(&options.outputs, &found)?;
-    match found.failures().as_slice() {
-        [] => Ok(()),
-        broken => Err(Failure::new(format!("not everything holds: {}", broken.join("; "))).into()),
-    }
+    options.guest.show(&found)
 }

@@ -1,16 +1,10 @@
 //! `trimtab rent verify`: whether lent memory keeps each byte right, and whether it would be noticed if not.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use trimtab_lab::failure::Failure;
 use trimtab_rent::run::{Checks, MUTANTS, Mutant, VerifyRequest, verify};
-use trimtab_report::Report;
 
-use crate::arguments::{self, Outputs};
+use super::GuestArguments;
 use crate::progress::Progress;
-use crate::verbs::stored;
-use crate::{destination, output};
 
 /// Builds kernels in which drivers can lend their devices' memory to the page cache, and does random operations on files
 /// in them: on ext4 with blocks of 1 and 4 KiB and on FAT, with one CPU and two, while devices are opened and closed. Each
@@ -34,21 +28,9 @@ pub struct Options {
     /// Kernels that lack something, too: all of them, or those that are named
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', num_args = 0..=1, default_missing_value = "all", value_parser = mutant)]
     pub mutants: Option<Vec<Option<&'static Mutant>>>,
-    /// The first of the random numbers
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
-    pub seed: u32,
-    /// The kernel's configuration: tiny, lab, or a file; what is needed is added to it
-    #[arg(long, value_name = "NAME", default_value = "tiny")]
-    pub config: String,
-    /// The kernel's source [default: the newest installed source package]
-    #[arg(long, value_name = "PATH")]
-    pub source: Option<PathBuf>,
-    /// Where to work, and where what was built is kept
-    #[arg(long, value_name = "DIR", default_value = arguments::WORK)]
-    pub work: PathBuf,
-    /// Where results go.
+    /// Which kernel, and where results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub guest: GuestArguments,
 }
 
 fn checks(text: &str) -> Result<Option<Checks>, String> {
@@ -82,23 +64,14 @@ fn chosen(named: Option<&[Option<&'static Mutant>]>) -> Vec<&'static Mutant> {
 /// Missing tools, guests that do not come up, a wrong byte, a kernel that complains of itself, and a mutant that nothing
 /// noticed.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
+    options.guest.check()?;
     let is_used = |checks: &Checks| options.kernels.contains(&Some(*checks));
     let request = VerifyRequest {
-        work: options.work.clone(),
-        kernel_source: options.source.clone(),
-        config: options.config.clone(),
+        basis: options.guest.basis(),
         checks: Checks::ALL.into_iter().filter(is_used).collect(),
         operations: options.operations,
         mutants: chosen(options.mutants.as_deref()),
-        seed: options.seed,
-        command: trimtab_lab::shell::own_words().join(" "),
     };
     let found = verify(&request, &Progress::new())?;
-    stored::keep(&options.work, &found)?;
-    output::report(&options.outputs, &found)?;
-    match found.failures().as_slice() {
-        [] => Ok(()),
-        broken => Err(Failure::new(format!("not everything holds: {}", broken.join("; "))).into()),
-    }
+    options.guest.show(&found)
 }
