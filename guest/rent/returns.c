@@ -206,7 +206,8 @@ static void say(void)
 	for (unsigned at = 0; at < device_count; at++) {
 		const char *name = strrchr(devices[at].name, '/');
 
-		snprintf(prefix, sizeof(prefix), "%s.", name ? name + 1 : devices[at].name);
+		/* Names of devices are short. */
+		snprintf(prefix, sizeof(prefix), "%.60s.", name ? name + 1 : devices[at].name);
 		say_times("returns", prefix, of_device[at].ns, of_device[at].count);
 	}
 	say_times("returns", "first_fill_", of_fill.ns, of_fill.count);

@@ -3,6 +3,7 @@
 mod basis;
 mod disk;
 mod experiment;
+pub mod filesystem;
 pub mod guest;
 mod guests;
 mod load;

@@ -12,7 +12,8 @@ use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::kernel::Source;
 use trimtab_rent::arm::{Arm, DeviceMemory};
 use trimtab_rent::feature::{RENT_DEVICES, RENTAL, RENTAL_HEAP};
-use trimtab_rent::run::guest::{BootOf, FileSystem, Guest, GuestRequest, with_disk};
+use trimtab_rent::run::filesystem::{FileSystem, with_disk};
+use trimtab_rent::run::guest::{BootOf, Guest, GuestRequest};
 use trimtab_rent::run::{Basis, DiskProfile, Load, Oracle, RunRequest, run};
 use trimtab_report::Report;
 

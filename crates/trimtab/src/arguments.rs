@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use trimtab_link::Linker;
+use trimtab_program::Isa;
 
 /// Where results go beside the terminal.
 #[derive(Debug, Clone, Default, Args)]
@@ -15,6 +16,27 @@ pub struct Outputs {
     /// Also write the report as one HTML page to FILE
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+/// Architectures that kernels are built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Arch {
+    /// 64-bit PCs
+    #[value(name = "x86_64")]
+    X86_64,
+    /// 64-bit Arm machines
+    #[value(name = "arm64", alias = "aarch64")]
+    Arm64,
+}
+
+impl Arch {
+    /// The instruction set that it stands for.
+    pub fn isa(self) -> Isa {
+        match self {
+            Arch::X86_64 => Isa::X86_64,
+            Arch::Arm64 => Isa::Aarch64,
+        }
+    }
 }
 
 /// The work directory where none is given.

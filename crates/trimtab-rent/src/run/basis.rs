@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use trimtab_machine::Isa;
 use trimtab_report::common::Repeat;
 
 use super::guest::Guest;
@@ -16,6 +17,8 @@ pub struct Basis {
     pub kernel_source: Option<PathBuf>,
     /// The kernel's configuration: `tiny`, `lab`, or a file.
     pub config: String,
+    /// The guests' instruction set.
+    pub isa: Isa,
     /// The first of the random numbers.
     pub seed: u32,
     /// The command that repeats this, for the report.
@@ -23,12 +26,13 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// The usual configuration and seed.
+    /// The usual configuration, machine and seed.
     pub fn new(work: PathBuf) -> Self {
         Self {
             work,
             kernel_source: None,
             config: "tiny".to_owned(),
+            isa: Isa::X86_64,
             seed: 1,
             command: String::new(),
         }

@@ -10,7 +10,8 @@ use trimtab_report::Schema;
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
-use super::guest::{BootOf, FileSystem, Ran, with_disk};
+use super::filesystem::{FileSystem, with_disk};
+use super::guest::{BootOf, Ran};
 use super::guests::{Guests, ScriptOf};
 use super::load::Load;
 use super::oracle::{self, Oracle};
@@ -143,7 +144,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     ensure!(!request.devices.is_empty(), "there is no device whose memory could be lent");
     let work = WorkDir::open(&request.basis.work)?;
     request.loads.iter().try_for_each(|load| load.fits(request.normal_mib, HELD_MIB))?;
-    let programs = Programs::of(&request.loads)?;
+    let programs = Programs::of(&request.loads, request.basis.isa)?;
     let mut scripts = vec![(None, VERIFY.to_owned(), verify_script(request))];
     scripts.extend(request.loads.iter().flat_map(|load| scripts_of(request, &programs, *load)));
     let guests = Guests::build(&work, &request.basis, &programs, scripts, observe)?;

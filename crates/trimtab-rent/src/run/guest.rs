@@ -9,11 +9,11 @@ use include_dir::{Dir, include_dir};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
-use trimtab_machine::Isa;
+use trimtab_machine::Platform;
 use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, OUTLET, Tests, complaints};
 use trimtab_machine::calls::Said;
+use trimtab_machine::guest::Workload;
 use trimtab_machine::guest::compiled::CompiledProgram;
-use trimtab_machine::guest::{self, Workload};
 use trimtab_machine::kernel::{
     BuildInputs, Feature, GeneratedFiles, KernelImage, NULL_BLOCK, Toolchain,
 };
@@ -21,6 +21,7 @@ use trimtab_machine::testbed::Testbed;
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
+use super::filesystem;
 use crate::arm::{Arm, DeviceMemory};
 use crate::feature::{RENT_DEVICES, RENTAL, RENTAL_HEAP};
 
@@ -49,8 +50,8 @@ const OVERHEAD_MIB: u32 = 44;
 pub const PROGRAMS: [&str; 5] = ["fileio", "heap", "returns", "starts", "verify"];
 /// The root may take more than half of the memory.
 const LARGE_ROOT: &[&str] = &["rootfstype=ramfs"];
-/// Size of a FAT file system.
-pub(super) const FAT_MIB: u32 = 96;
+/// Size of the disk.
+pub(super) const DISK_GIB: u32 = 1;
 /// A boot takes so long at most.
 const LIMIT: Duration = Duration::from_secs(3600);
 
@@ -143,7 +144,7 @@ pub struct Guest<'work> {
     kernel: KernelImage,
     /// Arguments of its kernel for all boots.
     arguments: &'static [&'static str],
-    /// The release of its kernel.
+    /// The release of its kernel, and the machine that it is for.
     pub kernel_version: String,
 }
 
@@ -167,9 +168,9 @@ impl<'work> Guest<'work> {
         added: &[&'static Feature],
         observe: &dyn Observe,
     ) -> Result<Self> {
-        let gcc = tools::find("gcc")?;
-        let mut files = guest::programs::files(&[tools::find("mke2fs")?.path])?;
-        files.insert("etc/mke2fs.conf".to_owned(), PathBuf::from("/etc/mke2fs.conf"));
+        let isa = request.basis.isa;
+        let gcc = tools::find(isa.gcc())?;
+        let mut files = filesystem::files(work)?;
         let more = request.files.iter().map(|(name, path)| (name.clone(), path.clone()));
         files.extend(more);
         for name in PROGRAMS {
@@ -177,7 +178,7 @@ impl<'work> Guest<'work> {
             files.insert(format!("bin/{name}"), program.get(work)?);
         }
         let toolchain = Toolchain::Clang(tools::llvm()?);
-        let named = (request.basis.config.as_str(), Isa::X86_64);
+        let named = (request.basis.config.as_str(), isa);
         let features = [FEATURES, added].concat();
         let inputs = BuildInputs::find(
             request.basis.kernel_source.as_deref(),
@@ -195,9 +196,9 @@ impl<'work> Guest<'work> {
             .scripts
             .iter()
             .map(|(name, script)| Workload { name: name.clone(), script: script.clone() });
-        let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads.collect(), &files)?;
+        let testbed = Testbed::prepare_files(work, isa, None, workloads.collect(), &files)?;
         let arguments = if request.files.is_empty() { &[][..] } else { LARGE_ROOT };
-        let kernel_version = source.release.version.clone();
+        let kernel_version = format!("{} {}", source.release.version, isa.kbuild());
         Ok(Self { testbed, kernel, arguments, kernel_version })
     }
 
@@ -245,7 +246,7 @@ impl<'work> Guest<'work> {
         if asked.cpus == 1 {
             request.hardware.clock = Clock::Instructions { shift: 0 };
         }
-        request.disks = vec![Disk::Null(NullBlock { gib: 1, latency: asked.disk.latency })];
+        request.disks = vec![Disk::Null(NullBlock { gib: DISK_GIB, latency: asked.disk.latency })];
         request.arguments = DeviceMemory::arguments(asked.devices, asked.arm);
         request.arguments.extend(asked.arguments.iter().cloned());
         request.arguments.extend(self.arguments.iter().map(ToString::to_string));
@@ -266,48 +267,5 @@ impl<'work> Guest<'work> {
         stage.ended(boot.cached, "");
         let ran = Ran { said: boot.record.said, tests: boot.record.tests, console };
         Ok((ran, complaints(&String::from_utf8_lossy(&text))))
-    }
-}
-
-/// A script that makes a file system on the disk, mounts it, and runs `commands`.
-pub fn with_disk(file_system: FileSystem, commands: &str) -> String {
-    let (kind, make) = file_system.commands();
-    format!(
-        "set -e\nexport PATH=/bin:/usr/bin\n/bin/busybox mkdir -p /disk\n{make}\n\
-         /bin/busybox mount -t {kind} /dev/nullb0 /disk\n\
-         for what in clear_ns copy_ns; do\n\
-         echo trimtab: pages $what $(/bin/busybox cat /sys/module/rent_devices/parameters/$what)\n\
-         done\n\
-         /bin/busybox awk '/^MemAvailable/ {{ print \"trimtab: memory available_kib\", $2 }}' /proc/meminfo\n\
-         {commands}\n"
-    )
-}
-
-/// What is on the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileSystem {
-    /// ext4 with blocks as large as a page.
-    Ext4,
-    /// ext4 with blocks of 1 KiB: a page can be changed on the disk in part.
-    Ext4Small,
-    /// FAT with long names.
-    Vfat,
-}
-
-impl FileSystem {
-    /// Its name for `mount`, and what makes it.
-    fn commands(self) -> (&'static str, String) {
-        let ext4 = |block: u32| {
-            let make = "/usr/bin/mke2fs -q -F -t ext4";
-            ("ext4", format!("{make} -b {block} -O ^has_journal /dev/nullb0"))
-        };
-        match self {
-            FileSystem::Ext4 => ext4(4096),
-            FileSystem::Ext4Small => ext4(1024),
-            // It takes new clusters before it takes those again that are free, and all of them are memory.
-            FileSystem::Vfat => {
-                ("vfat", format!("/bin/busybox mkdosfs /dev/nullb0 {}", FAT_MIB << 10))
-            }
-        }
     }
 }

@@ -82,7 +82,7 @@ impl<'work> Guests<'work> {
         self.0.values().next().context("no guest was built")
     }
 
-    /// The release of their kernel.
+    /// The release of their kernel, and the machine that it is for.
     ///
     /// # Errors
     /// There is none.

@@ -2,7 +2,7 @@
 //!
 //! All of them are one kernel, which is told by an argument what to leave out: `linux/rental-mutants`.
 
-use super::guest::FileSystem;
+use super::filesystem::FileSystem;
 
 /// What is left out.
 #[derive(Debug, Clone, Copy)]

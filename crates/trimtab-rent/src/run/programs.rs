@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use trimtab_lab::process::Job;
 use trimtab_lab::tools;
-use trimtab_machine::guest;
+use trimtab_machine::{Isa, Platform, guest};
 
 use super::load::Load;
 
@@ -115,9 +115,17 @@ impl Programs {
     /// The same if one of `loads` starts programs; nothing otherwise.
     ///
     /// # Errors
-    /// As [`Programs::find`].
-    pub fn of(loads: &[Load]) -> Result<Programs> {
-        if loads.contains(&Load::Starts) { Self::find() } else { Ok(Self::default()) }
+    /// As [`Programs::find`]; and the guest is another machine than this.
+    pub fn of(loads: &[Load], isa: Isa) -> Result<Programs> {
+        if !loads.contains(&Load::Starts) {
+            return Ok(Self::default());
+        }
+        ensure!(
+            isa.is_here(),
+            "the load starts runs programs of this machine, which is none of {}: leave it out",
+            isa.kbuild()
+        );
+        Self::find()
     }
 
     /// Commands of a shell that write what programs read, and `/data/commands` with a line for each.

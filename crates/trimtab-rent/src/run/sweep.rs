@@ -9,7 +9,8 @@ use trimtab_report::Schema;
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
-use super::guest::{BootOf, FileSystem, Ran, with_disk};
+use super::filesystem::{FileSystem, with_disk};
+use super::guest::{BootOf, Ran};
 use super::guests::{Guests, ScriptOf};
 use super::load::Load;
 use super::programs::Programs;
@@ -116,7 +117,7 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
     ensure!(!steps.is_empty(), "there is nothing to return: no size, no way, or no load");
     let work = WorkDir::open(&request.basis.work)?;
     request.loads.iter().try_for_each(|load| load.fits(request.normal_mib, 0))?;
-    let programs = Programs::of(&request.loads)?;
+    let programs = Programs::of(&request.loads, request.basis.isa)?;
     let mut scripts: Vec<ScriptOf> = steps
         .iter()
         .map(|step| (Some(step.load), step.script(), step.commands(request, &programs)))

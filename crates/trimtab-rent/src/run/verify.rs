@@ -13,7 +13,8 @@ use trimtab_report::Schema;
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
-use super::guest::{BootOf, FAT_MIB, FileSystem, Guest, GuestRequest, Ran, with_disk};
+use super::filesystem::{FAT_MIB, FileSystem, with_disk};
+use super::guest::{BootOf, Guest, GuestRequest, Ran};
 use super::mutants::{MUTANTS, Mutant, Setting};
 use super::oracle::{self, Oracle};
 use crate::arm::{Arm, DeviceMemory};

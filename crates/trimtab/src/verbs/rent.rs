@@ -12,7 +12,7 @@ use trimtab_lab::failure::Failure;
 use trimtab_rent::run::Basis;
 use trimtab_report::Report;
 
-use crate::arguments::{self, Outputs};
+use crate::arguments::{self, Arch, Outputs};
 use crate::verbs::stored;
 use crate::{destination, output};
 
@@ -50,6 +50,9 @@ pub struct GuestArguments {
     /// The first of the random numbers
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
     pub seed: u32,
+    /// Architecture of the guests
+    #[arg(long, value_name = "ARCH", default_value = "x86_64")]
+    pub arch: Arch,
     /// The kernel's configuration: tiny, lab, or a file; what is needed is added to it
     #[arg(long, value_name = "NAME", default_value = "tiny")]
     pub config: String,
@@ -75,6 +78,7 @@ impl GuestArguments {
             work: self.work.clone(),
             kernel_source: self.source.clone(),
             config: self.config.clone(),
+            isa: self.arch.isa(),
             seed: self.seed,
             command: trimtab_lab::shell::own_words().join(" "),
         }

@@ -6,14 +6,13 @@ use clap::{Args, ValueEnum};
 use trimtab_fit::report::FitKernel;
 use trimtab_report::common::Target;
 
-use crate::arguments::{self, Outputs};
+use crate::arguments::{self, Arch, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored;
 use crate::{destination, output};
 use trimtab_fit::KernelRequest;
 use trimtab_fit::kernel as fit;
 use trimtab_lab::failure::Failure;
-use trimtab_program::Isa;
 use trimtab_report::Report;
 
 /// Builds a kernel, traces its boot, orders its functions by it, relinks, boots again, and
@@ -71,27 +70,6 @@ pub struct Options {
     /// Where results go.
     #[command(flatten)]
     pub outputs: Outputs,
-}
-
-/// Architectures that a kernel can be fitted for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Arch {
-    /// 64-bit PCs
-    #[value(name = "x86_64")]
-    X86_64,
-    /// 64-bit Arm machines
-    #[value(name = "arm64", alias = "aarch64")]
-    Arm64,
-}
-
-impl Arch {
-    /// The instruction set that it stands for.
-    pub fn isa(self) -> Isa {
-        match self {
-            Arch::X86_64 => Isa::X86_64,
-            Arch::Arm64 => Isa::Aarch64,
-        }
-    }
 }
 
 /// What is moved.

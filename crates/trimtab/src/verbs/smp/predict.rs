@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use trimtab_machine::Isa;
 use trimtab_smp::run::{PredictRequest, predict};
 
-use crate::arguments::Outputs;
+use crate::arguments::{Arch, Outputs};
 use crate::progress::Progress;
 use crate::verbs::stored::StoreArguments;
 use crate::{destination, output};
@@ -41,8 +40,8 @@ pub struct Options {
     #[arg(long, value_name = "NANOSECONDS")]
     pub fault: Option<u64>,
     /// The machine of the trace, for the numbers of system calls
-    #[arg(long, value_name = "ARCH", default_value = "x86_64", value_parser = ["x86_64", "arm64"])]
-    pub arch: String,
+    #[arg(long, value_name = "ARCH", default_value = "x86_64")]
+    pub arch: Arch,
     /// Where it is stored.
     #[command(flatten)]
     pub kept: StoreArguments,
@@ -62,7 +61,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         cpus: usize::from(options.cpus),
         only: options.only.clone(),
         fault: options.fault,
-        isa: if options.arch == "arm64" { Isa::Aarch64 } else { Isa::X86_64 },
+        isa: options.arch.isa(),
         command: trimtab_lab::shell::own_words().join(" "),
     };
     let found = predict(&request, &Progress::new())?;
