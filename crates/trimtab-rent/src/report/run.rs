@@ -16,7 +16,7 @@ use crate::arm::Arm;
 pub struct RentRun {
     /// Its schema.
     pub schema: Schema<RentRun>,
-    /// The guest's kernel, and the machine that it is for.
+    /// The guest's kernel, and what machine it is for if that is no PC.
     pub kernel: String,
     /// All memory of devices, in MiB.
     pub pool_mib: u32,
@@ -482,7 +482,7 @@ mod tests {
             returns: vec![returns(max)],
         };
         RentRun {
-            kernel: "6.12.1 x86_64".to_owned(),
+            kernel: "6.12.1".to_owned(),
             pool_mib: 105,
             arms: vec![
                 arm(Arm::Idle, 1.0, 900),

@@ -16,7 +16,7 @@ use crate::returning::Returning;
 pub struct RentSweep {
     /// Its schema.
     pub schema: Schema<RentSweep>,
-    /// The guest's kernel, and the machine that it is for.
+    /// The guest's kernel, and what machine it is for if that is no PC.
     pub kernel: String,
     /// Memory for all but the kernel, the device and the disk, in MiB, as asked for.
     pub normal_mib: u32,
@@ -404,7 +404,7 @@ mod tests {
             ..of(Arm::Rental, Returning::Plain, mib, max)
         };
         RentSweep {
-            kernel: "6.12.1 x86_64".to_owned(),
+            kernel: "6.12.1".to_owned(),
             clear_page_ns: 600.0,
             copy_page_ns: 700.0,
             deadline_us: 50_000,

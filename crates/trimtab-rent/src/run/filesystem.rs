@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use trimtab_lab::bytes::Bytes;
+use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
 use trimtab_lab::tools::{self, FoundTool};
-use trimtab_lab::cache::Key;
 use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 
 use super::guest::DISK_GIB;

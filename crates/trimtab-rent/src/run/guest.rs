@@ -9,7 +9,6 @@ use include_dir::{Dir, include_dir};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
-use trimtab_machine::Platform;
 use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, OUTLET, Tests, complaints};
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::Workload;
@@ -18,6 +17,7 @@ use trimtab_machine::kernel::{
     BuildInputs, Feature, GeneratedFiles, KernelImage, NULL_BLOCK, Toolchain,
 };
 use trimtab_machine::testbed::Testbed;
+use trimtab_machine::{Isa, Platform};
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
@@ -144,7 +144,7 @@ pub struct Guest<'work> {
     kernel: KernelImage,
     /// Arguments of its kernel for all boots.
     arguments: &'static [&'static str],
-    /// The release of its kernel, and the machine that it is for.
+    /// The release of its kernel, and what machine it is for if that is no PC.
     pub kernel_version: String,
 }
 
@@ -198,7 +198,10 @@ impl<'work> Guest<'work> {
             .map(|(name, script)| Workload { name: name.clone(), script: script.clone() });
         let testbed = Testbed::prepare_files(work, isa, None, workloads.collect(), &files)?;
         let arguments = if request.files.is_empty() { &[][..] } else { LARGE_ROOT };
-        let kernel_version = format!("{} {}", source.release.version, isa.kbuild());
+        let kernel_version = match isa {
+            Isa::X86_64 => source.release.version.clone(),
+            other => format!("{} {}", source.release.version, other.kbuild()),
+        };
         Ok(Self { testbed, kernel, arguments, kernel_version })
     }
 
