@@ -49,8 +49,11 @@ pub struct RunRequest {
 
 /// Makes the files, fills memory with what the load uses, and measures its requests.
 fn load_script(request: &RunRequest, programs: &Programs, load: Load, recorded: bool) -> String {
-    let (record, send) =
-        if recorded { (prediction::RECORD, prediction::SEND) } else { Default::default() };
+    let (record, send) = if recorded {
+        (prediction::RECORD, prediction::send(request.basis.isa))
+    } else {
+        Default::default()
+    };
     let run = [
         prediction::STEADY_DISK,
         &load.prepare(request.basis.seed, programs),
@@ -59,7 +62,7 @@ fn load_script(request: &RunRequest, programs: &Programs, load: Load, recorded: 
         record,
         prediction::SAY_FREE,
         &load.measured(request.basis.seed, request.requests),
-        send,
+        &send,
     ];
     with_disk(FileSystem::Ext4, &run.concat())
 }

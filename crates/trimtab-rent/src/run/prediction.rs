@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use trimtab_lab::observe::Observe;
+use trimtab_machine::{Isa, Platform};
 
 use super::experiment::RunRequest;
 use super::guest::Ran;
@@ -64,13 +65,16 @@ done
 ";
 
 /// Sends what was recorded.
-pub(super) const SEND: &str = "\
-echo 0 >$trace/tracing_on
-/bin/busybox awk -F': ' '/overrun|dropped/ { lost += $2 } END { print \"trimtab: trace lost\", lost }' \\
-  $trace/per_cpu/cpu0/stats
-/bin/busybox stty -F /dev/ttyS1 raw
-/bin/busybox cat $trace/trace >/dev/ttyS1
-";
+pub(super) fn send(isa: Isa) -> String {
+    let port = isa.outlet();
+    format!(
+        "echo 0 >$trace/tracing_on\n\
+         /bin/busybox awk -F': ' '/overrun|dropped/ {{ lost += $2 }} END {{ print \"trimtab: trace lost\", lost }}' \\\n  \
+         $trace/per_cpu/cpu0/stats\n\
+         /bin/busybox stty -F /dev/{port} raw\n\
+         /bin/busybox cat $trace/trace >/dev/{port}\n"
+    )
+}
 
 /// The marker with which `fileio` begins what is measured.
 const BEGINS: &str = "fileio begins";
