@@ -50,7 +50,8 @@ impl DeviceMemory {
                 let reserve = |device: &DeviceMemory| {
                     format!("reserve_mem={}M:1M:{}", device.mib, device.name)
                 };
-                all.iter().map(reserve).collect()
+                // Where the kernel has an area for contiguous allocation by default, nothing else may be there.
+                all.iter().map(reserve).chain(["cma=0".to_owned()]).collect()
             }
             Arm::Cma => {
                 let sizes: Vec<String> = all.iter().map(|device| device.mib.to_string()).collect();
@@ -70,7 +71,7 @@ mod tests {
     #[test]
     fn each_arm_has_as_much_memory_for_devices() {
         let of = |arm| DeviceMemory::arguments(&DeviceMemory::OF_THE_PAPER, arm).join(" ");
-        let reserved = "reserve_mem=72M:1M:decoder reserve_mem=33M:1M:camera";
+        let reserved = "reserve_mem=72M:1M:decoder reserve_mem=33M:1M:camera cma=0";
         assert_eq!(of(Arm::Idle), format!("{reserved} rent_devices.arm=idle"));
         assert_eq!(of(Arm::Rental), format!("{reserved} rent_devices.arm=rental"));
         assert_eq!(of(Arm::Cma), "cma=105M rent_devices.sizes=72,33 rent_devices.arm=cma");

@@ -83,7 +83,7 @@ const BYTES_OF_A_PAGE: u64 = 3 * 48;
 /// The most memory for what is recorded, in MiB.
 const MOST_RING_MIB: u64 = 512;
 /// Memory that a guest has more than it should for certain; it takes the rest.
-const SPARE_MIB: u32 = 3;
+const SPARE_MIB: u32 = 14;
 /// Memory may differ by so much: of 100 MiB that are read in 80, 64 pages less make a fiftieth more reads. Mostly it is
 /// less than 20 pages.
 const NEAR_KIB: u64 = 256;
