@@ -180,7 +180,7 @@ fn tune_is_true() {
 
 #[test]
 fn rent_run_is_true() {
-    assert_eq!(run("rent-run.md"), (2, 1));
+    assert_eq!(run("rent-run.md"), (2, 2));
 }
 
 #[test]
