@@ -19,6 +19,11 @@ use rustc_hash::FxHashMap;
 /// The descriptor of a piece: the state, the frame, where to begin.
 const PIECE: &str = "(Ltrimtab/Cpu;Ltrimtab/Cpu;I)I";
 
+/// Bytes of a part, as far as single blocks allow. Far below what HotSpot compiles at all: it spends less time to
+/// compile them, and each takes less out of the frame. Twelve rounds of bzip2, mujs, Lua and SQLite take 15 to 30 %
+/// less time of the processor than with 7,000; LZ4 and zlib the same.
+const PART: usize = 1500;
+
 /// Where pieces can be entered.
 #[derive(Default)]
 struct Entries {
@@ -42,7 +47,7 @@ pub(crate) fn split(
     home: &Home,
 ) -> MethodSizes {
     let sizes = block_sizes(context, function, class);
-    let mut limit = HUGE - 1000;
+    let mut limit = PART;
     loop {
         let parts = parts(function, &sizes, limit);
         let entries = entries(context, function, &parts);
