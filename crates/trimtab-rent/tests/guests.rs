@@ -63,8 +63,8 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
         basis: &Basis::new(work.path().to_owned()),
         lines: &lines,
         scripts: vec![
-            ("one".to_owned(), with_disk(FileSystem::Ext4Small, &oracle(20_000, 1, 1))),
-            ("two".to_owned(), with_disk(FileSystem::Ext4, &oracle(20_000, 2, 2))),
+            ("one".to_owned(), with_disk(FileSystem::Ext4Parts, &oracle(20_000, 1, 1))),
+            ("two".to_owned(), with_disk(FileSystem::Ext4Pages, &oracle(20_000, 2, 2))),
             ("fat".to_owned(), with_disk(FileSystem::Vfat, &oracle(20_000, 3, 1))),
             ("heap".to_owned(), with_disk(FileSystem::Ext4, HEAP)),
             ("none".to_owned(), "exit 0\n".to_owned()),

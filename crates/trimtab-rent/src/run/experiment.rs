@@ -101,7 +101,7 @@ fn verify_script(request: &RunRequest) -> String {
         keep_mib: 16,
         options: &format!("--device-every 700 --devices {} --unscrubbed", names.join(",")),
     };
-    with_disk(FileSystem::Ext4Small, &(settings(request) + &oracle.command()))
+    with_disk(FileSystem::Ext4Parts, &(settings(request) + &oracle.command()))
 }
 
 fn load_name(load: Load) -> String {

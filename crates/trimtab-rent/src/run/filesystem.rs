@@ -16,8 +16,9 @@ use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 
 use super::guest::DISK_GIB;
 
-/// Size of a FAT file system.
-pub(super) const FAT_MIB: u32 = 96;
+/// Size of the file systems of the oracle. New blocks are taken before those again that are free, and all of them are
+/// memory: one as large as the disk grows until there is no other memory.
+pub(super) const ORACLE_MIB: u32 = 96;
 /// What is read and written at once.
 const BLOCK: usize = 4096;
 /// The same each time, so that the guest is, too.
@@ -30,22 +31,30 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// What is on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {
-    /// ext4 with blocks as large as a page.
+    /// For loads: ext4 with blocks as large as a page, as large as the disk.
     Ext4,
-    /// ext4 with blocks of 1 KiB: a page can be changed on the disk in part.
-    Ext4Small,
-    /// FAT with long names.
+    /// For the oracle: the same, but small.
+    Ext4Pages,
+    /// For the oracle: ext4 with blocks of 1 KiB: a page can be changed on the disk in part.
+    Ext4Parts,
+    /// For the oracle: FAT with long names.
     Vfat,
 }
 
 impl FileSystem {
     /// Those that are made here.
-    const MADE_HERE: [FileSystem; 2] = [FileSystem::Ext4, FileSystem::Ext4Small];
+    const MADE_HERE: [FileSystem; 3] =
+        [FileSystem::Ext4, FileSystem::Ext4Pages, FileSystem::Ext4Parts];
+
+    /// Its size.
+    fn mib(self) -> u32 {
+        if self == FileSystem::Ext4 { DISK_GIB << 10 } else { ORACLE_MIB }
+    }
 
     /// Its name for `mount`.
     fn kind(self) -> &'static str {
         match self {
-            FileSystem::Ext4 | FileSystem::Ext4Small => "ext4",
+            FileSystem::Ext4 | FileSystem::Ext4Pages | FileSystem::Ext4Parts => "ext4",
             FileSystem::Vfat => "vfat",
         }
     }
@@ -53,23 +62,23 @@ impl FileSystem {
     /// Where its blocks are in the guest.
     fn file(self) -> &'static str {
         match self {
-            FileSystem::Ext4 => "disks/ext4-4k",
-            FileSystem::Ext4Small => "disks/ext4-1k",
+            FileSystem::Ext4 => "disks/ext4",
+            FileSystem::Ext4Pages => "disks/ext4-4k",
+            FileSystem::Ext4Parts => "disks/ext4-1k",
             FileSystem::Vfat => "",
         }
     }
 
     /// Size of its blocks in bytes.
     fn block_size(self) -> u32 {
-        if self == FileSystem::Ext4Small { 1024 } else { 4096 }
+        if self == FileSystem::Ext4Parts { 1024 } else { 4096 }
     }
 
     /// A command of the guest's shell that puts it on the disk.
     fn make(self) -> String {
         match self {
-            FileSystem::Ext4 | FileSystem::Ext4Small => format!(". /{}.sh", self.file()),
-            // It takes new clusters before it takes those again that are free, and all of them are memory.
-            FileSystem::Vfat => format!("/bin/busybox mkdosfs /dev/nullb0 {}", FAT_MIB << 10),
+            FileSystem::Vfat => format!("/bin/busybox mkdosfs /dev/nullb0 {}", self.mib() << 10),
+            _ => format!(". /{}.sh", self.file()),
         }
     }
 }
@@ -132,7 +141,8 @@ impl KeptStep for Made<'_> {
     type Error = anyhow::Error;
 
     fn key(&self, key: Key) -> Result<Key, WorkError> {
-        let key = key.field("mke2fs", self.mke2fs.version_text()).field("gib", DISK_GIB);
+        let key =
+            key.field("mke2fs", self.mke2fs.version_text()).field("mib", self.file_system.mib());
         Ok(key.field("arguments", self.arguments().join(" ")))
     }
 
@@ -140,7 +150,7 @@ impl KeptStep for Made<'_> {
         let image = at.join("image");
         let create = || format!("cannot create {}", image.display());
         let file = File::create(&image).with_context(create)?;
-        file.set_len(u64::from(DISK_GIB) << 30).with_context(create)?;
+        file.set_len(u64::from(self.file_system.mib()) << 20).with_context(create)?;
         drop(file);
         Job::new("making a file system", &self.mke2fs.path)
             .args(self.arguments())

@@ -69,7 +69,7 @@ impl Setting {
 
     /// What is on its disk.
     pub fn file_system(self) -> FileSystem {
-        if self == Setting::FatRaces { FileSystem::Vfat } else { FileSystem::Ext4Small }
+        if self == Setting::FatRaces { FileSystem::Vfat } else { FileSystem::Ext4Parts }
     }
 
     /// How many CPUs it has.

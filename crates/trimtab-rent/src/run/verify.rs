@@ -13,7 +13,7 @@ use trimtab_report::Schema;
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
-use super::filesystem::{FAT_MIB, FileSystem, with_disk};
+use super::filesystem::{FileSystem, ORACLE_MIB, with_disk};
 use super::guest::{BootOf, Guest, GuestRequest, Ran};
 use super::mutants::{MUTANTS, Mutant, Setting};
 use super::oracle::{self, Oracle};
@@ -88,10 +88,8 @@ const SMALL: [DeviceMemory; 2] =
 /// For all but the kernel, the devices and the disk.
 const NORMAL_MIB: u32 = 96;
 
-/// What the oracle uses of its disk, which is memory, in MiB.
-fn used_mib(file_system: FileSystem) -> u32 {
-    if file_system == FileSystem::Vfat { FAT_MIB + 4 } else { 60 }
-}
+/// What the oracle may use of its disk, which is memory, in MiB.
+const USED_MIB: u32 = ORACLE_MIB + 4;
 
 /// Operations in a guest whose kernel lacks something; where it waits now and then, each process does a quarter.
 const MUTANT_OPERATIONS: u32 = 40_000;
@@ -122,13 +120,13 @@ const PLACES: [Place; 7] = {
         Place { files, file_system, cpus, split }
     }
     [
-        of("ext4-1k", FileSystem::Ext4Small, 1, false),
-        of("ext4-1k", FileSystem::Ext4Small, 2, false),
-        of("ext4-4k", FileSystem::Ext4, 1, false),
-        of("ext4-4k", FileSystem::Ext4, 2, false),
+        of("ext4-1k", FileSystem::Ext4Parts, 1, false),
+        of("ext4-1k", FileSystem::Ext4Parts, 2, false),
+        of("ext4-4k", FileSystem::Ext4Pages, 1, false),
+        of("ext4-4k", FileSystem::Ext4Pages, 2, false),
         of("vfat", FileSystem::Vfat, 1, false),
         of("vfat", FileSystem::Vfat, 2, false),
-        of("ext4-1k-parts", FileSystem::Ext4Small, 2, true),
+        of("ext4-1k-parts", FileSystem::Ext4Parts, 2, true),
     ]
 };
 
@@ -158,7 +156,7 @@ impl Place {
             devices: &DEVICES,
             script: &self.script(),
             normal_mib: NORMAL_MIB + checks.memory_mib(),
-            used_mib: used_mib(self.file_system),
+            used_mib: USED_MIB,
             disk: FAST,
             cpus: self.cpus,
             arguments: vec![split.to_owned()],
@@ -274,7 +272,7 @@ impl<'work> MutantKernel<'work> {
             devices: if setting.is_small() { &SMALL } else { &DEVICES },
             script: setting.name(),
             normal_mib: NORMAL_MIB,
-            used_mib: used_mib(setting.file_system()),
+            used_mib: USED_MIB,
             disk: FAST,
             cpus: setting.cpus(),
             arguments,
