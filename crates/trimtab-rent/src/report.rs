@@ -15,3 +15,8 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<sweep::RentSweep>(),
     Kind::of::<verify::RentVerify>(),
 ];
+
+/// A kernel's release and what machine it is for, for people.
+fn linux(release: &str, arch: &str) -> String {
+    format!("Linux {release} {arch}").trim_end().to_owned()
+}

@@ -16,8 +16,11 @@ use crate::arm::Arm;
 pub struct RentRun {
     /// Its schema.
     pub schema: Schema<RentRun>,
-    /// The guest's kernel, and what machine it is for if that is no PC.
+    /// The guest's kernel.
     pub kernel: String,
+    /// What machine it is for, as its build names it; empty in reports from before this was said.
+    #[serde(default)]
+    pub arch: String,
     /// All memory of devices, in MiB.
     pub pool_mib: u32,
     /// The devices' memory.
@@ -419,7 +422,7 @@ impl Report for RentRun {
     fn head(&self) -> Head {
         Head {
             facts: vec![
-                format!("Linux {}", self.kernel),
+                super::linux(&self.kernel, &self.arch),
                 format!("{} MiB of devices", self.pool_mib),
                 self.disk.clone(),
             ],
@@ -483,6 +486,7 @@ mod tests {
         };
         RentRun {
             kernel: "6.12.1".to_owned(),
+            arch: "x86_64".to_owned(),
             pool_mib: 105,
             arms: vec![
                 arm(Arm::Idle, 1.0, 900),

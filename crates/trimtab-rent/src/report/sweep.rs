@@ -16,8 +16,11 @@ use crate::returning::Returning;
 pub struct RentSweep {
     /// Its schema.
     pub schema: Schema<RentSweep>,
-    /// The guest's kernel, and what machine it is for if that is no PC.
+    /// The guest's kernel.
     pub kernel: String,
+    /// What machine it is for, as its build names it; empty in reports from before this was said.
+    #[serde(default)]
+    pub arch: String,
     /// Memory for all but the kernel, the device and the disk, in MiB, as asked for.
     pub normal_mib: u32,
     /// The disk's name.
@@ -360,7 +363,7 @@ impl Report for RentSweep {
 
     fn head(&self) -> Head {
         Head {
-            facts: vec![format!("Linux {}", self.kernel), self.disk.clone()],
+            facts: vec![super::linux(&self.kernel, &self.arch), self.disk.clone()],
             what: self.title().into(),
             summary: self.summary(),
             ..Head::default()
@@ -405,6 +408,7 @@ mod tests {
         };
         RentSweep {
             kernel: "6.12.1".to_owned(),
+            arch: "x86_64".to_owned(),
             clear_page_ns: 600.0,
             copy_page_ns: 700.0,
             deadline_us: 50_000,

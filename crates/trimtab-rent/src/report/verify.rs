@@ -68,6 +68,8 @@ pub struct RentVerify {
     pub schema: Schema<RentVerify>,
     /// The guests' kernel.
     pub kernel: String,
+    /// What machine it is for, as its build names it; empty in reports from before this was said.
+    pub arch: String,
     /// What was verified.
     pub verify: Verified,
     /// What must hold.
@@ -209,7 +211,7 @@ impl Report for RentVerify {
 
     fn head(&self) -> Head {
         Head {
-            facts: vec![format!("Linux {}", self.kernel)],
+            facts: vec![super::linux(&self.kernel, &self.arch)],
             what: self.title().into(),
             summary: self.summary(),
             ..Head::default()
@@ -260,7 +262,12 @@ mod tests {
             mutants: vec![mutant],
             ..Verified::default()
         };
-        RentVerify { kernel: "6.12.1".to_owned(), verify, ..RentVerify::default() }
+        RentVerify {
+            kernel: "6.12.1".to_owned(),
+            arch: "x86_64".to_owned(),
+            verify,
+            ..RentVerify::default()
+        }
     }
 
     #[test]

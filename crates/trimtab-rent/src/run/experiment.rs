@@ -6,11 +6,12 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::Platform;
 use trimtab_report::Schema;
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
-use super::filesystem::{FileSystem, with_disk};
+use super::filesystem::{FileSystem, ORACLE_USED_MIB, with_disk};
 use super::guest::{BootOf, Ran};
 use super::guests::{Guests, ScriptOf};
 use super::load::Load;
@@ -133,8 +134,6 @@ fn scripts_of(request: &RunRequest, programs: &Programs, load: Load) -> Vec<Scri
 const VERIFY: &str = "verify";
 /// Memory for the oracle, beside the kernel and the devices: its files do not fit.
 const VERIFY_MIB: u32 = 40;
-/// How much of the disk the oracle uses, in MiB.
-const VERIFY_USED_MIB: u32 = 40;
 
 /// Boots guests, two for each way and load, one of each load whose page cache is recorded, and one that verifies.
 ///
@@ -152,7 +151,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     scripts.extend(request.loads.iter().flat_map(|load| scripts_of(request, &programs, *load)));
     let guests = Guests::build(&work, &request.basis, &programs, scripts, observe)?;
     let boot = |arm: Arm, load: Option<Load>, script: &str, how: &How| {
-        let used_mib = load.map_or(VERIFY_USED_MIB, |load| load.used_mib(&programs));
+        let used_mib = load.map_or(ORACLE_USED_MIB, |load| load.used_mib(&programs));
         let asked = BootOf {
             arm,
             devices: &request.devices,
@@ -197,6 +196,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     let mut found = RentRun {
         schema: Schema::default(),
         kernel: guests.kernel_version()?,
+        arch: request.basis.isa.kbuild().to_owned(),
         pool_mib: request.devices.iter().map(|device| device.mib).sum(),
         regions: regions(&request.devices),
         normal_mib: request.normal_mib,

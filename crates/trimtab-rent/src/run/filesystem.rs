@@ -18,7 +18,9 @@ use super::guest::DISK_GIB;
 
 /// Size of the file systems of the oracle. New blocks are taken before those again that are free, and all of them are
 /// memory: one as large as the disk grows until there is no other memory.
-pub(super) const ORACLE_MIB: u32 = 96;
+const ORACLE_MIB: u32 = 96;
+/// What the oracle may use of its disk, which is memory, in MiB: its file system, and what the disk has of its own.
+pub(super) const ORACLE_USED_MIB: u32 = ORACLE_MIB + 4;
 /// What is read and written at once.
 const BLOCK: usize = 4096;
 /// The same each time, so that the guest is, too.
@@ -42,59 +44,45 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// Those that are made here.
-    const MADE_HERE: [FileSystem; 3] =
-        [FileSystem::Ext4, FileSystem::Ext4Pages, FileSystem::Ext4Parts];
+    const ALL: [FileSystem; 4] =
+        [FileSystem::Ext4, FileSystem::Ext4Pages, FileSystem::Ext4Parts, FileSystem::Vfat];
 
     /// Its size.
     fn mib(self) -> u32 {
         if self == FileSystem::Ext4 { DISK_GIB << 10 } else { ORACLE_MIB }
     }
 
-    /// Its name for `mount`.
-    fn kind(self) -> &'static str {
+    /// How it is made here; not at all where busybox makes it.
+    fn made(self) -> Option<Made> {
+        let of = |name, block_size| Some(Made { name, block_size, mib: self.mib() });
         match self {
-            FileSystem::Ext4 | FileSystem::Ext4Pages | FileSystem::Ext4Parts => "ext4",
-            FileSystem::Vfat => "vfat",
+            FileSystem::Ext4 => of("ext4", 4096),
+            FileSystem::Ext4Pages => of("ext4-4k", 4096),
+            FileSystem::Ext4Parts => of("ext4-1k", 1024),
+            FileSystem::Vfat => None,
         }
     }
 
-    /// Where its blocks are in the guest.
-    fn file(self) -> &'static str {
-        match self {
-            FileSystem::Ext4 => "disks/ext4",
-            FileSystem::Ext4Pages => "disks/ext4-4k",
-            FileSystem::Ext4Parts => "disks/ext4-1k",
-            FileSystem::Vfat => "",
-        }
-    }
-
-    /// Size of its blocks in bytes.
-    fn block_size(self) -> u32 {
-        if self == FileSystem::Ext4Parts { 1024 } else { 4096 }
-    }
-
-    /// A command of the guest's shell that puts it on the disk.
-    fn make(self) -> String {
-        match self {
-            FileSystem::Vfat => format!("/bin/busybox mkdosfs /dev/nullb0 {}", self.mib() << 10),
-            _ => format!(". /{}.sh", self.file()),
+    /// Its name for `mount`, and a command of the guest's shell that puts it on the disk.
+    fn commands(self) -> (&'static str, String) {
+        match self.made() {
+            Some(made) => ("ext4", format!(". /{}", made.script())),
+            None => ("vfat", format!("/bin/busybox mkdosfs /dev/nullb0 {}", self.mib() << 10)),
         }
     }
 }
 
 /// A script that puts a file system on the disk, mounts it, and runs `commands`.
 pub fn with_disk(file_system: FileSystem, commands: &str) -> String {
+    let (kind, put) = file_system.commands();
     format!(
-        "set -e\nexport PATH=/bin:/usr/bin\n/bin/busybox mkdir -p /disk\n{}\n\
-         /bin/busybox mount -t {} /dev/nullb0 /disk\n\
+        "set -e\nexport PATH=/bin:/usr/bin\n/bin/busybox mkdir -p /disk\n{put}\n\
+         /bin/busybox mount -t {kind} /dev/nullb0 /disk\n\
          for what in clear_ns copy_ns; do\n\
          echo trimtab: pages $what $(/bin/busybox cat /sys/module/rent_devices/parameters/$what)\n\
          done\n\
          /bin/busybox awk '/^MemAvailable/ {{ print \"trimtab: memory available_kib\", $2 }}' /proc/meminfo\n\
-         {commands}\n",
-        file_system.make(),
-        file_system.kind()
+         {commands}\n"
     )
 }
 
@@ -105,63 +93,84 @@ pub fn with_disk(file_system: FileSystem, commands: &str) -> String {
 pub(super) fn files(work: &WorkDir) -> Result<BTreeMap<String, PathBuf>> {
     let mke2fs = tools::find("mke2fs")?;
     let mut files = BTreeMap::new();
-    for file_system in FileSystem::MADE_HERE {
-        let made = work.get(&Made { file_system, mke2fs: &mke2fs })?;
-        files.insert(file_system.file().to_owned(), made.folder.join(BLOCKS));
-        files.insert(format!("{}.sh", file_system.file()), made.folder.join(SCRIPT));
+    for made in FileSystem::ALL.into_iter().filter_map(FileSystem::made) {
+        let folder = work.get(&Making { made, mke2fs: &mke2fs })?.folder;
+        files.insert(made.blocks(), folder.join(BLOCKS));
+        files.insert(made.script(), folder.join(SCRIPT));
     }
     Ok(files)
 }
 
-/// A file system that is made here.
-struct Made<'a> {
-    file_system: FileSystem,
-    mke2fs: &'a FoundTool,
+/// An ext4 file system.
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    /// Of its files in the guest.
+    name: &'static str,
+    /// Size of its blocks in bytes.
+    block_size: u32,
+    mib: u32,
 }
 
-const BLOCKS: &str = "blocks";
-const SCRIPT: &str = "script";
+impl Made {
+    /// Where its blocks are in the guest.
+    fn blocks(self) -> String {
+        format!("disks/{}", self.name)
+    }
 
-impl Made<'_> {
-    fn arguments(&self) -> Vec<String> {
+    /// Where the commands are that write them.
+    fn script(self) -> String {
+        format!("disks/{}.sh", self.name)
+    }
+
+    fn arguments(self) -> Vec<String> {
         // Without a journal a write goes to its place. What is not written is zero on the disk.
-        let size = self.file_system.block_size();
         let fixed = format!("lazy_itable_init=0,hash_seed={UUID},root_owner=0:0");
-        format!("-q -F -t ext4 -b {size} -O ^has_journal -U {UUID} -E {fixed}")
+        format!("-q -F -t ext4 -b {} -O ^has_journal -U {UUID} -E {fixed}", self.block_size)
             .split(' ')
             .map(ToOwned::to_owned)
             .collect()
     }
 }
 
-impl KeptStep for Made<'_> {
+/// A file system that `mke2fs` makes.
+struct Making<'a> {
+    made: Made,
+    mke2fs: &'a FoundTool,
+}
+
+/// Files of the step.
+const BLOCKS: &str = "blocks";
+const SCRIPT: &str = "script";
+
+impl KeptStep for Making<'_> {
     const KIND: &'static str = "file-system";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     type Record = ();
     type Error = anyhow::Error;
 
     fn key(&self, key: Key) -> Result<Key, WorkError> {
-        let key =
-            key.field("mke2fs", self.mke2fs.version_text()).field("mib", self.file_system.mib());
-        Ok(key.field("arguments", self.arguments().join(" ")))
+        let key = key.field("mke2fs", self.mke2fs.version_text()).field("name", self.made.name);
+        Ok(key.field("mib", self.made.mib).field("arguments", self.made.arguments().join(" ")))
     }
 
     fn make(&self, at: &Path) -> Result<()> {
         let image = at.join("image");
         let create = || format!("cannot create {}", image.display());
         let file = File::create(&image).with_context(create)?;
-        file.set_len(u64::from(self.file_system.mib()) << 20).with_context(create)?;
+        file.set_len(u64::from(self.made.mib) << 20).with_context(create)?;
         drop(file);
         Job::new("making a file system", &self.mke2fs.path)
-            .args(self.arguments())
+            .args(self.made.arguments())
             .arg(&image)
+            // This machine's choice of features is not used: there is no such file.
+            .env("MKE2FS_CONFIG", at.join("mke2fs.conf"))
             .env("SOURCE_DATE_EPOCH", MADE_AT)
             .env("E2FSPROGS_FAKE_TIME", MADE_AT)
             .limit(LIMIT)
             .run_captured()?;
         let read = || format!("cannot read {}", image.display());
         let (blocks, script) =
-            packed(&Bytes::open(&image).with_context(read)?, self.file_system.file());
+            packed(&Bytes::open(&image).with_context(read)?, &self.made.blocks());
         std::fs::remove_file(&image).with_context(read)?;
         for (name, bytes) in [(BLOCKS, blocks.as_slice()), (SCRIPT, script.as_bytes())] {
             let path = at.join(name);
@@ -224,18 +233,17 @@ mod tests {
     #[test]
     fn a_file_system_is_the_same_each_time_and_small() {
         let mke2fs = tools::find("mke2fs").unwrap();
-        for file_system in FileSystem::MADE_HERE {
-            let made = Made { file_system, mke2fs: &mke2fs };
+        for made in FileSystem::ALL.into_iter().filter_map(FileSystem::made) {
             let [first, second] = [(), ()].map(|()| {
                 let at = tempfile::tempdir().unwrap();
-                made.make(at.path()).unwrap();
+                Making { made, mke2fs: &mke2fs }.make(at.path()).unwrap();
                 let read = |name| std::fs::read(at.path().join(name)).unwrap();
                 (read(BLOCKS), read(SCRIPT))
             });
-            assert!(first == second, "{file_system:?} differs from itself");
+            assert!(first == second, "{made:?} differs from itself");
             assert!(first.0.len() > BLOCK && first.0.len() < 2 << 20, "{} bytes", first.0.len());
             // Superblocks begin 1 KiB into the disk, Documentation/filesystems/ext4/super.rst.
-            assert_eq!(first.0[1024 + 56..1024 + 58], [0x53, 0xef], "{file_system:?}");
+            assert_eq!(first.0[1024 + 56..1024 + 58], [0x53, 0xef], "{made:?}");
         }
     }
 }

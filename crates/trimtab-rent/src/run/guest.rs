@@ -9,6 +9,7 @@ use include_dir::{Dir, include_dir};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::Platform;
 use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, OUTLET, Tests, complaints};
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::Workload;
@@ -17,7 +18,6 @@ use trimtab_machine::kernel::{
     BuildInputs, Feature, GeneratedFiles, KernelImage, NULL_BLOCK, Toolchain,
 };
 use trimtab_machine::testbed::Testbed;
-use trimtab_machine::{Isa, Platform};
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
@@ -144,7 +144,7 @@ pub struct Guest<'work> {
     kernel: KernelImage,
     /// Arguments of its kernel for all boots.
     arguments: &'static [&'static str],
-    /// The release of its kernel, and what machine it is for if that is no PC.
+    /// The release of its kernel.
     pub kernel_version: String,
 }
 
@@ -177,6 +177,12 @@ impl<'work> Guest<'work> {
             let program = CompiledProgram::of_folder(&SOURCES, name, "building a load", &gcc, &[]);
             files.insert(format!("bin/{name}"), program.get(work)?);
         }
+        // Before the kernel: what is missing is said at once.
+        let workloads = request
+            .scripts
+            .iter()
+            .map(|(name, script)| Workload { name: name.clone(), script: script.clone() });
+        let testbed = Testbed::prepare_files(work, isa, None, workloads.collect(), &files)?;
         let toolchain = Toolchain::Clang(tools::llvm()?);
         let named = (request.basis.config.as_str(), isa);
         let features = [FEATURES, added].concat();
@@ -192,16 +198,8 @@ impl<'work> Guest<'work> {
         let stage = observe.stage("build the kernel");
         let kernel = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
         stage.ended(kernel.cached, "");
-        let workloads = request
-            .scripts
-            .iter()
-            .map(|(name, script)| Workload { name: name.clone(), script: script.clone() });
-        let testbed = Testbed::prepare_files(work, isa, None, workloads.collect(), &files)?;
         let arguments = if request.files.is_empty() { &[][..] } else { LARGE_ROOT };
-        let kernel_version = match isa {
-            Isa::X86_64 => source.release.version.clone(),
-            other => format!("{} {}", source.release.version, other.kbuild()),
-        };
+        let kernel_version = source.release.version.clone();
         Ok(Self { testbed, kernel, arguments, kernel_version })
     }
 

@@ -82,7 +82,7 @@ impl<'work> Guests<'work> {
         self.0.values().next().context("no guest was built")
     }
 
-    /// The release of their kernel, and what machine it is for if that is no PC.
+    /// The release of their kernel.
     ///
     /// # Errors
     /// There is none.

@@ -153,6 +153,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn programs_of_this_machine_are_not_started_in_another() {
+        let elsewhere = Isa::KERNELS.into_iter().find(|isa| !isa.is_here()).unwrap();
+        let error = Programs::of(&[Load::Starts], elsewhere).unwrap_err().to_string();
+        assert!(error.contains("leave it out"), "{error}");
+        let files = Load::named("rndrd:100").unwrap();
+        assert!(Programs::of(&[files], elsewhere).unwrap().files.is_empty());
+    }
+
+    #[test]
     fn this_machine_has_programs_with_all_their_files() {
         let found = Programs::find().unwrap();
         assert!(found.commands.len() >= 12 && found.mib > 50, "{found:?}");

@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::Platform;
 use trimtab_report::Schema;
 
 use super::basis::Basis;
@@ -146,6 +147,7 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
     let mut found = RentSweep {
         schema: Schema::default(),
         kernel: guests.kernel_version()?,
+        arch: request.basis.isa.kbuild().to_owned(),
         normal_mib: request.normal_mib,
         disk: request.disk.name.to_owned(),
         disk_latency_us: u64::try_from(request.disk.latency.as_micros())?,

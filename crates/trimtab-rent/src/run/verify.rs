@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
+use trimtab_machine::Platform;
 use trimtab_machine::boot::{BootError, Outcome};
 use trimtab_report::Schema;
 
 use super::basis::Basis;
 use super::disk::DiskProfile;
-use super::filesystem::{FileSystem, ORACLE_MIB, with_disk};
+use super::filesystem::{FileSystem, ORACLE_USED_MIB, with_disk};
 use super::guest::{BootOf, Guest, GuestRequest, Ran};
 use super::mutants::{MUTANTS, Mutant, Setting};
 use super::oracle::{self, Oracle};
@@ -88,9 +89,6 @@ const SMALL: [DeviceMemory; 2] =
 /// For all but the kernel, the devices and the disk.
 const NORMAL_MIB: u32 = 96;
 
-/// What the oracle may use of its disk, which is memory, in MiB.
-const USED_MIB: u32 = ORACLE_MIB + 4;
-
 /// Operations in a guest whose kernel lacks something; where it waits now and then, each process does a quarter.
 const MUTANT_OPERATIONS: u32 = 40_000;
 /// Such a kernel looks at pages that are read: a page that is read twice is noticed there.
@@ -156,7 +154,7 @@ impl Place {
             devices: &DEVICES,
             script: &self.script(),
             normal_mib: NORMAL_MIB + checks.memory_mib(),
-            used_mib: USED_MIB,
+            used_mib: ORACLE_USED_MIB,
             disk: FAST,
             cpus: self.cpus,
             arguments: vec![split.to_owned()],
@@ -272,7 +270,7 @@ impl<'work> MutantKernel<'work> {
             devices: if setting.is_small() { &SMALL } else { &DEVICES },
             script: setting.name(),
             normal_mib: NORMAL_MIB,
-            used_mib: USED_MIB,
+            used_mib: ORACLE_USED_MIB,
             disk: FAST,
             cpus: setting.cpus(),
             arguments,
@@ -399,6 +397,7 @@ pub fn verify(request: &VerifyRequest, observe: &dyn Observe) -> Result<RentVeri
     verified.errors = verified.runs.iter().map(|run| run.found.errors).sum();
     verified.mutants_killed = verified.mutants.iter().filter(|it| it.killed).count() as u64;
     found.schema = Schema::default();
+    request.basis.isa.kbuild().clone_into(&mut found.arch);
     found.verify = verified;
     found.seconds = start.elapsed().as_secs_f64();
     found.checks = found.judged();
