@@ -73,7 +73,7 @@ pub fn tool(name: &str) -> Option<&'static Tool> {
 }
 
 const FIT: &[&str] = &["fit kernel"];
-const FIT_ARM64: &[&str] = &["fit kernel --arch arm64"];
+const ARM64: &[&str] = &["fit kernel --arch arm64", "rent run --arch arm64"];
 const FIT_ANY: &[&str] = &["fit kernel", "fit program"];
 const FIT_PROGRAM: &[&str] = &["fit program"];
 const FIT_TRACE: &[&str] = &["fit kernel", "trace"];
@@ -139,13 +139,13 @@ const ALL: &[Tool] = &[
         packages: &["busybox-static"],
         needed_by: FIT_TRACE,
     },
-    command("qemu-arm64", &["qemu-system-aarch64"], &[7, 2], &["qemu-system-arm"], FIT_ARM64),
+    command("qemu-arm64", &["qemu-system-aarch64"], &[7, 2], &["qemu-system-arm"], ARM64),
     command(
         "gcc-arm64",
         &["aarch64-linux-gnu-gcc"],
         &[5, 1],
         &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
-        FIT_ARM64,
+        ARM64,
     ),
     command("g++-arm64", &["aarch64-linux-gnu-g++"], &[5, 1], &["g++-aarch64-linux-gnu"], TESTS),
     command(
