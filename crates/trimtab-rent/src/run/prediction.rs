@@ -82,7 +82,8 @@ const BEGINS: &str = "fileio begins";
 const BYTES_OF_A_PAGE: u64 = 3 * 48;
 /// The most memory for what is recorded, in MiB.
 const MOST_RING_MIB: u64 = 512;
-/// Memory that a guest has more than it should for certain; it takes the rest.
+/// Memory that a guest has more than it should for certain; it takes the rest. Where it sends what was recorded to a
+/// virtio console, the queues of that take 11 MiB: virtio-mmio makes each of 1,024 entries, and two are filled with pages.
 const SPARE_MIB: u32 = 14;
 /// Memory may differ by so much: of 100 MiB that are read in 80, 64 pages less make a fiftieth more reads. Mostly it is
 /// less than 20 pages.
