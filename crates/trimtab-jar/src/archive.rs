@@ -6,15 +6,15 @@ use std::io::{Cursor, Write};
 use zip::write::{SimpleFileOptions, ZipWriter};
 use zip::{CompressionMethod, DateTime};
 
-/// A jar of these files that begins with the class `main`. The same files give the same bytes: all
+/// A jar of these files that begins with the class `main`, if any. The same files give the same bytes: all
 /// have the date 1980-01-01, the first that an archive can name.
 ///
 /// # Errors
 /// Where two files have one path, or what they hold is too large for an archive.
-pub fn archive(main: &str, entries: &[Entry]) -> Result<Vec<u8>, JarError> {
+pub fn archive(main: Option<&str>, entries: &[Entry]) -> Result<Vec<u8>, JarError> {
     let fail = |error: &dyn std::fmt::Display| JarError::Archive(error.to_string());
-    let manifest =
-        format!("Manifest-Version: 1.0\r\nMain-Class: {main}\r\nCreated-By: trimtab\r\n\r\n");
+    let main = main.map(|main| format!("Main-Class: {main}\r\n")).unwrap_or_default();
+    let manifest = format!("Manifest-Version: 1.0\r\n{main}Created-By: trimtab\r\n\r\n");
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .unix_permissions(0o644)

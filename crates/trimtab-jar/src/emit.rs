@@ -4,12 +4,14 @@
 //! - `value`: operands, and what has a value
 //! - `block`: the instructions of a block, and its end
 //! - `call`: how functions call each other
+//! - `meter`: counts of instructions
 //! - `method`: a function as one method
 //! - `outline`: innermost loops as methods of their own
 //! - `pieces`: a function as several
 
 mod block;
 mod call;
+mod meter;
 mod method;
 mod outline;
 mod partition;
@@ -46,6 +48,8 @@ pub(crate) struct Home {
 pub(crate) struct Context<'a> {
     pub(crate) homes: &'a FxHashMap<u32, Home>,
     pub(crate) summaries: &'a Summaries,
+    /// Each block counts its instructions.
+    pub(crate) metered: bool,
 }
 
 /// How a method hands over to others of the same function.

@@ -47,6 +47,32 @@ pub enum JarError {
         /// The highest end that is accepted.
         limit: u64,
     },
+    /// A function that Java is to call is not there.
+    #[error(
+        "the program has no function {name}: Java can call what a static link keeps and `strip` left a \
+         symbol of; name it with -Wl,-u,{name} when linking, and give a library an empty main"
+    )]
+    Symbol {
+        /// Its name.
+        name: String,
+    },
+    /// A class cannot have this name.
+    #[error(
+        "{name} is no name for a class that is made: expected one with a package, as org.example.Name, and not in \
+         the packages trimtab, program and java"
+    )]
+    Class {
+        /// The name.
+        name: String,
+    },
+    /// A header cannot be understood.
+    #[error("{file}: {what}")]
+    Header {
+        /// The header.
+        file: String,
+        /// What was found, what was expected.
+        what: String,
+    },
     /// The archive could not be put together.
     #[error("the jar cannot be written: {0}")]
     Archive(String),

@@ -3,9 +3,9 @@
 use crate::error::JarError;
 use object::LittleEndian;
 use object::elf::{self, FileHeader32};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trimtab_program::{Isa, Program};
 
 /// Programs end below this: above are the heap, mapped files, and the stack.
@@ -37,6 +37,8 @@ pub(crate) struct Image<'data> {
     code: Vec<(u32, Vec<u32>)>,
     /// Functions by their address: end and name.
     pub(crate) functions: BTreeMap<u32, (u32, String)>,
+    /// Addresses of functions by their symbols.
+    pub(crate) symbols: BTreeMap<String, u32>,
     /// It has symbols of functions.
     pub(crate) named: bool,
     /// Words of data that can be addresses of code, ascending.
@@ -106,6 +108,7 @@ impl<'data> Image<'data> {
             got: (0, 0),
             code: Vec::new(),
             functions: BTreeMap::new(),
+            symbols: BTreeMap::new(),
             named: true,
             labels: Vec::new(),
             pointers: Vec::new(),
@@ -145,6 +148,17 @@ impl<'data> Image<'data> {
                 }
             }
         }
+        let table = sections
+            .symbols(endian, data, elf::SHT_SYMTAB)
+            .map_err(|_| damaged("its symbol table"))?;
+        for symbol in table.iter().filter(|symbol| symbol.st_type() == elf::STT_FUNC) {
+            if let Ok(name) = table.symbol_name(endian, symbol)
+                && let Ok(name) = std::str::from_utf8(name)
+                && symbol.st_value(endian) != 0
+            {
+                self.symbols.insert(name.to_owned(), symbol.st_value(endian));
+            }
+        }
         self.code.sort_unstable_by_key(|(address, _)| *address);
         if self.code.windows(2).any(|pair| end(&pair[0]) > pair[1].0) {
             return Err(damaged("two sections of code overlap"));
@@ -179,6 +193,26 @@ impl<'data> Image<'data> {
             }
         }
         self.set_functions(starts);
+    }
+
+    /// Has functions be found by their addresses, as Java calls them; with what manages memory.
+    pub(crate) fn export(
+        &mut self,
+        names: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, u32>, JarError> {
+        let mut exports = BTreeMap::new();
+        if names.is_empty() {
+            return Ok(exports);
+        }
+        for name in ["main", "malloc", "free"].into_iter().chain(names.iter().map(String::as_str)) {
+            let address = self.symbols.get(name).copied();
+            let address = address.ok_or_else(|| JarError::Symbol { name: name.to_owned() })?;
+            exports.insert(name.to_owned(), address);
+            self.pointers.push(address);
+        }
+        self.pointers.sort_unstable();
+        self.pointers.dedup();
+        Ok(exports)
     }
 
     fn set_functions(&mut self, starts: BTreeMap<u32, String>) {

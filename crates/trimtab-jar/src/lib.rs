@@ -16,11 +16,13 @@
 //! [`archive`] makes a jar of that and the run time.
 
 mod archive;
+mod bindings;
 mod classfile;
 mod constants;
 mod emit;
 mod error;
 mod function;
+mod header;
 mod image;
 mod ir;
 mod liveness;
@@ -34,6 +36,8 @@ mod translate;
 mod vars;
 
 pub use archive::archive;
+pub use bindings::{export_class, import_interface, stubs};
 pub use error::JarError;
+pub use header::{CType, Header, Parameter, Prototype, read_header};
 pub use report::{Report, SplitFunction};
-pub use translate::{Entry, Translation, translate};
+pub use translate::{Entry, Options, Translation, translate, translate_with};

@@ -42,7 +42,8 @@ impl Facts<'_> {
         match callee {
             Callee::At(to) => match self.summaries.get(&to) {
                 Some(summary) => summary.arguments,
-                None => COMMON_ARGUMENTS,
+                // One of Java's.
+                None => COMMON_ARGUMENTS.or(floats),
             },
             Callee::Through(_) => COMMON_ARGUMENTS.or(floats),
         }

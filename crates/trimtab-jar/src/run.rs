@@ -1,45 +1,23 @@
 //! The engine: a program in a file becomes a jar in a file. All else of this crate reads and starts
 //! nothing.
 
+mod java;
+mod library;
+
+pub use java::run_time;
+pub use library::{Exports, Imports, write_stubs};
+
 use crate::error::JarError;
 use crate::report::Report;
-use crate::translate::{Entry, translate};
+use crate::translate::{Options, translate_with};
 use serde::Serialize;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use thiserror::Error;
 use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Hint;
-use trimtab_lab::process::{Job, ProcessError};
-
-/// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 18] = [
-    ("program/Calls.java", include_str!("../../../jar/stub/program/Calls.java")),
-    ("trimtab/Atomic.java", include_str!("../../../jar/src/trimtab/Atomic.java")),
-    ("trimtab/Cpu.java", include_str!("../../../jar/src/trimtab/Cpu.java")),
-    ("trimtab/Errors.java", include_str!("../../../jar/src/trimtab/Errors.java")),
-    ("trimtab/Exit.java", include_str!("../../../jar/src/trimtab/Exit.java")),
-    ("trimtab/Fault.java", include_str!("../../../jar/src/trimtab/Fault.java")),
-    ("trimtab/Files.java", include_str!("../../../jar/src/trimtab/Files.java")),
-    ("trimtab/Float.java", include_str!("../../../jar/src/trimtab/Float.java")),
-    ("trimtab/Jump.java", include_str!("../../../jar/src/trimtab/Jump.java")),
-    ("trimtab/Limits.java", include_str!("../../../jar/src/trimtab/Limits.java")),
-    ("trimtab/Linux.java", include_str!("../../../jar/src/trimtab/Linux.java")),
-    ("trimtab/Maps.java", include_str!("../../../jar/src/trimtab/Maps.java")),
-    ("trimtab/Memory.java", include_str!("../../../jar/src/trimtab/Memory.java")),
-    ("trimtab/Pipe.java", include_str!("../../../jar/src/trimtab/Pipe.java")),
-    ("trimtab/Signals.java", include_str!("../../../jar/src/trimtab/Signals.java")),
-    ("trimtab/Status.java", include_str!("../../../jar/src/trimtab/Status.java")),
-    ("trimtab/Threads.java", include_str!("../../../jar/src/trimtab/Threads.java")),
-    ("trimtab/Waits.java", include_str!("../../../jar/src/trimtab/Waits.java")),
-];
-
-/// The classes of the run time that a user calls.
-const ENTRANCES: [(&str, &str); 2] = [
-    ("trimtab/Main.java", include_str!("../../../jar/src/trimtab/Main.java")),
-    ("trimtab/Program.java", include_str!("../../../jar/src/trimtab/Program.java")),
-];
+use trimtab_lab::process::ProcessError;
 
 /// Why no jar was made.
 #[derive(Debug, Error)]
@@ -87,6 +65,12 @@ pub struct Request {
     pub program: PathBuf,
     /// The jar to write.
     pub output: PathBuf,
+    /// Functions that Java calls, if any.
+    pub exports: Option<Exports>,
+    /// Functions of Java's that the program calls, if any.
+    pub imports: Option<Imports>,
+    /// Count instructions, so that they can be limited and the program be stopped anywhere.
+    pub metered: bool,
 }
 
 /// What was done; as JSON of the schema `trimtab.jar/1`.
@@ -112,6 +96,21 @@ pub struct Summary {
     pub split: Vec<SplitFunction>,
     /// Functions with instructions that are not known.
     pub unknown: Vec<String>,
+    /// Functions that Java calls.
+    pub exports: Vec<String>,
+    /// Functions of Java's that the program calls.
+    pub imports: Vec<String>,
+    /// Functions of the headers that are left out.
+    pub skipped: Vec<SkippedFunction>,
+}
+
+/// A function of a header that is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SkippedFunction {
+    /// Its name.
+    pub name: String,
+    /// Why it is left out.
+    pub why: String,
 }
 
 /// How many functions there are.
@@ -158,20 +157,30 @@ pub fn run(request: &Request) -> Result<Summary, RunError> {
         path: path.clone(),
         source,
     })?;
+    let mut library = library::Library::read(request, &elf)?;
+    let options = Options { exports: library.exported(), metered: request.metered };
     let start = Instant::now();
-    let translation =
-        translate(&elf).map_err(|source| RunError::Translate { program: path.clone(), source })?;
+    let translation = translate_with(&elf, &options)
+        .map_err(|source| RunError::Translate { program: path.clone(), source })?;
     let seconds = start.elapsed().as_secs_f64();
     let mut entries = translation.entries;
-    entries.extend(run_time()?);
-    let jar = crate::archive("trimtab.Main", &entries)?;
+    entries.extend(java::compile(&library.sources(request, &translation.exports))?);
+    if let Some(exports) = &request.exports {
+        entries = library::hide(entries, &exports.class);
+    }
+    let main = request.exports.is_none().then_some("trimtab.Main");
+    let jar = crate::archive(main, &entries)?;
     let path = &request.output;
     fs::write(path, &jar).map_err(|source| RunError::File {
         verb: "write",
         path: path.clone(),
         source,
     })?;
-    Ok(summary(request, translation.report, jar.len(), seconds))
+    let mut summary = summary(request, translation.report, jar.len(), seconds);
+    summary.exports = options.exports.into_iter().collect();
+    summary.imports = library.imports.iter().map(|function| function.name.clone()).collect();
+    summary.skipped = std::mem::take(&mut library.skipped);
+    Ok(summary)
 }
 
 fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summary {
@@ -196,39 +205,8 @@ fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summa
         seconds,
         split,
         unknown: report.unknown,
+        exports: Vec::new(),
+        imports: Vec::new(),
+        skipped: Vec::new(),
     }
-}
-
-/// The classes of the run time, compiled from the sources that this program holds.
-///
-/// # Errors
-/// Where there is no Java compiler of release 17 or later.
-pub fn run_time() -> Result<Vec<Entry>, RunError> {
-    let file = |verb, path: &Path, source| RunError::File { verb, path: path.to_owned(), source };
-    let folder =
-        tempfile::tempdir().map_err(|source| file("write", &std::env::temp_dir(), source))?;
-    let classes = folder.path().join("classes");
-    let mut job = Job::new("compiling the run time of jars", "javac")
-        .package("default-jdk-headless")
-        .args(["--release", "17", "-g:source,lines", "-encoding", "UTF-8", "-d"])
-        .arg(&classes);
-    for (name, text) in SOURCES.iter().chain(&ENTRANCES) {
-        let path = folder.path().join(name);
-        let parent = path.parent().unwrap_or(folder.path());
-        fs::create_dir_all(parent).map_err(|source| file("write", parent, source))?;
-        fs::write(&path, text).map_err(|source| file("write", &path, source))?;
-        job = job.arg(&path);
-    }
-    job.run()?;
-    let package = classes.join("trimtab");
-    let mut entries = Vec::new();
-    let listing = fs::read_dir(&package).map_err(|source| file("read", &package, source))?;
-    for found in listing {
-        let path = found.map_err(|source| file("read", &package, source))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let bytes = fs::read(&path).map_err(|source| file("read", &path, source))?;
-        entries.push(Entry { path: format!("trimtab/{name}"), bytes });
-    }
-    entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    Ok(entries)
 }

@@ -31,12 +31,23 @@ pub struct Translation {
     pub entries: Vec<Entry>,
     /// What was done.
     pub report: Report,
+    /// Addresses of the functions that Java calls, by their names, with those of `malloc` and `free`.
+    pub exports: BTreeMap<String, u32>,
 }
 
 /// A class is closed when it is this large: the constant pool holds 65,535 entries.
 const CLASS_BYTES: usize = 150_000;
 /// As above, for the entries of the pool.
 const CLASS_ENTRIES: usize = 40_000;
+
+/// How a program is translated.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Functions that Java calls.
+    pub exports: BTreeSet<String>,
+    /// Instructions are counted, so that they can be limited and the program be stopped anywhere.
+    pub metered: bool,
+}
 
 /// Translates a statically linked MIPS32 program: the bytes of its ELF file.
 ///
@@ -46,8 +57,17 @@ const CLASS_ENTRIES: usize = 40_000;
 /// # Errors
 /// [`JarError`] says why a program cannot be translated. Never panics, whatever the bytes are.
 pub fn translate(elf: &[u8]) -> Result<Translation, JarError> {
+    translate_with(elf, &Options::default())
+}
+
+/// The same in the way that `options` say.
+///
+/// # Errors
+/// As [`translate`], and where a function is missing that Java is to call.
+pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarError> {
     // Long: the translation, step by step.
     let mut image = Image::read(elf)?;
+    let exports = image.export(&options.exports)?;
     let mut functions = find_functions(&image);
     if !image.named {
         // Functions that only code names by their addresses begin somewhere within others.
@@ -84,7 +104,7 @@ pub fn translate(elf: &[u8]) -> Result<Translation, JarError> {
         let shape = Shape::of(&summaries[&function.start]);
         homes.insert(function.start, Home { class: format!("program/Code{class}"), name, shape });
     }
-    let context = Context { homes: &homes, summaries: &summaries };
+    let context = Context { homes: &homes, summaries: &summaries, metered: options.metered };
 
     let mut entries = Vec::new();
     let mut open: Option<(usize, Class)> = None;
@@ -108,10 +128,13 @@ pub fn translate(elf: &[u8]) -> Result<Translation, JarError> {
         .map(|function| function.start)
         .collect();
     entries.push(calls(&context, &taken));
-    entries.push(Entry { path: "program.image".to_owned(), bytes: memory(&image, &taken) });
+    entries.push(Entry {
+        path: "program.image".to_owned(),
+        bytes: memory(&image, &taken, options.metered),
+    });
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     report.classes = entries.iter().filter(|entry| entry.path.ends_with(".class")).count();
-    Ok(Translation { entries, report })
+    Ok(Translation { entries, report, exports })
 }
 
 fn finish(entries: &mut Vec<Entry>, class: Option<(usize, Class)>) {
@@ -239,7 +262,15 @@ fn calls(context: &Context<'_>, taken: &[u32]) -> Entry {
         code.give_back(Some(Kind::Long));
     }
     code.bind(elsewhere);
-    code.zero(Kind::Long);
+    // No function of the program's: one of Java's.
+    for (slot, kind) in [(0, Kind::Cpu), (7, Kind::Int)] {
+        code.load(kind, slot);
+    }
+    for slot in 2..7 {
+        code.load(Kind::Int, slot);
+    }
+    let java = class.pool.method("trimtab/Java", "call", "(Ltrimtab/Cpu;IIIIII)J");
+    code.call(java, 7, Some(Kind::Long));
     code.give_back(Some(Kind::Long));
     class.method(access::PUBLIC | access::STATIC, "to", "(Ltrimtab/Cpu;IIIIII)J", &code);
     Entry { path: "program/Calls.class".to_owned(), bytes: class.finish() }
@@ -247,14 +278,16 @@ fn calls(context: &Context<'_>, taken: &[u32]) -> Entry {
 
 /// The memory that the program begins with, as the run time reads it: big-endian words.
 ///
-/// Entry, address and number of the program headers; the number of functions whose addresses are
+/// Entry, address and number of the program headers, address of `main` or 0, whether instructions are counted; the number of functions whose addresses are
 /// known, and those, ascending; then segments: address, bytes, size in memory, and the bytes.
-fn memory(image: &Image<'_>, taken: &[u32]) -> Vec<u8> {
+fn memory(image: &Image<'_>, taken: &[u32], metered: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let word = |value: u32, bytes: &mut Vec<u8>| bytes.extend(value.to_be_bytes());
     word(image.entry, &mut bytes);
     word(image.headers.0, &mut bytes);
     word(u32::from(image.headers.1), &mut bytes);
+    word(image.symbols.get("main").copied().unwrap_or_default(), &mut bytes);
+    word(u32::from(metered), &mut bytes);
     word(taken.len() as u32, &mut bytes);
     for start in taken {
         word(*start, &mut bytes);
@@ -267,6 +300,12 @@ fn memory(image: &Image<'_>, taken: &[u32]) -> Vec<u8> {
         bytes.extend(segment.bytes);
     }
     bytes
+}
+
+/// Names of the functions of a program; none where it cannot be read.
+#[cfg(feature = "run")]
+pub(crate) fn function_names(elf: &[u8]) -> BTreeSet<String> {
+    Image::read(elf).map(|image| image.symbols.into_keys().collect()).unwrap_or_default()
 }
 
 /// Whether a function has an instruction that is not known.

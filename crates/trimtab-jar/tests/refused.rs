@@ -4,7 +4,7 @@
 use object::elf;
 use proptest::prelude::*;
 use trimtab_fixture::Elf;
-use trimtab_jar::translate;
+use trimtab_jar::{read_header, translate};
 
 /// A small program: a jump table of nothing, a loop, a call, a return.
 fn program() -> Elf {
@@ -68,6 +68,19 @@ fn no_cut_of_a_file_is_more_than_an_error() {
 }
 
 proptest! {
+    #[test]
+    fn no_header_makes_its_reader_panic(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "int", "long", "const", "char", "*", "(", ")", ",", ";", "{", "}", "[", "]", "struct", "typedef", "x",
+                "__attribute__", "...", "\n", "# 1 \"a.h\"\n", "\"", "extern", "=", "é", "void", "enum",
+            ]),
+            0..40,
+        )
+    ) {
+        let _ = read_header(&parts.join(" "), "a.h");
+    }
+
     #[test]
     fn no_instructions_make_the_translator_panic(words in prop::collection::vec(any::<u32>(), 1..200)) {
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

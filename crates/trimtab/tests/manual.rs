@@ -174,6 +174,23 @@ fn jar_is_true() {
 }
 
 #[test]
+fn jar_java_is_true() {
+    let bench = Bench::new();
+    let examples = Path::new(DOCS).join("../jar/examples/words");
+    let page = fs::read_to_string(Path::new(DOCS).join("jar-java.md")).unwrap();
+    for (name, language) in [("words.c", ""), ("words.h", "c"), ("Use.java", "java")] {
+        let text = fs::read_to_string(examples.join(name)).unwrap();
+        let (_, body) = text.split_once('\n').unwrap();
+        assert!(
+            language.is_empty() || page.contains(&format!("```{language}\n{body}```\n")),
+            "{name}"
+        );
+        fs::write(bench.file(name), text).unwrap();
+    }
+    assert_eq!(run_in(&bench, "jar-java.md"), (2, 0));
+}
+
+#[test]
 fn tune_is_true() {
     assert_eq!(run("tune.md"), (6, 0));
 }

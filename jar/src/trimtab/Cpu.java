@@ -35,6 +35,12 @@ public final class Cpu {
   /** The stack's pointer when the function of this frame began. */
   public int low;
 
+  /** Instructions that may run until {@link Fuel} is asked, where they are counted. */
+  public int fuel;
+
+  /** Where the stack ends that is in use while the thread is in Java. */
+  int top;
+
   /** The jump that was caught last. */
   Jump jump;
 

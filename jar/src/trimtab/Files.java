@@ -8,23 +8,21 @@ import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.OpenOption;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import trimtab.embed.FileTree;
 
-/** The files of the program: streams, pipes, and what lies below the directory that it was given. */
+/** The files of the program: streams, pipes, and the tree that it was given. */
 final class Files {
   private static final int CREATE = 0x100;
   private static final int TRUNCATE = 0x200;
@@ -35,8 +33,8 @@ final class Files {
 
   /** What a number that a program has for a file stands for. */
   private static final class Open {
-    final Path path;
-    final FileChannel channel;
+    final String path;
+    final SeekableByteChannel channel;
     final InputStream in;
     final OutputStream out;
     final List<String> names;
@@ -47,7 +45,7 @@ final class Files {
     int next;
     int users = 1;
 
-    Open(Path path, FileChannel channel, InputStream in, OutputStream out, List<String> names, Pipe pipe) {
+    Open(String path, SeekableByteChannel channel, InputStream in, OutputStream out, List<String> names, Pipe pipe) {
       this.path = path;
       this.channel = channel;
       this.in = in;
@@ -58,16 +56,18 @@ final class Files {
   }
 
   private final List<Open> files = new ArrayList<>();
-  private final Path root;
-  private final boolean writable;
+  private final FileTree tree;
   private final OutputStream err;
   private final ByteArrayOutputStream waiting = new ByteArrayOutputStream();
   private final OutputStream out;
+
+  /** Whether anything is held back. */
+  private volatile boolean isWaiting;
+
   private String directory = "/";
 
-  Files(InputStream in, OutputStream out, OutputStream err, Path root, boolean writable) {
-    this.root = root;
-    this.writable = writable;
+  Files(InputStream in, OutputStream out, OutputStream err, FileTree tree) {
+    this.tree = tree;
     this.out = out;
     this.err = err;
     files.add(new Open(null, null, in, null, null, null));
@@ -77,6 +77,7 @@ final class Files {
 
   /** Writes out what is still held back. */
   synchronized void flush() {
+    isWaiting = false;
     try {
       waiting.writeTo(out);
       waiting.reset();
@@ -88,8 +89,8 @@ final class Files {
   }
 
   /** The same, if there is anything. */
-  synchronized void flushWaiting() {
-    if (waiting.size() > 0) {
+  void flushWaiting() {
+    if (isWaiting) {
       flush();
     }
   }
@@ -127,51 +128,51 @@ final class Files {
     return -Errors.EMFILE;
   }
 
-  /** What a path names in the sandbox; null where it leads out of it, or there is none. */
-  private Path resolve(String name) throws IOException {
-    if (root == null) {
+  /** A path without {@code .} and {@code ..}; above the root is the root. Null where there are no files. */
+  private String resolve(String name) throws IOException {
+    if (tree == null) {
       return null;
     }
     if (name.isEmpty()) {
       throw new NoSuchFileException(name);
     }
-    Path inside = root.getFileSystem().getPath(name.startsWith("/") ? name : directory + "/" + name);
-    Path path = root;
-    for (Path part : inside.normalize()) {
-      // Above the root is the root.
-      if (!part.toString().equals("..")) {
-        path = path.resolve(part.toString());
+    List<String> parts = new ArrayList<>();
+    for (String part : (name.startsWith("/") ? name : directory + "/" + name).split("/")) {
+      if (part.equals("..")) {
+        if (!parts.isEmpty()) {
+          parts.remove(parts.size() - 1);
+        }
+      } else if (!part.isEmpty() && !part.equals(".")) {
+        parts.add(part);
       }
     }
-    // Links are followed by the system, so that where they lead has to be looked at here.
-    Path known = path;
-    while (!java.nio.file.Files.exists(known, LinkOption.NOFOLLOW_LINKS)) {
-      known = known.getParent();
-    }
-    Path real;
-    try {
-      real = known.toRealPath();
-    } catch (NoSuchFileException e) {
-      return null;
-    }
-    return real.startsWith(root) ? path : null;
+    return "/" + String.join("/", parts);
+  }
+
+  private boolean isDirectory(String path) throws IOException {
+    FileTree.Info info = tree.info(path);
+    return info != null && info.isDirectory();
+  }
+
+  private boolean exists(String path) throws IOException {
+    return tree.info(path) != null;
   }
 
   synchronized int open(String name, int flags) throws IOException {
     if (name.equals("/dev/null")) {
       return add(new Open(null, null, InputStream.nullInputStream(), OutputStream.nullOutputStream(), null, null), 0);
     }
-    Path path = resolve(name);
+    String path = resolve(name);
     if (path == null) {
-      return root == null ? -Errors.ENOENT : -Errors.EACCES;
+      return -Errors.ENOENT;
     }
     int mode = flags & 3;
     boolean changes = mode != 0 || (flags & (CREATE | TRUNCATE)) != 0;
-    if (java.nio.file.Files.isDirectory(path)) {
+    if (isDirectory(path)) {
       return mode != 0 ? -Errors.EISDIR : add(new Open(path, null, null, null, list(path), null), 0);
     }
-    if (changes && !writable) {
-      boolean there = java.nio.file.Files.exists(path);
+    if (changes && !tree.isWritable()) {
+      boolean there = exists(path);
       return there || (flags & CREATE) != 0 ? -Errors.EROFS : -Errors.ENOENT;
     }
     Set<OpenOption> options = new java.util.HashSet<>();
@@ -181,8 +182,8 @@ final class Files {
     if (mode != 0) {
       options.add(StandardOpenOption.WRITE);
     }
-    if ((flags & CREATE) != 0 && mode == 0 && !java.nio.file.Files.exists(path)) {
-      java.nio.file.Files.createFile(path);
+    if ((flags & CREATE) != 0 && mode == 0 && !exists(path)) {
+      tree.open(path, Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW)).close();
     }
     if ((flags & CREATE) != 0 && mode != 0) {
       boolean alone = (flags & EXCLUSIVE) != 0;
@@ -191,21 +192,16 @@ final class Files {
     if ((flags & TRUNCATE) != 0 && mode != 0) {
       options.add(StandardOpenOption.TRUNCATE_EXISTING);
     }
-    Open open = new Open(path, FileChannel.open(path, options), null, null, null, null);
+    Open open = new Open(path, tree.open(path, options), null, null, null, null);
     open.append = (flags & APPEND) != 0;
     open.flags = flags & ~(CREATE | TRUNCATE | EXCLUSIVE);
     return add(open, 0);
   }
 
-  private static List<String> list(Path path) throws IOException {
-    List<String> names = new ArrayList<>();
+  private List<String> list(String path) throws IOException {
+    List<String> names = new ArrayList<>(tree.list(path));
     names.add(".");
     names.add("..");
-    try (DirectoryStream<Path> entries = java.nio.file.Files.newDirectoryStream(path)) {
-      for (Path entry : entries) {
-        names.add(entry.getFileName().toString());
-      }
-    }
     names.sort(null);
     return names;
   }
@@ -286,7 +282,7 @@ final class Files {
       return open.names != null ? -Errors.EISDIR : -Errors.EBADF;
     }
     ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
-    int got = position < 0 ? open.channel.read(buffer) : open.channel.read(buffer, position);
+    int got = position < 0 ? open.channel.read(buffer) : readAt(open.channel, buffer, position);
     return Math.max(got, 0);
   }
 
@@ -298,6 +294,7 @@ final class Files {
     Memory.check(address, length);
     if (open.out == out) {
       waiting.write(Memory.M, address - Memory.BASE, length);
+      isWaiting = true;
       if (waiting.size() >= BUFFER) {
         flush();
       }
@@ -316,7 +313,7 @@ final class Files {
     }
     ByteBuffer buffer = ByteBuffer.wrap(Memory.M, address - Memory.BASE, length);
     if (position >= 0) {
-      return open.channel.write(buffer, position);
+      return writeAt(open.channel, buffer, position);
     }
     if (open.append) {
       open.channel.position(open.channel.size());
@@ -350,8 +347,7 @@ final class Files {
       return -Errors.EBADF;
     }
     if (size > open.channel.size()) {
-      ByteBuffer zero = ByteBuffer.allocate(1);
-      open.channel.write(zero, size - 1);
+      writeAt(open.channel, ByteBuffer.allocate(1), size - 1);
     } else {
       open.channel.truncate(size);
     }
@@ -363,8 +359,8 @@ final class Files {
     if (open == null) {
       return -Errors.EBADF;
     }
-    if (open.channel != null) {
-      open.channel.force(true);
+    if (open.channel instanceof FileChannel) {
+      ((FileChannel) open.channel).force(true);
     }
     return 0;
   }
@@ -406,15 +402,15 @@ final class Files {
     if (open != null && open.path == null) {
       return Status.stream(file, open.pipe != null);
     }
-    Path path = open == null ? resolve(name) : open.path;
-    if (path == null) {
-      boolean isNull = name != null && name.equals("/dev/null");
-      return isNull ? Status.stream(3, false) : Status.error(root == null ? -Errors.ENOENT : -Errors.EACCES);
+    if (name != null && name.equals("/dev/null")) {
+      return Status.stream(3, false);
     }
-    return Status.of(path);
+    String path = open == null ? resolve(name) : open.path;
+    FileTree.Info info = path == null ? null : tree.info(path);
+    return info == null ? Status.error(-Errors.ENOENT) : Status.of(info);
   }
 
-  synchronized int entries(int file, int address, int length) {
+  synchronized int entries(int file, int address, int length) throws IOException {
     Open open = at(file);
     if (open == null || open.names == null) {
       return open == null ? -Errors.EBADF : -Errors.ENOTDIR;
@@ -432,7 +428,7 @@ final class Files {
       Memory.writeLong(at, open.next);
       Memory.writeLong(at + 8, open.next);
       Memory.writeShort(at + 16, size);
-      boolean directory = open.next <= 2 || java.nio.file.Files.isDirectory(open.path.resolve(entry));
+      boolean directory = isListedDirectory(open.path, entry);
       Memory.writeByte(at + 18, directory ? 4 : 8);
       Memory.writeBytes(at + 19, name);
       at += size;
@@ -440,61 +436,94 @@ final class Files {
     return at - address;
   }
 
+  /** Whether an entry is a directory; what leads out of the tree is none. */
+  private boolean isListedDirectory(String path, String entry) throws IOException {
+    try {
+      return entry.equals(".") || entry.equals("..") || isDirectory(resolve(path + "/" + entry));
+    } catch (AccessDeniedException e) {
+      return false;
+    }
+  }
+
+  private static int readAt(SeekableByteChannel channel, ByteBuffer buffer, long position) throws IOException {
+    if (channel instanceof FileChannel) {
+      return ((FileChannel) channel).read(buffer, position);
+    }
+    long before = channel.position();
+    try {
+      return channel.position(position).read(buffer);
+    } finally {
+      channel.position(before);
+    }
+  }
+
+  private static int writeAt(SeekableByteChannel channel, ByteBuffer buffer, long position) throws IOException {
+    if (channel instanceof FileChannel) {
+      return ((FileChannel) channel).write(buffer, position);
+    }
+    long before = channel.position();
+    try {
+      return channel.position(position).write(buffer);
+    } finally {
+      channel.position(before);
+    }
+  }
+
   synchronized int remove(String name, boolean directory) throws IOException {
-    Path path = resolve(name);
+    String path = resolve(name);
     if (path == null) {
       return -Errors.ENOENT;
     }
-    if (!writable) {
-      return java.nio.file.Files.exists(path, LinkOption.NOFOLLOW_LINKS) ? -Errors.EROFS : -Errors.ENOENT;
+    FileTree.Info info = tree.linkInfo(path);
+    if (!tree.isWritable()) {
+      return info != null ? -Errors.EROFS : -Errors.ENOENT;
     }
-    boolean isDirectory = java.nio.file.Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS);
-    if (isDirectory != directory) {
-      return isDirectory ? -Errors.EISDIR : java.nio.file.Files.exists(path) ? -Errors.ENOTDIR : -Errors.ENOENT;
+    if (info != null && info.isDirectory() != directory) {
+      return info.isDirectory() ? -Errors.EISDIR : -Errors.ENOTDIR;
     }
-    java.nio.file.Files.delete(path);
+    tree.delete(path);
     return 0;
   }
 
   synchronized int rename(String from, String to) throws IOException {
-    Path source = resolve(from);
-    Path target = resolve(to);
+    String source = resolve(from);
+    String target = resolve(to);
     if (source == null || target == null) {
       return -Errors.ENOENT;
     }
-    if (!writable) {
+    if (!tree.isWritable()) {
       return -Errors.EROFS;
     }
-    java.nio.file.Files.move(source, target, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+    tree.move(source, target);
     return 0;
   }
 
   synchronized int makeDirectory(String name) throws IOException {
-    Path path = resolve(name);
+    String path = resolve(name);
     if (path == null) {
       return -Errors.ENOENT;
     }
-    if (!writable) {
+    if (!tree.isWritable()) {
       return -Errors.EROFS;
     }
-    java.nio.file.Files.createDirectory(path);
+    tree.createDirectory(path);
     return 0;
   }
 
   synchronized int access(String name, int mode) throws IOException {
-    Path path = resolve(name);
-    if (path == null || !java.nio.file.Files.exists(path)) {
+    String path = resolve(name);
+    if (path == null || !exists(path)) {
       return -Errors.ENOENT;
     }
-    return (mode & 2) != 0 && !writable ? -Errors.EROFS : 0;
+    return (mode & 2) != 0 && !tree.isWritable() ? -Errors.EROFS : 0;
   }
 
   synchronized int enter(String name) throws IOException {
-    Path path = resolve(name);
-    if (path == null || !java.nio.file.Files.isDirectory(path)) {
+    String path = resolve(name);
+    if (path == null || !isDirectory(path)) {
       return -Errors.ENOENT;
     }
-    directory = "/" + root.relativize(path);
+    directory = path;
     return 0;
   }
 
@@ -514,7 +543,7 @@ final class Files {
       return null;
     }
     ByteBuffer buffer = ByteBuffer.allocate((int) Math.max(0, Math.min(length, open.channel.size() - offset)));
-    while (buffer.hasRemaining() && open.channel.read(buffer, offset + buffer.position()) > 0) {
+    while (buffer.hasRemaining() && readAt(open.channel, buffer, offset + buffer.position()) > 0) {
       // Until all is there.
     }
     return java.util.Arrays.copyOf(buffer.array(), buffer.position());

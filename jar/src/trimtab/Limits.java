@@ -17,9 +17,14 @@ final class Limits {
   /** Bytes of the stacks that C libraries give further threads: what they hear of the first one's. */
   static final int THREAD_STACK = 2 << 20;
 
-  /** End of memory in bytes: {@code trimtab.memory} says how many MiB. */
+  /** Memory in MiB; nothing has looked at it when it is set. */
+  static int mib = 128;
+
+  /** Instructions of all threads, where they are counted. */
+  static long instructions = Long.MAX_VALUE;
+
+  /** End of memory in bytes. */
   static int memory() {
-    int mib = Integer.getInteger("trimtab.memory", 128);
     return Math.max(24, Math.min(mib, 2047)) << 20;
   }
 }

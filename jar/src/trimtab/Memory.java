@@ -44,9 +44,18 @@ public final class Memory {
   /** Number of each of them, by distance from the first in words; -1 where none begins. */
   private static short[] numbers;
 
+  /** In the place of a number: a function of Java's is there. */
+  private static final short REPLACED = -2;
+
   static int entry;
   static int headers;
   static int headerCount;
+
+  /** Where {@code main} is; 0 where that is not known. */
+  static int main;
+
+  /** Whether instructions are counted. */
+  static boolean isMetered;
 
   /** The first address behind the program. */
   static int programEnd;
@@ -59,6 +68,8 @@ public final class Memory {
     entry = in.readInt();
     headers = in.readInt();
     headerCount = in.readInt();
+    main = in.readInt();
+    isMetered = in.readInt() != 0;
     functions = new int[in.readInt()];
     for (int i = 0; i < functions.length; i++) {
       functions[i] = in.readInt();
@@ -77,11 +88,16 @@ public final class Memory {
       if (address < BASE || size > END - address) {
         throw new IOException(
             "the program needs memory up to address " + (address + (long) size) + ", there is as much as " + END
-                + " bytes: give more with -Dtrimtab.memory=MIB");
+                + " bytes: give more with -Dtrimtab.memory=MIB or Settings.memory");
       }
       in.readFully(M, address - BASE, length);
       programEnd = Math.max(programEnd, address + size);
     }
+  }
+
+  /** Has a function of Java's run in the place of {@code main}. */
+  static void replaceMain() {
+    numbers[(main - functions[0]) / 4] = REPLACED;
   }
 
   /** The number of the function at an address. */
@@ -92,8 +108,11 @@ public final class Memory {
       if (number >= 0) {
         return number;
       }
+      if (number == REPLACED) {
+        return Java.main();
+      }
     }
-    throw Fault.noCode(address);
+    return Java.number(address);
   }
 
   static byte readByte(int address) {

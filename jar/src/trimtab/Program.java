@@ -3,46 +3,43 @@ package trimtab;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicBoolean;
+import trimtab.embed.Settings;
 
 /** The program of this class loader, as it runs. */
 public final class Program {
+  private static final AtomicBoolean isBegun = new AtomicBoolean();
+
   private Program() {}
 
   /**
-   * Runs the program to its end. Its memory is that of the class loader, so that this can be done
-   * once.
+   * Starts the program. Its memory is that of the class loader, so that this can be done once.
    *
-   * @param args the program's name and arguments
-   * @param root the directory that the program sees as its root; null for none
-   * @param writable whether it may change what is there
-   * @return its exit status
+   * @param isLibrary whether its {@code main} stays away, as Java calls its functions
    */
-  public static int run(
-      String[] args,
-      String[] environment,
-      InputStream in,
-      OutputStream out,
-      OutputStream err,
-      Path root,
-      boolean writable)
-      throws IOException {
+  static void begin(Settings settings, boolean isLibrary) throws IOException {
+    if (isBegun.getAndSet(true)) {
+      throw new IllegalStateException("the program of this class loader was already started");
+    }
     try (InputStream image = Program.class.getResourceAsStream("/program.image")) {
       if (image == null) {
         throw new IOException("the jar is damaged: it has no program.image");
       }
       Memory.load(image);
     }
-    Linux.start(new Files(in, out, err, root, writable));
-    int stack = stack(args, environment);
-    Threads.first(stack, args[0]);
-    try {
-      return Threads.status();
-    } finally {
-      Linux.files.flush();
+    if (settings.instructions() != Long.MAX_VALUE && !Memory.isMetered) {
+      throw new IllegalArgumentException(
+          "this program does not count instructions: translate it with --metered, or set no limit of them");
     }
+    if (isLibrary) {
+      Memory.replaceMain();
+    }
+    settings.functions().forEach(Java::add);
+    Linux.start(new Files(settings.in(), settings.out(), settings.err(), settings.files()));
+    String[] arguments = settings.allArguments();
+    int stack = stack(arguments, settings.allEnvironment());
+    Threads.first(stack, arguments[0]);
   }
 
   /** Puts arguments, environment and what the kernel says at the stack's start. */

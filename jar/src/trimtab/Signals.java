@@ -18,6 +18,7 @@ final class Signals {
   static final int ALRM = 14;
   static final int TERM = 15;
   static final int CHLD = 18;
+  static final int XCPU = 30;
   private static final int WINCH = 20;
   private static final int URG = 21;
   private static final int STOP = 23;

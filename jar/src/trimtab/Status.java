@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
-import java.io.IOException;
-import java.nio.file.LinkOption;
-import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributes;
+import trimtab.embed.FileTree;
 
 /** What {@code stat} says of a file. */
 final class Status {
@@ -38,14 +35,9 @@ final class Status {
     return new Status(0, pipe ? PIPE : CHARACTERS, file + 1, 0, 0);
   }
 
-  static Status of(Path path) throws IOException {
-    BasicFileAttributes found =
-        java.nio.file.Files.readAttributes(path, BasicFileAttributes.class, new LinkOption[0]);
-    Object key = found.fileKey();
-    int mode = found.isDirectory() ? DIRECTORY : java.nio.file.Files.isExecutable(path) ? EXECUTABLE : REGULAR;
-    // The system's key tells files apart; its hash is as good as a number.
-    long inode = key == null ? path.hashCode() & 0x7fffffffL : key.hashCode() & 0x7fffffffL;
-    return new Status(0, mode, inode + 16, found.size(), found.lastModifiedTime().toMillis());
+  static Status of(FileTree.Info info) {
+    int mode = info.isDirectory() ? DIRECTORY : info.isExecutable() ? EXECUTABLE : REGULAR;
+    return new Status(0, mode, info.id() + 16, info.size(), info.changedMillis());
   }
 
   /** Writes {@code struct stat64}. */

@@ -27,9 +27,12 @@ final class Threads {
 
   private static int last = PROCESS - 1;
   private static String program;
-  private static boolean ended;
+  private static volatile boolean ended;
   private static int status;
   private static Throwable failure;
+
+  /** The program's thread that this thread of Java's is; null for others. */
+  private static final ThreadLocal<Cpu> current = new ThreadLocal<>();
 
   private Threads() {}
 
@@ -81,6 +84,8 @@ final class Threads {
   }
 
   private static void run(Cpu cpu, Runnable code, int stack) {
+    cpu.top = stack;
+    current.set(cpu);
     try {
       code.run();
       leave(cpu, 0);
@@ -152,7 +157,7 @@ final class Threads {
   }
 
   /** Ends the program: threads that wait no longer do, and others stop at their next system call. */
-  private static void end(int given, Throwable thrown) {
+  static void end(int given, Throwable thrown) {
     List<Cpu> others;
     synchronized (Threads.class) {
       if (ended) {
@@ -164,30 +169,60 @@ final class Threads {
       others = new ArrayList<>(running.values());
       Threads.class.notifyAll();
     }
+    Host.atEnd();
     for (Cpu other : others) {
       Waits.disturb(other);
     }
   }
 
-  /** Waits for the program's end, and gives its status. */
-  static int status() {
-    boolean interrupted = false;
-    synchronized (Threads.class) {
-      while (!ended) {
-        try {
-          Threads.class.wait();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
+  /** Whether the program has ended. */
+  static boolean hasEnded() {
+    return ended;
+  }
+
+  /** Waits for the program's end for as long; whether it has ended. */
+  static synchronized boolean endsWithin(long millis) {
+    long begin = System.nanoTime();
+    while (!ended) {
+      long rest = millis - (System.nanoTime() - begin) / 1000000;
+      if (rest <= 0) {
+        return false;
+      }
+      try {
+        Threads.class.wait(rest);
+      } catch (InterruptedException e) {
+        return false;
       }
     }
-    if (interrupted) {
+    return true;
+  }
+
+  /** The program's thread that asks; null where it is one of Java's. */
+  static Cpu current() {
+    return current.get();
+  }
+
+  /** Waits for the program's end, and gives its status. If the thread is interrupted, that is the program's end. */
+  static int status() {
+    if (!waitForEnd()) {
       Thread.currentThread().interrupt();
+      end(128 + Signals.INT, null);
     }
     if (failure != null) {
       Program.<RuntimeException>sneaky(failure);
     }
     return status;
+  }
+
+  private static synchronized boolean waitForEnd() {
+    try {
+      while (!ended) {
+        Threads.class.wait();
+      }
+      return true;
+    } catch (InterruptedException e) {
+      return false;
+    }
   }
 
   /** Stops the thread that asks, if the program has ended. */

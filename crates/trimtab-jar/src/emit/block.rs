@@ -14,6 +14,9 @@ impl Emitter<'_> {
         let block = &function.blocks[index];
         let plan = Plan::new(&self.facts, function, block);
         self.code.bind(self.labels[index]);
+        if self.context.metered {
+            self.meter(block.ins.len() + 1);
+        }
         for at in 0..block.ins.len() {
             if !plan.silent[at] {
                 self.instruction(block, &plan, at);

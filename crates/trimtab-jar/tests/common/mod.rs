@@ -36,7 +36,7 @@ pub fn jar(program: &Path) -> (PathBuf, Translation) {
     let translation = translate(&fs::read(program).unwrap()).unwrap();
     let entries = [translation.entries.as_slice(), run_time()].concat();
     let jar = program.with_extension("jar");
-    fs::write(&jar, archive("trimtab.Main", &entries).unwrap()).unwrap();
+    fs::write(&jar, archive(Some("trimtab.Main"), &entries).unwrap()).unwrap();
     (jar, translation)
 }
 

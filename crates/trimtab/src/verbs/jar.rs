@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use trimtab_jar::run::{self, Request, Summary};
+use trimtab_jar::run::{self, Exports, Imports, Request, Summary};
 use trimtab_report::number::{bytes, count};
 
 use crate::arguments::Outputs;
@@ -20,14 +20,45 @@ Example: a C program for every machine with a JVM
 
     mipsel-linux-gnu-gcc -O2 -static hello.c -o hello
     trimtab jar hello -o hello.jar
-    java -jar hello.jar")]
+    java -jar hello.jar
+
+Example: a C library as a Java class
+
+    trimtab jar lib --export-header lib.h --class org.example.Lib -o lib.jar")]
 pub struct Options {
     /// The program: 32-bit little-endian MIPS, linked with -static
-    #[arg(value_name = "PROGRAM")]
-    pub program: PathBuf,
+    #[arg(value_name = "PROGRAM", required_unless_present = "stubs")]
+    pub program: Option<PathBuf>,
     /// The jar to write
-    #[arg(long, short, value_name = "FILE")]
-    pub output: PathBuf,
+    #[arg(long, short, value_name = "FILE", required_unless_present = "stubs")]
+    pub output: Option<PathBuf>,
+    /// Functions that become methods of a Java class; main does not run then
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        group = "exported",
+        requires = "class"
+    )]
+    pub export: Vec<String>,
+    /// The C header that declares them; without --export, all of it that the program has
+    #[arg(long, value_name = "FILE", group = "exported", requires = "class")]
+    pub export_header: Option<PathBuf>,
+    /// The Java class that gets them, with its package
+    #[arg(long, value_name = "NAME", requires = "exported")]
+    pub class: Option<String>,
+    /// A C header of functions that Java has for the program
+    #[arg(long, value_name = "FILE", requires = "imported")]
+    pub import_header: Option<PathBuf>,
+    /// The Java interface that gets them, with its package
+    #[arg(long, value_name = "NAME", group = "imported", requires = "import_header")]
+    pub interface: Option<String>,
+    /// Write C functions that lead to those of --import-header, and trimtab.h, for compiling the program
+    #[arg(long, value_name = "FILE", group = "imported", requires = "import_header", conflicts_with_all = ["program", "output", "class"])]
+    pub stubs: Option<PathBuf>,
+    /// Count instructions, so that an embedder can limit them and stop the program anywhere
+    #[arg(long)]
+    pub metered: bool,
     /// Also write the result as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -38,8 +69,24 @@ pub struct Options {
 /// # Errors
 /// A program that cannot be read or translated, and a jar that cannot be written.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    destination::check([Some(options.output.as_path()), options.json.as_deref()])?;
-    let request = Request { program: options.program.clone(), output: options.output.clone() };
+    let outputs = [options.output.as_deref(), options.json.as_deref(), options.stubs.as_deref()];
+    destination::check(outputs)?;
+    if let (Some(stubs), Some(header)) = (&options.stubs, &options.import_header) {
+        return Ok(run::write_stubs(header, stubs)?);
+    }
+    let exports = options.class.clone().map(|class| Exports {
+        names: options.export.clone(),
+        header: options.export_header.clone(),
+        class,
+    });
+    let imports = options.import_header.clone().zip(options.interface.clone());
+    let request = Request {
+        program: options.program.clone().unwrap_or_default(),
+        output: options.output.clone().unwrap_or_default(),
+        exports,
+        imports: imports.map(|(header, interface)| Imports { header, interface }),
+        metered: options.metered,
+    };
     let summary = run::run(&request)?;
     let mut json = serde_json::to_string_pretty(&summary)?;
     json.push('\n');
@@ -70,6 +117,14 @@ fn text(summary: &Summary) -> String {
     }
     if split.len() > LISTED {
         let _ = writeln!(text, "  and {} more such functions", split.len() - LISTED);
+    }
+    for (names, what) in [(&summary.exports, "called from Java"), (&summary.imports, "in Java")] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "  functions {what}: {}", count(names.len() as u64));
+        }
+    }
+    for function in &summary.skipped {
+        let _ = writeln!(text, "  {} is left out: {}", function.name, function.why);
     }
     for name in &summary.unknown {
         let _ = writeln!(text, "  {name} has an instruction that is not supported: it stops there");

@@ -1,0 +1,110 @@
+//! The run time's sources, and the Java compiler.
+
+use super::RunError;
+use crate::translate::Entry;
+use std::fs;
+use std::path::Path;
+use trimtab_lab::process::Job;
+
+macro_rules! source {
+    ($path:literal) => {
+        ($path, include_str!(concat!("../../../../jar/src/", $path)))
+    };
+}
+
+/// Stands for the class that the translator makes; only what is compiled needs it.
+const STUB: (&str, &str) =
+    ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
+
+/// The sources of the run time: their paths and texts.
+const SOURCES: [(&str, &str); 38] = [
+    source!("trimtab/Atomic.java"),
+    source!("trimtab/Cpu.java"),
+    source!("trimtab/Errors.java"),
+    source!("trimtab/Exit.java"),
+    source!("trimtab/Fault.java"),
+    source!("trimtab/Files.java"),
+    source!("trimtab/Float.java"),
+    source!("trimtab/Fuel.java"),
+    source!("trimtab/Host.java"),
+    source!("trimtab/Java.java"),
+    source!("trimtab/Jump.java"),
+    source!("trimtab/Limits.java"),
+    source!("trimtab/Linux.java"),
+    source!("trimtab/Main.java"),
+    source!("trimtab/Maps.java"),
+    source!("trimtab/Memory.java"),
+    source!("trimtab/Pipe.java"),
+    source!("trimtab/Program.java"),
+    source!("trimtab/Signals.java"),
+    source!("trimtab/Status.java"),
+    source!("trimtab/Threads.java"),
+    source!("trimtab/Waits.java"),
+    source!("trimtab/embed/Arena.java"),
+    source!("trimtab/embed/Arguments.java"),
+    source!("trimtab/embed/Callback.java"),
+    source!("trimtab/embed/Directory.java"),
+    source!("trimtab/embed/FileTree.java"),
+    source!("trimtab/embed/Handles.java"),
+    source!("trimtab/embed/Library.java"),
+    source!("trimtab/embed/Machine.java"),
+    source!("trimtab/embed/Memory.java"),
+    source!("trimtab/embed/MemoryFiles.java"),
+    source!("trimtab/embed/Program.java"),
+    source!("trimtab/embed/ProgramException.java"),
+    source!("trimtab/embed/ProgramExit.java"),
+    source!("trimtab/embed/ProgramFault.java"),
+    source!("trimtab/embed/Running.java"),
+    source!("trimtab/embed/Settings.java"),
+];
+
+/// The classes of the run time, compiled from the sources that this program holds.
+///
+/// # Errors
+/// Where there is no Java compiler of release 17 or later.
+pub fn run_time() -> Result<Vec<Entry>, RunError> {
+    compile(&[])
+}
+
+/// The classes of the run time and of these further sources, by the names of their classes.
+pub(super) fn compile(further: &[(String, String)]) -> Result<Vec<Entry>, RunError> {
+    let file = |verb, path: &Path, source| RunError::File { verb, path: path.to_owned(), source };
+    let folder =
+        tempfile::tempdir().map_err(|source| file("write", &std::env::temp_dir(), source))?;
+    let classes = folder.path().join("classes");
+    let mut job = Job::new("compiling the run time of jars", "javac")
+        .package("default-jdk-headless")
+        .args(["--release", "17", "-g:source,lines", "-encoding", "UTF-8", "-d"])
+        .arg(&classes);
+    let own = SOURCES.iter().chain([&STUB]).map(|(path, text)| ((*path).to_owned(), *text));
+    let further =
+        further.iter().map(|(class, text)| (class.replace('.', "/") + ".java", text.as_str()));
+    for (name, text) in own.chain(further) {
+        let path = folder.path().join(name);
+        let parent = path.parent().unwrap_or(folder.path());
+        fs::create_dir_all(parent).map_err(|source| file("write", parent, source))?;
+        fs::write(&path, text).map_err(|source| file("write", &path, source))?;
+        job = job.arg(&path);
+    }
+    job.run()?;
+    let mut entries = Vec::new();
+    let mut open = vec![classes.clone()];
+    while let Some(folder) = open.pop() {
+        let listing = fs::read_dir(&folder).map_err(|source| file("read", &folder, source))?;
+        for found in listing {
+            let path = found.map_err(|source| file("read", &folder, source))?.path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(&classes).unwrap_or(&path);
+            let name = name.to_string_lossy().replace('\\', "/");
+            let bytes = fs::read(&path).map_err(|source| file("read", &path, source))?;
+            if name != "program/Calls.class" {
+                entries.push(Entry { path: name, bytes });
+            }
+        }
+    }
+    entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok(entries)
+}

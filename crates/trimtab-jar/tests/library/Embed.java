@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
+import java.io.PipedInputStream;
+import java.io.PipedOutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.example.Host;
+import trimtab.embed.FileTree;
+import trimtab.embed.MemoryFiles;
+import trimtab.embed.Program;
+import trimtab.embed.ProgramException;
+import trimtab.embed.Running;
+import trimtab.embed.Settings;
+
+/** Runs the program of lib.c: a jar that does not count instructions, and one that does. */
+public final class Embed {
+  static final String USUAL = "5 1099511627779.750 1.50 4\n3\njava.lang.IllegalStateException: other\n0 38\n";
+
+  static void same(Object found, Object expected) {
+    if (!found.equals(expected)) {
+      throw new AssertionError(found + ", expected " + expected);
+    }
+  }
+
+  static Settings settings(String... arguments) {
+    return new Settings().memory(24).arguments(arguments).functions(Host.functions(new Java()));
+  }
+
+  public static void main(String[] args) throws Exception {
+    Program plain = Program.load(Path.of(args[0]));
+    Program metered = Program.load(Path.of(args[1]));
+    for (Program program : List.of(plain, metered)) {
+      ByteArrayOutputStream out = new ByteArrayOutputStream();
+      same(program.run(settings().out(out)), 7);
+      same(out.toString(), USUAL);
+    }
+    files(plain);
+    many(plain);
+    leaks(plain);
+    ends(plain);
+    limits(plain, metered);
+    System.out.println("all is well");
+  }
+
+  static void files(Program program) throws Exception {
+    MemoryFiles files = new MemoryFiles().put("given", "some text\nmore\n".getBytes()).put("/made/x", new byte[0]);
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    same(program.run(settings("write").out(out).files(files)), 7);
+    same(out.toString(), USUAL + "7\nsome text\n\n");
+    same(new String(files.get("/made/file")), "written");
+    Path folder = Files.createTempDirectory("embed");
+    Files.createDirectory(folder.resolve("made"));
+    out.reset();
+    same(program.run(settings("write").out(out).files(FileTree.readOnly(folder))), 7);
+    same(out.toString(), USUAL + "-1\nnone\n");
+    out.reset();
+    same(program.run(settings("write").out(out).files(FileTree.writable(folder))), 7);
+    same(out.toString(), USUAL + "7\nnone\n");
+    same(Files.readString(folder.resolve("made/file")), "written");
+    Files.delete(folder.resolve("made/file"));
+    Files.delete(folder.resolve("made"));
+    Files.delete(folder);
+    out.reset();
+    same(program.run(settings("write").out(out).files(new MemoryFiles(3).put("made/x", new byte[0]))), 7);
+    same(out.toString(), USUAL + "7\nnone\n");
+  }
+
+  static void many(Program program) throws Exception {
+    List<Running> running = new ArrayList<>();
+    List<ByteArrayOutputStream> outs = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      ByteArrayOutputStream out = new ByteArrayOutputStream();
+      outs.add(out);
+      running.add(program.start(settings().out(out)));
+    }
+    for (int i = 0; i < 8; i++) {
+      same(running.get(i).await(), 7);
+      same(outs.get(i).toString(), USUAL);
+    }
+  }
+
+  /** More memory in all than the JVM has: what has ended is collected. */
+  static void leaks(Program program) {
+    for (int i = 0; i < 40; i++) {
+      same(program.run(settings()), 7);
+    }
+  }
+
+  static void ends(Program program) throws Exception {
+    // What Java throws goes through the program to who runs it.
+    try {
+      program.run(settings("fail"));
+      throw new AssertionError();
+    } catch (IllegalStateException e) {
+      same(e.getMessage(), "two");
+    }
+    try {
+      program.start(settings("fail")).await();
+      throw new AssertionError();
+    } catch (ProgramException e) {
+      same(e.getCause().getMessage(), "two");
+    }
+    // One that waits for input is stopped, and so is one that computes.
+    for (String how : List.of("read", "spin")) {
+      try (PipedOutputStream feed = new PipedOutputStream();
+          InputStream in = new PipedInputStream(feed)) {
+        Running running = program.start(settings(how).in(in));
+        Thread.sleep(100);
+        same(running.isAlive(), true);
+        running.stop();
+        same(running.await(), 137);
+      }
+    }
+    same(program.run(settings("spin").time(Duration.ofMillis(100))), 158);
+    Thread.currentThread().interrupt();
+    same(program.run(settings("spin")), 130);
+    same(Thread.interrupted(), true);
+  }
+
+  static void limits(Program plain, Program metered) throws Exception {
+    try {
+      plain.run(settings().instructions(1000));
+      throw new AssertionError();
+    } catch (IllegalArgumentException e) {
+      same(e.getMessage().contains("--metered"), true);
+    }
+    same(metered.run(settings().instructions(1000)), 158);
+    same(metered.run(settings().instructions(10_000_000)), 7);
+    same(metered.run(settings("spin").instructions(10_000_000)), 158);
+    // A thread that computes is gone soon after the program's end.
+    Running running = metered.start(settings("spin").name("spinning"));
+    Thread.sleep(100);
+    running.stop();
+    same(running.await(), 137);
+    for (int i = 0; i < 100 && spins(); i++) {
+      Thread.sleep(20);
+    }
+    same(spins(), false);
+  }
+
+  static boolean spins() {
+    return Thread.getAllStackTraces().keySet().stream().anyMatch(thread -> thread.getName().equals("spinning"));
+  }
+
+  static final class Java implements Host {
+    @Override
+    public int java_add(int a, int b) {
+      return a + b;
+    }
+
+    @Override
+    public double java_mix(int a, double b, long c, float d) {
+      return a + b + c + d;
+    }
+
+    @Override
+    public float java_half(float a) {
+      return a / 2;
+    }
+
+    @Override
+    public int java_length(String text) {
+      return text.length();
+    }
+
+    @Override
+    public Object java_make(String text) {
+      return List.of(text.split(" "));
+    }
+
+    @Override
+    public int java_size(Object list) {
+      return ((List<?>) list).size();
+    }
+
+    @Override
+    public void java_fail(int how) {
+      if (how != 0) {
+        throw new IllegalStateException(how == 2 ? "two" : "other");
+      }
+    }
+
+    @Override
+    public int java_again(int depth) {
+      return 0;
+    }
+  }
+}

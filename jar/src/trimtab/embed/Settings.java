@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab.embed;
+
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What an instance of a program is given. By default nothing: no arguments, no environment, empty input, no output, no
+ * files but {@code /dev/null}, 128 MiB of memory, and no other limits.
+ */
+public final class Settings {
+  private String name = "program";
+  private List<String> arguments = List.of();
+  private Map<String, String> environment = Map.of();
+  private InputStream in = InputStream.nullInputStream();
+  private OutputStream out = OutputStream.nullOutputStream();
+  private OutputStream err = OutputStream.nullOutputStream();
+  private FileTree files;
+  private int memory = 128;
+  private long instructions = Long.MAX_VALUE;
+  private Duration time;
+  private final Map<Integer, Callback> functions = new HashMap<>();
+
+  /** The default. */
+  public Settings() {}
+
+  /** {@code argv[0]}. */
+  public Settings name(String name) {
+    this.name = name;
+    return this;
+  }
+
+  /** The arguments behind the name. */
+  public Settings arguments(String... arguments) {
+    this.arguments = new ArrayList<>(Arrays.asList(arguments));
+    return this;
+  }
+
+  /** The environment. */
+  public Settings environment(Map<String, String> environment) {
+    this.environment = new TreeMap<>(environment);
+    return this;
+  }
+
+  /** Standard input. */
+  public Settings in(InputStream in) {
+    this.in = in;
+    return this;
+  }
+
+  /** Standard output. */
+  public Settings out(OutputStream out) {
+    this.out = out;
+    return this;
+  }
+
+  /** The error output. */
+  public Settings err(OutputStream err) {
+    this.err = err;
+    return this;
+  }
+
+  /** The streams of this JVM. */
+  public Settings inherit() {
+    return in(System.in).out(System.out).err(System.err);
+  }
+
+  /** Its files. */
+  public Settings files(FileTree files) {
+    this.files = files;
+    return this;
+  }
+
+  /** Its memory in MiB, from 24 to 2047: one array on Java's heap. */
+  public Settings memory(int mib) {
+    this.memory = mib;
+    return this;
+  }
+
+  /**
+   * It ends with status 158 (as by SIGXCPU) when its threads have run as many instructions, or a few more. Only
+   * programs that were translated with {@code --metered} count them; others refuse to start.
+   */
+  public Settings instructions(long instructions) {
+    this.instructions = instructions;
+    return this;
+  }
+
+  /** It ends with status 158 when this time has passed; see {@link Running#stop}. */
+  public Settings time(Duration time) {
+    this.time = time;
+    return this;
+  }
+
+  /** What an interface made by {@code --import-header} has for the program: see its {@code functions}. */
+  public Settings functions(Map<Integer, Callback> functions) {
+    this.functions.putAll(functions);
+    return this;
+  }
+
+  /** The arguments with the name. */
+  public String[] allArguments() {
+    List<String> all = new ArrayList<>(arguments);
+    all.add(0, name);
+    return all.toArray(new String[0]);
+  }
+
+  /** The environment as C has it. */
+  public String[] allEnvironment() {
+    return environment.entrySet().stream().map(it -> it.getKey() + "=" + it.getValue()).toArray(String[]::new);
+  }
+
+  /** Standard input. */
+  public InputStream in() {
+    return in;
+  }
+
+  /** Standard output. */
+  public OutputStream out() {
+    return out;
+  }
+
+  /** The error output. */
+  public OutputStream err() {
+    return err;
+  }
+
+  /** Its files; null for none. */
+  public FileTree files() {
+    return files;
+  }
+
+  /** Its memory in MiB. */
+  public int memory() {
+    return memory;
+  }
+
+  /** The limit of instructions. */
+  public long instructions() {
+    return instructions;
+  }
+
+  /** The limit of time; null for none. */
+  public Duration time() {
+    return time;
+  }
+
+  /** What it calls in Java, by address. */
+  public Map<Integer, Callback> functions() {
+    return functions;
+  }
+}
