@@ -48,7 +48,7 @@ help:
 	@echo "make demo-tune       find the compiler flags that make a program fast"
 	@echo "make demo-smp        run threads on CPUs that the kernel does not know, and count what that costs"
 	@echo "make demo-rent       lend memory of idle devices to the page cache, and take it back: what it gives and costs"
-	@echo "make demo-jar        translate C programs to jars, and run them"
+	@echo "make demo-jar        translate C programs to jars, SQLite among them, and run them"
 	@echo "make test            all tests, with a small kernel built and booted"
 	@echo "make test-changed    the tests of crates that changed since BASE=HEAD~1"
 	@echo "make nightly         what make test has no time for: other kernels, swapping end to end, long fuzzing"
@@ -104,6 +104,11 @@ demo-jar:
 	mipsel-linux-gnu-gcc -O2 -static jar/bench/life.c -o $(WORK)/life
 	$(TRIMTAB) jar $(WORK)/life -o $(WORK)/life.jar --json $(WORK)/jar.json
 	java -jar $(WORK)/life.jar 10
+	@tree=$$($(CARGO) run --quiet --release --package trimtab-lab --example debian_source sqlite3 $(WORK)/source) && \
+		TRIMTAB=$(CURDIR)/$(TRIMTAB) jar/examples/sqlite/make-sqlite $$tree $(WORK)/sqlite
+	java -jar $(WORK)/sqlite/sqlite3.jar -batch :memory: "select sqlite_version(), group_concat(value) from json_each('[6,7]')"
+	java -cp $(WORK)/sqlite/library.jar:$(WORK)/sqlite Query \
+		"with recursive c(x) as (select 1 union all select x+1 from c where x<5) select x, round(cbrt(x), 4) from c"
 
 test:
 	@$(SIDE_BY_SIDE) setup-test build-test

@@ -187,7 +187,7 @@ fn jar_java_is_true() {
         );
         fs::write(bench.file(name), text).unwrap();
     }
-    assert_eq!(run_in(&bench, "jar-java.md"), (2, 0));
+    assert_eq!(run_in(&bench, "jar-java.md"), (3, 0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use trimtab_jar::run::{self, Exports, Imports, Request, Summary};
 use trimtab_report::number::{bytes, count};
 
@@ -15,6 +15,7 @@ const LISTED: usize = 10;
 
 /// Translates a statically linked MIPS Linux program to a jar that any JVM of Java 17 or later runs.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("exported").multiple(true)))]
 #[command(after_help = "\
 Example: a C program for every machine with a JVM
 
