@@ -33,8 +33,6 @@ pub struct Parameter {
     pub name: String,
     /// Its type.
     pub ctype: CType,
-    /// Its type as C has it.
-    pub text: String,
 }
 
 /// A function.
@@ -48,8 +46,6 @@ pub struct Prototype {
     pub parameters: Vec<Parameter>,
     /// The declaration as C has it, on one line.
     pub text: String,
-    /// The type of its result, as C has it.
-    pub result_text: String,
 }
 
 /// What a header declares.
@@ -165,7 +161,10 @@ const WITHOUT_MEANING: [&str; 14] = [
     "__signed__",
 ];
 
-/// Leaves out `__attribute__((…))`, `__asm__(…)`.
+/// Stands for an attribute that makes another type of one.
+const OTHER_TYPE: &str = "?";
+
+/// Leaves out `__attribute__((…))`, `__asm__(…)`; those that make another type leave a sign.
 fn without_attributes(tokens: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut at = 0;
@@ -181,6 +180,9 @@ fn without_attributes(tokens: &[String]) -> Vec<String> {
         while let Some(token) = tokens.get(at) {
             depth += i32::from(token == "(") - i32::from(token == ")");
             at += 1;
+            if ["mode", "vector_size"].contains(&token.trim_matches('_')) {
+                kept.push(OTHER_TYPE.to_owned());
+            }
             if depth == 0 {
                 break;
             }
@@ -215,7 +217,9 @@ impl Reader {
             None => {
                 let name = tokens.iter().rfind(|token| is_name(token)).cloned();
                 let array = tokens[braces..].iter().any(|token| token == "[");
-                let known = if array {
+                let known = if tokens.iter().any(|token| token == OTHER_TYPE) {
+                    None
+                } else if array {
                     Some(Known::Type(CType::Pointer))
                 } else if tokens[braces..].iter().any(|token| token == "(") {
                     // A type of functions: only pointers to it are passed.
@@ -235,6 +239,9 @@ impl Reader {
     fn known(&self, tokens: &[String]) -> Option<Known> {
         let braces = tokens.iter().rposition(|token| token == "}").map_or(0, |at| at + 1);
         let words: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        if words.iter().any(|word| [OTHER_TYPE, "_Complex", "__complex__"].contains(word)) {
+            return None;
+        }
         if words[braces..].contains(&"*") {
             let is_text = words.iter().filter(|word| **word == "*").count() == 1
                 && words.contains(&"const")
@@ -270,43 +277,52 @@ impl Reader {
         };
         let skip = |reader: &mut Self, why| reader.header.skipped.push((name.clone(), why));
         let before = &tokens[..open - 1];
-        if before.is_empty() || tokens.last().is_none_or(|token| token != ")") {
+        if before.is_empty() || self.is_type(name) {
+            // A pointer to a function, as a variable or as what a function gives back.
+            let inner = tokens[open..].iter().find(|token| is_name(token));
+            let inner = inner.filter(|_| tokens.get(open + 1).is_some_and(|token| token == "*"));
+            let why = "its declaration is not understood: expected `TYPE NAME(TYPE NAME, …)`";
+            self.header.skipped.extend(inner.map(|name| (name.clone(), why)));
             return;
+        }
+        if tokens.last().is_none_or(|token| token != ")") {
+            return;
+        }
+        let mut depth = 0;
+        let closes = tokens[open..].iter().position(|token| {
+            depth += i32::from(token == "(") - i32::from(token == ")");
+            depth == 0
+        });
+        if closes.is_none_or(|at| open + at + 1 != tokens.len()) {
+            return skip(self, "more than one is declared at once");
         }
         let result = match self.known(before) {
             Some(Known::Type(result)) => result,
             Some(Known::Aggregate) => return skip(self, "it gives back a structure"),
             None => return skip(self, "the type of its result is not known"),
         };
+        let parameters = match self.parameters(&tokens[open + 1..tokens.len() - 1]) {
+            Ok(parameters) => parameters,
+            Err(why) => return skip(self, why),
+        };
+        let prototype = Prototype { name: name.clone(), result, parameters, text: line(tokens) };
+        if !self.header.functions.iter().any(|known| known.name == prototype.name) {
+            self.header.functions.push(prototype);
+        }
+    }
+
+    fn parameters(&self, tokens: &[String]) -> Result<Vec<Parameter>, &'static str> {
         let mut parameters = Vec::new();
-        for part in parts(&tokens[open + 1..tokens.len() - 1]) {
+        for part in parts(tokens) {
             if part == ["void"] || part.is_empty() {
                 continue;
             }
             if part.iter().any(|token| token == ".") {
-                return skip(self, "it takes any number of arguments");
+                return Err("it takes any number of arguments");
             }
-            match self.parameter(part, parameters.len()) {
-                Ok(parameter) => parameters.push(parameter),
-                Err(why) => return skip(self, why),
-            }
+            parameters.push(self.parameter(part, parameters.len())?);
         }
-        let prototype = Prototype {
-            name: name.clone(),
-            result,
-            parameters,
-            text: line(tokens),
-            result_text: line(
-                &before
-                    .iter()
-                    .filter(|token| !["extern", "static", "inline"].contains(&token.as_str()))
-                    .cloned()
-                    .collect::<Vec<_>>(),
-            ),
-        };
-        if !self.header.functions.iter().any(|known| known.name == prototype.name) {
-            self.header.functions.push(prototype);
-        }
+        Ok(parameters)
     }
 
     fn parameter(&self, tokens: &[String], index: usize) -> Result<Parameter, &'static str> {
@@ -316,7 +332,7 @@ impl Reader {
             let named = tokens.windows(3).find(|part| part[0] == "(" && part[1] == "*");
             let name = named.map(|part| part[2].clone()).filter(|name| is_name(name));
             let name = name.unwrap_or(made);
-            return Ok(Parameter { name, ctype: CType::Pointer, text: line(tokens) });
+            return Ok(Parameter { name, ctype: CType::Pointer });
         }
         let end = tokens.iter().position(|token| token == "[").unwrap_or(tokens.len());
         let array = end < tokens.len();
@@ -336,7 +352,7 @@ impl Reader {
             Some(Known::Aggregate) => return Err("it takes a structure"),
             Some(Known::Type(ctype)) => ctype,
         };
-        Ok(Parameter { name, ctype, text: line(tokens) })
+        Ok(Parameter { name, ctype })
     }
 
     fn is_type(&self, word: &str) -> bool {
@@ -390,7 +406,10 @@ mod tests {
              double scale(float, double by, wide n);\nvoid each(db *, int (*call)(void *, char **), void *);\n\
              size_t count(const db *d, visit v, enum kind k, unsigned char);\nint many(const char *format, ...);\n\
              static inline int body(int a) { return a; }\nconst char *text(char names[], java_object o);\n\
-             int by_value(struct pair p);\npoint moved(point);\nint unknown(other_t x);\n",
+             int by_value(struct pair p);\npoint moved(point);\nint unknown(other_t x);\n\
+             typedef int wide_by_mode __attribute__((__mode__(__DI__)));\nint mode(wide_by_mode x);\n\
+             int two(void), at_once(int);\nint (*handler(int))(int);\nint (*variable)(int);\n\
+             double _Complex root(int);\nint vector(float v __attribute__((vector_size(16))));\n",
         );
         use CType::{Double, Float, Int, Long, Object, Pointer, Text};
         let found: Vec<(&str, CType, Vec<CType>)> = header
@@ -414,7 +433,13 @@ mod tests {
         assert_eq!(header.functions[2].parameters[1].name, "call");
         assert_eq!(header.functions[1].text, "double scale(float, double by, wide n)");
         let skipped: Vec<&str> = header.skipped.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(skipped, ["many", "by_value", "moved", "unknown"]);
+        assert_eq!(
+            skipped,
+            [
+                "many", "by_value", "moved", "unknown", "mode", "two", "handler", "variable",
+                "root", "vector"
+            ]
+        );
     }
 
     #[test]

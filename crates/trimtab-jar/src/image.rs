@@ -155,6 +155,8 @@ impl<'data> Image<'data> {
             if let Ok(name) = table.symbol_name(endian, symbol)
                 && let Ok(name) = std::str::from_utf8(name)
                 && symbol.st_value(endian) != 0
+                // Static functions of other files may have the same name.
+                && (symbol.st_bind() != elf::STB_LOCAL || !self.symbols.contains_key(name))
             {
                 self.symbols.insert(name.to_owned(), symbol.st_value(endian));
             }

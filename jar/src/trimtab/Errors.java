@@ -20,6 +20,7 @@ final class Errors {
   static final int EINVAL = 22;
   static final int EMFILE = 24;
   static final int ENOTTY = 25;
+  static final int ENOSPC = 28;
   static final int ESPIPE = 29;
   static final int EROFS = 30;
   static final int EPIPE = 32;

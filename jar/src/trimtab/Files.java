@@ -21,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import trimtab.embed.FileTree;
+import trimtab.embed.NoSpaceException;
 
 /** The files of the program: streams, pipes, and the tree that it was given. */
 final class Files {
@@ -204,6 +205,21 @@ final class Files {
     names.add("..");
     names.sort(null);
     return names;
+  }
+
+  /** At the program's end: writes out what is held back, and closes what the program left open. */
+  synchronized void closeAll() {
+    flush();
+    for (int file = 0; file < files.size(); file++) {
+      Open open = files.get(file);
+      try {
+        if (open != null && open.channel != null) {
+          open.channel.close();
+        }
+      } catch (IOException e) {
+        // Nobody is left to hear of it.
+      }
+    }
   }
 
   synchronized int close(int file) throws IOException {
@@ -562,6 +578,9 @@ final class Files {
     }
     if (thrown instanceof DirectoryNotEmptyException) {
       return Errors.ENOTEMPTY;
+    }
+    if (thrown instanceof NoSpaceException) {
+      return Errors.ENOSPC;
     }
     return thrown instanceof NotDirectoryException ? Errors.ENOTDIR : Errors.EIO;
   }

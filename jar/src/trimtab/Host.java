@@ -18,6 +18,9 @@ public final class Host implements Machine {
   /** Held by the thread of Java's that is in the program, as the program's first thread. */
   private static final ReentrantLock lock = new ReentrantLock();
 
+  /** Open when there are threads that can be told to end, or will be none. */
+  private static final CountDownLatch begun = new CountDownLatch(1);
+
   /** Open when the program would run {@code main}, or has ended. */
   private static final CountDownLatch ready = new CountDownLatch(1);
 
@@ -58,6 +61,8 @@ public final class Host implements Machine {
       Program.begin(settings, isLibrary);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    } finally {
+      begun.countDown();
     }
     if (settings.time() != null) {
       long millis = settings.time().toMillis();
@@ -79,30 +84,20 @@ public final class Host implements Machine {
     try {
       return Threads.status();
     } finally {
-      Linux.files.flush();
+      Linux.files.closeAll();
     }
   }
 
   @Override
   public void stop() {
+    await(begun);
     Threads.end(128 + Signals.KILL, null);
   }
 
   @Override
   public void open(Settings settings) {
     begin(settings, true);
-    boolean interrupted = false;
-    while (true) {
-      try {
-        ready.await();
-        break;
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    await(ready);
     if (home == null) {
       throw new ProgramExit(Threads.status());
     }
@@ -117,7 +112,7 @@ public final class Host implements Machine {
     try {
       closing.countDown();
       Threads.status();
-      Linux.files.flush();
+      Linux.files.closeAll();
       Java.handles.clear();
     } finally {
       lock.unlock();
@@ -127,6 +122,22 @@ public final class Host implements Machine {
   @Override
   public boolean isClosed() {
     return Threads.hasEnded();
+  }
+
+  /** Waits for what comes soon, also where the thread is interrupted. */
+  private static void await(CountDownLatch latch) {
+    boolean interrupted = false;
+    while (true) {
+      try {
+        latch.await();
+        break;
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /** The thread of the program's that calls: one of its own, or the first one, which then must be let go. */

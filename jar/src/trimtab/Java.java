@@ -2,10 +2,10 @@
 package trimtab;
 
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicInteger;
 import program.Calls;
 import trimtab.embed.Arguments;
 import trimtab.embed.Callback;
@@ -30,8 +30,15 @@ public final class Java {
   private static final int TRY = 4;
   private static final int MESSAGE = 5;
 
+  /** So many addresses rest before one is given again: a pointer that C kept then still leads nowhere. */
+  private static final int RESTING = 4096;
+
   private static final Map<Integer, Callback> functions = new ConcurrentHashMap<>();
-  private static final AtomicInteger next = new AtomicInteger(GIVEN);
+
+  /** Addresses that were given back, the oldest first. */
+  private static final ArrayDeque<Integer> free = new ArrayDeque<>();
+
+  private static int next = GIVEN;
 
   static final Handles handles = new Handles();
   static final trimtab.embed.Memory memory = new trimtab.embed.Memory(Memory.M, Memory.BASE);
@@ -53,16 +60,32 @@ public final class Java {
 
   /** Gives a function an address, or has it at this one. */
   static int add(int address, Callback callback) {
-    int at = address == 0 ? next.getAndAdd(4) : address;
-    if (at >>> 26 != FIRST >>> 26) {
-      throw new IllegalStateException("there are too many functions of Java's: none was released that could be");
-    }
+    int at = address == 0 ? address() : address;
     functions.put(at, callback);
     return at;
   }
 
+  private static int address() {
+    synchronized (free) {
+      boolean isFull = next >>> 26 != FIRST >>> 26;
+      if (free.size() > RESTING || isFull && !free.isEmpty()) {
+        return free.poll();
+      }
+      if (isFull) {
+        throw new IllegalStateException("the program has 8,388,608 functions of Java's: it must release some");
+      }
+      int at = next;
+      next += 4;
+      return at;
+    }
+  }
+
   static void remove(int address) {
-    functions.remove(address);
+    if (functions.remove(address) != null && Integer.compareUnsigned(address, GIVEN) >= 0) {
+      synchronized (free) {
+        free.add(address);
+      }
+    }
   }
 
   /** Called by the program's class for calls, where a pointer leads to no function of its own. */

@@ -17,7 +17,7 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 38] = [
+const SOURCES: [(&str, &str); 39] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Cpu.java"),
     source!("trimtab/Errors.java"),
@@ -50,6 +50,7 @@ const SOURCES: [(&str, &str); 38] = [
     source!("trimtab/embed/Machine.java"),
     source!("trimtab/embed/Memory.java"),
     source!("trimtab/embed/MemoryFiles.java"),
+    source!("trimtab/embed/NoSpaceException.java"),
     source!("trimtab/embed/Program.java"),
     source!("trimtab/embed/ProgramException.java"),
     source!("trimtab/embed/ProgramExit.java"),

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.file.Files;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.example.Host;
 import trimtab.embed.FileTree;
 import trimtab.embed.MemoryFiles;
@@ -39,6 +45,7 @@ public final class Embed {
       same(out.toString(), USUAL);
     }
     files(plain);
+    memory();
     many(plain);
     leaks(plain);
     ends(plain);
@@ -65,8 +72,50 @@ public final class Embed {
     Files.delete(folder.resolve("made"));
     Files.delete(folder);
     out.reset();
-    same(program.run(settings("write").out(out).files(new MemoryFiles(3).put("made/x", new byte[0]))), 7);
+    same(program.run(settings("write").out(out).files(new MemoryFiles(650).put("made/x", new byte[0]))), 7);
     same(out.toString(), USUAL + "7\nnone\n");
+  }
+
+  /** Neither files that have no name any more, nor names without bytes, take more than the limit. */
+  static void memory() throws Exception {
+    Set<OpenOption> create = Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE);
+    MemoryFiles files = new MemoryFiles(10_000);
+    SeekableByteChannel gone = files.open("/gone", create);
+    same(gone.write(ByteBuffer.allocate(6000)), 6000);
+    files.delete("/gone");
+    refused(() -> files.put("other", new byte[6000]));
+    gone.close();
+    gone.close();
+    files.put("other", new byte[6000]);
+    files.delete("/other");
+    refused(
+        () -> {
+          for (int i = 0; i < 100; i++) {
+            files.put("empty" + i, new byte[0]);
+          }
+        });
+    int names = files.list("/").size();
+    same(names > 40 && names < 50, true);
+    files.move("/empty0", "/empty1");
+    same(files.list("/").size(), names - 1);
+    files.createDirectory("/made");
+    refused(() -> files.open("/made", create));
+    refused(() -> files.move("/made", "/empty1"));
+    files.move("/made", "/moved");
+    same(files.info("/moved").isDirectory(), true);
+  }
+
+  interface Code {
+    void run() throws IOException;
+  }
+
+  static void refused(Code code) {
+    try {
+      code.run();
+    } catch (IOException e) {
+      return;
+    }
+    throw new AssertionError("nothing was thrown");
   }
 
   static void many(Program program) throws Exception {
@@ -103,6 +152,12 @@ public final class Embed {
       throw new AssertionError();
     } catch (ProgramException e) {
       same(e.getCause().getMessage(), "two");
+    }
+    // One that has not quite begun is stopped.
+    for (int i = 0; i < 10; i++) {
+      Running running = program.start(settings("spin"));
+      running.stop();
+      same(running.await(), 137);
     }
     // One that waits for input is stopped, and so is one that computes.
     for (String how : List.of("read", "spin")) {

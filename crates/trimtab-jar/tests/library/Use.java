@@ -89,6 +89,13 @@ public final class Use {
     int gone = lib.function(c -> 0);
     lib.release(gone);
     same(thrown(ProgramFault.class, () -> lib.each(counter, gone, 0)).signal(), 11);
+    // There are enough addresses for a program that never ends, and old ones lead nowhere for some time.
+    for (int i = 0; i < 9_000_000; i++) {
+      lib.release(lib.function(c -> 0));
+    }
+    int old = lib.function(c -> 0);
+    lib.release(old);
+    check(lib.function(c -> 1) != old, "the same address");
     lib.counter_free(counter);
   }
 

@@ -20,6 +20,8 @@ mod blocks;
 mod decode;
 #[path = "../../../../fuzz/checks/events.rs"]
 mod events;
+#[path = "../../../../fuzz/checks/header.rs"]
+mod header;
 #[path = "../../../../fuzz/checks/jar.rs"]
 mod jar;
 #[path = "../../../../fuzz/checks/link_map.rs"]

@@ -85,6 +85,7 @@ pub const ALL: &[Reader] = &[
     check!(object, "fuzz/seeds/object"),
     check!(recording, "fuzz/seeds/recording"),
     check!(jar, "fuzz/seeds/jar", "testdata/programs"),
+    check!(header, "fuzz/seeds/header"),
     check!(source, "fuzz/seeds/source"),
     verb!("pages", PAGES),
     verb!("order-verb", ORDER),

@@ -7,6 +7,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.OpenOption;
@@ -26,11 +27,16 @@ public final class MemoryFiles implements FileTree {
     int size;
     long changed = System.currentTimeMillis();
 
+    /** Names, which are one or none, and channels: without any, its memory is given back. */
+    int users = 1;
+
     Node(boolean isDirectory, long id) {
       this.isDirectory = isDirectory;
       this.id = id;
     }
   }
+
+  private static final int NAME = 200;
 
   private final TreeMap<String, Node> nodes = new TreeMap<>();
   private final long limit;
@@ -42,10 +48,40 @@ public final class MemoryFiles implements FileTree {
     this(1L << 30);
   }
 
-  /** Of at most as many bytes: what does not fit is an {@link IOException}. */
+  /**
+   * Of at most as many bytes, where a name counts as {@value #NAME} bytes and two for each letter: what does not fit is a
+   * {@link NoSpaceException}. A file that is removed counts until it is closed.
+   */
   public MemoryFiles(long limit) {
     this.limit = limit;
     nodes.put("/", new Node(true, ++last));
+  }
+
+  private void take(long bytes) throws IOException {
+    if (bytes > limit - used) {
+      throw new NoSpaceException("files in memory may take " + limit + " bytes");
+    }
+    used += bytes;
+  }
+
+  private static long cost(String path) {
+    return NAME + 2L * path.length();
+  }
+
+  private Node add(String path, boolean isDirectory) throws IOException {
+    checkParent(path);
+    take(cost(path));
+    Node node = new Node(isDirectory, ++last);
+    nodes.put(path, node);
+    return node;
+  }
+
+  /** One user less. */
+  private void leave(Node node) {
+    if (--node.users == 0) {
+      used -= node.bytes.length;
+      node.bytes = new byte[0];
+    }
   }
 
   /** Puts a file there, and the directories that it lies in. */
@@ -125,13 +161,15 @@ public final class MemoryFiles implements FileTree {
       if (!options.contains(StandardOpenOption.CREATE) && !options.contains(StandardOpenOption.CREATE_NEW)) {
         throw new NoSuchFileException(path);
       }
-      checkParent(path);
-      node = new Node(false, ++last);
-      nodes.put(path, node);
+      node = add(path, false);
+    }
+    if (node.isDirectory) {
+      throw new FileSystemException(path, null, "is a directory");
     }
     if (options.contains(StandardOpenOption.TRUNCATE_EXISTING)) {
       resize(node, 0);
     }
+    node.users++;
     return new Channel(node);
   }
 
@@ -140,8 +178,7 @@ public final class MemoryFiles implements FileTree {
     if (nodes.containsKey(path)) {
       throw new FileAlreadyExistsException(path);
     }
-    checkParent(path);
-    nodes.put(path, new Node(true, ++last));
+    add(path, true);
   }
 
   @Override
@@ -151,8 +188,9 @@ public final class MemoryFiles implements FileTree {
       throw new DirectoryNotEmptyException(path);
     }
     nodes.remove(path);
-    // Who has it open may still use it; the limit counts what has a name.
-    used -= node.bytes.length;
+    used -= cost(path);
+    // Who has it open may still use it.
+    leave(node);
   }
 
   @Override
@@ -165,28 +203,37 @@ public final class MemoryFiles implements FileTree {
     if (to.startsWith(from + "/")) {
       throw new IOException(to + " lies in " + from);
     }
-    if (nodes.containsKey(to)) {
+    Node old = nodes.get(to);
+    if (old != null && old.isDirectory != node.isDirectory) {
+      throw new FileSystemException(from, to, "one is a directory, the other is none");
+    }
+    List<String> moved = new ArrayList<>(List.of(from));
+    for (String name : nodes.tailMap(from + "/").keySet()) {
+      if (!name.startsWith(from + "/")) {
+        break;
+      }
+      moved.add(name);
+    }
+    take(Math.max(0, 2L * (to.length() - from.length()) * moved.size()));
+    used += Math.min(0, 2L * (to.length() - from.length()) * moved.size());
+    if (old != null) {
       delete(to);
     }
-    nodes.put(to, node);
-    nodes.remove(from);
-    if (node.isDirectory) {
-      for (String name : new ArrayList<>(nodes.tailMap(from + "/").keySet())) {
-        if (!name.startsWith(from + "/")) {
-          break;
-        }
-        nodes.put(to + name.substring(from.length()), nodes.remove(name));
-      }
+    for (String name : moved) {
+      nodes.put(to + name.substring(from.length()), nodes.remove(name));
     }
   }
 
   private void resize(Node node, long size) throws IOException {
     if (size > node.bytes.length) {
       long room = Math.max(size, Math.min(2L * node.bytes.length, size + (1 << 20)));
-      if (size > Integer.MAX_VALUE - 16 || used - node.bytes.length + room > limit) {
-        throw new IOException("no space left: files in memory may take " + limit + " bytes");
+      // Room to grow only as far as the limit lets it.
+      room = Math.min(room, Math.max(size, node.bytes.length + limit - used));
+      room = Math.min(room, Integer.MAX_VALUE - 16);
+      if (size > room) {
+        throw new NoSpaceException("no file in memory can be larger than " + room + " bytes");
       }
-      used += room - node.bytes.length;
+      take(room - node.bytes.length);
       node.bytes = Arrays.copyOf(node.bytes, (int) room);
     } else if (size < node.size) {
       Arrays.fill(node.bytes, (int) size, node.size, (byte) 0);
@@ -277,7 +324,12 @@ public final class MemoryFiles implements FileTree {
 
     @Override
     public void close() {
-      open = false;
+      synchronized (MemoryFiles.this) {
+        if (open) {
+          open = false;
+          leave(node);
+        }
+      }
     }
   }
 }
