@@ -153,8 +153,8 @@ impl Platform for Isa {
     fn outlet(self) -> &'static str {
         match self {
             Isa::X86_64 | Isa::Mips32 => "ttyS1",
-            // QEMU's machine has one serial port; the other is a virtio console.
-            Isa::Aarch64 => "hvc0",
+            // QEMU's machine has one serial port; the other is a virtio port. The first is kept for a console.
+            Isa::Aarch64 => "vport0p1",
         }
     }
 

@@ -1,7 +1,8 @@
 //! What a kernel says against itself and goes on.
 
-/// Words of such lines: of warnings, of lockdep, of RCU, of tasks that hang and of the watchdogs.
-const COMPLAINTS: [&str; 13] = [
+/// Words of such lines: of warnings, of lockdep, of RCU, of tasks that hang, of the watchdogs, and of interrupts
+/// that no driver knows.
+const COMPLAINTS: [&str; 14] = [
     "BUG:",
     "WARNING:",
     "Oops",
@@ -15,6 +16,7 @@ const COMPLAINTS: [&str; 13] = [
     "detected stalls on",
     "blocked for more than",
     "hard LOCKUP",
+    "nobody cared",
 ];
 
 /// The lines of a console on which a kernel complains of itself, without blanks around them.
@@ -69,8 +71,9 @@ mod tests {
                     [    0.3] rcu: INFO: rcu_sched self-detected stall on CPU\r\nok\n\
                     [    0.4] INFO: trying to register non-static key.\n\
                     [    0.5] rcu: INFO: rcu_sched detected stalls on CPUs/tasks:\n\
-                    [    0.6] INFO: task init:1 blocked for more than 120 seconds.\n";
-        assert_eq!(complaints(text).len(), 5);
+                    [    0.6] INFO: task init:1 blocked for more than 120 seconds.\n\
+                    [    0.7] irq 14: nobody cared (try booting with the \"irqpoll\" option)\n";
+        assert_eq!(complaints(text).len(), 6);
         assert_eq!(complaints("[ 0.1] DEBUG: all is well\n"), [""; 0]);
     }
 }

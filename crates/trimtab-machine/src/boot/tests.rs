@@ -87,7 +87,7 @@ fn an_arm_machine_has_its_own_devices() {
     for words in ["-machine virt ", "-cpu cortex-a57 ", "'console=ttyAMA0 panic=-1 "] {
         assert!(boot.command_line.contains(words), "{words}: {}", boot.command_line);
     }
-    assert!(!boot.command_line.contains("virtconsole"), "{}", boot.command_line);
+    assert!(!boot.command_line.contains("virtserialport"), "{}", boot.command_line);
 
     lab = lab_of(Isa::Aarch64, "sleep 60");
     lab.request.limit = Duration::from_millis(300);
@@ -303,7 +303,9 @@ fn an_ftrace_must_be_whole() {
     let line = boot.command_line;
     assert!(line.contains("trimtab.ftrace=ttyS1' ") && line.contains("-serial chardev:out"));
     let line = traced_on(Isa::Aarch64, 1, "ftrace 10 2 0", "a\\nb\\n").unwrap().command_line;
-    assert!(line.contains("trimtab.ftrace=hvc0' ") && line.contains("virtconsole,chardev=out"));
+    assert!(
+        line.contains("trimtab.ftrace=vport0p1' ") && line.contains("virtserialport,chardev=out")
+    );
     let text = traced("ftrace 10 3 0", "# tracer\\na\\nb\\n").unwrap_err().to_string();
     assert!(text.contains("it has 2 events, and the guest sent 3"), "{text}");
     let text = traced("ftrace 100 3 100", "").unwrap_err().to_string();

@@ -64,14 +64,14 @@ for try in 1 2 3 4 5 6 7 8; do
 done
 ";
 
-/// Sends what was recorded.
+/// Sends what was recorded. Where the outlet is no terminal, it takes bytes as they are.
 pub(super) fn send(isa: Isa) -> String {
     let port = isa.outlet();
     format!(
         "echo 0 >$trace/tracing_on\n\
          /bin/busybox awk -F': ' '/overrun|dropped/ {{ lost += $2 }} END {{ print \"trimtab: trace lost\", lost }}' \\\n  \
          $trace/per_cpu/cpu0/stats\n\
-         /bin/busybox stty -F /dev/{port} raw\n\
+         case {port} in tty*) /bin/busybox stty -F /dev/{port} raw ;; esac\n\
          /bin/busybox cat $trace/trace >/dev/{port}\n"
     )
 }
@@ -83,7 +83,7 @@ const BYTES_OF_A_PAGE: u64 = 3 * 48;
 /// The most memory for what is recorded, in MiB.
 const MOST_RING_MIB: u64 = 512;
 /// Memory that a guest has more than it should for certain; it takes the rest. Where it sends what was recorded to a
-/// virtio console, the queues of that take 11 MiB: virtio-mmio makes each of 1,024 entries, and two are filled with pages.
+/// virtio port, the queues of that take 11 MiB: virtio-mmio makes each of 1,024 entries, and two are filled with pages.
 const SPARE_MIB: u32 = 14;
 /// Memory may differ by so much: of 100 MiB that are read in 80, 64 pages less make a fiftieth more reads. Mostly it is
 /// less than 20 pages.
