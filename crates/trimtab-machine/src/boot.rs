@@ -4,6 +4,7 @@ mod command;
 mod complaints;
 mod console;
 mod device;
+mod device_tree;
 mod error;
 mod hardware;
 mod kept;
@@ -16,6 +17,7 @@ mod turns;
 
 pub use complaints::complaints;
 pub use device::{Device, Disk, NullBlock};
+pub use device_tree::DeviceTree;
 pub use error::BootError;
 pub use hardware::{Accelerator, Clock, Hardware};
 pub use kept::{BootRecord, Digest, KeptBoot, KeptRequest};
@@ -31,6 +33,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trimtab_lab::process::{Job, ProcessError, RunningJob, Tail};
+use trimtab_program::Isa;
 
 /// Numbers of instructions that ran in a boot. They repeat exactly with [`Clock::Instructions`].
 ///
@@ -110,9 +113,15 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
     prepare(&request.folder, &traces)
         .map_err(|source| BootError::File { path: request.folder.clone(), source })?;
 
+    let mut files = request.files(&traces);
+    let tree = match &request.device_tree {
+        Some(tree) => Some(tree.compile(request, command::arguments(request, &files))?),
+        None => None,
+    };
+    files.device_tree = tree.as_deref();
     let job = Job::new("booting the guest", request.qemu.program())
         .package(request.qemu.isa().qemu_package())
-        .args(command::arguments(request, &request.files(&traces)))
+        .args(command::arguments(request, &files))
         .log(&console)
         .limit(request.limit)
         // Ending QEMU writes the trace.
@@ -213,6 +222,8 @@ fn check(request: &BootRequest) -> Result<(), BootError> {
         Some("KVM and the tracing plugin, which only TCG can load")
     } else if request.outlet && request.tracers.ftrace.is_some() {
         Some("the function tracer and a workload that both write to the outlet")
+    } else if request.device_tree.is_some() && request.qemu.isa() != Isa::Aarch64 {
+        Some("more in its device tree, of which it has none")
     } else if !machine.clock.has_sound_quantum() {
         Some("a quantum that is not from 1 to 10^9 instructions")
     } else {

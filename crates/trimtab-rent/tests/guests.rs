@@ -89,6 +89,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
             cpus,
             arguments: arguments.iter().map(ToString::to_string).collect(),
             outlet: false,
+            device_tree: None,
         };
         // A kernel that complains is an error.
         guest.run(&asked, &Silent).unwrap()

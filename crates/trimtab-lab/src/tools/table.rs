@@ -171,6 +171,8 @@ const ALL: &[Tool] = &[
     // One of the workloads of both.
     file("postmark", &["/usr/bin/postmark"], &["postmark"], &["swap run", "smp locks"]),
     file("mke2fs", &["/sbin/mke2fs", "/usr/sbin/mke2fs"], &["e2fsprogs"], &["rent run"]),
+    // Guests whose device tree has more than QEMU's.
+    command("dtc", &["dtc"], &[1, 4], &["device-tree-compiler"], TESTS),
     // What QEMU is built with.
     command("dpkg-source", &["dpkg-source"], &[], &["dpkg-dev"], SMP_SCALE),
     command("ninja", &["ninja"], &[1, 8], &["ninja-build"], SMP_SCALE),

@@ -29,6 +29,8 @@ pub(super) struct Files<'a> {
     pub(super) kernel: &'a Path,
     pub(super) initramfs: &'a Path,
     pub(super) plugin: Option<&'a Path>,
+    /// The machine's device tree, where it is not QEMU's.
+    pub(super) device_tree: Option<&'a Path>,
     /// Images of disks, in their order.
     pub(super) images: Vec<&'a Path>,
     /// Where tracers write.
@@ -75,6 +77,9 @@ pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsStrin
         line.add("-rtc").add("clock=vm,base=2026-01-01");
     }
     line.add("-kernel").add(files.kernel).add("-initrd").add(files.initramfs);
+    if let Some(tree) = files.device_tree {
+        line.add("-dtb").add(tree);
+    }
     line.add("-append").add(kernel_arguments(request));
     line.add("-chardev").add("stdio,id=console,signal=off").add("-serial").add("chardev:console");
     if let Some(out) = &traces.out {
@@ -178,6 +183,11 @@ impl Line {
 
 fn joined<'a>(parts: impl IntoIterator<Item = &'a OsStr>) -> OsString {
     parts.into_iter().collect()
+}
+
+/// An option of several parts, the last of which is a path.
+pub(super) fn option(start: &str, path: &Path) -> OsString {
+    joined([OsStr::new(start), &escaped(path)])
 }
 
 /// A path inside an option: a comma would end it, so QEMU wants two.

@@ -1,7 +1,7 @@
 //! What to boot, and how.
 
 use super::command::{self, Files};
-use super::{Device, Disk, Hardware, Traces};
+use super::{Device, DeviceTree, Disk, Hardware, Traces, device_tree};
 use crate::qemu::Qemu;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,8 @@ pub struct BootRequest {
     pub disks: Vec<Disk>,
     /// What else is plugged in.
     pub devices: Vec<Device>,
+    /// What its device tree has beside that which QEMU gives it; arm64 alone has one.
+    pub device_tree: Option<DeviceTree>,
     /// Modules to load before the workload, in this order, by the names of their files without `.ko`. The
     /// guest's root has to [have them](crate::guest::modules).
     pub modules: Vec<String>,
@@ -106,6 +108,7 @@ impl BootRequest {
             hardware: Hardware::default(),
             disks: Vec::new(),
             devices: Vec::new(),
+            device_tree: None,
             modules: Vec::new(),
             workload: None,
             arguments: Vec::new(),
@@ -129,6 +132,7 @@ impl BootRequest {
             kernel: &self.kernel,
             initramfs: &self.initramfs,
             plugin: self.tracers.plugin.as_deref(),
+            device_tree: None,
             images: self.disks.iter().filter_map(Disk::image).collect(),
             traces,
         }
@@ -150,14 +154,18 @@ impl BootRequest {
             kernel: Path::new("kernel"),
             initramfs: Path::new("root"),
             plugin: self.tracers.plugin.as_ref().map(|_| Path::new("plugin")),
+            device_tree: self.device_tree.as_ref().map(|_| device_tree::name()),
             images: images.iter().map(|_| Path::new("image")).collect(),
             traces: &traces,
         };
         let arguments = command::arguments(self, &files).join(&OsString::from("\0"));
-        let key = Key::new("boot-request/1")
+        let mut key = Key::new("boot-request/1")
             .after(kernel)
             .after(rest)
             .bytes("arguments", arguments.as_encoded_bytes());
+        if let Some(tree) = &self.device_tree {
+            key = key.field("device tree", tree.source());
+        }
         (1..).zip(images).try_fold(key, |key, (number, image)| {
             key.file(&format!("image {number}"), image, hashes)
         })

@@ -162,6 +162,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
             cpus: 1,
             arguments: how.arguments.clone(),
             outlet: how.outlet,
+            device_tree: None,
         };
         guests.of(load)?.run(&asked, observe)
     };

@@ -10,7 +10,9 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Platform;
-use trimtab_machine::boot::{Clock, Disk, KeptRequest, NullBlock, OUTLET, Tests, complaints};
+use trimtab_machine::boot::{
+    Clock, DeviceTree, Disk, KeptRequest, NullBlock, OUTLET, Tests, complaints,
+};
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::Workload;
 use trimtab_machine::guest::compiled::CompiledProgram;
@@ -92,6 +94,8 @@ pub struct BootOf<'a> {
     pub arguments: Vec<String>,
     /// Whether what it writes to its second serial port is kept; see [`Ran::outlet`].
     pub outlet: bool,
+    /// More of the device tree of an arm64 guest, in source form; see [`DeviceTree`].
+    pub device_tree: Option<&'a str>,
 }
 
 /// What a guest said, and where it did.
@@ -252,6 +256,7 @@ impl<'work> Guest<'work> {
         request.arguments.extend(asked.arguments.iter().cloned());
         request.arguments.extend(self.arguments.iter().map(ToString::to_string));
         request.outlet = asked.outlet;
+        request.device_tree = asked.device_tree.map(DeviceTree::adding).transpose()?;
         request.workload = Some(asked.script.to_owned());
         request.limit = limit;
         let kept = KeptRequest {

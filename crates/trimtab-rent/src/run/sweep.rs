@@ -139,6 +139,7 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
             cpus: 1,
             arguments: step.returning.arguments(request.deadline_us),
             outlet: false,
+            device_tree: None,
         };
         let ran = guests.of(Some(step.load))?.run(&boot, observe)?;
         (clear, copy) = (ran.page_ns("clear_ns")?, ran.page_ns("copy_ns")?);

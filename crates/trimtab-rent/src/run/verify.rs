@@ -159,6 +159,7 @@ impl Place {
             cpus: self.cpus,
             arguments: vec![split.to_owned()],
             outlet: false,
+            device_tree: None,
         };
         let boot = guest.run_within(&asked, LIMIT, observe);
         oracle_run(checks.name(), self.files, self.cpus, boot)
@@ -275,6 +276,7 @@ impl<'work> MutantKernel<'work> {
             cpus: setting.cpus(),
             arguments,
             outlet: false,
+            device_tree: None,
         };
         self.guest.run_within(&asked, MUTANT_LIMIT, observe)
     }

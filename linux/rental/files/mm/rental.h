@@ -84,6 +84,7 @@ struct rental_list {
 /**
  * struct rental_region - memory of a device
  * @name: for people
+ * @node: of the device tree, if that describes it
  * @number: its number in entries
  * @lock: serializes rents, returns and what overwrites
  * @start: where it is, or 0 in tests
@@ -104,6 +105,7 @@ struct rental_list {
  */
 struct rental_region {
 	const char *name;
+	struct device_node *node;
 	unsigned int number;
 	struct mutex lock;	/* rents, returns, scrubs */
 	phys_addr_t start;
@@ -229,6 +231,8 @@ struct rental_region *rental_new_region(const char *name, void *memory,
 					unsigned long nr_slots);
 void rental_free_region(struct rental_region *region);
 void rental_drop_all(void);
+int rental_add_node(struct device_node *node, phys_addr_t start,
+		    phys_addr_t size);
 
 static inline void *rental_address(const struct rental_region *region,
 				   const struct rental_slot *slot)

@@ -14,6 +14,7 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/of.h>
 #include <linux/sched.h>
 #include <linux/sched/cputime.h>
 #include <linux/slab.h>
@@ -529,6 +530,7 @@ void rental_remove_region(struct rental_region *region)
 	mutex_unlock(&rental_mutex);
 	if (region->start)
 		memunmap(region->memory);
+	of_node_put(region->node);
 	rental_free_region(region);
 }
 EXPORT_SYMBOL_GPL(rental_remove_region);

@@ -6,7 +6,8 @@
  * becomes of it then.
  *
  * idle: nothing; it is reserved, with reserve_mem=SIZE:ALIGNMENT:NAME.
- * rental: the same memory is lent to the page cache.
+ * rental: the same memory is lent to the page cache; or that which the device's
+ * node in the device tree names, /rent-decoder for example.
  * cma: there is none. What is needed comes from the contiguous memory
  * allocator, whose area is movable pages meanwhile (cma=SIZE, and SIZE for each
  * device in rent_devices.sizes, in MiB).
@@ -27,6 +28,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/of.h>
 #include <linux/rental.h>
 #include <linux/string.h>
 
@@ -145,13 +147,19 @@ static int get_memory(struct stand_in *it)
 	}
 }
 
+/* Whether what was stored is overwritten. */
+static bool scrubs_memory(void)
+{
+	return strcmp(scrub, "none") != 0;
+}
+
 /* The device does not need it any more. */
 static void put_memory(struct stand_in *it)
 {
 	switch (kind) {
 	case RENTAL:
 		WARN_ON(rent_memory(it->region, it->offset, it->size,
-				    strcmp(scrub, "none") != 0));
+				    scrubs_memory()));
 		break;
 	case CMA:
 		dma_release_from_contiguous(NULL, it->pages, it->size >> PAGE_SHIFT);
@@ -235,9 +243,7 @@ static int __init take_rest(struct stand_in *it)
 	size_t half = ALIGN_DOWN(whole->size / 2, SZ_1M);
 
 	if (!split || kind == CMA || !half)
-		return -ENODEV;
-	if (IS_ERR(whole->region))
-		return PTR_ERR(whole->region);
+		return -ENOENT;
 	it->region = whole->region;
 	it->offset = half;
 	it->start = whole->start + half;
@@ -246,7 +252,26 @@ static int __init take_rest(struct stand_in *it)
 	return 0;
 }
 
-/* Finds its memory; -ENODEV if there is none. */
+/* Its memory, all of which is lent, of the device tree or the command line. */
+static int __init find_region(struct stand_in *it)
+{
+	struct device_node *node;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/%s", it->device.name);
+	node = of_find_node_by_path(path);
+	if (node)
+		it->region = rental_device_region(node, 0, scrubs_memory());
+	else
+		it->region = rental_reserved_region(it->name, scrubs_memory());
+	of_node_put(node);
+	if (IS_ERR(it->region))
+		return PTR_ERR(it->region);
+	rental_region_range(it->region, &it->start, &it->size);
+	return 0;
+}
+
+/* Finds its memory; -ENOENT if there is none. */
 static int __init find_memory(struct stand_in *it, unsigned int number)
 {
 	phys_addr_t size;
@@ -255,15 +280,14 @@ static int __init find_memory(struct stand_in *it, unsigned int number)
 		return take_rest(it);
 	if (kind == CMA) {
 		it->size = (size_t)(number < nr_sizes ? sizes[number] : 0) << 20;
-		return it->size ? 0 : -ENODEV;
+		return it->size ? 0 : -ENOENT;
 	}
+	if (kind == RENTAL)
+		return find_region(it);
 	if (!reserve_mem_find_by_name(it->name, &it->start, &size))
-		return -ENODEV;
+		return -ENOENT;
 	it->size = size;
-	if (kind != RENTAL)
-		return 0;
-	it->region = rental_add_region(it->name, it->start, it->size);
-	return PTR_ERR_OR_ZERO(it->region);
+	return 0;
 }
 
 /* What scrubbing and moving pages are compared with. */
@@ -288,7 +312,7 @@ static void __init measure_pages(void)
 	free_page((unsigned long)from);
 }
 
-/* Lets it be opened, and lends what it has. */
+/* Lets it be opened. */
 static void __init add_device(struct stand_in *it, int error)
 {
 	mutex_init(&it->lock);
@@ -299,8 +323,6 @@ static void __init add_device(struct stand_in *it, int error)
 		error = misc_register(&it->device);
 	if (error)
 		pr_err("%s cannot be used: %d\n", it->device.name, error);
-	else if (kind == RENTAL)
-		put_memory(it);
 }
 
 static int __init rent_devices_init(void)
@@ -315,11 +337,11 @@ static int __init rent_devices_init(void)
 	}
 	kind = which;
 	measure_pages();
-	/* All before the first is lent: one may give a part to another. */
+	/* All before the first can be opened: one may give a part to another. */
 	for (i = 0; i < ARRAY_SIZE(stand_ins); i++)
 		errors[i] = find_memory(&stand_ins[i], i);
 	for (i = 0; i < ARRAY_SIZE(stand_ins); i++)
-		if (errors[i] != -ENODEV)
+		if (errors[i] != -ENOENT)
 			add_device(&stand_ins[i], errors[i]);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
+struct device_node;
 struct folio;
 struct rental_region;
 
@@ -81,6 +82,11 @@ unsigned long rental_dirtyable_pages(void);
 struct rental_region *rental_add_region(const char *name, phys_addr_t start,
 					size_t size);
 void rental_remove_region(struct rental_region *region);
+struct rental_region *rental_reserved_region(const char *name, bool scrubs);
+struct rental_region *rental_device_region(const struct device_node *device,
+					   int index, bool scrubs);
+void rental_region_range(const struct rental_region *region, phys_addr_t *start,
+			 size_t *size);
 int rental_add_hole(struct rental_region *region, size_t offset, size_t size);
 int rent_memory(struct rental_region *region, size_t offset, size_t size,
 		bool scrubs);

@@ -4,7 +4,8 @@
  *
  * What is not allocated is lent to the page cache. A buffer is contiguous, of
  * whole MiB, and cleared: rental_heap.regions names regions that were reserved
- * with reserve_mem=SIZE:1M:NAME, and each becomes /dev/dma_heap/NAME.
+ * with reserve_mem=SIZE:1M:NAME or by a node of /reserved-memory of that name,
+ * and each becomes /dev/dma_heap/NAME.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -323,7 +324,7 @@ static int __init add_heap(const char *name)
 {
 	struct dma_heap_export_info info = { .name = name, .ops = &rental_heap_ops };
 	struct rental_heap *heap;
-	phys_addr_t size;
+	size_t size;
 	int error;
 
 	heap = kzalloc(sizeof(*heap), GFP_KERNEL);
@@ -331,9 +332,12 @@ static int __init add_heap(const char *name)
 		return -ENOMEM;
 	info.priv = heap;
 	mutex_init(&heap->lock);
-	error = -ENOENT;
-	if (!reserve_mem_find_by_name(name, &heap->start, &size))
+	/* It stays lent, whatever fails below. */
+	heap->region = rental_reserved_region(name, true);
+	error = PTR_ERR_OR_ZERO(heap->region);
+	if (error)
 		goto free;
+	rental_region_range(heap->region, &heap->start, &size);
 	heap->nr_units = size / UNIT;
 	error = -EINVAL;
 	if (!heap->nr_units || !pfn_valid(PHYS_PFN(heap->start)))
@@ -342,21 +346,10 @@ static int __init add_heap(const char *name)
 	heap->used = bitmap_zalloc(heap->nr_units, GFP_KERNEL);
 	if (!heap->used)
 		goto free;
-	heap->region = rental_add_region(name, heap->start,
-					 heap->nr_units * UNIT);
-	error = PTR_ERR_OR_ZERO(heap->region);
-	if (error)
-		goto free_used;
-	error = rent_memory(heap->region, 0, heap->nr_units * UNIT, true);
-	if (error)
-		goto remove;
 	error = PTR_ERR_OR_ZERO(dma_heap_add(&info));
 	if (!error)
 		return 0;
 
-remove:
-	rental_remove_region(heap->region);
-free_used:
 	bitmap_free(heap->used);
 free:
 	kfree(heap);
