@@ -6,16 +6,40 @@ use trimtab_fixture::Elf;
 const MIPS: u16 = 8;
 const EXECUTABLE: u16 = 2;
 
+/// `jal` to itself, a delay slot, `jr ra`, a delay slot: three times.
+const CALLS: [u8; 48] = {
+    let call = [0x00, 0x04, 0x10, 0x0c, 0, 0, 0, 0, 0x08, 0x00, 0xe0, 0x03, 0, 0, 0, 0];
+    let mut code = [0; 48];
+    let mut at = 0;
+    while at < 48 {
+        code[at] = call[at % 16];
+        at += 1;
+    }
+    code
+};
+
 /// Whether it was read.
 pub fn check(data: &[u8]) -> bool {
     if data.starts_with(b"\x7fELF") {
         return trimtab_jar::translate(data).is_ok();
     }
+    // As tables of exceptions.
+    let (start, frames) = (0x40_1000, 0x40_2000);
+    let elf = Elf::new().class_32().machine(MIPS).kind(EXECUTABLE).entry(start);
+    let file = elf
+        .text(".text", start, CALLS.len() as u64)
+        .function("start", start, CALLS.len() as u64)
+        .contents(start, &CALLS)
+        .data(".eh_frame", frames, data.len() as u64)
+        .contents(frames, data)
+        .loaded()
+        .build();
+    let read = trimtab_jar::translate(&file).is_ok();
     let code = &data[..data.len() & !3];
     if code.is_empty() {
-        return false;
+        return read;
     }
-    let (start, size) = (0x40_1000, code.len() as u64);
+    let size = code.len() as u64;
     let file = Elf::new()
         .class_32()
         .machine(MIPS)

@@ -185,7 +185,7 @@ fn rewrite(image: &Image<'_>, block: &mut Block, mut state: KnownValues) {
         }
         End::Tail(callee) => direct(callee, &state),
         End::Away(to) | End::Switch { index: to, .. } => replace(to),
-        End::Jump(_) | End::Return | End::Stop => {}
+        End::Jump(_) | End::Try { .. } | End::Return | End::Stop => {}
     }
 }
 

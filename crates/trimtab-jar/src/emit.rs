@@ -4,6 +4,7 @@
 //! - `value`: operands, and what has a value
 //! - `block`: the instructions of a block, and its end
 //! - `call`: how functions call each other
+//! - `landing`: where exceptions go on that leave a call
 //! - `meter`: counts of instructions
 //! - `method`: a function as one method
 //! - `outline`: innermost loops as methods of their own
@@ -11,6 +12,7 @@
 
 mod block;
 mod call;
+mod landing;
 mod meter;
 mod method;
 mod outline;
@@ -28,6 +30,7 @@ use crate::classfile::{Class, Code, Kind, Label};
 use crate::function::Function;
 use crate::liveness::{Facts, Summaries};
 use crate::vars::{COUNT, Var, Vars, kind};
+use landing::Guarded;
 use rustc_hash::FxHashMap;
 
 /// HotSpot compiles no method of more bytes than this (`-XX:-DontCompileHugeMethods`).
@@ -75,6 +78,8 @@ pub(crate) struct Emitter<'a> {
     handover: Option<Handover>,
     /// Labels behind calls of functions that can return twice, by the address of the return.
     returns: Vec<(u32, Label)>,
+    /// Calls that exceptions may leave.
+    guarded: Vec<Guarded>,
     /// The block that comes next.
     following: Option<usize>,
 }
@@ -122,6 +127,7 @@ impl<'a> Emitter<'a> {
             labels,
             handover: None,
             returns: Vec::new(),
+            guarded: Vec::new(),
             following: None,
         };
         for var in others.without(parameters).iter() {

@@ -3,7 +3,8 @@
 use crate::image::Image;
 use crate::ir::{Callee, Cond, End, Ins, Op, Val, Width};
 use crate::mips::{Control, Where, control, decode};
-use crate::vars::{RA, SAVED, SAVED2, SP, Vars};
+use crate::unwind::{Region, replaced};
+use crate::vars::{A0, A1, A2, RA, SAVED, SAVED2, SP, V0, Vars};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Instructions after which a block is cut, so that any block fits into a method.
@@ -13,6 +14,8 @@ const LONGEST: usize = 120;
 const SLOT: u32 = 1;
 /// Added to an address: the block leaves the function for that address.
 const OUT: u32 = 2;
+/// Added to the address of a landing pad: the block takes there what an exception brings.
+const CAUGHT: u32 = 3;
 
 /// Instructions that run one after another.
 #[derive(Debug, Clone)]
@@ -39,6 +42,8 @@ pub(crate) struct Function {
     pub(crate) taken: bool,
     /// Something that is reached calls it, or its address is known.
     pub(crate) reached: bool,
+    /// Regions of its calls, if it looks at exceptions.
+    pub(crate) regions: Option<Vec<Region>>,
     /// What it is given.
     pub(crate) arguments: Vars,
     /// What its callers read of what it gives back.
@@ -72,6 +77,10 @@ impl Function {
 
 /// Cuts the code from `start` to `end` into blocks.
 pub(crate) fn build(image: &Image<'_>, start: u32, end: u32, name: &str) -> Function {
+    if let Some(method) = replaced(name) {
+        return stand_in(start, name, method);
+    }
+    let regions = image.unwind.regions(start, end);
     let mut builder = Builder {
         image,
         start,
@@ -79,9 +88,11 @@ pub(crate) fn build(image: &Image<'_>, start: u32, end: u32, name: &str) -> Func
         leaders: BTreeSet::from([start]),
         tables: Vec::new(),
         leaves: false,
+        regions: regions.as_deref().unwrap_or_default(),
         blocks: BTreeMap::new(),
     };
     builder.look();
+    builder.catch();
     builder.find_leaders();
     builder.make_blocks();
     let mut blocks: Vec<Block> = builder.blocks.into_values().collect();
@@ -91,6 +102,17 @@ pub(crate) fn build(image: &Image<'_>, start: u32, end: u32, name: &str) -> Func
         block.next = targets.iter().filter_map(|key| keys.binary_search(key).ok()).collect();
     }
     let entry = keys.binary_search(&start).unwrap_or_default();
+    Function { regions, ..new_function(start, name, blocks, entry) }
+}
+
+/// A function that only calls a method of the run time's for exceptions.
+fn stand_in(start: u32, name: &str, method: &'static str) -> Function {
+    let [a, b, c] = [A0, A1, A2].map(Val::Var);
+    let call = Ins { c, pc: start, ..Ins::new(Op::Unwind(method), Some(V0), a, b) };
+    new_function(start, name, vec![new_block(start, vec![call], End::Return)], 0)
+}
+
+fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: usize) -> Function {
     Function {
         start,
         name: name.to_owned(),
@@ -98,6 +120,7 @@ pub(crate) fn build(image: &Image<'_>, start: u32, end: u32, name: &str) -> Func
         entry,
         taken: false,
         reached: false,
+        regions: None,
         arguments: Vars::NONE,
         results: Vars::NONE,
         writes: Vars::NONE,
@@ -113,6 +136,7 @@ struct Builder<'a, 'data> {
     tables: Vec<u32>,
     /// It takes the stack pointer from memory: its computed jumps leave for another frame.
     leaves: bool,
+    regions: &'a [Region],
     blocks: BTreeMap<u32, Block>,
 }
 
@@ -147,6 +171,26 @@ impl Builder<'_, '_> {
         }
     }
 
+    /// Makes blocks that take exceptions to landing pads.
+    fn catch(&mut self) {
+        for pad in self.regions.iter().filter_map(|region| region.pad) {
+            if self.word(pad).is_some() {
+                self.leaders.insert(pad);
+            }
+            let caught =
+                |var| Ins { pc: pad, ..Ins::new(Op::Caught, Some(var), Val::ZERO, Val::ZERO) };
+            let ins = vec![caught(A0), caught(A1)];
+            let block = new_block(pad | CAUGHT, ins, End::Jump(self.key(pad)));
+            self.blocks.insert(pad | CAUGHT, block);
+        }
+    }
+
+    /// Where an exception goes that leaves the call at `pc`: the block that takes it to the landing pad.
+    fn caught(&self, pc: u32) -> Option<u32> {
+        let region = region(self.regions, pc.wrapping_add(8))?;
+        region.pad.map(|pad| pad | CAUGHT)
+    }
+
     /// Finds where blocks begin, following what can be reached.
     fn find_leaders(&mut self) {
         let mut open: Vec<u32> = self.leaders.iter().copied().collect();
@@ -172,6 +216,10 @@ impl Builder<'_, '_> {
                     }
                     Some(Control::Call(to)) => {
                         if to == Where::At(pc + 8) {
+                            lead(pc + 8, self);
+                            break;
+                        }
+                        if self.caught(pc).is_some() {
                             lead(pc + 8, self);
                             break;
                         }
@@ -286,7 +334,8 @@ impl Builder<'_, '_> {
                 }
                 let offset = (pc + 8).cast_signed();
                 ins.push(Ins { op: Op::Call(callee), offset, pc, ..Ins::NOP });
-                None
+                let caught = self.caught(pc)?;
+                Some(End::Try { next: self.key(pc + 8), caught })
             }
             Control::Branch { cond, a, b, to, likely } => {
                 if likely {
@@ -319,6 +368,13 @@ impl Builder<'_, '_> {
             Control::BranchAndLink => Some(End::Stop),
         }
     }
+}
+
+/// The region of a call that returns to this address. As unwinders do, it looks at the byte before.
+pub(crate) fn region(regions: &[Region], to: u32) -> Option<&Region> {
+    let at = to.wrapping_sub(1);
+    let behind = regions.partition_point(|region| region.start <= at);
+    regions[..behind].last().filter(|region| at < region.end)
 }
 
 fn unknown(pc: u32, word: u32) -> Ins {

@@ -1,12 +1,16 @@
 //! A program as it is loaded: its segments, its code, where its functions begin.
 
 use crate::error::JarError;
+use crate::unwind::UnwindTables;
 use object::LittleEndian;
 use object::elf::{self, FileHeader32};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trimtab_program::{Isa, Program};
+
+/// The functions that the run time calls for an exception that nothing caught.
+pub(crate) const AT_END: [&str; 2] = ["__cxa_begin_catch", "_ZSt9terminatev"];
 
 /// Programs end below this: above are the heap, mapped files, and the stack.
 pub(crate) const LIMIT: u64 = 0x4000_0000;
@@ -33,6 +37,8 @@ pub(crate) struct Image<'data> {
     pub(crate) gp: u32,
     /// Start and end of the table of global offsets.
     pub(crate) got: (u32, u32),
+    /// Start and end of the tables of call frames.
+    call_frames: (u32, u32),
     /// Runs of code by ascending address, as words.
     code: Vec<(u32, Vec<u32>)>,
     /// Functions by their address: end and name.
@@ -41,6 +47,8 @@ pub(crate) struct Image<'data> {
     pub(crate) symbols: BTreeMap<String, u32>,
     /// It has symbols of functions.
     pub(crate) named: bool,
+    /// What the tables of exceptions say.
+    pub(crate) unwind: UnwindTables,
     /// Words of data that can be addresses of code, ascending.
     pub(crate) labels: Vec<u32>,
     /// Those that lie outside the table of global offsets.
@@ -106,10 +114,12 @@ impl<'data> Image<'data> {
             headers,
             gp: 0,
             got: (0, 0),
+            call_frames: (0, 0),
             code: Vec::new(),
             functions: BTreeMap::new(),
             symbols: BTreeMap::new(),
             named: true,
+            unwind: UnwindTables::default(),
             labels: Vec::new(),
             pointers: Vec::new(),
         };
@@ -131,6 +141,14 @@ impl<'data> Image<'data> {
             let (address, size) = (section.sh_addr(endian), section.sh_size(endian));
             let name = sections.section_name(endian, section).unwrap_or_default();
             let flags = section.sh_flags(endian);
+            if name == b".eh_frame" && flags & elf::SHF_ALLOC != 0 {
+                let bytes = self
+                    .bytes(address, size)
+                    .ok_or_else(|| damaged("its section .eh_frame lies in no segment"))?;
+                self.unwind =
+                    UnwindTables::read(bytes, address, data.len() / 4, &|at| self.bytes_from(at))?;
+                self.call_frames = (address, address.saturating_add(size));
+            }
             if name == b".got" {
                 self.got = (address, address.saturating_add(size));
             }
@@ -190,7 +208,9 @@ impl<'data> Image<'data> {
         }
         starts.entry(self.entry).or_insert_with(|| "start".to_owned());
         if !self.named {
-            for start in self.called() {
+            let entries =
+                self.unwind.starts.iter().copied().filter(|start| self.word(*start).is_some());
+            for start in self.called().into_iter().chain(entries) {
                 starts.entry(start).or_insert_with(|| format!("f_{start:x}"));
             }
         }
@@ -305,9 +325,15 @@ impl<'data> Image<'data> {
                 }
             }
             let in_got = (self.got.0..self.got.1).contains(&address);
-            if !in_got && word % 4 == 0 && self.word(word).is_some() {
+            // An entry of the unwinder's is no pointer that anything calls through.
+            let in_frames = (self.call_frames.0..self.call_frames.1).contains(&address);
+            if !in_got && !in_frames && word % 4 == 0 && self.word(word).is_some() {
                 self.pointers.push(word);
             }
+        }
+        self.pointers.extend(self.unwind.catchers.iter().map(|catcher| catcher.personality));
+        for name in AT_END {
+            self.pointers.extend(self.symbols.get(name));
         }
         for list in [&mut self.labels, &mut self.pointers] {
             list.sort_unstable();
@@ -321,6 +347,13 @@ impl<'data> Image<'data> {
             let start = address.checked_sub(segment.address)? as usize;
             segment.bytes.get(start..start.checked_add(size as usize)?)
         })
+    }
+
+    /// The bytes from an address to the end of what the file has of its segment.
+    fn bytes_from(&self, address: u32) -> Option<&'data [u8]> {
+        self.segments
+            .iter()
+            .find_map(|segment| segment.bytes.get(address.checked_sub(segment.address)? as usize..))
     }
 
     /// The word of code at an address.

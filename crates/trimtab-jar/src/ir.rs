@@ -1,6 +1,6 @@
 //! Instructions as the translator works on them: what MIPS has many of, here has one form.
 
-use crate::vars::{DOUBLE, HI, LO, RA, Var, Vars, forms};
+use crate::vars::{DOUBLE, HI, LO, RA, SP, Var, Vars, forms};
 
 /// An operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,6 +206,10 @@ pub(crate) enum Op {
     SetControl,
     /// A call; `offset` is the address of its return.
     Call(Callee),
+    /// `d` = the register of that number, as an exception sets it on its way to a landing pad.
+    Caught,
+    /// `d` = what this method of the run time's for exceptions gives for `a`, `b`, `c`.
+    Unwind(&'static str),
     /// An instruction that is not known; `offset` is its word.
     Unknown,
 }
@@ -289,6 +293,7 @@ impl Ins {
                 | Op::Fence { .. }
                 | Op::SetControl
                 | Op::Call(_)
+                | Op::Unwind(_)
                 | Op::Unknown
         )
     }
@@ -326,6 +331,11 @@ pub(crate) enum End {
         index: Val,
         targets: Vec<u32>,
     },
+    /// Behind a call: on to `next`, or, where an exception leaves the call, to `caught`.
+    Try {
+        next: u32,
+        caught: u32,
+    },
     Return,
     /// A call whose results are the function's own.
     Tail(Callee),
@@ -341,6 +351,7 @@ impl End {
         match self {
             End::Jump(to) => vec![*to],
             End::Branch { taken, next, .. } => vec![*taken, *next],
+            End::Try { next, caught } => vec![*next, *caught],
             End::Table { targets, .. } | End::Switch { targets, .. } => targets.clone(),
             End::Return | End::Tail(_) | End::Away(_) | End::Stop => Vec::new(),
         }
@@ -361,6 +372,7 @@ impl End {
             }
             End::Table { to, .. } | End::Switch { index: to, .. } => add(to),
             End::Tail(Callee::Through(to)) | End::Away(to) => add(to),
+            End::Try { .. } => vars.add(SP),
             _ => {}
         }
         vars

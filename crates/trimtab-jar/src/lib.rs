@@ -33,6 +33,7 @@ mod report;
 pub mod run;
 mod switches;
 mod translate;
+mod unwind;
 mod vars;
 
 pub use archive::archive;

@@ -70,7 +70,11 @@ impl Facts<'_> {
             End::Away(_) => live.or(Vars::of(&[V0, SP])),
             // What is no case of the table may be a function.
             End::Table { .. } => live.or(COMMON_ARGUMENTS),
-            End::Jump(_) | End::Branch { .. } | End::Switch { .. } | End::Stop => live,
+            End::Jump(_)
+            | End::Branch { .. }
+            | End::Switch { .. }
+            | End::Try { .. }
+            | End::Stop => live,
         };
         live.or(end.uses())
     }

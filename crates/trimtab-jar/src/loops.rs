@@ -385,6 +385,7 @@ mod tests {
             entry: 0,
             taken: false,
             reached: true,
+            regions: None,
             arguments: Vars::NONE,
             results: Vars::NONE,
             writes: Vars::NONE,

@@ -25,6 +25,8 @@ pub struct Report {
     pub classes: usize,
     /// Bytes of the ELF file.
     pub elf_bytes: usize,
+    /// It catches exceptions of C++, but has no symbols that would tell its unwinder.
+    pub loses_exceptions: bool,
     /// Functions that were cut.
     pub split: Vec<SplitFunction>,
     /// Names of functions with instructions that are not known: reaching one stops the program.

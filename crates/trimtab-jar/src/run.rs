@@ -96,6 +96,8 @@ pub struct Summary {
     pub split: Vec<SplitFunction>,
     /// Functions with instructions that are not known.
     pub unknown: Vec<String>,
+    /// It catches exceptions of C++, which do not work as it has no symbols.
+    pub loses_exceptions: bool,
     /// Functions that Java calls.
     pub exports: Vec<String>,
     /// Functions of Java's that the program calls.
@@ -205,6 +207,7 @@ fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summa
         seconds,
         split,
         unknown: report.unknown,
+        loses_exceptions: report.loses_exceptions,
         exports: Vec::new(),
         imports: Vec::new(),
         skipped: Vec::new(),

@@ -5,6 +5,7 @@ use crate::constants::{PartialAddresses, drop_saves, moved_constants, propagate,
 use crate::emit::{ADAPTERS, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
 use crate::error::JarError;
 use crate::function::{Function, build};
+use crate::image::AT_END;
 use crate::image::Image;
 use crate::ir::{End, Op};
 use crate::liveness::{mark_floats, solve};
@@ -83,6 +84,8 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
         functions: functions.len(),
         instructions: image.instructions(),
         elf_bytes: elf.len(),
+        loses_exceptions: image.unwind.catchers.iter().any(|catcher| catcher.types)
+            && !image.symbols.contains_key("_Unwind_RaiseException"),
         ..Report::default()
     };
     for function in &functions {
@@ -279,7 +282,8 @@ fn calls(context: &Context<'_>, taken: &[u32]) -> Entry {
 /// The memory that the program begins with, as the run time reads it: big-endian words.
 ///
 /// Entry, address and number of the program headers, address of `main` or 0, whether instructions are counted; the number of functions whose addresses are
-/// known, and those, ascending; then segments: address, bytes, size in memory, and the bytes.
+/// known, and those, ascending; what is called for an exception that nothing caught; the number of functions that look at exceptions,
+/// and of each, ascending, start, end, table and personality routine; then segments: address, bytes, size in memory, and the bytes.
 fn memory(image: &Image<'_>, taken: &[u32], metered: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let word = |value: u32, bytes: &mut Vec<u8>| bytes.extend(value.to_be_bytes());
@@ -291,6 +295,15 @@ fn memory(image: &Image<'_>, taken: &[u32], metered: bool) -> Vec<u8> {
     word(taken.len() as u32, &mut bytes);
     for start in taken {
         word(*start, &mut bytes);
+    }
+    for name in AT_END {
+        word(image.symbols.get(name).copied().unwrap_or_default(), &mut bytes);
+    }
+    word(image.unwind.catchers.len() as u32, &mut bytes);
+    for catcher in &image.unwind.catchers {
+        for part in [catcher.start, catcher.end, catcher.table, catcher.personality] {
+            word(part, &mut bytes);
+        }
     }
     word(image.segments.len() as u32, &mut bytes);
     for segment in &image.segments {

@@ -12,6 +12,9 @@ pub(crate) type Var = u8;
 /// Registers by their numbers come first.
 pub(crate) const V0: Var = 2;
 pub(crate) const V1: Var = 3;
+pub(crate) const A0: Var = 4;
+pub(crate) const A1: Var = 5;
+pub(crate) const A2: Var = 6;
 pub(crate) const T9: Var = 25;
 pub(crate) const GP: Var = 28;
 pub(crate) const SP: Var = 29;

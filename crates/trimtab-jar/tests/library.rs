@@ -115,6 +115,27 @@ fn functions_without_a_header_have_words() {
 }
 
 #[test]
+fn exceptions_of_cplusplus_end_at_java() {
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("parse");
+    let mut compiler = Command::new("mipsel-linux-gnu-g++");
+    succeeds(compiler.args(["-O2", "-static", "-o"]).arg(&program).arg(source("cplusplus.cpp")));
+    let jar = folder.path().join("parse.jar");
+    let exports = Exports {
+        names: Vec::new(),
+        header: Some(source("cplusplus.h")),
+        class: "org.example.Parse".to_owned(),
+    };
+    let output = jar.clone();
+    let exports = Some(exports);
+    run(&Request { program, output, exports, imports: None, metered: false }).unwrap();
+    assert_eq!(
+        java(folder.path(), &jar, "Parses", &[]),
+        "12 3\nsignal 6: an exception of the C++ type St16invalid_argument\n13 4\n"
+    );
+}
+
+#[test]
 fn a_program_is_run_many_times_within_limits() {
     let folder = TempDir::new().unwrap();
     let plain = build(folder.path(), "-O2", false, false).0;

@@ -12,19 +12,26 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use trimtab_fixture::Elf;
 
-fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.c"))
+/// The source, and its compiler.
+fn source(name: &str) -> (PathBuf, &'static str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let cplusplus = folder.join(format!("{name}.cpp"));
+    if cplusplus.exists() {
+        return (cplusplus, "mipsel-linux-gnu-g++");
+    }
+    (folder.join(format!("{name}.c")), "mipsel-linux-gnu-gcc")
 }
 
 /// Compiles a program.
 fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     let program = folder.join(name);
+    let (source, compiler) = source(name);
     let compiled = output(
-        Command::new("mipsel-linux-gnu-gcc")
+        Command::new(compiler)
             .args(options)
             .args(["-static", "-o"])
             .arg(&program)
-            .arg(source(name))
+            .arg(source)
             .arg("-lm"),
     );
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
@@ -90,6 +97,13 @@ fn programs_with_threads_end_as_in_linux() {
 }
 
 const BOTH: [&[&str]; 2] = [&["-O0"], &["-O2"]];
+
+#[test]
+fn exceptions_are_caught_where_cplusplus_says() {
+    let ways = ["argument", "noexcept", "thread", "handler", "exit", "uncaught"];
+    same_given("exceptions", &[&["-O2"]], &ways);
+    same_as_qemu("exceptions", &[&["-O0"]]);
+}
 
 #[test]
 fn integers_are_computed_as_the_processor_does() {
@@ -192,6 +206,19 @@ fn no_code_makes_classes_that_the_verifier_refuses() {
 #[test]
 fn a_stripped_program_runs_as_well() {
     same_as_qemu("control", &[&["-O2", "-s"]]);
+}
+
+#[test]
+fn a_stripped_program_of_cplusplus_is_told_to_lose_its_exceptions() {
+    let folder = TempDir::new().unwrap();
+    for (name, options, loses) in [
+        ("exceptions", &["-O1", "-s"][..], true),
+        ("exceptions", &["-O1"], false),
+        ("control", &["-O1", "-s"], false),
+    ] {
+        let (_, translation) = jar(&compile(folder.path(), name, options));
+        assert_eq!(translation.report.loses_exceptions, loses, "{name} {options:?}");
+    }
 }
 
 #[test]

@@ -33,6 +33,8 @@ public final class Jump extends RuntimeException {
       jump = (Jump) thrown;
     } else if (thrown instanceof Exit) {
       throw (Exit) thrown;
+    } else if (thrown instanceof Unwinding) {
+      jump = Unwind.stop(cpu, (Unwinding) thrown, stack, low);
     } else {
       jump = Signals.caught(thrown, cpu, stack);
     }

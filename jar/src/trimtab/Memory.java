@@ -74,6 +74,7 @@ public final class Memory {
     for (int i = 0; i < functions.length; i++) {
       functions[i] = in.readInt();
     }
+    Unwind.load(in);
     int words = (functions[functions.length - 1] - functions[0]) / 4 + 1;
     numbers = new short[words];
     Arrays.fill(numbers, (short) -1);

@@ -245,6 +245,9 @@ final class Signals {
     if (thrown instanceof Fault) {
       return ((Fault) thrown).signal;
     }
+    if (thrown instanceof Unwinding) {
+      return ABRT;
+    }
     if (thrown instanceof IndexOutOfBoundsException || thrown instanceof StackOverflowError) {
       return SEGV;
     }

@@ -109,7 +109,11 @@ final class Threads {
     try {
       // Far below: the frames are gone, and a handler may look at what they left.
       int room = cpu.number == PROCESS ? Limits.STACK - (64 << 10) : 0;
-      Signals.caught(thrown, cpu, stack - room);
+      if (thrown instanceof Unwinding) {
+        Unwind.end(cpu, (Unwinding) thrown, stack - room);
+      } else {
+        Signals.caught(thrown, cpu, stack - room);
+      }
     } catch (Exit exit) {
       if (exit.all) {
         end(exit.status, null);

@@ -149,7 +149,8 @@ pub(crate) struct Code {
     pub(crate) bytes: Vec<u8>,
     places: Vec<Place>,
     fixups: Vec<Fixup>,
-    handlers: Vec<(Label, Label, Label)>,
+    /// From, to, the handler, and the class that it catches; 0 for any.
+    handlers: Vec<(Label, Label, Label, u16)>,
     /// Local variables from the first slot on, parameters before others.
     locals: Vec<Kind>,
     parameters: usize,
@@ -186,11 +187,16 @@ impl Code {
 
     /// Binds the label of a handler: the exception is on the stack.
     pub(crate) fn bind_handler(&mut self, from: Label, to: Label, label: Label) {
+        self.bind_catch(&[(from, to)], label, 0);
+    }
+
+    /// The same for several stretches of code, and for exceptions of one class in the pool.
+    pub(crate) fn bind_catch(&mut self, stretches: &[(Label, Label)], label: Label, class: u16) {
         self.bind(label);
         self.push(1);
         self.places[label.0].reached = true;
         self.places[label.0].catches = true;
-        self.handlers.push((from, to, label));
+        self.handlers.extend(stretches.iter().map(|(from, to)| (*from, *to, label, class)));
     }
 
     /// Bytes so far.
@@ -372,9 +378,8 @@ impl Code {
         body.extend((bytes.len() as u32).to_be_bytes());
         body.extend(bytes);
         body.extend((self.handlers.len() as u16).to_be_bytes());
-        for (from, to, label) in &self.handlers {
-            // Of any class.
-            for part in [place(*from) as u16, place(*to) as u16, place(*label) as u16, 0] {
+        for (from, to, label, class) in &self.handlers {
+            for part in [place(*from) as u16, place(*to) as u16, place(*label) as u16, *class] {
                 body.extend(part.to_be_bytes());
             }
         }

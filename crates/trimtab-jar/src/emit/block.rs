@@ -108,7 +108,12 @@ impl Emitter<'_> {
                 let field = self.class.pool.field("trimtab/Cpu", "control", "I");
                 self.code.op_u16(op::PUTFIELD, field, -2);
             }
-            Op::Call(callee) => self.call(block, plan, at, callee),
+            Op::Call(callee) => {
+                let from = self.code.label();
+                self.code.bind(from);
+                self.call(block, plan, at, callee);
+                self.guard(block, at, from);
+            }
             _ => {
                 self.value(block, plan, at);
                 self.set_if_any(ins.d);
@@ -386,7 +391,7 @@ impl Emitter<'_> {
     fn end(&mut self, block: &Block, plan: &Plan) {
         let at = block.ins.len();
         match &block.end {
-            End::Jump(_) => self.go(block, 0),
+            End::Jump(_) | End::Try { .. } => self.go(block, 0),
             End::Branch { cond, a, b, .. } => {
                 let Some(taken) = block.next.first() else { return };
                 let taken = self.labels[*taken];

@@ -56,6 +56,7 @@ pub(crate) fn whole(
             None => emitter.block(*index),
         }
     }
+    emitter.landings();
     if twice {
         emitter.second_returns(start, ints[0]);
     }
@@ -113,6 +114,7 @@ pub(super) fn variables(facts: &Facts<'_>, function: &Function, blocks: &[usize]
             }
             End::Return => vars = vars.or(facts.results),
             End::Away(_) => vars = vars.or(Vars::of(&[SP, V0])),
+            End::Try { .. } => vars = vars.or(Vars::of(&[SP])),
             _ => {}
         }
     }

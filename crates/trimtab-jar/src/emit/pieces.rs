@@ -207,6 +207,7 @@ fn piece(
         emitter.following = part.get(at + 1).copied();
         emitter.block(*index);
     }
+    emitter.landings();
     // Returns into the middle of a block: through a jump to the label behind the call.
     for (pc, label, _) in &returns {
         emitter.code.bind(*label);

@@ -3,7 +3,7 @@
 use crate::function::{Block, Function};
 use crate::ir::{Bin, Callee, Cond, End, Ins, Op, Val};
 use crate::liveness::{Facts, behind, call_floats, is_dead, live_out, other_half_needed};
-use crate::vars::{RA, Var, Vars, forms};
+use crate::vars::{RA, SP, Var, Vars, forms};
 use rustc_hash::FxHashMap;
 
 /// Operations that are evaluated in one expression, at most: so deep can the stack become.
@@ -178,6 +178,8 @@ fn reads(facts: &Facts<'_>, block: &Block, at: usize, live: Vars, var: Var) -> (
             End::Switch { index, .. } => (count(&[*index]), false),
             End::Return => (usize::from(facts.results.has(var)), false),
             End::Tail(_) | End::Away(_) => (0, facts.before_end(&block.end, Vars::NONE).has(var)),
+            // The stack's pointer has to be where it belongs.
+            End::Try { .. } => (0, var == SP),
             End::Jump(_) | End::Stop => (0, false),
         };
     };

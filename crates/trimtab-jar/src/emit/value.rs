@@ -136,6 +136,15 @@ impl Emitter<'_> {
                 let field = self.class.pool.field("trimtab/Cpu", "control", "I");
                 self.code.op_u16(op::GETFIELD, field, 0);
             }
+            Op::Caught => self.get_field(ins.d.unwrap_or_default()),
+            Op::Unwind(method) => {
+                self.code.load(Kind::Cpu, 0);
+                for operand in [ins.a, ins.b, ins.c] {
+                    self.operand(block, plan, at, operand);
+                }
+                let descriptor = "(Ltrimtab/Cpu;III)I";
+                self.run_time("trimtab/Unwind", method, descriptor, 4, Some(Kind::Int));
+            }
             _ => self.int(0),
         }
     }

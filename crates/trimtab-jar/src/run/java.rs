@@ -17,7 +17,7 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 39] = [
+const SOURCES: [(&str, &str); 41] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Cpu.java"),
     source!("trimtab/Errors.java"),
@@ -39,6 +39,8 @@ const SOURCES: [(&str, &str); 39] = [
     source!("trimtab/Signals.java"),
     source!("trimtab/Status.java"),
     source!("trimtab/Threads.java"),
+    source!("trimtab/Unwind.java"),
+    source!("trimtab/Unwinding.java"),
     source!("trimtab/Waits.java"),
     source!("trimtab/embed/Arena.java"),
     source!("trimtab/embed/Arguments.java"),

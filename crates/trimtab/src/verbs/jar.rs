@@ -127,6 +127,11 @@ fn text(summary: &Summary) -> String {
     for function in &summary.skipped {
         let _ = writeln!(text, "  {} is left out: {}", function.name, function.why);
     }
+    if summary.loses_exceptions {
+        text.push_str(
+            "  C++ exceptions end this program, as it has no symbols: translate it before strip\n",
+        );
+    }
     for name in &summary.unknown {
         let _ = writeln!(text, "  {name} has an instruction that is not supported: it stops there");
     }
