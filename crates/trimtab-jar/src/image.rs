@@ -4,7 +4,7 @@ use crate::error::JarError;
 use crate::unwind::UnwindTables;
 use object::LittleEndian;
 use object::elf::{self, FileHeader32};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trimtab_program::{Isa, Program};
@@ -166,6 +166,27 @@ impl<'data> Image<'data> {
                 }
             }
         }
+        self.read_symbols(&sections, data)?;
+        self.code.sort_unstable_by_key(|(address, _)| *address);
+        if self.code.windows(2).any(|pair| end(&pair[0]) > pair[1].0) {
+            return Err(damaged("two sections of code overlap"));
+        }
+        if self.word(self.entry).is_none() {
+            return Err(damaged("it has no code where it begins"));
+        }
+        self.gp = match program.address_of("_gp").and_then(|gp| u32::try_from(gp).ok()) {
+            Some(gp) => gp,
+            None => self.got.0.wrapping_add(GP_OFFSET),
+        };
+        Ok(())
+    }
+
+    fn read_symbols(
+        &mut self,
+        sections: &SectionTable<'_, FileHeader32<LittleEndian>>,
+        data: &[u8],
+    ) -> Result<(), JarError> {
+        let endian = LittleEndian;
         let table = sections
             .symbols(endian, data, elf::SHT_SYMTAB)
             .map_err(|_| damaged("its symbol table"))?;
@@ -179,17 +200,6 @@ impl<'data> Image<'data> {
                 self.symbols.insert(name.to_owned(), symbol.st_value(endian));
             }
         }
-        self.code.sort_unstable_by_key(|(address, _)| *address);
-        if self.code.windows(2).any(|pair| end(&pair[0]) > pair[1].0) {
-            return Err(damaged("two sections of code overlap"));
-        }
-        if self.word(self.entry).is_none() {
-            return Err(damaged("it has no code where it begins"));
-        }
-        self.gp = match program.address_of("_gp").and_then(|gp| u32::try_from(gp).ok()) {
-            Some(gp) => gp,
-            None => self.got.0.wrapping_add(GP_OFFSET),
-        };
         Ok(())
     }
 
