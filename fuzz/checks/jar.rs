@@ -23,18 +23,24 @@ pub fn check(data: &[u8]) -> bool {
     if data.starts_with(b"\x7fELF") {
         return trimtab_jar::translate(data).is_ok();
     }
-    // As tables of exceptions.
-    let (start, frames) = (0x40_1000, 0x40_2000);
-    let elf = Elf::new().class_32().machine(MIPS).kind(EXECUTABLE).entry(start);
-    let file = elf
-        .text(".text", start, CALLS.len() as u64)
-        .function("start", start, CALLS.len() as u64)
-        .contents(start, &CALLS)
-        .data(".eh_frame", frames, data.len() as u64)
-        .contents(frames, data)
-        .loaded()
-        .build();
-    let read = trimtab_jar::translate(&file).is_ok();
+    let start = 0x40_1000;
+    let mut read = false;
+    for section in [".eh_frame", ".debug_line"] {
+        let place = 0x40_2000;
+        let file = Elf::new()
+            .class_32()
+            .machine(MIPS)
+            .kind(EXECUTABLE)
+            .entry(start)
+            .text(".text", start, CALLS.len() as u64)
+            .function("start", start, CALLS.len() as u64)
+            .contents(start, &CALLS)
+            .data(section, place, data.len() as u64)
+            .contents(place, data)
+            .loaded()
+            .build();
+        read |= trimtab_jar::translate(&file).is_ok();
+    }
     let code = &data[..data.len() & !3];
     if code.is_empty() {
         return read;

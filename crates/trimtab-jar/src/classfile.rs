@@ -29,6 +29,8 @@ pub(crate) struct Class {
     pub(crate) pool: Pool,
     methods: Vec<u8>,
     count: u16,
+    /// The file whose lines its methods have.
+    pub(crate) source: Option<String>,
 }
 
 impl Class {
@@ -40,6 +42,7 @@ impl Class {
             pool: Pool::default(),
             methods: Vec::new(),
             count: 0,
+            source: None,
         }
     }
 
@@ -71,17 +74,24 @@ impl Class {
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let this = self.pool.class(&self.name);
         let parent = self.pool.class(self.superclass);
+        let source = self.source.take();
+        let source = source.map(|name| (self.pool.utf8("SourceFile"), self.pool.utf8(&name)));
         let mut file = 0xcafe_babe_u32.to_be_bytes().to_vec();
         file.extend([0, 0]);
         file.extend(MAJOR.to_be_bytes());
         file.extend(self.pool.finish());
         let flags = access::PUBLIC | access::FINAL | access::SUPER;
-        // No interfaces, no fields; no attributes behind the methods.
+        // No interfaces, no fields.
         for part in [flags, this, parent, 0, 0, self.count] {
             file.extend(part.to_be_bytes());
         }
         file.extend(self.methods);
-        file.extend([0, 0]);
+        file.extend(u16::from(source.is_some()).to_be_bytes());
+        if let Some((attribute, name)) = source {
+            file.extend(attribute.to_be_bytes());
+            file.extend(2_u32.to_be_bytes());
+            file.extend(name.to_be_bytes());
+        }
         file
     }
 }

@@ -28,6 +28,7 @@ pub(crate) use pieces::split;
 
 use crate::classfile::{Class, Code, Kind, Label};
 use crate::function::Function;
+use crate::lines::Lines;
 use crate::liveness::{Facts, Summaries};
 use crate::vars::{COUNT, Var, Vars, kind};
 use landing::Guarded;
@@ -51,6 +52,7 @@ pub(crate) struct Home {
 pub(crate) struct Context<'a> {
     pub(crate) homes: &'a FxHashMap<u32, Home>,
     pub(crate) summaries: &'a Summaries,
+    pub(crate) lines: &'a Lines,
     /// Each block counts its instructions.
     pub(crate) metered: bool,
 }
@@ -78,6 +80,8 @@ pub(crate) struct Emitter<'a> {
     handover: Option<Handover>,
     /// Labels behind calls of functions that can return twice, by the address of the return.
     returns: Vec<(u32, Label)>,
+    /// The file that the function is from.
+    file: Option<u32>,
     /// Calls that exceptions may leave.
     guarded: Vec<Guarded>,
     /// The block that comes next.
@@ -127,6 +131,7 @@ impl<'a> Emitter<'a> {
             labels,
             handover: None,
             returns: Vec::new(),
+            file: context.lines.file(function.start),
             guarded: Vec::new(),
             following: None,
         };

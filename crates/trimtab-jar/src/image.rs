@@ -1,6 +1,7 @@
 //! A program as it is loaded: its segments, its code, where its functions begin.
 
 use crate::error::JarError;
+use crate::lines::Lines;
 use crate::unwind::UnwindTables;
 use object::LittleEndian;
 use object::elf::{self, FileHeader32};
@@ -47,6 +48,8 @@ pub(crate) struct Image<'data> {
     pub(crate) symbols: BTreeMap<String, u32>,
     /// It has symbols of functions.
     pub(crate) named: bool,
+    /// Lines of source.
+    pub(crate) lines: Lines,
     /// What the tables of exceptions say.
     pub(crate) unwind: UnwindTables,
     /// Words of data that can be addresses of code, ascending.
@@ -119,6 +122,7 @@ impl<'data> Image<'data> {
             functions: BTreeMap::new(),
             symbols: BTreeMap::new(),
             named: true,
+            lines: Lines::default(),
             unwind: UnwindTables::default(),
             labels: Vec::new(),
             pointers: Vec::new(),
@@ -167,6 +171,15 @@ impl<'data> Image<'data> {
             }
         }
         self.read_symbols(&sections, data)?;
+        let named = |name| {
+            let (_, section) = sections.section_by_name(endian, name)?;
+            let compressed = section.sh_flags(endian) & elf::SHF_COMPRESSED != 0;
+            section.data(endian, data).ok().filter(|_| !compressed)
+        };
+        if let Some(lines) = named(b".debug_line") {
+            self.lines = Lines::read(lines, named(b".debug_line_str").unwrap_or_default())
+                .map_err(|_| damaged("its lines of source, in the section .debug_line"))?;
+        }
         self.code.sort_unstable_by_key(|(address, _)| *address);
         if self.code.windows(2).any(|pair| end(&pair[0]) > pair[1].0) {
             return Err(damaged("two sections of code overlap"));

@@ -25,6 +25,7 @@ mod function;
 mod header;
 mod image;
 mod ir;
+mod lines;
 mod liveness;
 mod loops;
 mod mips;

@@ -78,6 +78,9 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     }
     let summaries = solve(&mut functions, image.entry);
     functions.retain(|function| function.reached);
+    // A class has lines of one file.
+    let file = |function: &Function| image.lines.file(function.start);
+    functions.sort_by_key(|function| (file(function), function.start));
     let named: Vec<(u32, String)> = functions.iter().map(|f| (f.start, f.name.clone())).collect();
     let names = Image::unique_names(&named);
     let mut report = Report {
@@ -96,9 +99,11 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     let mut homes = FxHashMap::default();
     let mut class_of = Vec::new();
     let (mut class, mut bytes) = (0, 0);
+    let mut before = None;
     for (function, name) in functions.iter().zip(names) {
         let size = function.instructions() * 12;
-        if bytes > 0 && bytes + size > CLASS_BYTES {
+        let begins = std::mem::replace(&mut before, file(function)) != before;
+        if bytes > 0 && (bytes + size > CLASS_BYTES || begins) {
             class += 1;
             bytes = 0;
         }
@@ -107,14 +112,17 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
         let shape = Shape::of(&summaries[&function.start]);
         homes.insert(function.start, Home { class: format!("program/Code{class}"), name, shape });
     }
-    let context = Context { homes: &homes, summaries: &summaries, metered: options.metered };
+    let (lines, metered) = (&image.lines, options.metered);
+    let context = Context { homes: &homes, summaries: &summaries, lines, metered };
 
     let mut entries = Vec::new();
     let mut open: Option<(usize, Class)> = None;
     for (function, number) in functions.iter().zip(class_of) {
         if open.as_ref().is_none_or(|(current, _)| *current != number) {
             finish(&mut entries, open.take());
-            open = Some((number, Class::new(&format!("program/Code{number}"), "java/lang/Object")));
+            let mut class = Class::new(&format!("program/Code{number}"), "java/lang/Object");
+            class.source = file(function).and_then(|file| lines.name(file)).map(str::to_owned);
+            open = Some((number, class));
         }
         let (Some((_, class)), Some(home)) = (open.as_mut(), homes.get(&function.start)) else {
             continue;
@@ -125,11 +133,12 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
         }
     }
     finish(&mut entries, open);
-    let taken: Vec<u32> = functions
+    let mut taken: Vec<u32> = functions
         .iter()
         .filter(|function| function.taken || function.start == image.entry)
         .map(|function| function.start)
         .collect();
+    taken.sort_unstable();
     entries.push(calls(&context, &taken));
     entries.push(Entry {
         path: "program.image".to_owned(),

@@ -259,10 +259,21 @@ entry link
 #[test]
 fn a_fault_names_the_functions_that_led_to_it() {
     let folder = TempDir::new().unwrap();
-    let (jar, _) = jar(&compile(folder.path(), "fault", &["-O1"]));
-    let found = java(&jar, folder.path(), false);
-    assert_eq!((found.stdout.as_slice(), found.status.code()), (&b"before\n"[..], Some(139)));
-    let text = String::from_utf8(found.stderr).unwrap();
-    assert!(text.starts_with("the program was stopped by signal 11: "), "{text}");
-    assert!(text.contains("\n    in broken\n    in main\n"), "{text}");
+    for (options, expected) in [
+        (&["-O1"][..], "\n    in broken\n    in main\n"),
+        (&["-O1", "-g"], "\n    in broken (fault.c:6)\n    in main (fault.c:13)\n    in __libc"),
+        (&["-O0", "-gdwarf-4"], "\n    in broken (fault.c:6)\n    in main (fault.c:13)\n"),
+    ] {
+        let (jar, _) = jar(&compile(folder.path(), "fault", options));
+        let found = java(&jar, folder.path(), false);
+        assert_eq!((found.stdout.as_slice(), found.status.code()), (&b"before\n"[..], Some(139)));
+        let text = String::from_utf8(found.stderr).unwrap();
+        assert!(text.starts_with("the program was stopped by signal 11: "), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn lines_do_not_change_what_programs_do() {
+    same_as_qemu("large", &[&["-O2", "-g"]]);
 }

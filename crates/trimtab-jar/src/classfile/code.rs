@@ -151,6 +151,8 @@ pub(crate) struct Code {
     fixups: Vec<Fixup>,
     /// From, to, the handler, and the class that it catches; 0 for any.
     handlers: Vec<(Label, Label, Label, u16)>,
+    /// Where lines of source begin, and which.
+    lines: Vec<(u16, u16)>,
     /// Local variables from the first slot on, parameters before others.
     locals: Vec<Kind>,
     parameters: usize,
@@ -197,6 +199,13 @@ impl Code {
         self.places[label.0].reached = true;
         self.places[label.0].catches = true;
         self.handlers.extend(stretches.iter().map(|(from, to)| (*from, *to, label, class)));
+    }
+
+    /// What follows is of this line of source.
+    pub(crate) fn line(&mut self, line: u16) {
+        if self.lines.last().is_none_or(|(_, last)| *last != line) {
+            self.lines.push((self.bytes.len() as u16, line));
+        }
     }
 
     /// Bytes so far.
@@ -384,11 +393,21 @@ impl Code {
             }
         }
         let table = self.frames(pool);
-        body.extend(u16::from(!table.is_empty()).to_be_bytes());
+        let lines = !self.lines.is_empty();
+        body.extend((u16::from(!table.is_empty()) + u16::from(lines)).to_be_bytes());
         if !table.is_empty() {
             body.extend(frames.to_be_bytes());
             body.extend((table.len() as u32).to_be_bytes());
             body.extend(table);
+        }
+        if lines {
+            body.extend(pool.utf8("LineNumberTable").to_be_bytes());
+            body.extend((4 * self.lines.len() as u32 + 2).to_be_bytes());
+            body.extend((self.lines.len() as u16).to_be_bytes());
+            for (at, line) in &self.lines {
+                body.extend(at.to_be_bytes());
+                body.extend(line.to_be_bytes());
+            }
         }
         body
     }

@@ -19,8 +19,13 @@ impl Emitter<'_> {
         }
         for at in 0..block.ins.len() {
             if !plan.silent[at] {
+                self.line(block.ins[at].pc);
                 self.instruction(block, &plan, at);
             }
+        }
+        // There, what was put off is evaluated.
+        if let Some(last) = block.ins.last() {
+            self.line(last.pc);
         }
         self.end(block, &plan);
     }
@@ -119,6 +124,18 @@ impl Emitter<'_> {
                 self.set_if_any(ins.d);
                 self.derive(&ins, live);
             }
+        }
+    }
+
+    /// Says which line of source an instruction is of. What was made part of the function from other files has the line
+    /// before it.
+    pub(super) fn line(&mut self, pc: u32) {
+        if self.file.is_some()
+            && let Some((file, line)) = self.context.lines.at(pc)
+            && self.file == Some(file)
+            && let Ok(line @ 1..) = u16::try_from(line)
+        {
+            self.code.line(line);
         }
     }
 

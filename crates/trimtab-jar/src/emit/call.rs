@@ -61,6 +61,8 @@ impl Emitter<'_> {
         match self.home(callee) {
             Some(home) => {
                 self.arguments(block, plan, at, home.shape.arguments, Some(ins.offset));
+                // Arguments may have been loaded on other lines.
+                self.line(ins.pc);
                 self.invoke(&home);
                 self.take(home.shape, live);
             }
@@ -116,6 +118,9 @@ impl Emitter<'_> {
         }
         for var in [4, 5, 6, 7, SP] {
             self.variable(block, plan, at, var);
+        }
+        if let Some(ins) = block.ins.get(at) {
+            self.line(ins.pc);
         }
         self.run_time("program/Calls", "to", "(Ltrimtab/Cpu;IIIIII)J", 7, Some(Kind::Long));
     }

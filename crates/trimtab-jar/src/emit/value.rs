@@ -101,7 +101,10 @@ impl Emitter<'_> {
                 self.code.op(op::ISHL, -1);
                 self.code.op(op::IOR, -1);
             }
-            Op::Load(width) => self.load(block, plan, at, width),
+            Op::Load(width) => {
+                self.line(ins.pc);
+                self.load(block, plan, at, width);
+            }
             Op::LoadPart { left } => {
                 self.operand(block, plan, at, ins.b);
                 self.address(block, plan, at);
