@@ -33,6 +33,9 @@ static inline void reclaim(struct file *file, uint64_t from, size_t length)
 		return;
 	if (one_in(2))
 		sync_file(file);
+	/* What is evicted is what was read from a copy a moment ago: if that is wrong, it must not be stored again. */
+	for (uint64_t at = from; me.operation % 2 == 0 && at < from + length; at += LARGEST)
+		read_mapped(file, at, from + length - at < LARGEST ? from + length - at : LARGEST);
 	page_out(mapped(file), from, from + length);
 }
 

@@ -32,15 +32,17 @@ pub enum Setting {
     Scrub,
     /// It is overwritten when it is mapped.
     ScrubLater,
-    /// Two CPUs, delays while pages are copied, and little memory to lend.
+    /// Two CPUs, delays while pages are copied, and little memory to lend, whose devices are opened often.
     Cpus,
+    /// The same with much that is evicted, and devices that are opened seldom: the oldest copies make room.
+    CpusFull,
     /// No oracle: the kernel's unit tests.
     UnitTests,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 9] = [
+    pub const ALL: [Setting; 10] = [
         Setting::Plain,
         Setting::Small,
         Setting::Races,
@@ -49,6 +51,7 @@ impl Setting {
         Setting::Scrub,
         Setting::ScrubLater,
         Setting::Cpus,
+        Setting::CpusFull,
         Setting::UnitTests,
     ];
 
@@ -63,6 +66,7 @@ impl Setting {
             Setting::Scrub => "scrub",
             Setting::ScrubLater => "scrub-later",
             Setting::Cpus => "cpus",
+            Setting::CpusFull => "cpus-full",
             Setting::UnitTests => "unit-tests",
         }
     }
@@ -74,18 +78,19 @@ impl Setting {
 
     /// How many CPUs it has.
     pub fn cpus(self) -> u32 {
-        if self == Setting::Cpus { 2 } else { 1 }
+        if matches!(self, Setting::Cpus | Setting::CpusFull) { 2 } else { 1 }
     }
 
     /// Whether devices have little memory.
     pub fn is_small(self) -> bool {
-        matches!(self, Setting::Small | Setting::Cpus)
+        matches!(self, Setting::Small | Setting::Cpus | Setting::CpusFull)
     }
 
     /// Of how many operations each process does one.
     pub fn fewer(self) -> u32 {
         match self {
             Setting::Races | Setting::FatRaces | Setting::Cpus => 4,
+            Setting::CpusFull => 16,
             _ => 1,
         }
     }
@@ -94,7 +99,9 @@ impl Setting {
     pub fn arguments(self) -> &'static [&'static str] {
         match self {
             Setting::Plain | Setting::Small | Setting::UnitTests => &[],
-            Setting::Races | Setting::FatRaces | Setting::Cpus => &["rental_delays=1"],
+            Setting::Races | Setting::FatRaces | Setting::Cpus | Setting::CpusFull => {
+                &["rental_delays=1"]
+            }
             Setting::Parts => &["rent_devices.split=1"],
             Setting::Scrub => &["rent_devices.scrub=now"],
             Setting::ScrubLater => &["rent_devices.scrub=later"],
@@ -117,6 +124,9 @@ impl Setting {
             Setting::Cpus => {
                 "--unscrubbed --devices decoder,camera --device-every 40 --processes 2"
             }
+            Setting::CpusFull => {
+                "--unscrubbed --devices decoder,camera --device-every 1000 --mostly reclaim --processes 2"
+            }
         }
     }
 }
@@ -137,9 +147,9 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("readahead", Setting::Plain, "readahead leaves out pages that had a copy"),
     mutant("read-again", Setting::Races, "a page that had a copy is not read again"),
     mutant("generation", Setting::Small, "an entry is compared with its slot's generation"),
-    mutant("entry", Setting::Cpus, "an entry is made before its slot can be used again"),
+    mutant("entry", Setting::CpusFull, "an entry is made before its slot can be used again"),
     mutant("state", Setting::Plain, "a copy is used only if its slot has one"),
-    mutant("busy", Setting::Cpus, "a slot is not free while it is copied"),
+    mutant("busy", Setting::CpusFull, "a slot is not free while it is copied"),
     mutant("open", Setting::Plain, "a copy is used only if its memory is open"),
     mutant("close", Setting::Plain, "a return closes memory for use"),
     mutant("last-chunk", Setting::Parts, "a return closes the last MiB"),

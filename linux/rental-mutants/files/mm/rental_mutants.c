@@ -71,10 +71,15 @@ void rental_delay(struct address_space *mapping)
 
 /*
  * Another CPU runs: the copy's slot must not be used by it meanwhile, or by a
- * device. That takes as long as storing all of a small region.
+ * device. Once in so many times, at most so long; no longer than until another
+ * copy has the slot, which never is where nothing is left out.
  */
-void rental_delay_copy(void)
+void rental_delay_copy(const u32 *generation, unsigned int times, unsigned int ms)
 {
-	if (delays && num_online_cpus() > 1 && get_random_u32_below(1024) == 0)
-		mdelay(100);
+	u32 before = READ_ONCE(*generation);
+
+	if (!delays || num_online_cpus() == 1 || get_random_u32_below(times))
+		return;
+	while (ms-- && READ_ONCE(*generation) == before)
+		mdelay(1);
 }

@@ -46,6 +46,6 @@ extern enum rental_mutant rental_mutant_used;
 	unlikely(READ_ONCE(rental_mutant_used) == RENTAL_MUTANT_##name)
 
 void rental_delay(struct address_space *mapping);
-void rental_delay_copy(void);
+void rental_delay_copy(const u32 *generation, unsigned int times, unsigned int ms);
 
 #endif
