@@ -27,7 +27,7 @@ fn work() -> PathBuf {
 }
 
 /// Two devices' memory, one where the kernel finds room and one where this says, and nodes that are wrong. The
-/// guest's memory begins at 0x40000000 and has 272 MiB; the guest's root is 128 MiB behind its beginning.
+/// guest's memory begins at 0x40000000 and has 272 MiB or more; the guest's root is 128 MiB behind its beginning.
 const TREE: &str = r#"
 / {
     reserved-memory {
@@ -81,6 +81,26 @@ const TREE: &str = r#"
 };
 "#;
 
+/// Memory of a heap.
+const VIDEO: &str = r#"
+/ {
+    reserved-memory {
+        video {
+            compatible = "trimtab,rental-memory";
+            size = <0 0x1800000>;
+            alignment = <0 0x100000>;
+            reusable;
+        };
+    };
+};
+"#;
+
+/// Buffers of that heap beside a load that fills what is lent.
+const HEAP: &str = "\
+/bin/fileio --directory /disk --mib 100 --prepare
+/bin/heap --heap video --count 300 --most-kib 6000 --held 5 -- \
+  /bin/fileio --directory /disk --mib 100 --mode rndrw --requests 1000000";
+
 /// What is lent, while devices are closed, while one is open, and after that.
 const OPEN_AND_CLOSE: &str = "\
 /bin/busybox mount -t debugfs none /sys/kernel/debug
@@ -121,6 +141,7 @@ fn the_binding_describes_what_the_kernel_reads() {
 #[test]
 #[ignore = "builds an arm64 kernel with its unit tests: 10 minutes; cargo test -p trimtab-rent --test device_tree -- --ignored"]
 fn memory_of_the_device_tree_is_lent_from_boot_on_and_comes_back() {
+    // Long: one kernel for all boots.
     let work = WorkDir::open(&work()).unwrap();
     let options = "--device-every 300 --devices decoder,camera --unscrubbed";
     let oracle = Oracle { operations: 20_000, seed: 1, keep_mib: 20, options }.command();
@@ -136,21 +157,23 @@ fn memory_of_the_device_tree_is_lent_from_boot_on_and_comes_back() {
         scripts: vec![
             ("none".to_owned(), "exit 0\n".to_owned()),
             ("tree".to_owned(), with_disk(FileSystem::Ext4Parts, &commands)),
+            ("heap".to_owned(), with_disk(FileSystem::Ext4, HEAP)),
         ],
         files: BTreeMap::new(),
     };
     let guest = Guest::build(&work, &request, &Silent).unwrap();
-    let boot = |arm, script, device_tree| -> (Ran, String) {
+    let boot = |arm, script, device_tree, arguments: &[&str]| -> (Ran, String) {
         let asked = BootOf {
             arm,
             devices: &[],
             script,
             // With the devices' memory: 272 MiB in all.
             normal_mib: 112 + 48,
-            used_mib: 68,
+            // The load's files, which are memory as well, leave room for half of them in the page cache.
+            used_mib: if script == "heap" { 74 } else { 68 },
             disk: DiskProfile::named("ufs").unwrap(),
             cpus: 1,
-            arguments: Vec::new(),
+            arguments: arguments.iter().map(ToString::to_string).collect(),
             outlet: false,
             device_tree,
         };
@@ -158,12 +181,12 @@ fn memory_of_the_device_tree_is_lent_from_boot_on_and_comes_back() {
         let console = std::fs::read_to_string(&ran.console).unwrap();
         (ran, console)
     };
-    let (_, tests) = boot(Arm::Idle, "none", None);
+    let (_, tests) = boot(Arm::Idle, "none", None, &[]);
     for passed in ["# rental: pass:11 fail:0 skip:0", "# rental_reserved: pass:6 fail:0 skip:0"] {
         assert!(tests.contains(passed), "{tests}");
     }
 
-    let (ran, console) = boot(Arm::Rental, "tree", Some(TREE));
+    let (ran, console) = boot(Arm::Rental, "tree", Some(TREE), &[]);
     // Pages that are not lent: the hole at least, and all of an open device.
     let (decoder, camera) = ("decoder", "camera@4c000000");
     for (when, of_decoder, of_camera) in [
@@ -188,4 +211,19 @@ fn memory_of_the_device_tree_is_lent_from_boot_on_and_comes_back() {
     assert_eq!(ran.number("verify", "errors").unwrap(), 0, "{console}");
     assert!(ran.number("counters", "hits").unwrap() > 1_000);
     assert!(ran.number("counters", "returns").unwrap() > 5);
+
+    let tree = [TREE, VIDEO].concat();
+    let named = "rental_heap.regions=video";
+    for (tree, arguments) in
+        [(tree.as_str(), &[named][..]), (TREE, &["reserve_mem=24M:1M:video", named])]
+    {
+        let (ran, console) = boot(Arm::Rental, "heap", Some(tree), arguments);
+        let of = |name| ran.number("heap", name).unwrap();
+        assert_eq!((of("errors"), of("count") + of("full")), (0, 300), "{console}");
+        let counter = |name| ran.number("counters", name).unwrap();
+        assert_eq!((counter("returns"), counter("rents")), (of("count"), of("count")));
+        // The decoder's 32 MiB without its hole, the camera's 16 and the heap's 24 are all lent in the end.
+        assert_eq!(counter("pages_rented"), ((32 + 16 + 24) << 8) - 3);
+        assert!(counter("hits") > 1_000);
+    }
 }
