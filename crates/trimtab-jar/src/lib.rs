@@ -36,6 +36,7 @@ mod switches;
 mod translate;
 mod unwind;
 mod vars;
+mod words;
 
 pub use archive::archive;
 pub use bindings::{export_class, import_interface, stubs};

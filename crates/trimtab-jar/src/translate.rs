@@ -13,6 +13,7 @@ use crate::loops::{count_loops, fence_waits};
 use crate::report::{Report, SplitFunction};
 use crate::switches::find_switches;
 use crate::vars::CALLEE_SAVED;
+use crate::words::join_words;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -191,6 +192,7 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
         let mut function = build(image, start, end, &name);
         propagate(image, &mut function);
         prune(&mut function);
+        join_words(&mut function);
         find_switches(image, &mut function);
         prune(&mut function);
         drop_saves(&mut function, CALLEE_SAVED);

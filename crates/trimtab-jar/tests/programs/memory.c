@@ -1,5 +1,7 @@
 /* Memory: allocation, copies of any alignment, strings, files. */
 #include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,56 @@ struct __attribute__((packed)) odd {
 	uint64_t d;
 	double e;
 };
+
+struct __attribute__((packed)) word {
+	uint32_t a;
+	uint32_t b;
+};
+
+/* Copies words to places that may overlap those they come from. */
+__attribute__((noinline)) static void pass(struct word *to, const struct word *from, int count)
+{
+	for (int i = 0; i < count; i++) {
+		to[i].a = from[i].b;
+		to[i].b = from[i].a + i;
+	}
+}
+
+__attribute__((noinline)) static void spread(struct word *to, const uint32_t *from, uint32_t *sum)
+{
+	uint32_t a = to->a;
+	*sum += *from;
+	to->a = a + 1;
+	*sum ^= *from;
+	to->b = to->a + *from;
+}
+
+static sigjmp_buf back;
+
+static void fault(int signal)
+{
+	siglongjmp(back, signal);
+}
+
+/* Words that are not there, or only in part. */
+static void wild(void)
+{
+	struct word *volatile none = (void *)2;
+	signal(SIGSEGV, fault);
+	for (int i = 0; i < 3; i++) {
+		int found = sigsetjmp(back, 1);
+		if (found) {
+			printf("%d\n", found);
+			continue;
+		}
+		if (i == 0)
+			printf("%u\n", none->a);
+		else if (i == 1)
+			none->b = 5;
+		else
+			*none = none[1];
+	}
+}
 
 static uint32_t hash(const unsigned char *data, size_t size)
 {
@@ -43,6 +95,13 @@ int main(void)
 	odd[2].d *= 3;
 	odd[2].e /= 8;
 	printf("%08x %x %llx %g\n", hash((void *)odd, sizeof odd), odd[2].b, (long long)odd[2].d, odd[2].e);
+	for (int i = 0; i < 16; i++) {
+		pass((void *)(block + 101 + i), (void *)(block + 109), 20);
+		spread((void *)(block + 305 + i), (void *)(block + 308), (void *)(block + 304));
+		spread((void *)(block + 405), (void *)(block + 408), (void *)(block + 400 + i / 4 * 4));
+	}
+	printf("%08x\n", hash(block, 500));
+	wild();
 	void *kept[200];
 	uint32_t x = 1;
 	for (int i = 0; i < 200; i++)
