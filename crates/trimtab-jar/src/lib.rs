@@ -22,6 +22,7 @@ mod constants;
 mod emit;
 mod error;
 mod function;
+mod given;
 mod header;
 mod image;
 mod ir;

@@ -4,6 +4,7 @@
 
 use crate::constants::{PartialAddresses, moved_constants};
 use crate::function::{Block, Function};
+use crate::given::{FLOATS, UNUSUAL, given};
 use crate::ir::{Callee, End, Ins, Op, Val};
 use crate::vars::{
     ARGUMENTS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, RESULTS, SP, V0, V1, Var, Vars, forms,
@@ -132,23 +133,20 @@ pub(crate) fn behind(facts: &Facts<'_>, block: &Block, live_out: Vars) -> Vec<Va
     behind
 }
 
-/// Marks the calls through pointers that may pass floating-point numbers: those where the registers
-/// for them may have been set since the last call, or are still what the function was given.
-pub(crate) fn mark_floats(function: &mut Function) {
-    let floats = forms_of_pair(12).or(forms_of_pair(14));
+/// Marks the calls through pointers that may pass floating-point numbers: those where the registers for them may have
+/// been set, or are still what the function was given, if it may be given any, and no call through a pointer was since.
+fn mark_floats(function: &mut Function, given: Vars) {
     let mut may: Vec<Option<bool>> = vec![None; function.blocks.len()];
-    may[function.entry] = Some(true);
+    may[function.entry] = Some(given.meets(FLOATS));
     let mut open = vec![function.entry];
     while let Some(at) = open.pop() {
         let mut state = may[at].unwrap_or(true);
         for ins in &mut function.blocks[at].ins {
-            if let Op::Call(callee) = ins.op {
-                if matches!(callee, Callee::Through(_)) {
-                    ins.c = Val::Const(i32::from(state));
-                }
+            if let Op::Call(Callee::Through(_)) = ins.op {
+                ins.c = Val::Const(i32::from(state));
                 state = false;
             }
-            state |= ins.defs().meets(floats);
+            state |= ins.defs().meets(FLOATS);
         }
         let next = function.blocks[at].next.clone();
         for to in next {
@@ -167,6 +165,10 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
     // Long: one pass over a queue of functions, with all that may put one back into it.
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     let callers = callers(functions, &starts);
+    let given = given(functions, entry);
+    for (function, given) in functions.iter_mut().zip(&given) {
+        mark_floats(function, *given);
+    }
     let mut summaries: Summaries = functions
         .iter()
         .map(|f| {
@@ -196,7 +198,8 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
         }
         let facts = Facts { summaries: &summaries, results: summary.results };
         flow(&facts, function);
-        let arguments = function.blocks[function.entry].live_in.and(ARGUMENTS);
+        let may = ARGUMENTS.without(UNUSUAL).or(given[at]);
+        let arguments = function.blocks[function.entry].live_in.and(may);
         let (wanted, moved) = demands(&facts, function);
         if arguments != summary.arguments {
             summary.arguments = arguments;

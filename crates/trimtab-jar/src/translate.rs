@@ -8,7 +8,7 @@ use crate::function::{Function, build};
 use crate::image::AT_END;
 use crate::image::Image;
 use crate::ir::{End, Op};
-use crate::liveness::{mark_floats, solve};
+use crate::liveness::solve;
 use crate::loops::{count_loops, fence_waits};
 use crate::report::{Report, SplitFunction};
 use crate::switches::find_switches;
@@ -198,7 +198,6 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
         drop_saves(&mut function, CALLEE_SAVED);
         fence_waits(&mut function);
         count_loops(&mut function);
-        mark_floats(&mut function);
         let further = function.callees();
         known.insert(start, function);
         open.extend(

@@ -22,6 +22,47 @@ static int by_table(int x, int y)
 	}
 }
 
+__attribute__((noinline)) static int leaf(int x)
+{
+	return x * 3;
+}
+
+__attribute__((noinline)) static double scaled(double x, int y)
+{
+	return x * y;
+}
+
+static double (*volatile scale)(double, int) = scaled;
+
+/* Arguments may stay in their registers while functions are called that leave those alone. */
+__attribute__((noinline)) static double kept(double x, int y)
+{
+	int times = leaf(y);
+	return scaled(x, times);
+}
+
+__attribute__((noinline)) static double kept_for_pointer(double x, int y)
+{
+	int times = leaf(y);
+	return scale(x, times);
+}
+
+/* Functions within one another are given its frame. */
+static int within(int n)
+{
+	int sum = n;
+	__attribute__((noinline)) int add(int x)
+	{
+		return sum += x;
+	}
+	__attribute__((noinline)) int add_more(int x)
+	{
+		int more = leaf(x);
+		return add(more) + sum;
+	}
+	return add_more(n) + add(2);
+}
+
 static int computed(const char *program, int value)
 {
 	static void *const to[] = { &&add, &&twice, &&less, &&end };
@@ -165,6 +206,7 @@ static __attribute__((noinline)) int chosen(int x, int y)
 
 int main(int argc, char **argv)
 {
+	printf("%g %g %d\n", kept(1.5, 5), kept_for_pointer(2.5, 7), within(11));
 	printf("%d %d %d %d\n", by_parts(argc), chosen(7, 12), chosen(7, 2), chosen(2, 0));
 	int total = 0;
 	for (int i = 0; i < 60; i++)

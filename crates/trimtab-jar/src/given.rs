@@ -1,0 +1,170 @@
+//! What functions may be given beside their usual arguments.
+//!
+//! A register that a function reads before it sets it is an argument, as far as one function shows. Mostly it is none:
+//! compilers leave registers unset on ways on which what is read of them does not matter, and calls through pointers
+//! may pass floating-point numbers anywhere. So this goes from callers to callees: what none of them may have set, or
+//! been given, is no argument.
+
+use crate::constants::{PartialAddresses, moved_constants};
+use crate::function::Function;
+use crate::ir::{Callee, End, Op};
+use crate::vars::{V0, V1, Var, Vars, forms_of_pair};
+use std::collections::BTreeSet;
+
+/// Where a function within another one is given the frame of that: C has such functions in GNU's dialect.
+const CHAIN: Var = 15;
+
+/// Where floating-point arguments are.
+pub(crate) const FLOATS: Vars = forms_of_pair(12).or(forms_of_pair(14));
+
+/// What is looked at: all that functions can be given but `a0` to `a3`, `sp` and `ra`.
+pub(crate) const UNUSUAL: Vars =
+    Vars::of(&[V0, V1, 8, 9, 10, 11, 12, 13, 14, CHAIN, 24]).or(FLOATS);
+
+/// What each of these functions, by ascending address, may be given of [`UNUSUAL`].
+pub(crate) fn given(functions: &[Function], entry: u32) -> Vec<Vars> {
+    let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
+    let mut given = vec![Vars::NONE; functions.len()];
+    for index in may_be_pointed_to(functions, &starts, entry) {
+        given[index] = FLOATS;
+    }
+    let mut open: BTreeSet<usize> = (0..functions.len()).collect();
+    while let Some(at) = open.pop_first() {
+        for (to, vars) in passed(&functions[at], given[at]) {
+            if let Ok(index) = starts.binary_search(&to)
+                && !vars.without(given[index]).is_empty()
+            {
+                given[index] = given[index].or(vars);
+                open.insert(index);
+            }
+        }
+    }
+    given
+}
+
+/// The functions that calls through pointers may lead to, and others.
+fn may_be_pointed_to(functions: &[Function], starts: &[u32], entry: u32) -> BTreeSet<usize> {
+    let mut found: BTreeSet<usize> = BTreeSet::new();
+    for (index, function) in functions.iter().enumerate() {
+        if function.taken || function.start == entry {
+            found.insert(index);
+        }
+        let ins = function.blocks.iter().flat_map(|block| &block.ins);
+        let constants = ins.flat_map(moved_constants);
+        found.extend(constants.filter_map(|address| starts.binary_search(&address).ok()));
+        found.extend(PartialAddresses::of(function).among(starts));
+    }
+    found
+}
+
+/// What a function may pass to others, where it may be given this.
+fn passed(function: &Function, given: Vars) -> Vec<(u32, Vars)> {
+    let mut found = Vec::new();
+    let mut may: Vec<Option<Vars>> = vec![None; function.blocks.len()];
+    may[function.entry] = Some(given);
+    let mut open = vec![function.entry];
+    while let Some(at) = open.pop() {
+        let block = &function.blocks[at];
+        let mut state = may[at].unwrap_or(Vars::NONE);
+        for ins in &block.ins {
+            match ins.op {
+                Op::Call(callee) => {
+                    if let Callee::At(to) = callee {
+                        found.push((to, state));
+                    }
+                    state = behind_call(callee, state);
+                }
+                _ => state = state.or(ins.defs().and(UNUSUAL)),
+            }
+        }
+        if let End::Tail(Callee::At(to)) = block.end {
+            found.push((to, state));
+        }
+        for next in &block.next {
+            let met = may[*next].unwrap_or(Vars::NONE).or(state);
+            if may[*next] != Some(met) {
+                may[*next] = Some(met);
+                open.push(*next);
+            }
+        }
+    }
+    found
+}
+
+/// What may be passed on behind a call. Of functions that it knows a compiler also knows which registers they leave
+/// alone, so that arguments may stay there; no other registers than those for arguments and results are passed on.
+fn behind_call(callee: Callee, state: Vars) -> Vars {
+    let results = Vars::of(&[V0, V1]);
+    match callee {
+        Callee::At(_) => state.and(FLOATS.or(Vars::of(&[CHAIN]))).or(results),
+        Callee::Through(_) => results,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::function::Block;
+    use crate::ir::{Ins, Val};
+
+    fn function(start: u32, ins: Vec<Ins>, end: End) -> Function {
+        let block = Block { key: start, ins, end, next: vec![], live_in: Vars::NONE };
+        Function {
+            start,
+            name: String::new(),
+            blocks: vec![block],
+            regions: None,
+            entry: 0,
+            taken: false,
+            reached: false,
+            arguments: Vars::NONE,
+            results: Vars::NONE,
+            writes: Vars::NONE,
+        }
+    }
+
+    fn call(callee: Callee) -> Ins {
+        Ins { op: Op::Call(callee), ..Ins::NOP }
+    }
+
+    fn set(var: u8) -> Ins {
+        Ins::new(Op::Copy, Some(var), Val::Var(4), Val::ZERO)
+    }
+
+    #[test]
+    fn what_a_caller_sets_may_be_given_until_the_next_call() {
+        let float = crate::vars::BITS + 12;
+        let functions = [
+            function(0x100, vec![set(8), set(float), call(Callee::At(0x200))], End::Return),
+            function(
+                0x200,
+                vec![set(9), set(CHAIN), call(Callee::At(0x300))],
+                End::Tail(Callee::At(0x400)),
+            ),
+            function(0x300, vec![call(Callee::Through(Val::Var(4)))], End::Tail(Callee::At(0x500))),
+            function(0x400, vec![], End::Return),
+            function(0x500, vec![], End::Return),
+        ];
+        let given = given(&functions, 0);
+        assert_eq!(given[0], Vars::NONE);
+        let floats = crate::vars::forms(float);
+        assert_eq!(given[1], floats.or(Vars::of(&[8])));
+        assert_eq!(given[2], floats.or(Vars::of(&[8, 9, CHAIN])), "its own are passed on");
+        assert_eq!(given[3], floats.or(Vars::of(&[V0, V1, CHAIN])), "temporary ones are not kept");
+        assert_eq!(given[4], Vars::of(&[V0, V1]), "nothing is, behind an unknown function");
+    }
+
+    #[test]
+    fn functions_that_pointers_lead_to_may_be_given_floating_point_numbers() {
+        let mut first = function(0x100, vec![], End::Tail(Callee::At(0x200)));
+        first.taken = true;
+        let moves = Ins::new(Op::Copy, Some(4), Val::Const(0x300), Val::ZERO);
+        let functions = [
+            first,
+            function(0x200, vec![moves], End::Return),
+            function(0x300, vec![], End::Return),
+            function(0x400, vec![], End::Return),
+        ];
+        assert_eq!(given(&functions, 0), [FLOATS, FLOATS, FLOATS, Vars::NONE]);
+    }
+}
