@@ -5,9 +5,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+mod common;
 
+use std::collections::BTreeMap;
+
+use common::work;
 use trimtab_lab::observe::Silent;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
@@ -16,15 +18,6 @@ use trimtab_rent::feature::RENTAL;
 use trimtab_rent::run::filesystem::{FileSystem, with_disk};
 use trimtab_rent::run::guest::{BootOf, Guest, GuestRequest, Ran};
 use trimtab_rent::run::{Basis, DiskProfile, Oracle};
-
-/// Where what is built is kept, from test to test and from run to run.
-fn work() -> PathBuf {
-    let kept = std::env::var_os("TRIMTAB_TEST_WORK").map(PathBuf::from);
-    let usual = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
-    let folder = kept.unwrap_or_else(usual);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
 
 /// Two devices' memory, one where the kernel finds room and one where this says, and nodes that are wrong. The
 /// guest's memory begins at 0x40000000 and has 272 MiB or more; the guest's root is 128 MiB behind its beginning.

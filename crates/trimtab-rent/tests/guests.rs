@@ -4,9 +4,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+mod common;
 
+use std::collections::BTreeMap;
+
+use common::work;
 use trimtab_lab::observe::Silent;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::kernel::Source;
@@ -19,15 +21,6 @@ use trimtab_report::Report;
 
 const DEVICES: [DeviceMemory; 2] =
     [DeviceMemory { name: "decoder", mib: 32 }, DeviceMemory { name: "camera", mib: 16 }];
-
-/// Where what is built is kept, from test to test and from run to run.
-fn work() -> PathBuf {
-    let kept = std::env::var_os("TRIMTAB_TEST_WORK").map(PathBuf::from);
-    let usual = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
-    let folder = kept.unwrap_or_else(usual);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
 
 fn oracle(operations: u32, seed: u32, processes: u32) -> String {
     let options =

@@ -2,22 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
+mod common;
 
+use common::work;
 use trimtab_lab::observe::Silent;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::kernel::Source;
 use trimtab_rent::feature::RENTAL_MUTANTS;
 use trimtab_rent::run::{Basis, Checks, MUTANTS, VerifyRequest, verify};
-
-/// Where what is built is kept, from test to test and from run to run.
-fn work() -> PathBuf {
-    let kept = std::env::var_os("TRIMTAB_TEST_WORK").map(PathBuf::from);
-    let usual = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../work/test");
-    let folder = kept.unwrap_or_else(usual);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
 
 #[test]
 fn the_patch_fits_the_kernel() {
