@@ -102,21 +102,7 @@ final class Files {
     PrintStream stream = new PrintStream(err, true);
     stream.println(
         "the program was stopped by signal " + Signals.of(thrown) + ": " + thrown.getMessage());
-    StackTraceElement[] frames = thrown.getStackTrace();
-    String whole = "";
-    for (int i = 0; i < frames.length && i < 30; i++) {
-      if (!frames[i].getClassName().startsWith("program.Code")) {
-        continue;
-      }
-      // A part of a function, as a loop, is a method of its own, which the method of the function calls.
-      String method = frames[i].getMethodName();
-      String name = method.replaceFirst("[$](loop|part)[0-9]+$", "");
-      if (!name.equals(whole)) {
-        int line = frames[i].getLineNumber();
-        stream.println("    in " + name + (line > 0 ? " (" + frames[i].getFileName() + ":" + line + ")" : ""));
-      }
-      whole = name.equals(method) ? "" : name;
-    }
+    stream.print(Backtrace.of(thrown));
   }
 
   private Open at(int file) {

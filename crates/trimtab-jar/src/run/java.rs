@@ -17,8 +17,9 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 41] = [
+const SOURCES: [(&str, &str); 42] = [
     source!("trimtab/Atomic.java"),
+    source!("trimtab/Backtrace.java"),
     source!("trimtab/Cpu.java"),
     source!("trimtab/Errors.java"),
     source!("trimtab/Exit.java"),
