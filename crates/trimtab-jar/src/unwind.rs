@@ -168,7 +168,7 @@ fn number(input: &mut Input<'_>, encoding: u8) -> gimli::Result<u32> {
 
 /// The functions of the unwinder's that the run time has: by their names, its methods. Others of them work on frames in memory,
 /// which translated functions do not have.
-const REPLACED: [(&str, &str); 13] = [
+const REPLACED: [(&str, &str); 14] = [
     ("_Unwind_RaiseException", "raise"),
     ("_Unwind_ForcedUnwind", "force"),
     ("_Unwind_Resume", "resume"),
@@ -183,11 +183,11 @@ const REPLACED: [(&str, &str); 13] = [
     ("_Unwind_GetRegionStart", "start"),
     // Addresses in tables are relative to nothing in programs that no loader moves.
     ("_Unwind_GetTextRelBase", "zero"),
+    ("_Unwind_GetDataRelBase", "zero"),
 ];
 
 /// The run time's method that stands for a function.
 pub(crate) fn replaced(name: &str) -> Option<&'static str> {
-    let name = if name == "_Unwind_GetDataRelBase" { "_Unwind_GetTextRelBase" } else { name };
     REPLACED.iter().find(|(known, _)| *known == name).map(|(_, method)| *method)
 }
 

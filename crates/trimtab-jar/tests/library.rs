@@ -60,6 +60,8 @@ fn java(folder: &Path, jar: &Path, name: &str, arguments: &[&str]) -> String {
         Command::new("javac")
             .args(["--release", "17", "-Xlint:all", "-Werror", "-cp"])
             .arg(jar)
+            .arg("-sourcepath")
+            .arg(source(""))
             .arg("-d")
             .arg(&classes)
             .arg(source(&format!("{name}.java"))),

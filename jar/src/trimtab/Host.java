@@ -177,25 +177,21 @@ public final class Host implements Machine {
 
   @Override
   public long call(int function, double f12, double f14, int[] words) {
-    Cpu cpu = enter();
-    int top = cpu.top;
-    try {
-      return wide(cpu, function, f12, f14, words);
-    } catch (Throwable thrown) {
-      throw failed(cpu, thrown);
-    } finally {
-      cpu.top = top;
-      leave();
-    }
+    return call(function, f12, f14, words, false);
   }
 
   @Override
   public double callReal(int function, double f12, double f14, int[] words) {
+    return Double.longBitsToDouble(call(function, f12, f14, words, true));
+  }
+
+  /** With any arguments; the result is that of integers, or the bits of the floating-point one. */
+  private static long call(int function, double f12, double f14, int[] words, boolean isReal) {
     Cpu cpu = enter();
     int top = cpu.top;
     try {
-      wide(cpu, function, f12, f14, words);
-      return cpu.v98;
+      long result = wide(cpu, function, f12, f14, words);
+      return isReal ? Double.doubleToRawLongBits(cpu.v98) : result;
     } catch (Throwable thrown) {
       throw failed(cpu, thrown);
     } finally {

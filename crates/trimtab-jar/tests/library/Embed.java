@@ -33,7 +33,7 @@ public final class Embed {
   }
 
   static Settings settings(String... arguments) {
-    return new Settings().memory(24).arguments(arguments).functions(Host.functions(new Java()));
+    return new Settings().memory(24).arguments(arguments).functions(Host.functions(new Functions()));
   }
 
   public static void main(String[] args) throws Exception {
@@ -199,49 +199,5 @@ public final class Embed {
 
   static boolean spins() {
     return Thread.getAllStackTraces().keySet().stream().anyMatch(thread -> thread.getName().equals("spinning"));
-  }
-
-  static final class Java implements Host {
-    @Override
-    public int java_add(int a, int b) {
-      return a + b;
-    }
-
-    @Override
-    public double java_mix(int a, double b, long c, float d) {
-      return a + b + c + d;
-    }
-
-    @Override
-    public float java_half(float a) {
-      return a / 2;
-    }
-
-    @Override
-    public int java_length(String text) {
-      return text.length();
-    }
-
-    @Override
-    public Object java_make(String text) {
-      return List.of(text.split(" "));
-    }
-
-    @Override
-    public int java_size(Object list) {
-      return ((List<?>) list).size();
-    }
-
-    @Override
-    public void java_fail(int how) {
-      if (how != 0) {
-        throw new IllegalStateException(how == 2 ? "two" : "other");
-      }
-    }
-
-    @Override
-    public int java_again(int depth) {
-      return 0;
-    }
   }
 }
