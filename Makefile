@@ -62,7 +62,7 @@ help:
 	@echo "make bench-tracer    how much slower a program starts while it is traced"
 	@echo "make bench-probe     what instrumented programs cost, beside other tools"
 	@echo "make bench-layout    kernels and programs beside what other tools make of them, in one table"
-	@echo "make bench-jar       kernels and real programs in C: native, as jars, and in an emulator"
+	@echo "make bench-jar       programs in C: native, as jars, in an emulator, and in Chicory, Endive and GraalWasm"
 	@echo "make bench-tune      searches for compiler flags beside each other, with Optuna's"
 	@echo "make bench-tune-kernel  compiler flags for a kernel by the genetic algorithm of the paper; hours"
 	@echo "make bench-programs  fit real programs, and measure BOLT and lld's own order beside them"

@@ -84,8 +84,8 @@ const ALL: &str = "gcc libc6-dev binutils make flex bison bc cpio xz-utils lz4 z
     libssl-dev kmod rsync patch perl python3 git qemu-system-x86 busybox-static linux-source-6.12 \
     qemu-user lld e2fsprogs qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross chromium g++ linux-source-6.1 \
     g++-aarch64-linux-gnu cmake default-jdk-headless gcc-mipsel-linux-gnu g++-mipsel-linux-gnu libc6-dev-mipsel-cross tcl libjpeg-turbo-progs libopenjp2-tools flac ffmpeg rt-tests postmark fio dbench \
-    stress-ng valgrind csmith libcsmith-dev maven gradle linux-perf uftrace trace-cmd dpkg-dev slurm-client slurmctld slurmd munge openssh-client openssh-server device-tree-compiler \
-    ninja-build meson pkg-config libglib2.0-dev libpixman-1-dev libfdt-dev zlib1g-dev clang-22 lld-22 llvm-22";
+    stress-ng valgrind csmith libcsmith-dev maven wasi-libc gradle linux-perf uftrace trace-cmd dpkg-dev slurm-client slurmctld slurmd munge openssh-client openssh-server device-tree-compiler \
+    ninja-build meson pkg-config libglib2.0-dev libpixman-1-dev libfdt-dev zlib1g-dev clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32";
 
 #[test]
 fn with_all_there_nothing_is_done() {
@@ -115,6 +115,20 @@ fn root_installs_what_is_missing_and_only_that() {
         "{log}"
     );
     assert!(lines[1].contains("DPkg::Lock::Timeout="), "{log}");
+}
+
+#[test]
+fn what_the_bench_of_jars_compares_with_is_of_the_installed_llvm() {
+    let installed = ALL.replace(" libclang-rt-22-dev-wasm32", "").replace(" wasi-libc", "");
+    for (purpose, missing) in [("jar", " wasi-libc libclang-rt-22-dev-wasm32"), ("test", "")] {
+        let (code, said, log) = Machine::debian(0, &installed, 22).setup(&["--for", purpose]);
+        assert_eq!(
+            (code, log.lines().count()),
+            (0, if missing.is_empty() { 0 } else { 2 }),
+            "{said}"
+        );
+        assert!(log.trim_end().ends_with(missing), "{log}");
+    }
 }
 
 #[test]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What runs a program: this machine, our jar, an emulator; and the same program in Java. Each builds it in
+a folder of its own."""
+
+import pathlib
+
+from processes import step
+from sources import HERE, KERNELS, TYPED
+
+
+class Built:
+    """A program that is ready to run."""
+
+    def __init__(self, command, files, note=None):
+        self.command = [str(word) for word in command]
+        # What has to be there beside the JVM and the operating system.
+        self.size = sum(pathlib.Path(file).stat().st_size for file in files)
+        self.note = note
+
+
+class Engine:
+    """By default as many rounds and processes as the user asked for."""
+
+    most_rounds = most_turns = 1 << 30
+    # Whether it is the same source, so that it must compute the same.
+    compares = True
+
+    def has(self, program):
+        """Whether it is to run the program; where it tries and cannot, the reason is reported."""
+        return True
+
+
+class Native(Engine):
+    name = "native"
+
+    def build(self, source, folder, log):
+        file = folder / "native"
+        step(["gcc", "-O2", *source, "-o", file, "-lm"], HERE, log, "gcc")
+        return Built([file], [file])
+
+
+class Java(Engine):
+    """Programs that are also there in Java."""
+
+    name = "java"
+
+    def __init__(self, java):
+        self.java = java
+
+    def has(self, program):
+        return "-" in program
+
+    def build(self, source, folder, log):
+        kernel, kind = log.stem.split("-")
+        for name in (TYPED[kernel], "Rounds"):
+            text = (KERNELS / "types" / f"{name}.java").read_text(encoding="utf-8")
+            (folder / f"{name}.java").write_text(text.replace("NUMBER", kind), encoding="utf-8")
+        classes = folder / "classes"
+        step(["javac", "-d", classes, *folder.glob("*.java")], HERE, log, "javac")
+        return Built([self.java, "-cp", classes, TYPED[kernel]], sorted(classes.iterdir()))
+
+
+class Mips(Engine):
+    """Both ways of running a program for MIPS share its file."""
+
+    def compile(self, source, folder, log):
+        file = folder.parent / "mips"
+        if not file.exists():
+            step(["mipsel-linux-gnu-gcc", "-O2", "-static", *source, "-o", file, "-lm"], HERE, log, "gcc for MIPS")
+        return file
+
+
+class Jar(Mips):
+    name = "jar"
+
+    def __init__(self, trimtab, java):
+        self.trimtab, self.java = trimtab, java
+
+    def build(self, source, folder, log):
+        jar = folder / "program.jar"
+        step([self.trimtab, "--quiet", "jar", self.compile(source, folder, log), "-o", jar], HERE, log, "trimtab jar")
+        return Built([self.java, "-jar", jar], [jar])
+
+
+class Qemu(Mips):
+    name = "qemu-mipsel"
+    # An emulator is as fast at first as later.
+    most_rounds = 3
+
+    def build(self, source, folder, log):
+        file = self.compile(source, folder, log)
+        return Built(["qemu-mipsel", file], [file])

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The programs: small kernels of jar/bench, some of these in several types of numbers, and real ones from
+sources of Debian's packages."""
+
+import pathlib
+import shutil
+import subprocess
+
+from processes import CannotRun, step
+
+HERE = pathlib.Path(__file__).resolve().parent.parent.parent
+KERNELS = HERE / "jar" / "bench"
+# Real programs: package, folder of its sources, and which of these.
+PROGRAMS = {
+    "bzip2": ("bzip2", ".", "blocksort huffman crctable randtable compress decompress bzlib"),
+    "lua": ("lua5.4", "src", "* !lua !luac"),
+    "lz4": ("lz4", "lib", "lz4"),
+    "mujs": ("mujs", ".", "one"),
+    "sqlite": ("sqlite3", ".", "sqlite3"),
+    "zlib": (
+        "zlib",
+        ".",
+        "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil",
+    ),
+}
+# What is also there in Java, with each of these types: path-int, life-double ...
+TYPED = {"path": "Path", "life": "Life"}
+TYPES = ["int", "short", "float", "double"]
+OPTIONS = {"sqlite": ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION"]}
+
+
+def names():
+    """All programs, kernels first."""
+    kernels = sorted(file.stem for file in KERNELS.glob("*.c"))
+    return kernels + [f"{kernel}-{kind}" for kernel in TYPED for kind in TYPES] + sorted(PROGRAMS)
+
+
+def debian_source(package, work, log):
+    """Unpacks a source package below the work directory."""
+    fetch = ["cargo", "run", "--quiet", "--release", "--package", "trimtab-lab", "--example", "debian_source"]
+    with open(log, "a", encoding="utf-8") as file:
+        done = subprocess.run(
+            [*fetch, "--", package, str(work)], cwd=HERE, stdout=subprocess.PIPE, stderr=file, text=True, check=False
+        )
+    if done.returncode != 0:
+        raise CannotRun(f"the source of {package} cannot be fetched; see {log}")
+    return pathlib.Path(done.stdout.split("\n")[-2])
+
+
+def sqlite_in_one_file(tree, work, log):
+    """All of SQLite in one file; that needs tclsh."""
+    build = work / "sqlite-build"
+    if not (build / "sqlite3.c").exists():
+        shutil.rmtree(build, ignore_errors=True)
+        shutil.copytree(tree, build, symlinks=True)
+        step(["./configure", "--disable-tcl"], build, log, "SQLite's configure")
+        step(["make", "sqlite3.c"], build, log, "SQLite's make")
+    return build
+
+
+def arguments(name, work, log):
+    """What a compiler is given for a program: its files and options."""
+    own = KERNELS / f"{name}.c"
+    if own.exists():
+        return [str(own)]
+    if "-" in name:
+        kernel, kind = name.split("-")
+        return [str(KERNELS / "types" / f"{kernel}.c"), f"-DNUMBER={kind}"]
+    package, folder, files = PROGRAMS[name]
+    tree = debian_source(package, work, log)
+    if name == "sqlite":
+        tree = sqlite_in_one_file(tree, work, log)
+    if name == "lua":
+        # Debian's own header, which only says where shared objects are.
+        (work / "lua5.4-deb-multiarch.h").write_text('#define DEB_HOST_MULTIARCH "none"\n', encoding="utf-8")
+    sources = tree / folder
+    if files.startswith("*"):
+        without = {word[1:] for word in files.split()[1:]}
+        found = sorted(str(file) for file in sources.glob("*.c") if file.stem not in without)
+    else:
+        found = [str(sources / f"{file}.c") for file in files.split()]
+    driver = str(KERNELS / "programs" / f"{name}.c")
+    return ["-w", f"-I{sources}", f"-I{work}", *OPTIONS.get(name, []), driver, *found]
