@@ -31,10 +31,20 @@ def reason(said):
 
 
 class Turn:
-    """One process of many rounds: `first` is from its start to the end of its first round, in seconds."""
+    """One process of many rounds: `first` is from its start to the end of its first round, in seconds, and
+    `first_cpu` what all its threads used of the processors until then."""
 
-    def __init__(self, first, seconds, result, memory_mib):
-        self.first, self.seconds, self.result, self.memory_mib = first, seconds, result, memory_mib
+    def __init__(self, first, first_cpu, seconds, result, memory_mib):
+        self.first, self.first_cpu, self.seconds = first, first_cpu, seconds
+        self.result, self.memory_mib = result, memory_mib
+
+
+def processor_seconds(pid):
+    """What a running process has used, by all its threads."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        # The name, in parentheses, may have blanks.
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def turn(command, count, limit):
@@ -48,11 +58,12 @@ def turn(command, count, limit):
     reader.start()
     timer = threading.Timer(limit, os.killpg, (process.pid, signal.SIGKILL))
     timer.start()
-    first, lines = None, []
+    first, first_cpu, lines = None, None, []
     for line in process.stdout:
         # The last one may be cut by the limit.
         if line.endswith("\n"):
-            first = first or time.monotonic() - start
+            if not lines:
+                first, first_cpu = time.monotonic() - start, processor_seconds(process.pid)
             lines.append(line.split())
     # Popen does not tell what a child used.
     _, status, usage = os.wait4(process.pid, 0)
@@ -65,4 +76,4 @@ def turn(command, count, limit):
     results = {line[1] for line in lines}
     if len(results) != 1:
         raise CannotRun(f"rounds computed different things: {results}")
-    return Turn(first, [float(line[0]) for line in lines], results.pop(), usage.ru_maxrss / 1024)
+    return Turn(first, first_cpu, [float(line[0]) for line in lines], results.pop(), usage.ru_maxrss / 1024)

@@ -10,6 +10,7 @@ def figures(turns, built, asked):
     warm = [value for turn in turns for value in turn.seconds[len(turn.seconds) // 2 :]]
     result = {
         "first_s": round(statistics.mean(turn.first for turn in turns), 4),
+        "first_cpu_s": round(statistics.mean(turn.first_cpu for turn in turns), 3),
         "warm_s": {"mean": round(statistics.mean(warm), 5), "low": min(warm), "high": max(warm)},
         "size": built.size,
         "memory_mib": round(max(turn.memory_mib for turn in turns), 1),
@@ -32,7 +33,7 @@ def add_ratios(program):
 
 
 def print_header():
-    print(f"{'program':13}{'engine':14}{'first s':>9}{'warm s':>9}{'low':>9}{'high':>9}{'× native':>10}{'KB':>8}{'MiB used':>10}")
+    print(f"{'program':13}{'engine':14}{'first s':>9}{'cpu s':>8}{'warm s':>9}{'low':>9}{'high':>9}{'× native':>10}{'KB':>8}{'MiB used':>10}")
 
 
 def print_program(program):
@@ -43,7 +44,7 @@ def print_program(program):
             print(f"{row}  none: {engine['why']}", flush=True)
             continue
         warm = engine["warm_s"]
-        row += f"{engine['first_s']:9.3f}{warm['mean']:9.3f}{warm['low']:9.3f}{warm['high']:9.3f}"
+        row += f"{engine['first_s']:9.3f}{engine['first_cpu_s']:8.2f}{warm['mean']:9.3f}{warm['low']:9.3f}{warm['high']:9.3f}"
         ratio = f"{engine['ratio_native']:10.2f}" if "ratio_native" in engine else f"{'':10}"
         note = f"  {engine['note']}" if "note" in engine else ""
         print(f"{row}{ratio}{engine['size'] / 1e3:8.0f}{engine['memory_mib']:10.0f}{note}", flush=True)
@@ -55,6 +56,11 @@ def warm(engine):
 
 def first(engine):
     return engine["first_s"]
+
+
+def first_cpu(engine):
+    # A process of less than a tick counts as one.
+    return max(engine["first_cpu_s"], 0.01)
 
 
 def print_table(programs, names, title, value, number):
@@ -95,8 +101,14 @@ def summary(report, names):
     def first_of(program, name):
         return program["engines"].get(name, {}).get("first_s")
 
+    def cpu_of(program, name):
+        engine = program["engines"].get(name, {})
+        return first_cpu(engine) if "warm_s" in engine else None
+
     print_table(programs, names, "Warm rounds, as multiples of the native time (geometric mean)", ratio, ".2f")
     print_table(programs, names, "From the start of the process to the end of the first round, seconds", first_of, ".2f")
+    print_table(programs, names, "The same, seconds of processors, by all threads", cpu_of, ".2f")
     print("\nAgainst the jar (geometric means):")
     compare(programs, names, warm, "a warm round")
     compare(programs, names, first, "the first round, with the start of the process,")
+    compare(programs, names, first_cpu, "the processors' time until then")
