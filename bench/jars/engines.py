@@ -5,7 +5,7 @@ a folder of its own."""
 import pathlib
 
 from processes import step
-from sources import HERE, KERNELS, TYPED
+from sources import HERE, KERNELS, TYPED, TYPES
 
 
 class Built:
@@ -48,7 +48,7 @@ class Java(Engine):
         self.java = java
 
     def has(self, program):
-        return "-" in program
+        return "-" in program and program.split("-")[1] in TYPES
 
     def build(self, source, folder, log):
         kernel, kind = log.stem.split("-")
@@ -79,7 +79,8 @@ class Jar(Mips):
     def build(self, source, folder, log):
         jar = folder / "program.jar"
         step([self.trimtab, "--quiet", "jar", self.compile(source, folder, log), "-o", jar], HERE, log, "trimtab jar")
-        return Built([self.java, "-jar", jar], [jar])
+        # The folder of the process, as for all, is where a program writes.
+        return Built([self.java, "-Dtrimtab.root=.", "-Dtrimtab.write=true", "-jar", jar], [jar])
 
 
 class Qemu(Mips):

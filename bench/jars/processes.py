@@ -47,11 +47,16 @@ def processor_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def turn(command, count, limit):
-    """Runs a program for some rounds. A limit of seconds ends it; what was finished by then counts."""
+def turn(command, count, limit, folder):
+    """Runs a program for some rounds, in a folder where it may write. A limit of seconds ends it; what was finished by then counts."""
     start = time.monotonic()
     process = subprocess.Popen(
-        [*command, str(count)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*command, str(count)],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     said = []
     reader = threading.Thread(target=lambda: said.append(process.stderr.read()))

@@ -26,12 +26,15 @@ PROGRAMS = {
 # What is also there in Java, with each of these types: path-int, life-double ...
 TYPED = {"path": "Path", "life": "Life"}
 TYPES = ["int", "short", "float", "double"]
+# What also runs with its output to a file.
+WRITING = ["adpcm"]
 OPTIONS = {"sqlite": ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION"]}
 
 
 def names():
     """All programs, kernels first."""
     kernels = sorted(file.stem for file in KERNELS.glob("*.c"))
+    kernels += [f"{kernel}-file" for kernel in WRITING]
     return kernels + [f"{kernel}-{kind}" for kernel in TYPED for kind in TYPES] + sorted(PROGRAMS)
 
 
@@ -65,6 +68,8 @@ def arguments(name, work, log):
         return [str(own)]
     if "-" in name:
         kernel, kind = name.split("-")
+        if kind == "file":
+            return [str(KERNELS / f"{kernel}.c"), f'-DOUTPUT="{name}.out"']
         return [str(KERNELS / "types" / f"{kernel}.c"), f"-DNUMBER={kind}"]
     package, folder, files = PROGRAMS[name]
     tree = debian_source(package, work, log)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* 16-bit samples and tables: sound in four bits a sample, and back (IMA ADPCM). */
+/* 16-bit samples and tables: sound in four bits a sample, and back (IMA ADPCM). With OUTPUT, a name, both are
+ * written to a file, a sample at a time. */
 #include "rounds.h"
 
 #define SAMPLES 2000000
@@ -45,6 +46,21 @@ static int encode(struct state *state, int sample)
 	return code;
 }
 
+static void write_all(void)
+{
+#ifdef OUTPUT
+	FILE *file = fopen(OUTPUT, "wb");
+	if (!file)
+		exit(1);
+	for (int i = 0; i < SAMPLES / 2; i++)
+		putc(packed[i], file);
+	for (int i = 0; i < SAMPLES; i++)
+		fwrite(&again[i], sizeof again[i], 1, file);
+	if (fclose(file))
+		exit(2);
+#endif
+}
+
 static uint32_t kernel(void)
 {
 	int size = 7;
@@ -66,5 +82,6 @@ static uint32_t kernel(void)
 		again[i] = decode(&state, packed[i / 2] & 15);
 		again[i + 1] = decode(&state, packed[i / 2] >> 4);
 	}
+	write_all();
 	return hash(hash(2166136261u, packed, sizeof packed), again, sizeof again);
 }

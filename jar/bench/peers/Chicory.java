@@ -6,6 +6,7 @@ import com.dylibso.chicory.runtime.Instance;
 import com.dylibso.chicory.wasi.WasiExitException;
 import com.dylibso.chicory.wasi.WasiOptions;
 import com.dylibso.chicory.wasi.WasiPreview1;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -14,7 +15,12 @@ public final class Chicory {
   public static void main(String[] arguments) {
     var all = new ArrayList<>(List.of("program"));
     all.addAll(List.of(arguments));
-    WasiOptions options = WasiOptions.builder().inheritSystem().withArguments(all).build();
+    WasiOptions options =
+        WasiOptions.builder()
+            .inheritSystem()
+            .withDirectory("/", Path.of("."))
+            .withArguments(all)
+            .build();
     try (WasiPreview1 wasi = WasiPreview1.builder().withOptions(options).build()) {
       Instance.builder(bench.Module.load())
           .withImportValues(ImportValues.builder().addFunction(wasi.toHostFunctions()).build())

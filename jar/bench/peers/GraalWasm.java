@@ -14,6 +14,7 @@ public final class GraalWasm {
         Context.newBuilder("wasm")
             .arguments("wasm", arguments)
             .option("wasm.Builtins", "wasi_snapshot_preview1")
+            .option("wasm.WasiMapDirs", "/::.")
             .allowIO(IOAccess.ALL)
             .build()) {
       context.eval(program).newInstance().getMember("exports").getMember("_start").execute();
