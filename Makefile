@@ -16,8 +16,8 @@ TUNE_PROGRAM ?= tinyxml2
 TUNE_OPTIONS ?= --budget 60 --rounds 8
 # What `make bench-tune` compares searches on, and how. All programs, ten seeds and 300 sets of flags take days.
 BENCH_TUNE   ?= tinyxml2 lmdb --seeds 3 --budgets 20,40 --searches incumbent,paper-ga,random,tpe
-# How `make bench-tune-kernel` searches: the paper's population of 10 for 5 generations, at most 22 sets.
-TUNE_KERNEL  ?= --search paper-ga --budget 22
+# How `make bench-tune-kernel` searches: the paper's population of 10 for 5 generations, at most 22 sets, beside ours.
+TUNE_KERNEL  ?= --budget 22 --beside paper-ga
 # Crates that changed since this commit are those that `make test-changed` tests.
 BASE    ?= HEAD~1
 # How long `make fuzz` runs each target.
@@ -64,7 +64,7 @@ help:
 	@echo "make bench-layout    kernels and programs beside what other tools make of them, in one table"
 	@echo "make bench-jar       programs in C: native, as jars, in an emulator, and in Chicory, Endive and GraalWasm"
 	@echo "make bench-tune      searches for compiler flags beside each other, with Optuna's"
-	@echo "make bench-tune-kernel  compiler flags for a kernel by the genetic algorithm of the paper; hours"
+	@echo "make bench-tune-kernel  compiler flags for a kernel, beside the genetic algorithm of the paper; hours"
 	@echo "make bench-programs  fit real programs, and measure BOLT and lld's own order beside them"
 	@echo "make clean           remove what was built; keeps work/, where the results are"
 

@@ -15,7 +15,7 @@ use trimtab_stats::Interval;
 
 pub use bench::{BenchRow, BenchSummary, TuneBench};
 pub use hot::{AllObjects, HotObjects, OtherCode, SourceFile};
-pub use kernel::{CallCost, KernelCalls};
+pub use kernel::{CallCost, KernelCalls, OtherSearch};
 pub use profile::{CallRow, EcdfPoint, TuneProfile};
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.

@@ -59,7 +59,8 @@ fn a_kernel_is_tuned_and_judged_by_calls_that_are_held_out() {
     let json = folder.path().join("kernel.json");
     fs::write(&flags, FLAGS).unwrap();
     let mut command = Command::new(PROGRAM);
-    command.args(["tune", "kernel", "--budget", "6", "--ablation", "3", "--work"]);
+    command.args(["tune", "kernel", "--budget", "6", "--ablation", "3"]);
+    command.args(["--beside", "random,incumbent", "--work"]);
     command.arg(shared()).arg("--flags").arg(&flags).arg("--json").arg(&json);
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(0), "{}", ended.error);
@@ -78,6 +79,10 @@ fn a_kernel_is_tuned_and_judged_by_calls_that_are_held_out() {
     for name in ["fork", "mmap", "socket"] {
         assert_eq!(call(name).weight, 0.0, "{name}");
     }
+    // Its own search is not beside itself.
+    let [random] = kernel.beside.as_slice() else { panic!("{:?}", kernel.beside) };
+    assert_eq!((random.search.as_str(), random.calls.len()), ("random", kernel.calls.len()));
+    assert!(random.fitness_ratio.is_some_and(|ratio| ratio >= report.best.fitness_ratio));
     // Far from what is seen, and far from what a call of a kernel can cost.
     assert!(call("fork").base > 10.0 * call("getpid").base, "{kernel:?}");
     assert!(report.evaluations.deduplicated + report.evaluations.known > 0);

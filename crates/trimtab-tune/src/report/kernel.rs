@@ -1,7 +1,7 @@
 //! What a kernel's calls cost, before and after.
 
 use serde::{Deserialize, Serialize};
-use trimtab_report::phrase::{change_by, code, count, share};
+use trimtab_report::phrase::{change_by, code, count, or_none, share};
 use trimtab_report::section::{Block, Section, Table, name, number, text};
 use trimtab_report::{Phrase, phrase, row};
 
@@ -19,6 +19,26 @@ pub struct KernelCalls {
     pub missing: Vec<String>,
     /// Calls of the profile that are not measured: they have no part in the fitness.
     pub not_covered: Vec<String>,
+    /// What other searches found with the same budget, seed and flags to choose from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<OtherSearch>,
+}
+
+/// The best of another search.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OtherSearch {
+    /// Its name.
+    pub search: String,
+    /// The flags with the fewest instructions of all that it tried.
+    pub flags: String,
+    /// Instructions in times of those at the level; none where nothing that it tried works.
+    pub fitness_ratio: Option<f64>,
+    /// The same of the calls that are held out.
+    pub held_out_ratio: Option<f64>,
+    /// Bytes of the kernel in times of those at the level.
+    pub bytes_ratio: Option<f64>,
+    /// Instructions of each call in times of those at the level, in the order of the calls.
+    pub calls: Vec<Option<f64>>,
 }
 
 /// A call.
@@ -73,33 +93,39 @@ impl TuneProgram {
 
     pub(super) fn calls(&self) -> Option<Section> {
         let kernel = self.kernel.as_ref()?;
+        let change = |key: String, ratio: f64| Phrase::from(change_by(format!("{key}-1"), ratio - 1.0));
         let rows = kernel.calls.iter().enumerate().map(|(place, call)| {
             let key = |field: &str| format!("kernel.calls.{place}.{field}");
-            row![
+            let mut row = row![
                 code(&call.name),
                 count(key("base"), call.base as u64),
                 count(key("tuned"), call.tuned as u64),
-                change_by(format!("{}-1", key("ratio")), call.ratio - 1.0),
-                match call.weight > 0.0 {
-                    true => share(key("weight"), call.weight).into(),
-                    false => Phrase::from("held out"),
-                },
-            ]
+                change(key("ratio"), call.ratio),
+            ];
+            row.extend(kernel.beside.iter().enumerate().map(|(other, found)| {
+                let key = format!("kernel.beside.{other}.calls.{place}");
+                or_none(found.calls.get(place).copied().flatten(), |ratio| change(key, ratio))
+            }));
+            row.push(match call.weight > 0.0 {
+                true => share(key("weight"), call.weight).into(),
+                false => Phrase::from("held out"),
+            });
+            row
         });
-        let columns = [
-            name("call"),
-            number(&self.space.level),
-            number("tuned"),
-            number("change"),
-            text("fitness"),
-        ];
-        let lede = phrase![
+        let mut columns =
+            vec![name("call"), number(&self.space.level), number("tuned"), number("change")];
+        columns.extend(kernel.beside.iter().map(|found| number(&found.search)));
+        columns.push(text("fitness"));
+        let mut lede = phrase![
             "Instructions of a call, its median over ",
             count("kernel.rounds", kernel.rounds),
             " rounds in a guest, with ",
             code(&self.space.level),
             " alone and with the fewest flags. What is held out had no part in finding them.",
         ];
+        if !kernel.beside.is_empty() {
+            lede.push(" Beside them, the best of other searches with the same budget.");
+        }
         let title = "System calls";
         let section = Section::new("calls", title, lede).with(Table::new(title, columns, rows));
         let lists = [

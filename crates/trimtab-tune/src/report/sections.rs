@@ -64,6 +64,18 @@ impl TuneProgram {
                 detail(&self.minimal.flags),
             ],
         ];
+        let others = self.kernel.iter().flat_map(|kernel| kernel.beside.iter().enumerate());
+        rows.extend(others.map(|(place, found)| {
+            let of = |field: &str, value| {
+                or_none(value, |value| gain(format!("kernel.beside.{place}.{field}"), value))
+            };
+            row![
+                phrase!["best of ", code(&found.search)],
+                of("fitness_ratio", found.fitness_ratio),
+                of("bytes_ratio", found.bytes_ratio),
+                detail(&found.flags),
+            ]
+        }));
         rows.extend(self.arms.iter().enumerate().map(|(place, arm)| {
             let of = |field: &str, value| {
                 or_none(value, |value| gain(format!("arms.{place}.{field}"), value))

@@ -131,6 +131,14 @@ fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
             calls,
             missing: vec!["futex".to_owned()],
             not_covered: vec!["bpf".to_owned()],
+            beside: vec![OtherSearch {
+                search: "paper-ga".to_owned(),
+                flags: "-fweb".to_owned(),
+                fitness_ratio: Some(1.375),
+                held_out_ratio: Some(1.25),
+                bytes_ratio: Some(1.0),
+                calls: vec![Some(1.375), None],
+            }],
         }),
         take: Take::kernel("-O3"),
         minimal: Smaller { stopped: true, ..sample().minimal },
@@ -142,7 +150,16 @@ fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
     assert!(head.is_some_and(|line| line.contains("-Os")), "{text}");
     assert!(text.contains("stopped at --ablation") && !text.contains("distribution"), "{text}");
     assert!(!sample().terminal(100).contains("--ablation"));
-    for said in ["make KCFLAGS=\"-O3\"", "81,000", "−10.0 %", "held out", "futex", "bpf"] {
+    for said in [
+        "make KCFLAGS=\"-O3\"",
+        "81,000",
+        "−10.0 %",
+        "held out",
+        "futex",
+        "bpf",
+        "+37.5 %",
+        "best of paper-ga",
+    ] {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert!(report.page().contains("instructions of system calls of"));

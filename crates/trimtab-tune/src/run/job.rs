@@ -141,7 +141,7 @@ fn processor_seconds() -> f64 {
 }
 
 /// Searches; gives what was tried, what fails, and how long the search itself took to decide.
-fn searched(
+pub fn searched(
     tuning: &Tuning<'_>,
     plan: &Plan,
     observe: &dyn Observe,

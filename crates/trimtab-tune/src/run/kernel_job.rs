@@ -20,14 +20,15 @@ use super::choices::{config_options, measured_choices};
 use super::compiler::{Compiler, Family};
 use super::configurations::Configurations;
 use super::evaluator::Evaluation;
-use super::job::Job;
+use super::job::{Job, searched};
 use super::kernel::KernelSubject;
 use super::request::{Plan, Setup};
 use super::results::best_is_best;
 use super::subject::Costs;
 use super::tuning::{Tuning, opened, space};
 use crate::fitness::Fitness;
-use crate::report::{CallCost, KernelCalls, Take, TuneProfile, TuneProgram};
+use crate::report::{CallCost, KernelCalls, OtherSearch, Take, TuneProfile, TuneProgram};
+use crate::search::Method;
 use crate::space::{Point, Purpose};
 
 /// Calls that have no part in any fitness: the paper judges by them.
@@ -42,6 +43,8 @@ pub struct KernelRequest {
     pub setup: Setup,
     /// How it is searched.
     pub plan: Plan,
+    /// Other searches, which try as many sets of flags by the same plan.
+    pub beside: Vec<Method>,
     /// The kernel's source; none for the newest that is installed.
     pub source: Option<PathBuf>,
     /// The kernel's configuration: a name or a file.
@@ -126,7 +129,12 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
     job.report.compiler.clone_from(&compiler.version);
     job.report.best.held_out_ratio = held_out(&tuning, &job.best)?;
     job.report.minimal.held_out_ratio = held_out(&tuning, &job.minimal.point)?;
-    job.report.kernel = Some(calls(&tuning, request, &job.minimal.point)?);
+    let mut kernel = calls(&tuning, request, &job.minimal.point)?;
+    for method in &request.beside {
+        let found = other_search(&tuning, &Plan { method: *method, ..*plan }, &kernel, observe)?;
+        kernel.beside.push(found);
+    }
+    job.report.kernel = Some(kernel);
     job.report.take = Take::kernel(&job.report.minimal.flags);
     let mut report = job.counted(&tuning, start);
     report.checks = vec![best_is_best(&report)];
@@ -247,7 +255,34 @@ fn calls(tuning: &Tuning<'_>, request: &KernelRequest, point: &Point) -> Result<
     };
     let missing = calls::names().into_iter().filter(|name| !tuning.base.costs.contains_key(*name));
     let missing = missing.map(str::to_owned).collect();
-    Ok(KernelCalls { rounds: u64::from(calls::ROUNDS), calls, missing, not_covered })
+    let (rounds, beside) = (u64::from(calls::ROUNDS), Vec::new());
+    Ok(KernelCalls { rounds, calls, missing, not_covered, beside })
+}
+
+/// What another search finds, of the calls that a kernel has.
+fn other_search(
+    tuning: &Tuning<'_>,
+    plan: &Plan,
+    kernel: &KernelCalls,
+    observe: &dyn Observe,
+) -> Result<OtherSearch> {
+    let (log, _, _) = searched(tuning, plan, observe)?;
+    let search = plan.method.name().to_owned();
+    let nothing = OtherSearch { search: search.clone(), ..OtherSearch::default() };
+    let Some(best) = log.best() else { return Ok(nothing) };
+    let flags = tuning.space.flags(&best.point);
+    let Evaluation::WorkingImage(good) = tuning.evaluator.peek(&flags)? else {
+        return Ok(nothing);
+    };
+    let ratio = |call: &CallCost| Some(good.costs.get(&call.name)? / call.base);
+    Ok(OtherSearch {
+        search,
+        flags: flags.join(" "),
+        fitness_ratio: Some(tuning.ratio(&good)),
+        held_out_ratio: held_out_ratio(&tuning.fitness, &tuning.base.costs, &good.costs),
+        bytes_ratio: Some(good.bytes / tuning.base.bytes),
+        calls: kernel.calls.iter().map(ratio).collect(),
+    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use trimtab_machine::testbed::require_tools;
 use trimtab_report::Report;
 use trimtab_tune::report::TuneProfile;
 use trimtab_tune::run::{Calls, Choices, KernelRequest, Limits, PAPER, Setup, tune_kernel};
+use trimtab_tune::search::Method;
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -27,9 +28,9 @@ use crate::{destination, output};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: the experiment of Kukunas, Cupper and Kapfhammer (GECCO 2010), a population of 10 for 5
-generations, which name at most 22 sets of flags; some hours
+generations, which name at most 22 sets of flags, and the search of trimtab with as many; some hours
 
-    trimtab tune kernel --search paper-ga --budget 22 --html kernel.html
+    trimtab tune kernel --budget 22 --beside paper-ga --html kernel.html
 
 Example: for the system calls of a build
 
@@ -61,6 +62,9 @@ pub struct Options {
     /// What is chosen among, and how.
     #[command(flatten)]
     pub search: SearchOptions,
+    /// Have other searches try as many sets of flags, and say what they found
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub beside: Vec<Method>,
     /// Sets of flags that the search tries
     #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..))]
     pub budget: u32,
@@ -115,6 +119,7 @@ impl Options {
         Ok(KernelRequest {
             setup,
             plan: self.search.plan(self.budget, Some(self.ablation)),
+            beside: self.beside.iter().copied().filter(|other| *other != self.search.search).collect(),
             source: self.source.clone(),
             config: self.config.clone(),
             busybox: self.busybox.clone(),
