@@ -57,8 +57,6 @@ enum rental_state {
  * @state: an enum rental_state
  * @listed: in a list
  * @active: its page was active once, and is worth being kept
- * @dirty: has bytes of a file, maybe of an earlier copy; written without
- *	rental_lock where the slot is returned, so it shares no byte
  */
 struct rental_slot {
 	void *shadow;
@@ -72,7 +70,6 @@ struct rental_slot {
 	u8 state : 2;
 	u8 listed : 1;
 	u8 active : 1;
-	u8 dirty;
 };
 
 /* Slots, by their indices; newest last. */
@@ -94,6 +91,9 @@ struct rental_list {
  * @rented: bit map of chunks that are rented
  * @open: bit map of those of them of which copies may be used
  * @storing: bit map of those of them that take new copies
+ * @dirty: bit map of slots with bytes of a file, maybe of an earlier copy. Set
+ *	with rental_lock in open chunks, cleared with @lock in closed ones; no
+ *	two chunks share a word.
  * @nr_rented: how many pages of it are rented, without holes
  * @nr_holes: how many of its pages are holes
  * @holes: how many pages of each chunk
@@ -115,6 +115,7 @@ struct rental_region {
 	unsigned long *rented;
 	unsigned long *open;
 	unsigned long *storing;
+	unsigned long *dirty;
 	unsigned long nr_rented;
 	unsigned long nr_holes;
 	u16 *holes;

@@ -61,6 +61,7 @@ void rental_free_region(struct rental_region *region)
 {
 	vfree(region->slots);
 	kfree(region->holes);
+	kvfree(region->dirty);
 	bitmap_free(region->storing);
 	bitmap_free(region->open);
 	bitmap_free(region->rented);
@@ -84,11 +85,13 @@ struct rental_region *rental_new_region(const char *name, void *memory,
 	region->rented = bitmap_zalloc(chunks_of(region), GFP_KERNEL);
 	region->open = bitmap_zalloc(chunks_of(region), GFP_KERNEL);
 	region->storing = bitmap_zalloc(chunks_of(region), GFP_KERNEL);
+	region->dirty = kvcalloc(BITS_TO_LONGS(nr_slots),
+				 sizeof(*region->dirty), GFP_KERNEL);
 	region->holes = kcalloc(chunks_of(region), sizeof(*region->holes),
 				GFP_KERNEL);
 	region->slots = vcalloc(nr_slots, sizeof(*region->slots));
 	if (!region->rented || !region->open || !region->storing ||
-	    !region->holes || !region->slots) {
+	    !region->dirty || !region->holes || !region->slots) {
 		rental_free_region(region);
 		return NULL;
 	}
@@ -353,23 +356,20 @@ unlock:
 }
 EXPORT_SYMBOL_GPL(rent_memory);
 
-/* Overwrites what has bytes of files. */
+/* Overwrites what has bytes of files, of chunks that are closed. */
 static void scrub(struct rental_region *region, unsigned long first,
 		  unsigned long last)
 {
-	unsigned long i;
+	unsigned long i = first, scrubbed = 0;
 
-	for (i = first; i <= last; i++) {
-		struct rental_slot *slot = &region->slots[i];
-
-		if (slot->dirty) {
-			clear_page(rental_address(region, slot));
-			slot->dirty = 0;
-			rental_count(RENTAL_SCRUBBED);
-		}
-		if (i % RENTAL_CHUNK_SLOTS == 0)
+	lockdep_assert_held(&region->lock);
+	for_each_set_bit_from(i, region->dirty, last + 1) {
+		clear_page(rental_address(region, &region->slots[i]));
+		__clear_bit(i, region->dirty);
+		if (++scrubbed % RENTAL_CHUNK_SLOTS == 0)
 			cond_resched();
 	}
+	rental_count_many(RENTAL_SCRUBBED, scrubbed);
 }
 
 /**
