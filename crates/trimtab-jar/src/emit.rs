@@ -4,6 +4,7 @@
 //! - `value`: operands, and what has a value
 //! - `block`: the instructions of a block, and its end
 //! - `call`: how functions call each other
+//! - `counts`: counters of blocks
 //! - `landing`: where exceptions go on that leave a call
 //! - `meter`: counts of instructions
 //! - `method`: a function as one method
@@ -12,6 +13,7 @@
 
 mod block;
 mod call;
+mod counts;
 mod landing;
 mod meter;
 mod method;
@@ -30,6 +32,7 @@ use crate::classfile::{Class, Code, Kind, Label};
 use crate::function::Function;
 use crate::lines::Lines;
 use crate::liveness::{Facts, Summaries};
+use crate::profile::Profile;
 use crate::vars::{COUNT, Var, Vars, kind};
 use landing::Guarded;
 use rustc_hash::FxHashMap;
@@ -55,6 +58,10 @@ pub(crate) struct Context<'a> {
     pub(crate) lines: &'a Lines,
     /// Each block counts its instructions.
     pub(crate) metered: bool,
+    /// The number of the counter of each function's first block, where blocks are counted.
+    pub(crate) counters: Option<&'a FxHashMap<u32, u32>>,
+    /// How often blocks ran in a run before.
+    pub(crate) profile: &'a Profile,
 }
 
 /// How a method hands over to others of the same function.

@@ -73,6 +73,14 @@ pub enum JarError {
         /// What was found, what was expected.
         what: String,
     },
+    /// A profile cannot be used.
+    #[error("{file}: {what}; record one by running the jar of `trimtab jar --profile-generate`")]
+    Profile {
+        /// Its file.
+        file: String,
+        /// What was found, what was expected.
+        what: String,
+    },
     /// The archive could not be put together.
     #[error("the jar cannot be written: {0}")]
     Archive(String),

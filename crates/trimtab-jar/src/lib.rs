@@ -30,6 +30,7 @@ mod lines;
 mod liveness;
 mod loops;
 mod mips;
+mod profile;
 mod report;
 #[cfg(feature = "run")]
 pub mod run;
@@ -43,5 +44,6 @@ pub use archive::archive;
 pub use bindings::{export_class, import_interface, stubs};
 pub use error::JarError;
 pub use header::{CType, Header, Parameter, Prototype, read_header};
+pub use profile::Profile;
 pub use report::{Report, SplitFunction};
 pub use translate::{Entry, Options, Translation, translate, translate_with};

@@ -8,6 +8,7 @@ pub use java::run_time;
 pub use library::{Exports, Imports, write_stubs};
 
 use crate::error::JarError;
+use crate::profile::Profile;
 use crate::report::Report;
 use crate::translate::{Options, translate_with};
 use serde::Serialize;
@@ -59,7 +60,7 @@ impl Hint for RunError {
 }
 
 /// What is to be done.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// The statically linked program.
     pub program: PathBuf,
@@ -71,6 +72,10 @@ pub struct Request {
     pub imports: Option<Imports>,
     /// Count instructions, so that they can be limited and the program be stopped anywhere.
     pub metered: bool,
+    /// Count how often each block runs, for a profile.
+    pub profile_generate: bool,
+    /// Profiles of earlier runs, which add up.
+    pub profile_use: Vec<PathBuf>,
 }
 
 /// What was done; as JSON of the schema `trimtab.jar/1`.
@@ -160,7 +165,12 @@ pub fn run(request: &Request) -> Result<Summary, RunError> {
         source,
     })?;
     let mut library = library::Library::read(request, &elf)?;
-    let options = Options { exports: library.exported(), metered: request.metered };
+    let options = Options {
+        exports: library.exported(),
+        metered: request.metered,
+        counted: request.profile_generate,
+        profile: profile(&request.profile_use, &elf)?,
+    };
     let start = Instant::now();
     let translation = translate_with(&elf, &options)
         .map_err(|source| RunError::Translate { program: path.clone(), source })?;
@@ -183,6 +193,20 @@ pub fn run(request: &Request) -> Result<Summary, RunError> {
     summary.imports = library.imports.iter().map(|function| function.name.clone()).collect();
     summary.skipped = std::mem::take(&mut library.skipped);
     Ok(summary)
+}
+
+/// The profiles of earlier runs, all together.
+fn profile(files: &[PathBuf], elf: &[u8]) -> Result<Profile, RunError> {
+    let mut profile = Profile::default();
+    for path in files {
+        let bytes = Bytes::open(path).map_err(|source| RunError::File {
+            verb: "read",
+            path: path.clone(),
+            source,
+        })?;
+        profile.add(&path.display().to_string(), &String::from_utf8_lossy(&bytes), elf)?;
+    }
+    Ok(profile)
 }
 
 fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summary {

@@ -10,6 +10,7 @@ use crate::image::Image;
 use crate::ir::{End, Op};
 use crate::liveness::solve;
 use crate::loops::{count_loops, fence_waits};
+use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{Report, SplitFunction};
 use crate::switches::find_switches;
 use crate::vars::CALLEE_SAVED;
@@ -49,6 +50,10 @@ pub struct Options {
     pub exports: BTreeSet<String>,
     /// Instructions are counted, so that they can be limited and the program be stopped anywhere.
     pub metered: bool,
+    /// Each block counts how often it runs, for a profile.
+    pub counted: bool,
+    /// How often blocks ran: it decides where large functions are cut.
+    pub profile: Profile,
 }
 
 /// Translates a statically linked MIPS32 program: the bytes of its ELF file.
@@ -114,7 +119,10 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
         homes.insert(function.start, Home { class: format!("program/Code{class}"), name, shape });
     }
     let (lines, metered) = (&image.lines, options.metered);
-    let context = Context { homes: &homes, summaries: &summaries, lines, metered };
+    let counters = options.counted.then(|| first_blocks(&functions));
+    let (counters, profile) = (counters.as_ref(), &options.profile);
+    let context =
+        Context { homes: &homes, summaries: &summaries, lines, metered, counters, profile };
 
     let mut entries = Vec::new();
     let mut open: Option<(usize, Class)> = None;
@@ -145,6 +153,10 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
         path: "program.image".to_owned(),
         bytes: memory(&image, &taken, options.metered),
     });
+    if options.counted {
+        let bytes = blocks(elf, &functions).into_bytes();
+        entries.push(Entry { path: "program.blocks".to_owned(), bytes });
+    }
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     report.classes = entries.iter().filter(|entry| entry.path.ends_with(".class")).count();
     Ok(Translation { entries, report, exports })

@@ -49,6 +49,7 @@ fn build(folder: &Path, level: &str, library: bool, metered: bool) -> (PathBuf, 
         exports: library.then_some(exports),
         imports: Some(imports),
         metered,
+        ..Request::default()
     };
     (jar, run(&request).unwrap())
 }
@@ -102,8 +103,7 @@ fn functions_without_a_header_have_words() {
             header: None,
             class: class.to_owned(),
         }),
-        imports: None,
-        metered: false,
+        ..Request::default()
     };
     run(&request("many", "org.example.Words")).unwrap();
     let text = java(folder.path(), &folder.path().join("words.jar"), "Untyped", &[]);
@@ -130,7 +130,7 @@ fn exceptions_of_cplusplus_end_at_java() {
     };
     let output = jar.clone();
     let exports = Some(exports);
-    run(&Request { program, output, exports, imports: None, metered: false }).unwrap();
+    run(&Request { program, output, exports, ..Request::default() }).unwrap();
     assert_eq!(
         java(folder.path(), &jar, "Parses", &[]),
         "12 3\nsignal 6: an exception of the C++ type St16invalid_argument\n13 4\n"

@@ -5,12 +5,15 @@ use super::Pool;
 /// Opcodes. Source: chapter 6 of the specification.
 #[allow(missing_docs)]
 pub(crate) mod op {
+    pub(crate) const LCONST_1: u8 = 0x0a;
     pub(crate) const BIPUSH: u8 = 0x10;
     pub(crate) const SIPUSH: u8 = 0x11;
     pub(crate) const LDC: u8 = 0x12;
     pub(crate) const LDC_W: u8 = 0x13;
     pub(crate) const LDC2_W: u8 = 0x14;
+    pub(crate) const LALOAD: u8 = 0x2f;
     pub(crate) const BALOAD: u8 = 0x33;
+    pub(crate) const LASTORE: u8 = 0x50;
     pub(crate) const BASTORE: u8 = 0x54;
     pub(crate) const POP: u8 = 0x57;
     pub(crate) const POP2: u8 = 0x58;

@@ -17,6 +17,7 @@ impl Emitter<'_> {
         if self.context.metered {
             self.meter(block.ins.len() + 1);
         }
+        self.count(index);
         for at in 0..block.ins.len() {
             if !plan.silent[at] {
                 self.line(block.ins[at].pc);

@@ -15,34 +15,57 @@ const TURNS: u64 = 8;
 /// Loops deeper than this count as this deep.
 const DEEPEST: u32 = 12;
 
-/// Parts of at most `limit` bytes each, as far as single blocks allow; `sizes` are those of the
-/// blocks. Parts and the blocks in them are in ascending order.
-pub(super) fn parts(function: &Function, sizes: &[usize], limit: usize) -> Vec<Vec<usize>> {
+/// Of all that ran by a profile, the blocks that are held to be hot have all but this share.
+const COLD_SHARE: u64 = 10_000;
+
+/// How large parts may become, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartLimits {
+    /// Of what is hot by a profile.
+    pub(super) hot: usize,
+    /// Of all else.
+    pub(super) other: usize,
+}
+
+/// Parts of at most `limits` each, as far as single blocks allow; `sizes` are those of the blocks, and `counts`
+/// how often they ran, where that is known. What is hot by that is in no part with what is not. Parts and the
+/// blocks in them are in ascending order.
+pub(super) fn parts(
+    function: &Function,
+    sizes: &[usize],
+    limits: PartLimits,
+    counts: Option<&[u64]>,
+) -> Vec<Vec<usize>> {
+    let hot = counts.map_or_else(|| vec![false; sizes.len()], hot_blocks);
+    let limit = |block: usize| if hot[block] { limits.hot } else { limits.other };
     let depths = natural_loops(function).depths;
     let mut edges: Vec<(u64, usize, usize)> = Vec::new();
     for (from, block) in function.blocks.iter().enumerate() {
         // What one of many cases goes on with runs less often than what all do.
         let share = block.next.len().max(1) as u64;
-        for to in &block.next {
+        for to in block.next.iter().filter(|to| hot[**to] == hot[from]) {
             let depth = depths[from].min(depths[*to]).min(DEEPEST);
-            let weight = TURNS.pow(depth).saturating_mul(64) / share;
-            edges.push((weight, from, *to));
+            let guess = TURNS.pow(depth).saturating_mul(64) / share;
+            let known = counts.filter(|_| hot[from]).map(|all| all[from].min(all[*to]));
+            edges.push((known.unwrap_or(guess), from, *to));
         }
     }
     edges.sort_unstable_by_key(|(weight, from, to)| (std::cmp::Reverse(*weight), *from, *to));
     let mut union = Union { parent: (0..sizes.len()).collect(), sizes: sizes.to_vec() };
     for (_, from, to) in edges {
-        union.join(from, to, limit);
+        union.join(from, to, limit(from));
     }
     // What is left over fills up what has room: the largest first.
     let mut roots: Vec<usize> = (0..sizes.len()).filter(|at| union.parent[*at] == *at).collect();
     roots.sort_unstable_by_key(|root| (std::cmp::Reverse(union.sizes[*root]), *root));
     for (at, root) in roots.iter().enumerate() {
         let room = |union: &Union, other: usize| {
-            union.parent[other] == other && union.sizes[other] + union.sizes[*root] <= limit
+            union.parent[other] == other
+                && hot[other] == hot[*root]
+                && union.sizes[other] + union.sizes[*root] <= limit(other)
         };
         if let Some(other) = roots[..at].iter().find(|other| room(&union, **other)) {
-            union.join(*other, *root, limit);
+            union.join(*other, *root, limit(*other));
         }
     }
     let mut parts: Vec<Vec<usize>> = vec![Vec::new(); sizes.len()];
@@ -53,6 +76,41 @@ pub(super) fn parts(function: &Function, sizes: &[usize], limit: usize) -> Vec<V
     parts.retain(|part| !part.is_empty());
     parts.sort_unstable();
     parts
+}
+
+/// How often a run goes from one part to another, by how often blocks ran.
+pub(super) fn crossings(function: &Function, parts: &[Vec<usize>], counts: &[u64]) -> u64 {
+    let mut part_of = vec![0; function.blocks.len()];
+    for (number, part) in parts.iter().enumerate() {
+        for block in part {
+            part_of[*block] = number;
+        }
+    }
+    let crossings = function.blocks.iter().enumerate().map(|(from, block)| {
+        let sum = |all: u64, to: &usize| all.saturating_add(counts[*to]);
+        let all = block.next.iter().fold(0, sum);
+        let away = block.next.iter().filter(|to| part_of[**to] != part_of[from]).fold(0, sum);
+        // Which edge is taken how often is not counted.
+        u128::from(counts[from]) * u128::from(away) / u128::from(all.max(1))
+    });
+    crossings.sum::<u128>().try_into().unwrap_or(u64::MAX)
+}
+
+/// The fewest blocks that have nearly all of the runs.
+fn hot_blocks(counts: &[u64]) -> Vec<bool> {
+    let mut most: Vec<u64> = counts.to_vec();
+    most.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+    let all = most.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
+    let mut left = all - all / COLD_SHARE;
+    let mut least = 1;
+    for count in most.into_iter().take_while(|count| *count > 0) {
+        if left == 0 {
+            break;
+        }
+        left = left.saturating_sub(count);
+        least = count;
+    }
+    counts.iter().map(|count| *count >= least).collect()
 }
 
 /// Sets of blocks with their sizes.

@@ -6,7 +6,7 @@
 //! method, in the upper half of the number, and where in that, in the lower.
 
 use super::method::{has_second_return, variables};
-use super::partition::parts;
+use super::partition::{PartLimits, crossings, parts};
 use super::plan::Plan;
 use super::{Context, Emitter, HUGE, Handover, Home};
 use crate::classfile::{Class, Code, Kind, Label, access, op};
@@ -23,6 +23,11 @@ const PIECE: &str = "(Ltrimtab/Cpu;Ltrimtab/Cpu;I)I";
 /// compile them, and each takes less out of the frame. Of programs with large functions, as Lua and SQLite, the JVM
 /// compiles in less time of the processor than with parts near that limit.
 const PART: usize = 1500;
+/// The same of what is hot by a profile, where that has it whole: so large a method is compiled late, and pays only if
+/// it is hardly ever left.
+const HOT_PART: usize = 7000;
+/// How many times fewer crossings it must have than parts of the usual size.
+const FEWER: u64 = 4;
 
 /// Where pieces can be entered.
 #[derive(Default)]
@@ -47,16 +52,25 @@ pub(crate) fn split(
     home: &Home,
 ) -> MethodSizes {
     let sizes = block_sizes(context, function, class);
-    let mut limit = PART;
+    let counts = context.profile.of(function);
+    let mut limits = PartLimits { hot: PART, other: PART };
+    if let Some(counts) = &counts {
+        let crossed =
+            |limits| crossings(function, &parts(function, &sizes, limits, Some(counts)), counts);
+        let large = PartLimits { hot: HOT_PART, ..limits };
+        if crossed(large).saturating_mul(FEWER) < crossed(limits) {
+            limits = large;
+        }
+    }
     loop {
-        let parts = parts(function, &sizes, limit);
+        let parts = parts(function, &sizes, limits, counts.as_deref());
         let entries = entries(context, function, &parts);
         let codes: Vec<Code> = (0..parts.len())
             .map(|number| piece(context, function, class, &parts, number, &entries))
             .collect();
         let largest = codes.iter().map(Code::len).max().unwrap_or_default();
-        if largest > HUGE && limit > 600 {
-            limit = limit * 4 / 5;
+        if largest > HUGE && limits.other > 600 {
+            limits = PartLimits { hot: limits.hot * 4 / 5, other: limits.other * 4 / 5 };
             continue;
         }
         let driver = driver(context, function, class, home, parts.len(), &entries);

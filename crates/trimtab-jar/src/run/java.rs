@@ -17,9 +17,10 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 42] = [
+const SOURCES: [(&str, &str); 43] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
+    source!("trimtab/Counts.java"),
     source!("trimtab/Cpu.java"),
     source!("trimtab/Errors.java"),
     source!("trimtab/Exit.java"),

@@ -93,7 +93,8 @@ impl TuneProgram {
 
     pub(super) fn calls(&self) -> Option<Section> {
         let kernel = self.kernel.as_ref()?;
-        let change = |key: String, ratio: f64| Phrase::from(change_by(format!("{key}-1"), ratio - 1.0));
+        let change =
+            |key: String, ratio: f64| Phrase::from(change_by(format!("{key}-1"), ratio - 1.0));
         let rows = kernel.calls.iter().enumerate().map(|(place, call)| {
             let key = |field: &str| format!("kernel.calls.{place}.{field}");
             let mut row = row![

@@ -60,6 +60,12 @@ pub struct Options {
     /// Count instructions, so that an embedder can limit them and stop the program anywhere
     #[arg(long)]
     pub metered: bool,
+    /// Count how often each block runs: running the jar writes a profile to -Dtrimtab.profile=FILE
+    #[arg(long, conflicts_with_all = ["stubs", "profile_use"])]
+    pub profile_generate: bool,
+    /// Cut large functions by these profiles, so that what runs often is compiled together
+    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with = "stubs")]
+    pub profile_use: Vec<PathBuf>,
     /// Also write the result as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -87,6 +93,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         exports,
         imports: imports.map(|(header, interface)| Imports { header, interface }),
         metered: options.metered,
+        profile_generate: options.profile_generate,
+        profile_use: options.profile_use.clone(),
     };
     let summary = run::run(&request)?;
     let mut json = serde_json::to_string_pretty(&summary)?;

@@ -119,7 +119,12 @@ impl Options {
         Ok(KernelRequest {
             setup,
             plan: self.search.plan(self.budget, Some(self.ablation)),
-            beside: self.beside.iter().copied().filter(|other| *other != self.search.search).collect(),
+            beside: self
+                .beside
+                .iter()
+                .copied()
+                .filter(|other| *other != self.search.search)
+                .collect(),
             source: self.source.clone(),
             config: self.config.clone(),
             busybox: self.busybox.clone(),
