@@ -25,11 +25,13 @@ def figures(turns, built, asked):
 
 
 def add_ratios(program):
-    """Warm times as multiples of the native one, if that was measured."""
-    base = program["engines"].get("native", {}).get("warm_s", {}).get("mean")
+    """Warm times as multiples of the native one, if that was measured: means, and fastest rounds, which other
+    load on the machine disturbs least."""
+    base = program["engines"].get("native", {}).get("warm_s")
     for engine in program["engines"].values():
         if base and "warm_s" in engine:
-            engine["ratio_native"] = round(engine["warm_s"]["mean"] / base, 3)
+            engine["ratio_native"] = round(engine["warm_s"]["mean"] / base["mean"], 3)
+            engine["ratio_native_low"] = round(engine["warm_s"]["low"] / base["low"], 3)
 
 
 def print_header():
@@ -51,7 +53,7 @@ def print_program(program):
 
 
 def warm(engine):
-    return engine["warm_s"]["mean"]
+    return engine["warm_s"]["low"]
 
 
 def first(engine):
@@ -69,10 +71,10 @@ def print_table(programs, names, title, value, number):
     for program in programs:
         cells = [value(program, name) for name in names]
         print(f"{program['name']:13}" + "".join(f"{format(cell, number) if cell else '-':>15}" for cell in cells))
+    # Means of different programs cannot be compared.
     columns = [[value(program, name) for program in programs] for name in names]
-    means = [[cell for cell in column if cell] for column in columns]
-    texts = [format(statistics.geometric_mean(mean), number) if mean else "-" for mean in means]
-    print(f"{'mean':13}" + "".join(f"{text:>15}" for text in texts))
+    texts = [format(statistics.geometric_mean(cells), number) if all(cells) else "-" for cells in columns]
+    print(f"{'geom. mean':13}" + "".join(f"{text:>15}" for text in texts))
 
 
 def compare(programs, names, of, what):
@@ -96,7 +98,7 @@ def summary(report, names):
     programs = report["programs"]
 
     def ratio(program, name):
-        return program["engines"].get(name, {}).get("ratio_native")
+        return program["engines"].get(name, {}).get("ratio_native_low")
 
     def first_of(program, name):
         return program["engines"].get(name, {}).get("first_s")
@@ -105,10 +107,10 @@ def summary(report, names):
         engine = program["engines"].get(name, {})
         return first_cpu(engine) if "warm_s" in engine else None
 
-    print_table(programs, names, "Warm rounds, as multiples of the native time (geometric mean)", ratio, ".2f")
+    print_table(programs, names, "The fastest warm round, as a multiple of the fastest native one", ratio, ".2f")
     print_table(programs, names, "From the start of the process to the end of the first round, seconds", first_of, ".2f")
     print_table(programs, names, "The same, seconds of processors, by all threads", cpu_of, ".2f")
     print("\nAgainst the jar (geometric means):")
-    compare(programs, names, warm, "a warm round")
+    compare(programs, names, warm, "the fastest warm round")
     compare(programs, names, first, "the first round, with the start of the process,")
     compare(programs, names, first_cpu, "the processors' time until then")
