@@ -19,6 +19,8 @@ def figures(turns, built, asked):
     notes = [built.note] if built.note else []
     if fewest < asked:
         notes.append(f"ended after {fewest} of {asked} rounds")
+    # What was ended so early is not warm: its rows are printed, but no summary has them.
+    result["warmed"] = 2 * fewest >= asked
     if notes:
         result["note"] = "; ".join(notes)
     return result
@@ -77,13 +79,17 @@ def print_table(programs, names, title, value, number):
     print(f"{'geom. mean':13}" + "".join(f"{text:>15}" for text in texts))
 
 
+def warmed(program, name):
+    return program["engines"].get(name, {}).get("warmed", False)
+
+
 def compare(programs, names, of, what):
     """Each engine against our jar, on the programs that both ran; and where it is faster."""
     for name in names:
         both = {
             program["name"]: of(program["engines"][name]) / of(program["engines"]["jar"])
             for program in programs
-            if all("warm_s" in program["engines"].get(engine, {}) for engine in (name, "jar"))
+            if warmed(program, name) and warmed(program, "jar")
         }
         if not both or name == "jar":
             continue
@@ -98,7 +104,7 @@ def summary(report, names):
     programs = report["programs"]
 
     def ratio(program, name):
-        return program["engines"].get(name, {}).get("ratio_native_low")
+        return program["engines"].get(name, {}).get("ratio_native_low") if warmed(program, name) else None
 
     def first_of(program, name):
         return program["engines"].get(name, {}).get("first_s")
