@@ -5,6 +5,7 @@
 //! - `block`: the instructions of a block, and its end
 //! - `call`: how functions call each other
 //! - `counts`: counters of blocks
+//! - `explain`: how a function was cut
 //! - `landing`: where exceptions go on that leave a call
 //! - `meter`: counts of instructions
 //! - `method`: a function as one method
@@ -14,6 +15,7 @@
 mod block;
 mod call;
 mod counts;
+mod explain;
 mod landing;
 mod meter;
 mod method;

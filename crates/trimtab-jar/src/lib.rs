@@ -45,5 +45,5 @@ pub use bindings::{export_class, import_interface, stubs};
 pub use error::JarError;
 pub use header::{CType, Header, Parameter, Prototype, read_header};
 pub use profile::Profile;
-pub use report::{Report, SplitFunction};
+pub use report::{Part, Report, SplitFunction};
 pub use translate::{Entry, Options, Translation, translate, translate_with};

@@ -1,10 +1,35 @@
 //! What a translation did, as numbers.
 
 use crate::function::Function;
+
 use crate::translate::has_unknown;
+use std::collections::BTreeSet;
+
+/// A part of a function that was cut: a method of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "run", derive(serde::Serialize))]
+pub struct Part {
+    /// The method.
+    pub method: String,
+    /// Bytes of its Java code.
+    pub bytes: usize,
+    /// How many basic blocks it has.
+    pub blocks: usize,
+    /// How often these ran by the profile; none without one.
+    pub runs: Option<u64>,
+    /// At how many of them it is entered.
+    pub entries: usize,
+    /// Registers that it takes out of the frame when it is entered.
+    pub takes: Vec<String>,
+    /// Registers that it puts back when it is left.
+    pub puts_back: Vec<String>,
+    /// The methods in which the function goes on then.
+    pub goes_to: Vec<String>,
+}
 
 /// A function that was cut into several methods.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "run", derive(serde::Serialize))]
 pub struct SplitFunction {
     /// Its name.
     pub name: String,
@@ -12,11 +37,15 @@ pub struct SplitFunction {
     pub bytes: usize,
     /// Bytes of each method: first the one that calls the others.
     pub methods: Vec<usize>,
+    /// What these are but for the first, and what crosses between them.
+    pub parts: Vec<Part>,
 }
 
 /// What a translation did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
+    /// Names of the functions that were translated.
+    pub names: BTreeSet<String>,
     /// Functions that were translated: those that something reaches.
     pub functions: usize,
     /// Instructions in the file.
@@ -37,6 +66,7 @@ pub struct Report {
 
 impl Report {
     pub(crate) fn count(&mut self, function: &Function) {
+        self.names.insert(function.name.clone());
         if has_unknown(function) {
             self.unknown.push(function.name.clone());
         }

@@ -9,9 +9,10 @@ pub use library::{Exports, Imports, write_stubs};
 
 use crate::error::JarError;
 use crate::profile::Profile;
-use crate::report::Report;
+use crate::report::{Report, SplitFunction};
 use crate::translate::{Options, translate_with};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -99,6 +100,9 @@ pub struct Summary {
     pub seconds: f64,
     /// Functions that were cut into several methods.
     pub split: Vec<SplitFunction>,
+    /// Names of all functions that something reaches.
+    #[serde(skip)]
+    pub names: BTreeSet<String>,
     /// Functions with instructions that are not known.
     pub unknown: Vec<String>,
     /// It catches exceptions of C++, which do not work as it has no symbols.
@@ -140,17 +144,6 @@ pub struct Sizes {
     pub elf: usize,
     /// The jar.
     pub jar: usize,
-}
-
-/// A function that was cut.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SplitFunction {
-    /// Its name.
-    pub name: String,
-    /// Bytes of Java code that one method would have had.
-    pub bytes: usize,
-    /// Bytes of each method: first the one that calls the others.
-    pub methods: Vec<usize>,
 }
 
 /// Translates a program and writes the jar.
@@ -210,11 +203,7 @@ fn profile(files: &[PathBuf], elf: &[u8]) -> Result<Profile, RunError> {
 }
 
 fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summary {
-    let split: Vec<SplitFunction> = report
-        .split
-        .into_iter()
-        .map(|split| SplitFunction { name: split.name, bytes: split.bytes, methods: split.methods })
-        .collect();
+    let split = report.split;
     Summary {
         schema: "trimtab.jar/1",
         program: request.program.display().to_string(),
@@ -230,6 +219,7 @@ fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summa
         bytes: Sizes { elf: report.elf_bytes, jar },
         seconds,
         split,
+        names: report.names,
         unknown: report.unknown,
         loses_exceptions: report.loses_exceptions,
         exports: Vec::new(),

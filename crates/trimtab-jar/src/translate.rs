@@ -188,7 +188,8 @@ fn method(
     let loops: usize = found.loops.iter().map(|found| found.code.len()).sum();
     let bytes = found.code.len() + loops;
     let cut = split(context, function, class, home);
-    report.split.push(SplitFunction { name: function.name.clone(), bytes, methods: cut.sizes });
+    let (name, methods, parts) = (function.name.clone(), cut.sizes, cut.parts);
+    report.split.push(SplitFunction { name, bytes, methods, parts });
 }
 
 /// Makes functions of all code that symbols and calls lead to.

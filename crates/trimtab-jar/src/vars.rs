@@ -49,6 +49,25 @@ pub(crate) fn kind(var: Var) -> Kind {
     }
 }
 
+/// What a variable is called in MIPS assembly, with the form of a floating-point register.
+#[rustfmt::skip]
+pub(crate) fn register_name(var: Var) -> String {
+    const NAMES: [&str; 34] = [
+        "zero", "at", "v0", "v1", "a0", "a1", "a2", "a3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "s0",
+        "s1", "s2", "s3", "s4", "s5", "s6", "s7", "t8", "t9", "k0", "k1", "gp", "sp", "fp", "ra", "hi", "lo",
+    ];
+    match var {
+        0..BITS => NAMES[usize::from(var)].to_owned(),
+        BITS..SINGLE => format!("f{} (bits)", var - BITS),
+        SINGLE..DOUBLE => format!("f{} (float)", var - SINGLE),
+        DOUBLE..FLAG => format!("f{} (double)", 2 * (var - DOUBLE)),
+        FLAG..SAVED => format!("fcc{}", var - FLAG),
+        INDEX => "number of a case".to_owned(),
+        LIMIT => "limit of a loop".to_owned(),
+        _ => "delay slot".to_owned(),
+    }
+}
+
 /// A set of variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Vars(pub(crate) u128);

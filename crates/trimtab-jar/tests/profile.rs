@@ -72,6 +72,16 @@ fn large_functions_are_cut_by_what_ran() {
     verify(&[counting, cut.clone()]);
     assert_eq!(java(&cut, &profile), (printed, String::new()));
     assert_eq!(sum(&profile), twice, "a jar without counters leaves the profile alone");
+    let part = |summary: &Summary| {
+        let found = summary.split.iter().find(|split| split.name == "interpret").unwrap();
+        found.parts.iter().max_by_key(|part| part.bytes).unwrap().clone()
+    };
+    // The large part is what ran: it is entered, and knows where the function goes on.
+    let hot = part(&after);
+    assert!(hot.runs.unwrap() > 400_000 && hot.blocks > 24 && hot.entries > 0, "{hot:?}");
+    assert!(hot.takes.iter().any(|register| register == "sp"), "{hot:?}");
+    assert!(!hot.puts_back.is_empty() && !hot.goes_to.contains(&hot.method), "{hot:?}");
+    assert_eq!(part(&before).runs, None);
     let of = |summary: &Summary| {
         let found = summary.split.iter().find(|split| split.name == "interpret").unwrap();
         found.methods.clone()

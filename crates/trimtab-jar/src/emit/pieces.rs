@@ -5,6 +5,7 @@
 //! frame, and at its end puts back what it changed and others read. It returns where to go on: which
 //! method, in the upper half of the number, and where in that, in the lower.
 
+use super::explain::explain;
 use super::method::{has_second_return, variables};
 use super::partition::{PartLimits, crossings, parts};
 use super::plan::Plan;
@@ -13,6 +14,7 @@ use crate::classfile::{Class, Code, Kind, Label, access, op};
 use crate::function::Function;
 use crate::ir::Op;
 use crate::liveness::{Facts, returns_twice};
+use crate::report::Part;
 use crate::vars::{SP, V0, Vars, kind};
 use rustc_hash::FxHashMap;
 
@@ -31,9 +33,9 @@ const FEWER: u64 = 4;
 
 /// Where pieces can be entered.
 #[derive(Default)]
-struct Entries {
+pub(super) struct Entries {
     /// Blocks, by their index: where they are entered.
-    blocks: FxHashMap<usize, i32>,
+    pub(super) blocks: FxHashMap<usize, i32>,
     /// Returns from calls that return twice, by address.
     returns: Vec<(u32, i32)>,
 }
@@ -42,6 +44,8 @@ struct Entries {
 pub(crate) struct MethodSizes {
     /// Bytes of each method, the driver first.
     pub(crate) sizes: Vec<usize>,
+    /// What the others are.
+    pub(crate) parts: Vec<Part>,
 }
 
 /// Adds the methods of a function to a class.
@@ -80,11 +84,13 @@ pub(crate) fn split(
             class.method(flags, &piece_name(home, number), PIECE, code);
         }
         let sizes = std::iter::once(&driver).chain(&codes).map(Code::len).collect();
-        return MethodSizes { sizes };
+        let counts = counts.as_deref();
+        let parts = explain(context, function, home, &parts, &codes, &entries, counts);
+        return MethodSizes { sizes, parts };
     }
 }
 
-fn piece_name(home: &Home, number: usize) -> String {
+pub(super) fn piece_name(home: &Home, number: usize) -> String {
     format!("{}$part{number}", home.name)
 }
 
@@ -141,7 +147,12 @@ fn entries(context: &Context<'_>, function: &Function, parts: &[Vec<usize>]) -> 
 }
 
 /// What is live where a piece is entered.
-fn needed(context: &Context<'_>, function: &Function, part: &[usize], entries: &Entries) -> Vars {
+pub(super) fn needed(
+    context: &Context<'_>,
+    function: &Function,
+    part: &[usize],
+    entries: &Entries,
+) -> Vars {
     let facts = Facts { summaries: context.summaries, results: function.results };
     let mut live = Vars::NONE;
     for index in part {
@@ -159,6 +170,15 @@ fn needed(context: &Context<'_>, function: &Function, part: &[usize], entries: &
     live.without(Vars::of(&[0]))
 }
 
+/// The blocks of other parts to which one is left, ascending.
+pub(super) fn exits(function: &Function, part: &[usize]) -> Vec<usize> {
+    let next = part.iter().flat_map(|index| &function.blocks[*index].next).copied();
+    let mut exits: Vec<usize> = next.filter(|next| !part.contains(next)).collect();
+    exits.sort_unstable();
+    exits.dedup();
+    exits
+}
+
 fn piece(
     context: &Context<'_>,
     function: &Function,
@@ -170,12 +190,7 @@ fn piece(
     // Long: the way into a part, its blocks and the way out share its labels.
     let part = &parts[number];
     let facts = Facts { summaries: context.summaries, results: function.results };
-    let exits: Vec<usize> = part
-        .iter()
-        .flat_map(|index| &function.blocks[*index].next)
-        .copied()
-        .filter(|next| !part.contains(next))
-        .collect();
+    let known = exits(function, part);
     let twice = has_second_return(context, function, part);
     let mut vars = variables(&facts, function, part);
     if twice {
@@ -232,9 +247,6 @@ fn piece(
             emitter.never();
         }
     }
-    let mut known = exits.clone();
-    known.sort_unstable();
-    known.dedup();
     for exit in &known {
         let label = emitter.labels[*exit];
         emitter.code.bind(label);
@@ -259,7 +271,12 @@ fn piece(
 }
 
 /// What a part sets that the blocks read to which it leaves: the caller must find it in the frame.
-fn changed(facts: &Facts<'_>, function: &Function, part: &[usize], exits: &[usize]) -> Vars {
+pub(super) fn changed(
+    facts: &Facts<'_>,
+    function: &Function,
+    part: &[usize],
+    exits: &[usize],
+) -> Vars {
     let read = exits.iter().fold(Vars::NONE, |all, exit| all.or(function.blocks[*exit].live_in));
     let set = part.iter().flat_map(|index| &function.blocks[*index].ins);
     let set = set.fold(Vars::NONE, |all, ins| match ins.op {

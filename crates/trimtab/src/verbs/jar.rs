@@ -66,6 +66,9 @@ pub struct Options {
     /// Cut large functions by these profiles, so that what runs often is compiled together
     #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with = "stubs")]
     pub profile_use: Vec<PathBuf>,
+    /// Also say how this function was cut, and what crosses the cuts
+    #[arg(long, value_name = "FUNCTION", conflicts_with = "stubs")]
+    pub explain: Option<String>,
     /// Also write the result as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -100,7 +103,38 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let mut json = serde_json::to_string_pretty(&summary)?;
     json.push('\n');
     let outputs = Outputs { json: options.json.clone(), html: None };
-    output::result(&outputs, &json, || text(&summary))
+    output::result(&outputs, &json, || {
+        let explained = options.explain.as_deref().map(|name| explained(&summary, name));
+        text(&summary) + &explained.unwrap_or_default()
+    })
+}
+
+/// How a function was cut.
+fn explained(summary: &Summary, name: &str) -> String {
+    let Some(found) = summary.split.iter().find(|split| split.name == name) else {
+        return match summary.names.contains(name) {
+            true => format!("{name} is one method, with its innermost loops as methods at most\n"),
+            false => format!("there is no function {name} that something reaches\n"),
+        };
+    };
+    let list = |names: &[String]| match names {
+        [] => "nothing".to_owned(),
+        names => names.join(" "),
+    };
+    let mut text = format!("{name}: a method of {} bytes calls", count(found.methods[0] as u64));
+    let _ = writeln!(text, " {} parts in turn", count(found.parts.len() as u64));
+    for part in &found.parts {
+        let _ = write!(text, "  {}: {} bytes, ", part.method, count(part.bytes as u64));
+        let _ = write!(text, "{} basic blocks", count(part.blocks as u64));
+        if let Some(runs) = part.runs {
+            let _ = write!(text, " that ran {} times", count(runs));
+        }
+        let _ = writeln!(text, "; entered at {} of them", count(part.entries as u64));
+        let _ = writeln!(text, "    takes {}", list(&part.takes));
+        let _ = writeln!(text, "    puts back {}", list(&part.puts_back));
+        let _ = writeln!(text, "    goes on in {}", list(&part.goes_to));
+    }
+    text
 }
 
 fn text(summary: &Summary) -> String {

@@ -1,0 +1,49 @@
+//! How a function was cut: what each part has, and what crosses between parts.
+
+use super::pieces::{Entries, changed, exits, needed, piece_name};
+use super::{Context, Home};
+use crate::classfile::Code;
+use crate::function::Function;
+use crate::liveness::Facts;
+use crate::report::Part;
+use crate::vars::{Vars, register_name};
+use std::collections::BTreeMap;
+
+/// What is said of each part; `codes` are their methods, and `counts` how often blocks ran, where that is known.
+pub(super) fn explain(
+    context: &Context<'_>,
+    function: &Function,
+    home: &Home,
+    parts: &[Vec<usize>],
+    codes: &[Code],
+    entries: &Entries,
+    counts: Option<&[u64]>,
+) -> Vec<Part> {
+    let facts = Facts { summaries: context.summaries, results: function.results };
+    let names = |vars: Vars| vars.iter().map(register_name).collect();
+    let mut part_of = vec![0; function.blocks.len()];
+    for (number, part) in parts.iter().enumerate() {
+        part.iter().for_each(|block| part_of[*block] = number);
+    }
+    let one = |(number, part): (usize, &Vec<usize>)| {
+        let exits = exits(function, part);
+        let mut goes_to = BTreeMap::<usize, usize>::new();
+        for exit in &exits {
+            *goes_to.entry(part_of[*exit]).or_default() += 1;
+        }
+        Part {
+            method: piece_name(home, number),
+            bytes: codes[number].len(),
+            blocks: part.len(),
+            runs: counts.map(|all| part.iter().map(|block| all[*block]).sum()),
+            entries: part.iter().filter(|block| entries.blocks.contains_key(block)).count(),
+            takes: names(needed(context, function, part, entries)),
+            puts_back: names(match exits.is_empty() {
+                true => Vars::NONE,
+                false => changed(&facts, function, part, &exits),
+            }),
+            goes_to: goes_to.keys().map(|to| piece_name(home, *to)).collect(),
+        }
+    };
+    parts.iter().enumerate().map(one).collect()
+}
