@@ -106,7 +106,7 @@ demo-jar:
 	java -jar $(WORK)/life.jar 10
 	@tree=$$($(CARGO) run --quiet --release --package trimtab-lab --example debian_source sqlite3 $(WORK)/source) && \
 		TRIMTAB=$(CURDIR)/$(TRIMTAB) jar/examples/sqlite/make-sqlite $$tree $(WORK)/sqlite
-	java -jar $(WORK)/sqlite/sqlite3.jar -batch :memory: "select sqlite_version(), group_concat(value) from json_each('[6,7]')"
+	java -jar $(WORK)/sqlite/sqlite3.jar -batch -init /dev/null :memory: "select sqlite_version(), group_concat(value) from json_each('[6,7]')"
 	java -cp $(WORK)/sqlite/library.jar:$(WORK)/sqlite Query \
 		"with recursive c(x) as (select 1 union all select x+1 from c where x<5) select x, round(cbrt(x), 4) from c"
 
