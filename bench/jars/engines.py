@@ -76,11 +76,26 @@ class Jar(Mips):
     def __init__(self, trimtab, java):
         self.trimtab, self.java = trimtab, java
 
-    def build(self, source, folder, log):
-        jar = folder / "program.jar"
-        step([self.trimtab, "--quiet", "jar", self.compile(source, folder, log), "-o", jar], HERE, log, "trimtab jar")
+    def translate(self, file, jar, log, *options):
+        step([self.trimtab, "--quiet", "jar", file, "-o", jar, *options], HERE, log, "trimtab jar")
         # The folder of the process, as for all, is where a program writes.
         return Built([self.java, "-Dtrimtab.root=.", "-Dtrimtab.write=true", "-jar", jar], [jar])
+
+    def build(self, source, folder, log):
+        return self.translate(self.compile(source, folder, log), folder / "program.jar", log)
+
+
+class ProfiledJar(Jar):
+    """Cut by a profile of two rounds of what is measured."""
+
+    name = "jar-profile"
+
+    def build(self, source, folder, log):
+        file, profile = self.compile(source, folder, log), folder / "profile"
+        counting = self.translate(file, folder / "counting.jar", log, "--profile-generate").command
+        run = [counting[0], f"-Dtrimtab.profile={profile}", *counting[1:], "2"]
+        step(run, folder, log, "the jar that counts")
+        return self.translate(file, folder / "program.jar", log, "--profile-use", profile)
 
 
 class Qemu(Mips):
