@@ -123,11 +123,6 @@ fn tables_pointers_and_jumps_to_earlier_frames_lead_where_they_should() {
 }
 
 #[test]
-fn labels_and_functions_within_others_lead_where_gnus_c_says() {
-    same_as_qemu("gnu", &BOTH);
-}
-
-#[test]
 fn memory_strings_and_files_hold_what_was_written() {
     same_as_qemu("memory", &BOTH);
 }

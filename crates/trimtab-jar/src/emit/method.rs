@@ -57,10 +57,6 @@ pub(crate) fn whole(
         }
     }
     emitter.landings();
-    for landing in function.landing_blocks() {
-        let label = emitter.labels[landing];
-        emitter.returns.push((function.blocks[landing].key, label));
-    }
     if twice {
         emitter.second_returns(start, ints[0]);
     }
@@ -73,13 +69,12 @@ pub(super) fn has_second_return(
     function: &Function,
     blocks: &[usize],
 ) -> bool {
-    function.landing_blocks().any(|landing| blocks.contains(&landing))
-        || blocks.iter().any(|index| {
-            function.blocks[*index].ins.iter().any(|ins| match ins.op {
-                Op::Call(callee) => returns_twice(context.summaries, callee),
-                _ => false,
-            })
+    blocks.iter().any(|index| {
+        function.blocks[*index].ins.iter().any(|ins| match ins.op {
+            Op::Call(callee) => returns_twice(context.summaries, callee),
+            _ => false,
         })
+    })
 }
 
 /// The variables that the code of these blocks reads or sets.
