@@ -27,6 +27,12 @@ fn program_line(elf: &[u8]) -> String {
     format!("program {:08x} {}", crc.sum(), elf.len())
 }
 
+/// The beginning of what was found, for a message: a file that is no text has one endless line.
+fn beginning(text: &str) -> String {
+    let end = text.char_indices().nth(40).map_or(text.len(), |(at, _)| at);
+    format!("{:?}", &text[..end])
+}
+
 impl Profile {
     /// Adds a file's counts: its name and its text, of the program with these bytes.
     ///
@@ -37,13 +43,12 @@ impl Profile {
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();
         if first != SCHEMA {
-            return Err(wrong(format!("it begins with {first:.40?}, expected {SCHEMA}")));
+            return Err(wrong(format!("it begins with {}, expected {SCHEMA}", beginning(first))));
         }
         let (found, expected) = (lines.next().unwrap_or_default(), program_line(elf));
         if found != expected {
-            return Err(wrong(format!(
-                "it is of another program: {found:.60}, expected {expected}"
-            )));
+            let found = beginning(found);
+            return Err(wrong(format!("it is of another program: {found}, expected {expected:?}")));
         }
         for (at, line) in lines.enumerate() {
             let words: Vec<&str> = line.split(' ').collect();
@@ -56,7 +61,7 @@ impl Profile {
             };
             let Some((block, count)) = read else {
                 let expected = "expected the addresses of a function and of a block, and a number";
-                return Err(wrong(format!("line {}: {line:.60?}; {expected}", at + 3)));
+                return Err(wrong(format!("line {}: {}; {expected}", at + 3, beginning(line))));
             };
             let sum = self.counts.entry(block).or_default();
             *sum = sum.saturating_add(count);
@@ -121,6 +126,13 @@ mod tests {
         assert!(why("").contains("expected trimtab.jar.profile/1"));
         assert!(why(&text(b"y", "1 1 1\n")).contains("of another program"));
         assert!(why(&text(b"x", "")).contains("no block ran"));
+        for long in [
+            "\0é".repeat(9000),
+            text(b"x", &"1 ".repeat(9000)),
+            format!("{SCHEMA}\n{}", "é".repeat(9000)),
+        ] {
+            assert!(why(&long).len() < 500, "{}", why(&long));
+        }
         for line in ["1 1", "1 1 1 1", "1 x 1", "1 1 -1", "100000000 1 1"] {
             assert!(why(&text(b"x", line)).contains("line 3"), "{line}");
         }

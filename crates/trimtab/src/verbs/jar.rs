@@ -113,7 +113,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 fn explained(summary: &Summary, name: &str) -> String {
     let Some(found) = summary.split.iter().find(|split| split.name == name) else {
         return match summary.names.contains(name) {
-            true => format!("{name} is one method, with its innermost loops as methods at most\n"),
+            true => format!("{name} is not cut: it fits into one method\n"),
             false => format!("there is no function {name} that something reaches\n"),
         };
     };
