@@ -64,12 +64,17 @@ QUIET __attribute__((destructor)) static void end(void)
 #endif
 
 #if defined(XRAY)
-#include <xray/xray_interface.h>
+#include <stdint.h>
 
-__attribute__((xray_never_instrument)) static void handler(int32_t function, enum XRayEntryType type)
+/* As xray/xray_interface.h has them, which is no C in some versions of clang. */
+#define XRAY_ENTRY 0
+int __xray_set_handler(void (*handler)(int32_t function, int type));
+int __xray_patch(void);
+
+__attribute__((xray_never_instrument)) static void handler(int32_t function, int type)
 {
 	(void)function;
-	if (type == ENTRY)
+	if (type == XRAY_ENTRY)
 		ENTER;
 	else
 		LEAVE;
@@ -77,7 +82,7 @@ __attribute__((xray_never_instrument)) static void handler(int32_t function, enu
 
 __attribute__((constructor, xray_never_instrument)) static void begin(void)
 {
-	__xray_set_handler((void (*)(int32_t, enum XRayEntryType))handler);
+	__xray_set_handler(handler);
 	__xray_patch();
 }
 #elif defined(USER)
