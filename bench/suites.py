@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tarfile
 
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import debian
+from debian import HERE
+
 TORTURE = "gcc/testsuite/gcc.c-torture/execute"
 C_TESTSUITE = "https://github.com/c-testsuite/c-testsuite"
 C_TESTSUITE_COMMIT = "5c7275656d751de0e68b2d340a95b5681858ed07"
@@ -44,11 +46,9 @@ def torture(package, folder, sources=None):
 
 def fetch_torture(package, place):
     say(f"fetching the source of {package}")
-    fetch = ["cargo", "run", "--quiet", "--release", "--package", "trimtab-lab", "--example", "debian_source", "--"]
-    done = subprocess.run([*fetch, package, os.path.dirname(place)], cwd=HERE, stdout=subprocess.PIPE)
-    if done.returncode:
+    tree = debian.source(package, os.path.dirname(place))
+    if not tree:
         sys.exit(1)
-    tree = os.fsdecode(done.stdout).rstrip("\n")
     # Debian's source has gcc's own archive inside.
     for path in sorted(glob.glob(f"{tree}/*.tar.*")):
         unpack(path, place + ".tmp")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Peers: WebAssembly on the JVM, from the same C source. Maven brings them into the work directory."""
 
+import pathlib
 import re
 import shutil
 import subprocess
@@ -33,7 +34,7 @@ class Wasm:
                 continue
             ask = [clang, "--target=wasm32-wasi", "-print-libgcc-file-name"]
             library = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
-            if subprocess.run(["test", "-e", library], check=False).returncode == 0:
+            if pathlib.Path(library).exists():
                 return clang
         raise CannotRun("no clang has a library for WebAssembly: ./setup --for jar")
 

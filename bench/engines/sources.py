@@ -4,11 +4,11 @@ sources of Debian's packages."""
 
 import pathlib
 import shutil
-import subprocess
 
+import debian
 from processes import CannotRun, step
 
-HERE = pathlib.Path(__file__).resolve().parent.parent.parent
+HERE = pathlib.Path(debian.HERE)
 KERNELS = HERE / "jar" / "bench"
 # Real programs: package, folder of its sources, and which of these.
 PROGRAMS = {
@@ -40,14 +40,11 @@ def names():
 
 def debian_source(package, work, log):
     """Unpacks a source package below the work directory."""
-    fetch = ["cargo", "run", "--quiet", "--release", "--package", "trimtab-lab", "--example", "debian_source"]
     with open(log, "a", encoding="utf-8") as file:
-        done = subprocess.run(
-            [*fetch, "--", package, str(work)], cwd=HERE, stdout=subprocess.PIPE, stderr=file, text=True, check=False
-        )
-    if done.returncode != 0:
+        tree = debian.source(package, work, file)
+    if not tree:
         raise CannotRun(f"the source of {package} cannot be fetched; see {log}")
-    return pathlib.Path(done.stdout.split("\n")[-2])
+    return pathlib.Path(tree)
 
 
 def sqlite_in_one_file(tree, work, log):
@@ -70,7 +67,7 @@ def arguments(name, work, log):
         kernel, kind = name.split("-")
         if kind == "file":
             return [str(KERNELS / f"{kernel}.c"), f'-DOUTPUT="{name}.out"']
-        return [str(KERNELS / "types" / f"{kernel}.c"), f"-DNUMBER={kind}"]
+        return [str(KERNELS / f"{kernel}.c"), f"-DNUMBER={kind}"]
     package, folder, files = PROGRAMS[name]
     tree = debian_source(package, work, log)
     if name == "sqlite":

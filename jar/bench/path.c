@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Pointers, short functions, allocation: a shortest path by A* on a grid with walls. */
+/* Pointers, short functions, allocation: a shortest path by A* on a grid with walls, as types/Path.java searches it. Costs
+ * are of the type NUMBER. */
 #include "rounds.h"
 
+#ifndef NUMBER
+#define NUMBER int
+#endif
+
 #define SIDE 300
-struct cell { int x, y, cost, estimate, position, done; struct cell *from; };
+struct cell { int x, y, position, done; NUMBER cost, estimate; struct cell *from; };
 static unsigned char wall[SIDE][SIDE];
 static struct cell *cells[SIDE][SIDE], *heap[SIDE * SIDE];
 static int size;
@@ -42,14 +47,14 @@ static struct cell *take(void)
 	return first;
 }
 
-static void reach(struct cell *from, int x, int y, int cost)
+static void reach(struct cell *from, int x, int y, NUMBER cost)
 {
 	if (x < 0 || y < 0 || x >= SIDE || y >= SIDE || wall[y][x])
 		return;
 	struct cell *cell = cells[y][x];
 	if (!cell) {
 		cell = cells[y][x] = malloc(sizeof *cell);
-		*cell = (struct cell){ x, y, 1 << 30, 0, -1, 0, NULL };
+		*cell = (struct cell){ x, y, -1, 0, 30000, 0, NULL };
 	}
 	if (cell->done || cost >= cell->cost)
 		return;
@@ -80,7 +85,7 @@ static uint32_t search(uint32_t seed)
 				result = result * 31 + cell->x + 7 * cell->y;
 			break;
 		}
-		int next = cell->cost + 1;
+		NUMBER next = cell->cost + 1;
 		reach(cell, cell->x + 1, cell->y, next);
 		reach(cell, cell->x, cell->y + 1, next);
 		reach(cell, cell->x - 1, cell->y, next);
