@@ -10,7 +10,7 @@
 //!    a callee keeps are dropped
 //! 4. `liveness`: what each function reads and gives back, across calls
 //! 5. `emit`: Java code, one method a function; those too large for the just-in-time compiler are
-//!    cut into several
+//!    cut into several, by how often `profile` says that their blocks ran
 //! 6. `classfile`: the classes that hold it
 //!
 //! [`archive`] makes a jar of that and the run time.

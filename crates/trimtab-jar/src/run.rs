@@ -14,7 +14,7 @@ use crate::translate::{Options, translate_with};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use thiserror::Error;
 use trimtab_lab::bytes::Bytes;
@@ -152,11 +152,7 @@ pub struct Sizes {
 /// [`RunError`] says what went wrong.
 pub fn run(request: &Request) -> Result<Summary, RunError> {
     let path = &request.program;
-    let elf = Bytes::open(path).map_err(|source| RunError::File {
-        verb: "read",
-        path: path.clone(),
-        source,
-    })?;
+    let elf = read(path)?;
     let mut library = library::Library::read(request, &elf)?;
     let options = Options {
         exports: library.exported(),
@@ -188,16 +184,17 @@ pub fn run(request: &Request) -> Result<Summary, RunError> {
     Ok(summary)
 }
 
+fn read(path: &Path) -> Result<Bytes, RunError> {
+    let wrong = |source| RunError::File { verb: "read", path: path.to_owned(), source };
+    Bytes::open(path).map_err(wrong)
+}
+
 /// The profiles of earlier runs, all together.
 fn profile(files: &[PathBuf], elf: &[u8]) -> Result<Profile, RunError> {
     let mut profile = Profile::default();
     for path in files {
-        let bytes = Bytes::open(path).map_err(|source| RunError::File {
-            verb: "read",
-            path: path.clone(),
-            source,
-        })?;
-        profile.add(&path.display().to_string(), &String::from_utf8_lossy(&bytes), elf)?;
+        let text = read(path)?;
+        profile.add(&path.display().to_string(), &String::from_utf8_lossy(&text), elf)?;
     }
     Ok(profile)
 }

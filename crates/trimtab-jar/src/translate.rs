@@ -188,7 +188,9 @@ fn method(
     let loops: usize = found.loops.iter().map(|found| found.code.len()).sum();
     let bytes = found.code.len() + loops;
     let cut = split(context, function, class, home);
-    let (name, methods, parts) = (function.name.clone(), cut.sizes, cut.parts);
+    let sizes = cut.parts.iter().map(|part| part.bytes);
+    let methods = std::iter::once(cut.driver).chain(sizes).collect();
+    let (name, parts) = (function.name.clone(), cut.parts);
     report.split.push(SplitFunction { name, bytes, methods, parts });
 }
 

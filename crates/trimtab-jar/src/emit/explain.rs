@@ -1,5 +1,6 @@
 //! How a function was cut: what each part has, and what crosses between parts.
 
+use super::partition::part_of;
 use super::pieces::{Entries, changed, exits, needed, piece_name};
 use super::{Context, Home};
 use crate::classfile::Code;
@@ -21,10 +22,7 @@ pub(super) fn explain(
 ) -> Vec<Part> {
     let facts = Facts { summaries: context.summaries, results: function.results };
     let names = |vars: Vars| vars.iter().map(register_name).collect();
-    let mut part_of = vec![0; function.blocks.len()];
-    for (number, part) in parts.iter().enumerate() {
-        part.iter().for_each(|block| part_of[*block] = number);
-    }
+    let part_of = part_of(function, parts);
     let one = |(number, part): (usize, &Vec<usize>)| {
         let exits = exits(function, part);
         let mut goes_to = BTreeMap::<usize, usize>::new();

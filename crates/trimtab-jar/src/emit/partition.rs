@@ -78,14 +78,20 @@ pub(super) fn parts(
     parts
 }
 
-/// How often a run goes from one part to another, by how often blocks ran.
-pub(super) fn crossings(function: &Function, parts: &[Vec<usize>], counts: &[u64]) -> u64 {
+/// The part of each block.
+pub(super) fn part_of(function: &Function, parts: &[Vec<usize>]) -> Vec<usize> {
     let mut part_of = vec![0; function.blocks.len()];
     for (number, part) in parts.iter().enumerate() {
         for block in part {
             part_of[*block] = number;
         }
     }
+    part_of
+}
+
+/// How often a run goes from one part to another, by how often blocks ran.
+pub(super) fn crossings(function: &Function, parts: &[Vec<usize>], counts: &[u64]) -> u64 {
+    let part_of = part_of(function, parts);
     let crossings = function.blocks.iter().enumerate().map(|(from, block)| {
         let sum = |all: u64, to: &usize| all.saturating_add(counts[*to]);
         let all = block.next.iter().fold(0, sum);

@@ -7,7 +7,7 @@
 
 use super::explain::explain;
 use super::method::{has_second_return, variables};
-use super::partition::{PartLimits, crossings, parts};
+use super::partition::{PartLimits, crossings, part_of, parts};
 use super::plan::Plan;
 use super::{Context, Emitter, HUGE, Handover, Home};
 use crate::classfile::{Class, Code, Kind, Label, access, op};
@@ -41,10 +41,10 @@ pub(super) struct Entries {
 }
 
 /// What a function was cut into.
-pub(crate) struct MethodSizes {
-    /// Bytes of each method, the driver first.
-    pub(crate) sizes: Vec<usize>,
-    /// What the others are.
+pub(crate) struct Cut {
+    /// Bytes of the driver.
+    pub(crate) driver: usize,
+    /// What the methods are that it calls.
     pub(crate) parts: Vec<Part>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn split(
     function: &Function,
     class: &mut Class,
     home: &Home,
-) -> MethodSizes {
+) -> Cut {
     let sizes = block_sizes(context, function, class);
     let counts = context.profile.of(function);
     let mut limits = PartLimits { hot: PART, other: PART };
@@ -83,10 +83,9 @@ pub(crate) fn split(
         for (number, code) in codes.iter().enumerate() {
             class.method(flags, &piece_name(home, number), PIECE, code);
         }
-        let sizes = std::iter::once(&driver).chain(&codes).map(Code::len).collect();
         let counts = counts.as_deref();
         let parts = explain(context, function, home, &parts, &codes, &entries, counts);
-        return MethodSizes { sizes, parts };
+        return Cut { driver: driver.len(), parts };
     }
 }
 
@@ -112,12 +111,7 @@ fn block_sizes(context: &Context<'_>, function: &Function, class: &mut Class) ->
 
 /// Numbers the places at which pieces are entered from others, or first.
 fn entries(context: &Context<'_>, function: &Function, parts: &[Vec<usize>]) -> Entries {
-    let mut part_of = vec![0; function.blocks.len()];
-    for (number, part) in parts.iter().enumerate() {
-        for block in part {
-            part_of[*block] = number;
-        }
-    }
+    let part_of = part_of(function, parts);
     let mut entered = vec![false; function.blocks.len()];
     entered[function.entry] = true;
     for (index, block) in function.blocks.iter().enumerate() {
