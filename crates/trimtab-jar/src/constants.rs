@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::function::{Block, Function, holds};
 use crate::image::Image;
 use crate::ir::{Bin, Callee, End, Ins, Op, Un, Val, Width};
-use crate::vars::{GP, RESULTS, SP, T9, Var, Vars};
+use crate::vars::{GP, RA, RESULTS, SP, T9, Var, Vars};
 
 /// Registers that are followed.
 const FOLLOWED: usize = 32;
@@ -299,16 +299,53 @@ pub(crate) fn prune(function: &mut Function) {
     }
 }
 
-/// Registers that a function keeps, and that hold what they held at its start.
+/// What holds what a caller left in its registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Inherited {
+    /// Callee-saved registers that hold what they held at the function's start.
+    registers: Vars,
+    /// Another register with the return address: where a function that is no one's callee by `t9` finds its own address,
+    /// by a branch and link to the next instruction, that register has it meanwhile.
+    return_address: Option<Var>,
+}
+
+impl Inherited {
+    const NOTHING: Inherited = Inherited { registers: Vars::NONE, return_address: None };
+
+    /// Behind an instruction.
+    fn after(self, ins: &Ins) -> Inherited {
+        let copied = if ins.op == Op::Copy { ins.a.var() } else { None };
+        let (mut registers, mut return_address) =
+            (self.registers.without(ins.defs()), self.return_address);
+        if return_address.is_some_and(|var| ins.defs().has(var)) {
+            return_address = None;
+        }
+        if copied == Some(RA) && self.registers.has(RA) {
+            return_address = ins.d;
+        } else if copied.is_some() && copied == self.return_address && ins.d == Some(RA) {
+            registers = registers.or(Vars::of(&[RA]));
+        }
+        Inherited { registers, return_address }
+    }
+
+    /// Where control comes from both.
+    fn and(self, other: Inherited) -> Inherited {
+        let return_address =
+            self.return_address.filter(|_| self.return_address == other.return_address);
+        Inherited { registers: self.registers.and(other.registers), return_address }
+    }
+}
+
+/// Removes stores of callee-saved registers that hold what they held at the function's start: a method has its own.
 pub(crate) fn drop_saves(function: &mut Function, kept: Vars) {
-    let mut known: Vec<Option<Vars>> = vec![None; function.blocks.len()];
-    known[function.entry] = Some(kept);
+    let mut known: Vec<Option<Inherited>> = vec![None; function.blocks.len()];
+    known[function.entry] = Some(Inherited { registers: kept, return_address: None });
     let mut open = vec![function.entry];
     while let Some(at) = open.pop() {
         let Some(mut state) = known[at] else { continue };
         let block = &function.blocks[at];
         for ins in &block.ins {
-            state = state.without(ins.defs());
+            state = state.after(ins);
         }
         for next in &block.next {
             let met = known[*next].map_or(state, |there| there.and(state));
@@ -326,7 +363,7 @@ pub(crate) fn drop_saves(function: &mut Function, kept: Vars) {
         .filter_map(|ins| Some((ins.d?, ins.offset)))
         .collect();
     for (block, state) in function.blocks.iter_mut().zip(known) {
-        let mut state = state.unwrap_or(Vars::NONE);
+        let mut state = state.unwrap_or(Inherited::NOTHING);
         block.ins.retain(|ins| {
             let saves = matches!(ins.op, Op::Store(Width::I32 | Width::F64))
                 && ins.a == Val::Var(SP)
@@ -335,9 +372,10 @@ pub(crate) fn drop_saves(function: &mut Function, kept: Vars) {
                     let places = restored.iter().filter(|(to, _)| *to == var);
                     let mut places = places.peekable();
                     let alone = places.peek().is_none();
-                    state.has(var) && (alone || places.any(|(_, offset)| *offset == ins.offset))
+                    state.registers.has(var)
+                        && (alone || places.any(|(_, offset)| *offset == ins.offset))
                 });
-            state = state.without(ins.defs());
+            state = state.after(ins);
             !saves
         });
     }

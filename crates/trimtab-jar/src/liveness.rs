@@ -19,12 +19,17 @@ const POINTER_RESULTS: Vars = Vars::of(&[V0, V1, DOUBLE, DOUBLE + 1]);
 /// The first two arguments that are floating-point numbers.
 const POINTER_FLOATS: Vars = Vars::of(&[DOUBLE + 6, DOUBLE + 7]);
 
+/// The registers for the first four integer arguments.
+const ARGUMENT_REGISTERS: Vars = Vars::of(&[4, 5, 6, 7]);
+
 /// What the callers of a function need to know of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Summary {
     pub(crate) arguments: Vars,
     pub(crate) writes: Vars,
     pub(crate) results: Vars,
+    /// It notes the address that it returns to, as `setjmp` does: its callers can be come back to.
+    pub(crate) returns_twice: bool,
 }
 
 /// What is known of all functions, by address.
@@ -172,7 +177,8 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
     let mut summaries: Summaries = functions
         .iter()
         .map(|f| {
-            (f.start, Summary { arguments: Vars::NONE, writes: own_writes(f), results: Vars::NONE })
+            let (arguments, results) = (Vars::NONE, Vars::NONE);
+            (f.start, Summary { arguments, writes: own_writes(f), results, returns_twice: false })
         })
         .collect();
     spread_writes(functions, &callers, &starts, &mut summaries);
@@ -229,7 +235,47 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
         (function.arguments, function.results) = (summary.arguments, summary.results);
         function.writes = summary.writes;
     }
+    find_returning_twice(functions, &mut summaries);
     summaries
+}
+
+/// Finds functions that note the address that they will return to, and those that leave this to another one by a tail call.
+fn find_returning_twice(functions: &[Function], summaries: &mut Summaries) {
+    let mut tail_callers: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    for function in functions {
+        for block in &function.blocks {
+            if let End::Tail(Callee::At(to)) = block.end {
+                tail_callers.entry(to).or_default().push(function.start);
+            }
+        }
+    }
+    let notes = |function: &&Function| notes_return_address(summaries, function);
+    let mut open: Vec<u32> =
+        functions.iter().filter(notes).map(|function| function.start).collect();
+    while let Some(start) = open.pop() {
+        if let Some(summary) = summaries.get_mut(&start)
+            && !std::mem::replace(&mut summary.returns_twice, true)
+        {
+            open.extend(tail_callers.get(&start).into_iter().flatten());
+        }
+    }
+}
+
+/// Whether a function has its return address in memory that may outlive it. What it passes to another function, or
+/// leaves in its own frame, is what `__builtin_return_address` gives.
+fn notes_return_address(summaries: &Summaries, function: &Function) -> bool {
+    if !summaries[&function.start].arguments.has(RA) {
+        return false;
+    }
+    let facts = Facts { summaries, results: function.results };
+    function.blocks.iter().any(|block| {
+        let behind = behind(&facts, block, live_out(function, block));
+        block.ins.iter().zip(&behind).any(|(ins, live)| {
+            let passed = ins.is_pure() && ins.d.is_some_and(|d| ARGUMENT_REGISTERS.has(d));
+            let kept_in_frame = matches!(ins.op, Op::Store(_)) && ins.a == Val::Var(SP);
+            ins.uses().has(RA) && !is_dead(ins, *live) && !passed && !kept_in_frame
+        })
+    })
 }
 
 fn callers(functions: &[Function], starts: &[u32]) -> FxHashMap<u32, Vec<usize>> {
@@ -343,5 +389,5 @@ fn demands(facts: &Facts<'_>, function: &Function) -> (Vec<(u32, Vars)>, BTreeSe
 /// Whether a function notes the address that it will return to, as `setjmp` does: its callers can be
 /// come back to.
 pub(crate) fn returns_twice(summaries: &Summaries, callee: Callee) -> bool {
-    matches!(callee, Callee::At(to) if summaries.get(&to).is_some_and(|s| s.arguments.has(RA)))
+    matches!(callee, Callee::At(to) if summaries.get(&to).is_some_and(|s| s.returns_twice))
 }

@@ -60,6 +60,8 @@ pub struct Report {
     pub split: Vec<SplitFunction>,
     /// Names of functions with instructions that are not known: reaching one stops the program.
     pub unknown: Vec<String>,
+    /// Names of functions that can return once more, as `setjmp` does: whoever calls them, catches exceptions.
+    pub returning_twice: Vec<String>,
     /// Classes whose pool of constants grew large.
     pub full_classes: usize,
 }

@@ -105,6 +105,8 @@ pub struct Summary {
     pub names: BTreeSet<String>,
     /// Functions with instructions that are not known.
     pub unknown: Vec<String>,
+    /// Names of functions that can return once more, as `setjmp` does.
+    pub returning_twice: Vec<String>,
     /// It catches exceptions of C++, which do not work as it has no symbols.
     pub loses_exceptions: bool,
     /// Functions that Java calls.
@@ -218,6 +220,7 @@ fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summa
         split,
         names: report.names,
         unknown: report.unknown,
+        returning_twice: report.returning_twice,
         loses_exceptions: report.loses_exceptions,
         exports: Vec::new(),
         imports: Vec::new(),

@@ -7,8 +7,8 @@ use crate::error::JarError;
 use crate::function::{Function, build};
 use crate::image::AT_END;
 use crate::image::Image;
-use crate::ir::{End, Op};
-use crate::liveness::solve;
+use crate::ir::{Callee, End, Op};
+use crate::liveness::{returns_twice, solve};
 use crate::loops::{count_loops, fence_waits};
 use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{Report, SplitFunction};
@@ -99,6 +99,9 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     };
     for function in &functions {
         report.count(function);
+        if returns_twice(&summaries, Callee::At(function.start)) {
+            report.returning_twice.push(function.name.clone());
+        }
     }
 
     // Where each method will be: as many instructions to a class as give about its size.
@@ -151,7 +154,7 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     entries.push(calls(&context, &taken));
     entries.push(Entry {
         path: "program.image".to_owned(),
-        bytes: memory(&image, &taken, options.metered),
+        bytes: memory(&image, class + 1, &taken, options.metered),
     });
     if options.counted {
         let bytes = blocks(elf, &functions).into_bytes();
@@ -306,12 +309,13 @@ fn calls(context: &Context<'_>, taken: &[u32]) -> Entry {
 
 /// The memory that the program begins with, as the run time reads it: big-endian words.
 ///
-/// Entry, address and number of the program headers, address of `main` or 0, whether instructions are counted; the number of functions whose addresses are
+/// The number of classes with the program's code; entry, address and number of the program headers, address of `main` or 0, whether instructions are counted; the number of functions whose addresses are
 /// known, and those, ascending; what is called for an exception that nothing caught; the number of functions that look at exceptions,
 /// and of each, ascending, start, end, table and personality routine; then segments: address, bytes, size in memory, and the bytes.
-fn memory(image: &Image<'_>, taken: &[u32], metered: bool) -> Vec<u8> {
+fn memory(image: &Image<'_>, classes: usize, taken: &[u32], metered: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let word = |value: u32, bytes: &mut Vec<u8>| bytes.extend(value.to_be_bytes());
+    word(classes as u32, &mut bytes);
     word(image.entry, &mut bytes);
     word(image.headers.0, &mut bytes);
     word(u32::from(image.headers.1), &mut bytes);

@@ -123,6 +123,21 @@ fn tables_pointers_and_jumps_to_earlier_frames_lead_where_they_should() {
 }
 
 #[test]
+fn only_functions_that_note_where_they_return_to_are_taken_for_setjmp() {
+    let folder = TempDir::new().unwrap();
+    let (_, translation) = jar(&compile(folder.path(), "control", &["-O2"]));
+    let twice = &translation.report.returning_twice;
+    for name in ["_setjmp", "__sigsetjmp", "mark"] {
+        assert!(twice.iter().any(|found| found == name), "{name}: {twice:?}");
+    }
+    // These look at where they return to for other reasons, or keep it while they look for their own address.
+    for name in ["returns_to_main", "__syscall_error", "madvise", "_dl_mcount_wrapper_check"] {
+        assert!(translation.report.names.contains(name), "{name} is not in the program");
+        assert!(!twice.iter().any(|found| found == name), "{name}: {twice:?}");
+    }
+}
+
+#[test]
 fn memory_strings_and_files_hold_what_was_written() {
     same_as_qemu("memory", &BOTH);
 }

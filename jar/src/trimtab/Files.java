@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -30,7 +29,6 @@ final class Files {
   private static final int EXCLUSIVE = 0x400;
   private static final int APPEND = 8;
   private static final int MOST = 1024;
-  private static final int BUFFER = 8192;
 
   /** What a number that a program has for a file stands for. */
   private static final class Open {
@@ -59,46 +57,18 @@ final class Files {
   private final List<Open> files = new ArrayList<>();
   private final FileTree tree;
   private final OutputStream err;
-  private final ByteArrayOutputStream waiting = new ByteArrayOutputStream();
-  private final OutputStream out;
-
-  /** Whether anything is held back. */
-  private volatile boolean isWaiting;
-
   private String directory = "/";
 
   Files(InputStream in, OutputStream out, OutputStream err, FileTree tree) {
     this.tree = tree;
-    this.out = out;
     this.err = err;
     files.add(new Open(null, null, in, null, null, null));
     files.add(new Open(null, null, null, out, null, null));
     files.add(new Open(null, null, null, err, null, null));
   }
 
-  /** Writes out what is still held back. */
-  synchronized void flush() {
-    isWaiting = false;
-    try {
-      waiting.writeTo(out);
-      waiting.reset();
-      out.flush();
-      err.flush();
-    } catch (IOException e) {
-      waiting.reset();
-    }
-  }
-
-  /** The same, if there is anything. */
-  void flushWaiting() {
-    if (isWaiting) {
-      flush();
-    }
-  }
-
   /** Says on the error output what ended the program. */
-  synchronized void complain(Throwable thrown) {
-    flush();
+  void complain(Throwable thrown) {
     PrintStream stream = new PrintStream(err, true);
     stream.println(
         "the program was stopped by signal " + Signals.of(thrown) + ": " + thrown.getMessage());
@@ -200,9 +170,8 @@ final class Files {
     return names;
   }
 
-  /** At the program's end: writes out what is held back, and closes what the program left open. */
+  /** At the program's end: closes what the program left open. */
   synchronized void closeAll() {
-    flush();
     for (int file = 0; file < files.size(); file++) {
       Open open = files.get(file);
       try {
@@ -272,7 +241,6 @@ final class Files {
     }
     Memory.check(address, length);
     if (open.in != null) {
-      flush();
       // Others may use files while this waits.
       int got = length == 0 ? 0 : open.in.read(Memory.M, address - Memory.BASE, length);
       return Math.max(got, 0);
@@ -295,25 +263,27 @@ final class Files {
     return Math.max(got, 0);
   }
 
-  synchronized int write(int file, int address, int length, long position) throws IOException {
-    Open open = at(file);
+  int write(int file, int address, int length, long position) throws IOException {
+    Open open;
+    synchronized (this) {
+      open = at(file);
+    }
     if (open == null) {
       return -Errors.EBADF;
     }
     Memory.check(address, length);
-    if (open.out == out) {
-      waiting.write(Memory.M, address - Memory.BASE, length);
-      isWaiting = true;
-      if (waiting.size() >= BUFFER) {
-        flush();
-      }
-      return length;
+    if (open.out == null) {
+      return write(open, address, length, position);
     }
-    if (open.out != null) {
-      flush();
+    // Whoever reads it may let this wait; others may use files meanwhile.
+    synchronized (open.out) {
       open.out.write(Memory.M, address - Memory.BASE, length);
-      return length;
+      open.out.flush();
     }
+    return length;
+  }
+
+  private synchronized int write(Open open, int address, int length, long position) throws IOException {
     if (open.pipe != null) {
       return open.writes ? open.pipe.write(address, length) : -Errors.EBADF;
     }
@@ -575,6 +545,15 @@ final class Files {
     if (thrown instanceof NoSpaceException) {
       return Errors.ENOSPC;
     }
-    return thrown instanceof NotDirectoryException ? Errors.ENOTDIR : Errors.EIO;
+    if (thrown instanceof NotDirectoryException) {
+      return Errors.ENOTDIR;
+    }
+    return isBrokenPipe(thrown) ? Errors.EPIPE : Errors.EIO;
+  }
+
+  /** Whether nobody reads what a stream writes any more. Java has no class for it: the operating system's words, and PipedOutputStream's. */
+  private static boolean isBrokenPipe(IOException thrown) {
+    String message = String.valueOf(thrown.getMessage());
+    return message.startsWith("Broken pipe") || message.equals("Pipe closed") || message.equals("Read end dead");
   }
 }

@@ -157,7 +157,6 @@ public final class Host implements Machine {
   private static void leave() {
     if (lock.isHeldByCurrentThread()) {
       lock.unlock();
-      Linux.files.flushWaiting();
     }
   }
 

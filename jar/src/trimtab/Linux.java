@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
+import java.io.FileInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.Map;
@@ -56,7 +58,11 @@ public final class Linux {
     try {
       return about(cpu, number, a0, a1, a2, a3, stack);
     } catch (IOException e) {
-      return -Files.error(e);
+      int error = Files.error(e);
+      if (error == Errors.EPIPE) {
+        Signals.send(cpu.number, Signals.PIPE);
+      }
+      return -error;
     } catch (java.nio.file.InvalidPathException e) {
       return -Errors.ENOENT;
     } catch (IndexOutOfBoundsException e) {
@@ -356,10 +362,23 @@ public final class Linux {
   }
 
   private static int random(int address, int length) {
-    byte[] bytes = new byte[Math.max(0, Math.min(length, 1 << 16))];
-    new java.security.SecureRandom().nextBytes(bytes);
+    byte[] bytes = randomBytes(Math.max(0, Math.min(length, 1 << 16)));
     Memory.writeBytes(address, bytes);
     return bytes.length;
+  }
+
+  /** Random bytes of the operating system's. {@code SecureRandom} takes 20 ms to start, and is for where there is no such device. */
+  static byte[] randomBytes(int count) {
+    byte[] bytes = new byte[count];
+    try (InputStream device = new FileInputStream("/dev/urandom")) {
+      if (device.readNBytes(bytes, 0, count) == count) {
+        return bytes;
+      }
+    } catch (IOException e) {
+      // This operating system has another way.
+    }
+    new java.security.SecureRandom().nextBytes(bytes);
+    return bytes;
   }
 
   private static int name(int address) {
@@ -393,7 +412,6 @@ public final class Linux {
 
   /** Sleeps; what is left when it is disturbed is written to an address, if there is one. */
   private static int sleep(Cpu cpu, long nanos, int left, boolean wide) {
-    files.flush();
     long begin = System.nanoTime();
     Waits.sleep(cpu, nanos);
     if (!cpu.disturbed) {

@@ -3,7 +3,6 @@ package trimtab;
 
 import java.io.DataInputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
@@ -62,9 +61,8 @@ public final class Memory {
 
   private Memory() {}
 
-  /** Reads what the translator wrote; the names of its parts are there. */
-  static void load(InputStream stream) throws IOException {
-    DataInputStream in = new DataInputStream(stream);
+  /** Reads what the translator wrote, behind the number of classes; the names of its parts are there. */
+  static void load(DataInputStream in) throws IOException {
     entry = in.readInt();
     headers = in.readInt();
     headerCount = in.readInt();

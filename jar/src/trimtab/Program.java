@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
+import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -26,7 +27,9 @@ public final class Program {
       if (image == null) {
         throw new IOException("the jar is damaged: it has no program.image");
       }
-      Memory.load(image);
+      DataInputStream in = new DataInputStream(image);
+      loadClasses(in.readInt());
+      Memory.load(in);
     }
     if (settings.instructions() != Long.MAX_VALUE && !Memory.isMetered) {
       throw new IllegalArgumentException(
@@ -40,6 +43,25 @@ public final class Program {
     String[] arguments = settings.allArguments();
     int stack = stack(arguments, settings.allEnvironment());
     Threads.first(stack, arguments[0]);
+  }
+
+  /** Has the program's classes loaded by another thread, as clearing memory takes this one as long. */
+  private static void loadClasses(int count) {
+    Thread loading =
+        new Thread("loading of a program") {
+          @Override
+          public void run() {
+            try {
+              for (int i = 0; i < count; i++) {
+                Class.forName("program.Code" + i);
+              }
+            } catch (ClassNotFoundException | LinkageError e) {
+              // Whoever calls a function of it is told.
+            }
+          }
+        };
+    loading.setDaemon(true);
+    loading.start();
   }
 
   /** Puts arguments, environment and what the kernel says at the stack's start. */
@@ -57,9 +79,7 @@ public final class Program {
     }
     at -= 16;
     int random = at;
-    for (int i = 0; i < 16; i++) {
-      Memory.writeByte(random + i, i * 37 + 11);
-    }
+    Memory.writeBytes(random, Linux.randomBytes(16));
     // Headers, their size and number, size of a page, entry; no privileges; ticks of a clock.
     int[] auxiliary = {
       3, Memory.headers, 4, 32, 5, Memory.headerCount, 6, 4096, 9, Memory.entry, 11, 1000, 12, 1000,

@@ -36,8 +36,6 @@ final class Waits {
    * @param nanos how long
    */
   static Result await(Cpu cpu, Object key, BooleanSupplier waits, long nanos) {
-    // What the program has written is to be seen while it waits.
-    Linux.files.flushWaiting();
     synchronized (queues) {
       if (!waits.getAsBoolean()) {
         return Result.REFUSED;

@@ -63,6 +63,66 @@ static int within(int n)
 	return add_more(n) + add(2);
 }
 
+/* A `setjmp` of the program's own, which has the address in another register first. */
+__asm__(
+	"	.set	push\n"
+	"	.set	noreorder\n"
+	"	.globl	mark\n"
+	"	.type	mark, @function\n"
+	"	.ent	mark\n"
+	"mark:	move	$8, $31\n"
+	"	sw	$29, 4($4)\n"
+	"	sw	$8, 0($4)\n"
+	"	sw	$30, 8($4)\n"
+	"	jr	$31\n"
+	"	move	$2, $0\n"
+	"	.end	mark\n"
+	"	.size	mark, .-mark\n"
+	"	.globl	back_to\n"
+	"	.type	back_to, @function\n"
+	"	.ent	back_to\n"
+	"back_to:	lw	$31, 0($4)\n"
+	"	lw	$29, 4($4)\n"
+	"	lw	$30, 8($4)\n"
+	"	jr	$31\n"
+	"	move	$2, $5\n"
+	"	.end	back_to\n"
+	"	.size	back_to, .-back_to\n"
+	"	.set	pop\n");
+
+int mark(unsigned place[3]) __attribute__((returns_twice));
+void back_to(const unsigned place[3], int value) __attribute__((noreturn));
+
+static unsigned place[3];
+
+__attribute__((noinline)) static void go_back(int depth)
+{
+	if (depth > 0)
+		go_back(depth - 1);
+	back_to(place, depth + 7);
+}
+
+__attribute__((noinline)) static int marked(int depth)
+{
+	volatile int times = 0;
+	int value = mark(place);
+	if (++times < 3)
+		go_back(depth);
+	return 10 * times + value;
+}
+
+int main(int argc, char **argv);
+
+__attribute__((noinline)) static int lies_in_main(const char *place)
+{
+	return place > (char *)main && place < (char *)main + 4096;
+}
+
+__attribute__((noinline)) int returns_to_main(void)
+{
+	return lies_in_main(__builtin_return_address(0));
+}
+
 static int computed(const char *program, int value)
 {
 	static void *const to[] = { &&add, &&twice, &&less, &&end };
@@ -207,6 +267,7 @@ static __attribute__((noinline)) int chosen(int x, int y)
 int main(int argc, char **argv)
 {
 	printf("%g %g %d\n", kept(1.5, 5), kept_for_pointer(2.5, 7), within(11));
+	printf("%d %d\n", marked(5), returns_to_main());
 	printf("%d %d %d %d\n", by_parts(argc), chosen(7, 12), chosen(7, 2), chosen(2, 0));
 	int total = 0;
 	for (int i = 0; i < 60; i++)

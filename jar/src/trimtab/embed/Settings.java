@@ -114,7 +114,9 @@ public final class Settings {
 
   /** The environment as C has it. */
   public String[] allEnvironment() {
-    return environment.entrySet().stream().map(it -> it.getKey() + "=" + it.getValue()).toArray(String[]::new);
+    List<String> variables = new ArrayList<>();
+    environment.forEach((name, value) -> variables.add(name + "=" + value));
+    return variables.toArray(new String[0]);
   }
 
   /** Standard input. */

@@ -1,0 +1,30 @@
+/* What a program writes to standard output is seen at once, and who stops reading is noticed. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	const char *way = argv[1];
+	char line[4096];
+	memset(line, 'x', sizeof line - 1);
+	line[sizeof line - 1] = '\n';
+	if (argc != 2)
+		return 1;
+	if (!strcmp(way, "computes")) {
+		puts("before");
+		fflush(stdout);
+		for (volatile unsigned i = 0;; i++)
+			;
+	}
+	if (!strcmp(way, "ignores"))
+		signal(SIGPIPE, SIG_IGN);
+	puts("before");
+	fflush(stdout);
+	while (write(1, line, sizeof line) >= 0)
+		;
+	fprintf(stderr, "%s\n", strerror(errno));
+	return 3;
+}
