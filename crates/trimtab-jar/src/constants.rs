@@ -56,6 +56,13 @@ pub(crate) fn propagate(image: &Image<'_>, function: &mut Function) {
         *entry = Some(begin);
     }
     let mut open = vec![function.entry];
+    // Whoever jumps there has set other registers.
+    let mut landed = KnownValues([None; FOLLOWED]);
+    landed.set(GP, Some(image.gp.cast_signed()));
+    for at in function.landing_blocks() {
+        known[at] = Some(landed.clone());
+        open.push(at);
+    }
     while let Some(at) = open.pop() {
         let Some(mut state) = known[at].clone() else { continue };
         let block = &function.blocks[at];
@@ -278,6 +285,7 @@ impl PartialAddresses {
 pub(crate) fn prune(function: &mut Function) {
     let mut reached = vec![false; function.blocks.len()];
     let mut open = vec![function.entry];
+    open.extend(function.landing_blocks());
     while let Some(at) = open.pop() {
         if !std::mem::replace(&mut reached[at], true) {
             open.extend(&function.blocks[at].next);
@@ -341,6 +349,10 @@ pub(crate) fn drop_saves(function: &mut Function, kept: Vars) {
     let mut known: Vec<Option<Inherited>> = vec![None; function.blocks.len()];
     known[function.entry] = Some(Inherited { registers: kept, return_address: None });
     let mut open = vec![function.entry];
+    for at in function.landing_blocks() {
+        known[at] = Some(Inherited::NOTHING);
+        open.push(at);
+    }
     while let Some(at) = open.pop() {
         let Some(mut state) = known[at] else { continue };
         let block = &function.blocks[at];

@@ -1,14 +1,18 @@
 //! Functions as blocks of instructions.
 
 use crate::image::Image;
-use crate::ir::{Callee, Cond, End, Ins, Op, Val, Width};
+use crate::ir::{Bin, Callee, Cond, End, Ins, Op, Val, Width};
 use crate::mips::{Control, Where, control, decode};
 use crate::unwind::{Region, replaced};
-use crate::vars::{A0, A1, A2, RA, SAVED, SAVED2, SP, V0, Vars};
+use crate::vars::{A0, A1, A2, FP, GP, RA, SAVED, SAVED2, SP, V0, Vars};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Instructions after which a block is cut, so that any block fits into a method.
 const LONGEST: usize = 120;
+
+/// More sums of addresses are looked at in no function: what compilers make has a few.
+const MOST_SUMS: usize = 1 << 18;
 
 /// Added to an address: the block is the delay slot of a branch that is taken.
 const SLOT: u32 = 1;
@@ -44,6 +48,11 @@ pub(crate) struct Function {
     pub(crate) reached: bool,
     /// Regions of its calls, if it looks at exceptions.
     pub(crate) regions: Option<Vec<Region>>,
+    /// Keys of blocks at labels that it makes the addresses of, as for `__builtin_setjmp`, or a function within it that jumps
+    /// there; ascending.
+    pub(crate) landings: Vec<u32>,
+    /// Addresses in other functions that its jumps to other frames may lead to.
+    pub(crate) leaves_for: BTreeSet<u32>,
     /// What it is given.
     pub(crate) arguments: Vars,
     /// What its callers read of what it gives back.
@@ -69,14 +78,26 @@ impl Function {
         found
     }
 
+    /// The blocks of its landings.
+    pub(crate) fn landing_blocks(&self) -> impl Iterator<Item = usize> {
+        let find = |key: &u32| self.blocks.iter().position(|block| block.key == *key);
+        self.landings.iter().filter_map(find)
+    }
+
     /// Instructions in all blocks.
     pub(crate) fn instructions(&self) -> usize {
         self.blocks.iter().map(|block| block.ins.len() + 1).sum()
     }
 }
 
-/// Cuts the code from `start` to `end` into blocks.
-pub(crate) fn build(image: &Image<'_>, start: u32, end: u32, name: &str) -> Function {
+/// Cuts the code from `start` to `end` into blocks. `jumped_to` are places in any function that others jump to.
+pub(crate) fn build(
+    image: &Image<'_>,
+    start: u32,
+    end: u32,
+    name: &str,
+    jumped_to: &BTreeSet<u32>,
+) -> Function {
     if let Some(method) = replaced(name) {
         return stand_in(start, name, method);
     }
@@ -88,6 +109,10 @@ pub(crate) fn build(image: &Image<'_>, start: u32, end: u32, name: &str) -> Func
         leaders: BTreeSet::from([start]),
         tables: Vec::new(),
         leaves: false,
+        returns_away: false,
+        jumped_to,
+        landings: Vec::new(),
+        leaves_for: BTreeSet::new(),
         regions: regions.as_deref().unwrap_or_default(),
         blocks: BTreeMap::new(),
     };
@@ -95,6 +120,7 @@ pub(crate) fn build(image: &Image<'_>, start: u32, end: u32, name: &str) -> Func
     builder.catch();
     builder.find_leaders();
     builder.make_blocks();
+    let (landings, leaves_for) = (builder.landings, builder.leaves_for);
     let mut blocks: Vec<Block> = builder.blocks.into_values().collect();
     let keys: Vec<u32> = blocks.iter().map(|block| block.key).collect();
     for block in &mut blocks {
@@ -102,7 +128,7 @@ pub(crate) fn build(image: &Image<'_>, start: u32, end: u32, name: &str) -> Func
         block.next = targets.iter().filter_map(|key| keys.binary_search(key).ok()).collect();
     }
     let entry = keys.binary_search(&start).unwrap_or_default();
-    Function { regions, ..new_function(start, name, blocks, entry) }
+    Function { regions, landings, leaves_for, ..new_function(start, name, blocks, entry) }
 }
 
 /// A function that only calls a method of the run time's for exceptions.
@@ -112,7 +138,8 @@ fn stand_in(start: u32, name: &str, method: &'static str) -> Function {
     new_function(start, name, vec![new_block(start, vec![call], End::Return)], 0)
 }
 
-fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: usize) -> Function {
+/// A function of these blocks of which no more is known.
+pub(crate) fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: usize) -> Function {
     Function {
         start,
         name: name.to_owned(),
@@ -121,9 +148,46 @@ fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: usize) -> Fun
         taken: false,
         reached: false,
         regions: None,
+        landings: Vec::new(),
+        leaves_for: BTreeSet::new(),
         arguments: Vars::NONE,
         results: Vars::NONE,
         writes: Vars::NONE,
+    }
+}
+
+/// Labels whose addresses a function may make, as GNU's dialect of C has them: a multiple of 64 KiB, from the table of
+/// global offsets or an instruction, and what another one adds. Some that it does not make are among them, which only
+/// costs time.
+#[derive(Default)]
+struct MadeLabels {
+    pages: BTreeSet<u32>,
+    offsets: BTreeSet<i32>,
+}
+
+impl MadeLabels {
+    fn note(&mut self, image: &Image<'_>, ins: &Ins) {
+        let page = match (ins.op, ins.a, ins.b) {
+            (Op::Load(Width::I32), Val::Var(GP), _) => {
+                image.constant(image.gp.wrapping_add_signed(ins.offset))
+            }
+            (Op::Copy, Val::Const(page), _) => Some(page.cast_unsigned()),
+            (Op::Bin(Bin::Add), Val::Var(to), Val::Const(by)) if to != SP => {
+                self.offsets.insert(by);
+                None
+            }
+            _ => None,
+        };
+        self.pages.extend(page.filter(|page| page.is_multiple_of(1 << 16)));
+    }
+
+    /// Those in a range.
+    fn within(&self, range: Range<u32>) -> BTreeSet<u32> {
+        let reach = range.start.saturating_sub(1 << 16)..range.end.saturating_add(1 << 16);
+        let near = self.pages.range(reach);
+        let sums =
+            near.flat_map(|page| self.offsets.iter().map(|by| page.wrapping_add_signed(*by)));
+        sums.take(MOST_SUMS).filter(|to| range.contains(to)).collect()
     }
 }
 
@@ -134,8 +198,16 @@ struct Builder<'a, 'data> {
     leaders: BTreeSet<u32>,
     /// Where computed jumps may lead.
     tables: Vec<u32>,
-    /// It takes the stack pointer from memory: its computed jumps leave for another frame.
+    /// It takes the stack pointer and that of the frame from memory: its computed jumps leave for another frame.
     leaves: bool,
+    /// It takes the stack pointer from memory, and where it returns to.
+    returns_away: bool,
+    /// What others jump to.
+    jumped_to: &'a BTreeSet<u32>,
+    /// Where it can be jumped to.
+    landings: Vec<u32>,
+    /// Where its computed jumps may lead in other functions.
+    leaves_for: BTreeSet<u32>,
     regions: &'a [Region],
     blocks: BTreeMap<u32, Block>,
 }
@@ -150,23 +222,44 @@ impl Builder<'_, '_> {
         if self.word(to).is_some() { to } else { to & !3 | OUT }
     }
 
-    /// Looks the function over for computed jumps.
+    /// Looks the function over for computed jumps, and for labels that it makes the addresses of.
     fn look(&mut self) {
-        let mut computed = false;
+        let (mut computed, mut made) = (false, MadeLabels::default());
+        let mut restored = Vars::NONE;
         for pc in (self.start..self.end).step_by(4) {
             let Some(word) = self.image.word(pc) else { break };
             let ins = decode(pc, word);
-            self.leaves |=
-                ins.d == Some(SP) && ins.op == Op::Load(Width::I32) && ins.a != Val::Var(SP);
+            made.note(self.image, &ins);
+            if let (Some(d), Op::Load(Width::I32), true) = (ins.d, ins.op, ins.a != Val::Var(SP)) {
+                restored.add(d);
+            }
+            if ins.op == Op::Copy && ins.d == Some(FP) && ins.a != Val::Var(SP) {
+                restored.add(FP);
+            }
             let jump = control(pc, word);
             computed |= matches!(jump, Some(Control::Jump(Where::Register(to))) if to != RA);
         }
+        // A function with arrays of variable sizes takes back its own stack pointer, but no more.
+        self.returns_away = restored.has(SP) && restored.has(RA);
+        self.leaves = restored.has(SP) && restored.has(FP);
+        if self.leaves {
+            self.leaves_for = made.within(0..u32::MAX);
+            let begins = |to: &u32| self.image.functions.contains_key(to);
+            self.leaves_for.retain(|to| self.image.word(*to).is_some() && !begins(to));
+        }
+        let mut landings = made.within(self.start..self.end);
+        landings.extend(self.jumped_to.range(self.start..self.end));
+        self.landings = landings.into_iter().filter(|to| self.word(*to).is_some()).collect();
+        self.landings.retain(|to| *to != self.start);
+        self.leaders.extend(&self.landings);
         if computed && !self.leaves {
             let labels = &self.image.labels;
             let from = labels.partition_point(|label| *label < self.start);
             let to = labels.partition_point(|label| *label < self.end);
             // Its own start is in data where its address is taken; no jump table has it.
-            self.tables = labels[from..to].iter().copied().filter(|l| *l != self.start).collect();
+            let listed = labels[from..to].iter().copied().filter(|label| *label != self.start);
+            let all: BTreeSet<u32> = listed.chain(self.landings.iter().copied()).collect();
+            self.tables = all.into_iter().collect();
             self.leaders.extend(&self.tables);
         }
     }
@@ -352,14 +445,14 @@ impl Builder<'_, '_> {
                 ins.push(slot);
                 Some(End::Jump(self.key(to)))
             }
-            Control::Jump(Where::Register(RA)) if !self.leaves => {
+            Control::Jump(Where::Register(RA)) if !self.returns_away => {
                 ins.push(slot);
                 Some(End::Return)
             }
             Control::Jump(Where::Register(to)) => {
                 let to = keep(Val::Var(to), SAVED);
                 ins.push(slot);
-                Some(match (self.leaves, self.tables.is_empty()) {
+                Some(match (self.leaves || to == Val::Var(RA), self.tables.is_empty()) {
                     (true, _) => End::Away(to),
                     (_, true) => End::Tail(Callee::Through(to)),
                     _ => End::Table { to, targets: self.tables.clone() },

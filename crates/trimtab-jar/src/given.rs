@@ -8,14 +8,14 @@
 use crate::constants::{PartialAddresses, moved_constants};
 use crate::function::Function;
 use crate::ir::{Callee, End, Op};
-use crate::vars::{V0, V1, Var, Vars, forms_of_pair};
+use crate::vars::{CHAIN, V0, V1, Vars, forms_of_pair};
 use std::collections::BTreeSet;
-
-/// Where a function within another one is given the frame of that: C has such functions in GNU's dialect.
-const CHAIN: Var = 15;
 
 /// Where floating-point arguments are.
 pub(crate) const FLOATS: Vars = forms_of_pair(12).or(forms_of_pair(14));
+
+/// What calls through pointers may pass: pointers to functions within others lead to code that sets the last of these.
+const BY_POINTER: Vars = FLOATS.or(Vars::of(&[CHAIN]));
 
 /// What is looked at: all that functions can be given but `a0` to `a3`, `sp` and `ra`.
 pub(crate) const UNUSUAL: Vars =
@@ -26,7 +26,7 @@ pub(crate) fn given(functions: &[Function], entry: u32) -> Vec<Vars> {
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     let mut given = vec![Vars::NONE; functions.len()];
     for index in may_be_pointed_to(functions, &starts, entry) {
-        given[index] = FLOATS;
+        given[index] = BY_POINTER;
     }
     let mut open: BTreeSet<usize> = (0..functions.len()).collect();
     while let Some(at) = open.pop_first() {
@@ -63,6 +63,10 @@ fn passed(function: &Function, given: Vars) -> Vec<(u32, Vars)> {
     let mut may: Vec<Option<Vars>> = vec![None; function.blocks.len()];
     may[function.entry] = Some(given);
     let mut open = vec![function.entry];
+    for at in function.landing_blocks() {
+        may[at].get_or_insert(Vars::NONE);
+        open.push(at);
+    }
     while let Some(at) = open.pop() {
         let block = &function.blocks[at];
         let mut state = may[at].unwrap_or(Vars::NONE);
@@ -96,7 +100,7 @@ fn passed(function: &Function, given: Vars) -> Vec<(u32, Vars)> {
 fn behind_call(callee: Callee, state: Vars) -> Vars {
     let results = Vars::of(&[V0, V1]);
     match callee {
-        Callee::At(_) => state.and(FLOATS.or(Vars::of(&[CHAIN]))).or(results),
+        Callee::At(_) => state.and(BY_POINTER).or(results),
         Callee::Through(_) => results,
     }
 }
@@ -104,23 +108,12 @@ fn behind_call(callee: Callee, state: Vars) -> Vars {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::function::Block;
+    use crate::function::{Block, new_function};
     use crate::ir::{Ins, Val};
 
     fn function(start: u32, ins: Vec<Ins>, end: End) -> Function {
         let block = Block { key: start, ins, end, next: vec![], live_in: Vars::NONE };
-        Function {
-            start,
-            name: String::new(),
-            blocks: vec![block],
-            regions: None,
-            entry: 0,
-            taken: false,
-            reached: false,
-            arguments: Vars::NONE,
-            results: Vars::NONE,
-            writes: Vars::NONE,
-        }
+        new_function(start, "", vec![block], 0)
     }
 
     fn call(callee: Callee) -> Ins {
@@ -155,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_pointers_lead_to_may_be_given_floating_point_numbers() {
+    fn functions_that_pointers_lead_to_may_be_given_floating_point_numbers_and_a_frame() {
         let mut first = function(0x100, vec![], End::Tail(Callee::At(0x200)));
         first.taken = true;
         let moves = Ins::new(Op::Copy, Some(4), Val::Const(0x300), Val::ZERO);
@@ -165,6 +158,6 @@ mod tests {
             function(0x300, vec![], End::Return),
             function(0x400, vec![], End::Return),
         ];
-        assert_eq!(given(&functions, 0), [FLOATS, FLOATS, FLOATS, Vars::NONE]);
+        assert_eq!(given(&functions, 0), [BY_POINTER, BY_POINTER, BY_POINTER, Vars::NONE]);
     }
 }

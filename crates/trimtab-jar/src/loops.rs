@@ -135,6 +135,10 @@ fn orders_memory(ins: &Ins) -> bool {
 
 /// Writes the ends of innermost loops that count as comparisons of signed numbers.
 pub(crate) fn count_loops(function: &mut Function) {
+    if !function.landings.is_empty() {
+        // A loop can be entered anywhere.
+        return;
+    }
     for found in &natural_loops(function).innermost {
         if let [latch] = found.latches.as_slice() {
             differ(function, found, *latch);
@@ -374,22 +378,12 @@ mod tests {
     fn function(ins: Vec<Ins>, cond: Cond, a: Val, b: Val) -> Function {
         let block = |key, ins, end, next| Block { key, ins, end, next, live_in: Vars::NONE };
         let branch = End::Branch { cond, a, b, taken: 4, next: 8 };
-        Function {
-            start: 0,
-            name: "looping".to_owned(),
-            blocks: vec![
-                block(0, Vec::new(), End::Jump(4), vec![1]),
-                block(4, ins, branch, vec![1, 2]),
-                block(8, Vec::new(), End::Return, Vec::new()),
-            ],
-            entry: 0,
-            taken: false,
-            reached: true,
-            regions: None,
-            arguments: Vars::NONE,
-            results: Vars::NONE,
-            writes: Vars::NONE,
-        }
+        let blocks = vec![
+            block(0, Vec::new(), End::Jump(4), vec![1]),
+            block(4, ins, branch, vec![1, 2]),
+            block(8, Vec::new(), End::Return, Vec::new()),
+        ];
+        Function { reached: true, ..crate::function::new_function(0, "looping", blocks, 0) }
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub(crate) fn find_switches(image: &Image<'_>, function: &mut Function) {
         let block = &function.blocks[at];
         let (End::Table { .. }, [from]) = (&block.end, before.as_slice()) else { continue };
         // A call sets more than it says itself; and nothing was compared where the function begins.
-        if at == function.entry || block.ins.iter().any(calls) {
+        let lands = function.landings.contains(&block.key);
+        if lands || at == function.entry || block.ins.iter().any(calls) {
             continue;
         }
         let Some((shift, index, table)) = table_of(block) else { continue };

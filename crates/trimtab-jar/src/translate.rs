@@ -201,13 +201,22 @@ fn method(
 fn find_functions(image: &Image<'_>) -> Vec<Function> {
     let mut known: BTreeMap<u32, Function> = BTreeMap::new();
     let mut open: BTreeSet<u32> = image.functions.keys().copied().collect();
+    let mut jumped_to = BTreeSet::new();
     while let Some(start) = open.pop_first() {
         let (end, name) = match image.functions.range(..=start).next_back() {
             Some((at, (end, name))) if *at == start => (*end, name.clone()),
             Some((_, (end, name))) if start < *end => (*end, format!("{name}_{start:x}")),
             _ => (image.code_end(start), format!("f_{start:x}")),
         };
-        let mut function = build(image, start, end, &name);
+        let mut function = build(image, start, end, &name, &jumped_to);
+        for to in std::mem::take(&mut function.leaves_for) {
+            if jumped_to.insert(to)
+                && let Some((owner, _)) = image.functions.range(..to).next_back()
+            {
+                // It is cut into other blocks then.
+                open.insert(*owner);
+            }
+        }
         propagate(image, &mut function);
         prune(&mut function);
         join_words(&mut function);
@@ -271,8 +280,9 @@ fn calls(context: &Context<'_>, taken: &[u32]) -> Entry {
     kinds.push(Kind::Int);
     let mut code = Code::new(kinds, 7);
     code.load(Kind::Int, 1);
-    let find = class.pool.method("trimtab/Memory", "function", "(I)I");
-    code.call(find, 1, Some(Kind::Int));
+    code.load(Kind::Cpu, 0);
+    let find = class.pool.method("trimtab/Memory", "function", "(ILtrimtab/Cpu;)I");
+    code.call(find, 2, Some(Kind::Int));
     code.store(Kind::Int, 7);
     let cases: Vec<_> = (0..count as i32).map(|index| (index, code.label())).collect();
     let elsewhere = code.label();

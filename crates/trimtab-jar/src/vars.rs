@@ -15,9 +15,12 @@ pub(crate) const V1: Var = 3;
 pub(crate) const A0: Var = 4;
 pub(crate) const A1: Var = 5;
 pub(crate) const A2: Var = 6;
+/// `t7`: where a function within another one is given the frame of that, as GNU's dialect of C has them.
+pub(crate) const CHAIN: Var = 15;
 pub(crate) const T9: Var = 25;
 pub(crate) const GP: Var = 28;
 pub(crate) const SP: Var = 29;
+pub(crate) const FP: Var = 30;
 pub(crate) const RA: Var = 31;
 pub(crate) const HI: Var = 32;
 pub(crate) const LO: Var = 33;
@@ -156,8 +159,13 @@ pub(crate) fn other_half(var: Var) -> Option<Var> {
     }
 }
 
-/// What functions give back: `v0`, `v1`, and `f0` and `f2` in all forms.
-pub(crate) const RESULTS: Vars = Vars::of(&[V0, V1]).or(forms_of_pair(0)).or(forms_of_pair(2));
+/// What functions give back: `v0`, `v1`, and `f0` and `f2` in all forms; a complex number of 64-bit integers also in
+/// [`WIDE_RESULTS`].
+pub(crate) const RESULTS: Vars =
+    Vars::of(&[V0, V1, A0, A1]).or(forms_of_pair(0)).or(forms_of_pair(2));
+
+/// The third and fourth word that functions give back.
+pub(crate) const WIDE_RESULTS: Vars = Vars::of(&[A0, A1]);
 
 /// What functions can be given. Registers that a callee must keep are not among them: it can only
 /// save and restore what they held.

@@ -138,6 +138,11 @@ fn only_functions_that_note_where_they_return_to_are_taken_for_setjmp() {
 }
 
 #[test]
+fn labels_and_functions_within_others_lead_where_gnus_c_says() {
+    same_as_qemu("gnu", &BOTH);
+}
+
+#[test]
 fn memory_strings_and_files_hold_what_was_written() {
     same_as_qemu("memory", &BOTH);
 }

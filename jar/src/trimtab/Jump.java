@@ -38,8 +38,9 @@ public final class Jump extends RuntimeException {
     } else {
       jump = Signals.caught(thrown, cpu, stack);
     }
-    if (Integer.compareUnsigned(jump.stack, stack) < 0
-        || Integer.compareUnsigned(jump.stack, low) > 0) {
+    // At its start the stack's pointer is that of the caller, which may be another call of the same function.
+    boolean isAbove = stack == low ? jump.stack != low : Integer.compareUnsigned(jump.stack, low) >= 0;
+    if (Integer.compareUnsigned(jump.stack, stack) < 0 || isAbove) {
       throw jump;
     }
     cpu.jump = jump;

@@ -99,19 +99,42 @@ public final class Memory {
     numbers[(main - functions[0]) / 4] = REPLACED;
   }
 
-  /** The number of the function at an address. */
-  public static int function(int address) {
-    int word = Integer.rotateRight(address - functions[0], 2);
-    if (word >= 0 && word < numbers.length) {
-      int number = numbers[word];
+  /** The number of the function that a call to an address leads to. */
+  public static int function(int address, Cpu cpu) {
+    int number = known(address);
+    if (number >= 0) {
+      return number;
+    }
+    if (number == REPLACED) {
+      return Java.main();
+    }
+    if (isTrampoline(address)) {
+      number = known(readInt(address + 20));
       if (number >= 0) {
+        cpu.v15 = readInt(address + 16);
         return number;
-      }
-      if (number == REPLACED) {
-        return Java.main();
       }
     }
     return Java.number(address);
+  }
+
+  /** The number of the function that begins there, or less than 0. */
+  private static int known(int address) {
+    int word = Integer.rotateRight(address - functions[0], 2);
+    return word >= 0 && word < numbers.length ? numbers[word] : -1;
+  }
+
+  /**
+   * Whether GCC's code is there for a pointer to a function within another one: it goes on at an address, with another
+   * one, of the frame that this function uses, in {@code t7}; both follow the code.
+   */
+  private static boolean isTrampoline(int address) {
+    return address >= BASE
+        && address <= END - 24
+        && readInt(address) == 0x8f210014
+        && readInt(address + 4) == 0x8f2f0010
+        && readInt(address + 8) == 0x00200008
+        && readInt(address + 12) == 0x0020c821;
   }
 
   static byte readByte(int address) {

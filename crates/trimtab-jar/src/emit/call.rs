@@ -9,8 +9,10 @@ use super::{Context, Emitter, Home};
 use crate::classfile::{Class, Code, Kind, access, op};
 use crate::function::Block;
 use crate::ir::Callee;
-use crate::liveness::{Summary, call_floats, returns_twice};
-use crate::vars::{BITS, DOUBLE, FLAG, RA, SINGLE, SP, T9, V0, V1, Var, Vars, forms, kind};
+use crate::liveness::{Summary, call_floats, returns_twice, wide_reads};
+use crate::vars::{
+    BITS, CHAIN, DOUBLE, FLAG, RA, SINGLE, SP, T9, V0, V1, Var, Vars, WIDE_RESULTS, forms, kind,
+};
 
 /// What a method takes and returns.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +71,7 @@ impl Emitter<'_> {
             None => {
                 self.through(block, plan, at, callee, call_floats(&ins));
                 self.take_any(live);
+                self.take_wide(wide_reads(self.function, block, at).and(live));
             }
         }
         if returns_twice(self.context.summaries, callee) {
@@ -180,6 +183,16 @@ impl Emitter<'_> {
         }
     }
 
+    /// Takes further words of the results of an unknown function.
+    fn take_wide(&mut self, vars: Vars) {
+        for var in vars.iter() {
+            if self.has_slot(var) {
+                self.get_field(var);
+                self.set(var);
+            }
+        }
+    }
+
     /// Returns from the function.
     pub(super) fn give_back(&mut self, block: &Block, plan: &Plan) {
         let at = block.ins.len();
@@ -241,6 +254,7 @@ impl Emitter<'_> {
                     Vars(floats.iter().filter(|v| self.has_slot(*v)).map(|v| 1 << v).sum());
                 self.through(block, plan, at, callee, floats);
                 self.take_any(results);
+                self.take_wide(results.and(WIDE_RESULTS));
             }
         }
         let nothing = Plan::empty();
@@ -284,6 +298,10 @@ fn one(class: &mut Class, code: &mut Code, home: &Home, start: u32) {
             4..=7 => code.load(Kind::Int, u16::from(var) - 2),
             SP => code.load(Kind::Int, 6),
             T9 => code.int(&mut class.pool, start.cast_signed()),
+            CHAIN => {
+                code.load(Kind::Cpu, 0);
+                field(class, code, op::GETFIELD, CHAIN);
+            }
             BITS..FLAG => argument_form(class, code, var),
             _ => code.int(&mut class.pool, 0),
         }

@@ -57,6 +57,10 @@ pub(crate) fn whole(
         }
     }
     emitter.landings();
+    for landing in function.landing_blocks() {
+        let label = emitter.labels[landing];
+        emitter.returns.push((function.blocks[landing].key, label));
+    }
     if twice {
         emitter.second_returns(start, ints[0]);
     }
@@ -69,12 +73,13 @@ pub(super) fn has_second_return(
     function: &Function,
     blocks: &[usize],
 ) -> bool {
-    blocks.iter().any(|index| {
-        function.blocks[*index].ins.iter().any(|ins| match ins.op {
-            Op::Call(callee) => returns_twice(context.summaries, callee),
-            _ => false,
+    function.landing_blocks().any(|landing| blocks.contains(&landing))
+        || blocks.iter().any(|index| {
+            function.blocks[*index].ins.iter().any(|ins| match ins.op {
+                Op::Call(callee) => returns_twice(context.summaries, callee),
+                _ => false,
+            })
         })
-    })
 }
 
 /// The variables that the code of these blocks reads or sets.

@@ -114,6 +114,9 @@ fn entries(context: &Context<'_>, function: &Function, parts: &[Vec<usize>]) -> 
     let part_of = part_of(function, parts);
     let mut entered = vec![false; function.blocks.len()];
     entered[function.entry] = true;
+    for landing in function.landing_blocks() {
+        entered[landing] = true;
+    }
     for (index, block) in function.blocks.iter().enumerate() {
         for next in &block.next {
             entered[*next] |= part_of[*next] != part_of[index];
@@ -125,6 +128,10 @@ fn entries(context: &Context<'_>, function: &Function, parts: &[Vec<usize>]) -> 
         for index in part {
             if entered[*index] {
                 entries.blocks.insert(*index, place);
+                place += 1;
+            }
+            if function.landings.contains(&function.blocks[*index].key) {
+                entries.returns.push((function.blocks[*index].key, place));
                 place += 1;
             }
             for ins in &function.blocks[*index].ins {
@@ -231,6 +238,10 @@ fn piece(
         emitter.block(*index);
     }
     emitter.landings();
+    for landing in function.landing_blocks().filter(|landing| part.contains(landing)) {
+        let label = emitter.labels[landing];
+        emitter.returns.push((function.blocks[landing].key, label));
+    }
     // Returns into the middle of a block: through a jump to the label behind the call.
     for (pc, label, _) in &returns {
         emitter.code.bind(*label);
@@ -412,10 +423,14 @@ impl<'a> Emitter<'a> {
             self.get_field(var);
             self.put_field(var);
         }
+        // A call can return to a label, which is one place.
+        let mut returns = returns.to_vec();
+        returns.sort_unstable();
+        returns.dedup_by_key(|(pc, _)| *pc);
         let mut cases: Vec<(i32, Label)> =
             returns.iter().map(|(pc, _)| (pc.cast_signed(), self.code.label())).collect();
         let labelled: Vec<(Label, i32)> =
-            cases.iter().zip(returns).map(|((_, label), (_, place))| (*label, *place)).collect();
+            cases.iter().zip(&returns).map(|((_, label), (_, place))| (*label, *place)).collect();
         cases.sort_unstable_by_key(|(pc, _)| *pc);
         let lost = self.code.label();
         self.code.switch(&cases, lost);

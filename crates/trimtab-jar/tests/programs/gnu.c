@@ -1,0 +1,153 @@
+/* What GNU's dialect of C adds to ways for control to go, and results of more than two words. */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The addresses of labels are made by code: they are in no table. */
+static int by_label(int i)
+{
+	void *to[] = { &&one, &&two, &&three };
+	goto *to[i];
+one:
+	return 1;
+two:
+	return 2;
+three:
+	return 3;
+}
+
+static int compare_by(int (*compare)(const void *, const void *))
+{
+	int numbers[] = { 4, 17, 9, -3, 25 };
+	qsort(numbers, 5, sizeof(int), compare);
+	return numbers[0] * 1000 + numbers[4];
+}
+
+/* A pointer to a function within another one leads to code on the stack. */
+static int by_distance(int from)
+{
+	int calls = 0;
+	int compare(const void *a, const void *b)
+	{
+		calls++;
+		return abs(*(const int *)a - from) - abs(*(const int *)b - from);
+	}
+	int first = compare_by(compare);
+	return first * 2 + (calls > 3);
+}
+
+/* Jumps out of functions within others, also over further calls of the same function. */
+static int search(int depth, void (*found)(int))
+{
+	__label__ out;
+	int result = -1;
+	void leave(int value)
+	{
+		result = value * 100 + depth;
+		goto out;
+	}
+	if (depth == 3)
+		return search(depth - 1, leave);
+	if (depth > 0)
+		return search(depth - 1, found) + 1;
+	found(7);
+	return -2;
+out:
+	return result;
+}
+
+static void give_up(int value)
+{
+	printf("nothing takes %d\n", value);
+	exit(1);
+}
+
+static void *buffers[4][5];
+
+__attribute__((noinline)) static void back_to(int which)
+{
+	__builtin_longjmp(buffers[which], 1);
+}
+
+__attribute__((noinline)) static int builtin(int n)
+{
+	volatile int count = n;
+	if (__builtin_setjmp(buffers[n])) {
+		count += 10;
+		return count;
+	}
+	if (n > 0)
+		return builtin(n - 1) * 100 + n;
+	count++;
+	back_to(2);
+	return -1;
+}
+
+/* Each call has its own place to come back to; those below it are left. */
+static jmp_buf places[6];
+
+__attribute__((noinline)) static int down(int n)
+{
+	int value = setjmp(places[n]);
+	if (value != 0)
+		return value * 10 + n;
+	if (n == 0)
+		longjmp(places[4], 3);
+	return down(n - 1) + 1000;
+}
+
+/* Arrays of variable sizes: the stack's pointer is taken back from memory. */
+static int variable(int n)
+{
+	int sum = 0;
+	for (int i = 1; i < n; i++) {
+		char text[i * 8];
+		memset(text, i, sizeof(text));
+		sum += text[i] + sizeof(text);
+	}
+	struct {
+		int all[n];
+		char one;
+	} both[2];
+	both[1].one = n;
+	return sum + both[1].one;
+}
+
+#define COMPLEX(type, name) \
+	__attribute__((noinline)) static _Complex type name(int x) \
+	{ \
+		_Complex type result; \
+		__real result = x + 1; \
+		__imag result = x - 1; \
+		return result; \
+	}
+COMPLEX(float, singles)
+COMPLEX(double, doubles)
+COMPLEX(char, chars)
+COMPLEX(int, ints)
+COMPLEX(long long, longs)
+
+static _Complex long long (*volatile any)(int) = longs;
+
+__attribute__((noinline)) static _Complex long long again(int x)
+{
+	return any(x + 5);
+}
+
+int main(void)
+{
+	printf("%d %d %d\n", by_label(0), by_label(1), by_label(2));
+	printf("%d %d\n", by_distance(10), by_distance(-10));
+	printf("%d\n", search(6, give_up));
+	printf("%d\n", builtin(3));
+	printf("%d\n", down(5));
+	printf("%d\n", variable(9));
+	printf("%g %g\n", __real singles(5), __imag singles(5));
+	printf("%g %g\n", __real doubles(5), __imag doubles(5));
+	printf("%d %d %d %d\n", __real chars(5), __imag chars(5), __real ints(5), __imag ints(5));
+	printf("%lld %lld\n", __real longs(5), __imag longs(5));
+	printf("%lld %lld\n", __real any(8), __imag any(8));
+	printf("%lld %lld\n", __real again(8), __imag again(8));
+	return 0;
+}
