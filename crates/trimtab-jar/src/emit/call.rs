@@ -69,9 +69,17 @@ impl Emitter<'_> {
                 self.take(home.shape, live);
             }
             None => {
+                let wide = wide_reads(self.function, block, at).and(live);
+                // A callee that is known to the compiler, and to it only, leaves registers alone that it does not
+                // need: their values are found again behind the call.
+                for var in wide.iter() {
+                    self.code.load(Kind::Cpu, 0);
+                    self.variable(block, plan, at, var);
+                    self.put_field(var);
+                }
                 self.through(block, plan, at, callee, call_floats(&ins));
                 self.take_any(live);
-                self.take_wide(wide_reads(self.function, block, at).and(live));
+                self.take_wide(wide);
             }
         }
         if returns_twice(self.context.summaries, callee) {
