@@ -1,18 +1,14 @@
 //! Functions as blocks of instructions.
 
 use crate::image::Image;
-use crate::ir::{Bin, Callee, Cond, End, Ins, Op, Val, Width};
+use crate::ir::{Callee, Cond, End, Ins, Op, Val, Width};
 use crate::mips::{Control, Where, control, decode};
 use crate::unwind::{Region, replaced};
-use crate::vars::{A0, A1, A2, FP, GP, RA, SAVED, SAVED2, SP, V0, Vars};
+use crate::vars::{A0, A1, A2, FP, RA, SAVED, SAVED2, SP, V0, Vars};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 /// Instructions after which a block is cut, so that any block fits into a method.
 const LONGEST: usize = 120;
-
-/// More sums of addresses are looked at in no function: what compilers make has a few.
-const MOST_SUMS: usize = 1 << 18;
 
 /// Added to an address: the block is the delay slot of a branch that is taken.
 const SLOT: u32 = 1;
@@ -48,11 +44,9 @@ pub(crate) struct Function {
     pub(crate) reached: bool,
     /// Regions of its calls, if it looks at exceptions.
     pub(crate) regions: Option<Vec<Region>>,
-    /// Keys of blocks at labels that it makes the addresses of, as for `__builtin_setjmp`, or a function within it that jumps
-    /// there; ascending.
+    /// Keys of blocks at labels that code makes the addresses of, as for `__builtin_setjmp`, or in a function within this one
+    /// that jumps there; ascending.
     pub(crate) landings: Vec<u32>,
-    /// Addresses in other functions that its jumps to other frames may lead to.
-    pub(crate) leaves_for: BTreeSet<u32>,
     /// What it is given.
     pub(crate) arguments: Vars,
     /// What its callers read of what it gives back.
@@ -90,13 +84,13 @@ impl Function {
     }
 }
 
-/// Cuts the code from `start` to `end` into blocks. `jumped_to` are places in any function that others jump to.
+/// Cuts the code from `start` to `end` into blocks. `labels` are places in any function that code has the addresses of.
 pub(crate) fn build(
     image: &Image<'_>,
     start: u32,
     end: u32,
     name: &str,
-    jumped_to: &BTreeSet<u32>,
+    labels: &BTreeSet<u32>,
 ) -> Function {
     if let Some(method) = replaced(name) {
         return stand_in(start, name, method);
@@ -110,9 +104,8 @@ pub(crate) fn build(
         tables: Vec::new(),
         leaves: false,
         returns_away: false,
-        jumped_to,
+        labels,
         landings: Vec::new(),
-        leaves_for: BTreeSet::new(),
         regions: regions.as_deref().unwrap_or_default(),
         blocks: BTreeMap::new(),
     };
@@ -120,7 +113,7 @@ pub(crate) fn build(
     builder.catch();
     builder.find_leaders();
     builder.make_blocks();
-    let (landings, leaves_for) = (builder.landings, builder.leaves_for);
+    let landings = builder.landings;
     let mut blocks: Vec<Block> = builder.blocks.into_values().collect();
     let keys: Vec<u32> = blocks.iter().map(|block| block.key).collect();
     for block in &mut blocks {
@@ -128,7 +121,7 @@ pub(crate) fn build(
         block.next = targets.iter().filter_map(|key| keys.binary_search(key).ok()).collect();
     }
     let entry = keys.binary_search(&start).unwrap_or_default();
-    Function { regions, landings, leaves_for, ..new_function(start, name, blocks, entry) }
+    Function { regions, landings, ..new_function(start, name, blocks, entry) }
 }
 
 /// A function that only calls a method of the run time's for exceptions.
@@ -149,45 +142,9 @@ pub(crate) fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: us
         reached: false,
         regions: None,
         landings: Vec::new(),
-        leaves_for: BTreeSet::new(),
         arguments: Vars::NONE,
         results: Vars::NONE,
         writes: Vars::NONE,
-    }
-}
-
-/// Labels whose addresses a function may make, as GNU's dialect of C has them: a multiple of 64 KiB, from the table of
-/// global offsets or an instruction, and what another one adds. Some that it does not make are among them, which only
-/// costs time.
-#[derive(Default)]
-struct MadeLabels {
-    pages: BTreeSet<u32>,
-    offsets: BTreeSet<i32>,
-}
-
-impl MadeLabels {
-    fn note(&mut self, image: &Image<'_>, ins: &Ins) {
-        let page = match (ins.op, ins.a, ins.b) {
-            (Op::Load(Width::I32), Val::Var(GP), _) => {
-                image.constant(image.gp.wrapping_add_signed(ins.offset))
-            }
-            (Op::Copy, Val::Const(page), _) => Some(page.cast_unsigned()),
-            (Op::Bin(Bin::Add), Val::Var(to), Val::Const(by)) if to != SP => {
-                self.offsets.insert(by);
-                None
-            }
-            _ => None,
-        };
-        self.pages.extend(page.filter(|page| page.is_multiple_of(1 << 16)));
-    }
-
-    /// Those in a range.
-    fn within(&self, range: Range<u32>) -> BTreeSet<u32> {
-        let reach = range.start.saturating_sub(1 << 16)..range.end.saturating_add(1 << 16);
-        let near = self.pages.range(reach);
-        let sums =
-            near.flat_map(|page| self.offsets.iter().map(|by| page.wrapping_add_signed(*by)));
-        sums.take(MOST_SUMS).filter(|to| range.contains(to)).collect()
     }
 }
 
@@ -202,12 +159,10 @@ struct Builder<'a, 'data> {
     leaves: bool,
     /// It takes the stack pointer from memory, and where it returns to.
     returns_away: bool,
-    /// What others jump to.
-    jumped_to: &'a BTreeSet<u32>,
+    /// Places in any function that code has the addresses of.
+    labels: &'a BTreeSet<u32>,
     /// Where it can be jumped to.
     landings: Vec<u32>,
-    /// Where its computed jumps may lead in other functions.
-    leaves_for: BTreeSet<u32>,
     regions: &'a [Region],
     blocks: BTreeMap<u32, Block>,
 }
@@ -222,14 +177,13 @@ impl Builder<'_, '_> {
         if self.word(to).is_some() { to } else { to & !3 | OUT }
     }
 
-    /// Looks the function over for computed jumps, and for labels that it makes the addresses of.
+    /// Looks the function over for computed jumps.
     fn look(&mut self) {
-        let (mut computed, mut made) = (false, MadeLabels::default());
+        let mut computed = false;
         let mut restored = Vars::NONE;
         for pc in (self.start..self.end).step_by(4) {
             let Some(word) = self.image.word(pc) else { break };
             let ins = decode(pc, word);
-            made.note(self.image, &ins);
             if let (Some(d), Op::Load(Width::I32), true) = (ins.d, ins.op, ins.a != Val::Var(SP)) {
                 restored.add(d);
             }
@@ -242,15 +196,8 @@ impl Builder<'_, '_> {
         // A function with arrays of variable sizes takes back its own stack pointer, but no more.
         self.returns_away = restored.has(SP) && restored.has(RA);
         self.leaves = restored.has(SP) && restored.has(FP);
-        if self.leaves {
-            self.leaves_for = made.within(0..u32::MAX);
-            let begins = |to: &u32| self.image.functions.contains_key(to);
-            self.leaves_for.retain(|to| self.image.word(*to).is_some() && !begins(to));
-        }
-        let mut landings = made.within(self.start..self.end);
-        landings.extend(self.jumped_to.range(self.start..self.end));
-        self.landings = landings.into_iter().filter(|to| self.word(*to).is_some()).collect();
-        self.landings.retain(|to| *to != self.start);
+        let labels = self.labels.range(self.start..self.end).copied();
+        self.landings = labels.filter(|to| self.word(*to).is_some()).collect();
         self.leaders.extend(&self.landings);
         if computed && !self.leaves {
             let labels = &self.image.labels;

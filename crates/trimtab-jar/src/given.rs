@@ -7,7 +7,7 @@
 
 use crate::constants::{PartialAddresses, moved_constants};
 use crate::function::Function;
-use crate::ir::{Callee, End, Op};
+use crate::ir::{Callee, End, Op, Val};
 use crate::vars::{CHAIN, V0, V1, Vars, forms_of_pair};
 use std::collections::BTreeSet;
 
@@ -17,6 +17,9 @@ pub(crate) const FLOATS: Vars = forms_of_pair(12).or(forms_of_pair(14));
 /// What calls through pointers may pass: pointers to functions within others lead to code that sets the last of these.
 const BY_POINTER: Vars = FLOATS.or(Vars::of(&[CHAIN]));
 
+/// `lw $at, 20($t9)`: the first instruction of such code, as GCC makes it on the stack.
+const TRAMPOLINE: Val = Val::Const(0x8f21_0014_u32.cast_signed());
+
 /// What is looked at: all that functions can be given but `a0` to `a3`, `sp` and `ra`.
 pub(crate) const UNUSUAL: Vars =
     Vars::of(&[V0, V1, 8, 9, 10, 11, 12, 13, 14, CHAIN, 24]).or(FLOATS);
@@ -25,8 +28,9 @@ pub(crate) const UNUSUAL: Vars =
 pub(crate) fn given(functions: &[Function], entry: u32) -> Vec<Vars> {
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     let mut given = vec![Vars::NONE; functions.len()];
+    let by_pointer = if makes_trampolines(functions) { BY_POINTER } else { FLOATS };
     for index in may_be_pointed_to(functions, &starts, entry) {
-        given[index] = BY_POINTER;
+        given[index] = by_pointer;
     }
     let mut open: BTreeSet<usize> = (0..functions.len()).collect();
     while let Some(at) = open.pop_first() {
@@ -40,6 +44,12 @@ pub(crate) fn given(functions: &[Function], entry: u32) -> Vec<Vars> {
         }
     }
     given
+}
+
+/// Whether any function stores code for pointers to functions within others.
+fn makes_trampolines(functions: &[Function]) -> bool {
+    let blocks = functions.iter().flat_map(|function| &function.blocks);
+    blocks.flat_map(|block| &block.ins).any(|ins| [ins.a, ins.b, ins.c].contains(&TRAMPOLINE))
 }
 
 /// The functions that calls through pointers may lead to, and others.
@@ -109,7 +119,7 @@ fn behind_call(callee: Callee, state: Vars) -> Vars {
 mod tests {
     use super::*;
     use crate::function::{Block, new_function};
-    use crate::ir::{Ins, Val};
+    use crate::ir::{Ins, Width};
 
     fn function(start: u32, ins: Vec<Ins>, end: End) -> Function {
         let block = Block { key: start, ins, end, next: vec![], live_in: Vars::NONE };
@@ -148,16 +158,20 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_pointers_lead_to_may_be_given_floating_point_numbers_and_a_frame() {
+    fn functions_that_pointers_lead_to_may_be_given_floating_point_numbers() {
         let mut first = function(0x100, vec![], End::Tail(Callee::At(0x200)));
         first.taken = true;
         let moves = Ins::new(Op::Copy, Some(4), Val::Const(0x300), Val::ZERO);
-        let functions = [
+        let mut functions = [
             first,
             function(0x200, vec![moves], End::Return),
             function(0x300, vec![], End::Return),
             function(0x400, vec![], End::Return),
         ];
+        assert_eq!(given(&functions, 0), [FLOATS, FLOATS, FLOATS, Vars::NONE]);
+        // And a frame, where code for such pointers is made.
+        let store = Ins::new(Op::Store(Width::I32), None, Val::Var(29), TRAMPOLINE);
+        functions[3].blocks[0].ins.push(store);
         assert_eq!(given(&functions, 0), [BY_POINTER, BY_POINTER, BY_POINTER, Vars::NONE]);
     }
 }

@@ -7,8 +7,8 @@ use crate::function::{Block, Function};
 use crate::given::{FLOATS, UNUSUAL, given};
 use crate::ir::{Callee, End, Ins, Op, Val};
 use crate::vars::{
-    ARGUMENTS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, RESULTS, SP, V0, V1, Var, Vars, WIDE_RESULTS,
-    forms, forms_of_pair, other_half,
+    ARGUMENTS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, RESULTS, SP, V0, V1, Var, Vars, forms,
+    forms_of_pair, other_half,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -190,8 +190,6 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
     let mut open: BTreeSet<usize> =
         (0..functions.len()).filter(|at| begins(&functions[*at])).collect();
     let mut reached = vec![false; functions.len()];
-    // Whether a call through a pointer gives back more than two words.
-    let mut wide = functions.iter().any(reads_wide_through_pointer);
     while let Some(at) = open.pop_last() {
         let function = &functions[at];
         if !std::mem::replace(&mut reached[at], true) {
@@ -205,17 +203,9 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
         let taken = function.taken || function.start == entry;
         let mut summary = summaries[&function.start];
         if taken {
-            let results = if wide { POINTER_RESULTS.or(WIDE_RESULTS) } else { POINTER_RESULTS };
-            summary.results = summary.results.or(summary.writes.and(results));
+            summary.results = summary.results.or(summary.writes.and(POINTER_RESULTS));
             summaries.insert(function.start, summary);
         }
-        if !wide && summary.results.meets(WIDE_RESULTS) && ends_through_pointer(function) {
-            wide = true;
-            open.extend((0..functions.len()).filter(|at| begins(&functions[*at])));
-            open.insert(at);
-            continue;
-        }
-        let function = &mut functions[at];
         let facts = Facts { summaries: &summaries, results: summary.results };
         flow(&facts, function);
         let may = ARGUMENTS.without(UNUSUAL).or(given[at]);
@@ -388,10 +378,9 @@ fn demands(facts: &Facts<'_>, function: &Function) -> (Vec<(u32, Vars)>, BTreeSe
     let (mut wanted, mut moved) = (Vec::new(), BTreeSet::new());
     for block in &function.blocks {
         let behind = behind(facts, block, live_out(function, block));
-        for (at, (ins, live)) in block.ins.iter().zip(&behind).enumerate() {
+        for (ins, live) in block.ins.iter().zip(&behind) {
             if let Op::Call(Callee::At(to)) = ins.op {
-                let left_over = WIDE_RESULTS.without(wide_reads(function, block, at));
-                wanted.push((to, live.without(left_over).and(facts.sets(Callee::At(to)))));
+                wanted.push((to, live.and(facts.sets(Callee::At(to)))));
             } else if !is_dead(ins, *live) {
                 moved.extend(moved_constants(ins));
             }
@@ -401,44 +390,6 @@ fn demands(facts: &Facts<'_>, function: &Function) -> (Vec<(u32, Vars)>, BTreeSe
         }
     }
     (wanted, moved)
-}
-
-/// Which of [`WIDE_RESULTS`] instructions behind a call read themselves, before another call. What that one passes may
-/// only be left over.
-pub(crate) fn wide_reads(function: &Function, block: &Block, at: usize) -> Vars {
-    let mut open = vec![(block, at + 1, WIDE_RESULTS)];
-    let mut read = Vars::NONE;
-    // As far as compilers move such reads.
-    for _ in 0..8 {
-        let Some((block, from, mut vars)) = open.pop() else { break };
-        let mut called = false;
-        for ins in block.ins.iter().skip(from) {
-            called |= matches!(ins.op, Op::Call(_) | Op::Syscall);
-            if called || vars.is_empty() {
-                break;
-            }
-            read = read.or(ins.uses().and(vars));
-            vars = vars.without(ins.defs());
-        }
-        if !called && !vars.is_empty() {
-            read = read.or(block.end.uses().and(vars));
-            open.extend(block.next.iter().map(|next| (&function.blocks[*next], 0, vars)));
-        }
-    }
-    read
-}
-
-fn reads_wide_through_pointer(function: &Function) -> bool {
-    function.blocks.iter().any(|block| {
-        block.ins.iter().enumerate().any(|(at, ins)| {
-            matches!(ins.op, Op::Call(Callee::Through(_)))
-                && !wide_reads(function, block, at).is_empty()
-        })
-    })
-}
-
-fn ends_through_pointer(function: &Function) -> bool {
-    function.blocks.iter().any(|block| matches!(block.end, End::Tail(Callee::Through(_))))
 }
 
 /// Whether a function notes the address that it will return to, as `setjmp` does: its callers can be

@@ -13,7 +13,7 @@ use crate::loops::{count_loops, fence_waits};
 use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{Report, SplitFunction};
 use crate::switches::find_switches;
-use crate::vars::CALLEE_SAVED;
+use crate::vars::{CALLEE_SAVED, RA};
 use crate::words::join_words;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -201,24 +201,25 @@ fn method(
 fn find_functions(image: &Image<'_>) -> Vec<Function> {
     let mut known: BTreeMap<u32, Function> = BTreeMap::new();
     let mut open: BTreeSet<u32> = image.functions.keys().copied().collect();
-    let mut jumped_to = BTreeSet::new();
+    let mut labels = BTreeSet::new();
     while let Some(start) = open.pop_first() {
         let (end, name) = match image.functions.range(..=start).next_back() {
             Some((at, (end, name))) if *at == start => (*end, name.clone()),
             Some((_, (end, name))) if start < *end => (*end, format!("{name}_{start:x}")),
             _ => (image.code_end(start), format!("f_{start:x}")),
         };
-        let mut function = build(image, start, end, &name, &jumped_to);
-        for to in std::mem::take(&mut function.leaves_for) {
-            if jumped_to.insert(to)
-                && let Some((owner, _)) = image.functions.range(..to).next_back()
-            {
-                // It is cut into other blocks then.
-                open.insert(*owner);
-            }
-        }
+        let mut function = build(image, start, end, &name, &labels);
         propagate(image, &mut function);
         prune(&mut function);
+        let new: Vec<u32> = made_labels(image, &function).filter(|to| labels.insert(*to)).collect();
+        if !new.is_empty() {
+            // Functions with these are cut into other blocks then.
+            let owner =
+                |to: &u32| image.functions.range(..=to).next_back().map(|(owner, _)| *owner);
+            open.extend(new.iter().filter_map(owner));
+            open.insert(start);
+            continue;
+        }
         join_words(&mut function);
         find_switches(image, &mut function);
         prune(&mut function);
@@ -236,6 +237,21 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
         function.taken = image.pointers.binary_search(&function.start).is_ok();
     }
     functions
+}
+
+/// Labels in any function whose addresses this one makes, as GNU's dialect of C has them. Numbers that happen to be such addresses
+/// only cost time. Without symbols they cannot be told from the starts of functions; and multiples of 64 KiB are what the
+/// table of global offsets has for addresses near them, of which the rest is added.
+fn made_labels<'a>(image: &'a Image<'_>, function: &'a Function) -> impl Iterator<Item = u32> + 'a {
+    let is_label = |to: &u32| {
+        image.named
+            && image.word(*to).is_some()
+            && !to.is_multiple_of(1 << 16)
+            && !image.functions.contains_key(to)
+    };
+    let ins = function.blocks.iter().flat_map(|block| &block.ins);
+    // A branch and link to the next instruction is how code finds where it is.
+    ins.filter(|ins| ins.d != Some(RA)).flat_map(moved_constants).filter(is_label)
 }
 
 /// Constants in code, and pointers in data, that may be addresses of functions. What is in a function

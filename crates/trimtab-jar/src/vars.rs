@@ -159,13 +159,8 @@ pub(crate) fn other_half(var: Var) -> Option<Var> {
     }
 }
 
-/// What functions give back: `v0`, `v1`, and `f0` and `f2` in all forms; a complex number of 64-bit integers also in
-/// [`WIDE_RESULTS`].
-pub(crate) const RESULTS: Vars =
-    Vars::of(&[V0, V1, A0, A1]).or(forms_of_pair(0)).or(forms_of_pair(2));
-
-/// The third and fourth word that functions give back.
-pub(crate) const WIDE_RESULTS: Vars = Vars::of(&[A0, A1]);
+/// What functions give back: `v0`, `v1`, and `f0` and `f2` in all forms.
+pub(crate) const RESULTS: Vars = Vars::of(&[V0, V1]).or(forms_of_pair(0)).or(forms_of_pair(2));
 
 /// What functions can be given. Registers that a callee must keep are not among them: it can only
 /// save and restore what they held.

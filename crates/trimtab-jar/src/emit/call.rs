@@ -9,10 +9,8 @@ use super::{Context, Emitter, Home};
 use crate::classfile::{Class, Code, Kind, access, op};
 use crate::function::Block;
 use crate::ir::Callee;
-use crate::liveness::{Summary, call_floats, returns_twice, wide_reads};
-use crate::vars::{
-    BITS, CHAIN, DOUBLE, FLAG, RA, SINGLE, SP, T9, V0, V1, Var, Vars, WIDE_RESULTS, forms, kind,
-};
+use crate::liveness::{Summary, call_floats, returns_twice};
+use crate::vars::{BITS, CHAIN, DOUBLE, FLAG, RA, SINGLE, SP, T9, V0, V1, Var, Vars, forms, kind};
 
 /// What a method takes and returns.
 #[derive(Debug, Clone, Copy)]
@@ -69,17 +67,8 @@ impl Emitter<'_> {
                 self.take(home.shape, live);
             }
             None => {
-                let wide = wide_reads(self.function, block, at).and(live);
-                // A callee that is known to the compiler, and to it only, leaves registers alone that it does not
-                // need: their values are found again behind the call.
-                for var in wide.iter() {
-                    self.code.load(Kind::Cpu, 0);
-                    self.variable(block, plan, at, var);
-                    self.put_field(var);
-                }
                 self.through(block, plan, at, callee, call_floats(&ins));
                 self.take_any(live);
-                self.take_wide(wide);
             }
         }
         if returns_twice(self.context.summaries, callee) {
@@ -191,16 +180,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Takes further words of the results of an unknown function.
-    fn take_wide(&mut self, vars: Vars) {
-        for var in vars.iter() {
-            if self.has_slot(var) {
-                self.get_field(var);
-                self.set(var);
-            }
-        }
-    }
-
     /// Returns from the function.
     pub(super) fn give_back(&mut self, block: &Block, plan: &Plan) {
         let at = block.ins.len();
@@ -262,7 +241,6 @@ impl Emitter<'_> {
                     Vars(floats.iter().filter(|v| self.has_slot(*v)).map(|v| 1 << v).sum());
                 self.through(block, plan, at, callee, floats);
                 self.take_any(results);
-                self.take_wide(results.and(WIDE_RESULTS));
             }
         }
         let nothing = Plan::empty();

@@ -126,14 +126,6 @@ COMPLEX(float, singles)
 COMPLEX(double, doubles)
 COMPLEX(char, chars)
 COMPLEX(int, ints)
-COMPLEX(long long, longs)
-
-static _Complex long long (*volatile any)(int) = longs;
-
-__attribute__((noinline)) static _Complex long long again(int x)
-{
-	return any(x + 5);
-}
 
 int main(void)
 {
@@ -146,8 +138,5 @@ int main(void)
 	printf("%g %g\n", __real singles(5), __imag singles(5));
 	printf("%g %g\n", __real doubles(5), __imag doubles(5));
 	printf("%d %d %d %d\n", __real chars(5), __imag chars(5), __real ints(5), __imag ints(5));
-	printf("%lld %lld\n", __real longs(5), __imag longs(5));
-	printf("%lld %lld\n", __real any(8), __imag any(8));
-	printf("%lld %lld\n", __real again(8), __imag again(8));
 	return 0;
 }
