@@ -181,11 +181,16 @@ impl Builder<'_, '_> {
     fn look(&mut self) {
         let mut computed = false;
         let mut restored = Vars::NONE;
+        let mut return_address_elsewhere = false;
         for pc in (self.start..self.end).step_by(4) {
             let Some(word) = self.image.word(pc) else { break };
             let ins = decode(pc, word);
             if let (Some(d), Op::Load(Width::I32), true) = (ins.d, ins.op, ins.a != Val::Var(SP)) {
                 restored.add(d);
+            }
+            if let (Some(RA), Op::Load(Width::I32)) = (ins.d, ins.op) {
+                // Compilers may also use it as any other register; then it comes from the stack at the end.
+                return_address_elsewhere = ins.a != Val::Var(SP);
             }
             if ins.op == Op::Copy && ins.d == Some(FP) && ins.a != Val::Var(SP) {
                 restored.add(FP);
@@ -194,7 +199,7 @@ impl Builder<'_, '_> {
             computed |= matches!(jump, Some(Control::Jump(Where::Register(to))) if to != RA);
         }
         // A function with arrays of variable sizes takes back its own stack pointer, but no more.
-        self.returns_away = restored.has(SP) && restored.has(RA);
+        self.returns_away = restored.has(SP) && return_address_elsewhere;
         self.leaves = restored.has(SP) && restored.has(FP);
         let labels = self.labels.range(self.start..self.end).copied();
         self.landings = labels.filter(|to| self.word(*to).is_some()).collect();

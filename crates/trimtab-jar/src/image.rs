@@ -413,6 +413,15 @@ impl<'data> Image<'data> {
         Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
     }
 
+    /// A word of data as the program begins, where there is no code.
+    pub(crate) fn data(&self, address: u32) -> Option<u32> {
+        if !address.is_multiple_of(4) || self.word(address).is_some() {
+            return None;
+        }
+        let word = self.bytes(address, 4)?;
+        Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+    }
+
     /// Names that are no other function's: of functions, by address.
     pub(crate) fn unique_names(functions: &[(u32, String)]) -> Vec<String> {
         let mut seen: FxHashMap<String, u32> = FxHashMap::default();

@@ -43,6 +43,10 @@ const CLASS_BYTES: usize = 150_000;
 /// As above, for the entries of the pool.
 const CLASS_ENTRIES: usize = 40_000;
 
+/// Labels by which others may be listed, and of these how many in a table: what people write has one, and some hundreds.
+const MOST_BASES: usize = 4;
+const MOST_LABELS: u32 = 1 << 12;
+
 /// How a program is translated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
@@ -211,7 +215,8 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
         let mut function = build(image, start, end, &name, &labels);
         propagate(image, &mut function);
         prune(&mut function);
-        let new: Vec<u32> = made_labels(image, &function).filter(|to| labels.insert(*to)).collect();
+        let made = made_labels(image, &function).chain(listed_labels(image, &function));
+        let new: Vec<u32> = made.filter(|to| labels.insert(*to)).collect();
         if !new.is_empty() {
             // Functions with these are cut into other blocks then.
             let owner =
@@ -252,6 +257,28 @@ fn made_labels<'a>(image: &'a Image<'_>, function: &'a Function) -> impl Iterato
     let ins = function.blocks.iter().flat_map(|block| &block.ins);
     // A branch and link to the next instruction is how code finds where it is.
     ins.filter(|ins| ins.d != Some(RA)).flat_map(moved_constants).filter(is_label)
+}
+
+/// Labels of a function whose distances from another one are in a table: `&&there - &&here`. Of tables only the starts are
+/// known, which code has; each goes on as long as its words lead into the function.
+fn listed_labels<'a>(
+    image: &'a Image<'_>,
+    function: &'a Function,
+) -> impl Iterator<Item = u32> + 'a {
+    let jumps = function.blocks.iter().any(|block| matches!(block.end, End::Table { .. }));
+    let bases = function.landings.iter().copied().take(MOST_BASES).filter(move |_| jumps);
+    let (start, end) =
+        (function.start, image.functions.get(&function.start).map_or(0, |(end, _)| *end));
+    bases.flat_map(move |base| {
+        let ins = function.blocks.iter().flat_map(|block| &block.ins);
+        ins.flat_map(moved_constants).flat_map(move |table| {
+            let place = move |index| {
+                image.data(table.checked_add(4 * index)?).map(|by| base.wrapping_add(by))
+            };
+            let leads = move |to: &u32| (start..end).contains(to) && image.word(*to).is_some();
+            (0..MOST_LABELS).map_while(place).take_while(leads)
+        })
+    })
 }
 
 /// Constants in code, and pointers in data, that may be addresses of functions. What is in a function

@@ -18,6 +18,8 @@ pub(crate) struct Shape {
     pub(crate) arguments: Vars,
     /// The variable that is returned, and its type; `long` is `v0` and `v1`.
     pub(crate) returns: Option<(Var, Kind)>,
+    /// Which of `v0` and `v1` a `long` that is returned holds: a caller may have a value of its own in the other one.
+    pub(crate) words: Vars,
     /// Results that are left in the state.
     pub(crate) rest: Vars,
 }
@@ -35,7 +37,8 @@ impl Shape {
             Some((var, _)) => Vars::of(&[var]),
             None => Vars::NONE,
         };
-        Shape { arguments: summary.arguments, returns, rest: results.without(returned) }
+        let words = results.and(Vars::of(&[V0, V1]));
+        Shape { arguments: summary.arguments, returns, words, rest: results.without(returned) }
     }
 
     pub(crate) fn descriptor(&self) -> String {
@@ -49,7 +52,7 @@ impl Shape {
     }
 
     /// Words that the parameters take.
-    pub(crate) fn words(&self) -> i32 {
+    pub(crate) fn parameter_words(&self) -> i32 {
         1 + self.arguments.iter().map(|var| i32::from(kind(var).slots())).sum::<i32>()
     }
 }
@@ -100,7 +103,7 @@ impl Emitter<'_> {
     pub(super) fn invoke(&mut self, home: &Home) {
         let method = self.class.pool.method(&home.class, &home.name, &home.shape.descriptor());
         let result = home.shape.returns.map(|(_, kind)| kind);
-        self.code.call(method, home.shape.words(), result);
+        self.code.call(method, home.shape.parameter_words(), result);
     }
 
     /// Calls what a pointer says; leaves a `long` on the stack.
@@ -128,7 +131,7 @@ impl Emitter<'_> {
     /// Takes the results of a known function.
     pub(super) fn take(&mut self, shape: Shape, live: Vars) {
         match shape.returns {
-            Some((_, Kind::Long)) => self.take_long(live),
+            Some((_, Kind::Long)) => self.take_long(live.and(shape.words)),
             Some((var, kind)) if forms(var).meets(live) => {
                 if self.has_slot(var) {
                     self.set(var);
@@ -295,7 +298,7 @@ fn one(class: &mut Class, code: &mut Code, home: &Home, start: u32) {
     let shape = home.shape;
     let method = class.pool.method(&home.class, &home.name, &shape.descriptor());
     let kind = shape.returns.map(|(_, kind)| kind);
-    code.call(method, shape.words(), kind);
+    code.call(method, shape.parameter_words(), kind);
     match kind {
         Some(Kind::Long) => {}
         Some(Kind::Int) => code.op(op::I2L, 1),

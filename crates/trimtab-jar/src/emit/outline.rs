@@ -120,7 +120,7 @@ fn loop_method(
     let arguments = function.blocks[found.head].live_in.and(vars);
     let returns = results.iter().next().map(|var| (var, kind(var)));
     let rest = results.without(returns.map_or(Vars::NONE, |(var, _)| Vars::of(&[var])));
-    let shape = Shape { arguments, returns, rest };
+    let shape = Shape { arguments, returns, words: Vars::NONE, rest };
 
     let (mut emitter, _) = Emitter::new(context, function, class, arguments, 0, vars, 0);
     let order = emitter.order(&blocks, found.head);

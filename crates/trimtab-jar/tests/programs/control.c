@@ -88,7 +88,29 @@ __asm__(
 	"	move	$2, $5\n"
 	"	.end	back_to\n"
 	"	.size	back_to, .-back_to\n"
+	/* It has a value of its own in the first of the registers for results, and one of the callee's in the other. */
+	"	.globl	kept_result\n"
+	"	.type	kept_result, @function\n"
+	"	.ent	kept_result\n"
+	"kept_result:	addiu	$29, $29, -32\n"
+	"	sw	$31, 28($29)\n"
+	"	bal	second_result\n"
+	"	lw	$2, 0($4)\n"
+	"	addu	$2, $2, $3\n"
+	"	lw	$31, 28($29)\n"
+	"	jr	$31\n"
+	"	addiu	$29, $29, 32\n"
+	"	.end	kept_result\n"
+	"	.size	kept_result, .-kept_result\n"
+	"	.type	second_result, @function\n"
+	"	.ent	second_result\n"
+	"second_result:	jr	$31\n"
+	"	li	$3, 2\n"
+	"	.end	second_result\n"
+	"	.size	second_result, .-second_result\n"
 	"	.set	pop\n");
+
+int kept_result(const int *x);
 
 int mark(unsigned place[3]) __attribute__((returns_twice));
 void back_to(const unsigned place[3], int value) __attribute__((noreturn));
@@ -267,7 +289,7 @@ static __attribute__((noinline)) int chosen(int x, int y)
 int main(int argc, char **argv)
 {
 	printf("%g %g %d\n", kept(1.5, 5), kept_for_pointer(2.5, 7), within(11));
-	printf("%d %d\n", marked(5), returns_to_main());
+	printf("%d %d %d\n", marked(5), returns_to_main(), kept_result(&argc));
 	printf("%d %d %d %d\n", by_parts(argc), chosen(7, 12), chosen(7, 2), chosen(2, 0));
 	int total = 0;
 	for (int i = 0; i < 60; i++)
