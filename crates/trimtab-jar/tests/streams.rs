@@ -1,4 +1,4 @@
-//! Standard output of jars: when it is seen, and what happens when nobody reads it any more.
+//! Streams of jars: when output is seen, what happens when nobody reads it any more, and what the JVM is told that starts one.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -87,4 +87,51 @@ fn a_program_ends_when_nobody_reads_what_it_writes() {
     let (child, line) = begun(&jar, "ignores");
     let said = "Broken pipe\n".to_owned();
     assert_eq!((line.as_str(), ended(child)), ("before\n", (Some(3), said)));
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_broken() {
+    let folder = TempDir::new().unwrap();
+    let found = output(Command::new("java").arg("-jar").arg(translated(&folder)).arg("pipe"));
+    let text = String::from_utf8(found.stdout).unwrap();
+    assert_eq!((text.as_str(), found.status.code()), ("-1 Broken pipe\n", Some(141)));
+}
+
+#[test]
+fn what_the_jvm_cannot_give_is_said_in_one_line() {
+    let folder = TempDir::new().unwrap();
+    let jar = translated(&folder);
+    let java = |options: &[&str]| {
+        let found = output(Command::new("java").args(options).arg("-jar").arg(&jar).arg("pipe"));
+        (found.status.code(), String::from_utf8(found.stderr).unwrap())
+    };
+    // By default it takes no more than there is.
+    assert_eq!(java(&["-Xmx64m"]), (Some(141), String::new()));
+    for (options, said) in [
+        (
+            &["-Xmx64m", "-Dtrimtab.memory=128"][..],
+            "the program's memory of 128 MiB does not fit into Java's heap",
+        ),
+        (
+            &["-Dtrimtab.memory=2048"],
+            "-Dtrimtab.memory: a program's memory is from 24 to 2047 MiB, not 2048",
+        ),
+        (
+            &["-Dtrimtab.memory=-1"],
+            "-Dtrimtab.memory: a program's memory is from 24 to 2047 MiB, not 0",
+        ),
+        (
+            &["-Dtrimtab.root=/not/there"],
+            "-Dtrimtab.root=/not/there is no directory that can be read",
+        ),
+        (
+            &["-Dtrimtab.root=/dev/null"],
+            "-Dtrimtab.root=/dev/null is no directory that can be read",
+        ),
+        (&["-Dtrimtab.memory=1G"], "-Dtrimtab.memory=1G is no number"),
+    ] {
+        let (status, text) = java(options);
+        assert_eq!(status, Some(125), "{options:?}: {text}");
+        assert!(text.starts_with(said) && text.lines().count() == 1, "{text}");
+    }
 }

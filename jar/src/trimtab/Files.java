@@ -30,6 +30,9 @@ final class Files {
   private static final int APPEND = 8;
   private static final int MOST = 1024;
 
+  /** How the operating system's words for it begin, as they are in exceptions of Java's. */
+  static final String BROKEN_PIPE = "Broken pipe";
+
   /** What a number that a program has for a file stands for. */
   private static final class Open {
     final String path;
@@ -198,6 +201,8 @@ final class Files {
     }
     if (open.pipe != null && open.writes) {
       open.pipe.close();
+    } else if (open.pipe != null) {
+      open.pipe.closeRead();
     }
     return 0;
   }
@@ -554,6 +559,6 @@ final class Files {
   /** Whether nobody reads what a stream writes any more. Java has no class for it: the operating system's words, and PipedOutputStream's. */
   private static boolean isBrokenPipe(IOException thrown) {
     String message = String.valueOf(thrown.getMessage());
-    return message.startsWith("Broken pipe") || message.equals("Pipe closed") || message.equals("Read end dead");
+    return message.startsWith(BROKEN_PIPE) || message.equals("Pipe closed") || message.equals("Read end dead");
   }
 }

@@ -25,6 +25,6 @@ final class Limits {
 
   /** End of memory in bytes. */
   static int memory() {
-    return Math.max(24, Math.min(mib, 2047)) << 20;
+    return mib << 20;
   }
 }

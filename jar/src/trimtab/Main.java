@@ -5,6 +5,7 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import trimtab.embed.FileTree;
@@ -18,32 +19,70 @@ import trimtab.embed.Settings;
  * {@code -Dtrimtab.environment=true} passes on the environment, {@code -Dtrimtab.instructions=N} ends it after as many.
  */
 public final class Main {
+  /** What ends before the program begins, ends with this. */
+  private static final int REFUSED = 125;
+
   private Main() {}
 
   /** Runs the program and ends with its exit status. */
   public static void main(String[] args) throws IOException {
+    int status;
+    try {
+      status = new Host().run(settings(args));
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
+    } catch (BadProperty | OutOfMemoryError e) {
+      System.err.println(e.getMessage());
+      status = REFUSED;
+    }
+    System.exit(status & 255);
+  }
+
+  private static Settings settings(String[] args) {
     Settings settings = new Settings();
     settings.name(System.getProperty("trimtab.name", "program")).arguments(args);
-    settings.memory(Integer.getInteger("trimtab.memory", 128));
+    if (System.getProperty("trimtab.memory") != null) {
+      try {
+        settings.memory((int) Math.max(0, Math.min(number("trimtab.memory"), Integer.MAX_VALUE)));
+      } catch (IllegalArgumentException e) {
+        throw new BadProperty("-Dtrimtab.memory: " + e.getMessage());
+      }
+    }
     String root = System.getProperty("trimtab.root");
     if (root != null) {
-      Path path = Paths.get(root);
-      settings.files(Boolean.getBoolean("trimtab.write") ? FileTree.writable(path) : FileTree.readOnly(path));
+      try {
+        Path path = Paths.get(root);
+        settings.files(Boolean.getBoolean("trimtab.write") ? FileTree.writable(path) : FileTree.readOnly(path));
+      } catch (IOException | InvalidPathException e) {
+        throw new BadProperty("-Dtrimtab.root=" + root + " is no directory that can be read");
+      }
     }
     if (Boolean.getBoolean("trimtab.environment")) {
       settings.environment(System.getenv());
     }
     if (System.getProperty("trimtab.instructions") != null) {
-      settings.instructions(Long.getLong("trimtab.instructions"));
+      settings.instructions(number("trimtab.instructions"));
     }
     settings.in(System.in);
     settings.out(new FileOutputStream(FileDescriptor.out)).err(new FileOutputStream(FileDescriptor.err));
-    int status;
+    return settings;
+  }
+
+  private static long number(String property) {
+    String text = System.getProperty(property);
     try {
-      status = new Host().run(settings);
-    } catch (UncheckedIOException e) {
-      throw e.getCause();
+      return Long.parseLong(text);
+    } catch (NumberFormatException e) {
+      throw new BadProperty("-D" + property + "=" + text + " is no number");
     }
-    System.exit(status & 255);
+  }
+
+  /** What the message says is to be mended where Java is started. */
+  private static final class BadProperty extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    BadProperty(String message) {
+      super(message);
+    }
   }
 }

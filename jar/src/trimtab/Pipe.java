@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
+import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 
@@ -8,6 +9,7 @@ import java.util.Arrays;
 final class Pipe {
   private final ArrayDeque<byte[]> bytes = new ArrayDeque<>();
   private boolean open = true;
+  private boolean isRead = true;
 
   /** Reads what is there, or waits for it: {@code read} of Linux. */
   int read(Cpu cpu, int address, int length) {
@@ -48,16 +50,29 @@ final class Pipe {
     return got;
   }
 
-  /** {@code write} of Linux. */
-  int write(int address, int length) {
-    if (length > 0) {
-      synchronized (this) {
+  /**
+   * {@code write} of Linux.
+   *
+   * @throws IOException where nobody can read any more
+   */
+  int write(int address, int length) throws IOException {
+    synchronized (this) {
+      if (!isRead) {
+        throw new IOException(Files.BROKEN_PIPE);
+      }
+      if (length > 0) {
         bytes.add(Memory.readBytes(address, length));
       }
-      // One may leave bytes for another.
-      Waits.wake(this, Integer.MAX_VALUE);
     }
+    // One may leave bytes for another.
+    Waits.wake(this, Integer.MAX_VALUE);
     return length;
+  }
+
+  /** Nobody can read any more. */
+  synchronized void closeRead() {
+    isRead = false;
+    bytes.clear();
   }
 
   /** Nobody can write any more. */

@@ -30,6 +30,11 @@ public final class Program {
       DataInputStream in = new DataInputStream(image);
       loadClasses(in.readInt());
       Memory.load(in);
+    } catch (OutOfMemoryError e) {
+      throw new OutOfMemoryError(
+          "the program's memory of " + settings.memory() + " MiB does not fit into Java's heap of at most "
+              + (Runtime.getRuntime().maxMemory() >> 20)
+              + " MiB: start Java with a larger -Xmx, or give the program less with -Dtrimtab.memory=MIB or Settings.memory");
     }
     if (settings.instructions() != Long.MAX_VALUE && !Memory.isMetered) {
       throw new IllegalArgumentException(
@@ -55,7 +60,7 @@ public final class Program {
               for (int i = 0; i < count; i++) {
                 Class.forName("program.Code" + i);
               }
-            } catch (ClassNotFoundException | LinkageError e) {
+            } catch (ClassNotFoundException | LinkageError | OutOfMemoryError e) {
               // Whoever calls a function of it is told.
             }
           }

@@ -19,6 +19,19 @@ int main(int argc, char **argv)
 		for (volatile unsigned i = 0;; i++)
 			;
 	}
+	if (!strcmp(way, "pipe")) {
+		int ends[2];
+		if (pipe(ends))
+			return 1;
+		close(ends[0]);
+		void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+		int written = write(ends[1], line, 10);
+		printf("%d %s\n", written, strerror(errno));
+		fflush(stdout);
+		signal(SIGPIPE, before);
+		write(ends[1], line, 10);
+		return 4;
+	}
 	if (!strcmp(way, "ignores"))
 		signal(SIGPIPE, SIG_IGN);
 	puts("before");

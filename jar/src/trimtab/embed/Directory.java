@@ -8,6 +8,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -23,6 +24,9 @@ final class Directory implements FileTree {
 
   Directory(Path directory, boolean writable) throws IOException {
     this.root = directory.toRealPath();
+    if (!Files.isDirectory(root)) {
+      throw new NotDirectoryException(directory.toString());
+    }
     this.writable = writable;
   }
 

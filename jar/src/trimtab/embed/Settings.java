@@ -16,6 +16,9 @@ import java.util.TreeMap;
  * files but {@code /dev/null}, 128 MiB of memory, and no other limits.
  */
 public final class Settings {
+  /** In MiB. */
+  private static final int LEAST_MEMORY = 24;
+
   private String name = "program";
   private List<String> arguments = List.of();
   private Map<String, String> environment = Map.of();
@@ -23,7 +26,7 @@ public final class Settings {
   private OutputStream out = OutputStream.nullOutputStream();
   private OutputStream err = OutputStream.nullOutputStream();
   private FileTree files;
-  private int memory = 128;
+  private int memory = usualMemory();
   private long instructions = Long.MAX_VALUE;
   private Duration time;
   private final Map<Integer, Callback> functions = new HashMap<>();
@@ -78,10 +81,23 @@ public final class Settings {
     return this;
   }
 
-  /** Its memory in MiB, from 24 to 2047: one array on Java's heap. */
+  /**
+   * Its memory in MiB: one array on Java's heap. Without this it is 128 MiB, or three quarters of the heap where that is
+   * less.
+   *
+   * @throws IllegalArgumentException if it is not from 24 to 2047
+   */
   public Settings memory(int mib) {
+    if (mib < LEAST_MEMORY || mib > 2047) {
+      throw new IllegalArgumentException("a program's memory is from " + LEAST_MEMORY + " to 2047 MiB, not " + mib);
+    }
     this.memory = mib;
     return this;
+  }
+
+  private static int usualMemory() {
+    long most = (Runtime.getRuntime().maxMemory() >> 20) * 3 / 4;
+    return (int) Math.max(LEAST_MEMORY, Math.min(most, 128));
   }
 
   /**
