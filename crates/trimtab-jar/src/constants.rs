@@ -59,7 +59,7 @@ pub(crate) fn propagate(image: &Image<'_>, function: &mut Function) {
     // Whoever jumps there has set other registers.
     let mut landed = KnownValues([None; FOLLOWED]);
     landed.set(GP, Some(image.gp.cast_signed()));
-    for at in function.landing_blocks() {
+    for at in function.label_blocks() {
         known[at] = Some(landed.clone());
         open.push(at);
     }
@@ -285,7 +285,7 @@ impl PartialAddresses {
 pub(crate) fn prune(function: &mut Function) {
     let mut reached = vec![false; function.blocks.len()];
     let mut open = vec![function.entry];
-    open.extend(function.landing_blocks());
+    open.extend(function.label_blocks());
     while let Some(at) = open.pop() {
         if !std::mem::replace(&mut reached[at], true) {
             open.extend(&function.blocks[at].next);
@@ -349,7 +349,7 @@ pub(crate) fn drop_saves(function: &mut Function, kept: Vars) {
     let mut known: Vec<Option<Inherited>> = vec![None; function.blocks.len()];
     known[function.entry] = Some(Inherited { registers: kept, return_address: None });
     let mut open = vec![function.entry];
-    for at in function.landing_blocks() {
+    for at in function.label_blocks() {
         known[at] = Some(Inherited::NOTHING);
         open.push(at);
     }

@@ -46,7 +46,9 @@ pub(crate) struct Function {
     pub(crate) regions: Option<Vec<Region>>,
     /// Keys of blocks at labels that code makes the addresses of, as for `__builtin_setjmp`, or in a function within this one
     /// that jumps there; ascending.
-    pub(crate) landings: Vec<u32>,
+    pub(crate) labels: Vec<u32>,
+    /// What is live at any of these.
+    pub(crate) live_at_labels: Vars,
     /// What it is given.
     pub(crate) arguments: Vars,
     /// What its callers read of what it gives back.
@@ -72,10 +74,15 @@ impl Function {
         found
     }
 
-    /// The blocks of its landings.
-    pub(crate) fn landing_blocks(&self) -> impl Iterator<Item = usize> {
-        let find = |key: &u32| self.blocks.iter().position(|block| block.key == *key);
-        self.landings.iter().filter_map(find)
+    /// Whether code makes the address of this block.
+    pub(crate) fn is_label(&self, block: usize) -> bool {
+        self.labels.binary_search(&self.blocks[block].key).is_ok()
+    }
+
+    /// The blocks that code makes the addresses of.
+    pub(crate) fn label_blocks(&self) -> impl Iterator<Item = usize> {
+        let count = if self.labels.is_empty() { 0 } else { self.blocks.len() };
+        (0..count).filter(|block| self.is_label(*block))
     }
 
     /// Instructions in all blocks.
@@ -105,7 +112,7 @@ pub(crate) fn build(
         leaves: false,
         returns_away: false,
         labels,
-        landings: Vec::new(),
+        own_labels: Vec::new(),
         regions: regions.as_deref().unwrap_or_default(),
         blocks: BTreeMap::new(),
     };
@@ -113,7 +120,7 @@ pub(crate) fn build(
     builder.catch();
     builder.find_leaders();
     builder.make_blocks();
-    let landings = builder.landings;
+    let labels = builder.own_labels;
     let mut blocks: Vec<Block> = builder.blocks.into_values().collect();
     let keys: Vec<u32> = blocks.iter().map(|block| block.key).collect();
     for block in &mut blocks {
@@ -121,7 +128,7 @@ pub(crate) fn build(
         block.next = targets.iter().filter_map(|key| keys.binary_search(key).ok()).collect();
     }
     let entry = keys.binary_search(&start).unwrap_or_default();
-    Function { regions, landings, ..new_function(start, name, blocks, entry) }
+    Function { regions, labels, ..new_function(start, name, blocks, entry) }
 }
 
 /// A function that only calls a method of the run time's for exceptions.
@@ -141,7 +148,8 @@ pub(crate) fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: us
         taken: false,
         reached: false,
         regions: None,
-        landings: Vec::new(),
+        labels: Vec::new(),
+        live_at_labels: Vars::NONE,
         arguments: Vars::NONE,
         results: Vars::NONE,
         writes: Vars::NONE,
@@ -162,7 +170,7 @@ struct Builder<'a, 'data> {
     /// Places in any function that code has the addresses of.
     labels: &'a BTreeSet<u32>,
     /// Where it can be jumped to.
-    landings: Vec<u32>,
+    own_labels: Vec<u32>,
     regions: &'a [Region],
     blocks: BTreeMap<u32, Block>,
 }
@@ -202,15 +210,15 @@ impl Builder<'_, '_> {
         self.returns_away = restored.has(SP) && return_address_elsewhere;
         self.leaves = restored.has(SP) && restored.has(FP);
         let labels = self.labels.range(self.start..self.end).copied();
-        self.landings = labels.filter(|to| self.word(*to).is_some()).collect();
-        self.leaders.extend(&self.landings);
+        self.own_labels = labels.filter(|to| self.word(*to).is_some()).collect();
+        self.leaders.extend(&self.own_labels);
         if computed && !self.leaves {
             let labels = &self.image.labels;
             let from = labels.partition_point(|label| *label < self.start);
             let to = labels.partition_point(|label| *label < self.end);
             // Its own start is in data where its address is taken; no jump table has it.
             let listed = labels[from..to].iter().copied().filter(|label| *label != self.start);
-            let all: BTreeSet<u32> = listed.chain(self.landings.iter().copied()).collect();
+            let all: BTreeSet<u32> = listed.chain(self.own_labels.iter().copied()).collect();
             self.tables = all.into_iter().collect();
             self.leaders.extend(&self.tables);
         }

@@ -73,7 +73,7 @@ fn passed(function: &Function, given: Vars) -> Vec<(u32, Vars)> {
     let mut may: Vec<Option<Vars>> = vec![None; function.blocks.len()];
     may[function.entry] = Some(given);
     let mut open = vec![function.entry];
-    for at in function.landing_blocks() {
+    for at in function.label_blocks() {
         may[at].get_or_insert(Vars::NONE);
         open.push(at);
     }

@@ -144,7 +144,7 @@ fn mark_floats(function: &mut Function, given: Vars) {
     let mut may: Vec<Option<bool>> = vec![None; function.blocks.len()];
     may[function.entry] = Some(given.meets(FLOATS));
     let mut open = vec![function.entry];
-    for at in function.landing_blocks() {
+    for at in function.label_blocks() {
         may[at].get_or_insert(false);
         open.push(at);
     }
@@ -360,6 +360,9 @@ fn flow(facts: &Facts<'_>, function: &mut Function) {
             }
             if !live.without(block.live_in).is_empty() {
                 function.blocks[at].live_in = live.or(block.live_in);
+                if function.is_label(at) {
+                    function.live_at_labels = function.live_at_labels.or(live);
+                }
                 changed = true;
             }
         }
@@ -368,9 +371,11 @@ fn flow(facts: &Facts<'_>, function: &mut Function) {
 
 /// What is live at the end of a block.
 pub(crate) fn live_out(function: &Function, block: &Block) -> Vars {
-    // Each call may end at a landing.
-    let next = block.next.iter().copied().chain(function.landing_blocks());
-    next.fold(Vars::NONE, |all, next| all.or(function.blocks[next].live_in))
+    // A call may end at any label.
+    block
+        .next
+        .iter()
+        .fold(function.live_at_labels, |all, next| all.or(function.blocks[*next].live_in))
 }
 
 /// What the function reads of what others give back, and the constants that it moves about.

@@ -135,7 +135,7 @@ fn orders_memory(ins: &Ins) -> bool {
 
 /// Writes the ends of innermost loops that count as comparisons of signed numbers.
 pub(crate) fn count_loops(function: &mut Function) {
-    if !function.landings.is_empty() {
+    if !function.labels.is_empty() {
         // A loop can be entered anywhere.
         return;
     }

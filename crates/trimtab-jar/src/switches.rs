@@ -27,7 +27,7 @@ pub(crate) fn find_switches(image: &Image<'_>, function: &mut Function) {
         let block = &function.blocks[at];
         let (End::Table { .. }, [from]) = (&block.end, before.as_slice()) else { continue };
         // A call sets more than it says itself; and nothing was compared where the function begins.
-        let lands = function.landings.contains(&block.key);
+        let lands = function.is_label(at);
         if lands || at == function.entry || block.ins.iter().any(calls) {
             continue;
         }

@@ -266,7 +266,7 @@ fn listed_labels<'a>(
     function: &'a Function,
 ) -> impl Iterator<Item = u32> + 'a {
     let jumps = function.blocks.iter().any(|block| matches!(block.end, End::Table { .. }));
-    let bases = function.landings.iter().copied().take(MOST_BASES).filter(move |_| jumps);
+    let bases = function.labels.iter().copied().take(MOST_BASES).filter(move |_| jumps);
     let (start, end) =
         (function.start, image.functions.get(&function.start).map_or(0, |(end, _)| *end));
     bases.flat_map(move |base| {

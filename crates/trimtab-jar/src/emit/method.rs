@@ -4,7 +4,7 @@ use super::outline::{LoopMethod, loop_methods};
 use super::{Context, Emitter};
 use crate::classfile::{Class, Code, Kind, Label, op};
 use crate::function::Function;
-use crate::ir::{Callee, End, Op};
+use crate::ir::{Callee, End, Ins, Op};
 use crate::liveness::{Facts, behind, is_dead, live_out, returns_twice};
 use crate::vars::{DOUBLE, RA, RESULTS, SP, V0, Vars};
 
@@ -57,9 +57,9 @@ pub(crate) fn whole(
         }
     }
     emitter.landings();
-    for landing in function.landing_blocks() {
-        let label = emitter.labels[landing];
-        emitter.returns.push((function.blocks[landing].key, label));
+    for index in function.label_blocks() {
+        let label = emitter.labels[index];
+        emitter.returns.push((function.blocks[index].key, label));
     }
     if twice {
         emitter.second_returns(start, ints[0]);
@@ -73,13 +73,13 @@ pub(super) fn has_second_return(
     function: &Function,
     blocks: &[usize],
 ) -> bool {
-    function.landing_blocks().any(|landing| blocks.contains(&landing))
-        || blocks.iter().any(|index| {
-            function.blocks[*index].ins.iter().any(|ins| match ins.op {
-                Op::Call(callee) => returns_twice(context.summaries, callee),
-                _ => false,
-            })
-        })
+    blocks.iter().any(|index| {
+        let calls = |ins: &Ins| match ins.op {
+            Op::Call(callee) => returns_twice(context.summaries, callee),
+            _ => false,
+        };
+        function.is_label(*index) || function.blocks[*index].ins.iter().any(calls)
+    })
 }
 
 /// The variables that the code of these blocks reads or sets.

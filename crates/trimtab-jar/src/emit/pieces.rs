@@ -114,8 +114,8 @@ fn entries(context: &Context<'_>, function: &Function, parts: &[Vec<usize>]) -> 
     let part_of = part_of(function, parts);
     let mut entered = vec![false; function.blocks.len()];
     entered[function.entry] = true;
-    for landing in function.landing_blocks() {
-        entered[landing] = true;
+    for label in function.label_blocks() {
+        entered[label] = true;
     }
     for (index, block) in function.blocks.iter().enumerate() {
         for next in &block.next {
@@ -130,7 +130,7 @@ fn entries(context: &Context<'_>, function: &Function, parts: &[Vec<usize>]) -> 
                 entries.blocks.insert(*index, place);
                 place += 1;
             }
-            if function.landings.contains(&function.blocks[*index].key) {
+            if function.is_label(*index) {
                 entries.returns.push((function.blocks[*index].key, place));
                 place += 1;
             }
@@ -238,9 +238,9 @@ fn piece(
         emitter.block(*index);
     }
     emitter.landings();
-    for landing in function.landing_blocks().filter(|landing| part.contains(landing)) {
-        let label = emitter.labels[landing];
-        emitter.returns.push((function.blocks[landing].key, label));
+    for index in part.iter().filter(|index| function.is_label(**index)) {
+        let label = emitter.labels[*index];
+        emitter.returns.push((function.blocks[*index].key, label));
     }
     // Returns into the middle of a block: through a jump to the label behind the call.
     for (pc, label, _) in &returns {
