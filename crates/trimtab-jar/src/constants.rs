@@ -312,8 +312,8 @@ pub(crate) fn prune(function: &mut Function) {
 struct Inherited {
     /// Callee-saved registers that hold what they held at the function's start.
     registers: Vars,
-    /// Another register with the return address: where a function that is no one's callee by `t9` finds its own address,
-    /// by a branch and link to the next instruction, that register has it meanwhile.
+    /// Another register with the return address. A function that finds its own address by a branch and link to the next
+    /// instruction, as its callers do not pass it in `t9`, keeps the return address there meanwhile.
     return_address: Option<Var>,
 }
 

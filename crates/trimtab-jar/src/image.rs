@@ -409,8 +409,7 @@ impl<'data> Image<'data> {
         if !fixed || !address.is_multiple_of(4) {
             return None;
         }
-        let word = self.bytes(address, 4)?;
-        Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        self.stored_word(address)
     }
 
     /// A word of data as the program begins, where there is no code.
@@ -418,8 +417,11 @@ impl<'data> Image<'data> {
         if !address.is_multiple_of(4) || self.word(address).is_some() {
             return None;
         }
-        let word = self.bytes(address, 4)?;
-        Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        self.stored_word(address)
+    }
+
+    fn stored_word(&self, address: u32) -> Option<u32> {
+        Some(u32::from_le_bytes(self.bytes(address, 4)?.try_into().ok()?))
     }
 
     /// Names that are no other function's: of functions, by address.

@@ -118,7 +118,7 @@ fn what_the_jvm_cannot_give_is_said_in_one_line() {
         ),
         (
             &["-Dtrimtab.memory=-1"],
-            "-Dtrimtab.memory: a program's memory is from 24 to 2047 MiB, not 0",
+            "-Dtrimtab.memory: a program's memory is from 24 to 2047 MiB, not -1",
         ),
         (
             &["-Dtrimtab.root=/not/there"],

@@ -17,8 +17,8 @@ final class Limits {
   /** Bytes of the stacks that C libraries give further threads: what they hear of the first one's. */
   static final int THREAD_STACK = 2 << 20;
 
-  /** Memory in MiB; nothing has looked at it when it is set. */
-  static int mib = 128;
+  /** Memory in MiB; it is set before anything looks at it. */
+  static int mib;
 
   /** Instructions of all threads, where they are counted. */
   static long instructions = Long.MAX_VALUE;

@@ -367,7 +367,7 @@ public final class Linux {
     return bytes.length;
   }
 
-  /** Random bytes of the operating system's. {@code SecureRandom} takes 20 ms to start, and is for where there is no such device. */
+  /** Random bytes of the operating system's. {@code SecureRandom} loads many classes, and is for where there is no such device. */
   static byte[] randomBytes(int count) {
     byte[] bytes = new byte[count];
     try (InputStream device = new FileInputStream("/dev/urandom")) {

@@ -43,7 +43,7 @@ public final class Main {
     settings.name(System.getProperty("trimtab.name", "program")).arguments(args);
     if (System.getProperty("trimtab.memory") != null) {
       try {
-        settings.memory((int) Math.max(0, Math.min(number("trimtab.memory"), Integer.MAX_VALUE)));
+        settings.memory((int) Math.max(Integer.MIN_VALUE, Math.min(number("trimtab.memory"), Integer.MAX_VALUE)));
       } catch (IllegalArgumentException e) {
         throw new BadProperty("-Dtrimtab.memory: " + e.getMessage());
       }

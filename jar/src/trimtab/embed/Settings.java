@@ -13,7 +13,7 @@ import java.util.TreeMap;
 
 /**
  * What an instance of a program is given. By default nothing: no arguments, no environment, empty input, no output, no
- * files but {@code /dev/null}, 128 MiB of memory, and no other limits.
+ * files but {@code /dev/null}, memory as {@link #memory} says, and no other limits.
  */
 public final class Settings {
   /** In MiB. */
