@@ -21,25 +21,26 @@ import trimtab.embed.Settings;
 public final class RunJars {
   private RunJars() {}
 
-  /** The argument is how many seconds a program may take. */
+  /** The first argument is how many seconds a program may take; a second one has all of its instructions interpreted. */
   public static void main(String[] args) throws IOException {
     Duration limit = Duration.ofSeconds(Long.parseLong(args[0]));
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = in.readLine(); line != null; line = in.readLine()) {
       int end = line.lastIndexOf(' ');
-      System.out.println(run(Path.of(line.substring(0, end)), line.substring(end + 1), limit));
+      Settings settings = new Settings().interpreted(args.length > 1).arguments(line.substring(end + 1)).time(limit);
+      System.out.println(run(Path.of(line.substring(0, end)), settings));
     }
     System.exit(0);
   }
 
-  private static String run(Path jar, String argument, Duration limit) {
+  private static String run(Path jar, Settings settings) {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     ByteArrayOutputStream err = new ByteArrayOutputStream();
     String status;
     try {
       MemoryFiles files = new MemoryFiles();
       files.createDirectory("/tmp");
-      Settings settings = new Settings().arguments(argument).files(files).out(out).err(err).time(limit);
+      settings.files(files).out(out).err(err);
       status = "" + (Program.load(jar).run(settings) & 255);
     } catch (Throwable thrown) {
       StringWriter text = new StringWriter();

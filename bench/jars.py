@@ -69,7 +69,7 @@ class Lines:
 class Worker:
     """What translates and runs programs, one group after the other."""
 
-    def __init__(self, folder, translator, number):
+    def __init__(self, folder, translator, number, interpret):
         self.folder = os.path.join(folder, str(number))
         os.mkdir(self.folder)
         # The run time is in each jar; this one is for what starts them.
@@ -80,9 +80,12 @@ class Worker:
         code, said = run(["javac", "-cp", run_time, "-d", classes, f"{HERE}/bench/RunJars.java"], HERE)
         if code:
             fail(f"javac failed: {text_of(said)}")
-        # Short runs do not repay the better of the JVM's two compilers.
-        java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx700m", "-XX:MaxMetaspaceSize=400m"]
-        self.java = Lines([*java, "-cp", f"{run_time}:{classes}", "RunJars", str(JAR_LIMIT)], JAR_LIMIT + 30)
+        java = ["java", "-XX:+UseSerialGC", "-Xmx700m", "-XX:MaxMetaspaceSize=400m"]
+        if not interpret:
+            # Short runs do not repay the better of the JVM's two compilers.
+            java.append("-XX:TieredStopAtLevel=1")
+        how = [str(JAR_LIMIT), *(["interpret"] if interpret else [])]
+        self.java = Lines([*java, "-cp", f"{run_time}:{classes}", "RunJars", *how], JAR_LIMIT + 30)
 
     def check(self, programs):
         """What became of each program: ("same", ""), ("differs", how), or the reason to pass it over, and details."""
@@ -187,14 +190,14 @@ def build_translator():
     return os.path.join(HERE, os.environ.get("CARGO_TARGET_DIR", "target"), "release/examples/jars")
 
 
-def check_all(programs, folder):
-    """What became of each program, in their order; says how far it is. A program says how it is compiled (`compile`), whether it must not be linked
+def check_all(programs, folder, interpret=False):
+    """What became of each program, in their order; says how far it is. Jars can interpret all instructions. A program says how it is compiled (`compile`), whether it must not be linked
     with others (`alone`), whether it is passed over by what it does in qemu (`unfit`), what is kept where it differs (`keep`), and
     what it is (`line`)."""
     translator = build_translator()
     count = os.cpu_count() or 1
     free, done = queue.Queue(), []
-    workers = [Worker(folder, translator, number) for number in range(count)]
+    workers = [Worker(folder, translator, number, interpret) for number in range(count)]
     for worker in workers:
         free.put(worker)
 

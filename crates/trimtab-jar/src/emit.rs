@@ -25,7 +25,7 @@ mod pieces;
 mod plan;
 mod value;
 
-pub(crate) use call::{ADAPTERS, Shape, adapter};
+pub(crate) use call::{ADAPTERS, ANY, Shape, adapter};
 pub(crate) use method::whole;
 pub(crate) use outline::LoopMethod;
 pub(crate) use pieces::split;

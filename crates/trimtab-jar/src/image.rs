@@ -392,6 +392,11 @@ impl<'data> Image<'data> {
         at.checked_sub(1).map_or(address, |at| end(&self.code[at]))
     }
 
+    /// Start and end of each run of code, ascending.
+    pub(crate) fn runs_of_code(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.code.iter().map(|run| (run.0, end(run)))
+    }
+
     /// Words of code.
     pub(crate) fn instructions(&self) -> usize {
         self.code.iter().map(|(_, words)| words.len()).sum()

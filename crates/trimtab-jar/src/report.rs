@@ -48,6 +48,8 @@ pub struct Report {
     pub names: BTreeSet<String>,
     /// Functions that were translated: those that something reaches.
     pub functions: usize,
+    /// Functions that nothing is seen to reach.
+    pub others: usize,
     /// Instructions in the file.
     pub instructions: usize,
     /// Classes, without those of the run time.

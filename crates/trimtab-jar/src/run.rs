@@ -137,6 +137,8 @@ pub struct Functions {
     pub split: usize,
     /// Those with instructions that are not known, which stop the program.
     pub incomplete: usize,
+    /// Those that nothing is seen to reach: they have no Java code, and are interpreted if something reaches them after all.
+    pub interpreted: usize,
 }
 
 /// Sizes in bytes.
@@ -212,6 +214,7 @@ fn summary(request: &Request, report: Report, jar: usize, seconds: f64) -> Summa
             translated: report.functions - report.unknown.len(),
             split: split.len(),
             incomplete: report.unknown.len(),
+            interpreted: report.others,
         },
         instructions: report.instructions,
         classes: report.classes,

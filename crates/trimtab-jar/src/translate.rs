@@ -2,7 +2,7 @@
 
 use crate::classfile::{Class, Code, Kind, access, op};
 use crate::constants::{PartialAddresses, drop_saves, moved_constants, propagate, prune};
-use crate::emit::{ADAPTERS, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
+use crate::emit::{ADAPTERS, ANY, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
 use crate::error::JarError;
 use crate::function::{Function, build};
 use crate::image::AT_END;
@@ -13,6 +13,7 @@ use crate::loops::{count_loops, fence_waits};
 use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{Report, SplitFunction};
 use crate::switches::find_switches;
+use crate::unwind::replaced;
 use crate::vars::{CALLEE_SAVED, RA};
 use crate::words::join_words;
 use rustc_hash::FxHashMap;
@@ -87,6 +88,7 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
         }
     }
     let summaries = solve(&mut functions, image.entry);
+    let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     functions.retain(|function| function.reached);
     // A class has lines of one file.
     let file = |function: &Function| image.lines.file(function.start);
@@ -95,6 +97,7 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     let names = Image::unique_names(&named);
     let mut report = Report {
         functions: functions.len(),
+        others: starts.len() - functions.len(),
         instructions: image.instructions(),
         elf_bytes: elf.len(),
         loses_exceptions: image.unwind.catchers.iter().any(|catcher| catcher.types)
@@ -151,14 +154,16 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     finish(&mut entries, open);
     let mut taken: Vec<u32> = functions
         .iter()
-        .filter(|function| function.taken || function.start == image.entry)
+        .filter(|f| f.taken || f.start == image.entry || replaced(&f.name).is_some())
         .map(|function| function.start)
         .collect();
     taken.sort_unstable();
+    let others: Vec<u32> =
+        starts.into_iter().filter(|start| taken.binary_search(start).is_err()).collect();
     entries.push(calls(&context, &taken));
     entries.push(Entry {
         path: "program.image".to_owned(),
-        bytes: memory(&image, class + 1, &taken, options.metered),
+        bytes: memory(&image, class + 1, &taken, &others, options.metered),
     });
     if options.counted {
         let bytes = blocks(elf, &functions).into_bytes();
@@ -239,9 +244,15 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
     }
     let mut functions: Vec<Function> = known.into_values().collect();
     for function in &mut functions {
-        function.taken = image.pointers.binary_search(&function.start).is_ok();
+        // What jumps to earlier frames cannot be interpreted: those have Java code.
+        function.taken = image.pointers.binary_search(&function.start).is_ok() || leaves(function);
     }
     functions
+}
+
+/// Whether a function jumps to an earlier frame, as `longjmp` does.
+fn leaves(function: &Function) -> bool {
+    function.blocks.iter().any(|block| matches!(block.end, End::Away(_)))
 }
 
 /// Labels in any function whose addresses this one makes, as GNU's dialect of C has them. Numbers that happen to be such addresses
@@ -318,54 +329,64 @@ fn calls(context: &Context<'_>, taken: &[u32]) -> Entry {
     for (index, starts) in groups.enumerate() {
         adapter(&mut class, context, index, starts);
     }
+    // A call goes on at any code, a jump only where a function begins.
+    for (name, find) in [("to", "function"), ("jump", "jumped")] {
+        let code = dispatch(&mut class, count, find);
+        class.method(access::PUBLIC | access::STATIC, name, ANY, &code);
+    }
+    Entry { path: "program/Calls.class".to_owned(), bytes: class.finish() }
+}
+
+/// Code that finds the function at an address by this method of the run time's, and calls its adapter.
+fn dispatch(class: &mut Class, groups: usize, find: &str) -> Code {
     let mut kinds = vec![Kind::Int; 7];
     kinds[0] = Kind::Cpu;
     kinds.push(Kind::Int);
     let mut code = Code::new(kinds, 7);
     code.load(Kind::Int, 1);
     code.load(Kind::Cpu, 0);
-    let find = class.pool.method("trimtab/Memory", "function", "(ILtrimtab/Cpu;)I");
+    let find = class.pool.method("trimtab/Memory", find, "(ILtrimtab/Cpu;)I");
     code.call(find, 2, Some(Kind::Int));
     code.store(Kind::Int, 7);
-    let cases: Vec<_> = (0..count as i32).map(|index| (index, code.label())).collect();
+    let cases: Vec<_> = (0..groups as i32).map(|index| (index, code.label())).collect();
     let elsewhere = code.label();
     code.load(Kind::Int, 7);
     code.int(&mut class.pool, ADAPTERS as i32);
     code.op(op::IDIV, -1);
     code.switch(&cases, elsewhere);
-    for (index, label) in &cases {
-        code.bind(*label);
+    let mut call = |code: &mut Code, owner: &str, name: &str| {
         code.load(Kind::Cpu, 0);
         code.load(Kind::Int, 7);
         for slot in 2..7 {
             code.load(Kind::Int, slot);
         }
-        let method =
-            class.pool.method("program/Calls", &format!("to{index}"), "(Ltrimtab/Cpu;IIIIII)J");
+        let method = class.pool.method(owner, name, ANY);
         code.call(method, 7, Some(Kind::Long));
         code.give_back(Some(Kind::Long));
+    };
+    for (index, label) in &cases {
+        code.bind(*label);
+        call(&mut code, "program/Calls", &format!("to{index}"));
     }
     code.bind(elsewhere);
-    // No function of the program's: one of Java's.
-    for (slot, kind) in [(0, Kind::Cpu), (7, Kind::Int)] {
-        code.load(kind, slot);
-    }
-    for slot in 2..7 {
-        code.load(Kind::Int, slot);
-    }
-    let java = class.pool.method("trimtab/Java", "call", "(Ltrimtab/Cpu;IIIIII)J");
-    code.call(java, 7, Some(Kind::Long));
-    code.give_back(Some(Kind::Long));
-    class.method(access::PUBLIC | access::STATIC, "to", "(Ltrimtab/Cpu;IIIIII)J", &code);
-    Entry { path: "program/Calls.class".to_owned(), bytes: class.finish() }
+    // No function of the program's: one of Java's, or what is interpreted.
+    call(&mut code, "trimtab/Java", "call");
+    code
 }
 
 /// The memory that the program begins with, as the run time reads it: big-endian words.
 ///
 /// The number of classes with the program's code; entry, address and number of the program headers, address of `main` or 0, whether instructions are counted; the number of functions whose addresses are
-/// known, and those, ascending; what is called for an exception that nothing caught; the number of functions that look at exceptions,
+/// known, and those, ascending; the number of runs of code, and start and end of each; the number of other functions, and those,
+/// ascending; what is called for an exception that nothing caught; the number of functions that look at exceptions,
 /// and of each, ascending, start, end, table and personality routine; then segments: address, bytes, size in memory, and the bytes.
-fn memory(image: &Image<'_>, classes: usize, taken: &[u32], metered: bool) -> Vec<u8> {
+fn memory(
+    image: &Image<'_>,
+    classes: usize,
+    taken: &[u32],
+    others: &[u32],
+    metered: bool,
+) -> Vec<u8> {
     let mut bytes = Vec::new();
     let word = |value: u32, bytes: &mut Vec<u8>| bytes.extend(value.to_be_bytes());
     word(classes as u32, &mut bytes);
@@ -376,6 +397,16 @@ fn memory(image: &Image<'_>, classes: usize, taken: &[u32], metered: bool) -> Ve
     word(u32::from(metered), &mut bytes);
     word(taken.len() as u32, &mut bytes);
     for start in taken {
+        word(*start, &mut bytes);
+    }
+    let runs: Vec<(u32, u32)> = image.runs_of_code().collect();
+    word(runs.len() as u32, &mut bytes);
+    for (start, end) in runs {
+        word(start, &mut bytes);
+        word(end, &mut bytes);
+    }
+    word(others.len() as u32, &mut bytes);
+    for start in others {
         word(*start, &mut bytes);
     }
     for name in AT_END {

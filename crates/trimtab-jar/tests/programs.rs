@@ -39,13 +39,14 @@ fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
 }
 
 fn java(jar: &Path, root: &Path, write: bool) -> Output {
-    java_given(jar, root, write, "argument")
+    java_given(jar, root, write, "argument", &[])
 }
 
-fn java_given(jar: &Path, root: &Path, write: bool, argument: &str) -> Output {
+fn java_given(jar: &Path, root: &Path, write: bool, argument: &str, options: &[&str]) -> Output {
     output(
         Command::new("java")
             .arg("-Xverify:all")
+            .args(options)
             .arg(format!("-Dtrimtab.root={}", root.display()))
             .arg(format!("-Dtrimtab.write={write}"))
             .arg("-jar")
@@ -61,6 +62,16 @@ fn same_as_qemu(name: &str, ways: &[&[&str]]) {
 
 /// The same with each of these arguments.
 fn same_given(name: &str, ways: &[&[&str]], arguments: &[&str]) {
+    same_in(name, ways, arguments, &[]);
+}
+
+/// The same where all instructions are interpreted.
+fn same_interpreted(name: &str, ways: &[&[&str]]) {
+    same_in(name, ways, &["argument"], &["-Dtrimtab.interpret=true"]);
+}
+
+/// The same in a JVM with these options.
+fn same_in(name: &str, ways: &[&[&str]], arguments: &[&str], jvm: &[&str]) {
     for options in ways {
         let folder = TempDir::new().unwrap();
         let program = compile(folder.path(), name, options);
@@ -69,7 +80,7 @@ fn same_given(name: &str, ways: &[&[&str]], arguments: &[&str]) {
         for argument in arguments {
             let mut native = Command::new("qemu-mipsel");
             let expected = output(native.current_dir(folder.path()).arg(&program).arg(argument));
-            let found = java_given(&jar, folder.path(), true, argument);
+            let found = java_given(&jar, folder.path(), true, argument, jvm);
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             // A shell's number for a program that a signal ended.
             let signal = || expected.status.signal().map(|signal| 128 + signal);
@@ -140,6 +151,42 @@ fn only_functions_that_note_where_they_return_to_are_taken_for_setjmp() {
 #[test]
 fn labels_and_functions_within_others_lead_where_gnus_c_says() {
     same_as_qemu("gnu", &BOTH);
+}
+
+/// Code that is copied elsewhere must not look for its data from where it is.
+const COPIED: [&[&str]; 2] = [&["-O0", "-fno-pic"], &["-O2", "-fno-pic"]];
+
+#[test]
+fn code_that_the_program_makes_is_interpreted() {
+    same_as_qemu("generated", &COPIED);
+    same_interpreted("generated", &COPIED);
+}
+
+#[test]
+fn interpreted_programs_do_what_translated_ones_do() {
+    for name in ["integers", "floats", "loops", "memory", "gnu", "exceptions"] {
+        same_interpreted(name, &[&["-O2"]]);
+    }
+    for name in ["control", "threads"] {
+        same_interpreted(name, &[&["-O1"], &["-O2", "-s"]]);
+    }
+}
+
+#[test]
+fn a_strict_program_tells_what_it_missed_and_what_was_interpreted() {
+    let folder = TempDir::new().unwrap();
+    let (jar, _) = jar(&compile(folder.path(), "generated", COPIED[1]));
+    let strict = "-Dtrimtab.strict=true";
+    let found = java_given(&jar, folder.path(), false, "argument", &[strict]);
+    let text = String::from_utf8(found.stderr).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("not supported: the system call alarm, once"), "{text}");
+    assert!(lines.clone().count() > 3, "{text}");
+    assert!(lines.all(|line| line.starts_with("interpreted: ")), "{text}");
+    // Programs that make no code have none of it interpreted.
+    let (jar, _) = common::jar(&compile(folder.path(), "control", &["-O2"]));
+    let found = java_given(&jar, folder.path(), false, "argument", &[strict]);
+    assert_eq!(String::from_utf8(found.stderr).unwrap(), "");
 }
 
 #[test]

@@ -78,6 +78,18 @@ final class Files {
     stream.print(Backtrace.of(thrown));
   }
 
+  /** Says on the error output what the program called that there is not, and what was interpreted. */
+  void complainOfGaps() {
+    PrintStream stream = new PrintStream(err, true);
+    Linux.unknown()
+        .forEach((number, times) ->
+            stream.println(
+                "not supported: the system call " + SystemCalls.name(number)
+                    + (times == 1 ? ", once" : ", " + times + " times")));
+    Interpreter.counts()
+        .forEach((address, count) -> stream.printf("interpreted: %d instructions from 0x%x on%n", count.sum(), address));
+  }
+
   private Open at(int file) {
     return file >= 0 && file < files.size() ? files.get(file) : null;
   }

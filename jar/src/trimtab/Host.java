@@ -57,6 +57,7 @@ public final class Host implements Machine {
     // Before any other class of the run time looks at it.
     Limits.mib = settings.memory();
     Limits.instructions = settings.instructions();
+    Limits.interprets = settings.isInterpreted();
     try {
       Program.begin(settings, isLibrary);
     } catch (IOException e) {
@@ -84,6 +85,9 @@ public final class Host implements Machine {
     try {
       return Threads.status();
     } finally {
+      if (settings.isStrict()) {
+        Linux.files.complainOfGaps();
+      }
       Linux.files.closeAll();
     }
   }

@@ -23,6 +23,9 @@ public final class Java {
   /** Added to the number of such a function, so that it is no number of the program's own. */
   private static final int NUMBER = Integer.MIN_VALUE;
 
+  /** The number of what is no function of Java's: the interpreter, for the address that is in {@code t9}. */
+  static final int INTERPRETED = NUMBER + (1 << 28);
+
   private static final int MAIN = 0;
   private static final int RELEASE = 1;
   private static final int RETAIN = 2;
@@ -45,12 +48,14 @@ public final class Java {
 
   private Java() {}
 
+  /** Whether an address is one of such functions. */
+  static boolean isFunction(int address) {
+    return address >>> 26 == FIRST >>> 26 && (address & 3) == 0;
+  }
+
   /** The number of such a function's address. */
   static int number(int address) {
-    if (address >>> 26 == FIRST >>> 26 && (address & 3) == 0) {
-      return NUMBER + ((address - FIRST) >> 2);
-    }
-    throw Fault.noCode(address);
+    return NUMBER + ((address - FIRST) >> 2);
   }
 
   /** The number of what runs in the place of {@code main}. */
@@ -90,6 +95,9 @@ public final class Java {
 
   /** Called by the program's class for calls, where a pointer leads to no function of its own. */
   public static long call(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) {
+    if (number == INTERPRETED) {
+      return Interpreter.call(cpu, cpu.v25, a0, a1, a2, a3, stack);
+    }
     int top = cpu.top;
     cpu.top = stack;
     try {

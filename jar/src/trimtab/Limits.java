@@ -20,6 +20,9 @@ final class Limits {
   /** Memory in MiB; it is set before anything looks at it. */
   static int mib;
 
+  /** Whether all instructions are interpreted; it is set before anything looks at it. */
+  static boolean interprets;
+
   /** Instructions of all threads, where they are counted. */
   static long instructions = Long.MAX_VALUE;
 

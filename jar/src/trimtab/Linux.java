@@ -14,6 +14,9 @@ public final class Linux {
   static final int USER = 1000;
   static final long GIGA = 1000000000L;
 
+  /** {@code PROT_EXEC}. */
+  private static final int EXECUTABLE = 4;
+
   static Files files;
 
   /** Calls that there are none of, and how often each was made. */
@@ -175,14 +178,20 @@ public final class Linux {
       case 4045: // brk
         return Maps.heap(a0);
       case 4090: // mmap
-        return map(a0, a1, a3, Memory.readInt(stack + 16), Memory.readInt(stack + 20));
+        return map(a0, a1, a2, a3, Memory.readInt(stack + 16), Memory.readInt(stack + 20));
       case 4210: // mmap2
-        return map(a0, a1, a3, Memory.readInt(stack + 16), 4096L * Memory.readInt(stack + 20));
+        return map(a0, a1, a2, a3, Memory.readInt(stack + 16), 4096L * Memory.readInt(stack + 20));
       case 4091: // munmap
-        return Maps.unmap(a0, a1);
+        int unmapped = Maps.unmap(a0, a1);
+        if (unmapped == 0) {
+          Code.protect(a0, a1, false);
+        }
+        return unmapped;
       case 4167: // mremap
         return Maps.remap(a0, a1, a2, (a3 & 1) != 0);
       case 4125: // mprotect
+        Code.protect(a0, a1, (a2 & EXECUTABLE) != 0);
+        return 0;
       case 4218: // madvise
       case 4147: // cacheflush
       case 4309: // set_robust_list
@@ -300,6 +309,8 @@ public final class Linux {
           Memory.writeLong(a3 + 8, -1);
         }
         return 0;
+      case 4367: // rseq: C libraries do without it
+        return -Errors.ENOSYS;
       case 4116: // sysinfo
         Memory.clear(a0, 64);
         Memory.writeInt(a0 + 16, Memory.END);
@@ -347,7 +358,7 @@ public final class Linux {
     return total;
   }
 
-  private static int map(int address, int length, int flags, int file, long offset)
+  private static int map(int address, int length, int protection, int flags, int file, long offset)
       throws IOException {
     boolean anonymous = (flags & 0x800) != 0;
     byte[] bytes = anonymous ? null : files.contents(file, offset, length);
@@ -357,6 +368,9 @@ public final class Linux {
     int at = Maps.map(address, length, (flags & 0x10) != 0);
     if (bytes != null && (at >= 0 || at < -4095)) {
       Memory.writeBytes(at, bytes);
+    }
+    if (at >= 0 || at < -4095) {
+      Code.protect(at, length, (protection & EXECUTABLE) != 0);
     }
     return at;
   }

@@ -118,6 +118,8 @@ final class Maps {
       return moved;
     }
     Memory.writeBytes(moved, Memory.readBytes(address, length));
+    Code.protect(moved, wanted, Code.isThere(address));
+    Code.protect(address, length, false);
     unmap(address, length);
     return moved;
   }

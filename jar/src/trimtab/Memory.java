@@ -40,11 +40,17 @@ public final class Memory {
   /** Addresses of functions that pointers may hold, ascending. */
   private static int[] functions;
 
-  /** Number of each of them, by distance from the first in words; -1 where none begins. */
+  /** Number of each of them, by distance from the first in words; {@link #NONE} where none begins. */
   private static short[] numbers;
 
   /** In the place of a number: a function of Java's is there. */
   private static final short REPLACED = -2;
+
+  /** In the place of a number: there is no Java code. */
+  private static final int NONE = -1;
+
+  /** Whether instructions are executed one by one, though they were translated. */
+  static final boolean INTERPRETS = Limits.interprets;
 
   static int entry;
   static int headers;
@@ -72,10 +78,11 @@ public final class Memory {
     for (int i = 0; i < functions.length; i++) {
       functions[i] = in.readInt();
     }
+    Code.load(in);
     Unwind.load(in);
     int words = (functions[functions.length - 1] - functions[0]) / 4 + 1;
     numbers = new short[words];
-    Arrays.fill(numbers, (short) -1);
+    Arrays.fill(numbers, (short) NONE);
     for (int i = 0; i < functions.length; i++) {
       numbers[(functions[i] - functions[0]) / 4] = (short) i;
     }
@@ -102,26 +109,54 @@ public final class Memory {
   /** The number of the function that a call to an address leads to. */
   public static int function(int address, Cpu cpu) {
     int number = known(address);
-    if (number >= 0) {
+    return number >= 0 && !INTERPRETS ? number : unusual(address, cpu, true);
+  }
+
+  /** The same for a jump out of a function. */
+  public static int jumped(int address, Cpu cpu) {
+    int number = known(address);
+    return number >= 0 && !INTERPRETS ? number : unusual(address, cpu, false);
+  }
+
+  private static int unusual(int address, Cpu cpu, boolean isCall) {
+    int number = find(address, cpu);
+    if (number != NONE) {
+      return number;
+    }
+    if (!(isCall || INTERPRETS ? Code.isThere(address) : Code.isEntry(address))) {
+      throw Fault.noCode(address);
+    }
+    cpu.v25 = address;
+    return Java.INTERPRETED;
+  }
+
+  /** Whether a call to an address leads to Java code. */
+  static boolean leadsToJava(int address, Cpu cpu) {
+    return find(address, cpu) != NONE;
+  }
+
+  private static int find(int address, Cpu cpu) {
+    int number = known(address);
+    if (number >= 0 && !INTERPRETS) {
       return number;
     }
     if (number == REPLACED) {
       return Java.main();
     }
-    if (isTrampoline(address)) {
+    if (!INTERPRETS && isTrampoline(address)) {
       number = known(readInt(address + 20));
       if (number >= 0) {
         cpu.v15 = readInt(address + 16);
         return number;
       }
     }
-    return Java.number(address);
+    return Java.isFunction(address) ? Java.number(address) : NONE;
   }
 
   /** The number of the function that begins there, or less than 0. */
   private static int known(int address) {
     int word = Integer.rotateRight(address - functions[0], 2);
-    return word >= 0 && word < numbers.length ? numbers[word] : -1;
+    return word >= 0 && word < numbers.length ? numbers[word] : NONE;
   }
 
   /**

@@ -106,7 +106,7 @@ impl Emitter<'_> {
         self.code.call(method, home.shape.parameter_words(), result);
     }
 
-    /// Calls what a pointer says; leaves a `long` on the stack.
+    /// Calls what a pointer says, or leaves the function for there; leaves a `long` on the stack.
     fn through(&mut self, block: &Block, plan: &Plan, at: usize, callee: Callee, floats: Vars) {
         for var in floats.iter() {
             // The callee may read either half by itself: the pair is passed whole.
@@ -122,10 +122,14 @@ impl Emitter<'_> {
         for var in [4, 5, 6, 7, SP] {
             self.variable(block, plan, at, var);
         }
-        if let Some(ins) = block.ins.get(at) {
-            self.line(ins.pc);
-        }
-        self.run_time("program/Calls", "to", "(Ltrimtab/Cpu;IIIIII)J", 7, Some(Kind::Long));
+        let name = match block.ins.get(at) {
+            Some(ins) => {
+                self.line(ins.pc);
+                "to"
+            }
+            None => "jump",
+        };
+        self.run_time("program/Calls", name, ANY, 7, Some(Kind::Long));
     }
 
     /// Takes the results of a known function.
@@ -273,9 +277,12 @@ pub(crate) fn adapter(class: &mut Class, context: &Context<'_>, index: usize, st
     code.bind(elsewhere);
     code.op(9, 2);
     code.give_back(Some(Kind::Long));
-    let descriptor = "(Ltrimtab/Cpu;IIIIII)J";
-    class.method(access::PUBLIC | access::STATIC, &format!("to{index}"), descriptor, &code);
+    class.method(access::PUBLIC | access::STATIC, &format!("to{index}"), ANY, &code);
 }
+
+/// What methods take and give back that may lead to any function: the state, its address or number, four arguments, the
+/// stack's pointer; `v0` and `v1`.
+pub(crate) const ANY: &str = "(Ltrimtab/Cpu;IIIIII)J";
 
 /// Functions that one method has adapters for.
 pub(crate) const ADAPTERS: usize = 96;

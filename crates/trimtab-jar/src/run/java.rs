@@ -17,9 +17,11 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 43] = [
+const SOURCES: [(&str, &str); 48] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
+    source!("trimtab/Code.java"),
+    source!("trimtab/Coprocessor.java"),
     source!("trimtab/Counts.java"),
     source!("trimtab/Cpu.java"),
     source!("trimtab/Errors.java"),
@@ -29,6 +31,7 @@ const SOURCES: [(&str, &str); 43] = [
     source!("trimtab/Float.java"),
     source!("trimtab/Fuel.java"),
     source!("trimtab/Host.java"),
+    source!("trimtab/Interpreter.java"),
     source!("trimtab/Java.java"),
     source!("trimtab/Jump.java"),
     source!("trimtab/Limits.java"),
@@ -39,7 +42,9 @@ const SOURCES: [(&str, &str); 43] = [
     source!("trimtab/Pipe.java"),
     source!("trimtab/Program.java"),
     source!("trimtab/Signals.java"),
+    source!("trimtab/Special.java"),
     source!("trimtab/Status.java"),
+    source!("trimtab/SystemCalls.java"),
     source!("trimtab/Threads.java"),
     source!("trimtab/Unwind.java"),
     source!("trimtab/Unwinding.java"),

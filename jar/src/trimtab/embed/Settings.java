@@ -29,6 +29,8 @@ public final class Settings {
   private int memory = usualMemory();
   private long instructions = Long.MAX_VALUE;
   private Duration time;
+  private boolean isStrict;
+  private boolean isInterpreted;
   private final Map<Integer, Callback> functions = new HashMap<>();
 
   /** The default. */
@@ -115,6 +117,21 @@ public final class Settings {
     return this;
   }
 
+  /**
+   * When it ends, the error output says which system calls it made that are not supported, and how many instructions were
+   * interpreted, by the addresses at which that began.
+   */
+  public Settings strict(boolean isStrict) {
+    this.isStrict = isStrict;
+    return this;
+  }
+
+  /** All of its instructions are interpreted, which takes far longer: what differs then is a mistake of the translator's. */
+  public Settings interpreted(boolean isInterpreted) {
+    this.isInterpreted = isInterpreted;
+    return this;
+  }
+
   /** What an interface made by {@code --import-header} has for the program: see its {@code functions}. */
   public Settings functions(Map<Integer, Callback> functions) {
     this.functions.putAll(functions);
@@ -168,6 +185,16 @@ public final class Settings {
   /** The limit of time; null for none. */
   public Duration time() {
     return time;
+  }
+
+  /** Whether it is said at the end what was missing. */
+  public boolean isStrict() {
+    return isStrict;
+  }
+
+  /** Whether all is interpreted. */
+  public boolean isInterpreted() {
+    return isInterpreted;
   }
 
   /** What it calls in Java, by address. */

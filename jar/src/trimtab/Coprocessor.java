@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import static java.lang.Float.floatToRawIntBits;
+import static java.lang.Float.intBitsToFloat;
+
+import static trimtab.Memory.I;
+import static trimtab.Memory.M;
+
+/** What the interpreter does for floating-point instructions: the classes COP1 and COP1X of the manual. */
+final class Coprocessor {
+  private static final int SINGLE = 16;
+  private static final int DOUBLE = 17;
+  private static final int WORD = 20;
+
+  private Coprocessor() {}
+
+  /** {@code ldc1}. */
+  static void load(Interpreter on, int register, int index) {
+    int low = (int) I.get(M, index);
+    on.f[register | 1] = (int) I.get(M, index + 4);
+    on.f[register & ~1] = low;
+  }
+
+  /** {@code sdc1}. */
+  static void store(Interpreter on, int register, int index) {
+    I.set(M, index + 4, on.f[register | 1]);
+    I.set(M, index, on.f[register & ~1]);
+  }
+
+  /** COP1, but for branches. */
+  static void execute(Interpreter on, int word) {
+    int number = word >>> 16 & 31;
+    int s = word >>> 11 & 31;
+    switch (word >>> 21 & 31) {
+      case 0: // mfc1
+        on.set(number, on.f[s]);
+        break;
+      case 2: // cfc1
+        on.set(number, s == 31 ? control(on) : 0);
+        break;
+      case 3: // mfhc1
+        on.set(number, on.f[s | 1]);
+        break;
+      case 4: // mtc1
+        on.f[s] = on.r[number];
+        break;
+      case 6: // ctc1
+        if (s == 31) {
+          on.cpu.control = on.r[number];
+          on.flags = on.r[number] >>> 24 & 0xfe | on.r[number] >>> 23 & 1;
+        } else {
+          on.unknown(word);
+        }
+        break;
+      case 7: // mthc1
+        on.f[s | 1] = on.r[number];
+        break;
+      case SINGLE:
+        single(on, word, s, number, word >>> 6 & 31);
+        break;
+      case DOUBLE:
+        real(on, word, s, number, word >>> 6 & 31);
+        break;
+      case WORD:
+        integer(on, word, on.f[s], word >>> 6 & 31);
+        break;
+      default:
+        on.unknown(word);
+    }
+  }
+
+  /** The control register, with the condition flags where it has them. */
+  private static int control(Interpreter on) {
+    return on.cpu.control & 0x017fffff | (on.flags & 0xfe) << 24 | (on.flags & 1) << 23;
+  }
+
+  private static void integer(Interpreter on, int word, int value, int d) {
+    switch (word & 63) {
+      case 32: // cvt.s.w
+        on.f[d] = floatToRawIntBits(value);
+        break;
+      case 33: // cvt.d.w
+        on.setReal(d, value);
+        break;
+      default:
+        on.unknown(word);
+    }
+  }
+
+  private static void single(Interpreter on, int word, int s, int number, int d) {
+    int function = word & 63;
+    float a = intBitsToFloat(on.f[s]);
+    float b = intBitsToFloat(on.f[number]);
+    switch (function) {
+      case 0: // add
+        on.f[d] = floatToRawIntBits(a + b);
+        break;
+      case 1: // sub
+        on.f[d] = floatToRawIntBits(a - b);
+        break;
+      case 2: // mul
+        on.f[d] = floatToRawIntBits(a * b);
+        break;
+      case 3: // div
+        on.f[d] = floatToRawIntBits(a / b);
+        break;
+      case 4: // sqrt
+        on.f[d] = floatToRawIntBits((float) Math.sqrt(a));
+        break;
+      case 5: // abs
+        on.f[d] = on.f[s] & Integer.MAX_VALUE;
+        break;
+      case 6: // mov
+        on.f[d] = on.f[s];
+        break;
+      case 7: // neg
+        on.f[d] = on.f[s] ^ Integer.MIN_VALUE;
+        break;
+      case 17: // movf, movt
+      case 18: // movz
+      case 19: // movn
+        if (moves(on, function, word)) {
+          on.f[d] = on.f[s];
+        }
+        break;
+      case 21: // recip
+        on.f[d] = floatToRawIntBits(1 / a);
+        break;
+      case 22: // rsqrt
+        on.f[d] = floatToRawIntBits(1 / (float) Math.sqrt(a));
+        break;
+      case 33: // cvt.d
+        on.setReal(d, a);
+        break;
+      default:
+        both(on, word, a, b, d);
+    }
+  }
+
+  private static void real(Interpreter on, int word, int s, int number, int d) {
+    int function = word & 63;
+    double a = on.real(s);
+    double b = on.real(number);
+    switch (function) {
+      case 0: // add
+        on.setReal(d, a + b);
+        break;
+      case 1: // sub
+        on.setReal(d, a - b);
+        break;
+      case 2: // mul
+        on.setReal(d, a * b);
+        break;
+      case 3: // div
+        on.setReal(d, a / b);
+        break;
+      case 4: // sqrt
+        on.setReal(d, Math.sqrt(a));
+        break;
+      case 5: // abs
+        move(on, s, d, on.f[s | 1] & Integer.MAX_VALUE);
+        break;
+      case 6: // mov
+        move(on, s, d, on.f[s | 1]);
+        break;
+      case 7: // neg
+        move(on, s, d, on.f[s | 1] ^ Integer.MIN_VALUE);
+        break;
+      case 17: // movf, movt
+      case 18: // movz
+      case 19: // movn
+        if (moves(on, function, word)) {
+          move(on, s, d, on.f[s | 1]);
+        }
+        break;
+      case 21: // recip
+        on.setReal(d, 1 / a);
+        break;
+      case 22: // rsqrt
+        on.setReal(d, 1 / Math.sqrt(a));
+        break;
+      case 32: // cvt.s
+        on.f[d] = floatToRawIntBits((float) a);
+        break;
+      default:
+        both(on, word, a, b, d);
+    }
+  }
+
+  private static void move(Interpreter on, int s, int d, int high) {
+    on.f[d & ~1] = on.f[s & ~1];
+    on.f[d | 1] = high;
+  }
+
+  /** Whether a conditional move does. */
+  private static boolean moves(Interpreter on, int function, int word) {
+    int number = word >>> 16 & 31;
+    switch (function) {
+      case 17:
+        return (on.flags >> (number >>> 2) & 1) == (number & 1);
+      case 18:
+        return on.r[number] == 0;
+      default:
+        return on.r[number] != 0;
+    }
+  }
+
+  /** Comparisons, and conversions to integers: {@code float}s are {@code double}s as well. */
+  private static void both(Interpreter on, int word, double a, double b, int d) {
+    int function = word & 63;
+    switch (function) {
+      case 12: // round.w
+        on.f[d] = Float.nearest(a);
+        break;
+      case 13: // trunc.w
+        on.f[d] = Float.towardsZero(a);
+        break;
+      case 14: // ceil.w
+        on.f[d] = Float.up(a);
+        break;
+      case 15: // floor.w
+        on.f[d] = Float.down(a);
+        break;
+      case 36: // cvt.w
+        on.f[d] = Float.current(a, on.cpu);
+        break;
+      default:
+        if (function < 48) {
+          on.unknown(word);
+          return;
+        }
+        boolean holds =
+            (function & 1) != 0 && (a != a || b != b) || (function & 2) != 0 && a == b || (function & 4) != 0 && a < b;
+        int flag = 1 << (d >>> 2);
+        on.flags = holds ? on.flags | flag : on.flags & ~flag;
+    }
+  }
+
+  /** COP1X: memory with an index, and multiplication with addition. */
+  static void indexed(Interpreter on, int word, int base, int index) {
+    int at = base + index - Memory.BASE;
+    int s = word >>> 11 & 31;
+    int d = word >>> 6 & 31;
+    switch (word & 63) {
+      case 0: // lwxc1
+        on.f[d] = (int) I.get(M, at);
+        break;
+      case 1: // ldxc1
+        load(on, d, at);
+        break;
+      case 8: // swxc1
+        I.set(M, at, on.f[s]);
+        break;
+      case 9: // sdxc1
+        store(on, s, at);
+        break;
+      case 15: // prefx
+        break;
+      default:
+        multiplyAdd(on, word, s, d);
+    }
+  }
+
+  /** {@code ±(s * t ± r)}, rounded after each step. */
+  private static void multiplyAdd(Interpreter on, int word, int s, int d) {
+    int function = word & 63;
+    int r = word >>> 21 & 31;
+    int t = word >>> 16 & 31;
+    boolean subtracts = (function & 8) != 0;
+    boolean negates = (function & 16) != 0;
+    if (function < 32 || (function & 7) > 1) {
+      on.unknown(word);
+    } else if ((function & 1) != 0) {
+      double product = on.real(s) * on.real(t);
+      double sum = subtracts ? product - on.real(r) : product + on.real(r);
+      on.setReal(d, negates ? -sum : sum);
+    } else {
+      float product = intBitsToFloat(on.f[s]) * intBitsToFloat(on.f[t]);
+      float third = intBitsToFloat(on.f[r]);
+      float sum = subtracts ? product - third : product + third;
+      on.f[d] = floatToRawIntBits(negates ? -sum : sum);
+    }
+  }
+}
