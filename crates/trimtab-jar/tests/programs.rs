@@ -180,13 +180,28 @@ fn a_strict_program_tells_what_it_missed_and_what_was_interpreted() {
     let found = java_given(&jar, folder.path(), false, "argument", &[strict]);
     let text = String::from_utf8(found.stderr).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("not supported: the system call alarm, once"), "{text}");
+    assert_eq!(lines.next(), Some("not supported: the system call getsid, once"), "{text}");
     assert!(lines.clone().count() > 3, "{text}");
     assert!(lines.all(|line| line.starts_with("interpreted: ")), "{text}");
     // Programs that make no code have none of it interpreted.
     let (jar, _) = common::jar(&compile(folder.path(), "control", &["-O2"]));
     let found = java_given(&jar, folder.path(), false, "argument", &[strict]);
     assert_eq!(String::from_utf8(found.stderr).unwrap(), "");
+}
+
+#[test]
+fn sockets_timers_and_waiting_for_several_files_do_what_they_do_in_linux() {
+    let network = "-Dtrimtab.network=true";
+    same_in("sockets", &[&["-O2", "-w"]], &["argument"], &[network]);
+    same_in("sockets", &[&["-O2", "-w"]], &["argument"], &[network, "-Dtrimtab.interpret=true"]);
+}
+
+#[test]
+fn sockets_are_refused_unless_they_are_allowed() {
+    let folder = TempDir::new().unwrap();
+    let (jar, _) = jar(&compile(folder.path(), "sandbox", &["-O1"]));
+    let found = java_given(&jar, folder.path(), false, "socket", &[]);
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), "socket: Permission denied\n");
 }
 
 #[test]

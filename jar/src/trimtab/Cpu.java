@@ -41,6 +41,9 @@ public final class Cpu {
   /** Where the stack ends that is in use while the thread is in Java. */
   int top;
 
+  /** How many signals it has handled. */
+  int handled;
+
   /** How many calls of the interpreter there are within each other. */
   int interpreters;
 

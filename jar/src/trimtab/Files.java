@@ -10,52 +10,20 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
-import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
-import java.nio.file.NotDirectoryException;
 import java.nio.file.OpenOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import trimtab.embed.FileTree;
-import trimtab.embed.NoSpaceException;
 
 /** The files of the program: streams, pipes, and the tree that it was given. */
 final class Files {
   private static final int CREATE = 0x100;
   private static final int TRUNCATE = 0x200;
   private static final int EXCLUSIVE = 0x400;
-  private static final int APPEND = 8;
-  private static final int MOST = 1024;
-
-  /** How the operating system's words for it begin, as they are in exceptions of Java's. */
-  static final String BROKEN_PIPE = "Broken pipe";
-
-  /** What a number that a program has for a file stands for. */
-  private static final class Open {
-    final String path;
-    final SeekableByteChannel channel;
-    final InputStream in;
-    final OutputStream out;
-    final List<String> names;
-    final Pipe pipe;
-    boolean append;
-    boolean writes;
-    int flags;
-    int next;
-    int users = 1;
-
-    Open(String path, SeekableByteChannel channel, InputStream in, OutputStream out, List<String> names, Pipe pipe) {
-      this.path = path;
-      this.channel = channel;
-      this.in = in;
-      this.out = out;
-      this.names = names;
-      this.pipe = pipe;
-    }
-  }
+  static final int MOST = 1024;
 
   private final List<Open> files = new ArrayList<>();
   private final FileTree tree;
@@ -65,9 +33,9 @@ final class Files {
   Files(InputStream in, OutputStream out, OutputStream err, FileTree tree) {
     this.tree = tree;
     this.err = err;
-    files.add(new Open(null, null, in, null, null, null));
-    files.add(new Open(null, null, null, out, null, null));
-    files.add(new Open(null, null, null, err, null, null));
+    files.add(Open.input(in));
+    files.add(Open.output(out));
+    files.add(Open.output(err));
   }
 
   /** Says on the error output what ended the program. */
@@ -88,6 +56,22 @@ final class Files {
                     + (times == 1 ? ", once" : ", " + times + " times")));
     Interpreter.counts()
         .forEach((address, count) -> stream.printf("interpreted: %d instructions from 0x%x on%n", count.sum(), address));
+  }
+
+  /** What a number stands for; null for nothing. */
+  synchronized Open find(int file) {
+    return at(file);
+  }
+
+  /** Gives it a number. */
+  synchronized int add(Open open) {
+    return add(open, 0);
+  }
+
+  /** What would not wait: bits of {@link Poll}; negative where nothing is open. */
+  int ready(int file) {
+    Open open = find(file);
+    return open == null ? -Errors.EBADF : open.ready();
   }
 
   private Open at(int file) {
@@ -139,7 +123,7 @@ final class Files {
 
   synchronized int open(String name, int flags) throws IOException {
     if (name.equals("/dev/null")) {
-      return add(new Open(null, null, InputStream.nullInputStream(), OutputStream.nullOutputStream(), null, null), 0);
+      return add(Open.nothing(), 0);
     }
     String path = resolve(name);
     if (path == null) {
@@ -148,7 +132,7 @@ final class Files {
     int mode = flags & 3;
     boolean changes = mode != 0 || (flags & (CREATE | TRUNCATE)) != 0;
     if (isDirectory(path)) {
-      return mode != 0 ? -Errors.EISDIR : add(new Open(path, null, null, null, list(path), null), 0);
+      return mode != 0 ? -Errors.EISDIR : add(Open.directory(path, list(path)), 0);
     }
     if (changes && !tree.isWritable()) {
       boolean there = exists(path);
@@ -171,10 +155,7 @@ final class Files {
     if ((flags & TRUNCATE) != 0 && mode != 0) {
       options.add(StandardOpenOption.TRUNCATE_EXISTING);
     }
-    Open open = new Open(path, tree.open(path, options), null, null, null, null);
-    open.append = (flags & APPEND) != 0;
-    open.flags = flags & ~(CREATE | TRUNCATE | EXCLUSIVE);
-    return add(open, 0);
+    return add(Open.file(path, tree.open(path, options), flags & ~(CREATE | TRUNCATE | EXCLUSIVE)), 0);
   }
 
   private List<String> list(String path) throws IOException {
@@ -192,6 +173,9 @@ final class Files {
       try {
         if (open != null && open.channel != null) {
           open.channel.close();
+        }
+        if (open != null && open.endpoint != null) {
+          open.endpoint.close();
         }
       } catch (IOException e) {
         // Nobody is left to hear of it.
@@ -216,6 +200,9 @@ final class Files {
     } else if (open.pipe != null) {
       open.pipe.closeRead();
     }
+    if (open.endpoint != null) {
+      open.endpoint.close();
+    }
     return 0;
   }
 
@@ -234,12 +221,10 @@ final class Files {
     return add(open, to);
   }
 
-  synchronized int pipe(int address) {
+  synchronized int pipe(int address, int flags) {
     Pipe pipe = new Pipe();
-    int read = add(new Open(null, null, null, null, null, pipe), 0);
-    Open end = new Open(null, null, null, null, null, pipe);
-    end.writes = true;
-    int write = add(end, 0);
+    int read = add(Open.pipe(pipe, false, flags), 0);
+    int write = add(Open.pipe(pipe, true, flags), 0);
     if (write < 0) {
       return write;
     }
@@ -259,11 +244,16 @@ final class Files {
     Memory.check(address, length);
     if (open.in != null) {
       // Others may use files while this waits.
-      int got = length == 0 ? 0 : open.in.read(Memory.M, address - Memory.BASE, length);
-      return Math.max(got, 0);
+      return length == 0 ? 0 : open.in.read(Memory.M, address - Memory.BASE, length);
+    }
+    if (open.endpoint != null) {
+      return Sockets.receive(cpu, file, address, length, 0, 0, 0);
     }
     if (open.pipe != null && open.writes) {
       return -Errors.EBADF;
+    }
+    if (open.pipe != null && !open.mayWait() && open.pipe.ready(false) == 0) {
+      return -Errors.EAGAIN;
     }
     if (open.pipe == null) {
       return read(open, address, length, position);
@@ -280,7 +270,7 @@ final class Files {
     return Math.max(got, 0);
   }
 
-  int write(int file, int address, int length, long position) throws IOException {
+  int write(Cpu cpu, int file, int address, int length, long position) throws IOException {
     Open open;
     synchronized (this) {
       open = at(file);
@@ -289,6 +279,9 @@ final class Files {
       return -Errors.EBADF;
     }
     Memory.check(address, length);
+    if (open.endpoint != null) {
+      return Sockets.send(cpu, file, address, length, 0, 0, 0);
+    }
     if (open.out == null) {
       return write(open, address, length, position);
     }
@@ -302,7 +295,7 @@ final class Files {
 
   private synchronized int write(Open open, int address, int length, long position) throws IOException {
     if (open.pipe != null) {
-      return open.writes ? open.pipe.write(address, length) : -Errors.EBADF;
+      return open.writes ? open.pipe.write(Memory.M, address - Memory.BASE, length) : -Errors.EBADF;
     }
     if (open.channel == null) {
       return -Errors.EBADF;
@@ -311,7 +304,7 @@ final class Files {
     if (position >= 0) {
       return writeAt(open.channel, buffer, position);
     }
-    if (open.append) {
+    if ((open.flags & Open.APPEND) != 0) {
       open.channel.position(open.channel.size());
     }
     return open.channel.write(buffer);
@@ -371,10 +364,13 @@ final class Files {
       case 1030: // F_DUPFD_CLOEXEC
         return duplicate(file, argument, false);
       case 3: // F_GETFL
-        return open.channel == null ? (open.out != null || open.writes ? 1 : 0) : open.flags;
+        return open.flags;
+      case 4: // F_SETFL
+        int set = Open.APPEND | Open.NONBLOCK;
+        open.flags = open.flags & ~set | argument & set;
+        return 0;
       case 1: // F_GETFD
       case 2: // F_SETFD
-      case 4: // F_SETFL
       case 6: // F_SETLK
       case 7: // F_SETLKW
       case 34: // F_SETLK64
@@ -396,10 +392,10 @@ final class Files {
       return Status.error(-Errors.EBADF);
     }
     if (open != null && open.path == null) {
-      return Status.stream(file, open.pipe != null);
+      return Status.stream(file, open.pipe != null, open.endpoint != null);
     }
     if (name != null && name.equals("/dev/null")) {
-      return Status.stream(3, false);
+      return Status.stream(3, false, false);
     }
     String path = open == null ? resolve(name) : open.path;
     FileTree.Info info = path == null ? null : tree.info(path);
@@ -543,34 +539,5 @@ final class Files {
       // Until all is there.
     }
     return java.util.Arrays.copyOf(buffer.array(), buffer.position());
-  }
-
-  /** The number of an error for what Java throws. */
-  static int error(IOException thrown) {
-    if (thrown instanceof NoSuchFileException) {
-      return Errors.ENOENT;
-    }
-    if (thrown instanceof FileAlreadyExistsException) {
-      return Errors.EEXIST;
-    }
-    if (thrown instanceof AccessDeniedException) {
-      return Errors.EACCES;
-    }
-    if (thrown instanceof DirectoryNotEmptyException) {
-      return Errors.ENOTEMPTY;
-    }
-    if (thrown instanceof NoSpaceException) {
-      return Errors.ENOSPC;
-    }
-    if (thrown instanceof NotDirectoryException) {
-      return Errors.ENOTDIR;
-    }
-    return isBrokenPipe(thrown) ? Errors.EPIPE : Errors.EIO;
-  }
-
-  /** Whether nobody reads what a stream writes any more. Java has no class for it: the operating system's words, and PipedOutputStream's. */
-  private static boolean isBrokenPipe(IOException thrown) {
-    String message = String.valueOf(thrown.getMessage());
-    return message.startsWith(BROKEN_PIPE) || message.equals("Pipe closed") || message.equals("Read end dead");
   }
 }

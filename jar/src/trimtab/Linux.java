@@ -47,7 +47,14 @@ public final class Linux {
   private static boolean restarts(int number, int a3) {
     switch (number) {
       case 4003: // read
+      case 4004: // write
       case 4145: // readv
+      case 4146: // writev
+      case 4168: // accept
+      case 4334: // accept4
+      case 4175: // recv
+      case 4176: // recvfrom
+      case 4177: // recvmsg
         return true;
       case 4238: // futex
       case 4422: // futex_time64
@@ -61,7 +68,7 @@ public final class Linux {
     try {
       return about(cpu, number, a0, a1, a2, a3, stack);
     } catch (IOException e) {
-      int error = Files.error(e);
+      int error = Errors.of(e);
       if (error == Errors.EPIPE) {
         Signals.send(cpu.number, Signals.PIPE);
       }
@@ -86,7 +93,7 @@ public final class Linux {
       case 4003: // read
         return files.read(cpu, a0, a1, a2, -1);
       case 4004: // write
-        return files.write(a0, a1, a2, -1);
+        return files.write(cpu, a0, a1, a2, -1);
       case 4005: // open
         return files.open(Memory.string(a0), a1);
       case 4288: // openat
@@ -127,9 +134,9 @@ public final class Linux {
       case 4327: // dup3
         return files.duplicate(a0, a1, true);
       case 4328: // pipe2
-        return files.pipe(a0);
+        return files.pipe(a0, a1);
       case 4054: // ioctl
-        return -Errors.ENOTTY;
+        return inputOutputControl(a0, a1, a2);
       case 4055: // fcntl
       case 4220: // fcntl64
         return files.control(a0, a1, a2);
@@ -147,7 +154,7 @@ public final class Linux {
       case 4200: // pread64
         return files.read(cpu, a0, a1, a2, Memory.readLong(stack + 16));
       case 4201: // pwrite64
-        return files.write(a0, a1, a2, Memory.readLong(stack + 16));
+        return files.write(cpu, a0, a1, a2, Memory.readLong(stack + 16));
       case 4213: // stat64
       case 4214: // lstat64
         return files.status(-1, Memory.string(a0)).write(a1);
@@ -249,9 +256,95 @@ public final class Linux {
         Memory.clear(a2, Math.max(4, a1 & ~3));
         Memory.writeInt(a2, -1 >>> Math.max(0, 32 - Runtime.getRuntime().availableProcessors()));
         return 4;
+      case 4188: // poll
+        return Poll.poll(cpu, a0, a1, a2 < 0 ? Waits.EVER : a2 * 1000000L);
+      case 4302: // ppoll
+      case 4414: // ppoll_time64
+        return Signals.masked(cpu, a3, stack, () -> Poll.poll(cpu, a0, a1, timeout(a2, number == 4414)));
+      case 4142: // _newselect
+        int at = Memory.readInt(stack + 16);
+        long nanos = at == 0 ? Waits.EVER : nanos(Memory.readInt(at), Memory.readInt(at + 4) * 1000);
+        return Poll.select(cpu, a0, new int[] {a1, a2, a3}, nanos);
+      case 4301: // pselect6
+      case 4413: // pselect6_time64
+        int held = Memory.readInt(stack + 20);
+        long rest = timeout(Memory.readInt(stack + 16), number == 4413);
+        return Signals.masked(
+            cpu, held == 0 ? 0 : Memory.readInt(held), stack, () -> Poll.select(cpu, a0, new int[] {a1, a2, a3}, rest));
+      case 4325: // eventfd2
+        return files.add(Open.endpoint(new EventCounter(a0, (a1 & 1) != 0), a1));
+      case 4326: // epoll_create1
+        return files.add(Open.endpoint(new Epoll(), 0));
+      case 4249: // epoll_ctl
+        return epoll(a0) == null ? -Errors.EBADF : epoll(a0).control(a1, a2, a3);
+      case 4250: // epoll_wait
+      case 4313: // epoll_pwait
+        Epoll epoll = epoll(a0);
+        int mask = number == 4313 ? Memory.readInt(stack + 16) : 0;
+        return epoll == null
+            ? -Errors.EBADF
+            : Signals.masked(cpu, mask, stack, () -> epoll.await(cpu, a1, a2, a3 < 0 ? Waits.EVER : a3 * 1000000L));
+      case 4199: // rt_sigsuspend
+        return Signals.masked(cpu, a0, stack, () -> Signals.suspend(cpu, stack));
+      case 4029: // pause
+        return Signals.suspend(cpu, stack);
       default:
-        return time(cpu, number, a0, a1, a2, a3);
+        int result = Sockets.call(cpu, number, a0, a1, a2, a3, stack);
+        return result == Sockets.OTHER ? time(cpu, number, a0, a1, a2, a3) : result;
     }
+  }
+
+  private static Epoll epoll(int file) {
+    Open open = files.find(file);
+    return open != null && open.endpoint instanceof Epoll ? (Epoll) open.endpoint : null;
+  }
+
+  /** The time at an address, in nanoseconds; for ever where there is none. */
+  private static long timeout(int address, boolean wide) {
+    if (address == 0) {
+      return Waits.EVER;
+    }
+    return wide
+        ? nanos(Memory.readLong(address), Memory.readInt(address + 8))
+        : nanos(Memory.readInt(address), Memory.readInt(address + 4));
+  }
+
+  /** {@code ioctl}: how much there is to read, and whether reading may wait. Nothing is a terminal. */
+  private static int inputOutputControl(int file, int request, int address) {
+    Open open = files.find(file);
+    if (open == null) {
+      return -Errors.EBADF;
+    }
+    if (request == 0x467f && (open.pipe != null || open.endpoint != null)) { // FIONREAD
+      Memory.writeInt(address, open.pipe != null ? open.pipe.available() : open.endpoint.available());
+      return 0;
+    }
+    if (request == 0x667e && open.names == null) { // FIONBIO
+      boolean waits = Memory.readInt(address) == 0;
+      open.flags = waits ? open.flags & ~Open.NONBLOCK : open.flags | Open.NONBLOCK;
+      return 0;
+    }
+    return -Errors.ENOTTY;
+  }
+
+  /** {@code setitimer} and {@code getitimer} of the clock that always runs; {@code struct itimerval} has the time between first. */
+  private static int timer(int which, int set, int old) {
+    if (which != 0) {
+      return -Errors.EINVAL;
+    }
+    long[] before = set == 0 ? Timers.get() : Timers.set(micros(set + 8), micros(set));
+    if (old != 0) {
+      for (int i = 0; i < 2; i++) {
+        long nanos = before[1 - i];
+        Memory.writeInt(old + 8 * i, (int) (nanos / GIGA));
+        Memory.writeInt(old + 8 * i + 4, (int) (nanos % GIGA / 1000));
+      }
+    }
+    return 0;
+  }
+
+  private static long micros(int address) {
+    return nanos(Memory.readInt(address), 1000 * Memory.readInt(address + 4));
   }
 
   /** Calls about time and limits. */
@@ -311,6 +404,13 @@ public final class Linux {
         return 0;
       case 4367: // rseq: C libraries do without it
         return -Errors.ENOSYS;
+      case 4027: // alarm
+        long[] before = Timers.set(a0 * GIGA, 0);
+        return (int) ((before[0] + GIGA - 1) / GIGA);
+      case 4104: // setitimer
+        return timer(a0, a1, a2);
+      case 4105: // getitimer
+        return timer(a0, 0, a1);
       case 4116: // sysinfo
         Memory.clear(a0, 64);
         Memory.writeInt(a0 + 16, Memory.END);
@@ -346,7 +446,7 @@ public final class Linux {
       if (length == 0) {
         continue;
       }
-      int done = reads ? files.read(cpu, file, at, length, -1) : files.write(file, at, length, -1);
+      int done = reads ? files.read(cpu, file, at, length, -1) : files.write(cpu, file, at, length, -1);
       if (done < 0) {
         return total > 0 ? total : done;
       }

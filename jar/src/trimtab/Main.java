@@ -17,6 +17,7 @@ import trimtab.embed.Settings;
  * <p>{@code -Dtrimtab.root=DIRECTORY} gives it the files below a directory, {@code
  * -Dtrimtab.write=true} lets it change them, {@code -Dtrimtab.memory=MIB} says how much memory it has,
  * {@code -Dtrimtab.environment=true} passes on the environment, {@code -Dtrimtab.instructions=N} ends it after as many, {@code
+ * -Dtrimtab.network=true} lets it open sockets, {@code
  * -Dtrimtab.strict=true} says at the end what was missing, {@code -Dtrimtab.interpret=true} has all of it interpreted.
  */
 public final class Main {
@@ -60,6 +61,9 @@ public final class Main {
     }
     if (Boolean.getBoolean("trimtab.environment")) {
       settings.environment(System.getenv());
+    }
+    if (Boolean.getBoolean("trimtab.network")) {
+      settings.network(address -> true);
     }
     settings.strict(Boolean.getBoolean("trimtab.strict")).interpreted(Boolean.getBoolean("trimtab.interpret"));
     if (System.getProperty("trimtab.instructions") != null) {

@@ -14,9 +14,9 @@ final class Pipe {
   /** Reads what is there, or waits for it: {@code read} of Linux. */
   int read(Cpu cpu, int address, int length) {
     while (true) {
-      int got = take(address, length);
+      int got = take(Memory.M, address - Memory.BASE, length, false);
       if (got > 0 || length == 0) {
-        return got;
+        return Math.max(got, 0);
       }
       // Where no other thread could write, it would wait for ever.
       Waits.Result result = Waits.await(cpu, this, () -> mayFill() && Threads.areMany(), Waits.EVER);
@@ -37,17 +37,31 @@ final class Pipe {
     return bytes.isEmpty() && open;
   }
 
-  private synchronized int take(int address, int length) {
-    byte[] first = bytes.poll();
+  /** Takes what is there, or looks at it; 0 at the end, else {@code -EAGAIN}. */
+  synchronized int take(byte[] to, int at, int length, boolean peeks) {
+    byte[] first = peeks ? bytes.peek() : bytes.poll();
     if (first == null) {
-      return 0;
+      return open && isRead ? -Errors.EAGAIN : 0;
     }
     int got = Math.min(length, first.length);
-    System.arraycopy(first, 0, Memory.M, address - Memory.BASE, got);
-    if (got < first.length) {
+    System.arraycopy(first, 0, to, at, got);
+    if (got < first.length && !peeks) {
       bytes.addFirst(Arrays.copyOfRange(first, got, first.length));
     }
     return got;
+  }
+
+  /** What can be done at an end without waiting: bits of {@link Poll}. */
+  synchronized int ready(boolean writes) {
+    if (writes) {
+      return isRead ? Poll.OUT : Poll.OUT | Poll.ERR;
+    }
+    return (bytes.isEmpty() ? 0 : Poll.IN) | (open ? 0 : Poll.HUP);
+  }
+
+  /** Bytes that are there. */
+  synchronized int available() {
+    return bytes.stream().mapToInt(part -> part.length).sum();
   }
 
   /**
@@ -55,13 +69,13 @@ final class Pipe {
    *
    * @throws IOException where nobody can read any more
    */
-  int write(int address, int length) throws IOException {
+  int write(byte[] from, int at, int length) throws IOException {
     synchronized (this) {
       if (!isRead) {
-        throw new IOException(Files.BROKEN_PIPE);
+        throw new IOException(Errors.BROKEN_PIPE);
       }
       if (length > 0) {
-        bytes.add(Memory.readBytes(address, length));
+        bytes.add(Arrays.copyOfRange(from, at, at + length));
       }
     }
     // One may leave bytes for another.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
+import java.io.IOException;
 import java.util.Map;
 import program.Calls;
 
@@ -37,6 +38,7 @@ final class Signals {
   private static final int SENT = 0;
 
   private static final int SENT_TO_THREAD = -6;
+  private static final int BY_KERNEL = 0x80;
   private static final int FAULT = 1;
 
   /** Handler, flags and mask of each signal: {@code struct sigaction} of the kernel's. */
@@ -153,6 +155,48 @@ final class Signals {
     return send(target.number, signal, SENT);
   }
 
+  /** A timer rings: {@code SIGALRM} for the program. */
+  static void raiseByTimer() {
+    Cpu target = Threads.forSignal(ALRM);
+    if (target != null) {
+      send(target.number, ALRM, BY_KERNEL);
+    }
+  }
+
+  /** A call that may wait. */
+  interface Call {
+    int get() throws IOException;
+  }
+
+  /** Makes a call while other signals are held back: those at an address, if there is one. What comes meanwhile is handled before. */
+  static int masked(Cpu cpu, int set, int stack, Call call) throws IOException {
+    if (set == 0) {
+      return call.get();
+    }
+    long[] before = cpu.blocked.clone();
+    mask(cpu, 3, set, 0, 16);
+    try {
+      int ran = cpu.handled;
+      deliver(cpu, stack);
+      int result = cpu.handled == ran ? call.get() : -Errors.EINTR;
+      deliver(cpu, stack);
+      return result;
+    } finally {
+      System.arraycopy(before, 0, cpu.blocked, 0, before.length);
+      cpu.disturbed = true;
+    }
+  }
+
+  /** Waits until a handler has run. */
+  static int suspend(Cpu cpu, int stack) {
+    int ran = cpu.handled;
+    while (cpu.handled == ran) {
+      Waits.sleep(cpu, Waits.EVER);
+      deliver(cpu, stack);
+    }
+    return -Errors.EINTR;
+  }
+
   /**
    * Does what has to be done for signals of the thread that are not held back, or ends it with the program.
    *
@@ -223,6 +267,7 @@ final class Signals {
     int context = info + 128;
     Memory.writeLong(context + CONTEXT_MASK, before[0]);
     Memory.writeLong(context + CONTEXT_MASK + 8, before[1]);
+    cpu.handled++;
     double first = cpu.v98;
     double second = cpu.v99;
     Calls.to(

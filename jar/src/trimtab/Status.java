@@ -10,6 +10,7 @@ final class Status {
   private static final int EXECUTABLE = 0100755;
   private static final int CHARACTERS = 0020620;
   private static final int PIPE = 0010600;
+  private static final int SOCKET = 0140777;
 
   /** Not 0 where there is no such file. */
   final int error;
@@ -31,8 +32,8 @@ final class Status {
     return new Status(error, 0, 0, 0, 0);
   }
 
-  static Status stream(int file, boolean pipe) {
-    return new Status(0, pipe ? PIPE : CHARACTERS, file + 1, 0, 0);
+  static Status stream(int file, boolean pipe, boolean socket) {
+    return new Status(0, socket ? SOCKET : pipe ? PIPE : CHARACTERS, file + 1, 0, 0);
   }
 
   static Status of(FileTree.Info info) {

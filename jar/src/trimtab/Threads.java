@@ -173,6 +173,7 @@ final class Threads {
       others = new ArrayList<>(running.values());
       Threads.class.notifyAll();
     }
+    Timers.end();
     Host.atEnd();
     for (Cpu other : others) {
       Waits.disturb(other);
@@ -259,5 +260,11 @@ final class Threads {
       return cpu;
     }
     return running.values().stream().filter(it -> !it.isBlocked(signal)).findFirst().orElse(cpu);
+  }
+
+  /** The same where no thread of the program's sends it; null where there is none any more. */
+  static synchronized Cpu forSignal(int signal) {
+    Cpu any = running.values().stream().findFirst().orElse(null);
+    return any == null ? null : forSignal(any, signal);
   }
 }

@@ -3,6 +3,7 @@ package trimtab.embed;
 
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -10,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /**
  * What an instance of a program is given. By default nothing: no arguments, no environment, empty input, no output, no
@@ -29,6 +31,7 @@ public final class Settings {
   private int memory = usualMemory();
   private long instructions = Long.MAX_VALUE;
   private Duration time;
+  private Predicate<InetSocketAddress> network;
   private boolean isStrict;
   private boolean isInterpreted;
   private final Map<Integer, Callback> functions = new HashMap<>();
@@ -118,6 +121,15 @@ public final class Settings {
   }
 
   /**
+   * It may use the network: connect and send to addresses, and be called at addresses, for which this is true. By default it
+   * cannot open sockets. Called by any of its threads.
+   */
+  public Settings network(Predicate<InetSocketAddress> allowed) {
+    this.network = allowed;
+    return this;
+  }
+
+  /**
    * When it ends, the error output says which system calls it made that are not supported, and how many instructions were
    * interpreted, by the addresses at which that began.
    */
@@ -185,6 +197,11 @@ public final class Settings {
   /** The limit of time; null for none. */
   public Duration time() {
     return time;
+  }
+
+  /** The addresses that it may use; null for none. */
+  public Predicate<InetSocketAddress> network() {
+    return network;
   }
 
   /** Whether it is said at the end what was missing. */

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.channels.SeekableByteChannel;
+import java.util.List;
+
+/** What a number that a program has for a file stands for: one of these is not null. */
+final class Open {
+  static final int APPEND = 8;
+  static final int NONBLOCK = 0x80;
+
+  String path;
+  SeekableByteChannel channel;
+  Input in;
+  OutputStream out;
+
+  /** Entries of a directory. */
+  List<String> names;
+
+  Pipe pipe;
+  Endpoint endpoint;
+
+  /** Of a pipe, whether this is the end that is written. */
+  boolean writes;
+
+  /** How long reading a socket waits, in nanoseconds. */
+  long patience = Waits.EVER;
+
+  /** Those of {@code open} and {@code F_SETFL}. */
+  int flags;
+
+  /** The next entry of a directory. */
+  int next;
+
+  /** Numbers that stand for this. */
+  int users = 1;
+
+  private Open() {}
+
+  static Open input(InputStream in) {
+    Open open = new Open();
+    open.in = new Input(in);
+    return open;
+  }
+
+  static Open output(OutputStream out) {
+    Open open = new Open();
+    open.out = out;
+    open.flags = 1;
+    return open;
+  }
+
+  /** {@code /dev/null}. */
+  static Open nothing() {
+    Open open = output(OutputStream.nullOutputStream());
+    open.in = new Input(InputStream.nullInputStream());
+    open.flags = 2;
+    return open;
+  }
+
+  static Open file(String path, SeekableByteChannel channel, int flags) {
+    Open open = new Open();
+    open.path = path;
+    open.channel = channel;
+    open.flags = flags;
+    return open;
+  }
+
+  static Open directory(String path, List<String> names) {
+    Open open = new Open();
+    open.path = path;
+    open.names = names;
+    return open;
+  }
+
+  static Open pipe(Pipe pipe, boolean writes, int flags) {
+    Open open = new Open();
+    open.pipe = pipe;
+    open.writes = writes;
+    open.flags = flags & NONBLOCK | (writes ? 1 : 0);
+    return open;
+  }
+
+  static Open endpoint(Endpoint endpoint, int flags) {
+    Open open = new Open();
+    open.endpoint = endpoint;
+    open.flags = flags & NONBLOCK | 2;
+    return open;
+  }
+
+  boolean mayWait() {
+    return (flags & NONBLOCK) == 0;
+  }
+
+  /** What would not wait: bits of {@code poll}. */
+  int ready() {
+    if (endpoint != null) {
+      return endpoint.ready();
+    }
+    if (pipe != null) {
+      return pipe.ready(writes);
+    }
+    return (in != null && !in.isReady() ? 0 : Poll.IN) | (out != null || channel != null ? Poll.OUT : 0);
+  }
+}
