@@ -65,6 +65,14 @@ pub enum JarError {
         /// The name.
         name: String,
     },
+    /// A module cannot have this name.
+    #[error(
+        "{name} is no name for a module: expected words with points between them, as org.example.name"
+    )]
+    Module {
+        /// The name.
+        name: String,
+    },
     /// A header cannot be understood.
     #[error("{file}: {what}")]
     Header {

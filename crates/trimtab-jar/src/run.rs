@@ -71,6 +71,8 @@ pub struct Request {
     pub exports: Option<Exports>,
     /// Functions of Java's that the program calls, if any.
     pub imports: Option<Imports>,
+    /// The name of the Java module that the jar becomes, if it is to be one.
+    pub module: Option<String>,
     /// Count instructions, so that they can be limited and the program be stopped anywhere.
     pub metered: bool,
     /// Count how often each block runs, for a profile.

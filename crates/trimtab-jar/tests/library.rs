@@ -117,6 +117,44 @@ fn functions_without_a_header_have_words() {
 }
 
 #[test]
+fn a_jar_can_be_a_module() {
+    let folder = TempDir::new().unwrap();
+    let program = build(folder.path(), "-O1", false, false).0.with_extension("");
+    let request = |name: &str| Request {
+        program: program.clone(),
+        output: folder.path().join("words.jar"),
+        exports: Some(Exports {
+            names: vec!["many".to_owned()],
+            header: None,
+            class: "org.example.Words".to_owned(),
+        }),
+        module: Some(name.to_owned()),
+        ..Request::default()
+    };
+    let found = run(&request("org.a-b")).unwrap_err().to_string();
+    assert!(found.starts_with("org.a-b is no name for a module"), "{found}");
+    run(&request("org.example.words")).unwrap();
+    let (jar, classes) = (folder.path().join("words.jar"), folder.path().join("classes"));
+    let info = folder.path().join("module-info.java");
+    fs::write(&info, "module use { requires org.example.words; }").unwrap();
+    let main = folder.path().join("Main.java");
+    let text = fs::read_to_string(source("Untyped.java")).unwrap();
+    fs::write(&main, format!("package use;\n{}", text.replace("Untyped", "Main"))).unwrap();
+    succeeds(
+        Command::new("javac")
+            .args(["--release", "17", "-Xlint:all", "-Werror", "-p"])
+            .arg(&jar)
+            .arg("-d")
+            .arg(&classes)
+            .args([&info, &main]),
+    );
+    let path = format!("{}:{}", jar.display(), classes.display());
+    let text =
+        succeeds(Command::new("java").args(["-Xverify:all", "-p", &path, "-m", "use/use.Main"]));
+    assert_eq!(text, "123456\n");
+}
+
+#[test]
 fn exceptions_of_cplusplus_end_at_java() {
     let folder = TempDir::new().unwrap();
     let program = folder.path().join("parse");

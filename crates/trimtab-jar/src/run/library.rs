@@ -49,6 +49,11 @@ impl Library {
             imports: Vec::new(),
             skipped: Vec::new(),
         };
+        if let Some(name) = &request.module
+            && !name.split('.').all(is_word)
+        {
+            return Err(JarError::Module { name: name.clone() }.into());
+        }
         if let Some(exports) = &request.exports {
             check_name(&exports.class)?;
             library.export(exports, elf)?;
@@ -110,6 +115,14 @@ impl Library {
             let text = import_interface(&imports.interface, &self.imports);
             sources.push((imports.interface.clone(), text));
         }
+        if let Some(name) = &request.module {
+            let packages = sources.iter().filter_map(|(class, _)| class.rsplit_once('.'));
+            let packages: BTreeSet<&str> =
+                packages.map(|(package, _)| package).chain(["trimtab.embed"]).collect();
+            let exports: String =
+                packages.iter().map(|package| format!("  exports {package};\n")).collect();
+            sources.push(("module-info".to_owned(), format!("module {name} {{\n{exports}}}\n")));
+        }
         sources
     }
 }
@@ -122,13 +135,14 @@ fn header_error(path: &Path, what: &str) -> RunError {
     JarError::Header { file: path.display().to_string(), what: what.to_owned() }.into()
 }
 
+fn is_word(word: &str) -> bool {
+    !word.is_empty()
+        && !word.starts_with(|c: char| c.is_ascii_digit())
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// A class is named so that Java has it in a package.
 fn check_name(class: &str) -> Result<(), RunError> {
-    let is_word = |word: &str| {
-        !word.is_empty()
-            && !word.starts_with(|c: char| c.is_ascii_digit())
-            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
     let own = ["trimtab.", "program.", "java."].iter().any(|own| class.starts_with(own));
     if own || !class.contains('.') || !class.split('.').all(is_word) {
         return Err(JarError::Class { name: class.to_owned() }.into());

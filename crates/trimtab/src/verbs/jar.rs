@@ -57,6 +57,9 @@ pub struct Options {
     /// Write C functions that lead to those of --import-header, and trimtab.h, for compiling the program
     #[arg(long, value_name = "FILE", group = "imported", requires = "import_header", conflicts_with_all = ["program", "output", "class"])]
     pub stubs: Option<PathBuf>,
+    /// Make the jar a Java module of this name, which exports the class's package and trimtab.embed
+    #[arg(long, value_name = "NAME", conflicts_with = "stubs")]
+    pub module: Option<String>,
     /// Count instructions, so that an embedder can limit them and stop the program anywhere
     #[arg(long)]
     pub metered: bool,
@@ -95,6 +98,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         output: options.output.clone().unwrap_or_default(),
         exports,
         imports: imports.map(|(header, interface)| Imports { header, interface }),
+        module: options.module.clone(),
         metered: options.metered,
         profile_generate: options.profile_generate,
         profile_use: options.profile_use.clone(),
