@@ -5,7 +5,7 @@ a folder of its own."""
 import pathlib
 
 from processes import step
-from sources import HERE, KERNELS, TYPED, TYPES
+from sources import HERE, KERNELS, TYPED, TYPES, is_cplusplus
 
 
 class Built:
@@ -35,7 +35,7 @@ class Native(Engine):
 
     def build(self, source, folder, log):
         file = folder / "native"
-        step(["gcc", "-O2", *source, "-o", file, "-lm"], HERE, log, "gcc")
+        step(["g++" if is_cplusplus(source) else "gcc", "-O2", *source, "-o", file, "-lm"], HERE, log, "gcc")
         return Built([file], [file])
 
 
@@ -66,7 +66,8 @@ class Mips(Engine):
     def compile(self, source, folder, log):
         file = folder.parent / "mips"
         if not file.exists():
-            step(["mipsel-linux-gnu-gcc", "-O2", "-static", *source, "-o", file, "-lm"], HERE, log, "gcc for MIPS")
+            compiler = "g++" if is_cplusplus(source) else "gcc"
+            step([f"mipsel-linux-gnu-{compiler}", "-O2", "-static", *source, "-o", file, "-lm"], HERE, log, "gcc for MIPS")
         return file
 
 

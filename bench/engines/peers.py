@@ -8,7 +8,7 @@ import subprocess
 
 from engines import Built, Engine
 from processes import CannotRun, step
-from sources import HERE, KERNELS
+from sources import HERE, KERNELS, is_cplusplus
 
 PEERS = KERNELS / "peers"
 # What wasi-libc has only where it is asked for.
@@ -42,7 +42,8 @@ class Wasm:
         file = folder.parent / "program.wasm"
         if not file.exists():
             self.clang = self.clang or self.find_clang()
-            command = [self.clang, "--target=wasm32-wasi", "--sysroot=/usr", "-O2", "-w", "-Wl,-s", *WASI]
+            clang = self.clang.replace("clang-", "clang++-") if is_cplusplus(source) else self.clang
+            command = [clang, "--target=wasm32-wasi", "--sysroot=/usr", "-O2", "-w", "-Wl,-s", *WASI]
             source = [*LACKS.get(log.stem, []), *source]
             step([*command, *source, "-o", file, "-lm", *WASI_LIBRARIES], HERE, log, "clang for WebAssembly")
         return file

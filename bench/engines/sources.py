@@ -13,6 +13,7 @@ KERNELS = HERE / "jar" / "bench"
 # Real programs: package, folder of its sources, and which of these.
 PROGRAMS = {
     "bzip2": ("bzip2", ".", "blocksort huffman crctable randtable compress decompress bzlib"),
+    "jpeg": ("libstb", ".", ""),
     "lua": ("lua5.4", "src", "* !lua !luac"),
     "lz4": ("lz4", "lib", "lz4"),
     "mujs": ("mujs", ".", "one"),
@@ -27,15 +28,20 @@ PROGRAMS = {
 TYPED = {"path": "Path", "life": "Life"}
 TYPES = ["int", "short", "float", "double"]
 # What also runs with its output to a file.
-WRITING = ["adpcm"]
+WRITING = ["adpcm", "keys"]
 OPTIONS = {"sqlite": ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION"]}
 
 
 def names():
     """All programs, kernels first."""
-    kernels = sorted(file.stem for file in KERNELS.glob("*.c"))
+    kernels = sorted(file.stem for file in KERNELS.iterdir() if file.suffix in (".c", ".cpp"))
     kernels += [f"{kernel}-file" for kernel in WRITING]
     return kernels + [f"{kernel}-{kind}" for kernel in TYPED for kind in TYPES] + sorted(PROGRAMS)
+
+
+def is_cplusplus(source):
+    """Whether a program's compiler is that of C++."""
+    return any(word.endswith(".cpp") for word in source)
 
 
 def debian_source(package, work, log):
@@ -60,9 +66,9 @@ def sqlite_in_one_file(tree, work, log):
 
 def arguments(name, work, log):
     """What a compiler is given for a program: its files and options."""
-    own = KERNELS / f"{name}.c"
-    if own.exists():
-        return [str(own)]
+    for own in (KERNELS / f"{name}.c", KERNELS / f"{name}.cpp"):
+        if own.exists():
+            return [str(own)]
     if "-" in name:
         kernel, kind = name.split("-")
         if kind == "file":

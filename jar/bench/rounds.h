@@ -18,7 +18,7 @@ static double now(void)
 
 static inline uint32_t hash(uint32_t h, const void *data, size_t size)
 {
-	const unsigned char *bytes = data;
+	const unsigned char *bytes = (const unsigned char *)data;
 	while (size--)
 		h = (h ^ *bytes++) * 16777619u;
 	return h;
