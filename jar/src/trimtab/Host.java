@@ -58,7 +58,7 @@ public final class Host implements Machine {
     Limits.mib = settings.memory();
     Limits.instructions = settings.instructions();
     Limits.interprets = settings.isInterpreted();
-    Sockets.allowed = settings.network();
+    Limits.network = settings.network();
     try {
       Program.begin(settings, isLibrary);
     } catch (IOException e) {

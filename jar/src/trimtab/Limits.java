@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
+import java.net.InetSocketAddress;
+import java.util.function.Predicate;
+
 /** What a program may use. */
 final class Limits {
   private Limits() {}
@@ -19,6 +22,9 @@ final class Limits {
 
   /** Memory in MiB; it is set before anything looks at it. */
   static int mib;
+
+  /** Which addresses the program may use; null for none, and no sockets of networks. */
+  static Predicate<InetSocketAddress> network;
 
   /** Whether all instructions are interpreted; it is set before anything looks at it. */
   static boolean interprets;

@@ -289,8 +289,7 @@ public final class Linux {
       case 4029: // pause
         return Signals.suspend(cpu, stack);
       default:
-        int result = Sockets.call(cpu, number, a0, a1, a2, a3, stack);
-        return result == Sockets.OTHER ? time(cpu, number, a0, a1, a2, a3) : result;
+        return time(cpu, number, a0, a1, a2, a3, stack);
     }
   }
 
@@ -348,7 +347,7 @@ public final class Linux {
   }
 
   /** Calls about time and limits. */
-  private static int time(Cpu cpu, int number, int a0, int a1, int a2, int a3) {
+  private static int time(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) throws IOException {
     switch (number) {
       case 4013: // time
         return (int) (System.currentTimeMillis() / 1000);
@@ -417,11 +416,17 @@ public final class Linux {
         Memory.writeInt(a0 + 52, 1);
         return 0;
       default:
-        synchronized (unknown) {
-          unknown.merge(number, 1, Integer::sum);
-        }
-        return -Errors.ENOSYS;
+        // Last, so that programs without sockets load nothing for them.
+        int result = Sockets.call(cpu, number, a0, a1, a2, a3, stack);
+        return result == Sockets.OTHER ? unknown(number) : result;
     }
+  }
+
+  private static int unknown(int number) {
+    synchronized (unknown) {
+      unknown.merge(number, 1, Integer::sum);
+    }
+    return -Errors.ENOSYS;
   }
 
   /** Numbers of the calls that there are none of, and how often each was made. */

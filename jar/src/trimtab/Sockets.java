@@ -12,7 +12,6 @@ import java.nio.channels.NotYetConnectedException;
 import java.nio.channels.UnresolvedAddressException;
 import java.nio.channels.UnsupportedAddressTypeException;
 import java.util.Arrays;
-import java.util.function.Predicate;
 
 /** System calls about sockets. Those of networks reach only the addresses that the embedder allows. */
 final class Sockets {
@@ -39,9 +38,6 @@ final class Sockets {
   private static final int RECEIVE_TIME = 0x1006;
   private static final int SEND_BUFFER = 0x1001;
   private static final int RECEIVE_BUFFER = 0x1002;
-
-  /** Which addresses the program may use; null for none, and no such sockets. */
-  static Predicate<InetSocketAddress> allowed;
 
   private Sockets() {}
 
@@ -104,7 +100,7 @@ final class Sockets {
     if (family != INET && family != INET6) {
       return -Errors.EAFNOSUPPORT;
     }
-    if (allowed == null) {
+    if (Limits.network == null) {
       return -Errors.EACCES;
     }
     switch (type & 15) {
@@ -178,7 +174,7 @@ final class Sockets {
         if (other == null) {
           return -Errors.EAFNOSUPPORT;
         }
-        if (!allowed.test(other)) {
+        if (!Limits.network.test(other)) {
           return -Errors.EACCES;
         }
         if (number == 4169) {
@@ -259,7 +255,7 @@ final class Sockets {
     }
     Memory.check(buffer, size);
     InetSocketAddress to = address == 0 ? null : read(address, length);
-    if (to != null && !allowed.test(to)) {
+    if (to != null && !Limits.network.test(to)) {
       return -Errors.EACCES;
     }
     int done = 0;
