@@ -205,6 +205,15 @@ fn sockets_are_refused_unless_they_are_allowed() {
 }
 
 #[test]
+fn what_is_stored_in_mapped_files_reaches_them() {
+    same_as_qemu("mapped", &BOTH);
+    let folder = TempDir::new().unwrap();
+    let (jar, _) = jar(&compile(folder.path(), "mapped", &["-O2"]));
+    assert!(java(&jar, folder.path(), true).status.success());
+    assert_eq!(fs::read_to_string(folder.path().join("last.bin")).unwrap(), "end");
+}
+
+#[test]
 fn memory_strings_and_files_hold_what_was_written() {
     same_as_qemu("memory", &BOTH);
 }

@@ -189,8 +189,14 @@ final class Files {
       return -Errors.EBADF;
     }
     files.set(file, null);
+    release(open);
+    return 0;
+  }
+
+  /** A number, or a mapping, does not stand for it any more. */
+  synchronized void release(Open open) throws IOException {
     if (--open.users > 0) {
-      return 0;
+      return;
     }
     if (open.channel != null) {
       open.channel.close();
@@ -203,7 +209,6 @@ final class Files {
     if (open.endpoint != null) {
       open.endpoint.close();
     }
-    return 0;
   }
 
   synchronized int duplicate(int file, int to, boolean exactly) throws IOException {
@@ -242,6 +247,9 @@ final class Files {
       return -Errors.EBADF;
     }
     Memory.check(address, length);
+    if (open.path != null && Shared.areAny()) {
+      Shared.write(open.path);
+    }
     if (open.in != null) {
       // Others may use files while this waits.
       return length == 0 ? 0 : open.in.read(Memory.M, address - Memory.BASE, length);
@@ -526,6 +534,14 @@ final class Files {
     }
     Memory.writeBytes(address, name);
     return name.length;
+  }
+
+  /** Writes bytes of a mapping. */
+  synchronized void writeBack(Open open, byte[] bytes, int at, int length, long position) throws IOException {
+    ByteBuffer buffer = ByteBuffer.wrap(bytes, at, length);
+    while (buffer.hasRemaining()) {
+      writeAt(open.channel, buffer, position + (buffer.position() - at));
+    }
   }
 
   /** The bytes of a file for a mapping. */

@@ -89,6 +89,7 @@ public final class Host implements Machine {
       if (settings.isStrict()) {
         Linux.files.complainOfGaps();
       }
+      Shared.writeAll();
       Linux.files.closeAll();
     }
   }
@@ -117,6 +118,7 @@ public final class Host implements Machine {
     try {
       closing.countDown();
       Threads.status();
+      Shared.writeAll();
       Linux.files.closeAll();
       Java.handles.clear();
     } finally {

@@ -17,6 +17,12 @@ public final class Linux {
   /** {@code PROT_EXEC}. */
   private static final int EXECUTABLE = 4;
 
+  /** {@code PROT_WRITE}. */
+  private static final int WRITABLE = 2;
+
+  /** {@code MAP_PRIVATE}, alone. */
+  private static final int PRIVATE = 2;
+
   static Files files;
 
   /** Calls that there are none of, and how often each was made. */
@@ -146,7 +152,13 @@ public final class Linux {
         return files.truncate(a0, a1);
       case 4118: // fsync
       case 4152: // fdatasync
+        if (Shared.areAny()) {
+          Shared.write(0, Integer.MAX_VALUE);
+        }
         return files.sync(a0);
+      case 4144: // msync
+        Shared.write(a0, a0 + a1);
+        return 0;
       case 4145: // readv
         return vector(cpu, true, a0, a1, a2);
       case 4146: // writev
@@ -189,13 +201,16 @@ public final class Linux {
       case 4210: // mmap2
         return map(a0, a1, a2, a3, Memory.readInt(stack + 16), 4096L * Memory.readInt(stack + 20));
       case 4091: // munmap
+        if (Shared.areAny()) {
+          Shared.remove(a0, Maps.end(a0, a1));
+        }
         int unmapped = Maps.unmap(a0, a1);
         if (unmapped == 0) {
           Code.protect(a0, a1, false);
         }
         return unmapped;
       case 4167: // mremap
-        return Maps.remap(a0, a1, a2, (a3 & 1) != 0);
+        return remap(a0, a1, a2, (a3 & 1) != 0);
       case 4125: // mprotect
         Code.protect(a0, a1, (a2 & EXECUTABLE) != 0);
         return 0;
@@ -466,16 +481,44 @@ public final class Linux {
   private static int map(int address, int length, int protection, int flags, int file, long offset)
       throws IOException {
     boolean anonymous = (flags & 0x800) != 0;
+    boolean isFixed = (flags & 0x10) != 0;
+    // What can be written must be written back; a file that is only read is never changed.
+    Open shared = !anonymous && (flags & 3) != PRIVATE ? files.find(file) : null;
+    boolean isRead = shared == null || (shared.flags & 3) != 2;
+    if (shared != null && isRead && (protection & WRITABLE) != 0) {
+      return -Errors.EACCES;
+    }
     byte[] bytes = anonymous ? null : files.contents(file, offset, length);
     if (!anonymous && bytes == null) {
       return -Errors.EBADF;
     }
-    int at = Maps.map(address, length, (flags & 0x10) != 0);
+    if (isFixed && Shared.areAny()) {
+      Shared.remove(address, Maps.end(address, length));
+    }
+    int at = Maps.map(address, length, isFixed);
     if (bytes != null && (at >= 0 || at < -4095)) {
       Memory.writeBytes(at, bytes);
+      if (!isRead) {
+        Shared.add(at, shared, offset, bytes);
+      }
     }
     if (at >= 0 || at < -4095) {
       Code.protect(at, length, (protection & EXECUTABLE) != 0);
+    }
+    return at;
+  }
+
+  private static int remap(int address, int length, int wanted, boolean mayMove) throws IOException {
+    if (Shared.areAny()) {
+      // What is longer afterwards has only its first part in the file.
+      Shared.write(address, Maps.end(address, length));
+      if (wanted < length) {
+        Shared.remove(Maps.end(address, wanted), Maps.end(address, length));
+      }
+    }
+    int at = Maps.remap(address, length, wanted, mayMove);
+    if (at != address && (at >= 0 || at < -4095)) {
+      Shared.move(address, at);
     }
     return at;
   }

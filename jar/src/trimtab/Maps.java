@@ -27,6 +27,11 @@ final class Maps {
     return (length + PAGE - 1) & -PAGE;
   }
 
+  /** Where the pages end that begin at an address and hold as many bytes. */
+  static int end(int address, int length) {
+    return address + page(length);
+  }
+
   /** {@code brk}. */
   static synchronized int heap(int end) {
     if (end >= heapStart && end <= lowest) {
