@@ -55,6 +55,8 @@ pub(crate) struct Function {
     pub(crate) results: Vars,
     /// What it, or what it calls, may set of what functions give back; all forms of it.
     pub(crate) writes: Vars,
+    /// Its arithmetic rounds as the control register says.
+    pub(crate) rounds: bool,
 }
 
 impl Function {
@@ -153,6 +155,7 @@ pub(crate) fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: us
         arguments: Vars::NONE,
         results: Vars::NONE,
         writes: Vars::NONE,
+        rounds: false,
     }
 }
 

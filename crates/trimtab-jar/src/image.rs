@@ -240,6 +240,12 @@ impl<'data> Image<'data> {
         self.set_functions(starts);
     }
 
+    /// Whether the program has a function of C's by which it can say how to round.
+    pub(crate) fn sets_rounding(&self) -> bool {
+        let setters = ["fesetround", "fesetenv", "feupdateenv", "fesetmode"];
+        setters.iter().any(|name| self.symbols.contains_key(*name))
+    }
+
     /// Has functions be found by their addresses, as Java calls them; with what manages memory.
     pub(crate) fn export(
         &mut self,

@@ -72,6 +72,8 @@ pub(crate) enum Float {
     Abs,
     Move,
     Neg,
+    /// What is no number becomes one that is quiet.
+    Quiet,
     Reciprocal,
     ReciprocalSqrt,
 }

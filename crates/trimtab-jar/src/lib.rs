@@ -21,6 +21,7 @@ mod classfile;
 mod constants;
 mod emit;
 mod error;
+mod floats;
 mod function;
 mod given;
 mod header;

@@ -4,6 +4,7 @@ use crate::classfile::{Class, Code, Kind, access, op};
 use crate::constants::{PartialAddresses, drop_saves, moved_constants, propagate, prune};
 use crate::emit::{ADAPTERS, ANY, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
 use crate::error::JarError;
+use crate::floats::{quiet, sets_rounding};
 use crate::function::{Function, build};
 use crate::image::AT_END;
 use crate::image::Image;
@@ -236,6 +237,8 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
         drop_saves(&mut function, CALLEE_SAVED);
         fence_waits(&mut function);
         count_loops(&mut function);
+        function.rounds = image.sets_rounding() || sets_rounding(&function);
+        quiet(&mut function);
         let further = function.callees();
         known.insert(start, function);
         open.extend(

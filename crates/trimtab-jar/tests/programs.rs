@@ -129,6 +129,17 @@ fn floating_point_numbers_are_the_same_to_the_last_bit() {
 }
 
 #[test]
+fn functions_of_floating_point_numbers_are_the_same_and_what_is_none_is_quiet_to_mips() {
+    same_as_qemu("numbers", &[&["-O0"], &["-O2"], &["-O2", "-fno-builtin", "-mfp32"]]);
+}
+
+#[test]
+fn arithmetic_rounds_as_the_program_says() {
+    same_as_qemu("numbers", &[&["-O0", "-DROUNDING"], &["-O2", "-DROUNDING", "-frounding-math"]]);
+    same_in("numbers", &[&["-O2", "-DROUNDING"]], &["100"], &["-Dtrimtab.interpret=true"]);
+}
+
+#[test]
 fn tables_pointers_and_jumps_to_earlier_frames_lead_where_they_should() {
     same_as_qemu("control", &BOTH);
 }

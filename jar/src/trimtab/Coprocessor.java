@@ -70,6 +70,15 @@ final class Coprocessor {
     }
   }
 
+  /** Sets a register to a result of arithmetic. */
+  private static void put(Interpreter on, int d, float value) {
+    on.f[d] = floatToRawIntBits(Float.quiet(value));
+  }
+
+  private static void put(Interpreter on, int d, double value) {
+    on.setReal(d, Float.quiet(value));
+  }
+
   /** The control register, with the condition flags where it has them. */
   private static int control(Interpreter on) {
     return on.cpu.control & 0x017fffff | (on.flags & 0xfe) << 24 | (on.flags & 1) << 23;
@@ -78,7 +87,7 @@ final class Coprocessor {
   private static void integer(Interpreter on, int word, int value, int d) {
     switch (word & 63) {
       case 32: // cvt.s.w
-        on.f[d] = floatToRawIntBits(value);
+        put(on, d, Rounding.single(value, on.cpu));
         break;
       case 33: // cvt.d.w
         on.setReal(d, value);
@@ -94,19 +103,19 @@ final class Coprocessor {
     float b = intBitsToFloat(on.f[number]);
     switch (function) {
       case 0: // add
-        on.f[d] = floatToRawIntBits(a + b);
+        put(on, d, Rounding.add(a, b, on.cpu));
         break;
       case 1: // sub
-        on.f[d] = floatToRawIntBits(a - b);
+        put(on, d, Rounding.sub(a, b, on.cpu));
         break;
       case 2: // mul
-        on.f[d] = floatToRawIntBits(a * b);
+        put(on, d, Rounding.mul(a, b, on.cpu));
         break;
       case 3: // div
-        on.f[d] = floatToRawIntBits(a / b);
+        put(on, d, Rounding.div(a, b, on.cpu));
         break;
       case 4: // sqrt
-        on.f[d] = floatToRawIntBits((float) Math.sqrt(a));
+        put(on, d, Rounding.sqrt(a, on.cpu));
         break;
       case 5: // abs
         on.f[d] = on.f[s] & Integer.MAX_VALUE;
@@ -125,13 +134,13 @@ final class Coprocessor {
         }
         break;
       case 21: // recip
-        on.f[d] = floatToRawIntBits(1 / a);
+        put(on, d, Rounding.div(1, a, on.cpu));
         break;
       case 22: // rsqrt
-        on.f[d] = floatToRawIntBits(1 / (float) Math.sqrt(a));
+        put(on, d, Rounding.div(1, Rounding.sqrt(a, on.cpu), on.cpu));
         break;
       case 33: // cvt.d
-        on.setReal(d, a);
+        put(on, d, (double) a);
         break;
       default:
         both(on, word, a, b, d);
@@ -144,19 +153,19 @@ final class Coprocessor {
     double b = on.real(number);
     switch (function) {
       case 0: // add
-        on.setReal(d, a + b);
+        put(on, d, Rounding.add(a, b, on.cpu));
         break;
       case 1: // sub
-        on.setReal(d, a - b);
+        put(on, d, Rounding.sub(a, b, on.cpu));
         break;
       case 2: // mul
-        on.setReal(d, a * b);
+        put(on, d, Rounding.mul(a, b, on.cpu));
         break;
       case 3: // div
-        on.setReal(d, a / b);
+        put(on, d, Rounding.div(a, b, on.cpu));
         break;
       case 4: // sqrt
-        on.setReal(d, Math.sqrt(a));
+        put(on, d, Rounding.sqrt(a, on.cpu));
         break;
       case 5: // abs
         move(on, s, d, on.f[s | 1] & Integer.MAX_VALUE);
@@ -175,13 +184,13 @@ final class Coprocessor {
         }
         break;
       case 21: // recip
-        on.setReal(d, 1 / a);
+        put(on, d, Rounding.div(1, a, on.cpu));
         break;
       case 22: // rsqrt
-        on.setReal(d, 1 / Math.sqrt(a));
+        put(on, d, Rounding.div(1, Rounding.sqrt(a, on.cpu), on.cpu));
         break;
       case 32: // cvt.s
-        on.f[d] = floatToRawIntBits((float) a);
+        put(on, d, Rounding.single(a, on.cpu));
         break;
       default:
         both(on, word, a, b, d);
@@ -272,14 +281,15 @@ final class Coprocessor {
     if (function < 32 || (function & 7) > 1) {
       on.unknown(word);
     } else if ((function & 1) != 0) {
-      double product = on.real(s) * on.real(t);
-      double sum = subtracts ? product - on.real(r) : product + on.real(r);
-      on.setReal(d, negates ? -sum : sum);
+      double product = Rounding.mul(on.real(s), on.real(t), on.cpu);
+      double third = on.real(r);
+      double sum = Rounding.add(product, subtracts ? -third : third, on.cpu);
+      put(on, d, negates ? -sum : sum);
     } else {
-      float product = intBitsToFloat(on.f[s]) * intBitsToFloat(on.f[t]);
+      float product = Rounding.mul(intBitsToFloat(on.f[s]), intBitsToFloat(on.f[t]), on.cpu);
       float third = intBitsToFloat(on.f[r]);
-      float sum = subtracts ? product - third : product + third;
-      on.f[d] = floatToRawIntBits(negates ? -sum : sum);
+      float sum = Rounding.add(product, subtracts ? -third : third, on.cpu);
+      put(on, d, negates ? -sum : sum);
     }
   }
 }

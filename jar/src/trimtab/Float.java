@@ -3,7 +3,22 @@ package trimtab;
 
 /** What floating-point instructions do that Java has no instruction for. */
 public final class Float {
+  /** What is no number, and quiet, as MIPS has it; to other processors it is a signalling one. */
+  private static final double NONE = Double.longBitsToDouble(0x7ff7ffffffffffffL);
+
+  private static final float SMALL_NONE = java.lang.Float.intBitsToFloat(0x7fbfffff);
+
   private Float() {}
+
+  /** A result of arithmetic, whose bits will be seen. */
+  public static double quiet(double value) {
+    return value == value ? value : NONE;
+  }
+
+  /** A result of arithmetic, whose bits will be seen. */
+  public static float quiet(float value) {
+    return value == value ? value : SMALL_NONE;
+  }
 
   /** A pair of registers as a number. */
   public static double join(int high, int low) {

@@ -48,7 +48,7 @@ impl Plan {
                 continue;
             }
             made[at] = plan.make(&block.ins[at], at, &made);
-            if let Some(consumer) = plan.consumer(facts, block, at, &made[at])
+            if let Some(consumer) = plan.consumer(facts, function, block, at, &made[at])
                 && let Some(d) = block.ins[at].d
             {
                 plan.sources.insert((consumer, d), at);
@@ -79,6 +79,7 @@ impl Plan {
     fn consumer(
         &self,
         facts: &Facts<'_>,
+        function: &Function,
         block: &Block,
         at: usize,
         made: &ExpressionInputs,
@@ -86,7 +87,7 @@ impl Plan {
         let ins = &block.ins[at];
         let d = ins.d?;
         let derived = forms(d).without(Vars::of(&[d]));
-        if !can_wait(ins) || made.size > LARGEST || derived.meets(self.behind[at]) {
+        if !can_wait(function, ins) || made.size > LARGEST || derived.meets(self.behind[at]) {
             return None;
         }
         for next in at + 1..=block.ins.len() {
@@ -134,7 +135,12 @@ struct ExpressionInputs {
     size: usize,
 }
 
-fn can_wait(ins: &Ins) -> bool {
+fn can_wait(function: &Function, ins: &Ins) -> bool {
+    // What rounds stays between the instructions that set how.
+    let rounds = matches!(ins.op, Op::Float(_) | Op::FloatMulAdd { .. } | Op::Convert(_));
+    if rounds && function.rounds {
+        return false;
+    }
     matches!(
         ins.op,
         Op::Copy

@@ -117,6 +117,18 @@ impl Emitter<'_> {
                 self.code.op_u16(op::GETFIELD, field, 0);
             }
             Op::Float(float) => self.float(block, plan, at, float),
+            Op::FloatMulAdd { subtract, negate } if self.function.rounds => {
+                let double = ins.is_double();
+                for operand in [ins.a, ins.b] {
+                    self.operand(block, plan, at, operand);
+                }
+                self.rounded("mul", double);
+                self.operand(block, plan, at, ins.c);
+                self.rounded(if subtract { "sub" } else { "add" }, double);
+                if negate {
+                    self.code.op(op::FNEG + u8::from(double), 0);
+                }
+            }
             Op::FloatMulAdd { subtract, negate } => {
                 let double = ins.is_double();
                 let wide = u8::from(double);
@@ -275,6 +287,15 @@ impl Emitter<'_> {
         match float {
             Float::Add | Float::Sub | Float::Mul | Float::Div => {
                 self.operand(block, plan, at, ins.b);
+                if self.function.rounds {
+                    let name = match float {
+                        Float::Add => "add",
+                        Float::Sub => "sub",
+                        Float::Mul => "mul",
+                        _ => "div",
+                    };
+                    return self.rounded(name, double);
+                }
                 let step = match float {
                     Float::Add => 0,
                     Float::Sub => 4,
@@ -286,16 +307,58 @@ impl Emitter<'_> {
             Float::Move => {}
             Float::Abs => math("abs", self),
             Float::Neg => self.code.op(op::FNEG + wide, 0),
+            Float::Quiet => {
+                let descriptor = if double { "(D)D" } else { "(F)F" };
+                self.run_time("trimtab/Float", "quiet", descriptor, words, Some(kind));
+            }
             Float::Sqrt => self.square_root(double),
-            Float::Reciprocal => self.code.op(op::FADD + wide + 12, -words),
+            Float::Reciprocal => self.divide_floats(double),
             Float::ReciprocalSqrt => {
                 self.square_root(double);
-                self.code.op(op::FADD + wide + 12, -words);
+                self.divide_floats(double);
             }
         }
     }
 
+    fn divide_floats(&mut self, double: bool) {
+        if self.function.rounds {
+            self.rounded("div", double);
+        } else if double {
+            self.code.op(op::FADD + 13, -2);
+        } else {
+            self.code.op(op::FADD + 12, -1);
+        }
+    }
+
+    /// Arithmetic of two numbers on the stack, rounded as the control register says.
+    fn rounded(&mut self, name: &str, double: bool) {
+        self.code.load(Kind::Cpu, 0);
+        let (descriptor, words, kind) = if double {
+            ("(DDLtrimtab/Cpu;)D", 5, Kind::Double)
+        } else {
+            ("(FFLtrimtab/Cpu;)F", 3, Kind::Float)
+        };
+        self.run_time("trimtab/Rounding", name, descriptor, words, Some(kind));
+    }
+
+    /// Makes a `float` of the `double` on the stack, rounded as the control register says.
+    fn rounded_to_single(&mut self) {
+        self.code.load(Kind::Cpu, 0);
+        let descriptor = "(DLtrimtab/Cpu;)F";
+        self.run_time("trimtab/Rounding", "single", descriptor, 3, Some(Kind::Float));
+    }
+
     fn square_root(&mut self, double: bool) {
+        if self.function.rounds {
+            self.code.load(Kind::Cpu, 0);
+            let (descriptor, words, kind) = if double {
+                ("(DLtrimtab/Cpu;)D", 3, Kind::Double)
+            } else {
+                ("(FLtrimtab/Cpu;)F", 2, Kind::Float)
+            };
+            self.run_time("trimtab/Rounding", "sqrt", descriptor, words, Some(kind));
+            return;
+        }
         // The root of a `float`, rounded from that as a `double`, is the right one.
         if !double {
             self.code.op(op::F2D, 1);
@@ -308,6 +371,11 @@ impl Emitter<'_> {
 
     fn convert(&mut self, convert: Convert) {
         match convert {
+            Convert::DoubleToSingle if self.function.rounds => self.rounded_to_single(),
+            Convert::IntToSingle if self.function.rounds => {
+                self.code.op(op::I2D, 1);
+                self.rounded_to_single();
+            }
             Convert::DoubleToSingle => self.code.op(op::D2F, -1),
             Convert::SingleToDouble => self.code.op(op::F2D, 1),
             Convert::IntToDouble => self.code.op(op::I2D, 1),

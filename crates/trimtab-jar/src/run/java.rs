@@ -17,7 +17,7 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 60] = [
+const SOURCES: [(&str, &str); 61] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
     source!("trimtab/Code.java"),
@@ -48,6 +48,7 @@ const SOURCES: [(&str, &str); 60] = [
     source!("trimtab/Pipe.java"),
     source!("trimtab/Poll.java"),
     source!("trimtab/Program.java"),
+    source!("trimtab/Rounding.java"),
     source!("trimtab/Shared.java"),
     source!("trimtab/Signals.java"),
     source!("trimtab/Sockets.java"),
