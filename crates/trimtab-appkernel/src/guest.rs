@@ -1,11 +1,11 @@
-//! A guest whose kernel knows one CPU, with the module and its tests.
+//! A guest whose kernel knows one CPU, or runs a part of them, with the module and its tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use include_dir::{Dir, include_dir};
+use include_dir::{Dir, File, include_dir};
 use trimtab_lab::cache::Key;
 use trimtab_lab::observe::Silent;
 use trimtab_lab::tools::{self, FoundTool};
@@ -45,13 +45,16 @@ pub struct Guest<'work> {
 pub struct Setup<'a> {
     /// What it is called among the boots of its folder: a file's name.
     pub name: &'a str,
-    /// CPUs of the machine; Linux has one of them.
+    /// CPUs of the machine; Linux without SMP has one of them.
     pub cpus: u32,
+    /// How many of them Linux with SMP is started with.
+    pub linux_cpus: Option<u32>,
     /// Whether time is what the guest executed; otherwise CPUs really run at the same time.
     pub counted: bool,
     /// The module's parameters, `NAME=VALUE`.
     pub parameters: &'a [&'a str],
-    /// Which workload: [`TESTS`], [`COSTS`], [`STALE`], [`STRESS_SHORT`], [`STRESS_FULL`].
+    /// Which workload: [`TESTS`], [`COSTS`], [`STALE`], [`STRESS_SHORT`], [`STRESS_FULL`], [`HOTPLUG`],
+    /// [`REBOOT`].
     pub workload: &'a str,
     /// How long it may take.
     pub limit: Duration,
@@ -68,14 +71,24 @@ pub const STRESS_SHORT: &str = "stress-short";
 /// 10^7, 10^5 and 10^4 of them.
 pub const STRESS_FULL: &str = "stress-full";
 
+/// CPUs of Linux's come and go, on a machine with three, of which it starts with one.
+pub const HOTPLUG: &str = "hotplug";
+/// The machine is started anew while threads compute elsewhere: it does not end as guests do.
+pub const REBOOT: &str = "reboot";
+
 impl<'work> Guest<'work> {
-    /// Builds kernel, module and tests, or finds what an earlier run built. The kernel is given `others`,
-    /// too.
+    /// Builds kernel, module and tests, or finds what an earlier run built. The kernel has the lines of `kinds`,
+    /// each the name of a file of [`APPKERNEL`] without `.config`: `up` or `smp`, and what it checks itself by.
+    /// It is given `others`, too.
     ///
     /// # Errors
     /// Missing tools, and builds that fail.
-    pub fn build(work: &'work WorkDir, others: &[&'static Feature]) -> Result<Self> {
-        let (source, build) = inputs(others, "up")?.prepare(work, &Silent)?;
+    pub fn build(
+        work: &'work WorkDir,
+        kinds: &[&str],
+        others: &[&'static Feature],
+    ) -> Result<Self> {
+        let (source, build) = inputs(others, kinds)?.prepare(work, &Silent)?;
         let image = build.link(&GeneratedFiles::new(), |_| ())?;
         let gcc = tools::find("gcc")?;
         let modules = build.modules(&[&work.get(&ModuleSource)?.folder])?;
@@ -101,20 +114,22 @@ impl<'work> Guest<'work> {
         request.limit = setup.limit;
         let parameter = |parameter: &&str| format!("appkernel.{parameter}");
         request.arguments = setup.parameters.iter().map(parameter).collect();
+        request.arguments.extend(setup.linux_cpus.map(|cpus| format!("maxcpus={cpus}")));
         boot(&request).with_context(|| format!("the guest of {} failed", setup.name))
     }
 }
 
-/// The kernel for the module, or, with the lines `smp` instead of `up`, the same with SMP.
+/// The kernel for the module, with lines of these kinds.
 ///
 /// # Errors
 /// A compiler or a source that is not there.
-pub(crate) fn inputs(others: &[&'static Feature], kind: &str) -> Result<BuildInputs> {
+pub(crate) fn inputs(others: &[&'static Feature], kinds: &[&str]) -> Result<BuildInputs> {
     let features = [&[&APPKERNEL], others].concat();
     let toolchain = Toolchain::Clang(tools::llvm()?);
     let lines = |name| APPKERNEL.fragment(name).unwrap_or_default();
     let inputs = BuildInputs::find(None, &features, ("tiny", Isa::X86_64), 1, toolchain)?;
-    Ok(inputs.with_lines(lines(kind)).with_lines(lines("tests")))
+    let kinds = kinds.iter().chain(&["tests"]);
+    Ok(kinds.fold(inputs, |inputs, kind| inputs.with_lines(lines(kind))))
 }
 
 /// The module's source, as files.
@@ -164,7 +179,16 @@ fn workloads() -> Vec<Workload> {
         name: name.to_owned(),
         script: format!("{mount}/bin/suite {arguments}\n"),
     };
+    let script = |name: &str, script: &str| Workload {
+        name: name.to_owned(),
+        script: format!("{mount}{script}\n"),
+    };
+    let hotplug = APPKERNEL.folder.get_file("suite/hotplug.sh");
+    let spins =
+        "/bin/suite --spin & /bin/suite --spin & /bin/suite --spin & /bin/busybox sleep 1\n";
     vec![
+        script(HOTPLUG, hotplug.and_then(File::contents_utf8).unwrap_or_default()),
+        script(REBOOT, &format!("{spins}/bin/busybox reboot -f")),
         workload(TESTS, ""),
         workload(COSTS, "--costs"),
         workload(STALE, "--stale"),

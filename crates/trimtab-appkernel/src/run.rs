@@ -42,7 +42,7 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
     // Long: the boots in their order, and what each says.
     let work = WorkDir::open(&request.work)?;
     let stage = observer.stage("kernel, module and guest");
-    let guest = Guest::build(&work, &request.others)?;
+    let guest = Guest::build(&work, &["up"], &request.others)?;
     stage.ended(false, &format!("Linux {} without SMP", guest.version));
     let folder = tempfile::Builder::new().prefix(".appkernel-").tempdir_in(&request.work);
     let folder = folder.context("cannot make a folder for boots in the work directory")?;
@@ -55,6 +55,7 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
     let own = Setup {
         name: "",
         cpus: request.cpus,
+        linux_cpus: None,
         counted: false,
         parameters: &[],
         workload: TESTS,

@@ -2,18 +2,27 @@
 #ifndef APPKERNEL_H
 #define APPKERNEL_H
 
+#include <linux/atomic.h>
 #include <linux/hashtable.h>
 #include <linux/mmu_notifier.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <asm/apic.h>
 #include <asm/desc.h>
 #include <asm/processor.h>
+#include <asm/smp.h>
 #include "layout.h"
+
+/*
+ * Where these files say CPU 0, they mean a CPU of Linux's: with SMP and more than one of these, the one that a
+ * thread's own context is on.
+ */
 
 /* More than any machine that this is for has. */
 #define AK_CPUS_MAX 16
@@ -46,6 +55,7 @@ enum ak_waiter { AK_POLLS, AK_HALTED, AK_SLEEPS };
  * @released: waits for @holds to become 0
  * @home: its threads stay on CPU 0, for one used what is only atomic there
  * @cr3: its page table
+ * @rcu: frees it
  */
 struct ak_mm {
 	struct mmu_notifier notifier, *tables;
@@ -55,6 +65,7 @@ struct ak_mm {
 	wait_queue_head_t released;
 	bool home;
 	u64 cr3;
+	struct rcu_head rcu;
 };
 
 /**
@@ -79,7 +90,10 @@ struct ak_mm {
  * @tgid: what getpid(2) is for the thread
  * @pid: what gettid(2) is
  * @halted: it needs an interrupt to look at @state
- * @recalled: the thread is to come back
+ * @home_id: the CPU of Linux's that is interrupted: its number in the machine
+ * @recalled: how many want the thread to come back
+ * @starts: Linux with SMP is about to set AK_RUN, or to see why not
+ * @stays: with SMP: how often it was set
  * @lost: it did not answer, or died; only CPU 0 writes it, whatever the CPU still writes into @state
  * @waiter: how the thread's own context on CPU 0 waits, see enum ak_waiter
  * @task: the thread that it runs, or NULL
@@ -115,7 +129,11 @@ struct ak_cpu {
 	u64 fault_address, fsbase, gsbase, own_fsbase, own_gsbase;
 	void *fpu;
 	u64 cycles;
-	int state, halted, recalled, waiter;
+	int state, halted, waiter;
+	u32 home_id;
+	atomic_t recalled;
+	int starts;
+	u64 stays;
 	bool lost;
 	struct task_struct *task;
 	struct ak_mm *mm;
@@ -180,7 +198,7 @@ struct ak_thread {
 };
 
 /**
- * struct ak_counts - what happened, over all CPUs
+ * struct ak_counts - what happened, over all CPUs; two CPUs of Linux's may count two things as one
  * @left: how often a thread left CPU 0
  * @no_cpu: and how often there was no CPU for it, so that it waited, or went on there
  * @call_bound: how often one was sent home because it lives in the kernel
@@ -221,6 +239,16 @@ static __always_inline void ak_set_state(struct ak_cpu *cpu, int state)
 extern struct list_head ak_parked;
 extern struct ak_thread *ak_home;
 
+/* The number in the machine of the CPU of Linux's that this runs on; it changes where preemption is on. */
+static __always_inline u32 ak_own_id(void)
+{
+#ifdef CONFIG_SMP
+	return cpu_physical_id(raw_smp_processor_id());
+#else
+	return boot_cpu_physical_apicid;
+#endif
+}
+
 /* Whether a thread waits for a CPU. */
 static __always_inline bool ak_threads_wait(void)
 {
@@ -239,9 +267,16 @@ static __always_inline bool ak_runs(struct ak_cpu *cpu)
  */
 static __always_inline void ak_thread_arm(struct ak_thread *thread)
 {
+#ifdef AK_HAS_NO_ALLOC
+	/* The scheduler's lock may be held. */
+	const unsigned int how = TWA_RESUME | TWAF_NO_ALLOC;
+#else
+	const unsigned int how = TWA_RESUME;
+#endif
+
 	if (READ_ONCE(thread->queued) || xchg(&thread->queued, 1))
 		return;
-	if (unlikely(task_work_add(thread->task, &thread->work, TWA_RESUME)))
+	if (unlikely(task_work_add(thread->task, &thread->work, how)))
 		WRITE_ONCE(thread->queued, 0);
 }
 
@@ -252,10 +287,13 @@ extern bool ak_poll, ak_halt, ak_ignore_stale;
 extern unsigned int ak_burst, ak_calls_at_home, ak_slice_ms, ak_around;
 extern u64 ak_nmis;
 extern u32 *ak_eoi_register;
-extern u32 ak_home_id;
 
 /* topology.c */
-int ak_find_cpus(u32 *ids, unsigned int size);
+int ak_find_cpus(u32 *ids, unsigned int size, bool *others);
+
+/* hotplug.c */
+int ak_take_cpus(unsigned int wanted);
+void ak_give_cpus_back(void);
 
 /* start.c */
 int ak_start_cpus(unsigned int wanted);

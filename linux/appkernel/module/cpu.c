@@ -5,6 +5,7 @@
  */
 #include <linux/objtool.h>
 #include <asm/apic.h>
+#include <asm/irq_vectors.h>
 #include <asm/msr.h>
 #include <asm/trapnr.h>
 #include <asm/unistd.h>
@@ -22,6 +23,7 @@ static_assert(offsetof(struct ak_cpu, error) == AK_ERROR);
 static_assert(offsetof(struct ak_cpu, scratch) == AK_SCRATCH);
 static_assert(offsetof(struct ak_cpu, tss.sp0) == AK_REGS_END);
 static_assert(sizeof(struct pt_regs) == AK_REGS_SIZE);
+static_assert(FIRST_EXTERNAL_VECTOR == AK_EXTERNAL);
 /* Assembly pushes them in their order. */
 static_assert(offsetof(struct pt_regs, r15) == 0 && offsetof(struct pt_regs, di) == 112);
 static_assert(offsetof(struct pt_regs, orig_ax) == 120 && offsetof(struct pt_regs, ip) == 128);
@@ -29,8 +31,6 @@ static_assert(offsetof(struct pt_regs, orig_ax) == 120 && offsetof(struct pt_reg
 u64 ak_nmis;
 /* NULL with x2APIC, whose registers are model-specific ones. */
 u32 *ak_eoi_register;
-/* CPU 0's number in the machine. */
-u32 ak_home_id;
 
 static __always_inline u64 read_msr(u32 msr)
 {
@@ -62,16 +62,17 @@ static __always_inline void write_apic(u32 reg, u64 value)
 		write_msr(APIC_BASE_MSR + (reg >> 4), value);
 }
 
-/* Tells CPU 0 that there is something to see. */
-static __always_inline void interrupt_cpu_0(void)
+/* Tells Linux that there is something to see. */
+static __always_inline void interrupt_home(struct ak_cpu *cpu)
 {
+	u32 id = READ_ONCE(cpu->home_id);
 	u32 low = APIC_DM_FIXED | POSTED_INTR_WAKEUP_VECTOR;
 
 	if (ak_eoi_register) {
-		write_apic(APIC_ICR2, ak_home_id << 24);
+		write_apic(APIC_ICR2, id << 24);
 		write_apic(APIC_ICR, low);
 	} else {
-		write_msr(APIC_BASE_MSR + (APIC_ICR >> 4), (u64)ak_home_id << 32 | low);
+		write_msr(APIC_BASE_MSR + (APIC_ICR >> 4), (u64)id << 32 | low);
 	}
 }
 
@@ -88,7 +89,7 @@ void ak_cpu_died(u64 vector, u64 error, u64 ip, u64 address)
 	cpu->died[2] = ip;
 	cpu->died[3] = address;
 	ak_set_state(cpu, AK_DEAD);
-	interrupt_cpu_0();
+	interrupt_home(cpu);
 }
 
 static __always_inline void load_bases(struct ak_cpu *cpu)
@@ -117,6 +118,19 @@ static __always_inline bool is_unwatched(struct ak_cpu *cpu)
 }
 
 /*
+ * Linux with SMP interrupts all CPUs of the machine at once where it can, those that it took offline, too, which
+ * then are ours: what is for others is acknowledged, or nothing of the same rank would come any more.
+ */
+static __always_inline bool is_of_others(struct ak_cpu *cpu)
+{
+	if (cpu->vector < AK_EXTERNAL || cpu->vector == AK_KICK)
+		return false;
+	if (cpu->vector != AK_SPURIOUS)
+		write_apic(APIC_EOI, 0);
+	return true;
+}
+
+/*
  * Answers a system call where the thread is, if that is asked for and nothing can tell it from Linux's answer:
  *
  * - getpid(2), gettid(2): numbers of the thread in the namespace that it was born into. Only execve(2) gives it
@@ -132,7 +146,9 @@ static __always_inline bool answers(struct ak_cpu *cpu)
 {
 	struct pt_regs *regs = (struct pt_regs *)cpu->tss.sp0 - 1;
 
-	if (cpu->vector != AK_SYSCALL || !cpu->syscall_work)
+	if (cpu->vector != AK_SYSCALL)
+		return is_of_others(cpu);
+	if (!cpu->syscall_work)
 		return false;
 	if (regs->ax != __NR_getpid && regs->ax != __NR_gettid && regs->ax != __NR_sched_yield)
 		return false;
@@ -149,7 +165,7 @@ static __always_inline void run(struct ak_cpu *cpu)
 	u64 began;
 
 	load_bases(cpu);
-	if (READ_ONCE(cpu->recalled)) {
+	if (atomic_read(&cpu->recalled)) {
 		cpu->vector = AK_KICK;
 		goto done;
 	}
@@ -175,7 +191,7 @@ done:
 	/* The state is seen before the flag is read; the waiter does it the other way round. */
 	asm volatile("mfence" : : : "memory");
 	if (READ_ONCE(cpu->waiter))
-		interrupt_cpu_0();
+		interrupt_home(cpu);
 }
 
 /* Waits until there is something to do; gives the state then. */

@@ -116,11 +116,11 @@ SYM_CODE_START_LOCAL(ak_trap)
 	jmp	ak_leave_user
 
 .Lfrom_kernel:
-	/* A kick that met an idle CPU is done once it is acknowledged. */
+	/* A kick that met an idle CPU is done once it is acknowledged, and so is what was for others. */
 	cmpq	$AK_SPURIOUS, (%rsp)
 	je	.Lacknowledged
-	cmpq	$AK_KICK, (%rsp)
-	jne	ak_dead
+	cmpq	$AK_EXTERNAL, (%rsp)
+	jb	ak_dead
 	pushq	%rax
 	pushq	%rcx
 	pushq	%rdx

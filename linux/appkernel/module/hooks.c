@@ -66,7 +66,8 @@ static struct mmu_notifier *alloc_notifier(struct mm_struct *mm)
 
 static void free_notifier(struct mmu_notifier *notifier)
 {
-	kfree(of_notifier(notifier));
+	/* ak_mm_find() may be looking at it. */
+	kfree_rcu(of_notifier(notifier), rcu);
 }
 
 static const struct mmu_notifier_ops range_ops = {
@@ -348,6 +349,8 @@ void ak_hooks_exit(void)
 {
 	ak_hooks_off();
 	kvm_set_posted_intr_wakeup_handler(NULL);
+	/* A thread may have been interrupted behind its module_put(). */
+	synchronize_rcu_tasks();
 	/* Records of address spaces are freed after a grace period. */
 	mmu_notifier_synchronize();
 	rcu_barrier();

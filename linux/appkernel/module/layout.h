@@ -16,7 +16,8 @@
 /* Of struct pt_regs. */
 #define AK_REGS_SIZE	168
 
-/* Vectors of interrupts, and what stands for a system call among them. */
+/* Vectors of interrupts, from the first on, and what stands for a system call among them. */
+#define AK_EXTERNAL	0x20
 #define AK_KICK		0xd0
 #define AK_SPURIOUS	0xff
 #define AK_SYSCALL	0x100

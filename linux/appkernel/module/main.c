@@ -116,12 +116,20 @@ static struct notifier_block panic_block = { .notifier_call = on_reboot };
 /* What a CPU of ours cannot have; each line says what to do. */
 static int check_machine(void)
 {
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		pr_err("this kernel is a real-time one (PREEMPT_RT), whose locks sleep\n");
+		return -EOPNOTSUPP;
+	}
 	if (cpu_feature_enabled(X86_FEATURE_PTI)) {
 		pr_err("page tables are isolated: boot with nopti\n");
 		return -EOPNOTSUPP;
 	}
 	if (pgtable_l5_enabled()) {
 		pr_err("page tables have five levels: boot with no5lvl\n");
+		return -EOPNOTSUPP;
+	}
+	if (cpu_feature_enabled(X86_FEATURE_CALL_DEPTH)) {
+		pr_err("calls are counted in per-CPU data: boot without retbleed=stuff\n");
 		return -EOPNOTSUPP;
 	}
 	if (!boot_cpu_has(X86_FEATURE_APIC)) {
@@ -137,14 +145,13 @@ static int __init appkernel_init(void)
 
 	if (error)
 		return error;
-	ak_home_id = boot_cpu_physical_apicid;
 	error = ak_hooks_init();
 	if (error)
 		return error;
 	error = ak_reclaim_init();
 	if (error)
 		goto hooks;
-	error = ak_start_cpus(cpus);
+	error = ak_take_cpus(cpus);
 	if (error)
 		goto reclaim;
 	ak_queue_init();
@@ -159,7 +166,7 @@ static int __init appkernel_init(void)
 	return 0;
 stop:
 	ak_queue_exit();
-	ak_stop_cpus();
+	ak_give_cpus_back();
 reclaim:
 	ak_reclaim_exit();
 hooks:
@@ -177,7 +184,7 @@ static void __exit appkernel_exit(void)
 	ak_queue_exit();
 	ak_reclaim_exit();
 	ak_hooks_exit();
-	ak_stop_cpus();
+	ak_give_cpus_back();
 }
 module_exit(appkernel_exit);
 

@@ -16,6 +16,11 @@
 #include <asm/msr.h>
 #include "appkernel.h"
 
+/*
+ * With the lock, a thread in ak_home, which is read once, stays what it is; but on another CPU of Linux's it may begin
+ * to sleep meanwhile, and then is no longer there.
+ */
+
 /* In the queue; and on CPU 0 though they need not be, to be asked again. */
 LIST_HEAD(ak_parked);
 static LIST_HEAD(waiting);
@@ -145,6 +150,8 @@ static bool is_home_over(void)
 /* Gives what is free to the first in the queue, and a free CPU to the thread on CPU 0 if nobody waits. */
 static noinline void dispatch(void)
 {
+	struct ak_thread *home;
+
 	while (!list_empty(&ak_parked)) {
 		struct ak_thread *thread = list_first_entry(&ak_parked, struct ak_thread, waiting);
 		struct ak_cpu *cpu = take_cpu(thread);
@@ -158,8 +165,9 @@ static noinline void dispatch(void)
 		WRITE_ONCE(thread->placed, true);
 		wake_up_process(thread->task);
 	}
-	if (ak_home && list_empty(&ak_parked) && free_cpu())
-		ak_thread_arm(ak_home);
+	home = READ_ONCE(ak_home);
+	if (home && list_empty(&ak_parked) && free_cpu())
+		ak_thread_arm(home);
 }
 
 static void on_free(struct irq_work *work)
@@ -207,7 +215,7 @@ bool ak_is_call_bound(struct ak_thread *thread)
 /* Each tick, while a thread is on CPU 0 that need not be: it leaves, unless it lives in the kernel. */
 static void recheck(struct timer_list *timer)
 {
-	struct ak_thread *thread, *next;
+	struct ak_thread *thread, *next, *home;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ak_threads_lock, flags);
@@ -218,10 +226,14 @@ static void recheck(struct timer_list *timer)
 		list_del_init(&thread->waiting);
 		ak_thread_arm(thread);
 	}
-	if (ak_home && is_home_over())
-		ak_thread_arm(ak_home);
+	home = READ_ONCE(ak_home);
+	if (home && is_home_over())
+		ak_thread_arm(home);
+	/* It slept just when a CPU was kept for it. */
+	if (heir != home)
+		disinherit();
 	dispatch();
-	if (ak_home || !list_empty(&waiting) || !list_empty(&ak_parked))
+	if (READ_ONCE(ak_home) || !list_empty(&waiting) || !list_empty(&ak_parked))
 		mod_timer(&recheck_timer, jiffies + 1);
 	spin_unlock_irqrestore(&ak_threads_lock, flags);
 }
@@ -243,9 +255,9 @@ void ak_thread_waits(struct ak_thread *thread)
 }
 
 /* Whether the thread on CPU 0 lost more time to the others than it costs to change places, or its turn is over. */
-static bool is_behind(void)
+static bool is_behind(struct ak_thread *home)
 {
-	u64 had = ktime_get_ns() - home_began, ran = ak_home->task->se.sum_exec_runtime - home_ran;
+	u64 had = ktime_get_ns() - home_began, ran = home->task->se.sum_exec_runtime - home_ran;
 
 	return (s64)(had - ran) > AK_LOSS || is_home_over();
 }
@@ -368,17 +380,21 @@ struct ak_cpu *ak_place(struct ak_thread *thread)
  */
 struct ak_cpu *ak_trade(struct ak_thread *thread, struct ak_cpu *cpu)
 {
+	struct ak_thread *home;
 	bool trades;
 
 	if (likely(!READ_ONCE(ak_home)))
 		return cpu;
 	spin_lock_irq(&ak_threads_lock);
-	trades = ak_home && ak_home != thread && !heir && list_empty(&ak_parked) && ak_home->mm && is_behind();
+	home = READ_ONCE(ak_home);
+	trades = home && home != thread && !heir && list_empty(&ak_parked) && home->mm && is_behind(home);
 	if (trades) {
-		heir = ak_home;
+		heir = home;
 		own(cpu, heir);
 		list_add(&thread->waiting, &ak_parked);
 		ak_thread_arm(heir);
+		/* It may just have begun to sleep. */
+		look_again();
 	}
 	spin_unlock_irq(&ak_threads_lock);
 	return trades ? await_place(thread) : cpu;

@@ -206,6 +206,7 @@ static struct ak_cpu *make_cpu(u32 apic_id, unsigned int index)
 	if (!cpu)
 		return NULL;
 	cpu->apic_id = apic_id;
+	cpu->home_id = boot_cpu_physical_apicid;
 	cpu->index = index;
 	cpu->stack = __get_free_pages(GFP_KERNEL | __GFP_ZERO, STACK_ORDER);
 	table = page_table(false);
@@ -270,17 +271,23 @@ static int start_cpu(struct ak_cpu *cpu, char *code, pgd_t *table)
  * ak_start_cpus - starts the CPUs that Linux does not run
  * @wanted: how many at most; 0 for all
  *
+ * With the lock of CPUs, or Linux could start the same.
+ *
  * Return: 0, or an error if not even one runs.
  */
 int ak_start_cpus(unsigned int wanted)
 {
 	u32 ids[AK_CPUS_MAX];
-	unsigned int there = ak_find_cpus(ids, ARRAY_SIZE(ids));
+	bool others;
+	unsigned int there = ak_find_cpus(ids, ARRAY_SIZE(ids), &others);
 	char *code = phys_to_virt(page), *before;
 	pgd_t *table;
 
 	if (!there) {
-		pr_err("this machine has no CPU that Linux does not run\n");
+		if (others)
+			pr_err("Linux runs all CPUs of this machine: boot with maxcpus=1, or take some offline\n");
+		else
+			pr_err("this machine has one CPU\n");
 		return -ENODEV;
 	}
 	if (wanted > there)

@@ -88,16 +88,18 @@ static bool leave_rseq(void)
 /* The record of the address space that the thread has now: execve(2) gives it another. */
 static struct ak_mm *current_mm(struct ak_thread *thread)
 {
-	struct ak_mm *mm;
+	struct ak_mm *mm, *old;
 
 	if (thread->mm && thread->mm->notifier.mm == current->mm)
 		return thread->mm;
 	mm = ak_mm_get(current->mm);
 	if (IS_ERR(mm))
 		return NULL;
-	if (thread->mm)
-		ak_mm_put(thread->mm);
-	thread->mm = mm;
+	old = thread->mm;
+	/* Others may look for it: see ak_mm_find(). */
+	WRITE_ONCE(thread->mm, mm);
+	if (old)
+		ak_mm_put(old);
 	return mm;
 }
 
@@ -143,6 +145,29 @@ static bool may_leave(struct ak_thread *thread, struct pt_regs *regs)
 }
 
 /*
+ * Between these a stay begins, or not. Another CPU of Linux's that wants none sees that one may be about to begin,
+ * and waits; or what it wrote before it looked is seen here.
+ */
+static __always_inline void lock_start(struct ak_cpu *cpu, struct ak_mm *mm)
+{
+	spin_lock_irq(&mm->lock);
+	if (IS_ENABLED(CONFIG_SMP)) {
+		WRITE_ONCE(cpu->starts, 1);
+		/* Pairs with that of ak_pull(). */
+		mb();
+	}
+}
+
+static __always_inline void unlock_start(struct ak_cpu *cpu, struct ak_mm *mm)
+{
+	if (IS_ENABLED(CONFIG_SMP)) {
+		/* The state is set before; pairs with ak_pull(). */
+		smp_store_release(&cpu->starts, 0);
+	}
+	spin_unlock_irq(&mm->lock);
+}
+
+/*
  * Waits until no range of the address space is being changed. False if a signal came first, or if the process
  * has to stay here, or while memory is reclaimed.
  */
@@ -151,17 +176,20 @@ static bool start_user(struct ak_cpu *cpu)
 	struct ak_mm *mm = cpu->mm;
 
 	for (;;) {
-		spin_lock_irq(&mm->lock);
+		lock_start(cpu, mm);
 		if (mm->home || READ_ONCE(ak_reclaiming)) {
-			spin_unlock_irq(&mm->lock);
+			unlock_start(cpu, mm);
 			return false;
 		}
 		if (!mm->holds) {
+			/* Only the thread that has the CPU counts its stays. */
+			if (IS_ENABLED(CONFIG_SMP))
+				WRITE_ONCE(cpu->stays, cpu->stays + 1);
 			ak_set_state(cpu, AK_RUN);
-			spin_unlock_irq(&mm->lock);
+			unlock_start(cpu, mm);
 			break;
 		}
-		spin_unlock_irq(&mm->lock);
+		unlock_start(cpu, mm);
 		if (wait_event_interruptible(mm->released, !READ_ONCE(mm->holds)))
 			return false;
 	}
@@ -189,6 +217,16 @@ static void poll(struct ak_cpu *cpu)
 	}
 }
 
+/* How the thread's context waits from now on, and on which CPU it wants to be interrupted. */
+static __always_inline void set_waiter(struct ak_cpu *cpu, int waiter, u32 id)
+{
+	if (IS_ENABLED(CONFIG_SMP))
+		WRITE_ONCE(cpu->home_id, id);
+	WRITE_ONCE(cpu->waiter, waiter);
+	/* The CPU sets its state first, and reads these then. */
+	mb();
+}
+
 /*
  * Halts CPU 0 within the thread's own context, as long as nothing else wants to run there: the interrupt finds
  * the context where it is, and no other has to be switched to and from. After two ticks it is time to sleep
@@ -198,12 +236,11 @@ static void halt_for(struct ak_cpu *cpu)
 {
 	unsigned long until = jiffies + 2;
 
-	WRITE_ONCE(cpu->waiter, AK_HALTED);
-	/* The CPU sets its state first, and reads the flag then. */
-	mb();
 	while (ak_runs(cpu) && !signal_pending(current) && !need_resched() && single_task_running() &&
 	       time_before(jiffies, until)) {
 		local_irq_disable();
+		/* With SMP, it may be on another CPU than before. */
+		set_waiter(cpu, AK_HALTED, ak_own_id());
 		/* What an interrupt did before is seen here, and one that comes now ends the halt. */
 		if (ak_runs(cpu) && !signal_pending(current) && !need_resched() && single_task_running())
 			safe_halt();
@@ -218,9 +255,8 @@ static void sleep_for(struct ak_cpu *cpu)
 		bool over;
 
 		set_current_state(TASK_INTERRUPTIBLE);
-		WRITE_ONCE(cpu->waiter, AK_SLEEPS);
-		/* As above. */
-		mb();
+		/* Whatever CPU it slept on: this one never goes offline. */
+		set_waiter(cpu, AK_SLEEPS, boot_cpu_physical_apicid);
 		if (!ak_runs(cpu))
 			break;
 		over = !schedule_timeout(msecs_to_jiffies(ak_slice_ms) + 1) && ak_threads_wait();
@@ -245,8 +281,11 @@ static void await_thread(struct ak_cpu *cpu)
 
 static void set_base(u32 msr, unsigned long *saved, u64 base)
 {
+	/* A switch in between would save, or load, the one without the other. */
+	preempt_disable();
 	wrmsrl(msr, base);
 	*saved = base;
+	preempt_enable();
 }
 
 /*

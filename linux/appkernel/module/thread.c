@@ -73,14 +73,18 @@ void ak_kick(struct ak_cpu *cpu)
 void ak_recall(struct ak_cpu *cpu)
 {
 	unsigned long until = jiffies + AK_LOST;
-	u64 spins = 0;
+	u64 spins = 0, stay = READ_ONCE(cpu->stays);
 
-	/* An interrupt that finds another one pending is lost; a CPU that has not started yet sees the flag. */
-	WRITE_ONCE(cpu->recalled, 1);
-	/* The flag is there before the interrupt is. */
+	/*
+	 * An interrupt that finds another one pending is lost; a CPU that has not started yet sees the count.
+	 * Several CPUs of Linux's may recall at once.
+	 */
+	atomic_inc(&cpu->recalled);
+	/* The count is there before the interrupt is. */
 	mb();
 	ak_kick(cpu);
-	while (ak_runs(cpu)) {
+	/* With SMP, another thread may begin a stay before the end of this one was seen here. */
+	while (ak_runs(cpu) && READ_ONCE(cpu->stays) == stay) {
 		cpu_relax();
 		/* With interrupts off the clock may stand still. */
 		if (time_after(jiffies, until) || ++spins > 1000000000ULL) {
@@ -88,10 +92,10 @@ void ak_recall(struct ak_cpu *cpu)
 			WRITE_ONCE(cpu->lost, true);
 			ak_halt_cpu(cpu);
 			WRITE_ONCE(cpu->state, AK_DEAD);
-			return;
+			break;
 		}
 	}
-	WRITE_ONCE(cpu->recalled, 0);
+	atomic_dec(&cpu->recalled);
 }
 
 /**
@@ -102,9 +106,14 @@ void ak_recall(struct ak_cpu *cpu)
  */
 void ak_pull(struct ak_mm *mm)
 {
+	/* Whoever starts behind the look at its state sees what was changed. */
+	mb();
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[i];
 
+		/* Pairs with unlock_start(): what began is seen, and what begins from now on sees why it must not. */
+		while (IS_ENABLED(CONFIG_SMP) && smp_load_acquire(&cpu->starts))
+			cpu_relax();
 		if ((!mm || READ_ONCE(cpu->mm) == mm) && ak_runs(cpu)) {
 			ak_counts.flushes++;
 			ak_recall(cpu);
@@ -141,6 +150,7 @@ static void free_thread(struct ak_thread *thread)
 	if (thread->mm)
 		ak_mm_put(thread->mm);
 	kfree_rcu(thread, rcu);
+	/* Unloading waits until nobody executes what is behind this. */
 	module_put(THIS_MODULE);
 }
 

@@ -18,6 +18,7 @@ static const struct { phys_addr_t start; size_t size; } places[] = {
 struct found {
 	u32 *ids;
 	unsigned int count, size;
+	bool others;
 };
 
 static bool runs_linux(u32 id)
@@ -36,6 +37,7 @@ static bool runs_linux(u32 id)
 
 static void add(struct found *found, u32 id)
 {
+	found->others |= id != boot_cpu_physical_apicid;
 	if (runs_linux(id) || found->count == found->size)
 		return;
 	for (unsigned int i = 0; i < found->count; i++)
@@ -125,7 +127,7 @@ static void find_in_mp_table(struct found *found)
 			break;
 		}
 		memunmap(area);
-		if (found->count)
+		if (found->count || found->others)
 			return;
 	}
 }
@@ -134,15 +136,19 @@ static void find_in_mp_table(struct found *found)
  * ak_find_cpus - finds the CPUs that Linux does not run
  * @ids: gets their numbers in the machine
  * @size: room in @ids
+ * @others: gets whether the machine has a CPU beside that which Linux was started on
+ *
+ * With the lock of CPUs.
  *
  * Return: how many there are.
  */
-int ak_find_cpus(u32 *ids, unsigned int size)
+int ak_find_cpus(u32 *ids, unsigned int size, bool *others)
 {
-	struct found found = { ids, 0, size };
+	struct found found = { ids, 0, size, false };
 
 	find_in_madt(&found);
 	if (!found.count)
 		find_in_mp_table(&found);
+	*others = found.others;
 	return found.count;
 }

@@ -71,11 +71,28 @@ int attach(const char *how)
 	return error;
 }
 
-/* Spins until the thread is on another CPU than Linux's; 0 if it never is. */
+/* Whether a CPU is the module's: Linux may have several. Calls Linux the first time only. */
+int is_ours(unsigned int id)
+{
+	static unsigned int ids[16], count;
+	char line[256];
+	FILE *file = count ? NULL : fopen("/sys/kernel/debug/appkernel/status", "r");
+
+	while (file && count < ARRAY_SIZE(ids) && fgets(line, sizeof(line), file))
+		count += sscanf(line, "cpu %*u apic %u ", &ids[count]) == 1;
+	if (file)
+		fclose(file);
+	for (unsigned int i = 0; i < count; i++)
+		if (ids[i] == id)
+			return 1;
+	return 0;
+}
+
+/* Spins until the thread is on a CPU of the module's; 0 if it never is. */
 int elsewhere(void)
 {
 	for (int i = 0; i < 1000; i++) {
-		if (apic_id() != 0)
+		if (is_ours(apic_id()))
 			return 1;
 		spin(100000);
 		sched_yield();

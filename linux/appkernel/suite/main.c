@@ -3,6 +3,7 @@
  * What a thread must find the same on a CPU that Linux does not know. Speaks KTAP: one line for each test.
  *
  * Usage: suite [NAME...]: all tests, or those named.
+ *        suite --spin: computes until it is killed.
  *        suite --stress CALLS SIGNALS ENDS: so many of each, one after the other.
  */
 #define _GNU_SOURCE
@@ -326,6 +327,12 @@ int main(int argc, char **argv)
 			return 1;
 		printf("trimtab: appkernel stale-pages %ld\n", lost_pages(200));
 		return 0;
+	}
+	if (argc == 2 && !strcmp(argv[1], "--spin")) {
+		if (attach("attach"))
+			return 1;
+		for (;;)
+			spin(1000000);
 	}
 	if (argc == 5 && !strcmp(argv[1], "--stress")) {
 		if (attach("attach"))

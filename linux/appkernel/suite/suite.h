@@ -8,6 +8,7 @@
 
 /* elsewhere.c */
 unsigned int apic_id(void);
+int is_ours(unsigned int id);
 void spin(long rounds);
 double now(void);
 long long status(const char *name);

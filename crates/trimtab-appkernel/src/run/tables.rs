@@ -90,7 +90,7 @@ pub(super) fn run(
     observer: &dyn Observe,
 ) -> Result<Tables> {
     let qemu = parallel::get(work, request.qemu_source.as_deref(), observer)?;
-    let (_, build) = inputs(others, "smp")?.prepare(work, observer)?;
+    let (_, build) = inputs(others, &["smp"])?.prepare(work, observer)?;
     let stage = observer.stage("build the kernel with SMP");
     let smp = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
     stage.ended(smp.cached, "");
