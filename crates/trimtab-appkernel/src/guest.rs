@@ -78,8 +78,7 @@ pub const REBOOT: &str = "reboot";
 
 impl<'work> Guest<'work> {
     /// Builds kernel, module and tests, or finds what an earlier run built. The kernel has the lines of `kinds`,
-    /// each the name of a file of [`APPKERNEL`] without `.config`: `up` or `smp`, and what it checks itself by.
-    /// It is given `others`, too.
+    /// each the name of a file of [`APPKERNEL`] without `.config`: `up` or `smp`. It is given `others`, too.
     ///
     /// # Errors
     /// Missing tools, and builds that fail.

@@ -40,6 +40,7 @@ fn passes(guest: &Guest<'_>, setup: &Setup<'_>, tests: usize) -> Boot {
     assert!(boot.tests.passed(), "{}: {:?}", setup.name, boot.tests);
     assert_eq!(boot.tests.all().len(), tests, "{}", setup.name);
     assert_eq!(complaints(&console), [""; 0], "{}", setup.name);
+    assert!(!console.contains(" is lost: vector"), "{}", setup.name);
     boot
 }
 

@@ -258,7 +258,8 @@ static int start_cpu(struct ak_cpu *cpu, char *code, pgd_t *table)
 	mdelay(10);
 	for (unsigned int i = 0; i < 2; i++) {
 		ak_interrupt(cpu->apic_id, APIC_DM_STARTUP | page >> PAGE_SHIFT);
-		if (came_up(cpu, 100))
+		/* That of a guest on a busy machine may have to wait for its turn. */
+		if (came_up(cpu, i ? 3000 : 100))
 			return 0;
 	}
 	memcpy(&stage, code + AK_START_STAGE, sizeof(stage));
@@ -349,6 +350,17 @@ void ak_halt_cpus(void)
  */
 void ak_stop_cpus(void)
 {
+	/* Each halts by itself, so that none executes the module's code any more where the INIT comes late. */
+	for (unsigned int i = 0; i < ak_cpu_count; i++) {
+		struct ak_cpu *cpu = ak_cpus[i];
+
+		if (cpu->lost || (ak_state(cpu) != AK_IDLE && ak_state(cpu) != AK_DONE))
+			continue;
+		ak_set_state(cpu, AK_STOP);
+		ak_kick(cpu);
+		for (unsigned int wait = 0; wait < 3000 && ak_state(cpu) == AK_STOP; wait++)
+			mdelay(1);
+	}
 	ak_halt_cpus();
 	mdelay(10);
 	while (ak_cpu_count)

@@ -9,8 +9,12 @@
 #include <asm/apic.h>
 #include "appkernel.h"
 
-/* A CPU answers an interrupt within microseconds; after this long it is lost. */
+/*
+ * A CPU answers an interrupt within microseconds; after this long it is lost, and so many looks: CPUs of a guest may
+ * all have stood still meanwhile.
+ */
 #define AK_LOST (HZ)
+#define AK_LOOKS 4000000
 
 struct ak_counts ak_counts;
 
@@ -87,7 +91,7 @@ void ak_recall(struct ak_cpu *cpu)
 	while (ak_runs(cpu) && READ_ONCE(cpu->stays) == stay) {
 		cpu_relax();
 		/* With interrupts off the clock may stand still. */
-		if (time_after(jiffies, until) || ++spins > 1000000000ULL) {
+		if ((++spins > AK_LOOKS && time_after(jiffies, until)) || spins > 1000000000ULL) {
 			/* Whatever it runs: memory may be taken away from it now. */
 			WRITE_ONCE(cpu->lost, true);
 			ak_halt_cpu(cpu);
