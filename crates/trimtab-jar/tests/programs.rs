@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::{jar, output, verify};
+use common::{jar, metered_jar, output, verify};
 use object::elf;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -256,15 +257,20 @@ fn functions_too_large_for_one_method_are_cut_and_still_right() {
     assert_eq!(translation.report.unknown, [""; 0]);
 }
 
-/// Code from random words, with branches near and far made more likely.
-fn random_code(seed: u64) -> Vec<u8> {
+/// Random numbers, always the same for a seed.
+fn random(seed: u64) -> impl FnMut() -> u32 {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = move || {
+    move || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         (state >> 16) as u32
-    };
+    }
+}
+
+/// Code from random words, with branches near and far made more likely.
+fn random_code(seed: u64) -> Vec<u8> {
+    let mut next = random(seed);
     let words = (0..4000).map(|_| match next() % 8 {
         0 => 0x1000_0000 | next() & 0x0fff_0000 | (next() % 400),
         1 => 0x1000_0000 | next() & 0x0fff_0000 | (next() % 400).wrapping_neg() & 0xffff,
@@ -277,31 +283,102 @@ fn random_code(seed: u64) -> Vec<u8> {
     words.flat_map(|word| word.to_le_bytes()).collect()
 }
 
+/// Code that runs for a while: most words are instructions, most accesses go to the stack, and some jumps lead to its start.
+fn likely_code(seed: u64) -> Vec<u8> {
+    const ARITHMETIC: [u32; 26] = [
+        0, 2, 3, 4, 6, 7, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27, 33, 35, 36, 37, 38, 39, 42, 43,
+        32, 34,
+    ];
+    const STACK: u32 = 29;
+    let mut next = random(seed);
+    let words = (0..4000).map(|_| {
+        // The stack's pointer stays what it is.
+        let d = next() % STACK;
+        let (s, t) = (next() % 32, next() % 32);
+        match next() % 100 {
+            0..40 => {
+                let function = ARITHMETIC[next() as usize % ARITHMETIC.len()];
+                s << 21 | t << 16 | d << 11 | (next() % 32) << 6 | function
+            }
+            40..60 => (8 + next() % 8) << 26 | s << 21 | d << 16 | next() & 0xffff,
+            60..75 => {
+                let op = [32, 33, 34, 35, 36, 37, 38, 40, 41, 42, 43, 46, 49, 53, 57, 61];
+                let op = op[next() as usize % op.len()];
+                op << 26 | STACK << 21 | d << 16 | (next() % 16 * 8).wrapping_neg() & 0xffff
+            }
+            75..85 => {
+                0x4400_0000
+                    | (16 + next() % 2) << 21
+                    | t << 16
+                    | next() & 0xf800
+                    | d << 6
+                    | next() % 8
+            }
+            85..90 => {
+                0x7000_0000
+                    | s << 21
+                    | t << 16
+                    | d << 11
+                    | [0, 1, 2, 4, 5, 32, 33][next() as usize % 7]
+            }
+            90..98 => {
+                (4 + next() % 4) << 26
+                    | s << 21
+                    | (if next() % 2 == 0 { t } else { 0 }) << 16
+                    | (1 + next() % 5)
+            }
+            98 => 0x0810_0400,
+            _ => next(),
+        }
+    });
+    words.flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A program of such code.
+fn random_program(folder: &Path, seed: u64, code: fn(u64) -> Vec<u8>) -> PathBuf {
+    let code = code(seed);
+    let size = code.len() as u64;
+    // Functions of any length, some of them far too large for one method.
+    let cut = 0x40_1000 + 4 * (seed * 97 % 3999 + 1);
+    let file = Elf::new()
+        .class_32()
+        .machine(elf::EM_MIPS)
+        .kind(elf::ET_EXEC)
+        .entry(0x40_1000)
+        .text(".text", 0x40_1000, size)
+        .function("start", 0x40_1000, cut - 0x40_1000)
+        .function("rest", cut, 0x40_1000 + size - cut)
+        .contents(0x40_1000, &code)
+        .loaded()
+        .build();
+    let program = folder.join(format!("random{seed}"));
+    fs::write(&program, file).unwrap();
+    program
+}
+
+#[test]
+fn any_code_that_is_interpreted_ends_by_a_signal_or_the_limit_of_instructions() {
+    let folder = TempDir::new().unwrap();
+    let mut statuses = BTreeSet::new();
+    for seed in 0..12 {
+        let program = random_program(folder.path(), seed, likely_code);
+        let jar = metered_jar(&program);
+        let options = ["-Dtrimtab.interpret=true", "-Dtrimtab.instructions=2000000"];
+        let found = java_given(&jar, folder.path(), false, "argument", &options);
+        let text = String::from_utf8_lossy(&found.stderr).into_owned();
+        let status = found.status.code().unwrap();
+        assert!([132, 133, 136, 138, 139, 158].contains(&status), "{seed}: {status} {text}");
+        assert!(text.lines().count() <= 1, "{seed}: {text}");
+        statuses.insert(status);
+    }
+    assert!(statuses.len() > 1, "{statuses:?}");
+}
+
 #[test]
 fn no_code_makes_classes_that_the_verifier_refuses() {
     let folder = TempDir::new().unwrap();
-    let jars: Vec<PathBuf> = (0..40)
-        .map(|seed| {
-            let code = random_code(seed);
-            let size = code.len() as u64;
-            // Functions of any length, some of them far too large for one method.
-            let cut = 0x40_1000 + 4 * (seed * 97 % 3999 + 1);
-            let file = Elf::new()
-                .class_32()
-                .machine(elf::EM_MIPS)
-                .kind(elf::ET_EXEC)
-                .entry(0x40_1000)
-                .text(".text", 0x40_1000, size)
-                .function("start", 0x40_1000, cut - 0x40_1000)
-                .function("rest", cut, 0x40_1000 + size - cut)
-                .contents(0x40_1000, &code)
-                .loaded()
-                .build();
-            let program = folder.path().join(format!("random{seed}"));
-            fs::write(&program, file).unwrap();
-            jar(&program).0
-        })
-        .collect();
+    let jars: Vec<PathBuf> =
+        (0..40).map(|seed| jar(&random_program(folder.path(), seed, random_code)).0).collect();
     verify(&jars);
 }
 

@@ -266,6 +266,9 @@ final class Interpreter {
 
   /** Goes on at an address: Java code that is there is called, and gives control back at {@code ra}. */
   private void go(int to) {
+    if (cpu.disturbed) {
+      Threads.stopAtEnd();
+    }
     if (Memory.isMetered) {
       cpu.fuel -= (int) (executed - metered);
       metered = executed;

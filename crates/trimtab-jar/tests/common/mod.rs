@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
-use trimtab_jar::{Entry, Translation, archive, run, translate};
+use trimtab_jar::{Entry, Options, Translation, archive, run, translate, translate_with};
 
 const INPUT: &[u8] = b"some lines\nfor the program\n";
 
@@ -33,7 +33,16 @@ pub fn output(command: &mut Command) -> Output {
 
 /// Writes the jar of a program.
 pub fn jar(program: &Path) -> (PathBuf, Translation) {
-    let translation = translate(&fs::read(program).unwrap()).unwrap();
+    written(program, translate(&fs::read(program).unwrap()).unwrap())
+}
+
+/// Writes one that counts instructions.
+pub fn metered_jar(program: &Path) -> PathBuf {
+    let options = Options { metered: true, ..Options::default() };
+    written(program, translate_with(&fs::read(program).unwrap(), &options).unwrap()).0
+}
+
+fn written(program: &Path, translation: Translation) -> (PathBuf, Translation) {
     let entries = [translation.entries.as_slice(), run_time()].concat();
     let jar = program.with_extension("jar");
     fs::write(&jar, archive(Some("trimtab.Main"), &entries).unwrap()).unwrap();
