@@ -283,76 +283,93 @@ fn random_code(seed: u64) -> Vec<u8> {
     words.flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Code that runs for a while: most words are instructions, most accesses go to the stack, and some jumps lead to its start.
-fn likely_code(seed: u64) -> Vec<u8> {
-    const ARITHMETIC: [u32; 26] = [
-        0, 2, 3, 4, 6, 7, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27, 33, 35, 36, 37, 38, 39, 42, 43,
-        32, 34,
-    ];
+/// Code that runs for a while: instructions for integers, most accesses to the stack, and short branches. At its end it exits
+/// with a number that depends on all registers. With other words among them it may end before, or not at all.
+fn likely_code(seed: u64, others: bool) -> Vec<u8> {
+    const ARITHMETIC: [u32; 22] =
+        [0, 2, 3, 4, 6, 7, 10, 11, 16, 17, 18, 19, 24, 25, 33, 35, 36, 37, 38, 39, 42, 43];
+    const ACCESSES: [u32; 12] = [32, 33, 34, 35, 36, 37, 38, 40, 41, 42, 43, 46];
+    const WIDE: [u32; 7] = [0, 1, 2, 4, 5, 32, 33];
+    // From here on registers have a use that the ABI says.
+    const GLOBAL: u32 = 28;
     const STACK: u32 = 29;
     let mut next = random(seed);
-    let words = (0..4000).map(|_| {
-        // The stack's pointer stays what it is.
-        let d = next() % STACK;
-        let (s, t) = (next() % 32, next() % 32);
-        match next() % 100 {
+    // All registers have a value, and so have HI and LO.
+    let mut words: Vec<u32> =
+        (1..GLOBAL).map(|r| 0x2400_0000 | r << 16 | next() & 0xffff).collect();
+    words.push(2 << 21 | 3 << 16 | 24);
+    words.extend((0..8).map(|word| 43 << 26 | STACK << 21 | 4 * word));
+    let mut in_slot = false;
+    while words.len() < 900 {
+        let (d, s, t) = (next() % GLOBAL, next() % GLOBAL, next() % GLOBAL);
+        let branches = !in_slot && words.len() < 890;
+        words.push(match next() % 100 {
             0..40 => {
                 let function = ARITHMETIC[next() as usize % ARITHMETIC.len()];
-                s << 21 | t << 16 | d << 11 | (next() % 32) << 6 | function
+                // Fields that an instruction does not use are zero.
+                match function {
+                    0 | 2 | 3 => t << 16 | d << 11 | (next() % 32) << 6 | function,
+                    16 | 18 => d << 11 | function,
+                    17 | 19 => s << 21 | function,
+                    24 | 25 => s << 21 | t << 16 | function,
+                    _ => s << 21 | t << 16 | d << 11 | function,
+                }
             }
-            40..60 => (8 + next() % 8) << 26 | s << 21 | d << 16 | next() & 0xffff,
+            40..60 => match 9 + next() % 7 {
+                15 => 0x3c00_0000 | d << 16 | next() & 0xffff,
+                op => op << 26 | s << 21 | d << 16 | next() & 0xffff,
+            },
             60..75 => {
-                let op = [32, 33, 34, 35, 36, 37, 38, 40, 41, 42, 43, 46, 49, 53, 57, 61];
-                let op = op[next() as usize % op.len()];
-                op << 26 | STACK << 21 | d << 16 | (next() % 16 * 8).wrapping_neg() & 0xffff
+                let op = ACCESSES[next() as usize % ACCESSES.len()];
+                // Of the first 8 words, which are cleared before.
+                op << 26 | STACK << 21 | d << 16 | next() % 8 * 4
             }
-            75..85 => {
-                0x4400_0000
-                    | (16 + next() % 2) << 21
-                    | t << 16
-                    | next() & 0xf800
-                    | d << 6
-                    | next() % 8
+            75..82 => match WIDE[next() as usize % WIDE.len()] {
+                2 => 0x7000_0002 | s << 21 | t << 16 | d << 11,
+                function @ 32.. => 0x7000_0000 | s << 21 | d << 16 | d << 11 | function,
+                function => 0x7000_0000 | s << 21 | t << 16 | function,
+            },
+            82..86 => {
+                let (low, size) = (next() % 16, 1 + next() % 16);
+                let (end, function) =
+                    if next() % 2 == 0 { (size - 1, 0) } else { (low + size - 1, 4) };
+                0x7c00_0000 | s << 21 | d << 16 | end << 11 | low << 6 | function
             }
-            85..90 => {
-                0x7000_0000
-                    | s << 21
-                    | t << 16
-                    | d << 11
-                    | [0, 1, 2, 4, 5, 32, 33][next() as usize % 7]
+            86..90 => 0x7c00_0020 | t << 16 | d << 11 | [2, 16, 24][next() as usize % 3] << 6,
+            90..97 if branches => {
+                // Likely ones, too, and comparisons with zero.
+                in_slot = true;
+                let op = 4 + next() % 4 + 16 * (next() % 2);
+                let other = if op & 2 == 0 { t } else { 0 };
+                words.push(op << 26 | s << 21 | other << 16 | (1 + next() % 5));
+                continue;
             }
-            90..98 => {
-                (4 + next() % 4) << 26
-                    | s << 21
-                    | (if next() % 2 == 0 { t } else { 0 }) << 16
-                    | (1 + next() % 5)
-            }
-            98 => 0x0810_0400,
-            _ => next(),
-        }
-    });
-    words.flat_map(|word| word.to_le_bytes()).collect()
+            97 if others => 0x0810_0400,
+            98 if others => next(),
+            _ => 0x2400_0000 | d << 21 | d << 16 | next() & 0xff,
+        });
+        in_slot = false;
+    }
+    // xor a0, a0, REGISTER; sra a1, a0, 16 and 8, xor; li v0, 4246; syscall
+    words.extend((1..GLOBAL).filter(|r| *r != 4).map(|r| 4 << 21 | r << 16 | 4 << 11 | 38));
+    words.extend([0x0004_2c03, 0x0085_2026, 0x0004_2a03, 0x0085_2026, 0x2402_1096, 0x0000_000c]);
+    words.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
-/// A program of such code.
-fn random_program(folder: &Path, seed: u64, code: fn(u64) -> Vec<u8>) -> PathBuf {
-    let code = code(seed);
+/// A program of this code, in one function, or in two where the second begins after as many words.
+fn random_program(folder: &Path, seed: u64, code: &[u8], cut: Option<u64>) -> PathBuf {
     let size = code.len() as u64;
-    // Functions of any length, some of them far too large for one method.
-    let cut = 0x40_1000 + 4 * (seed * 97 % 3999 + 1);
+    let cut = cut.map_or(size, |words| 4 * words);
     let file = Elf::new()
         .class_32()
         .machine(elf::EM_MIPS)
         .kind(elf::ET_EXEC)
         .entry(0x40_1000)
         .text(".text", 0x40_1000, size)
-        .function("start", 0x40_1000, cut - 0x40_1000)
-        .function("rest", cut, 0x40_1000 + size - cut)
-        .contents(0x40_1000, &code)
-        .loaded()
-        .build();
+        .function("start", 0x40_1000, cut);
+    let file = if cut < size { file.function("rest", 0x40_1000 + cut, size - cut) } else { file };
     let program = folder.join(format!("random{seed}"));
-    fs::write(&program, file).unwrap();
+    fs::write(&program, file.contents(0x40_1000, code).loaded().build()).unwrap();
     program
 }
 
@@ -361,7 +378,7 @@ fn any_code_that_is_interpreted_ends_by_a_signal_or_the_limit_of_instructions() 
     let folder = TempDir::new().unwrap();
     let mut statuses = BTreeSet::new();
     for seed in 0..12 {
-        let program = random_program(folder.path(), seed, likely_code);
+        let program = random_program(folder.path(), seed, &likely_code(seed, true), None);
         let jar = metered_jar(&program);
         let options = ["-Dtrimtab.interpret=true", "-Dtrimtab.instructions=2000000"];
         let found = java_given(&jar, folder.path(), false, "argument", &options);
@@ -375,10 +392,32 @@ fn any_code_that_is_interpreted_ends_by_a_signal_or_the_limit_of_instructions() 
 }
 
 #[test]
+fn random_code_does_the_same_translated_and_interpreted() {
+    let folder = TempDir::new().unwrap();
+    let mut statuses = BTreeSet::new();
+    for seed in 0..16 {
+        let program = random_program(folder.path(), seed, &likely_code(seed, false), None);
+        let (jar, _) = jar(&program);
+        let run = |options: &[&str]| {
+            java_given(&jar, folder.path(), false, "argument", options).status.code().unwrap()
+        };
+        let status = run(&[]);
+        assert_eq!(status, run(&["-Dtrimtab.interpret=true"]), "{seed}");
+        statuses.insert(status);
+    }
+    assert!(statuses.len() > 8, "{statuses:?}");
+}
+
+#[test]
 fn no_code_makes_classes_that_the_verifier_refuses() {
     let folder = TempDir::new().unwrap();
-    let jars: Vec<PathBuf> =
-        (0..40).map(|seed| jar(&random_program(folder.path(), seed, random_code)).0).collect();
+    let jars: Vec<PathBuf> = (0..40)
+        .map(|seed| {
+            // Functions of any length, some of them far too large for one method.
+            let cut = Some(seed * 97 % 3999 + 1);
+            jar(&random_program(folder.path(), seed, &random_code(seed), cut)).0
+        })
+        .collect();
     verify(&jars);
 }
 

@@ -240,6 +240,10 @@ final class Interpreter {
 
   private boolean isTaken(int word, int op, int s) {
     int t = r[word >>> 16 & 31];
+    if ((op & 14) == 6 && (word >>> 16 & 31) != 0) {
+      // No release up to 5 has these.
+      unknown(word);
+    }
     switch (op) {
       case 1:
         return (word >>> 16 & 1) != 0 ? s >= 0 : s < 0;
