@@ -298,7 +298,7 @@ fn likely_code(seed: u64, others: bool) -> Vec<u8> {
     let mut words: Vec<u32> =
         (1..GLOBAL).map(|r| 0x2400_0000 | r << 16 | next() & 0xffff).collect();
     words.push(2 << 21 | 3 << 16 | 24);
-    words.extend((0..8).map(|word| 43 << 26 | STACK << 21 | 4 * word));
+    words.extend((0..8).map(|word| 43 << 26 | STACK << 21 | (4 * word)));
     let mut in_slot = false;
     while words.len() < 900 {
         let (d, s, t) = (next() % GLOBAL, next() % GLOBAL, next() % GLOBAL);
@@ -322,7 +322,7 @@ fn likely_code(seed: u64, others: bool) -> Vec<u8> {
             60..75 => {
                 let op = ACCESSES[next() as usize % ACCESSES.len()];
                 // Of the first 8 words, which are cleared before.
-                op << 26 | STACK << 21 | d << 16 | next() % 8 * 4
+                op << 26 | STACK << 21 | d << 16 | (next() % 8 * 4)
             }
             75..82 => match WIDE[next() as usize % WIDE.len()] {
                 2 => 0x7000_0002 | s << 21 | t << 16 | d << 11,
@@ -332,7 +332,7 @@ fn likely_code(seed: u64, others: bool) -> Vec<u8> {
             82..86 => {
                 let (low, size) = (next() % 16, 1 + next() % 16);
                 let (end, function) =
-                    if next() % 2 == 0 { (size - 1, 0) } else { (low + size - 1, 4) };
+                    if next().is_multiple_of(2) { (size - 1, 0) } else { (low + size - 1, 4) };
                 0x7c00_0000 | s << 21 | d << 16 | end << 11 | low << 6 | function
             }
             86..90 => 0x7c00_0020 | t << 16 | d << 11 | [2, 16, 24][next() as usize % 3] << 6,
