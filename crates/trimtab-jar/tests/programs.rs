@@ -33,7 +33,7 @@ fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
             .args(["-static", "-o"])
             .arg(&program)
             .arg(source)
-            .arg("-lm"),
+            .args(["-lm", "-latomic"]),
     );
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     program
@@ -115,6 +115,16 @@ fn exceptions_are_caught_where_cplusplus_says() {
     let ways = ["argument", "noexcept", "thread", "handler", "exit", "uncaught"];
     same_given("exceptions", &[&["-O2"]], &ways);
     same_as_qemu("exceptions", &[&["-O0"]]);
+}
+
+#[test]
+fn what_cplusplus_has_beside_exceptions_does_the_same() {
+    same_as_qemu("library", &[&["-std=c++17", "-O2"]]);
+}
+
+#[test]
+fn threads_that_compare_and_swap_lose_nothing() {
+    same_as_qemu("atomics", &[&["-std=c++17", "-O2"]]);
 }
 
 #[test]
