@@ -5,14 +5,15 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
-import java.time.Instant;
 import java.util.Map;
 import java.util.TreeMap;
 
 /** System calls, by their numbers on MIPS with 32 bits. */
 public final class Linux {
   static final int USER = 1000;
-  static final long GIGA = 1000000000L;
+
+  /** In the place of a result: the call is none of those that were looked for. */
+  static final int OTHER = Integer.MIN_VALUE;
 
   /** {@code PROT_EXEC}. */
   private static final int EXECUTABLE = 4;
@@ -275,15 +276,15 @@ public final class Linux {
         return Poll.poll(cpu, a0, a1, a2 < 0 ? Waits.EVER : a2 * 1000000L);
       case 4302: // ppoll
       case 4414: // ppoll_time64
-        return Signals.masked(cpu, a3, stack, () -> Poll.poll(cpu, a0, a1, timeout(a2, number == 4414)));
+        return Signals.masked(cpu, a3, stack, () -> Poll.poll(cpu, a0, a1, until(a2, number == 4414)));
       case 4142: // _newselect
         int at = Memory.readInt(stack + 16);
-        long nanos = at == 0 ? Waits.EVER : nanos(Memory.readInt(at), Memory.readInt(at + 4) * 1000);
+        long nanos = at == 0 ? Waits.EVER : Clocks.micros(at);
         return Poll.select(cpu, a0, new int[] {a1, a2, a3}, nanos);
       case 4301: // pselect6
       case 4413: // pselect6_time64
         int held = Memory.readInt(stack + 20);
-        long rest = timeout(Memory.readInt(stack + 16), number == 4413);
+        long rest = until(Memory.readInt(stack + 16), number == 4413);
         return Signals.masked(
             cpu, held == 0 ? 0 : Memory.readInt(held), stack, () -> Poll.select(cpu, a0, new int[] {a1, a2, a3}, rest));
       case 4325: // eventfd2
@@ -303,8 +304,28 @@ public final class Linux {
         return Signals.masked(cpu, a0, stack, () -> Signals.suspend(cpu, stack));
       case 4029: // pause
         return Signals.suspend(cpu, stack);
+      case 4076: // getrlimit
+        Memory.writeInt(a1, a0 == 3 ? Limits.THREAD_STACK : 0x7fffffff);
+        Memory.writeInt(a1 + 4, 0x7fffffff);
+        return 0;
+      case 4338: // prlimit64
+        if (a3 != 0) {
+          Memory.writeLong(a3, a1 == 3 ? Limits.THREAD_STACK : -1);
+          Memory.writeLong(a3 + 8, -1);
+        }
+        return 0;
+      case 4367: // rseq: C libraries do without it
+        return -Errors.ENOSYS;
+      case 4116: // sysinfo
+        Memory.clear(a0, 64);
+        Memory.writeInt(a0 + 16, Memory.END);
+        Memory.writeInt(a0 + 52, 1);
+        return 0;
       default:
-        return time(cpu, number, a0, a1, a2, a3, stack);
+        int result = Clocks.call(cpu, number, a0, a1, a2, a3);
+        // Last, so that programs without sockets load nothing for them.
+        result = result == OTHER ? Sockets.call(cpu, number, a0, a1, a2, a3, stack) : result;
+        return result == OTHER ? unknown(number) : result;
     }
   }
 
@@ -314,13 +335,8 @@ public final class Linux {
   }
 
   /** The time at an address, in nanoseconds; for ever where there is none. */
-  private static long timeout(int address, boolean wide) {
-    if (address == 0) {
-      return Waits.EVER;
-    }
-    return wide
-        ? nanos(Memory.readLong(address), Memory.readInt(address + 8))
-        : nanos(Memory.readInt(address), Memory.readInt(address + 4));
+  private static long until(int address, boolean wide) {
+    return address == 0 ? Waits.EVER : Clocks.time(address, wide);
   }
 
   /** {@code ioctl}: how much there is to read, and whether reading may wait. Nothing is a terminal. */
@@ -339,102 +355,6 @@ public final class Linux {
       return 0;
     }
     return -Errors.ENOTTY;
-  }
-
-  /** {@code setitimer} and {@code getitimer} of the clock that always runs; {@code struct itimerval} has the time between first. */
-  private static int timer(int which, int set, int old) {
-    if (which != 0) {
-      return -Errors.EINVAL;
-    }
-    long[] before = set == 0 ? Timers.get() : Timers.set(micros(set + 8), micros(set));
-    if (old != 0) {
-      for (int i = 0; i < 2; i++) {
-        long nanos = before[1 - i];
-        Memory.writeInt(old + 8 * i, (int) (nanos / GIGA));
-        Memory.writeInt(old + 8 * i + 4, (int) (nanos % GIGA / 1000));
-      }
-    }
-    return 0;
-  }
-
-  private static long micros(int address) {
-    return nanos(Memory.readInt(address), 1000 * Memory.readInt(address + 4));
-  }
-
-  /** Calls about time and limits. */
-  private static int time(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) throws IOException {
-    switch (number) {
-      case 4013: // time
-        return (int) (System.currentTimeMillis() / 1000);
-      case 4078: // gettimeofday
-        long now = System.currentTimeMillis();
-        if (a0 != 0) {
-          Memory.writeInt(a0, (int) (now / 1000));
-          Memory.writeInt(a0 + 4, (int) (now % 1000 * 1000));
-        }
-        return 0;
-      case 4263: // clock_gettime
-        long nanos = clock(a0);
-        Memory.writeInt(a1, (int) (nanos / GIGA));
-        Memory.writeInt(a1 + 4, (int) (nanos % GIGA));
-        return 0;
-      case 4403: // clock_gettime64
-        long wide = clock(a0);
-        Memory.writeLong(a1, wide / GIGA);
-        Memory.writeLong(a1 + 8, wide % GIGA);
-        return 0;
-      case 4264: // clock_getres
-        Memory.writeInt(a1, 0);
-        Memory.writeInt(a1 + 4, 1);
-        return 0;
-      case 4406: // clock_getres_time64
-        Memory.writeLong(a1, 0);
-        Memory.writeLong(a1 + 8, 1);
-        return 0;
-      case 4043: // times
-        Memory.clear(a0, 16);
-        Memory.writeInt(a0, (int) (clock(2) / 10000000));
-        return (int) (System.nanoTime() / 10000000) & 0x7fffffff;
-      case 4077: // getrusage
-        Memory.clear(a1, 72);
-        Memory.writeInt(a1, (int) (clock(2) / GIGA));
-        Memory.writeInt(a1 + 4, (int) (clock(2) % GIGA / 1000));
-        return 0;
-      case 4166: // nanosleep
-        return sleep(cpu, nanos(Memory.readInt(a0), Memory.readInt(a0 + 4)), a1, false);
-      case 4265: // clock_nanosleep
-        return sleep(cpu, nanos(Memory.readInt(a2), Memory.readInt(a2 + 4)), a0, a1, a3, false);
-      case 4407: // clock_nanosleep_time64
-        return sleep(cpu, nanos(Memory.readLong(a2), Memory.readInt(a2 + 8)), a0, a1, a3, true);
-      case 4076: // getrlimit
-        Memory.writeInt(a1, a0 == 3 ? Limits.THREAD_STACK : 0x7fffffff);
-        Memory.writeInt(a1 + 4, 0x7fffffff);
-        return 0;
-      case 4338: // prlimit64
-        if (a3 != 0) {
-          Memory.writeLong(a3, a1 == 3 ? Limits.THREAD_STACK : -1);
-          Memory.writeLong(a3 + 8, -1);
-        }
-        return 0;
-      case 4367: // rseq: C libraries do without it
-        return -Errors.ENOSYS;
-      case 4027: // alarm
-        long[] before = Timers.set(a0 * GIGA, 0);
-        return (int) ((before[0] + GIGA - 1) / GIGA);
-      case 4104: // setitimer
-        return timer(a0, a1, a2);
-      case 4105: // getitimer
-        return timer(a0, 0, a1);
-      case 4116: // sysinfo
-        Memory.clear(a0, 64);
-        Memory.writeInt(a0 + 16, Memory.END);
-        Memory.writeInt(a0 + 52, 1);
-        return 0;
-      default:
-        // Last, so that programs without sockets load nothing for them.
-        int result = Sockets.call(cpu, number, a0, a1, a2, a3, stack);
-        return result == Sockets.OTHER ? unknown(number) : result;
-    }
   }
 
   private static int unknown(int number) {
@@ -550,43 +470,5 @@ public final class Linux {
       Memory.writeBytes(address + 65 * i, names[i].getBytes(StandardCharsets.UTF_8));
     }
     return 0;
-  }
-
-  static long clock(int clock) {
-    if (clock != 0 && clock != 5) {
-      return System.nanoTime();
-    }
-    Instant now = Instant.now();
-    return now.getEpochSecond() * GIGA + now.getNano();
-  }
-
-  /** A time; what is too long for a {@code long} is ever. */
-  static long nanos(long seconds, int rest) {
-    return seconds > Waits.EVER / GIGA - 1 ? Waits.EVER : seconds * GIGA + rest;
-  }
-
-  /** Until a time of a clock, or for a time. */
-  private static int sleep(Cpu cpu, long nanos, int clock, int flags, int left, boolean wide) {
-    return (flags & 1) != 0
-        ? sleep(cpu, nanos == Waits.EVER ? nanos : nanos - clock(clock), 0, wide)
-        : sleep(cpu, nanos, left, wide);
-  }
-
-  /** Sleeps; what is left when it is disturbed is written to an address, if there is one. */
-  private static int sleep(Cpu cpu, long nanos, int left, boolean wide) {
-    long begin = System.nanoTime();
-    Waits.sleep(cpu, nanos);
-    if (!cpu.disturbed) {
-      return 0;
-    }
-    long rest = Math.max(0, nanos - (System.nanoTime() - begin));
-    if (left != 0 && wide) {
-      Memory.writeLong(left, rest / GIGA);
-      Memory.writeLong(left + 8, rest % GIGA);
-    } else if (left != 0) {
-      Memory.writeInt(left, (int) (rest / GIGA));
-      Memory.writeInt(left + 4, (int) (rest % GIGA));
-    }
-    return -Errors.EINTR;
   }
 }

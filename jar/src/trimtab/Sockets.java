@@ -15,9 +15,6 @@ import java.util.Arrays;
 
 /** System calls about sockets. Those of networks reach only the addresses that the embedder allows. */
 final class Sockets {
-  /** To be passed on: the call is none of these. */
-  static final int OTHER = Integer.MIN_VALUE;
-
   private static final int UNIX = 1;
   private static final int INET = 2;
   private static final int INET6 = 10;
@@ -41,7 +38,7 @@ final class Sockets {
 
   private Sockets() {}
 
-  /** Performs a call, or gives {@link #OTHER}. */
+  /** Performs a call, or gives {@link Linux#OTHER}. */
   static int call(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) throws IOException {
     try {
       return perform(cpu, number, a0, a1, a2, a3, stack);
@@ -87,13 +84,18 @@ final class Sockets {
         Endpoint endpoint = at(a0);
         return endpoint == null ? -Errors.ENOTSOCK : a1 < 0 || a1 > 2 ? -Errors.EINVAL : endpoint.shutDown(a1);
       default:
-        return OTHER;
+        return Linux.OTHER;
     }
   }
 
   private static Endpoint at(int file) {
     Open open = Linux.files.find(file);
     return open == null ? null : open.endpoint;
+  }
+
+  /** A network's socket; null for what is none. */
+  private static NetworkSocket network(Endpoint endpoint) {
+    return endpoint instanceof NetworkSocket ? (NetworkSocket) endpoint : null;
   }
 
   private static int open(int family, int type) throws IOException {
@@ -135,14 +137,14 @@ final class Sockets {
 
   private static int accept(Cpu cpu, int file, int address, int length, int flags) throws IOException {
     Open open = Linux.files.find(file);
-    Endpoint.NetworkSocket socket = open == null || open.endpoint == null ? null : open.endpoint.network();
+    NetworkSocket socket = open == null ? null : network(open.endpoint);
     if (socket == null) {
       return open == null ? -Errors.EBADF : -Errors.ENOTSOCK;
     }
     if (!socket.listens()) {
       return -Errors.EINVAL;
     }
-    Endpoint[] accepted = new Endpoint[1];
+    NetworkSocket[] accepted = new NetworkSocket[1];
     int result =
         Poll.until(
             cpu,
@@ -151,13 +153,13 @@ final class Sockets {
     if (result < 0) {
       return result;
     }
-    write(accepted[0].network().remote(), socket.isSix(), address, length);
+    write(accepted[0].remote(), socket.isSix, address, length);
     return Linux.files.add(Open.endpoint(accepted[0], flags));
   }
 
   private static int connection(Cpu cpu, int number, int file, int address, int length) throws IOException {
     Open open = Linux.files.find(file);
-    Endpoint.NetworkSocket socket = open == null || open.endpoint == null ? null : open.endpoint.network();
+    NetworkSocket socket = open == null ? null : network(open.endpoint);
     if (socket == null) {
       return open == null ? -Errors.EBADF : -Errors.ENOTSOCK;
     }
@@ -165,10 +167,10 @@ final class Sockets {
       case 4174: // listen
         return socket.listen();
       case 4171: // getpeername
-        return socket.remote() == null ? -Errors.ENOTCONN : write(socket.remote(), socket.isSix(), address, length);
+        return socket.remote() == null ? -Errors.ENOTCONN : write(socket.remote(), socket.isSix, address, length);
       case 4172: // getsockname
         InetSocketAddress own = socket.local();
-        return write(own == null ? new InetSocketAddress(0) : own, socket.isSix(), address, length);
+        return write(own == null ? new InetSocketAddress(0) : own, socket.isSix, address, length);
       default:
         InetSocketAddress other = read(address, length);
         if (other == null) {
@@ -191,7 +193,7 @@ final class Sockets {
     if (endpoint == null) {
       return -Errors.ENOTSOCK;
     }
-    Endpoint.NetworkSocket socket = endpoint.network();
+    NetworkSocket socket = network(endpoint);
     int value = 0;
     if (level == SOCKET && option == ERROR && socket != null) {
       value = socket.takeError();
@@ -215,7 +217,7 @@ final class Sockets {
       return open == null ? -Errors.EBADF : -Errors.ENOTSOCK;
     }
     if (level == SOCKET && option == RECEIVE_TIME) {
-      long nanos = Linux.nanos(Memory.readInt(address), 1000 * Memory.readInt(address + 4));
+      long nanos = Clocks.micros(address);
       open.patience = nanos == 0 ? Waits.EVER : nanos;
     }
     return 0;
@@ -236,12 +238,13 @@ final class Sockets {
     boolean peeks = (flags & PEEK) != 0;
     int got =
         Poll.until(cpu, time(open, flags), () -> endpoint.read(Memory.M, buffer - Memory.BASE, size, peeks));
-    if (got >= 0 && address != 0 && endpoint.network() != null) {
-      InetSocketAddress from = endpoint.network().sender();
+    NetworkSocket socket = network(endpoint);
+    if (got >= 0 && address != 0 && socket != null) {
+      InetSocketAddress from = socket.sender();
       if (from == null) {
         Memory.writeInt(length, 0);
       } else {
-        write(from, endpoint.network().isSix(), address, length);
+        write(from, socket.isSix, address, length);
       }
     }
     return got;
@@ -282,7 +285,7 @@ final class Sockets {
   }
 
   private static int one(Endpoint endpoint, int from, int size, InetSocketAddress to) throws IOException {
-    Endpoint.NetworkSocket socket = endpoint.network();
+    NetworkSocket socket = network(endpoint);
     return to == null || socket == null ? endpoint.write(Memory.M, from, size) : socket.send(Memory.M, from, size, to);
   }
 
@@ -303,11 +306,8 @@ final class Sockets {
           : send(cpu, file, buffer, size, flags, address, Memory.readInt(at + 4));
     }
     // Each part by itself where that is the same: streams.
-    Endpoint endpoint = at(file);
-    if (endpoint == null) {
-      return -Errors.ENOTSOCK;
-    }
-    if (endpoint.network() != null && !endpoint.network().isStream()) {
+    NetworkSocket socket = network(at(file));
+    if (socket != null && !socket.isStream()) {
       return -Errors.EMSGSIZE;
     }
     int total = 0;

@@ -3,14 +3,13 @@ package trimtab;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 
 /** A socket of TCP. */
-final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
+final class TcpSocket extends NetworkSocket {
   private static final int AHEAD = 4096;
 
   /** A connection, or what will be one. */
@@ -28,25 +27,13 @@ final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
   private ByteBuffer ahead = ByteBuffer.allocate(0);
 
   private boolean hasEnded;
-  private int error;
-
-  private final boolean isSix;
 
   TcpSocket(boolean isSix) {
-    this.isSix = isSix;
-  }
-
-  private StandardProtocolFamily family() {
-    return isSix ? StandardProtocolFamily.INET6 : StandardProtocolFamily.INET;
+    super(isSix);
   }
 
   @Override
-  public NetworkSocket network() {
-    return this;
-  }
-
-  @Override
-  public synchronized int bind(InetSocketAddress address) throws IOException {
+  synchronized int bind(InetSocketAddress address) throws IOException {
     if (server != null || channel != null) {
       return -Errors.EINVAL;
     }
@@ -64,7 +51,7 @@ final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public synchronized int listen() throws IOException {
+  synchronized int listen() throws IOException {
     if (server == null) {
       bind(new InetSocketAddress(isSix ? "::" : "0.0.0.0", 0));
     }
@@ -73,7 +60,7 @@ final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public synchronized int connect(InetSocketAddress address) throws IOException {
+  synchronized int connect(InetSocketAddress address) throws IOException {
     if (listens || channel != null) {
       return channel != null && channel.isConnected() ? -Errors.EISCONN : -Errors.EALREADY;
     }
@@ -96,7 +83,7 @@ final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public synchronized int connected() {
+  synchronized int connected() {
     try {
       if (channel != null && channel.isConnectionPending() && !channel.finishConnect()) {
         return -Errors.EAGAIN;
@@ -109,7 +96,7 @@ final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public synchronized Endpoint accept() throws IOException {
+  synchronized NetworkSocket accept() throws IOException {
     if (caller == null && listens) {
       caller = server.accept();
     }
@@ -125,13 +112,8 @@ final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public synchronized boolean listens() {
+  synchronized boolean listens() {
     return listens;
-  }
-
-  @Override
-  public boolean isSix() {
-    return isSix;
   }
 
   /** Fills what is read ahead; gives 0 at the end, or -EAGAIN. */
@@ -181,7 +163,7 @@ final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public synchronized int send(byte[] bytes, int at, int length, InetSocketAddress to) throws IOException {
+  synchronized int send(byte[] bytes, int at, int length, InetSocketAddress to) throws IOException {
     return write(bytes, at, length);
   }
 
@@ -241,7 +223,7 @@ final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public synchronized InetSocketAddress local() throws IOException {
+  synchronized InetSocketAddress local() throws IOException {
     if (channel != null) {
       return (InetSocketAddress) channel.getLocalAddress();
     }
@@ -249,24 +231,12 @@ final class TcpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public synchronized InetSocketAddress remote() throws IOException {
+  synchronized InetSocketAddress remote() throws IOException {
     return channel == null || !channel.isConnected() ? null : (InetSocketAddress) channel.getRemoteAddress();
   }
 
   @Override
-  public InetSocketAddress sender() {
-    return null;
-  }
-
-  @Override
-  public synchronized int takeError() {
-    int taken = error;
-    error = 0;
-    return taken;
-  }
-
-  @Override
-  public boolean isStream() {
+  boolean isStream() {
     return true;
   }
 }

@@ -3,12 +3,11 @@ package trimtab;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.StandardProtocolFamily;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 
 /** A socket of UDP. */
-final class UdpSocket implements Endpoint, Endpoint.NetworkSocket {
+final class UdpSocket extends NetworkSocket {
   private static final int LARGEST = 65536;
 
   private final DatagramChannel channel;
@@ -17,49 +16,26 @@ final class UdpSocket implements Endpoint, Endpoint.NetworkSocket {
   private ByteBuffer ahead;
 
   private InetSocketAddress sender;
-  private int error;
-
-  private final boolean isSix;
 
   UdpSocket(boolean isSix) throws IOException {
-    this.isSix = isSix;
-    channel = DatagramChannel.open(isSix ? StandardProtocolFamily.INET6 : StandardProtocolFamily.INET);
+    super(isSix);
+    channel = DatagramChannel.open(family());
     channel.configureBlocking(false);
   }
 
   @Override
-  public NetworkSocket network() {
-    return this;
-  }
-
-  @Override
-  public int bind(InetSocketAddress address) throws IOException {
+  int bind(InetSocketAddress address) throws IOException {
     channel.bind(address);
     return 0;
   }
 
   @Override
-  public synchronized int connect(InetSocketAddress address) throws IOException {
+  synchronized int connect(InetSocketAddress address) throws IOException {
     if (channel.isConnected()) {
       channel.disconnect();
     }
     channel.connect(address);
     return 0;
-  }
-
-  @Override
-  public int connected() {
-    return 0;
-  }
-
-  @Override
-  public int listen() {
-    return -Errors.EOPNOTSUPP;
-  }
-
-  @Override
-  public Endpoint accept() {
-    return null;
   }
 
   private boolean look() throws IOException {
@@ -98,7 +74,7 @@ final class UdpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public synchronized int send(byte[] bytes, int at, int length, InetSocketAddress to) throws IOException {
+  synchronized int send(byte[] bytes, int at, int length, InetSocketAddress to) throws IOException {
     if (to == null || channel.isConnected() && to.equals(channel.getRemoteAddress())) {
       return write(bytes, at, length);
     }
@@ -134,39 +110,22 @@ final class UdpSocket implements Endpoint, Endpoint.NetworkSocket {
   }
 
   @Override
-  public InetSocketAddress local() throws IOException {
+  InetSocketAddress local() throws IOException {
     return (InetSocketAddress) channel.getLocalAddress();
   }
 
   @Override
-  public InetSocketAddress remote() throws IOException {
+  InetSocketAddress remote() throws IOException {
     return (InetSocketAddress) channel.getRemoteAddress();
   }
 
   @Override
-  public synchronized InetSocketAddress sender() {
+  synchronized InetSocketAddress sender() {
     return sender;
   }
 
   @Override
-  public synchronized int takeError() {
-    int taken = error;
-    error = 0;
-    return taken;
-  }
-
-  @Override
-  public boolean isStream() {
+  boolean isStream() {
     return false;
-  }
-
-  @Override
-  public boolean listens() {
-    return false;
-  }
-
-  @Override
-  public boolean isSix() {
-    return isSix;
   }
 }

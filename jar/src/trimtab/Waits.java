@@ -134,10 +134,10 @@ final class Waits {
     Memory.check(address, 4);
     switch (operation & ~PRIVATE_AND_CLOCK) {
       case 0: // FUTEX_WAIT
-        return wait(cpu, address, value, fourth == 0 ? EVER : time(fourth, wide));
+        return wait(cpu, address, value, fourth == 0 ? EVER : Clocks.time(fourth, wide));
       case 9: // FUTEX_WAIT_BITSET
         boolean real = (operation & REAL_TIME) != 0;
-        long rest = fourth == 0 ? EVER : Math.max(0, time(fourth, wide) - Linux.clock(real ? 0 : 1));
+        long rest = fourth == 0 ? EVER : Math.max(0, Clocks.time(fourth, wide) - Clocks.clock(real ? 0 : 1));
         return wait(cpu, address, value, rest);
       case 1: // FUTEX_WAKE
       case 10: // FUTEX_WAKE_BITSET
@@ -160,12 +160,6 @@ final class Waits {
 
   private static int read(int address) {
     return Atomic.load(address - Memory.BASE);
-  }
-
-  private static long time(int address, boolean wide) {
-    return wide
-        ? Linux.nanos(Memory.readLong(address), Memory.readInt(address + 8))
-        : Linux.nanos(Memory.readInt(address), Memory.readInt(address + 4));
   }
 
   private static int wait(Cpu cpu, int address, int value, long nanos) {

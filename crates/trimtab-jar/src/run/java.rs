@@ -17,9 +17,10 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 61] = [
+const SOURCES: [(&str, &str); 63] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
+    source!("trimtab/Clocks.java"),
     source!("trimtab/Code.java"),
     source!("trimtab/Coprocessor.java"),
     source!("trimtab/Counts.java"),
@@ -43,6 +44,7 @@ const SOURCES: [(&str, &str); 61] = [
     source!("trimtab/Main.java"),
     source!("trimtab/Maps.java"),
     source!("trimtab/Memory.java"),
+    source!("trimtab/NetworkSocket.java"),
     source!("trimtab/Open.java"),
     source!("trimtab/Pair.java"),
     source!("trimtab/Pipe.java"),

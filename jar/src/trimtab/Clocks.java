@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+package trimtab;
+
+import java.time.Instant;
+
+/** System calls about time, and times in memory. */
+final class Clocks {
+  private static final long GIGA = 1000000000L;
+
+  private Clocks() {}
+
+  /** Performs a call, or gives {@link Linux#OTHER}. */
+  static int call(Cpu cpu, int number, int a0, int a1, int a2, int a3) {
+    switch (number) {
+      case 4013: // time
+        return (int) (System.currentTimeMillis() / 1000);
+      case 4078: // gettimeofday
+        long now = System.currentTimeMillis();
+        if (a0 != 0) {
+          Memory.writeInt(a0, (int) (now / 1000));
+          Memory.writeInt(a0 + 4, (int) (now % 1000 * 1000));
+        }
+        return 0;
+      case 4263: // clock_gettime
+        long nanos = clock(a0);
+        Memory.writeInt(a1, (int) (nanos / GIGA));
+        Memory.writeInt(a1 + 4, (int) (nanos % GIGA));
+        return 0;
+      case 4403: // clock_gettime64
+        long wide = clock(a0);
+        Memory.writeLong(a1, wide / GIGA);
+        Memory.writeLong(a1 + 8, wide % GIGA);
+        return 0;
+      case 4264: // clock_getres
+        Memory.writeInt(a1, 0);
+        Memory.writeInt(a1 + 4, 1);
+        return 0;
+      case 4406: // clock_getres_time64
+        Memory.writeLong(a1, 0);
+        Memory.writeLong(a1 + 8, 1);
+        return 0;
+      case 4043: // times
+        Memory.clear(a0, 16);
+        Memory.writeInt(a0, (int) (clock(2) / 10000000));
+        return (int) (System.nanoTime() / 10000000) & 0x7fffffff;
+      case 4077: // getrusage
+        Memory.clear(a1, 72);
+        Memory.writeInt(a1, (int) (clock(2) / GIGA));
+        Memory.writeInt(a1 + 4, (int) (clock(2) % GIGA / 1000));
+        return 0;
+      case 4166: // nanosleep
+        return sleep(cpu, time(a0, false), a1, false);
+      case 4265: // clock_nanosleep
+        return sleep(cpu, time(a2, false), a0, a1, a3, false);
+      case 4407: // clock_nanosleep_time64
+        return sleep(cpu, time(a2, true), a0, a1, a3, true);
+      case 4027: // alarm
+        long[] before = Timers.set(a0 * GIGA, 0);
+        return (int) ((before[0] + GIGA - 1) / GIGA);
+      case 4104: // setitimer
+        return timer(a0, a1, a2);
+      case 4105: // getitimer
+        return timer(a0, 0, a1);
+      default:
+        return Linux.OTHER;
+    }
+  }
+
+  /** {@code setitimer} and {@code getitimer} of the clock that always runs; {@code struct itimerval} has the time between first. */
+  private static int timer(int which, int set, int old) {
+    if (which != 0) {
+      return -Errors.EINVAL;
+    }
+    long[] before = set == 0 ? Timers.get() : Timers.set(micros(set + 8), micros(set));
+    if (old != 0) {
+      for (int i = 0; i < 2; i++) {
+        long nanos = before[1 - i];
+        Memory.writeInt(old + 8 * i, (int) (nanos / GIGA));
+        Memory.writeInt(old + 8 * i + 4, (int) (nanos % GIGA / 1000));
+      }
+    }
+    return 0;
+  }
+
+  /** The time of a {@code struct timeval}, in nanoseconds. */
+  static long micros(int address) {
+    return nanos(Memory.readInt(address), 1000 * Memory.readInt(address + 4));
+  }
+
+  /** The time of a {@code struct timespec}, whose members may have 64 bits, in nanoseconds. */
+  static long time(int address, boolean wide) {
+    return wide
+        ? nanos(Memory.readLong(address), Memory.readInt(address + 8))
+        : nanos(Memory.readInt(address), Memory.readInt(address + 4));
+  }
+
+  static long clock(int clock) {
+    if (clock != 0 && clock != 5) {
+      return System.nanoTime();
+    }
+    Instant now = Instant.now();
+    return now.getEpochSecond() * GIGA + now.getNano();
+  }
+
+  /** A time; what is too long for a {@code long} is ever. */
+  private static long nanos(long seconds, int rest) {
+    return seconds > Waits.EVER / GIGA - 1 ? Waits.EVER : seconds * GIGA + rest;
+  }
+
+  /** Until a time of a clock, or for a time. */
+  private static int sleep(Cpu cpu, long nanos, int clock, int flags, int left, boolean wide) {
+    return (flags & 1) != 0
+        ? sleep(cpu, nanos == Waits.EVER ? nanos : nanos - clock(clock), 0, wide)
+        : sleep(cpu, nanos, left, wide);
+  }
+
+  /** Sleeps; what is left when it is disturbed is written to an address, if there is one. */
+  private static int sleep(Cpu cpu, long nanos, int left, boolean wide) {
+    long begin = System.nanoTime();
+    Waits.sleep(cpu, nanos);
+    if (!cpu.disturbed) {
+      return 0;
+    }
+    long rest = Math.max(0, nanos - (System.nanoTime() - begin));
+    if (left != 0 && wide) {
+      Memory.writeLong(left, rest / GIGA);
+      Memory.writeLong(left + 8, rest % GIGA);
+    } else if (left != 0) {
+      Memory.writeInt(left, (int) (rest / GIGA));
+      Memory.writeInt(left + 4, (int) (rest % GIGA));
+    }
+    return -Errors.EINTR;
+  }
+}
