@@ -57,10 +57,14 @@ final class Coprocessor {
         on.f[s | 1] = on.r[number];
         break;
       case SINGLE:
-        single(on, word, s, number, word >>> 6 & 31);
+        if (!moves(on, word, s, false)) {
+          single(on, word, s, number, word >>> 6 & 31);
+        }
         break;
       case DOUBLE:
-        real(on, word, s, number, word >>> 6 & 31);
+        if (!moves(on, word, s, true)) {
+          real(on, word, s, number, word >>> 6 & 31);
+        }
         break;
       case WORD:
         integer(on, word, on.f[s], word >>> 6 & 31);
@@ -117,22 +121,6 @@ final class Coprocessor {
       case 4: // sqrt
         put(on, d, Rounding.sqrt(a, on.cpu));
         break;
-      case 5: // abs
-        on.f[d] = on.f[s] & Integer.MAX_VALUE;
-        break;
-      case 6: // mov
-        on.f[d] = on.f[s];
-        break;
-      case 7: // neg
-        on.f[d] = on.f[s] ^ Integer.MIN_VALUE;
-        break;
-      case 17: // movf, movt
-      case 18: // movz
-      case 19: // movn
-        if (moves(on, function, word)) {
-          on.f[d] = on.f[s];
-        }
-        break;
       case 21: // recip
         put(on, d, Rounding.div(1, a, on.cpu));
         break;
@@ -167,22 +155,6 @@ final class Coprocessor {
       case 4: // sqrt
         put(on, d, Rounding.sqrt(a, on.cpu));
         break;
-      case 5: // abs
-        move(on, s, d, on.f[s | 1] & Integer.MAX_VALUE);
-        break;
-      case 6: // mov
-        move(on, s, d, on.f[s | 1]);
-        break;
-      case 7: // neg
-        move(on, s, d, on.f[s | 1] ^ Integer.MIN_VALUE);
-        break;
-      case 17: // movf, movt
-      case 18: // movz
-      case 19: // movn
-        if (moves(on, function, word)) {
-          move(on, s, d, on.f[s | 1]);
-        }
-        break;
       case 21: // recip
         put(on, d, Rounding.div(1, a, on.cpu));
         break;
@@ -197,22 +169,42 @@ final class Coprocessor {
     }
   }
 
-  private static void move(Interpreter on, int s, int d, int high) {
-    on.f[d & ~1] = on.f[s & ~1];
-    on.f[d | 1] = high;
-  }
-
-  /** Whether a conditional move does. */
-  private static boolean moves(Interpreter on, int function, int word) {
+  /** Moves a register, perhaps with another sign; says whether the instruction is one that does. Bits stay as they are. */
+  private static boolean moves(Interpreter on, int word, int s, boolean isDouble) {
+    int d = word >>> 6 & 31;
     int number = word >>> 16 & 31;
-    switch (function) {
-      case 17:
-        return (on.flags >> (number >>> 2) & 1) == (number & 1);
-      case 18:
-        return on.r[number] == 0;
+    // A double has its sign in the odd register.
+    int sign = isDouble ? on.f[s | 1] : on.f[s];
+    switch (word & 63) {
+      case 5: // abs
+        sign &= Integer.MAX_VALUE;
+        break;
+      case 6: // mov
+        break;
+      case 7: // neg
+        sign ^= Integer.MIN_VALUE;
+        break;
+      case 17: // movf, movt
+        if ((on.flags >> (number >>> 2) & 1) != (number & 1)) {
+          return true;
+        }
+        break;
+      case 18: // movz
+      case 19: // movn
+        if ((on.r[number] == 0) != ((word & 1) == 0)) {
+          return true;
+        }
+        break;
       default:
-        return on.r[number] != 0;
+        return false;
     }
+    if (isDouble) {
+      on.f[d & ~1] = on.f[s & ~1];
+      on.f[d | 1] = sign;
+    } else {
+      on.f[d] = sign;
+    }
+    return true;
   }
 
   /** Comparisons, and conversions to integers: {@code float}s are {@code double}s as well. */

@@ -154,37 +154,21 @@ public final class Rounding {
 
   /** The number that a result is rounded to, if that to nearest is too small by an error of this sign. */
   private static double next(double nearest, double error, Cpu cpu) {
-    if (error == 0) {
-      return nearest;
-    }
-    cpu.control |= INEXACT;
-    switch (step(nearest, error, cpu)) {
-      case 1:
-        return Math.nextUp(nearest);
-      case -1:
-        return Math.nextDown(nearest);
-      default:
-        return nearest;
-    }
+    int step = step(nearest, error, cpu);
+    return step > 0 ? Math.nextUp(nearest) : step < 0 ? Math.nextDown(nearest) : nearest;
   }
 
   private static float next(float nearest, double error, Cpu cpu) {
-    if (error == 0) {
-      return nearest;
-    }
-    cpu.control |= INEXACT;
-    switch (step(nearest, error, cpu)) {
-      case 1:
-        return Math.nextUp(nearest);
-      case -1:
-        return Math.nextDown(nearest);
-      default:
-        return nearest;
-    }
+    int step = step(nearest, error, cpu);
+    return step > 0 ? Math.nextUp(nearest) : step < 0 ? Math.nextDown(nearest) : nearest;
   }
 
-  /** Which neighbour of the nearest number is the right one: the one above, that below, or none. */
+  /** Which neighbour of the nearest number is the right one: the one above, that below, or none. What has an error is inexact. */
   private static int step(double nearest, double error, Cpu cpu) {
+    if (error == 0) {
+      return 0;
+    }
+    cpu.control |= INEXACT;
     int sign = error > 0 ? 1 : -1;
     switch (cpu.control & 3) {
       case ZERO:
