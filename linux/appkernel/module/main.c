@@ -117,7 +117,7 @@ static struct notifier_block panic_block = { .notifier_call = on_reboot };
 static int check_machine(void)
 {
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
-		pr_err("this kernel is a real-time one (PREEMPT_RT), whose locks sleep\n");
+		pr_err("locks of this kernel sleep (PREEMPT_RT): boot one without\n");
 		return -EOPNOTSUPP;
 	}
 	if (cpu_feature_enabled(X86_FEATURE_PTI)) {
