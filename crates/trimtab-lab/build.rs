@@ -1,4 +1,4 @@
-//! Has the catalogue of workloads embedded anew when a folder of it changes.
+//! Compiles again when a file is added to a folder that is taken in whole, which the compiler does not see.
 
 fn main() {
     println!("cargo::rerun-if-changed=../../workloads");

@@ -1,5 +1,5 @@
-//! Compiles again when a file is added to the folder of a feature, which the compiler does not see.
+//! Compiles again when a file is added to a folder that is taken in whole, which the compiler does not see.
 
 fn main() {
-    println!("cargo:rerun-if-changed=../../linux/coldswap");
+    println!("cargo::rerun-if-changed=../../linux/coldswap");
 }

@@ -155,6 +155,28 @@ fn steps_are_kept_in_one_way() {
 }
 
 #[test]
+fn a_crate_is_compiled_again_just_when_a_folder_that_it_takes_in_changes() {
+    // Of a folder that is not there, cargo thinks that it has changed each time.
+    let rest_of = |file: &Source, before: &str| {
+        let lines = file.text.lines().filter_map(|line| line.split_once(before));
+        lines.map(|(_, rest)| rest.split('"').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (mut taken, mut watched) = (BTreeSet::new(), BTreeSet::new());
+    for file in Source::all_rust() {
+        let name = file.path.split('/').nth(1).unwrap_or_default().to_owned();
+        let (folders, into) = match file.path.ends_with("build.rs") {
+            true => (rest_of(&file, "rerun-if-changed=../../"), &mut watched),
+            false => (rest_of(&file, "include_dir!(\"$CARGO_MANIFEST_DIR/../../"), &mut taken),
+        };
+        into.extend(folders.into_iter().map(|folder| (name.clone(), folder)));
+    }
+    assert!(taken.len() >= 10, "{taken:?}");
+    let broken =
+        taken.symmetric_difference(&watched).map(|(name, folder)| format!("{name}: {folder}"));
+    none("a crate takes in other folders than its build.rs names", broken.collect());
+}
+
+#[test]
 fn few_files_reach_each_other() {
     let broken = circles::larger_than(LARGEST_CIRCLE).into_iter().map(|circle| circle.join(" "));
     none("files import each other in a circle", broken.collect());
