@@ -112,7 +112,7 @@ demo-jar:
 
 test:
 	@$(SIDE_BY_SIDE) setup-test build-test
-	$(CARGO) test --workspace --no-fail-fast
+	@CARGO="$(CARGO)" .ci/test
 
 test-changed:
 	@crates=$$(.ci/changed $(BASE)); \
