@@ -1,9 +1,13 @@
 //! What a kernel says against itself and goes on.
 
-/// Words of such lines: of warnings, of lockdep, of RCU, of tasks that hang, of the watchdogs, and of interrupts
-/// that no driver knows.
-const COMPLAINTS: [&str; 14] = [
+/// Words of such lines: of warnings, of checks of memory and of arithmetic, of lockdep, of RCU, of tasks that hang, of
+/// the watchdogs, and of interrupts that no driver knows.
+const COMPLAINTS: [&str; 17] = [
     "BUG:",
+    // Of an allocator's cache: `BUG kmalloc-64 (Not tainted): Poison overwritten`.
+    "BUG ",
+    "pagealloc:",
+    "UBSAN:",
     "WARNING:",
     "Oops",
     "possible recursive",
@@ -72,8 +76,11 @@ mod tests {
                     [    0.4] INFO: trying to register non-static key.\n\
                     [    0.5] rcu: INFO: rcu_sched detected stalls on CPUs/tasks:\n\
                     [    0.6] INFO: task init:1 blocked for more than 120 seconds.\n\
-                    [    0.7] irq 14: nobody cared (try booting with the \"irqpoll\" option)\n";
-        assert_eq!(complaints(text).len(), 6);
+                    [    0.7] irq 14: nobody cared (try booting with the \"irqpoll\" option)\n\
+                    [    0.8] BUG kmalloc-64 (Not tainted): Poison overwritten\n\
+                    [    0.9] pagealloc: memory corruption\n\
+                    [    1.0] UBSAN: shift-out-of-bounds in mm/slub.c:1:2\n";
+        assert_eq!(complaints(text).len(), 9);
         assert_eq!(complaints("[ 0.1] DEBUG: all is well\n"), [""; 0]);
     }
 }
