@@ -7,6 +7,7 @@
 
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/rcupdate.h>
 #include <linux/userfaultfd_k.h>
 #include <linux/vmstat.h>
 #include <asm/trap_pf.h>
@@ -36,10 +37,17 @@ static pmd_t *table_of(struct mm_struct *mm, unsigned long address)
 	return pud_present(*pud) && !pud_leaf(*pud) ? pmd_offset(pud, address) : NULL;
 }
 
-/* Its entries are only looked at, and Linux looks again: so it may go away behind this. */
+/*
+ * Whether there is no page. The table's entries are only looked at, and Linux looks again, so it may go away behind
+ * this; its memory stays meanwhile.
+ */
 static bool is_empty(pmd_t *table, unsigned long address)
 {
-	return pmd_present(*table) && !pmd_leaf(*table) && pte_none(READ_ONCE(*pte_offset_kernel(table, address)));
+	pmd_t entry;
+
+	guard(rcu)();
+	entry = READ_ONCE(*table);
+	return pmd_present(entry) && !pmd_leaf(entry) && pte_none(READ_ONCE(*pte_offset_kernel(&entry, address)));
 }
 
 /* Brings in the pages of an aligned block that never were there. A table has whole blocks. */

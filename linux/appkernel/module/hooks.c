@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) "appkernel: " fmt
 
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
@@ -187,6 +188,7 @@ static void on_sys_enter(void *data, struct pt_regs *regs, long number)
 
 	if (!is_local_call(regs, number) || !ak_thread_find(current))
 		return;
+	guard(rcu)();
 	mm = ak_mm_find(current->mm);
 	if (!mm || mm->home)
 		return;

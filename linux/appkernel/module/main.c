@@ -120,6 +120,10 @@ static int check_machine(void)
 		pr_err("locks of this kernel sleep (PREEMPT_RT): boot one without\n");
 		return -EOPNOTSUPP;
 	}
+	if (IS_ENABLED(CONFIG_PREEMPTION) && !IS_ENABLED(CONFIG_TASKS_RCU)) {
+		pr_err("rmmod cannot know who is preempted here: the kernel needs CONFIG_TASKS_RCU, as FUNCTION_TRACER has it\n");
+		return -EOPNOTSUPP;
+	}
 	if (cpu_feature_enabled(X86_FEATURE_PTI)) {
 		pr_err("page tables are isolated: boot with nopti\n");
 		return -EOPNOTSUPP;

@@ -123,9 +123,10 @@ int ak_reclaim_init(void)
 			error = tracepoint_probe_register(hooks[i].point, hooks[i].function, NULL);
 		else if (i < AK_RECLAIM_NEEDED)
 			error = -EOPNOTSUPP;
-		if (error) {
+		if (error == -EOPNOTSUPP)
 			pr_err("this kernel does not say when it reclaims memory: it has no tracepoint %s\n",
 			       hooks[i].name);
+		if (error) {
 			unhook(i);
 			return error;
 		}

@@ -268,6 +268,25 @@ static int start_cpu(struct ak_cpu *cpu, char *code, pgd_t *table)
 	return -EIO;
 }
 
+/* How many of the CPUs that are there are to be started, or an error. */
+static int how_many(unsigned int wanted, unsigned int there, bool others)
+{
+	if (!there) {
+		if (others)
+			pr_err("Linux runs all CPUs of this machine: boot with maxcpus=1, or take some offline\n");
+		else
+			pr_err("this machine has one CPU\n");
+		return -ENODEV;
+	}
+	if (page >= SZ_1M - PAGE_SIZE || !PAGE_ALIGNED(page)) {
+		pr_err("page=%#lx is no page below 1 MB\n", page);
+		return -EINVAL;
+	}
+	if (wanted > there)
+		pr_warn("asked for %u CPUs, there are %u\n", wanted, there);
+	return wanted && wanted < there ? wanted : there;
+}
+
 /**
  * ak_start_cpus - starts the CPUs that Linux does not run
  * @wanted: how many at most; 0 for all
@@ -281,24 +300,12 @@ int ak_start_cpus(unsigned int wanted)
 	u32 ids[AK_CPUS_MAX];
 	bool others;
 	unsigned int there = ak_find_cpus(ids, ARRAY_SIZE(ids), &others);
+	int count = how_many(wanted, there, others), error = -EIO;
 	char *code = phys_to_virt(page), *before;
 	pgd_t *table;
 
-	if (!there) {
-		if (others)
-			pr_err("Linux runs all CPUs of this machine: boot with maxcpus=1, or take some offline\n");
-		else
-			pr_err("this machine has one CPU\n");
-		return -ENODEV;
-	}
-	if (wanted > there)
-		pr_warn("asked for %u CPUs, there are %u\n", wanted, there);
-	if (wanted && wanted < there)
-		there = wanted;
-	if (page >= SZ_1M - PAGE_SIZE || !PAGE_ALIGNED(page)) {
-		pr_err("page=%#lx is no page below 1 MB\n", page);
-		return -EINVAL;
-	}
+	if (count < 0)
+		return count;
 	BUILD_BUG_ON(AK_START + sizeof(struct start) > PAGE_SIZE);
 	ak_eoi_register = x2apic_enabled() ? NULL : (u32 *)((char *)APIC_BASE + APIC_EOI);
 	before = kmemdup(code, PAGE_SIZE, GFP_KERNEL);
@@ -309,11 +316,13 @@ int ak_start_cpus(unsigned int wanted)
 			free_page_table(table);
 		return -ENOMEM;
 	}
-	for (unsigned int i = 0; i < there; i++) {
+	for (int i = 0; i < count; i++) {
 		struct ak_cpu *cpu = make_cpu(ids[i], ak_cpu_count + 1);
 
-		if (!cpu)
+		if (!cpu) {
+			error = -ENOMEM;
 			break;
+		}
 		if (start_cpu(cpu, code, table))
 			free_cpu(cpu);
 		else
@@ -322,7 +331,7 @@ int ak_start_cpus(unsigned int wanted)
 	memcpy(code, before, PAGE_SIZE);
 	kfree(before);
 	free_page_table(table);
-	return ak_cpu_count ? 0 : -EIO;
+	return ak_cpu_count ? 0 : error;
 }
 
 /**

@@ -4,6 +4,7 @@
 
 #include <linux/jiffies.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <asm/apic.h>
@@ -30,14 +31,14 @@ unsigned int ak_thread_count(void)
 
 /**
  * ak_thread_find - the record of a thread, or NULL if it never leaves
- * @task: the thread
- *
- * With preemption off, as in tracepoints.
+ * @task: the thread: current, or the lock of threads is held
  */
 struct ak_thread *ak_thread_find(struct task_struct *task)
 {
 	struct ak_thread *thread;
 
+	/* Others end meanwhile. Behind tracepoints of system calls, newer kernels are preemptible. */
+	guard(rcu)();
 	hash_for_each_possible_rcu(threads, thread, entry, (unsigned long)task)
 		if (thread->task == task)
 			return thread;
@@ -48,7 +49,7 @@ struct ak_thread *ak_thread_find(struct task_struct *task)
  * ak_mm_find - the record of an address space, or NULL if none of its threads ever left
  * @mm: the address space
  *
- * With preemption off. Looks at all threads: for what is rare.
+ * With the lock of RCU. Looks at all threads: for what is rare.
  */
 struct ak_mm *ak_mm_find(struct mm_struct *mm)
 {

@@ -88,7 +88,9 @@ static bool sums_to_zero(const u8 *bytes, size_t size)
 
 static void read_mp_table(struct found *found, phys_addr_t where)
 {
-	struct mpc_table *table = memremap(where, PAGE_SIZE, MEMREMAP_WB);
+	bool low = where < SZ_1M - PAGE_SIZE;
+	/* What is below 1 MB Linux has mapped, whatever it is. */
+	struct mpc_table *table = low ? phys_to_virt(where) : memremap(where, PAGE_SIZE, MEMREMAP_WB);
 	u8 *at, *end;
 
 	if (!table)
@@ -107,16 +109,15 @@ static void read_mp_table(struct found *found, phys_addr_t where)
 		at += sizeof(*cpu);
 	}
 out:
-	memunmap(table);
+	if (!low)
+		memunmap(table);
 }
 
 static void find_in_mp_table(struct found *found)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(places); i++) {
-		u8 *area = memremap(places[i].start, places[i].size, MEMREMAP_WB);
+		u8 *area = phys_to_virt(places[i].start);
 
-		if (!area)
-			continue;
 		for (size_t at = 0; at + sizeof(struct mpf_intel) <= places[i].size; at += 16) {
 			struct mpf_intel *pointer = (void *)(area + at);
 
@@ -126,7 +127,6 @@ static void find_in_mp_table(struct found *found)
 				read_mp_table(found, pointer->physptr);
 			break;
 		}
-		memunmap(area);
 		if (found->count || found->others)
 			return;
 	}
