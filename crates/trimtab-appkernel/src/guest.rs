@@ -38,6 +38,8 @@ pub struct Guest<'work> {
     pub(crate) modules: Vec<PathBuf>,
     /// The release of its kernel.
     pub version: String,
+    /// What it did not take of its configuration.
+    pub refused: Vec<String>,
 }
 
 /// One boot of it.
@@ -54,7 +56,7 @@ pub struct Setup<'a> {
     /// The module's parameters, `NAME=VALUE`.
     pub parameters: &'a [&'a str],
     /// Which workload: [`TESTS`], [`COSTS`], [`STALE`], [`STRESS_SHORT`], [`STRESS_FULL`], [`HOTPLUG`],
-    /// [`REBOOT`].
+    /// [`RELOAD`], [`FAILURES`], [`REBOOT`], [`PANIC`].
     pub workload: &'a str,
     /// How long it may take.
     pub limit: Duration,
@@ -73,12 +75,19 @@ pub const STRESS_FULL: &str = "stress-full";
 
 /// CPUs of Linux's come and go, on a machine with three, of which it starts with one.
 pub const HOTPLUG: &str = "hotplug";
+/// The module is loaded and unloaded, on a machine with two CPUs that Linux does not run.
+pub const RELOAD: &str = "reload";
+/// Each allocation fails, if Linux has `CONFIG_FAULT_INJECTION`.
+pub const FAILURES: &str = "failures";
 /// The machine is started anew while threads compute elsewhere: it does not end as guests do.
 pub const REBOOT: &str = "reboot";
+/// And Linux panics, if it has `CONFIG_MAGIC_SYSRQ`.
+pub const PANIC: &str = "panic";
 
 impl<'work> Guest<'work> {
     /// Builds kernel, module and tests, or finds what an earlier run built. The kernel has the lines of `kinds`,
-    /// each the name of a file of [`APPKERNEL`] without `.config`: `up` or `smp`. It is given `others`, too.
+    /// each the name of a file of [`APPKERNEL`] without `.config`: `up` or `smp`, and what it checks itself by.
+    /// It is given `others`, too.
     ///
     /// # Errors
     /// Missing tools, and builds that fail.
@@ -94,7 +103,13 @@ impl<'work> Guest<'work> {
         let mut files = guest::modules(&modules);
         files.insert("bin/suite".to_owned(), suite(&gcc).get(work)?);
         let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads(), &files)?;
-        Ok(Self { testbed, kernel: image, modules, version: source.release.version.clone() })
+        let (version, refused) = (source.release.version.clone(), build.refused().to_vec());
+        Ok(Self { testbed, kernel: image, modules, version, refused })
+    }
+
+    /// An object that its module was linked of, as `cpu.o`.
+    pub fn object(&self, name: &str) -> Option<PathBuf> {
+        self.modules.first().map(|module| module.with_file_name(name))
     }
 
     /// Boots it, in a folder below `folder`.
@@ -182,12 +197,19 @@ fn workloads() -> Vec<Workload> {
         name: name.to_owned(),
         script: format!("{mount}{script}\n"),
     };
-    let hotplug = APPKERNEL.folder.get_file("suite/hotplug.sh");
+    let text = |name: &str| {
+        let file = APPKERNEL.folder.get_file(format!("{SUITE}/{name}.sh"));
+        file.and_then(File::contents_utf8).unwrap_or_default()
+    };
+    let checks = |name: &str| script(name, &[text("checks"), text(name)].concat());
     let spins =
         "/bin/suite --spin & /bin/suite --spin & /bin/suite --spin & /bin/busybox sleep 1\n";
     vec![
-        script(HOTPLUG, hotplug.and_then(File::contents_utf8).unwrap_or_default()),
+        checks(HOTPLUG),
+        checks(RELOAD),
+        script(FAILURES, text("failures")),
         script(REBOOT, &format!("{spins}/bin/busybox reboot -f")),
+        script(PANIC, &format!("{spins}echo c > /proc/sysrq-trigger")),
         workload(TESTS, ""),
         workload(COSTS, "--costs"),
         workload(STALE, "--stale"),

@@ -2,34 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Which CPUs Linux with SMP may have while the module has some: on a machine with three CPUs, of which Linux was
-# started with one (maxcpus=1), and the module is loaded. Speaks KTAP.
+# started with one (maxcpus=1), and the module is loaded. Speaks KTAP, by checks.sh.
 
-busybox=/bin/busybox
-number=0 failed=0
-check() {
-	local name=$1
-
-	shift
-	number=$((number + 1))
-	if "$@" 2>&1; then
-		echo "ok $number $name"
-	else
-		echo "not ok $number $name"
-		failed=1
-	fi
-}
-not() { ! "$@"; }
 # Linux's CPU of a number comes online, or goes offline.
 online() { echo 1 2>/dev/null >"/sys/devices/system/cpu/cpu$1/online"; }
 offline() { echo 0 2>/dev/null >"/sys/devices/system/cpu/cpu$1/online"; }
-load() { $busybox insmod /lib/modules/appkernel.ko; }
-unload() { $busybox rmmod appkernel; }
-# Whether the module has so many CPUs.
-has() { [ "$($busybox grep -c '^cpu ' /sys/kernel/debug/appkernel/status)" = "$1" ]; }
-# Whether Linux says so, in a number of lines that passes a test.
-says() { [ "$($busybox dmesg | $busybox grep -c "appkernel: $1")" "$2" "$3" ]; }
-# Whether all of these tests pass.
-suite() { ! /bin/suite "$@" | $busybox grep '^not ok'; }
 
 echo "KTAP version 1"
 echo "1..16"

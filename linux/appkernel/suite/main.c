@@ -5,6 +5,7 @@
  * Usage: suite [NAME...]: all tests, or those named.
  *        suite --spin: computes until it is killed.
  *        suite --stress CALLS SIGNALS ENDS: so many of each, one after the other.
+ *        suite --failures: each allocation fails.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -334,6 +335,8 @@ int main(int argc, char **argv)
 		for (;;)
 			spin(1000000);
 	}
+	if (argc == 2 && !strcmp(argv[1], "--failures"))
+		return failures();
 	if (argc == 5 && !strcmp(argv[1], "--stress")) {
 		if (attach("attach"))
 			return 1;

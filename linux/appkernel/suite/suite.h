@@ -49,4 +49,7 @@ int test_segments(void);
 /* stress.c */
 int stress(long calls, long signals, long ends);
 
+/* failures.c */
+int failures(void);
+
 #endif
