@@ -2,6 +2,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=../../guest/smp");
+    println!("cargo::rerun-if-changed=../../linux/appkernel");
     println!("cargo::rerun-if-changed=../../linux/calls");
     println!("cargo::rerun-if-changed=../../linux/disk");
     println!("cargo::rerun-if-changed=../../linux/null-block");
