@@ -79,7 +79,7 @@ fn walk(block: &Block, state: &mut Vars, mut needs: impl FnMut(usize, Var)) {
     };
     for (at, ins) in block.ins.iter().enumerate() {
         let seen = match ins.op {
-            Op::Store(Width::F64) => ins.uses().and(Vars(NATURAL.0 & !SINGLES.0)),
+            Op::Store(Width::F64) => ins.uses().and(NATURAL.without(SINGLES)),
             Op::Call(_) => natural(ARGUMENTS),
             _ => ins.uses().iter().fold(Vars::NONE, |all, var| match var {
                 BITS..SINGLE => all.or(natural(forms_of_half(var - BITS))),
@@ -112,8 +112,8 @@ fn walk(block: &Block, state: &mut Vars, mut needs: impl FnMut(usize, Var)) {
 }
 
 /// The forms that arithmetic sets.
-const NATURAL: Vars = Vars(((1 << FLAG) - 1) & !((1 << SINGLE) - 1));
-const SINGLES: Vars = Vars(((1 << DOUBLE) - 1) & !((1 << SINGLE) - 1));
+const NATURAL: Vars = Vars::between(SINGLE, FLAG);
+const SINGLES: Vars = Vars::between(SINGLE, DOUBLE);
 
 fn natural(vars: Vars) -> Vars {
     vars.and(NATURAL)

@@ -58,7 +58,50 @@ pub(crate) enum Width {
     I16,
     U16,
     I32,
+    I64,
     F64,
+}
+
+impl Width {
+    /// Bytes in memory.
+    pub(crate) fn bytes(self) -> i32 {
+        match self {
+            Width::I8 | Width::U8 => 1,
+            Width::I16 | Width::U16 => 2,
+            Width::I32 => 4,
+            Width::I64 | Width::F64 => 8,
+        }
+    }
+}
+
+/// An operation on 64-bit numbers. `d`, `a` and `b` are such, unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Wide {
+    Add,
+    Sub,
+    Mul,
+    And,
+    Or,
+    Xor,
+    /// By the integer `b`, as all shifts.
+    Shl,
+    Shr,
+    Sar,
+    Rotl,
+    /// The product of two integers.
+    Product {
+        signed: bool,
+    },
+    /// From two integers: the low half, and the high one.
+    Join,
+    /// The integer `a`.
+    Extend {
+        signed: bool,
+    },
+    /// The integer `d` = the low half of `a`.
+    Low,
+    /// The integer `d` = the high half of `a`.
+    High,
 }
 
 /// Arithmetic of floating-point numbers.
@@ -130,6 +173,8 @@ pub(crate) enum Op {
     Bin(Bin),
     /// `d = op a`.
     Un(Un),
+    /// What is done with 64-bit numbers.
+    Wide(Wide),
     /// `d` = `size` bits of `a` from `low` on.
     Extract {
         low: u8,
@@ -229,6 +274,9 @@ pub(crate) struct Ins {
     pub(crate) pc: u32,
 }
 
+/// Where products and quotients go.
+const PRODUCT: Vars = Vars::of(&[HI, LO]);
+
 impl Ins {
     /// `d = op(a, b)`.
     pub(crate) fn new(op: Op, d: Option<Var>, a: Val, b: Val) -> Ins {
@@ -262,23 +310,25 @@ impl Ins {
 
     /// The variables that it gives a value, each in the form that is natural to it.
     pub(crate) fn sets(&self) -> Vars {
-        let mut vars = Vars::NONE;
-        if let Some(d) = self.d {
-            vars.add(d);
-        }
+        self.d.into_iter().fold(self.others(), |mut all, d| {
+            all.add(d);
+            all
+        })
+    }
+
+    /// What it sets beside `d`: registers that have one form.
+    fn others(&self) -> Vars {
         match self.op {
-            Op::MulWide { .. } | Op::MulAdd { .. } | Op::DivWide { .. } => {
-                vars.or(Vars::of(&[HI, LO]))
-            }
-            Op::Syscall => vars.or(Vars::of(&[2, 7])),
-            Op::Call(_) => vars.or(Vars::of(&[RA])),
-            _ => vars,
+            Op::MulWide { .. } | Op::MulAdd { .. } | Op::DivWide { .. } => PRODUCT,
+            Op::Syscall => const { Vars::of(&[2, 7]) },
+            Op::Call(_) => const { Vars::of(&[RA]) },
+            _ => Vars::NONE,
         }
     }
 
     /// All forms of what it sets.
     pub(crate) fn defs(&self) -> Vars {
-        self.sets().iter().fold(Vars::NONE, |all, var| all.or(forms(var)))
+        self.others().or(self.d.map_or(Vars::NONE, forms))
     }
 
     /// Whether it may be left out where nothing reads what it sets.

@@ -9,9 +9,10 @@
 //! 3. `constants`: constants and calls through the table of global offsets; saves of registers that
 //!    a callee keeps are dropped
 //! 4. `liveness`: what each function reads and gives back, across calls
-//! 5. `emit`: Java code, one method a function; those too large for the just-in-time compiler are
+//! 5. `wide`: 64-bit numbers instead of their halves
+//! 6. `emit`: Java code, one method a function; those too large for the just-in-time compiler are
 //!    cut into several, by how often `profile` says that their blocks ran
-//! 6. `classfile`: the classes that hold it
+//! 7. `classfile`: the classes that hold it
 //!
 //! [`archive`] makes a jar of that and the run time.
 
@@ -39,6 +40,7 @@ mod switches;
 mod translate;
 mod unwind;
 mod vars;
+mod wide;
 mod words;
 
 pub use archive::archive;

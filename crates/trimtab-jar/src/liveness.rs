@@ -96,11 +96,8 @@ impl Facts<'_> {
         if is_dead(ins, live) {
             return live;
         }
-        let mut needs = ins.uses();
-        for var in ins.sets().iter() {
-            needs = needs.or(other_half_needed(var, live));
-        }
-        live.without(ins.defs()).or(needs)
+        let other = ins.d.map_or(Vars::NONE, |d| other_half_needed(d, live));
+        live.without(ins.defs()).or(ins.uses()).or(other)
     }
 }
 

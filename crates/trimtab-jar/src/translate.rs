@@ -16,6 +16,7 @@ use crate::report::{Report, SplitFunction};
 use crate::switches::find_switches;
 use crate::unwind::replaced;
 use crate::vars::{CALLEE_SAVED, RA};
+use crate::wide::widen;
 use crate::words::join_words;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,6 +92,7 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     let summaries = solve(&mut functions, image.entry);
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     functions.retain(|function| function.reached);
+    functions.iter_mut().for_each(|function| widen(&summaries, function));
     // A class has lines of one file.
     let file = |function: &Function| image.lines.file(function.start);
     functions.sort_by_key(|function| (file(function), function.start));

@@ -40,14 +40,19 @@ pub(crate) const SAVED2: Var = 123;
 pub(crate) const INDEX: Var = 124;
 /// Up to where a loop counts.
 pub(crate) const LIMIT: Var = 125;
+/// The first of the 64-bit numbers that [`crate::wide`] makes; they live within a block.
+pub(crate) const WIDE: Var = 126;
+/// How many of these there are.
+pub(crate) const WIDES: u8 = 24;
 /// How many variables there are.
-pub(crate) const COUNT: usize = 126;
+pub(crate) const COUNT: usize = (WIDE + WIDES) as usize;
 
 /// The type of a variable.
 pub(crate) fn kind(var: Var) -> Kind {
     match var {
         SINGLE..DOUBLE => Kind::Float,
         DOUBLE..FLAG => Kind::Double,
+        WIDE.. => Kind::Long,
         _ => Kind::Int,
     }
 }
@@ -67,63 +72,90 @@ pub(crate) fn register_name(var: Var) -> String {
         FLAG..SAVED => format!("fcc{}", var - FLAG),
         INDEX => "number of a case".to_owned(),
         LIMIT => "limit of a loop".to_owned(),
+        WIDE.. => format!("64-bit number {}", var - WIDE),
         _ => "delay slot".to_owned(),
     }
 }
 
-/// A set of variables.
+/// A set of variables: a bit for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Vars(pub(crate) u128);
+pub(crate) struct Vars([u64; 3]);
 
 impl Vars {
-    pub(crate) const NONE: Vars = Vars(0);
+    pub(crate) const NONE: Vars = Vars([0; 3]);
 
     /// The set of these.
     pub(crate) const fn of(vars: &[Var]) -> Vars {
-        let (mut set, mut at) = (0, 0);
+        let (mut set, mut at) = (Vars::NONE, 0);
         while at < vars.len() {
-            set |= 1 << vars[at];
+            set.add(vars[at]);
             at += 1;
         }
-        Vars(set)
+        set
     }
 
+    /// The variables from `first` to the one before `end`.
+    pub(crate) const fn between(first: Var, end: Var) -> Vars {
+        let (mut set, mut at) = (Vars::NONE, first);
+        while at < end {
+            set.add(at);
+            at += 1;
+        }
+        set
+    }
+
+    #[inline]
     pub(crate) fn has(self, var: Var) -> bool {
-        self.0 >> var & 1 != 0
+        self.0[usize::from(var / 64)] >> (var % 64) & 1 != 0
     }
 
-    pub(crate) fn add(&mut self, var: Var) {
-        self.0 |= 1 << var;
+    #[inline]
+    pub(crate) const fn add(&mut self, var: Var) {
+        self.0[(var / 64) as usize] |= 1 << (var % 64);
     }
 
+    #[inline]
     pub(crate) const fn and(self, other: Vars) -> Vars {
-        Vars(self.0 & other.0)
+        let (Vars([a, b, c]), Vars([d, e, f])) = (self, other);
+        Vars([a & d, b & e, c & f])
     }
 
+    #[inline]
     pub(crate) const fn or(self, other: Vars) -> Vars {
-        Vars(self.0 | other.0)
+        let (Vars([a, b, c]), Vars([d, e, f])) = (self, other);
+        Vars([a | d, b | e, c | f])
     }
 
+    #[inline]
     pub(crate) const fn without(self, other: Vars) -> Vars {
-        Vars(self.0 & !other.0)
+        let (Vars([a, b, c]), Vars([d, e, f])) = (self, other);
+        Vars([a & !d, b & !e, c & !f])
     }
 
     pub(crate) fn is_empty(self) -> bool {
-        self.0 == 0
+        self == Vars::NONE
     }
 
+    #[inline]
     pub(crate) fn meets(self, other: Vars) -> bool {
-        self.0 & other.0 != 0
+        !self.and(other).is_empty()
     }
 
     /// The variables, ascending.
     pub(crate) fn iter(self) -> impl Iterator<Item = Var> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
-            let var = rest.checked_ilog2().map(|_| rest.trailing_zeros() as Var)?;
-            rest &= rest - 1;
-            Some(var)
+            let at = rest.iter().position(|bits| *bits != 0)?;
+            let bit = rest[at].trailing_zeros();
+            rest[at] &= rest[at] - 1;
+            Some((64 * at) as Var + bit as Var)
         })
+    }
+}
+
+impl FromIterator<Var> for Vars {
+    fn from_iter<I: IntoIterator<Item = Var>>(vars: I) -> Vars {
+        vars.into_iter().fold(Vars::NONE, |all, var| all.or(Vars::of(&[var])))
     }
 }
 
@@ -141,13 +173,24 @@ pub(crate) const fn forms_of_pair(register: u8) -> Vars {
 
 /// What setting `var` gives a new value: itself, and the other forms of the same register.
 pub(crate) fn forms(var: Var) -> Vars {
-    match var {
-        BITS..SINGLE => forms_of_half(var - BITS),
-        SINGLE..DOUBLE => forms_of_half(var - SINGLE),
-        DOUBLE..FLAG => forms_of_pair((var - DOUBLE) * 2),
-        _ => Vars::of(&[var]),
-    }
+    FORMS[usize::from(var)]
 }
+
+/// The forms of each variable: all passes over instructions ask for them.
+static FORMS: [Vars; COUNT] = {
+    let mut all = [Vars::NONE; COUNT];
+    let mut var = 0;
+    while var < COUNT as Var {
+        all[var as usize] = match var {
+            BITS..SINGLE => forms_of_half(var - BITS),
+            SINGLE..DOUBLE => forms_of_half(var - SINGLE),
+            DOUBLE..FLAG => forms_of_pair((var - DOUBLE) * 2),
+            _ => Vars::of(&[var]),
+        };
+        var += 1;
+    }
+    all
+};
 
 /// What the derived form `double` of a half that `var` sets is made from beside it: the bits of the
 /// other half.
@@ -195,6 +238,8 @@ mod tests {
         assert_eq!(all(forms(DOUBLE + 1)), [36, 37, 68, 69, 99]);
         assert_eq!(other_half(SINGLE + 12), Some(BITS + 13));
         assert_eq!(other_half(DOUBLE), None);
+        assert_eq!([WIDE, 3, 70].into_iter().collect::<Vars>(), Vars::of(&[3, 70, WIDE]));
+        assert_eq!(all(Vars::between(63, 66).or(Vars::of(&[WIDE + 2]))), [63, 64, 65, WIDE + 2]);
         assert!(RESULTS.has(DOUBLE) && RESULTS.has(SINGLE + 2) && !RESULTS.has(DOUBLE + 2));
         assert!(!ARGUMENTS.meets(CALLEE_SAVED.without(Vars::of(&[RA]))));
     }

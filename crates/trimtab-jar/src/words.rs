@@ -169,12 +169,7 @@ fn disturbs(ins: &Ins, values: &Values, first: &Part) -> bool {
             let lowest = if left { address.plus(-3) } else { address };
             return !lowest.is_apart(4, first.word);
         }
-        Op::Load(width) | Op::Store(width) => match width {
-            Width::I8 | Width::U8 => 1,
-            Width::I16 | Width::U16 => 2,
-            Width::I32 => 4,
-            Width::F64 => 8,
-        },
+        Op::Load(width) | Op::Store(width) => width.bytes(),
         _ => return !ins.is_pure(),
     };
     let indexed = ins.c != Val::ZERO;

@@ -134,6 +134,14 @@ fn integers_are_computed_as_the_processor_does() {
 }
 
 #[test]
+fn numbers_of_64_bits_are_the_same() {
+    let ways: Vec<[&str; 3]> =
+        ["-O0", "-O1", "-O2", "-O3"].map(|level| [level, "-w", "-fno-strict-aliasing"]).to_vec();
+    same_as_qemu("wide", &ways.iter().map(<[&str; 3]>::as_slice).collect::<Vec<_>>());
+    same_interpreted("wide", &[&["-O2", "-w", "-fno-strict-aliasing"]]);
+}
+
+#[test]
 fn floating_point_numbers_are_the_same_to_the_last_bit() {
     same_as_qemu("floats", &BOTH);
     same_as_qemu("floats", &[&["-O2", "-mfp32"]]);

@@ -33,6 +33,10 @@ public final class Memory {
   public static final VarHandle I =
       MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
+  /** {@code long} at an index. */
+  public static final VarHandle L =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+
   /** {@code double} at an index. */
   public static final VarHandle D =
       MethodHandles.byteArrayViewVarHandle(double[].class, ByteOrder.LITTLE_ENDIAN);

@@ -33,6 +33,7 @@ pub(crate) mod op {
     pub(crate) const ISHL: u8 = 0x78;
     pub(crate) const LSHL: u8 = 0x79;
     pub(crate) const ISHR: u8 = 0x7a;
+    pub(crate) const LSHR: u8 = 0x7b;
     pub(crate) const IUSHR: u8 = 0x7c;
     pub(crate) const LUSHR: u8 = 0x7d;
     pub(crate) const IAND: u8 = 0x7e;
@@ -40,6 +41,7 @@ pub(crate) mod op {
     pub(crate) const IOR: u8 = 0x80;
     pub(crate) const LOR: u8 = 0x81;
     pub(crate) const IXOR: u8 = 0x82;
+    pub(crate) const LXOR: u8 = 0x83;
     pub(crate) const I2L: u8 = 0x85;
     pub(crate) const I2F: u8 = 0x86;
     pub(crate) const I2D: u8 = 0x87;

@@ -333,6 +333,7 @@ impl Emitter<'_> {
             Width::I8 | Width::U8 => None,
             Width::I16 | Width::U16 => Some("S"),
             Width::I32 => Some("I"),
+            Width::I64 => Some("L"),
             Width::F64 => Some("D"),
         };
         self.memory(handle);
@@ -345,6 +346,7 @@ impl Emitter<'_> {
                 self.handle("set", "([BIS)V", 4, 0);
             }
             Width::I32 => self.handle("set", "([BII)V", 4, 0),
+            Width::I64 => self.handle("set", "([BIJ)V", 5, 0),
             Width::F64 => self.handle("set", "([BID)V", 5, 0),
         }
     }
@@ -552,7 +554,7 @@ fn ordered_store(block: &Block, at: usize, width: Width) -> Option<&'static str>
         Width::I8 | Width::U8 => "storeByte",
         Width::I16 | Width::U16 => "storeShort",
         Width::I32 => "storeInt",
-        Width::F64 => return None,
+        Width::I64 | Width::F64 => return None,
     };
     let mut before = block.ins[..at].iter().rev().filter(|ins| !ins.is_pure());
     matches!(before.next()?.op, Op::Fence { full: true }).then_some(name)

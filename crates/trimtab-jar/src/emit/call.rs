@@ -244,8 +244,7 @@ impl Emitter<'_> {
             }
             None => {
                 let floats = Vars::of(&[DOUBLE + 6, DOUBLE + 7]);
-                let floats =
-                    Vars(floats.iter().filter(|v| self.has_slot(*v)).map(|v| 1 << v).sum());
+                let floats = floats.iter().filter(|v| self.has_slot(*v)).collect();
                 self.through(block, plan, at, callee, floats);
                 self.take_any(results);
             }

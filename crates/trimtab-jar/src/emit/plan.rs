@@ -146,6 +146,7 @@ fn can_wait(function: &Function, ins: &Ins) -> bool {
         Op::Copy
             | Op::Bin(_)
             | Op::Un(_)
+            | Op::Wide(_)
             | Op::Extract { .. }
             | Op::Insert { .. }
             | Op::Load(_)

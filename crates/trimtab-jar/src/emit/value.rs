@@ -4,7 +4,7 @@ use super::plan::Plan;
 use super::{BASE, Emitter};
 use crate::classfile::{Kind, op};
 use crate::function::Block;
-use crate::ir::{Bin, Convert, Float, Op, Round, Un, Val, Width};
+use crate::ir::{Bin, Convert, Float, Op, Round, Un, Val, Wide, Width};
 use crate::vars::{HI, LO, Var};
 
 impl Emitter<'_> {
@@ -79,6 +79,7 @@ impl Emitter<'_> {
                 self.operand(block, plan, at, ins.a);
                 self.unary(un);
             }
+            Op::Wide(wide) => self.wide(block, plan, at, wide),
             Op::Extract { low, size } => {
                 self.operand(block, plan, at, ins.a);
                 if low > 0 {
@@ -215,6 +216,44 @@ impl Emitter<'_> {
         }
     }
 
+    fn wide(&mut self, block: &Block, plan: &Plan, at: usize, wide: Wide) {
+        let ins = block.ins[at];
+        if let Wide::Product { signed } = wide {
+            return self.product(block, plan, at, signed);
+        }
+        if wide == Wide::Join {
+            self.operand(block, plan, at, ins.b);
+            self.code.op(op::I2L, 1);
+            self.int(32);
+            self.code.op(op::LSHL, -1);
+            self.operand(block, plan, at, ins.a);
+            self.widen(false);
+            self.code.op(op::LOR, -2);
+            return;
+        }
+        self.operand(block, plan, at, ins.a);
+        let (opcode, words) = match wide {
+            Wide::Low => return self.code.op(op::L2I, -1),
+            Wide::High => return self.high_word(),
+            Wide::Extend { signed } => return self.widen(signed),
+            Wide::Shl => (op::LSHL, -1),
+            Wide::Shr => (op::LUSHR, -1),
+            Wide::Sar => (op::LSHR, -1),
+            Wide::Add => (op::LADD, -2),
+            Wide::Sub => (op::LSUB, -2),
+            Wide::Mul => (op::LMUL, -2),
+            Wide::And => (op::LAND, -2),
+            Wide::Or => (op::LOR, -2),
+            _ => (op::LXOR, -2),
+        };
+        self.operand(block, plan, at, ins.b);
+        if wide == Wide::Rotl {
+            self.run_time("java/lang/Long", "rotateLeft", "(JI)J", 3, Some(Kind::Long));
+        } else {
+            self.code.op(opcode, words);
+        }
+    }
+
     fn unary(&mut self, un: Un) {
         match un {
             Un::LeadingZeros | Un::LeadingOnes => {
@@ -261,6 +300,11 @@ impl Emitter<'_> {
                 self.memory(Some("I"));
                 self.address(block, plan, at);
                 self.handle("get", "([BI)I", 3, 1);
+            }
+            Width::I64 => {
+                self.memory(Some("L"));
+                self.address(block, plan, at);
+                self.handle("get", "([BI)J", 3, 2);
             }
             Width::F64 => {
                 self.memory(Some("D"));
