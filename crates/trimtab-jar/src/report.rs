@@ -60,6 +60,8 @@ pub struct Report {
     pub loses_exceptions: bool,
     /// Functions that were cut.
     pub split: Vec<SplitFunction>,
+    /// Places within functions that code may jump to by their addresses, as labels of GNU's dialect of C.
+    pub labels: usize,
     /// Names of functions with instructions that are not known: reaching one stops the program.
     pub unknown: Vec<String>,
     /// Names of functions that can return once more, as `setjmp` does: whoever calls them, catches exceptions.
@@ -71,6 +73,7 @@ pub struct Report {
 impl Report {
     pub(crate) fn count(&mut self, function: &Function) {
         self.names.insert(function.name.clone());
+        self.labels += function.labels.len();
         if has_unknown(function) {
             self.unknown.push(function.name.clone());
         }

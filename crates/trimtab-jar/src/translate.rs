@@ -276,16 +276,18 @@ fn made_labels<'a>(image: &'a Image<'_>, function: &'a Function) -> impl Iterato
 }
 
 /// Labels of a function whose distances from another one are in a table: `&&there - &&here`. Of tables only the starts are
-/// known, which code has; each goes on as long as its words lead into the function.
+/// known, which code has; each goes on as long as its words lead into the function. Code has the other label, too: from labels that are
+/// only listed, any small numbers would lead to further ones, and from these to others.
 fn listed_labels<'a>(
     image: &'a Image<'_>,
     function: &'a Function,
 ) -> impl Iterator<Item = u32> + 'a {
     let jumps = function.blocks.iter().any(|block| matches!(block.end, End::Table { .. }));
-    let bases = function.labels.iter().copied().take(MOST_BASES).filter(move |_| jumps);
     let (start, end) =
         (function.start, image.functions.get(&function.start).map_or(0, |(end, _)| *end));
-    bases.flat_map(move |base| {
+    let own = made_labels(image, function).filter(|to| jumps && (start..end).contains(to));
+    let bases: BTreeSet<u32> = own.collect();
+    bases.into_iter().take(MOST_BASES).flat_map(move |base| {
         let ins = function.blocks.iter().flat_map(|block| &block.ins);
         ins.flat_map(moved_constants).flat_map(move |table| {
             let place = move |index| {

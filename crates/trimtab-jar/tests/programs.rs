@@ -183,6 +183,15 @@ fn labels_and_functions_within_others_lead_where_gnus_c_says() {
     same_as_qemu("gnu", &BOTH);
 }
 
+#[test]
+fn numbers_that_look_like_distances_of_labels_lead_to_few_places() {
+    same_as_qemu("listed", &BOTH);
+    let folder = TempDir::new().unwrap();
+    let (_, translation) = jar(&compile(folder.path(), "listed", &["-O1"]));
+    let labels = translation.report.labels;
+    assert!((3..40).contains(&labels), "{labels} labels, of which the program has three");
+}
+
 /// Code that is copied elsewhere must not look for its data from where it is.
 const COPIED: [&[&str]; 2] = [&["-O0", "-fno-pic"], &["-O2", "-fno-pic"]];
 
