@@ -112,7 +112,7 @@ demo-jar:
 
 test:
 	@$(SIDE_BY_SIDE) setup-test build-test
-	@CARGO="$(CARGO)" .ci/test
+	$(CARGO) test --workspace --no-fail-fast
 
 test-changed:
 	@crates=$$(.ci/changed $(BASE)); \
