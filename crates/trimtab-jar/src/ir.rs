@@ -75,7 +75,7 @@ impl Width {
 }
 
 /// An operation on 64-bit numbers. `d`, `a` and `b` are such, unless said otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wide {
     Add,
     Sub,
@@ -91,6 +91,11 @@ pub(crate) enum Wide {
     /// The product of two integers.
     Product {
         signed: bool,
+    },
+    /// The 64-bit number `c` with the product of two integers added to it, or subtracted.
+    ProductAdd {
+        signed: bool,
+        subtract: bool,
     },
     /// From two integers: the low half, and the high one.
     Join,

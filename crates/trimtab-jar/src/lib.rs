@@ -39,6 +39,7 @@ pub mod run;
 mod switches;
 mod translate;
 mod unwind;
+mod values;
 mod vars;
 mod wide;
 mod words;

@@ -4,11 +4,9 @@
 //!
 //! - `pairs`: which values are the halves of a number, and how that is made
 //! - `rewrite`: the block with these numbers
-//! - `values`: the values of a block
 
 mod pairs;
 mod rewrite;
-mod values;
 
 use crate::function::{Block, Function};
 use crate::ir::{Bin, Ins, Op, Width};
@@ -110,20 +108,19 @@ mod tests {
         block.ins.iter().zip(&behind).filter(|pair| !dead(pair)).map(|(ins, _)| ins.op).collect()
     }
 
-    /// `*a = *a + *b`, in the registers that a compiler takes.
-    fn sum_in_memory() -> Vec<Ins> {
-        vec![
-            load(2, A, 0),
-            load(3, A, 4),
-            load(8, B, 0),
-            load(9, B, 4),
+    /// `*a = *a op *b`, in the registers that a compiler takes: the halves come to be in 8 and 2.
+    fn in_memory(operations: [Ins; 4]) -> Vec<Ins> {
+        let loads = [load(2, A, 0), load(3, A, 4), load(8, B, 0), load(9, B, 4)];
+        [&loads[..], &operations, &[store(A, 0, 8), store(A, 4, 2)]].concat()
+    }
+
+    fn sum() -> Vec<Ins> {
+        in_memory([
             bin(Bin::Add, 8, 2, 8),
             bin(Bin::Sltu, 2, 8, 2),
             bin(Bin::Add, 3, 3, 9),
             bin(Bin::Add, 2, 2, 3),
-            store(A, 0, 8),
-            store(A, 4, 2),
-        ]
+        ])
     }
 
     const WIDE_SUM: [Op; 4] =
@@ -131,27 +128,21 @@ mod tests {
 
     #[test]
     fn a_sum_with_its_carry_is_one_addition() {
-        assert_eq!(left(&sum_in_memory(), &[]), WIDE_SUM);
+        assert_eq!(left(&sum(), &[]), WIDE_SUM);
         // What is read behind it as well comes out of the number.
         let mut expected = WIDE_SUM.to_vec();
         expected.insert(3, Op::Wide(Wide::High));
-        assert_eq!(left(&sum_in_memory(), &[2]), expected);
+        assert_eq!(left(&sum(), &[2]), expected);
     }
 
     #[test]
     fn a_difference_with_its_borrow_is_one_subtraction() {
-        let ins = [
-            load(2, A, 0),
-            load(3, A, 4),
-            load(8, B, 0),
-            load(9, B, 4),
+        let ins = in_memory([
             bin(Bin::Sub, 8, 2, 8),
             bin(Bin::Sltu, 2, 2, 8),
             bin(Bin::Sub, 3, 3, 9),
-            bin(Bin::Sub, 3, 3, 2),
-            store(A, 4, 3),
-            store(A, 0, 8),
-        ];
+            bin(Bin::Sub, 2, 3, 2),
+        ]);
         let expected = WIDE_SUM.map(|op| match op {
             Op::Wide(_) => Op::Wide(Wide::Sub),
             other => other,
@@ -189,6 +180,25 @@ mod tests {
             Op::Wide(Wide::High),
         ];
         assert_eq!(left(&ins, &[10, 13]), expected);
+    }
+
+    #[test]
+    fn a_product_is_added_to_a_number_in_memory() {
+        let copy = |d, from| Ins::new(Op::Copy, Some(d), Val::Var(from), Val::ZERO);
+        let add = Op::MulAdd { signed: true, subtract: false };
+        let ins = [
+            load(2, A, 0),
+            load(3, A, 4),
+            copy(LO, 2),
+            copy(HI, 3),
+            Ins::new(add, None, Val::Var(6), Val::Var(7)),
+            copy(2, LO),
+            copy(3, HI),
+            store(A, 0, 2),
+            store(A, 4, 3),
+        ];
+        let wide = Op::Wide(Wide::ProductAdd { signed: true, subtract: false });
+        assert_eq!(left(&ins, &[]), [Op::Load(Width::I64), wide, Op::Store(Width::I64)]);
     }
 
     #[test]

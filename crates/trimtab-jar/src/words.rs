@@ -5,76 +5,9 @@
 //! place of the second, where nothing in between can tell the difference.
 
 use crate::function::{Block, Function};
-use crate::ir::{Bin, Ins, Op, Val, Width};
-use crate::vars::{COUNT, Var};
-
-/// A value as a sum: the number of something that is not known, and a constant. Number 0 is zero.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Sum {
-    of: u32,
-    constant: i32,
-}
-
-impl Sum {
-    fn plus(self, by: i32) -> Sum {
-        Sum { constant: self.constant.wrapping_add(by), ..self }
-    }
-
-    /// Whether `bytes` here and a word at `word` surely have no byte in common.
-    fn is_apart(self, bytes: i32, word: Sum) -> bool {
-        let distance = self.constant.wrapping_sub(word.constant);
-        self.of == word.of && (distance >= 4 || distance <= -bytes)
-    }
-}
-
-/// The values of variables within a block.
-struct Values {
-    sums: [Sum; COUNT],
-    next: u32,
-}
-
-impl Values {
-    fn new() -> Values {
-        let mut values = Values { sums: [Sum { of: 0, constant: 0 }; COUNT], next: 0 };
-        values.forget();
-        values
-    }
-
-    /// Gives each variable a value that is no other's.
-    fn forget(&mut self) {
-        for var in 1..COUNT {
-            self.next += 1;
-            self.sums[var] = Sum { of: self.next, constant: 0 };
-        }
-    }
-
-    fn of(&self, value: Val) -> Sum {
-        match value {
-            Val::Const(constant) => Sum { of: 0, constant },
-            Val::Var(var) => self.sums[usize::from(var)],
-        }
-    }
-
-    fn step(&mut self, ins: &Ins) {
-        if is_call(ins) {
-            return self.forget();
-        }
-        let sum = match (ins.op, ins.a, ins.b) {
-            (Op::Copy, a, _) => Some(self.of(a)),
-            (Op::Bin(Bin::Add), a, Val::Const(by)) | (Op::Bin(Bin::Add), Val::Const(by), a) => {
-                Some(self.of(a).plus(by))
-            }
-            _ => None,
-        };
-        for var in ins.defs().iter() {
-            self.next += 1;
-            self.sums[usize::from(var)] = Sum { of: self.next, constant: 0 };
-        }
-        if let (Some(d), Some(sum)) = (ins.d, sum) {
-            self.sums[usize::from(d)] = sum;
-        }
-    }
-}
+use crate::ir::{Ins, Op, Val, Width};
+use crate::values::{Address, Id, Values};
+use crate::vars::Var;
 
 /// The first part of an access.
 struct Part {
@@ -82,13 +15,13 @@ struct Part {
     left: bool,
     /// The variable that is loaded, or the value that is stored.
     what: What,
-    word: Sum,
+    word: Address,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Load(Var),
-    Store(Sum),
+    Store(Id),
 }
 
 /// Joins what loads and stores the parts of words.
@@ -101,7 +34,7 @@ pub(crate) fn join_words(function: &mut Function) {
 }
 
 fn join(block: &mut Block) {
-    let mut values = Values::new();
+    let values = Values::of(block);
     let mut open: Vec<Part> = Vec::new();
     for at in 0..block.ins.len() {
         let ins = block.ins[at];
@@ -124,14 +57,13 @@ fn join(block: &mut Block) {
                     What::Store(_) => Ins { op: Op::Store(Width::I32), offset, ..ins },
                 };
                 let joined = block.ins[at];
-                open.retain(|first| !disturbs(&joined, &values, first));
+                open.retain(|first| !disturbs(&joined, at, &values, first));
             }
             (_, found) => {
-                open.retain(|first| !disturbs(&ins, &values, first));
+                open.retain(|first| !disturbs(&ins, at, &values, first));
                 open.extend(found);
             }
         }
-        values.step(&ins);
     }
     block.ins.retain(|ins| ins.op != Op::Nop);
 }
@@ -144,17 +76,17 @@ fn is_part(ins: &Ins) -> bool {
 fn part(ins: &Ins, at: usize, values: &Values) -> Option<Part> {
     let (left, what) = match ins.op {
         Op::LoadPart { left } => (left, What::Load(ins.d?)),
-        Op::StorePart { left } => (left, What::Store(values.of(ins.b))),
+        Op::StorePart { left } => (left, What::Store(values.operands[at][1])),
         _ => return None,
     };
-    let address = values.of(ins.a).plus(ins.offset);
+    let address = values.address(at, ins);
     let word = if left { address.plus(-3) } else { address };
     Some(Part { at, left, what, word })
 }
 
 /// Whether it makes a difference that the access that begins with `first` happens behind this
 /// instruction, as a whole.
-fn disturbs(ins: &Ins, values: &Values, first: &Part) -> bool {
+fn disturbs(ins: &Ins, at: usize, values: &Values, first: &Part) -> bool {
     if let What::Load(d) = first.what
         && (ins.uses().has(d) || ins.defs().has(d))
     {
@@ -165,20 +97,14 @@ fn disturbs(ins: &Ins, values: &Values, first: &Part) -> bool {
         Op::Load(_) | Op::LoadPart { .. } if loads => return false,
         // It may be up to three bytes further down, or up.
         Op::LoadPart { left } | Op::StorePart { left } => {
-            let address = values.of(ins.a).plus(ins.offset);
+            let address = values.address(at, ins);
             let lowest = if left { address.plus(-3) } else { address };
-            return !lowest.is_apart(4, first.word);
+            return !lowest.is_apart(4, first.word, 4);
         }
         Op::Load(width) | Op::Store(width) => width.bytes(),
         _ => return !ins.is_pure(),
     };
-    let indexed = ins.c != Val::ZERO;
-    indexed || !values.of(ins.a).plus(ins.offset).is_apart(bytes, first.word)
-}
-
-/// Whether an instruction may set what it does not name.
-fn is_call(ins: &Ins) -> bool {
-    matches!(ins.op, Op::Call(_) | Op::Syscall)
+    !values.address(at, ins).is_apart(bytes, first.word, 4)
 }
 
 #[cfg(test)]
@@ -186,7 +112,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::ir::End;
+    use crate::ir::{Bin, End};
     use crate::vars::Vars;
 
     const A: Val = Val::Var(4);

@@ -218,20 +218,24 @@ impl Emitter<'_> {
 
     fn wide(&mut self, block: &Block, plan: &Plan, at: usize, wide: Wide) {
         let ins = block.ins[at];
-        if let Wide::Product { signed } = wide {
-            return self.product(block, plan, at, signed);
+        match wide {
+            Wide::Product { signed } => return self.product(block, plan, at, signed),
+            Wide::ProductAdd { signed, subtract } => {
+                self.operand(block, plan, at, ins.c);
+                self.product(block, plan, at, signed);
+                return self.code.op(if subtract { op::LSUB } else { op::LADD }, -2);
+            }
+            Wide::Join => {
+                self.operand(block, plan, at, ins.b);
+                self.code.op(op::I2L, 1);
+                self.int(32);
+                self.code.op(op::LSHL, -1);
+                self.operand(block, plan, at, ins.a);
+                self.widen(false);
+                return self.code.op(op::LOR, -2);
+            }
+            _ => self.operand(block, plan, at, ins.a),
         }
-        if wide == Wide::Join {
-            self.operand(block, plan, at, ins.b);
-            self.code.op(op::I2L, 1);
-            self.int(32);
-            self.code.op(op::LSHL, -1);
-            self.operand(block, plan, at, ins.a);
-            self.widen(false);
-            self.code.op(op::LOR, -2);
-            return;
-        }
-        self.operand(block, plan, at, ins.a);
         let (opcode, words) = match wide {
             Wide::Low => return self.code.op(op::L2I, -1),
             Wide::High => return self.high_word(),

@@ -3,9 +3,9 @@
 //! The patterns are those of compilers: an addition with its carry, a subtraction with its borrow, shifts that take bits
 //! over from the other half, products made of three, and words side by side in memory.
 
-use super::values::{Address, Id, Origin, Values};
 use crate::function::Block;
 use crate::ir::{Bin, Ins, Op, Wide, Width};
+use crate::values::{Address, Id, Origin, Values, ZERO};
 use rustc_hash::FxHashMap;
 
 /// How a 64-bit number is made.
@@ -17,6 +17,8 @@ pub(super) enum Made {
     Extend { signed: bool },
     /// As the instruction at this index makes it.
     Product { at: usize, signed: bool },
+    /// From another one, as the instruction at this index adds a product to it.
+    ProductAdd { at: usize, signed: bool, subtract: bool, to: usize },
     /// By the load at this index, whose address is so far above it.
     Load { at: usize, above: i32 },
     /// From two others.
@@ -102,19 +104,11 @@ impl<'a> Pairs<'a> {
         self.memory(at, &ins);
         let Some(id) = self.values.made[at] else { return };
         match (ins.op, self.values.origin(id)) {
-            (Op::MulWide { signed }, Origin::Low(from)) => {
-                self.product(at, signed, from);
-            }
-            (Op::MulAdd { signed, subtract }, Origin::Low(_)) => {
+            (Op::MulWide { signed }, _) => self.add(Made::Product { at, signed }, id, id + 1),
+            (Op::MulAdd { signed, subtract }, _) => {
                 let [_, low, high] = self.values.operands[at];
                 let to = self.number(low, high);
-                // Its own halves are those of the sum, so the product has none.
-                let made = Made::Product { at, signed };
-                let number = Number { made, low: usize::MAX, high: usize::MAX, place: at };
-                self.numbers.push(number);
-                let product = self.numbers.len() - 1;
-                let wide = if subtract { Wide::Sub } else { Wide::Add };
-                self.add(Made::Two(wide, to, product), id, id + 1);
+                self.add(Made::ProductAdd { at, signed, subtract, to }, id, id + 1);
             }
             (Op::Bin(_), Origin::Bin(Bin::Add | Bin::Sub, ..)) if self.carries => self.sum(id),
             (Op::Bin(_), Origin::Bin(Bin::Or, a, b)) => {
@@ -128,8 +122,7 @@ impl<'a> Pairs<'a> {
             (Op::Bin(_), Origin::Bin(Bin::Sltu, sum, part)) => {
                 // The carry alone: the sum of two integers.
                 if let Some((u, v)) = self.carry(sum, part) {
-                    let zero = self.values.constant(0);
-                    let (a, b) = (self.number(u, zero), self.number(v, zero));
+                    let (a, b) = (self.number(u, ZERO), self.number(v, ZERO));
                     self.add(Made::Two(Wide::Add, a, b), sum, id);
                 }
             }
@@ -142,10 +135,9 @@ impl<'a> Pairs<'a> {
         if self.by_halves.contains_key(&(low, high)) {
             return;
         }
-        let place = self.values.place(low).max(self.values.place(high));
         let place = match made {
-            Made::Product { at, .. } | Made::Load { at, .. } => at,
-            _ => place,
+            Made::Product { at, .. } | Made::ProductAdd { at, .. } | Made::Load { at, .. } => at,
+            _ => self.values.both(low, high),
         };
         self.by_halves.insert((low, high), self.numbers.len());
         self.by_low.insert(low, self.numbers.len());
@@ -160,7 +152,7 @@ impl<'a> Pairs<'a> {
         let made = self.extended(low, high).unwrap_or(Made::Join);
         let place = match made {
             Made::Extend { .. } => self.values.place(low),
-            _ => self.values.place(low).max(self.values.place(high)),
+            _ => self.values.both(low, high),
         };
         self.by_halves.insert((low, high), self.numbers.len());
         self.numbers.push(Number { made, low, high, place });
@@ -191,16 +183,6 @@ impl<'a> Pairs<'a> {
             _ => return None,
         };
         Some(Made::Extend { signed })
-    }
-
-    fn product(&mut self, at: usize, signed: bool, from: usize) {
-        let low = self.values.made[at];
-        // The high half has the next number.
-        if let Some(low) = low
-            && self.values.origin(low + 1) == Origin::High(from)
-        {
-            self.add(Made::Product { at, signed }, low, low + 1);
-        }
     }
 
     /// The two that a comparison says the carry of the sum of.
@@ -264,10 +246,9 @@ impl<'a> Pairs<'a> {
     }
 
     /// `high = rest + carry of (low = u + v)`.
-    fn carried(&mut self, low: Id, (u, v): (Id, Id), rest: &[(bool, Id)]) -> Vec<Way> {
-        let zero = self.values.constant(0);
+    fn carried(&self, low: Id, (u, v): (Id, Id), rest: &[(bool, Id)]) -> Vec<Way> {
         let (one, other) = match *rest {
-            [(false, one)] => (one, zero),
+            [(false, one)] => (one, ZERO),
             [(false, one), (false, other)] => (one, other),
             _ => return Vec::new(),
         };
@@ -279,30 +260,28 @@ impl<'a> Pairs<'a> {
     }
 
     /// `high = rest - borrow of (low = from - by)`, where the borrow is `from < other`.
-    fn borrowed(&mut self, from: Id, other: Id, rest: &[(bool, Id)]) -> Option<Way> {
-        let zero = self.values.constant(0);
+    fn borrowed(&self, from: Id, other: Id, rest: &[(bool, Id)]) -> Option<Way> {
         let (low, by) = match self.values.origin(other) {
             Origin::Bin(Bin::Sub, a, b) if a == from => (other, b),
             _ => (self.values.of_operation(Bin::Sub, from, other)?, other),
         };
         let (a, b) = match *rest {
-            [(false, a)] => (a, zero),
+            [(false, a)] => (a, ZERO),
             [(false, a), (true, b)] | [(true, b), (false, a)] => (a, b),
-            [(true, b)] => (zero, b),
+            [(true, b)] => (ZERO, b),
             _ => return None,
         };
         Some(Way { wide: Wide::Sub, low, first: (from, a), second: (by, b) })
     }
 
     /// `high = high half of an unsigned product + rest`, where these are the products with the other halves.
-    fn crossed(&mut self, at: usize, term: Id, rest: &[(bool, Id)]) -> Option<Way> {
+    fn crossed(&self, at: usize, term: Id, rest: &[(bool, Id)]) -> Option<Way> {
         let Op::MulWide { signed: false } = self.block.ins[at].op else { return None };
         let [a, b, _] = self.values.operands[at];
-        let zero = self.values.constant(0);
         let (first, second) = match *rest {
             [(false, one)] => match self.other_factor(one, b) {
-                Some(high) => (high, zero),
-                None => (zero, self.other_factor(one, a)?),
+                Some(high) => (high, ZERO),
+                None => (ZERO, self.other_factor(one, a)?),
             },
             [(false, one), (false, other)] => {
                 match (self.other_factor(one, b), self.other_factor(other, a)) {

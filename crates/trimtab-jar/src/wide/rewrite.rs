@@ -52,7 +52,7 @@ pub(super) fn groups(pairs: &Pairs<'_>) -> Vec<Group> {
 fn inputs(number: &Number) -> impl Iterator<Item = usize> {
     let (a, b) = match number.made {
         Made::Two(_, a, b) => (Some(a), Some(b)),
-        Made::Shift(_, a, _) => (Some(a), None),
+        Made::Shift(_, a, _) | Made::ProductAdd { to: a, .. } => (Some(a), None),
         _ => (None, None),
     };
     a.into_iter().chain(b)
@@ -78,11 +78,11 @@ pub(super) fn rewritten(block: &Block, pairs: &Pairs<'_>, groups: &[&Group]) -> 
     for at in numbers {
         let number = &pairs.numbers[at];
         added.push((number.place, made(block, pairs, number, &vars, vars[at])?));
-        if matches!(number.made, Made::Join | Made::Extend { .. }) || number.low == usize::MAX {
+        if matches!(number.made, Made::Join | Made::Extend { .. }) {
             continue;
         }
         let values = &pairs.values;
-        let place = values.place(number.low).max(values.place(number.high));
+        let place = values.both(number.low, number.high);
         for (half, wide) in [(number.low, Wide::Low), (number.high, Wide::High)] {
             for var in values.holders(half, place) {
                 let ins = Ins::new(Op::Wide(wide), Some(var), Val::Var(vars[at]), Val::ZERO);
@@ -116,14 +116,8 @@ fn allocate(
     numbers: &[usize],
     stores: impl Iterator<Item = (usize, usize)>,
 ) -> Option<Vec<Var>> {
-    let mut last: Vec<usize> = pairs
-        .numbers
-        .iter()
-        .map(|number| match number.low {
-            usize::MAX => number.place,
-            low => pairs.values.place(low).max(pairs.values.place(number.high)).max(number.place),
-        })
-        .collect();
+    let halves = pairs.numbers.iter().map(|number| pairs.values.both(number.low, number.high));
+    let mut last: Vec<usize> = halves.collect();
     for at in numbers {
         for from in inputs(&pairs.numbers[*at]) {
             last[from] = last[from].max(pairs.numbers[*at].place);
@@ -153,6 +147,12 @@ fn made(block: &Block, pairs: &Pairs<'_>, number: &Number, vars: &[Var], d: Var)
         Made::Product { at, signed } => {
             (Wide::Product { signed }, block.ins[at].a, block.ins[at].b)
         }
+        Made::ProductAdd { at, signed, subtract, to } => {
+            let Ins { a, b, .. } = block.ins[at];
+            let op = Op::Wide(Wide::ProductAdd { signed, subtract });
+            let c = Val::Var(vars[to]);
+            return Some(Ins { c, pc: block.ins[at].pc, ..Ins::new(op, Some(d), a, b) });
+        }
         Made::Two(wide, a, b) => (wide, Val::Var(vars[a]), Val::Var(vars[b])),
         Made::Shift(wide, a, by) => (wide, Val::Var(vars[a]), Val::Const(by)),
         Made::Load { at, above } => {
@@ -166,7 +166,8 @@ fn made(block: &Block, pairs: &Pairs<'_>, number: &Number, vars: &[Var], d: Var)
 
 /// About how many instructions of a processor these take, with `out` live behind the block.
 pub(super) fn cost(facts: &Facts<'_>, block: &Block, ins: Vec<Ins>, out: Vars) -> usize {
-    let block = Block { ins, ..block.clone() };
+    let (end, next) = (block.end.clone(), block.next.clone());
+    let block = Block { ins, end, next, ..*block };
     let behind = behind(facts, &block, out);
     let costs = block.ins.iter().zip(&behind).filter(|(ins, live)| !is_dead(ins, **live));
     costs.map(|(ins, live)| of_instruction(ins, *live)).sum()
@@ -181,6 +182,7 @@ fn of_instruction(ins: &Ins, live: Vars) -> usize {
         Op::Load(_) | Op::Store(_) => 3,
         // Extended, shifted, and put together.
         Op::Wide(Wide::Join) => 3,
+        Op::Wide(Wide::ProductAdd { .. }) => 2,
         Op::MulWide { .. } => 1 + usize::from(live.has(HI)),
         Op::MulAdd { .. } => 5 + usize::from(live.has(HI)),
         _ => 1,

@@ -1,27 +1,28 @@
 //! The values in a block, by numbers: what has one number is the same at any place.
 
 use crate::function::Block;
-use crate::ir::{Bin, Ins, Op, Val, Width};
+use crate::ir::{Bin, Ins, Op, Val};
 use crate::vars::{HI, LO, Var};
 use rustc_hash::FxHashMap;
 
 /// The number of a value.
-pub(super) type Id = usize;
+pub(crate) type Id = usize;
+
+/// The constant 0.
+pub(crate) const ZERO: Id = 0;
 
 /// Variables below this one have numbers: the registers for integers.
 const TRACKED: Var = LO + 1;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     Const(i32),
     Bin(Bin, Id, Id),
     /// The low half of the product that the instruction at this index makes.
     Low(usize),
     /// Its high half.
     High(usize),
-    /// The word that the instruction at this index loads.
-    Load(usize),
     /// From before the block, or from what is not looked into.
     Unknown,
 }
@@ -36,37 +37,41 @@ struct Held {
 
 /// An address: the sum of two values and a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Address {
+pub(crate) struct Address {
     base: Id,
     index: Id,
-    pub(super) constant: i32,
+    constant: i32,
 }
 
 impl Address {
+    pub(crate) fn plus(self, by: i32) -> Address {
+        Address { constant: self.constant.wrapping_add(by), ..self }
+    }
+
     /// How far it is from another one, where that is known.
-    pub(super) fn distance(self, from: Address) -> Option<i32> {
+    pub(crate) fn distance(self, from: Address) -> Option<i32> {
         let near = (self.base, self.index) == (from.base, from.index);
         near.then(|| self.constant.wrapping_sub(from.constant))
     }
 
     /// Whether so many bytes here surely have none in common with so many there.
-    pub(super) fn is_apart(self, bytes: i32, from: Address, others: i32) -> bool {
+    pub(crate) fn is_apart(self, bytes: i32, from: Address, others: i32) -> bool {
         self.distance(from).is_some_and(|distance| distance >= others || distance <= -bytes)
     }
 }
 
 /// The values of a block.
-pub(super) struct Values {
+pub(crate) struct Values {
     /// By value.
     origins: Vec<Origin>,
     /// By value, the first place where it is known.
     places: Vec<usize>,
     /// By value.
     held: Vec<Vec<Held>>,
-    /// By instruction, its operands; of what adds to `HI` and `LO`, these are the last two.
-    pub(super) operands: Vec<[Id; 3]>,
-    /// By instruction, what it makes.
-    pub(super) made: Vec<Option<Id>>,
+    /// By instruction, its operands; of what adds to `LO` and `HI`, these are the last two.
+    pub(crate) operands: Vec<[Id; 3]>,
+    /// By instruction, what it makes; of a product the low half, before the high one.
+    pub(crate) made: Vec<Option<Id>>,
     /// What is made by operations.
     found: FxHashMap<(u8, Id, Id), Id>,
     constants: FxHashMap<i32, Id>,
@@ -75,7 +80,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    pub(super) fn of(block: &Block) -> Values {
+    pub(crate) fn of(block: &Block) -> Values {
         let mut values = Values {
             origins: Vec::new(),
             places: Vec::new(),
@@ -86,33 +91,40 @@ impl Values {
             constants: FxHashMap::default(),
             now: [(0, 0); TRACKED as usize],
         };
-        for var in 0..TRACKED {
+        values.constant(0);
+        // Register 0 has the first value.
+        for var in 1..TRACKED {
             values.now[usize::from(var)] = (values.new_value(Origin::Unknown, 0), 0);
         }
         for (at, ins) in block.ins.iter().enumerate() {
             values.step(at, ins);
         }
-        for var in 0..TRACKED {
+        for var in 1..TRACKED {
             values.close(var, block.ins.len());
         }
         values
     }
 
-    pub(super) fn origin(&self, id: Id) -> Origin {
+    pub(crate) fn origin(&self, id: Id) -> Origin {
         self.origins[id]
     }
 
     /// The first place where a value is known.
-    pub(super) fn place(&self, id: Id) -> usize {
+    pub(crate) fn place(&self, id: Id) -> usize {
         self.places[id]
     }
 
+    /// The first place where both of these are known.
+    pub(crate) fn both(&self, a: Id, b: Id) -> usize {
+        self.places[a].max(self.places[b])
+    }
+
     /// The value of an operation on others, where the block has it anywhere.
-    pub(super) fn of_operation(&self, bin: Bin, a: Id, b: Id) -> Option<Id> {
+    pub(crate) fn of_operation(&self, bin: Bin, a: Id, b: Id) -> Option<Id> {
         self.found.get(&key(bin, a, b)).copied()
     }
 
-    pub(super) fn constant(&mut self, value: i32) -> Id {
+    pub(crate) fn constant(&mut self, value: i32) -> Id {
         if let Some(id) = self.constants.get(&value) {
             return *id;
         }
@@ -121,7 +133,7 @@ impl Values {
         id
     }
 
-    pub(super) fn as_constant(&self, id: Id) -> Option<i32> {
+    pub(crate) fn as_constant(&self, id: Id) -> Option<i32> {
         match self.origins[id] {
             Origin::Const(value) => Some(value),
             _ => None,
@@ -129,13 +141,13 @@ impl Values {
     }
 
     /// The variables that hold a value at a place.
-    pub(super) fn holders(&self, id: Id, place: usize) -> impl Iterator<Item = Var> {
+    pub(crate) fn holders(&self, id: Id, place: usize) -> impl Iterator<Item = Var> {
         let there = move |held: &&Held| (held.from..=held.to).contains(&place);
         self.held[id].iter().filter(there).map(|held| held.var)
     }
 
     /// An operand that has a value at a place.
-    pub(super) fn operand(&self, id: Id, place: usize) -> Option<Val> {
+    pub(crate) fn operand(&self, id: Id, place: usize) -> Option<Val> {
         match self.origins[id] {
             Origin::Const(value) => Some(Val::Const(value)),
             _ => self.holders(id, place).next().map(Val::Var),
@@ -143,14 +155,14 @@ impl Values {
     }
 
     /// The address of a load or store.
-    pub(super) fn address(&self, at: usize, ins: &Ins) -> Address {
+    pub(crate) fn address(&self, at: usize, ins: &Ins) -> Address {
         let [base, _, index] = self.operands[at];
         let ((base, first), (index, second)) = (self.sum(base), self.sum(index));
         let constant = ins.offset.wrapping_add(first).wrapping_add(second);
         Address { base, index, constant }
     }
 
-    /// A value as the sum of another one and a constant.
+    /// A value as the sum of another one, which is no constant but 0, and a constant.
     fn sum(&self, mut id: Id) -> (Id, i32) {
         let mut constant = 0i32;
         while let Origin::Bin(Bin::Add, a, b) = self.origins[id] {
@@ -162,7 +174,10 @@ impl Values {
             constant = constant.wrapping_add(by);
             id = rest;
         }
-        (id, constant)
+        match self.as_constant(id) {
+            Some(by) => (ZERO, constant.wrapping_add(by)),
+            None => (id, constant),
+        }
     }
 
     fn new_value(&mut self, origin: Origin, place: usize) -> Id {
@@ -175,8 +190,7 @@ impl Values {
     fn read(&mut self, value: Val) -> Id {
         match value {
             Val::Const(value) => self.constant(value),
-            Val::Var(var) if var < TRACKED && var > 0 => self.now[usize::from(var)].0,
-            Val::Var(0) => self.constant(0),
+            Val::Var(var) if var < TRACKED => self.now[usize::from(var)].0,
             Val::Var(_) => self.new_value(Origin::Unknown, 0),
         }
     }
@@ -184,9 +198,7 @@ impl Values {
     /// Ends what a variable held with a place.
     fn close(&mut self, var: Var, to: usize) {
         let (id, from) = self.now[usize::from(var)];
-        if var > 0 {
-            self.held[id].push(Held { var, from, to });
-        }
+        self.held[id].push(Held { var, from, to });
     }
 
     fn set(&mut self, var: Var, id: Id, at: usize) {
@@ -204,7 +216,7 @@ impl Values {
         self.operands.push(ids);
         if matches!(ins.op, Op::Call(_) | Op::Syscall) {
             // It may set anything.
-            for var in 0..TRACKED {
+            for var in 1..TRACKED {
                 let id = self.new_value(Origin::Unknown, at + 1);
                 self.set(var, id, at);
             }
@@ -218,13 +230,12 @@ impl Values {
                 return;
             }
             Op::Bin(bin) => Origin::Bin(bin, ids[0], ids[1]),
-            Op::Load(Width::I32) => Origin::Load(at),
             Op::MulWide { .. } | Op::MulAdd { .. } => {
-                for (var, origin) in [(LO, Origin::Low(at)), (HI, Origin::High(at))] {
-                    let id = self.new_value(origin, at + 1);
-                    self.set(var, id, at);
-                    self.made[at].get_or_insert(id);
-                }
+                let low = self.new_value(Origin::Low(at), at + 1);
+                let high = self.new_value(Origin::High(at), at + 1);
+                self.set(LO, low, at);
+                self.set(HI, high, at);
+                self.made[at] = Some(low);
                 return;
             }
             _ => Origin::Unknown,
