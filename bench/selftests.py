@@ -75,7 +75,7 @@ def sqlite(work, _):
 
     tree = pathlib.Path(fetched("sqlite3", work))
     build = sqlite_in_one_file(tree, pathlib.Path(work), pathlib.Path(work) / "sqlite.log")
-    files = [f"{HERE}/bench/engines/fixed-time.c", *(f"{build}/{name}" for name in FUZZCHECK_FILES.split())]
+    files = [f"{HERE}/bench/fixed-time.c", *(f"{build}/{name}" for name in FUZZCHECK_FILES.split())]
     flags = [f"-I{build}", f"-I{build}/ext/recover", "-Wl,--wrap=gettimeofday,--wrap=time", *FUZZCHECK.split()]
     program = Program("fuzzcheck", files, flags)
     return [
