@@ -42,7 +42,7 @@ impl<'work> Testbed<'work> {
         Self::prepare_with(work, isa, busybox, guest::Workload::all()?, &[])
     }
 
-    /// The same with other workloads than the guest's own, and the tools that they need.
+    /// The same with other workloads than the guest's own, and the programs of this machine that they need.
     ///
     /// # Errors
     /// As [`Testbed::prepare`].
@@ -51,11 +51,9 @@ impl<'work> Testbed<'work> {
         isa: Isa,
         busybox: Option<&Path>,
         workloads: Vec<guest::Workload>,
-        programs: &[&str],
+        programs: &[PathBuf],
     ) -> Result<Self> {
-        let programs = programs.iter().map(|name| Ok(tools::find(name)?.path));
-        let programs = programs.collect::<Result<Vec<PathBuf>>>()?;
-        let files = guest::programs::files(&programs)?;
+        let files = guest::programs::files(programs)?;
         Self::prepare_files(work, isa, busybox, workloads, &files)
     }
 

@@ -1,5 +1,7 @@
 //! What a run works with: the source, configured for a build, and what boots the result.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::{Observe, Stage};
@@ -17,6 +19,8 @@ use crate::{COLDSWAP, Granularity};
 /// What is looked for before anything is done: what is missing is missed at once.
 pub(super) struct Tools {
     inputs: BuildInputs,
+    /// What the guest's workloads run.
+    programs: Vec<PathBuf>,
 }
 
 impl Tools {
@@ -33,7 +37,9 @@ impl Tools {
             inputs = inputs.with_lines(COLDSWAP.fragment("debug").unwrap_or_default());
         }
         testbed::require_tools(Isa::X86_64, request.busybox.as_deref())?;
-        Ok(Tools { inputs })
+        let programs = guest::programs()?;
+        let programs = programs.iter().map(|name| Ok(tools::find(name)?.path));
+        Ok(Tools { inputs, programs: programs.collect::<Result<_>>()? })
     }
 }
 
@@ -64,14 +70,12 @@ impl<'work> Workshop<'work> {
             .into());
         }
         let stage = observe.stage("prepare the guest");
-        let programs = guest::programs()?;
-        let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
         let testbed = Testbed::prepare_with(
             work,
             Isa::X86_64,
             request.busybox.as_deref(),
             guest::workloads()?,
-            &programs,
+            &tools.programs,
         )?;
         stage.ended(testbed.cached(), "");
         let version = unpacked.release.version.clone();
