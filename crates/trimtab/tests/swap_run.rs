@@ -5,6 +5,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use common::{Ended, PROGRAM, alone, run, shared};
@@ -42,6 +43,34 @@ fn what_cannot_be_is_said_before_anything_is_built() {
         assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.error);
         assert!(ended.error.contains(message), "{arguments:?}: {}", ended.error);
     }
+}
+
+#[test]
+fn a_program_of_the_workloads_that_is_missing_is_missed_before_anything_is_done() {
+    const MISSING: &str = "/usr/bin/cjpeg";
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work");
+    let arguments = ["swap", "run", "--config", "tiny", "--work", work.to_str().unwrap()];
+    let ended = if Path::new(MISSING).exists() {
+        let hidden = |then: &str| {
+            let script = format!("mount --bind /dev/null {MISSING} && {then}");
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "--map-root-user", "sh", "-c", &script, PROGRAM]);
+            run(command.args(arguments))
+        };
+        if hidden("true").code != Some(0) {
+            eprintln!("this machine lets nobody hide a file: not tested");
+            return;
+        }
+        hidden("exec \"$0\" \"$@\"")
+    } else {
+        run(Command::new(PROGRAM).args(arguments))
+    };
+    assert_eq!(ended.code, Some(1), "{}", ended.error);
+    // Others may be missing as well.
+    assert!(ended.error.contains(" is missing: looked for /usr/bin/"), "{}", ended.error);
+    assert!(ended.error.contains("\n  hint: as root, run: apt-get install"), "{}", ended.error);
+    assert!(!work.exists(), "nothing is begun");
 }
 
 /// Builds a kernel of its own: one that can swap differs in too many options from the one that the

@@ -73,7 +73,7 @@ impl Toolbox {
                 return places
                     .iter()
                     .filter_map(|place| self.absolute(place))
-                    .next()
+                    .find(|path| path.is_file())
                     .map(|path| FoundTool { path, version: None })
                     .ok_or_else(|| missing(places));
             }
