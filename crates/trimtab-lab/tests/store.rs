@@ -126,7 +126,7 @@ fn killed_while_writing_the_store_stays_whole() {
 }
 
 #[test]
-#[ignore = "not a test: the process that the test above kills"]
+#[ignore = "not a test: the process that the test above starts and kills: cargo test -p trimtab-lab --test store"]
 fn other_process() {
     let Some(path) = std::env::var_os("TRIMTAB_TEST_STORE") else { return };
     let mut store = Store::open(Path::new(&path)).unwrap();
