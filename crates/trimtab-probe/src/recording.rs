@@ -10,6 +10,9 @@ use crate::abi::{
 use crate::error::ProbeError;
 use crate::hook::{Counter, Hook};
 
+/// The least nanoseconds from a call to its return: two cycles of a processor with 6 GHz.
+const SHORTEST_CALL_NS: f64 = 1.0 / 3.0;
+
 /// A function of the program, and what was recorded of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionRecord {
@@ -187,12 +190,19 @@ impl<'data> Recording<'data> {
     /// Takes from the times what is the stubs' own. What they took around calls their callers were
     /// not charged with when it was recorded. Not from total times of functions that may have
     /// called themselves: how many of the calls these are of is not known.
+    ///
+    /// The processor may be slower while the overhead is measured than later, for a while shorter
+    /// than a millisecond. Then more would be taken off than there was, and a function that is
+    /// called often would seem to take no time, so each call keeps the least that it can take.
     fn take_off_overhead(&mut self) {
+        let shortest_call = self.cycles_per_ns.unwrap_or(0.0) * SHORTEST_CALL_NS;
         for function in &mut self.functions {
             let overhead = function.calls.saturating_mul(self.inside);
+            let least = (function.calls as f64 * shortest_call) as u64;
+            let least = least.min(function.total);
             match self.hook {
-                Hook::Cycles => function.total = function.total.saturating_sub(overhead),
-                Hook::Time => function.own = function.own.saturating_sub(overhead),
+                Hook::Cycles => function.total = function.total.saturating_sub(overhead).max(least),
+                Hook::Time => function.own = function.own.saturating_sub(overhead).max(least),
                 _ => {}
             }
         }
@@ -355,6 +365,27 @@ mod tests {
         let data = recorded(Hook::Cycles, &[10, 900, 1000, 19_000]);
         let functions = Recording::parse(&data).unwrap().functions;
         assert_eq!((functions[0].total, functions[1].total), (700, 0));
+    }
+
+    #[test]
+    fn calls_keep_the_least_that_they_can_take() {
+        // What the second calls is itself, and more was taken off around those calls than they took.
+        let below = (-40i64).cast_unsigned();
+        let cells = [1_000_000, 18_000_000, 15_000_000, 0, 9_000_000, 18_000_000, below, 0];
+        let mut data = recorded(Hook::Time, &cells);
+        let cycles_per_ns = 3;
+        data[first::LAST_CYCLES..][..8]
+            .copy_from_slice(&(cycles_per_ns * 1_000_000u64).to_le_bytes());
+        data[first::LAST_NS..][..8].copy_from_slice(&1_000_000u64.to_le_bytes());
+        let own = |data: &[u8]| -> Vec<u64> {
+            let recording = Recording::parse(data).unwrap();
+            recording.functions.iter().map(|function| function.own).collect()
+        };
+        assert_eq!(own(&data), [1_000_000, 9_000_000]);
+        // It is not more than all calls took together.
+        assert_eq!(own(&recorded(Hook::Time, &cells)), [0, 0]);
+        data[first::LAST_CYCLES..][..8].copy_from_slice(&30_000_000u64.to_le_bytes());
+        assert_eq!(own(&data), [10_000_000, 18_000_000]);
     }
 
     #[test]
