@@ -209,6 +209,26 @@ fn what_cannot_be_stored_leaves_the_trial_as_it_was() {
 }
 
 #[test]
+fn only_a_trial_that_failed_is_done_again() {
+    let root = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&root.path().join("experiments.sqlite")).unwrap();
+    let (experiment, _) = store.begin(&beginning("a")).unwrap();
+    let name = TrialName::new("a", "b");
+    let id = yours(store.claim(experiment, &name).unwrap());
+    assert!(!store.reopen(id).unwrap(), "it runs");
+    let limit = Measurement::new("limit", "s", 5.0);
+    store.end(id, &Outcome::failed("slow").image("abc"), &[limit]).unwrap();
+    assert!(store.reopen(id).unwrap());
+    let trial = store.trial(id).unwrap().unwrap();
+    assert_eq!((trial.status, trial.reason, trial.image_hash), (Status::Running, None, None));
+    assert!(store.measurements(id).unwrap().is_empty());
+    assert_eq!(yours(store.claim(experiment, &name).unwrap()), id, "this process has it");
+    store.end(id, &Outcome::done(), &[]).unwrap();
+    assert!(!store.reopen(id).unwrap(), "it is done");
+    assert!(!store.reopen(id + 1).unwrap(), "it is not there");
+}
+
+#[test]
 fn a_trial_of_a_process_that_was_killed_is_taken_again() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("experiments.sqlite");

@@ -227,6 +227,35 @@ impl Store {
         Ok(Claim::Yours(id))
     }
 
+    /// Takes a trial that failed, to do it again: what is stored of how it failed is gone. Whether it
+    /// was taken: another process may have been faster.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`]; [`StoreError::Process`].
+    pub fn reopen(&mut self, id: i64) -> Result<bool, StoreError> {
+        let this = Owner::this().map_err(StoreError::Process)?.to_string();
+        let path = self.path.clone();
+        let failed = |source| StoreError::database(&path, "written", source);
+        let transaction = self.transaction()?;
+        let taken = transaction
+            .execute(
+                "update trial
+                 set status = 'running', reason = null, image_hash = null, ended = null,
+                     owner = ?2, begun = ?3
+                 where id = ?1 and status = 'failed'",
+                params![id, this, seconds(SystemTime::now())],
+            )
+            .map_err(failed)?;
+        if taken > 0 {
+            transaction
+                .execute("delete from measurement where trial = ?1", [id])
+                .map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)?;
+        self.checkpointer.written();
+        Ok(taken > 0)
+    }
+
     /// Stores how a trial ended that this process has taken, and what was measured: all of it, or
     /// nothing.
     ///

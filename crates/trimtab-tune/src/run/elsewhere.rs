@@ -189,6 +189,10 @@ impl Subject for ProgramElsewhere<'_> {
         self.of.key()
     }
 
+    fn limits(&self) -> Limits {
+        self.of.limits()
+    }
+
     fn at_once(&self) -> usize {
         self.starter.count()
     }

@@ -96,7 +96,8 @@ impl<'a> Evaluator<'a> {
     pub fn new(subject: &'a dyn Subject, work: &Path) -> Result<Self> {
         let hash = subject.key().hash();
         let name = format!("{}@{}", subject.name(), hash.get(..16).unwrap_or(&hash));
-        Ok(Self { subject, table: Table::open(work, &name)?, counts: Counts::default() })
+        let table = Table::open(work, &name, subject.limits())?;
+        Ok(Self { subject, table, counts: Counts::default() })
     }
 
     /// Where what was tried is kept.
@@ -258,8 +259,11 @@ fn read(row: &Row) -> Evaluation {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
+    use std::time::Duration;
+
     use trimtab_lab::cache::Key;
 
+    use super::super::request::Limits;
     use super::super::subject::Image;
     use super::*;
 
@@ -297,6 +301,11 @@ mod tests {
 
         fn key(&self) -> Key {
             Key::new("fragile/1")
+        }
+
+        fn limits(&self) -> Limits {
+            let limit = Duration::from_secs(1);
+            Limits { build: limit, run: limit, memory: 1 << 30 }
         }
 
         fn at_once(&self) -> usize {

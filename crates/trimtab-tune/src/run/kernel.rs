@@ -82,16 +82,18 @@ impl Subject for KernelSubject<'_> {
     }
 
     fn key(&self) -> Key {
-        Key::new("tune-kernel/1")
+        Key::new("tune-kernel/2")
             .after(self.configurations.base().key())
             .field("compiler-version", &self.compiler)
             // Instructions are counted without the plugin that traces.
             .after(self.testbed.guest_key())
             .field("rounds", calls::ROUNDS)
-            // What fails by a limit does not with another.
-            .field("build-milliseconds", self.limits.build.as_millis())
-            .field("run-milliseconds", self.limits.run.as_millis())
+            // What fails for want of memory does not with more.
             .field("memory", self.limits.memory)
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn at_once(&self) -> usize {

@@ -137,10 +137,12 @@ impl Subject for ProgramSubject<'_> {
             .field("compiler", self.compiler.c.display())
             .field("compiler-version", &self.compiler.version)
             .field("qemu", &self.counter.version)
-            // What fails by a limit does not with another.
-            .field("build-milliseconds", self.limits.build.as_millis())
-            .field("run-milliseconds", self.limits.run.as_millis())
+            // What fails for want of memory does not with more.
             .field("memory", self.limits.memory)
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn at_once(&self) -> usize {

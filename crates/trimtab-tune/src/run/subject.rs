@@ -8,13 +8,18 @@ use trimtab_lab::cache::Key;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::process::ProcessError;
 
+use super::request::Limits;
+
 /// What is tuned. Evaluations, their table, searches and reports know nothing else of it.
 pub trait Subject: Sync {
     /// What it is called.
     fn name(&self) -> &str;
 
-    /// All that evaluations depend on beside the flags.
+    /// All that evaluations depend on beside the flags and limits of time.
     fn key(&self) -> Key;
+
+    /// What a build and a run may take.
+    fn limits(&self) -> Limits;
 
     /// How many sets of flags can be evaluated at once.
     fn at_once(&self) -> usize;
@@ -93,6 +98,11 @@ impl Fault {
             error => Fault::Other(error.into()),
         }
     }
+}
+
+/// Whether a reason is that a limit of time was over: so say those of a process and of a boot.
+pub fn is_limit(reason: &str) -> bool {
+    reason.contains("took longer than its limit") || reason.contains("had not ended after")
 }
 
 /// Whether gcc says that its compiler proper was ended from outside.

@@ -1,5 +1,6 @@
 //! The table of what was tried: trials in the store, shared by all runs and processes of a work
-//! directory. Nothing that has ended is done again; what a process does that still runs is waited for.
+//! directory. Nothing that has ended is done again, but for what failed by a shorter limit of time; what a
+//! process does that still runs is waited for.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,12 +13,16 @@ use trimtab_lab::store::{
     self, Claim, Measurement, NewExperiment, Outcome, Status, Store, Trial, TrialName,
 };
 
+use super::request::Limits;
+use super::subject::is_limit;
+
 /// The trials of one subject with one compiler.
 #[derive(Debug)]
 pub struct Table {
     store: Mutex<Store>,
     experiment: i64,
     subject: String,
+    limits: Limits,
     /// Variants that this process does just now: the store tells processes apart, not threads.
     doing: Mutex<HashSet<String>>,
     done: Condvar,
@@ -47,6 +52,14 @@ impl Row {
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.measurements.iter().find(|found| found.metric == metric).map(|found| found.value)
     }
+
+    /// Whether it failed by a limit that is longer now.
+    fn has_longer_limit(&self, limits: Limits) -> bool {
+        let longer = |metric, limit: Duration| {
+            self.value(metric).is_some_and(|had| had < limit.as_secs_f64())
+        };
+        !self.is_good && (longer(BUILD_LIMIT, limits.build) || longer(RUN_LIMIT, limits.run))
+    }
 }
 
 /// What one who wants a trial finds.
@@ -66,6 +79,10 @@ pub struct OpenTrial<'a> {
     variant: String,
 }
 
+/// What is stored of a trial that failed by a limit of time: how long a build and a run could take, in seconds.
+const BUILD_LIMIT: &str = "build limit";
+const RUN_LIMIT: &str = "run limit";
+
 /// How long to wait before another process is asked again.
 const WAIT: Duration = Duration::from_millis(50);
 
@@ -75,11 +92,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Table {
     /// Opens the table of `subject` in the store of a work directory. The subject names all that trials
-    /// depend on but the flags.
+    /// depend on but the flags and limits of time.
     ///
     /// # Errors
     /// That the store cannot be opened or written.
-    pub fn open(work: &Path, subject: &str) -> Result<Self> {
+    pub fn open(work: &Path, subject: &str, limits: Limits) -> Result<Self> {
         let mut store = Store::open(&work.join(store::FILE))?;
         // Never finished: whoever tunes the same goes on with the same trials.
         let beginning = NewExperiment {
@@ -92,6 +109,7 @@ impl Table {
             store: Mutex::new(store),
             experiment,
             subject: subject.to_owned(),
+            limits,
             doing: Mutex::new(HashSet::new()),
             done: Condvar::new(),
         })
@@ -117,7 +135,16 @@ impl Table {
                     mine.id = id;
                     return Ok(Offer::OpenTrial(mine));
                 }
-                Claim::Ended(trial) => return Ok(Offer::Known(self.row(trial)?)),
+                Claim::Ended(trial) => {
+                    let row = self.row(trial)?;
+                    if !row.has_longer_limit(self.limits) {
+                        return Ok(Offer::Known(row));
+                    }
+                    if locked(&self.store).reopen(row.id)? {
+                        mine.id = row.id;
+                        return Ok(Offer::OpenTrial(mine));
+                    }
+                }
                 Claim::Taken { .. } if interrupt::requested() => bail!("interrupted"),
                 Claim::Taken { .. } => std::thread::sleep(WAIT),
             }
@@ -142,14 +169,25 @@ impl OpenTrial<'_> {
     /// # Errors
     /// That the store cannot be written.
     pub fn end(self, outcome: &Outcome, measurements: &[Measurement]) -> Result<Row> {
+        let mut measurements = measurements.to_vec();
+        let is_good = outcome.status != Status::Failed;
+        if !is_good && outcome.reason.as_deref().is_some_and(is_limit) {
+            let Limits { build, run, .. } = self.table.limits;
+            // What failed as its image did has them already.
+            measurements.retain(|one| ![BUILD_LIMIT, RUN_LIMIT].contains(&one.metric.as_str()));
+            measurements.extend([
+                Measurement::new(BUILD_LIMIT, "s", build.as_secs_f64()),
+                Measurement::new(RUN_LIMIT, "s", run.as_secs_f64()),
+            ]);
+        }
         let mut store = locked(&self.table.store);
-        store.end(self.id, outcome, measurements)?;
+        store.end(self.id, outcome, &measurements)?;
         Ok(Row {
             id: self.id,
-            is_good: outcome.status != Status::Failed,
+            is_good,
             reason: outcome.reason.clone(),
             image: outcome.image_hash.clone(),
-            measurements: measurements.to_vec(),
+            measurements,
         })
     }
 }
@@ -167,6 +205,11 @@ mod tests {
 
     use super::*;
 
+    fn limits(build: u64, run: u64) -> Limits {
+        let (build, run) = (Duration::from_secs(build), Duration::from_secs(run));
+        Limits { build, run, memory: 1 << 30 }
+    }
+
     fn mine<'a>(table: &'a Table, variant: &str) -> OpenTrial<'a> {
         match table.take(variant).unwrap() {
             Offer::OpenTrial(mine) => mine,
@@ -177,26 +220,52 @@ mod tests {
     #[test]
     fn what_ended_is_known_to_all_who_open_the_table() {
         let folder = tempfile::tempdir().unwrap();
-        let table = Table::open(folder.path(), "app").unwrap();
+        let table = Table::open(folder.path(), "app", limits(5, 5)).unwrap();
         let measured = [Measurement::new("instructions", "1", 5.0)];
         let row = mine(&table, "-O2").end(&Outcome::done().image("abc"), &measured).unwrap();
         mine(&table, "-O3").end(&Outcome::failed("it hangs"), &[]).unwrap();
         // Taken, and not ended: as when the process is killed.
         drop(mine(&table, "-O1"));
-        let again = Table::open(folder.path(), "app").unwrap();
+        let again = Table::open(folder.path(), "app", limits(9, 9)).unwrap();
         let Offer::Known(found) = again.take("-O2").unwrap() else { panic!("it is done") };
         assert_eq!((&found, found.value("instructions")), (&row, Some(5.0)));
         let Offer::Known(found) = again.take("-O3").unwrap() else { panic!("it is done") };
         assert_eq!((found.is_good, found.reason.as_deref()), (false, Some("it hangs")));
         mine(&again, "-O1");
-        let other = Table::open(folder.path(), "another").unwrap();
+        let other = Table::open(folder.path(), "another", limits(5, 5)).unwrap();
         mine(&other, "-O2");
+    }
+
+    #[test]
+    fn what_failed_by_a_limit_is_done_again_where_it_is_longer() {
+        const SLOW: &str = "the build took longer than its limit of 5 s, and `sh` was ended";
+        let folder = tempfile::tempdir().unwrap();
+        let open = |build, run| Table::open(folder.path(), "app", limits(build, run)).unwrap();
+        mine(&open(5, 5), "-O3").end(&Outcome::failed(SLOW), &[]).unwrap();
+        for (build, run) in [(5, 5), (1, 1)] {
+            let table = open(build, run);
+            let Offer::Known(row) = table.take("-O3").unwrap() else { panic!("it failed") };
+            assert_eq!(row.reason.as_deref(), Some(SLOW));
+        }
+        for (build, run) in [(6, 5), (6, 7)] {
+            let table = open(build, run);
+            let mine = mine(&table, "-O3");
+            // As where an image had failed before, whose measurements its flags have, too.
+            let known = [Measurement::new(RUN_LIMIT, "s", 5.0)];
+            mine.end(&Outcome::failed(SLOW), &known).unwrap();
+            let Offer::Known(_) = table.take("-O3").unwrap() else { panic!("it failed again") };
+        }
+        let measured = [Measurement::new("instructions", "1", 5.0)];
+        mine(&open(8, 7), "-O3").end(&Outcome::done().image("abc"), &measured).unwrap();
+        let table = open(1, 1);
+        let Offer::Known(row) = table.take("-O3").unwrap() else { panic!("it works") };
+        assert_eq!((row.is_good, row.measurements), (true, measured.to_vec()));
     }
 
     #[test]
     fn of_threads_that_want_the_same_one_does_it() {
         let folder = tempfile::tempdir().unwrap();
-        let table = Table::open(folder.path(), "app").unwrap();
+        let table = Table::open(folder.path(), "app", limits(5, 5)).unwrap();
         let done = AtomicU32::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {

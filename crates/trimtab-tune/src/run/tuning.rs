@@ -16,7 +16,7 @@ use super::program::{INSTRUCTIONS, ProgramSubject};
 use super::request::{Programs, Setup};
 use super::room;
 use super::source::ProgramSource;
-use super::subject::{Costs, Fault, Subject};
+use super::subject::{Costs, Fault, Subject, is_limit};
 use crate::fitness::Fitness;
 use crate::search::Outcome;
 use crate::space::configuration::has_line;
@@ -240,11 +240,6 @@ pub fn unusable(fault: Fault, flags: &[String]) -> anyhow::Error {
 
 /// What to do where a limit of time is too short.
 const LONGER: &str = "a build may take longer with --build-limit, a run or a boot with --limit";
-
-/// Whether a reason is that a limit of time was over: so say those of a process and of a boot.
-fn is_limit(reason: &str) -> bool {
-    reason.contains("took longer than its limit") || reason.contains("had not ended after")
-}
 
 /// The space that is asked for.
 ///
