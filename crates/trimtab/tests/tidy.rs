@@ -84,6 +84,16 @@ fn no_file_is_too_long() {
 }
 
 #[test]
+fn no_conflict_of_a_merge_is_left() {
+    none(
+        "lines of a merge are left",
+        source::lines_of_the_repository("^([<]{7}|[|]{7}|[>]{7})( |$)"),
+    );
+    let this = source::lines_of_the_repository("^fn no_conflict_of_a_merge_is_left");
+    assert_eq!(this.len(), 1, "lines are found: {this:?}");
+}
+
+#[test]
 fn no_function_is_too_long() {
     let broken = Source::all_rust().into_iter().flat_map(|file| {
         let functions = file.functions();

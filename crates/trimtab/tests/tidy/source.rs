@@ -11,6 +11,15 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
+/// Lines that match an extended regular expression, in all text files of the repository, with path and number.
+pub fn lines_of_the_repository(expression: &str) -> Vec<String> {
+    let command = ["grep", "-I", "-n", "--no-color", "-E", "-e", expression];
+    let found = Command::new("git").args(command).current_dir(root()).output().unwrap();
+    // It exits with 1 where there are none.
+    assert!(found.status.code().is_some_and(|code| code < 2), "git grep failed");
+    String::from_utf8_lossy(&found.stdout).lines().map(str::to_owned).collect()
+}
+
 /// A source file.
 pub struct Source {
     /// Below the workspace's folder.
