@@ -57,6 +57,8 @@ pub(crate) struct Function {
     pub(crate) writes: Vars,
     /// Its arithmetic rounds as the control register says.
     pub(crate) rounds: bool,
+    /// It is `vfork`: it returns once more, as `setjmp` does.
+    pub(crate) forks: bool,
 }
 
 impl Function {
@@ -156,6 +158,7 @@ pub(crate) fn new_function(start: u32, name: &str, blocks: Vec<Block>, entry: us
         results: Vars::NONE,
         writes: Vars::NONE,
         rounds: false,
+        forks: false,
     }
 }
 

@@ -41,6 +41,7 @@ mod translate;
 mod unwind;
 mod values;
 mod vars;
+mod vfork;
 mod wide;
 mod words;
 

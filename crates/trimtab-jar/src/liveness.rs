@@ -240,7 +240,7 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
     summaries
 }
 
-/// Finds functions that note the address that they will return to, and those that leave this to another one by a tail call.
+/// Finds functions that note the address that they will return to, or are `vfork`, and those that leave this to another one by a tail call.
 fn find_returning_twice(functions: &[Function], summaries: &mut Summaries) {
     let mut tail_callers: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     for function in functions {
@@ -250,7 +250,7 @@ fn find_returning_twice(functions: &[Function], summaries: &mut Summaries) {
             }
         }
     }
-    let notes = |function: &&Function| notes_return_address(summaries, function);
+    let notes = |function: &&Function| function.forks || notes_return_address(summaries, function);
     let mut open: Vec<u32> =
         functions.iter().filter(notes).map(|function| function.start).collect();
     while let Some(start) = open.pop() {

@@ -16,6 +16,7 @@ use crate::report::{Report, SplitFunction};
 use crate::switches::find_switches;
 use crate::unwind::replaced;
 use crate::vars::{CALLEE_SAVED, RA};
+use crate::vfork::find_vfork;
 use crate::wide::widen;
 use crate::words::join_words;
 use rustc_hash::FxHashMap;
@@ -237,6 +238,7 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
         find_switches(image, &mut function);
         prune(&mut function);
         drop_saves(&mut function, CALLEE_SAVED);
+        find_vfork(&mut function);
         fence_waits(&mut function);
         count_loops(&mut function);
         function.rounds = image.sets_rounding() || sets_rounding(&function);

@@ -15,6 +15,7 @@ pub(crate) const V1: Var = 3;
 pub(crate) const A0: Var = 4;
 pub(crate) const A1: Var = 5;
 pub(crate) const A2: Var = 6;
+pub(crate) const A3: Var = 7;
 /// `t7`: where a function within another one is given the frame of that, as GNU's dialect of C has them.
 pub(crate) const CHAIN: Var = 15;
 pub(crate) const T9: Var = 25;

@@ -502,6 +502,35 @@ entry link
 }
 
 #[test]
+fn programs_of_other_jars_are_executed_and_waited_for() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("below")).unwrap();
+    let (source, _) = source("spawn");
+    let native = folder.path().join("native");
+    let compiled = output(Command::new("gcc").arg(source).arg("-o").arg(&native));
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let expected =
+        output(Command::new(&native).arg(&native).arg("made.txt").current_dir(folder.path()));
+    let (shell, _) = jar(&compile(folder.path(), "shell", &["-O2"]));
+    let (program, _) = jar(&compile(folder.path(), "spawn", &["-O2"]));
+    let programs = format!("/bin/sh={}:/bin/spawn={}", shell.display(), program.display());
+    let root = format!("-Dtrimtab.root={}", folder.path().display());
+    let mut command = Command::new("java");
+    command.args(["-Xverify:all", "-Dtrimtab.write=true", &root, "-jar"]).arg(&program);
+    let without = output(command.args(["/bin/spawn", "made.txt"]));
+    let text = String::from_utf8_lossy(&without.stdout);
+    assert!(text.starts_with("said: Function not implemented\n"), "{text}");
+    let mut command = Command::new("java");
+    command.args(["-Dtrimtab.write=true", &root]);
+    command.arg(format!("-Dtrimtab.programs={programs}")).arg("-jar").arg(&program);
+    let found = output(command.args(["/bin/spawn", "made.txt"]));
+    let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text(&expected).ends_with("the same number\n"), "{}", text(&expected));
+    assert_eq!(text(&found), text(&expected), "{}", String::from_utf8_lossy(&found.stderr));
+    assert_eq!(found.status.code(), expected.status.code());
+}
+
+#[test]
 fn a_fault_names_the_functions_that_led_to_it() {
     let folder = TempDir::new().unwrap();
     for (options, expected) in [

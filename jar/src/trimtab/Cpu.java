@@ -53,6 +53,12 @@ public final class Cpu {
   /** The thread's number. */
   int number;
 
+  /** The files that its numbers stand for. */
+  Files files;
+
+  /** The process that it is, which has not yet executed a program of its own; null for the program's threads. */
+  Processes.Child child;
+
   /** Where 0 is written when the thread ends, and whoever waits for it is woken; 0 for nowhere. */
   int clearAtEnd;
 

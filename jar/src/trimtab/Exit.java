@@ -11,9 +11,20 @@ final class Exit extends RuntimeException {
   /** What it gives to who started it. */
   final int status;
 
+  /** The program that comes in its place; null for none. */
+  final Processes.Execution next;
+
   Exit(int status, boolean all) {
     super(null, null, false, false);
     this.all = all;
     this.status = status;
+    next = null;
+  }
+
+  Exit(Processes.Execution next) {
+    super(null, null, false, false);
+    all = true;
+    status = 0;
+    this.next = next;
   }
 }

@@ -2,7 +2,6 @@
 package trimtab;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
@@ -17,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import trimtab.embed.FileTree;
+import trimtab.embed.Settings;
 
 /** The files of the program: streams, pipes, and the tree that it was given. */
 final class Files {
@@ -30,12 +30,35 @@ final class Files {
   private final OutputStream err;
   private String directory = "/";
 
-  Files(InputStream in, OutputStream out, OutputStream err, FileTree tree) {
+  Files(Settings settings) {
+    this(settings.files(), settings.err());
+    directory = settings.directory();
+    files.add(Open.input(settings.in()));
+    files.add(Open.output(settings.out()));
+    files.add(Open.output(err));
+  }
+
+  private Files(FileTree tree, OutputStream err) {
     this.tree = tree;
     this.err = err;
-    files.add(Open.input(in));
-    files.add(Open.output(out));
-    files.add(Open.output(err));
+  }
+
+  /** Those of a process that is started: the same, until either opens or closes some. */
+  synchronized Files copy() {
+    Files copy = new Files(tree, err);
+    copy.directory = directory;
+    for (Open open : files) {
+      copy.files.add(open);
+      if (open != null) {
+        open.users.incrementAndGet();
+      }
+    }
+    return copy;
+  }
+
+  /** Has another program have the same tree and directory. */
+  synchronized void give(Settings settings) {
+    settings.files(tree).directory(directory);
   }
 
   /** Says on the error output what ended the program. */
@@ -93,9 +116,11 @@ final class Files {
 
   /** A path without {@code .} and {@code ..}; above the root is the root. Null where there are no files. */
   private String resolve(String name) throws IOException {
-    if (tree == null) {
-      return null;
-    }
+    return tree == null ? null : absolute(name);
+  }
+
+  /** A path from the root on, whether there is such a file or not. */
+  synchronized String absolute(String name) throws IOException {
     if (name.isEmpty()) {
       throw new NoSuchFileException(name);
     }
@@ -166,6 +191,17 @@ final class Files {
     return names;
   }
 
+  /** Closes all numbers from one on. */
+  synchronized void closeFrom(int lowest) {
+    for (int file = lowest; file < files.size(); file++) {
+      try {
+        close(file);
+      } catch (IOException e) {
+        // Nobody is left to hear of it.
+      }
+    }
+  }
+
   /** At the program's end: closes what the program left open. */
   synchronized void closeAll() {
     for (int file = 0; file < files.size(); file++) {
@@ -195,7 +231,7 @@ final class Files {
 
   /** A number, or a mapping, does not stand for it any more. */
   synchronized void release(Open open) throws IOException {
-    if (--open.users > 0) {
+    if (open.users.decrementAndGet() > 0) {
       return;
     }
     if (open.channel != null) {
@@ -222,7 +258,7 @@ final class Files {
     if (exactly && file == to) {
       return to;
     }
-    open.users++;
+    open.users.incrementAndGet();
     return add(open, to);
   }
 
@@ -266,7 +302,7 @@ final class Files {
     if (open.pipe == null) {
       return read(open, address, length, position);
     }
-    return open.pipe.read(cpu, address, length);
+    return open.pipe.read(cpu, Memory.M, address - Memory.BASE, length);
   }
 
   private synchronized int read(Open open, int address, int length, long position) throws IOException {

@@ -55,10 +55,7 @@ public final class Host implements Machine {
 
   private static void begin(Settings settings, boolean isLibrary) {
     // Before any other class of the run time looks at it.
-    Limits.mib = settings.memory();
-    Limits.instructions = settings.instructions();
-    Limits.interprets = settings.isInterpreted();
-    Limits.network = settings.network();
+    Limits.set(settings);
     try {
       Program.begin(settings, isLibrary);
     } catch (IOException e) {
@@ -75,6 +72,7 @@ public final class Host implements Machine {
   }
 
   private static void expire(long millis) {
+    // A program in its place has what is left of the time.
     if (!Threads.endsWithin(millis)) {
       Threads.end(128 + Signals.XCPU, null);
     }
@@ -98,6 +96,10 @@ public final class Host implements Machine {
   public void stop() {
     await(begun);
     Threads.end(128 + Signals.KILL, null);
+    Processes.Execution next = Threads.successor();
+    if (next != null) {
+      next.machine.stop();
+    }
   }
 
   @Override
@@ -227,8 +229,7 @@ public final class Host implements Machine {
       return Program.sneaky(thrown);
     }
     if (thrown instanceof Exit) {
-      Exit exit = (Exit) thrown;
-      Threads.end(exit.status, null);
+      Threads.leave(cpu, (Exit) thrown);
       return new ProgramExit(Threads.status());
     }
     int signal = Signals.of(thrown);

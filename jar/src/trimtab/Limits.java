@@ -2,7 +2,11 @@
 package trimtab;
 
 import java.net.InetSocketAddress;
+import java.util.Map;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
+import trimtab.embed.Program;
+import trimtab.embed.Settings;
 
 /** What a program may use. */
 final class Limits {
@@ -31,6 +35,35 @@ final class Limits {
 
   /** Instructions of all threads, where they are counted. */
   static long instructions = Long.MAX_VALUE;
+
+  /** The programs that it may execute, by their paths. */
+  static Map<String, Supplier<Program>> programs = Map.of();
+
+  /** When it ends at the latest, by {@code System.nanoTime}; 0 for never. */
+  static long deadline;
+
+  /** Its number as a process; it is set before anything looks at it. */
+  static int process;
+
+  /** Sets them. */
+  static void set(Settings settings) {
+    mib = settings.memory();
+    instructions = settings.instructions();
+    interprets = settings.isInterpreted();
+    network = settings.network();
+    programs = settings.programs();
+    process = settings.process();
+    if (settings.time() != null) {
+      deadline = System.nanoTime() + settings.time().toNanos();
+      deadline = deadline == 0 ? 1 : deadline;
+    }
+  }
+
+  /** Has another program have the same, but for what is left of the time. */
+  static void give(Settings settings) {
+    settings.memory(mib).instructions(instructions).interpreted(interprets).network(network);
+    programs.forEach(settings::program);
+  }
 
   /** End of memory in bytes. */
   static int memory() {

@@ -62,6 +62,8 @@ public final class Linux {
       case 4175: // recv
       case 4176: // recvfrom
       case 4177: // recvmsg
+      case 4007: // waitpid
+      case 4114: // wait4
         return true;
       case 4238: // futex
       case 4422: // futex_time64
@@ -90,13 +92,22 @@ public final class Linux {
   /** Calls about files and the program's end, and others. */
   private static int about(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack)
       throws IOException {
+    Files files = cpu.files;
     switch (number) {
       case 4001: // exit
-        throw new Exit(a0 & 255, false);
+        return Processes.exit(cpu, a0 & 255, false);
       case 4246: // exit_group
-        throw new Exit(a0 & 255, true);
+        return Processes.exit(cpu, a0 & 255, true);
       case 4120: // clone
-        return Threads.clone(cpu, a0, a1, a2, a3, Memory.readInt(stack + 16));
+        return Threads.clone(cpu, a0, a1, a2, a3, Memory.readInt(stack + 16), stack);
+      case Processes.VFORK:
+        return Processes.fork(cpu, a3, stack);
+      case 4011: // execve
+        return Limits.programs.isEmpty() ? unknown(number) : Processes.execute(cpu, Memory.string(a0), a1, a2);
+      case 4007: // waitpid
+        return Processes.await(cpu, a0, a1, a2, 0);
+      case 4114: // wait4
+        return Processes.await(cpu, a0, a1, a2, a3);
       case 4003: // read
         return files.read(cpu, a0, a1, a2, -1);
       case 4004: // write
@@ -233,7 +244,7 @@ public final class Linux {
         cpu.thread = a0;
         return 0;
       case 4020: // getpid
-        return Threads.PROCESS;
+        return Processes.number(cpu);
       case 4222: // gettid
         return cpu.number;
       case 4252: // set_tid_address
@@ -249,13 +260,14 @@ public final class Linux {
       case 4060: // umask
         return 022;
       case 4037: // kill
-        return a0 == Threads.PROCESS || a0 == 0 ? Signals.raise(cpu, a1) : -Errors.ESRCH;
+        return a0 == Threads.PROCESS || a0 == 0 ? Signals.raise(cpu, a1) : Processes.kill(a0, a1);
       case 4236: // tkill
         return Signals.send(a0, a1);
       case 4266: // tgkill
         return a0 == Threads.PROCESS ? Signals.send(a1, a2) : -Errors.ESRCH;
       case 4194: // rt_sigaction
-        return Signals.action(a0, a1, a2, a3);
+        // A process that shares the memory has handlers of its own, until it executes something.
+        return Signals.action(a0, cpu.child == null ? a1 : 0, a2, a3);
       case 4195: // rt_sigprocmask
         return Signals.mask(cpu, a0, a1, a2, a3);
       case 4196: // rt_sigpending
@@ -386,7 +398,7 @@ public final class Linux {
       if (length == 0) {
         continue;
       }
-      int done = reads ? files.read(cpu, file, at, length, -1) : files.write(cpu, file, at, length, -1);
+      int done = reads ? cpu.files.read(cpu, file, at, length, -1) : cpu.files.write(cpu, file, at, length, -1);
       if (done < 0) {
         return total > 0 ? total : done;
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
+import java.io.File;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
@@ -8,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.function.Supplier;
 import trimtab.embed.FileTree;
 import trimtab.embed.Settings;
 
@@ -17,7 +19,7 @@ import trimtab.embed.Settings;
  * <p>{@code -Dtrimtab.root=DIRECTORY} gives it the files below a directory, {@code
  * -Dtrimtab.write=true} lets it change them, {@code -Dtrimtab.memory=MIB} says how much memory it has,
  * {@code -Dtrimtab.environment=true} passes on the environment, {@code -Dtrimtab.instructions=N} ends it after as many, {@code
- * -Dtrimtab.network=true} lets it open sockets, {@code
+ * -Dtrimtab.network=true} lets it open sockets, {@code -Dtrimtab.programs=PATH=JAR:…} has it execute those of other jars, {@code
  * -Dtrimtab.strict=true} says at the end what was missing, {@code -Dtrimtab.interpret=true} has all of it interpreted.
  */
 public final class Main {
@@ -65,6 +67,9 @@ public final class Main {
     if (Boolean.getBoolean("trimtab.network")) {
       settings.network(address -> true);
     }
+    if (System.getProperty("trimtab.programs") != null) {
+      programs(settings, System.getProperty("trimtab.programs"));
+    }
     settings.strict(Boolean.getBoolean("trimtab.strict")).interpreted(Boolean.getBoolean("trimtab.interpret"));
     if (System.getProperty("trimtab.instructions") != null) {
       settings.instructions(number("trimtab.instructions"));
@@ -72,6 +77,33 @@ public final class Main {
     settings.in(System.in);
     settings.out(new FileOutputStream(FileDescriptor.out)).err(new FileOutputStream(FileDescriptor.err));
     return settings;
+  }
+
+  /** Paths and jars, as a list of the operating system's. A jar is read when it is first executed. */
+  private static void programs(Settings settings, String list) {
+    for (String entry : list.split(File.pathSeparator)) {
+      int end = entry.indexOf('=');
+      String jar = entry.substring(end + 1);
+      if (end < 1 || !entry.startsWith("/")) {
+        throw new BadProperty("-Dtrimtab.programs: " + entry + " is not /PATH=JAR");
+      }
+      if (!new File(jar).isFile()) {
+        throw new BadProperty("-Dtrimtab.programs: there is no jar " + jar);
+      }
+      settings.program(entry.substring(0, end), new Supplier<>() {
+        private trimtab.embed.Program read;
+
+        @Override
+        public synchronized trimtab.embed.Program get() {
+          try {
+            read = read == null ? trimtab.embed.Program.load(Paths.get(jar)) : read;
+            return read;
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
+        }
+      });
+    }
   }
 
   private static long number(String property) {

@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.channels.SeekableByteChannel;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** What a number that a program has for a file stands for: one of these is not null. */
 final class Open {
@@ -35,7 +36,7 @@ final class Open {
   int next;
 
   /** Numbers that stand for this. */
-  int users = 1;
+  final AtomicInteger users = new AtomicInteger(1);
 
   private Open() {}
 

@@ -12,14 +12,14 @@ final class Pipe {
   private boolean isRead = true;
 
   /** Reads what is there, or waits for it: {@code read} of Linux. */
-  int read(Cpu cpu, int address, int length) {
+  int read(Cpu cpu, byte[] to, int at, int length) {
     while (true) {
-      int got = take(Memory.M, address - Memory.BASE, length, false);
+      int got = take(to, at, length, false);
       if (got > 0 || length == 0) {
         return Math.max(got, 0);
       }
       // Where no other thread could write, it would wait for ever.
-      Waits.Result result = Waits.await(cpu, this, () -> mayFill() && Threads.areMany(), Waits.EVER);
+      Waits.Result result = Waits.await(cpu, this, () -> mayFill() && (Threads.areMany() || Processes.areAny()), Waits.EVER);
       if (result == Waits.Result.DISTURBED) {
         return -Errors.EINTR;
       }

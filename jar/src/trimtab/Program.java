@@ -44,7 +44,7 @@ public final class Program {
       Memory.replaceMain();
     }
     settings.functions().forEach(Java::add);
-    Linux.start(new Files(settings.in(), settings.out(), settings.err(), settings.files()));
+    Linux.start(new Files(settings));
     String[] arguments = settings.allArguments();
     int stack = stack(arguments, settings.allEnvironment());
     Threads.first(stack, arguments[0]);

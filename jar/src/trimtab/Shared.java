@@ -52,7 +52,7 @@ final class Shared {
 
   /** The file stays open as long as it is mapped. */
   private static void add(Mapping mapping) {
-    mapping.open.users++;
+    mapping.open.users.incrementAndGet();
     mappings.add(mapping);
   }
 

@@ -155,11 +155,11 @@ final class Signals {
     return send(target.number, signal, SENT);
   }
 
-  /** A timer rings: {@code SIGALRM} for the program. */
-  static void raiseByTimer() {
-    Cpu target = Threads.forSignal(ALRM);
+  /** One that no program sends: of a timer, or of a child that has ended. */
+  static void raiseByKernel(int signal) {
+    Cpu target = Threads.forSignal(signal);
     if (target != null) {
-      send(target.number, ALRM, BY_KERNEL);
+      send(target.number, signal, BY_KERNEL);
     }
   }
 
@@ -230,8 +230,12 @@ final class Signals {
   }
 
   private static boolean isIgnored(int signal) {
-    boolean usually = signal == CHLD || signal == WINCH || signal == URG || signal == CONT;
-    return handlers[signal] == 1 || handlers[signal] == 0 && usually;
+    return handlers[signal] == 1 || handlers[signal] == 0 && isUsuallyIgnored(signal);
+  }
+
+  /** Whether it does nothing to a program that has no handler for it. */
+  static boolean isUsuallyIgnored(int signal) {
+    return signal == CHLD || signal == WINCH || signal == URG || signal == CONT;
   }
 
   /** Runs what the program wants to be run for a signal, or ends it. */

@@ -6,12 +6,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import program.Calls;
 
 /** The program's threads, each of which is one of Java's, and the program's end. */
 final class Threads {
   /** The number of the process, and of its first thread. */
-  static final int PROCESS = 4242;
+  static final int PROCESS = Limits.process;
 
   private static final int MEMORY = 0x100;
   private static final int HANDLERS = 0x800;
@@ -29,7 +30,11 @@ final class Threads {
   private static String program;
   private static volatile boolean ended;
   private static int status;
+  private static final AtomicBoolean isReplaced = new AtomicBoolean();
   private static Throwable failure;
+
+  /** The program that comes in the place of this one; null for none. */
+  private static volatile Processes.Execution successor;
 
   /** The program's thread that this thread of Java's is; null for others. */
   private static final ThreadLocal<Cpu> current = new ThreadLocal<>();
@@ -46,11 +51,11 @@ final class Threads {
 
   /**
    * {@code clone}, for a thread. The C libraries put the function that it begins with, and the argument, at the
-   * start of its stack.
+   * start of its stack. The caller's own stack is at {@code own}.
    */
-  static int clone(Cpu parent, int flags, int stack, int tellParent, int pointer, int tellChild) {
+  static int clone(Cpu parent, int flags, int stack, int tellParent, int pointer, int tellChild, int own) {
     if ((flags & SHARED) != SHARED || stack == 0) {
-      return -Errors.ENOSYS;
+      return Processes.start(parent, flags, stack, own);
     }
     int function = Memory.readInt(stack);
     int argument = Memory.readInt(stack + 4);
@@ -85,16 +90,12 @@ final class Threads {
 
   private static void run(Cpu cpu, Runnable code, int stack) {
     cpu.top = stack;
-    current.set(cpu);
+    become(cpu);
     try {
       code.run();
       leave(cpu, 0);
     } catch (Exit exit) {
-      if (exit.all) {
-        end(exit.status, null);
-      } else {
-        leave(cpu, exit.status);
-      }
+      leave(cpu, exit);
     } catch (Throwable thrown) {
       if (Signals.of(thrown) == 0) {
         end(255, thrown);
@@ -115,11 +116,7 @@ final class Threads {
         Signals.caught(thrown, cpu, stack - room);
       }
     } catch (Exit exit) {
-      if (exit.all) {
-        end(exit.status, null);
-      } else {
-        leave(cpu, exit.status);
-      }
+      leave(cpu, exit);
       return;
     } catch (Throwable same) {
       // No handler, or one that returned: the program ends by the signal.
@@ -129,7 +126,8 @@ final class Threads {
   }
 
   private static synchronized int add(Cpu cpu) {
-    cpu.number = ++last;
+    cpu.number = next();
+    cpu.files = Linux.files;
     cpu.blocked = new long[2];
     cpu.pending = new LinkedHashMap<>();
     running.put(cpu.number, cpu);
@@ -139,6 +137,35 @@ final class Threads {
 
   private static synchronized void remove(Cpu cpu) {
     running.remove(cpu.number);
+  }
+
+  /** The next number of a thread or process. */
+  static synchronized int next() {
+    return ++last;
+  }
+
+  /** This thread of Java's is that one of the program's. */
+  static void become(Cpu cpu) {
+    current.set(cpu);
+  }
+
+  /** Ends a thread or the program, as was asked. */
+  static void leave(Cpu cpu, Exit exit) {
+    if (exit.all) {
+      replace(exit.next);
+      end(exit.status, null);
+    } else {
+      leave(cpu, exit.status);
+    }
+  }
+
+  private static synchronized void replace(Processes.Execution next) {
+    successor = ended ? successor : next;
+  }
+
+  /** The program that comes in the place of this one; null for none. */
+  static Processes.Execution successor() {
+    return successor;
   }
 
   /** Ends a thread; with the last one, the program. */
@@ -174,6 +201,7 @@ final class Threads {
       Threads.class.notifyAll();
     }
     Timers.end();
+    Processes.end();
     Host.atEnd();
     for (Cpu other : others) {
       Waits.disturb(other);
@@ -215,6 +243,9 @@ final class Threads {
     }
     if (failure != null) {
       Program.<RuntimeException>sneaky(failure);
+    }
+    if (successor != null && !isReplaced.getAndSet(true)) {
+      status = successor.run();
     }
     return status;
   }

@@ -62,7 +62,7 @@ final class Timers {
         start(period);
       }
     }
-    Signals.raiseByTimer();
+    Signals.raiseByKernel(Signals.ALRM);
   }
 
   /** The program has ended. */

@@ -17,7 +17,7 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 63] = [
+const SOURCES: [(&str, &str); 65] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
     source!("trimtab/Clocks.java"),
@@ -35,6 +35,7 @@ const SOURCES: [(&str, &str); 63] = [
     source!("trimtab/Float.java"),
     source!("trimtab/Fuel.java"),
     source!("trimtab/Host.java"),
+    source!("trimtab/Inherited.java"),
     source!("trimtab/Input.java"),
     source!("trimtab/Interpreter.java"),
     source!("trimtab/Java.java"),
@@ -49,6 +50,7 @@ const SOURCES: [(&str, &str); 63] = [
     source!("trimtab/Pair.java"),
     source!("trimtab/Pipe.java"),
     source!("trimtab/Poll.java"),
+    source!("trimtab/Processes.java"),
     source!("trimtab/Program.java"),
     source!("trimtab/Rounding.java"),
     source!("trimtab/Shared.java"),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.file.Files;
@@ -50,6 +52,7 @@ public final class Embed {
     leaks(plain);
     ends(plain);
     limits(plain, metered);
+    processes(plain);
     System.out.println("all is well");
   }
 
@@ -198,6 +201,41 @@ public final class Embed {
   }
 
   static boolean spins() {
-    return Thread.getAllStackTraces().keySet().stream().anyMatch(thread -> thread.getName().equals("spinning"));
+    return isThere("spinning");
+  }
+
+  static boolean isThere(String name) {
+    return Thread.getAllStackTraces().keySet().stream().anyMatch(thread -> thread.getName().startsWith(name));
+  }
+
+  static Settings nest(Program program, InputStream in) {
+    return settings("nest").program("/self", () -> program).in(in);
+  }
+
+  /** What a program starts gets its input, and ends with it. */
+  static void processes(Program program) throws Exception {
+    same(program.run(settings("nest")), 99);
+    same(program.run(nest(program, InputStream.nullInputStream())), 4);
+    same(program.run(nest(program, new ByteArrayInputStream(new byte[1]))), 3);
+    same(program.run(nest(program, InputStream.nullInputStream()).program("/self", Embed::damaged)), 99);
+    try (PipedOutputStream feed = new PipedOutputStream();
+        InputStream in = new PipedInputStream(feed)) {
+      same(program.run(nest(program, in).time(Duration.ofMillis(600))), 158);
+      Running running = program.start(nest(program, in));
+      for (int i = 0; i < 500 && !isThere("self"); i++) {
+        Thread.sleep(20);
+      }
+      same(isThere("self"), true);
+      running.stop();
+      same(running.await(), 137);
+      for (int i = 0; i < 500 && isThere("process "); i++) {
+        Thread.sleep(20);
+      }
+      same(isThere("process "), false);
+    }
+  }
+
+  static Program damaged() {
+    throw new UncheckedIOException(new IOException("damaged"));
   }
 }

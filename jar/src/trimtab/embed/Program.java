@@ -85,8 +85,8 @@ public final class Program {
     return new Running(machine(), settings);
   }
 
-  /** A new instance. */
-  Machine machine() {
+  /** A new instance, as other parts of the run time have it. */
+  public Machine machine() {
     try {
       Class<?> host = new Isolated(files).loadClass("trimtab.Host");
       return (Machine) host.getConstructor().newInstance();

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /**
  * What an instance of a program is given. By default nothing: no arguments, no environment, empty input, no output, no
@@ -32,6 +33,9 @@ public final class Settings {
   private long instructions = Long.MAX_VALUE;
   private Duration time;
   private Predicate<InetSocketAddress> network;
+  private String directory = "/";
+  private int process = 4242;
+  private final Map<String, Supplier<Program>> programs = new TreeMap<>();
   private boolean isStrict;
   private boolean isInterpreted;
   private final Map<Integer, Callback> functions = new HashMap<>();
@@ -83,6 +87,30 @@ public final class Settings {
   /** Its files. */
   public Settings files(FileTree files) {
     this.files = files;
+    return this;
+  }
+
+  /** Its current directory: {@code /} without this. */
+  public Settings directory(String directory) {
+    this.directory = directory;
+    return this;
+  }
+
+  /**
+   * It may execute the program of another jar by the absolute {@code path}: {@code posix_spawn}, {@code system} and
+   * {@code popen} do so, and {@code execve}. That gets standard streams, files, network, limits and programs of this one; it is ended
+   * where this one ends. Without any program, {@code execve} fails with {@code ENOSYS}.
+   *
+   * @param program called each time it is executed
+   */
+  public Settings program(String path, Supplier<Program> program) {
+    programs.put(path, program);
+    return this;
+  }
+
+  /** Its number as a process: 4242 without this. */
+  public Settings process(int number) {
+    this.process = number;
     return this;
   }
 
@@ -182,6 +210,21 @@ public final class Settings {
   /** Its files; null for none. */
   public FileTree files() {
     return files;
+  }
+
+  /** Its current directory. */
+  public String directory() {
+    return directory;
+  }
+
+  /** The programs that it may execute, by path. */
+  public Map<String, Supplier<Program>> programs() {
+    return programs;
+  }
+
+  /** Its number as a process. */
+  public int process() {
+    return process;
   }
 
   /** Its memory in MiB. */
