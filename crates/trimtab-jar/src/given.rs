@@ -6,10 +6,10 @@
 //! been given, is no argument.
 
 use crate::constants::{PartialAddresses, moved_constants};
-use crate::function::Function;
+use crate::function::{Block, Function};
 use crate::ir::{Callee, End, Op, Val};
-use crate::vars::{CHAIN, V0, V1, Vars, forms_of_pair};
-use std::collections::BTreeSet;
+use crate::vars::{A0, CHAIN, V0, V1, Vars, forms_of_pair};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where floating-point arguments are.
 pub(crate) const FLOATS: Vars = forms_of_pair(12).or(forms_of_pair(14));
@@ -24,26 +24,88 @@ const TRAMPOLINE: Val = Val::Const(0x8f21_0014_u32.cast_signed());
 pub(crate) const UNUSUAL: Vars =
     Vars::of(&[V0, V1, 8, 9, 10, 11, 12, 13, 14, CHAIN, 24]).or(FLOATS);
 
-/// What each of these functions, by ascending address, may be given of [`UNUSUAL`].
-pub(crate) fn given(functions: &[Function], entry: u32) -> Vec<Vars> {
+/// The functions of these, by ascending address, behind which no floating-point argument is where it was: they, or what
+/// they call, set the registers for these, or call what is not known.
+pub(crate) fn lose_floats(functions: &[Function]) -> BTreeSet<u32> {
+    let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
+    let is_unknown = |callee: &Callee| match callee {
+        Callee::At(to) => starts.binary_search(to).is_err(),
+        Callee::Through(_) => true,
+    };
+    let loses = |function: &&Function| {
+        function.blocks.iter().any(|block| {
+            let ends = match &block.end {
+                End::Tail(callee) => is_unknown(callee),
+                // What is no case of it may be a function.
+                End::Table { .. } => true,
+                _ => false,
+            };
+            ends || block.ins.iter().any(|ins| match &ins.op {
+                Op::Call(callee) => is_unknown(callee),
+                _ => ins.defs().meets(FLOATS),
+            })
+        })
+    };
+    let mut callers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for function in functions {
+        for to in function.callees() {
+            callers.entry(to).or_default().push(function.start);
+        }
+    }
+    let mut found = BTreeSet::new();
+    let mut open: Vec<u32> = functions.iter().filter(loses).map(|f| f.start).collect();
+    while let Some(start) = open.pop() {
+        if found.insert(start) {
+            open.extend(callers.get(&start).into_iter().flatten());
+        }
+    }
+    found
+}
+
+/// What each of these functions, by ascending address, may be given of [`UNUSUAL`]; `losing` are those that
+/// [`lose_floats`] finds.
+pub(crate) fn given(functions: &[Function], entry: u32, losing: &BTreeSet<u32>) -> Vec<Vars> {
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     let mut given = vec![Vars::NONE; functions.len()];
     let by_pointer = if makes_trampolines(functions) { BY_POINTER } else { FLOATS };
+    let without: Vec<bool> = functions.iter().map(begins_with_integer).collect();
+    let may = |index: usize, vars: Vars| if without[index] { vars.without(FLOATS) } else { vars };
     for index in may_be_pointed_to(functions, &starts, entry) {
-        given[index] = by_pointer;
+        given[index] = may(index, by_pointer);
     }
     let mut open: BTreeSet<usize> = (0..functions.len()).collect();
     while let Some(at) = open.pop_first() {
-        for (to, vars) in passed(&functions[at], given[at]) {
-            if let Ok(index) = starts.binary_search(&to)
-                && !vars.without(given[index]).is_empty()
-            {
+        for (to, vars) in passed(&functions[at], given[at], losing) {
+            let Ok(index) = starts.binary_search(&to) else { continue };
+            let vars = may(index, vars);
+            if !vars.without(given[index]).is_empty() {
                 given[index] = given[index].or(vars);
                 open.insert(index);
             }
         }
     }
     given
+}
+
+/// Whether the first argument of a function is an integer. Then, by the ABI, so are all others: floating-point numbers are in their
+/// own registers only as the first or the first two arguments. It reads `a0` before it could be anything else, and reads none of
+/// those registers.
+fn begins_with_integer(function: &Function) -> bool {
+    let reads = |block: &Block, wanted: Vars| {
+        let mut set = Vars::NONE;
+        for ins in &block.ins {
+            if matches!(ins.op, Op::Call(_)) {
+                return false;
+            }
+            if ins.uses().without(set).meets(wanted) {
+                return true;
+            }
+            set = set.or(ins.defs());
+        }
+        block.end.uses().without(set).meets(wanted)
+    };
+    reads(&function.blocks[function.entry], Vars::of(&[A0]))
+        && !function.blocks.iter().any(|block| reads(block, FLOATS))
 }
 
 /// Whether any function stores code for pointers to functions within others.
@@ -68,7 +130,7 @@ fn may_be_pointed_to(functions: &[Function], starts: &[u32], entry: u32) -> BTre
 }
 
 /// What a function may pass to others, where it may be given this.
-fn passed(function: &Function, given: Vars) -> Vec<(u32, Vars)> {
+fn passed(function: &Function, given: Vars, losing: &BTreeSet<u32>) -> Vec<(u32, Vars)> {
     let mut found = Vec::new();
     let mut may: Vec<Option<Vars>> = vec![None; function.blocks.len()];
     may[function.entry] = Some(given);
@@ -86,7 +148,7 @@ fn passed(function: &Function, given: Vars) -> Vec<(u32, Vars)> {
                     if let Callee::At(to) = callee {
                         found.push((to, state));
                     }
-                    state = behind_call(callee, state);
+                    state = behind_call(callee, state, losing);
                 }
                 _ => state = state.or(ins.defs().and(UNUSUAL)),
             }
@@ -107,9 +169,10 @@ fn passed(function: &Function, given: Vars) -> Vec<(u32, Vars)> {
 
 /// What may be passed on behind a call. Of functions that it knows a compiler also knows which registers they leave
 /// alone, so that arguments may stay there; no other registers than those for arguments and results are passed on.
-fn behind_call(callee: Callee, state: Vars) -> Vars {
+fn behind_call(callee: Callee, state: Vars, losing: &BTreeSet<u32>) -> Vars {
     let results = Vars::of(&[V0, V1]);
     match callee {
+        Callee::At(to) if losing.contains(&to) => state.and(BY_POINTER).without(FLOATS).or(results),
         Callee::At(_) => state.and(BY_POINTER).or(results),
         Callee::Through(_) => results,
     }
@@ -118,7 +181,7 @@ fn behind_call(callee: Callee, state: Vars) -> Vars {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::function::{Block, new_function};
+    use crate::function::new_function;
     use crate::ir::{Ins, Width};
 
     fn function(start: u32, ins: Vec<Ins>, end: End) -> Function {
@@ -148,12 +211,18 @@ mod tests {
             function(0x400, vec![], End::Return),
             function(0x500, vec![], End::Return),
         ];
-        let given = given(&functions, 0);
+        let losing = lose_floats(&functions);
+        assert_eq!(losing, BTreeSet::from([0x100, 0x200, 0x300]));
+        let given = given(&functions, 0, &losing);
         assert_eq!(given[0], Vars::NONE);
         let floats = crate::vars::forms(float);
         assert_eq!(given[1], floats.or(Vars::of(&[8])));
         assert_eq!(given[2], floats.or(Vars::of(&[8, 9, CHAIN])), "its own are passed on");
-        assert_eq!(given[3], floats.or(Vars::of(&[V0, V1, CHAIN])), "temporary ones are not kept");
+        assert_eq!(
+            given[3],
+            Vars::of(&[V0, V1, CHAIN]),
+            "nor are others, behind what may set them"
+        );
         assert_eq!(given[4], Vars::of(&[V0, V1]), "nothing is, behind an unknown function");
     }
 
@@ -168,10 +237,11 @@ mod tests {
             function(0x300, vec![], End::Return),
             function(0x400, vec![], End::Return),
         ];
-        assert_eq!(given(&functions, 0), [FLOATS, FLOATS, FLOATS, Vars::NONE]);
+        let given = |functions: &[Function]| given(functions, 0, &lose_floats(functions));
+        assert_eq!(given(&functions), [FLOATS, FLOATS, FLOATS, Vars::NONE]);
         // And a frame, where code for such pointers is made.
         let store = Ins::new(Op::Store(Width::I32), None, Val::Var(29), TRAMPOLINE);
         functions[3].blocks[0].ins.push(store);
-        assert_eq!(given(&functions, 0), [BY_POINTER, BY_POINTER, BY_POINTER, Vars::NONE]);
+        assert_eq!(given(&functions), [BY_POINTER, BY_POINTER, BY_POINTER, Vars::NONE]);
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::constants::{PartialAddresses, moved_constants};
 use crate::function::{Block, Function};
-use crate::given::{FLOATS, UNUSUAL, given};
+use crate::given::{FLOATS, UNUSUAL, given, lose_floats};
 use crate::ir::{Callee, End, Ins, Op, Val};
 use crate::vars::{
     ARGUMENTS, COMMON_ARGUMENTS, DOUBLE, FLAG, RA, RESULTS, SP, V0, V1, Var, Vars, forms,
@@ -136,8 +136,8 @@ pub(crate) fn behind(facts: &Facts<'_>, block: &Block, live_out: Vars) -> Vec<Va
 }
 
 /// Marks the calls through pointers that may pass floating-point numbers: those where the registers for them may have
-/// been set, or are still what the function was given, if it may be given any, and no call through a pointer was since.
-fn mark_floats(function: &mut Function, given: Vars) {
+/// been set, or are still what the function was given, if it may be given any, and nothing was called since that loses them.
+fn mark_floats(function: &mut Function, given: Vars, losing: &BTreeSet<u32>) {
     let mut may: Vec<Option<bool>> = vec![None; function.blocks.len()];
     may[function.entry] = Some(given.meets(FLOATS));
     let mut open = vec![function.entry];
@@ -153,6 +153,7 @@ fn mark_floats(function: &mut Function, given: Vars) {
                 state = false;
             }
             state |= ins.defs().meets(FLOATS);
+            state &= !matches!(ins.op, Op::Call(Callee::At(to)) if losing.contains(&to));
         }
         let next = function.blocks[at].next.clone();
         for to in next {
@@ -171,9 +172,10 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
     // Long: one pass over a queue of functions, with all that may put one back into it.
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     let callers = callers(functions, &starts);
-    let given = given(functions, entry);
+    let losing = lose_floats(functions);
+    let given = given(functions, entry, &losing);
     for (function, given) in functions.iter_mut().zip(&given) {
-        mark_floats(function, *given);
+        mark_floats(function, *given, &losing);
     }
     let mut summaries: Summaries = functions
         .iter()
