@@ -3,8 +3,8 @@
 use crate::image::Image;
 use crate::ir::{Callee, Cond, End, Ins, Op, Val, Width};
 use crate::mips::{Control, Where, control, decode};
-use crate::unwind::{Region, replaced};
-use crate::vars::{A0, A1, A2, FP, RA, SAVED, SAVED2, SP, V0, Vars};
+use crate::unwind::Region;
+use crate::vars::{A0, A1, FP, RA, SAVED, SAVED2, SP, Vars};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Instructions after which a block is cut, so that any block fits into a method.
@@ -62,6 +62,12 @@ pub(crate) struct Function {
 }
 
 impl Function {
+    /// Whether a method of the run time's stands for it.
+    pub(crate) fn is_stand_in(&self) -> bool {
+        let ins = self.blocks.iter().flat_map(|block| &block.ins);
+        ins.into_iter().any(|ins| matches!(ins.op, Op::StandIn(_)))
+    }
+
     /// The functions that it calls or leaves for, by address.
     pub(crate) fn callees(&self) -> BTreeSet<u32> {
         let mut found = BTreeSet::new();
@@ -103,9 +109,6 @@ pub(crate) fn build(
     name: &str,
     labels: &BTreeSet<u32>,
 ) -> Function {
-    if let Some(method) = replaced(name) {
-        return stand_in(start, name, method);
-    }
     let regions = image.unwind.regions(start, end);
     let mut builder = Builder {
         image,
@@ -133,13 +136,6 @@ pub(crate) fn build(
     }
     let entry = keys.binary_search(&start).unwrap_or_default();
     Function { regions, labels, ..new_function(start, name, blocks, entry) }
-}
-
-/// A function that only calls a method of the run time's for exceptions.
-fn stand_in(start: u32, name: &str, method: &'static str) -> Function {
-    let [a, b, c] = [A0, A1, A2].map(Val::Var);
-    let call = Ins { c, pc: start, ..Ins::new(Op::Unwind(method), Some(V0), a, b) };
-    new_function(start, name, vec![new_block(start, vec![call], End::Return)], 0)
 }
 
 /// A function of these blocks of which no more is known.
@@ -440,7 +436,7 @@ fn unknown(pc: u32, word: u32) -> Ins {
     Ins { op: Op::Unknown, offset: word.cast_signed(), pc, ..Ins::NOP }
 }
 
-fn new_block(key: u32, ins: Vec<Ins>, end: End) -> Block {
+pub(crate) fn new_block(key: u32, ins: Vec<Ins>, end: End) -> Block {
     Block { key, ins, end, next: Vec::new(), live_in: Vars::NONE }
 }
 

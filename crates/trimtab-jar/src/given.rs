@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn set(var: u8) -> Ins {
-        Ins::new(Op::Copy, Some(var), Val::Var(4), Val::ZERO)
+        Ins::new(Op::Copy, Some(var), Val::Const(1), Val::ZERO)
     }
 
     #[test]
@@ -224,6 +224,26 @@ mod tests {
             "nor are others, behind what may set them"
         );
         assert_eq!(given[4], Vars::of(&[V0, V1]), "nothing is, behind an unknown function");
+    }
+
+    #[test]
+    fn what_reads_an_integer_first_is_given_no_floating_point_numbers() {
+        let reads = |var| Ins::new(Op::Copy, Some(16), Val::Var(var), Val::ZERO);
+        let float = crate::vars::BITS + 12;
+        let pointer = call(Callee::Through(Val::Var(16)));
+        let of = |ins| {
+            let mut function = function(0x100, ins, End::Return);
+            function.taken = true;
+            let functions = [function];
+            given(&functions, 0, &lose_floats(&functions))[0]
+        };
+        assert_eq!(of(vec![reads(4), pointer]), Vars::NONE);
+        // It may be the second argument, behind a `float`; or the call's.
+        assert_eq!(of(vec![reads(5), pointer]), FLOATS);
+        assert_eq!(of(vec![pointer, reads(4)]), FLOATS);
+        assert_eq!(of(vec![set(4), reads(4), pointer]), FLOATS);
+        // It reads both: one of them is nothing, and who knows which.
+        assert_eq!(of(vec![reads(4), reads(float)]), FLOATS);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Instructions as the translator works on them: what MIPS has many of, here has one form.
 
+use crate::stand_ins::StandIn;
 use crate::vars::{DOUBLE, HI, LO, RA, SP, Var, Vars, forms};
 
 /// An operand.
@@ -260,8 +261,8 @@ pub(crate) enum Op {
     Call(Callee),
     /// `d` = the register of that number, as an exception sets it on its way to a landing pad.
     Caught,
-    /// `d` = what this method of the run time's for exceptions gives for `a`, `b`, `c`.
-    Unwind(&'static str),
+    /// `d` = what this method of the run time's gives for `a`, `b`, `c`.
+    StandIn(StandIn),
     /// An instruction that is not known; `offset` is its word.
     Unknown,
 }
@@ -350,7 +351,7 @@ impl Ins {
                 | Op::Fence { .. }
                 | Op::SetControl
                 | Op::Call(_)
-                | Op::Unwind(_)
+                | Op::StandIn(_)
                 | Op::Unknown
         )
     }

@@ -36,6 +36,7 @@ mod profile;
 mod report;
 #[cfg(feature = "run")]
 pub mod run;
+mod stand_ins;
 mod switches;
 mod translate;
 mod unwind;

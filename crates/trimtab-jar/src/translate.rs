@@ -13,8 +13,8 @@ use crate::liveness::{returns_twice, solve};
 use crate::loops::{count_loops, fence_waits};
 use crate::profile::{Profile, blocks, first_blocks};
 use crate::report::{Report, SplitFunction};
+use crate::stand_ins::{calling, stand_ins};
 use crate::switches::find_switches;
-use crate::unwind::replaced;
 use crate::vars::{CALLEE_SAVED, RA};
 use crate::vfork::find_vfork;
 use crate::wide::widen;
@@ -83,11 +83,11 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     // Long: the translation, step by step.
     let mut image = Image::read(elf)?;
     let exports = image.export(&options.exports)?;
-    let mut functions = find_functions(&image);
+    let mut functions = find_functions(&image, options.metered);
     if !image.named {
         // Functions that only code names by their addresses begin somewhere within others.
         while image.add_functions(named_by_code(&image, &functions)) {
-            functions = find_functions(&image);
+            functions = find_functions(&image, options.metered);
         }
     }
     let summaries = solve(&mut functions, image.entry);
@@ -158,7 +158,7 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     finish(&mut entries, open);
     let mut taken: Vec<u32> = functions
         .iter()
-        .filter(|f| f.taken || f.start == image.entry || replaced(&f.name).is_some())
+        .filter(|f| f.taken || f.start == image.entry || f.is_stand_in())
         .map(|function| function.start)
         .collect();
     taken.sort_unstable();
@@ -211,7 +211,8 @@ fn method(
 }
 
 /// Makes functions of all code that symbols and calls lead to.
-fn find_functions(image: &Image<'_>) -> Vec<Function> {
+fn find_functions(image: &Image<'_>, metered: bool) -> Vec<Function> {
+    let stand_ins = stand_ins(image, metered);
     let mut known: BTreeMap<u32, Function> = BTreeMap::new();
     let mut open: BTreeSet<u32> = image.functions.keys().copied().collect();
     let mut labels = BTreeSet::new();
@@ -221,7 +222,10 @@ fn find_functions(image: &Image<'_>) -> Vec<Function> {
             Some((_, (end, name))) if start < *end => (*end, format!("{name}_{start:x}")),
             _ => (image.code_end(start), format!("f_{start:x}")),
         };
-        let mut function = build(image, start, end, &name, &labels);
+        let mut function = match stand_ins.get(&start) {
+            Some(stand_in) => calling(start, &name, *stand_in),
+            None => build(image, start, end, &name, &labels),
+        };
         propagate(image, &mut function);
         prune(&mut function);
         let made = made_labels(image, &function).chain(listed_labels(image, &function));

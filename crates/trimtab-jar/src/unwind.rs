@@ -168,7 +168,7 @@ fn number(input: &mut Input<'_>, encoding: u8) -> gimli::Result<u32> {
 
 /// The functions of the unwinder's that the run time has: by their names, its methods. Others of them work on frames in memory,
 /// which translated functions do not have.
-const REPLACED: [(&str, &str); 14] = [
+pub(crate) const UNWINDER: [(&str, &str); 14] = [
     ("_Unwind_RaiseException", "raise"),
     ("_Unwind_ForcedUnwind", "force"),
     ("_Unwind_Resume", "resume"),
@@ -185,11 +185,6 @@ const REPLACED: [(&str, &str); 14] = [
     ("_Unwind_GetTextRelBase", "zero"),
     ("_Unwind_GetDataRelBase", "zero"),
 ];
-
-/// The run time's method that stands for a function.
-pub(crate) fn replaced(name: &str) -> Option<&'static str> {
-    REPLACED.iter().find(|(known, _)| *known == name).map(|(_, method)| *method)
-}
 
 #[cfg(test)]
 mod tests {

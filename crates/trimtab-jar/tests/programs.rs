@@ -253,6 +253,11 @@ fn what_is_stored_in_mapped_files_reaches_them() {
 }
 
 #[test]
+fn functions_that_work_on_bytes_do_the_same_in_all_sizes() {
+    same_as_qemu("bytes", &[&["-O1"]]);
+}
+
+#[test]
 fn memory_strings_and_files_hold_what_was_written() {
     same_as_qemu("memory", &BOTH);
 }

@@ -5,6 +5,7 @@ use super::{BASE, Emitter};
 use crate::classfile::{Kind, op};
 use crate::function::Block;
 use crate::ir::{Bin, Convert, Float, Op, Round, Un, Val, Wide, Width};
+use crate::stand_ins::StandIn;
 use crate::vars::{HI, LO, Var};
 
 impl Emitter<'_> {
@@ -153,13 +154,14 @@ impl Emitter<'_> {
                 self.code.op_u16(op::GETFIELD, field, 0);
             }
             Op::Caught => self.get_field(ins.d.unwrap_or_default()),
-            Op::Unwind(method) => {
+            Op::StandIn(stand_in) => {
                 self.code.load(Kind::Cpu, 0);
                 for operand in [ins.a, ins.b, ins.c] {
                     self.operand(block, plan, at, operand);
                 }
                 let descriptor = "(Ltrimtab/Cpu;III)I";
-                self.run_time("trimtab/Unwind", method, descriptor, 4, Some(Kind::Int));
+                let StandIn { class, method, .. } = stand_in;
+                self.run_time(class, method, descriptor, 4, Some(Kind::Int));
             }
             _ => self.int(0),
         }

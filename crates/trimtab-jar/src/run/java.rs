@@ -17,9 +17,10 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 65] = [
+const SOURCES: [(&str, &str); 66] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
+    source!("trimtab/Bytes.java"),
     source!("trimtab/Clocks.java"),
     source!("trimtab/Code.java"),
     source!("trimtab/Coprocessor.java"),
