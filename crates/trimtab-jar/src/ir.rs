@@ -1,6 +1,5 @@
 //! Instructions as the translator works on them: what MIPS has many of, here has one form.
 
-use crate::stand_ins::StandIn;
 use crate::vars::{DOUBLE, HI, LO, RA, SP, Var, Vars, forms};
 
 /// An operand.
@@ -167,6 +166,15 @@ pub(crate) enum Callee {
     At(u32),
     /// What the operand says.
     Through(Val),
+}
+
+/// A method of the run time's: given the state of the thread and three words, it gives one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StandIn {
+    pub(crate) class: &'static str,
+    pub(crate) method: &'static str,
+    /// How many of the words it looks at.
+    pub(crate) words: usize,
 }
 
 /// What an instruction does with its operands `a`, `b`, `c` and destination `d`.

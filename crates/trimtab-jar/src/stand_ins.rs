@@ -3,19 +3,10 @@
 
 use crate::function::{Function, new_block, new_function};
 use crate::image::Image;
-use crate::ir::{End, Ins, Op, Val};
+use crate::ir::{End, Ins, Op, StandIn, Val};
 use crate::unwind::UNWINDER;
 use crate::vars::{A0, A1, A2, V0};
 use std::collections::BTreeMap;
-
-/// A method of the run time's: given the state of the thread and three words, it gives one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StandIn {
-    pub(crate) class: &'static str,
-    pub(crate) method: &'static str,
-    /// How many of the words it looks at.
-    pub(crate) words: usize,
-}
 
 /// The class of those that work on bytes.
 const BYTES: &str = "trimtab/Bytes";

@@ -4,8 +4,7 @@ use super::plan::Plan;
 use super::{BASE, Emitter};
 use crate::classfile::{Kind, op};
 use crate::function::Block;
-use crate::ir::{Bin, Convert, Float, Op, Round, Un, Val, Wide, Width};
-use crate::stand_ins::StandIn;
+use crate::ir::{Bin, Convert, Float, Op, Round, StandIn, Un, Val, Wide, Width};
 use crate::vars::{HI, LO, Var};
 
 impl Emitter<'_> {
