@@ -105,7 +105,7 @@ fn walk(block: &Block, state: &mut Vars, mut needs: impl FnMut(usize, Var)) {
     }
     let seen = match block.end {
         End::Return => FLOAT_RESULTS,
-        End::Tail(_) | End::Table { .. } => ARGUMENTS.or(FLOAT_RESULTS),
+        End::Tail(_) | End::Table { is_goto: false, .. } => ARGUMENTS.or(FLOAT_RESULTS),
         _ => return,
     };
     see(block.ins.len(), natural(seen), state);

@@ -4,7 +4,7 @@ use crate::image::Image;
 use crate::ir::{Callee, Cond, End, Ins, Op, Val, Width};
 use crate::mips::{Control, Where, control, decode};
 use crate::unwind::Region;
-use crate::vars::{A0, A1, FP, RA, SAVED, SAVED2, SP, Vars};
+use crate::vars::{A0, A1, FP, RA, SAVED, SAVED2, SP, T9, Vars};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Instructions after which a block is cut, so that any block fits into a method.
@@ -412,12 +412,14 @@ impl Builder<'_, '_> {
                 Some(End::Return)
             }
             Control::Jump(Where::Register(to)) => {
+                // Position-independent functions expect their own address in `t9`.
+                let is_goto = self.image.is_independent && to != T9;
                 let to = keep(Val::Var(to), SAVED);
                 ins.push(slot);
                 Some(match (self.leaves || to == Val::Var(RA), self.tables.is_empty()) {
                     (true, _) => End::Away(to),
                     (_, true) => End::Tail(Callee::Through(to)),
-                    _ => End::Table { to, targets: self.tables.clone() },
+                    _ => End::Table { to, targets: self.tables.clone(), is_goto },
                 })
             }
             Control::BranchAndLink => Some(End::Stop),

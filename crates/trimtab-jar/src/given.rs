@@ -37,7 +37,7 @@ pub(crate) fn lose_floats(functions: &[Function]) -> BTreeSet<u32> {
             let ends = match &block.end {
                 End::Tail(callee) => is_unknown(callee),
                 // What is no case of it may be a function.
-                End::Table { .. } => true,
+                End::Table { is_goto, .. } => !is_goto,
                 _ => false,
             };
             ends || block.ins.iter().any(|ins| match &ins.op {

@@ -38,12 +38,16 @@ pub(crate) struct Image<'data> {
     pub(crate) gp: u32,
     /// Start and end of the table of global offsets.
     pub(crate) got: (u32, u32),
+    /// The first address of what is only written as the program begins, and the one behind it.
+    relro: (u32, u32),
     /// Start and end of the tables of call frames.
     call_frames: (u32, u32),
     /// Runs of code by ascending address, as words.
     code: Vec<(u32, Vec<u32>)>,
     /// Functions by their address: end and name.
     pub(crate) functions: BTreeMap<u32, (u32, String)>,
+    /// Its code is position-independent, though linked to one place: as compilers for Linux make it.
+    pub(crate) is_independent: bool,
     /// Addresses of functions by their symbols.
     pub(crate) symbols: BTreeMap<String, u32>,
     /// It has symbols of functions.
@@ -117,9 +121,11 @@ impl<'data> Image<'data> {
             headers,
             gp: 0,
             got: (0, 0),
+            relro: (0, 0),
             call_frames: (0, 0),
             code: Vec::new(),
             functions: BTreeMap::new(),
+            is_independent: header.e_flags(endian) & (elf::EF_MIPS_PIC | elf::EF_MIPS_CPIC) != 0,
             symbols: BTreeMap::new(),
             named: true,
             lines: Lines::default(),
@@ -152,6 +158,9 @@ impl<'data> Image<'data> {
                 self.unwind =
                     UnwindTables::read(bytes, address, data.len() / 4, &|at| self.bytes_from(at))?;
                 self.call_frames = (address, address.saturating_add(size));
+            }
+            if name == b".data.rel.ro" {
+                self.relro = (address, address.saturating_add(size));
             }
             if name == b".got" {
                 self.got = (address, address.saturating_add(size));
@@ -421,6 +430,13 @@ impl<'data> Image<'data> {
             return None;
         }
         self.stored_word(address)
+    }
+
+    /// The word at an address in a table of labels, which the compiler takes for constant: as [`Self::constant`], or where addresses
+    /// are that a loader would have to change.
+    pub(crate) fn label(&self, address: u32) -> Option<u32> {
+        let is_relro = (self.relro.0..self.relro.1).contains(&address);
+        self.constant(address).or_else(|| is_relro.then(|| self.data(address)).flatten())
     }
 
     /// A word of data as the program begins, where there is no code.

@@ -387,15 +387,18 @@ pub(crate) enum End {
         taken: u32,
         next: u32,
     },
-    /// To the block whose key is the operand; elsewhere if that is none of these.
+    /// To the block whose key is the operand. If that is none of these, to a function, which is given what any may be;
+    /// or nowhere, where it can only be a place of this function.
     Table {
         to: Val,
         targets: Vec<u32>,
+        is_goto: bool,
     },
-    /// To the block of that number, which is one of them.
+    /// To the block of that number, which is one of them; else, where the place is given, nowhere.
     Switch {
         index: Val,
         targets: Vec<u32>,
+        to: Option<Val>,
     },
     /// Behind a call: on to `next`, or, where an exception leaves the call, to `caught`.
     Try {
@@ -436,7 +439,11 @@ impl End {
                 add(a);
                 add(b);
             }
-            End::Table { to, .. } | End::Switch { index: to, .. } => add(to),
+            End::Table { to, .. } => add(to),
+            End::Switch { index, to, .. } => {
+                add(index);
+                to.iter().for_each(add);
+            }
             End::Tail(Callee::Through(to)) | End::Away(to) => add(to),
             End::Try { .. } => vars.add(SP),
             _ => {}

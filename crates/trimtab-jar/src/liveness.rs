@@ -75,9 +75,10 @@ impl Facts<'_> {
             // Where it goes, the frame's own register for results is read.
             End::Away(_) => live.or(Vars::of(&[V0, SP])),
             // What is no case of the table may be a function.
-            End::Table { .. } => live.or(COMMON_ARGUMENTS),
+            End::Table { is_goto: false, .. } => live.or(COMMON_ARGUMENTS),
             End::Jump(_)
             | End::Branch { .. }
+            | End::Table { .. }
             | End::Switch { .. }
             | End::Try { .. }
             | End::Stop => live,
@@ -304,7 +305,7 @@ fn own_writes(function: &Function) -> Vars {
                 _ => ins.defs(),
             });
         }
-        if let End::Tail(Callee::Through(_)) | End::Table { .. } = block.end {
+        if let End::Tail(Callee::Through(_)) | End::Table { is_goto: false, .. } = block.end {
             writes = RESULTS;
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! A compiler makes of a `switch` a comparison of the number with that of cases, and a load from a
 //! read-only table. Where both are found, the jump becomes one by the number, as Java has it: no
-//! address is computed, nor looked for among all places of the function.
+//! address is computed, nor looked for among all places of the function. The same goes for `goto *table[number & 127]`,
+//! by which interpreters come from one instruction to the next.
 
 use crate::function::{Block, Function};
 use crate::image::Image;
@@ -24,6 +25,10 @@ pub(crate) fn find_switches(image: &Image<'_>, function: &mut Function) {
         }
     }
     for (at, before) in before.iter().enumerate() {
+        if let Some(found) = bounded(image, &function.blocks[at]) {
+            become_switch(&mut function.blocks[at], found);
+            continue;
+        }
         let block = &function.blocks[at];
         let (End::Table { .. }, [from]) = (&block.end, before.as_slice()) else { continue };
         // A call sets more than it says itself; and nothing was compared where the function begins.
@@ -38,12 +43,62 @@ pub(crate) fn find_switches(image: &Image<'_>, function: &mut Function) {
             continue;
         }
         let Some((targets, next)) = cases(image, block, &table, guard.cases) else { continue };
-        let block = &mut function.blocks[at];
-        let copy = Ins::new(Op::Copy, Some(INDEX), Val::Var(index), Val::ZERO);
-        block.ins.insert(shift, Ins { pc: block.ins[shift].pc, ..copy });
-        block.end = End::Switch { index: Val::Var(INDEX), targets };
-        block.next = next;
+        become_switch(&mut function.blocks[at], Found { shift, index, targets, next, to: None });
     }
+}
+
+/// A jump by a number.
+struct Found {
+    /// Where in the block the number is made an offset.
+    shift: usize,
+    index: Var,
+    targets: Vec<u32>,
+    next: Vec<usize>,
+    /// The place, where the number may be none of the cases.
+    to: Option<Val>,
+}
+
+fn become_switch(block: &mut Block, found: Found) {
+    let Found { shift, index, targets, next, to } = found;
+    let copy = Ins::new(Op::Copy, Some(INDEX), Val::Var(index), Val::ZERO);
+    block.ins.insert(shift, Ins { pc: block.ins[shift].pc, ..copy });
+    block.end = End::Switch { index: Val::Var(INDEX), targets, to };
+    block.next = next;
+}
+
+/// The largest number of what a table of labels is looked up with.
+const MOST: u32 = 1023;
+
+/// A jump within the function by a number that cannot be larger than one that is known. All words that it can choose
+/// are looked at: those behind the table lead nowhere.
+fn bounded(image: &Image<'_>, block: &Block) -> Option<Found> {
+    let End::Table { to, targets, is_goto: true } = &block.end else { return None };
+    let (shift, index, table) = table_of(block)?;
+    let made = block.ins[..shift].iter().rposition(|ins| ins.defs().has(index))?;
+    if block.ins[made..].iter().any(calls) {
+        return None;
+    }
+    let most = match (block.ins[made].op, block.ins[made].b) {
+        (Op::Bin(Bin::And), Val::Const(mask)) => mask.cast_unsigned(),
+        (Op::Load(Width::U8), _) => 255,
+        _ => return None,
+    };
+    if most > MOST {
+        return None;
+    }
+    let place = |number: u32| {
+        let word = image.label(table.address.wrapping_add(4 * number))?;
+        targets.binary_search(&word.wrapping_add(table.add)).ok()
+    };
+    let places: Vec<usize> = (0..=most).map_while(place).collect();
+    let count = places.len() as u32;
+    if count < 2 || (count + 1..=most).any(|number| place(number).is_some()) {
+        return None;
+    }
+    let next = places.iter().map(|at| block.next.get(*at).copied()).collect::<Option<Vec<_>>>()?;
+    let targets = places.iter().map(|at| targets[*at]).collect();
+    let to = (count <= most).then_some(*to);
+    Some(Found { shift, index, targets, next, to })
 }
 
 /// Where a table is, and what is added to its words.
@@ -173,7 +228,7 @@ mod tests {
                 load,
                 bin(Bin::Add, 2, Val::Var(2), Val::Const(GP)),
             ],
-            end: End::Table { to: Val::Var(2), targets: vec![4, 8] },
+            end: End::Table { to: Val::Var(2), targets: vec![4, 8], is_goto: true },
             next: vec![1, 2],
             live_in: Vars::NONE,
         }

@@ -122,6 +122,11 @@ public final class Memory {
     return number >= 0 && !INTERPRETS ? number : unusual(address, cpu, false);
   }
 
+  /** A jump within a function leads to where the translator found no code. */
+  public static void nowhere(int address) {
+    throw Fault.noCode(address);
+  }
+
   private static int unusual(int address, Cpu cpu, boolean isCall) {
     int number = find(address, cpu);
     if (number != NONE) {

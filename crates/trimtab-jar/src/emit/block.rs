@@ -435,8 +435,21 @@ impl Emitter<'_> {
                 }
                 self.go(block, 1);
             }
-            End::Table { to, targets } => self.table(block, plan, *to, targets),
-            End::Switch { index, .. } => self.switch(block, plan, *index),
+            End::Table { to, targets, is_goto } => {
+                self.table(block, plan, *to, targets);
+                if *is_goto {
+                    self.nowhere(block, plan, *to);
+                } else {
+                    self.tail(block, plan, crate::ir::Callee::Through(*to));
+                }
+            }
+            End::Switch { index, to, .. } => {
+                self.switch(block, plan, *index);
+                match to {
+                    Some(to) => self.nowhere(block, plan, *to),
+                    None => self.never(),
+                }
+            }
             End::Return => self.give_back(block, plan),
             End::Tail(callee) => self.tail(block, plan, *callee),
             End::Away(to) => {
@@ -488,7 +501,13 @@ impl Emitter<'_> {
             .collect();
         self.code.switch(&cases, elsewhere);
         self.code.bind(elsewhere);
-        self.tail(block, plan, crate::ir::Callee::Through(to));
+    }
+
+    /// A jump within the function to where no block begins.
+    fn nowhere(&mut self, block: &Block, plan: &Plan, to: Val) {
+        self.operand(block, plan, block.ins.len(), to);
+        self.run_time("trimtab/Memory", "nowhere", "(I)V", 1, None);
+        self.never();
     }
 
     fn switch(&mut self, block: &Block, plan: &Plan, index: Val) {
@@ -498,7 +517,6 @@ impl Emitter<'_> {
         self.operand(block, plan, block.ins.len(), index);
         self.code.switch(&cases, elsewhere);
         self.code.bind(elsewhere);
-        self.never();
     }
 
     /// Leaves for another method of the function: notes where to go on.

@@ -114,7 +114,7 @@ pub(super) fn variables(facts: &Facts<'_>, function: &Function, blocks: &[usize]
             }
         }
         match block.end {
-            End::Tail(_) | End::Table { .. } => {
+            End::Tail(_) | End::Table { is_goto: false, .. } => {
                 vars = vars.or(facts.results).or(pairs(facts.results))
             }
             End::Return => vars = vars.or(facts.results),

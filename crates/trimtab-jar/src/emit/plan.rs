@@ -182,7 +182,7 @@ fn reads(facts: &Facts<'_>, block: &Block, at: usize, live: Vars, var: Var) -> (
                 count(&[*to]),
                 facts.before_end(&block.end, Vars::NONE).has(var) && count(&[*to]) == 0,
             ),
-            End::Switch { index, .. } => (count(&[*index]), false),
+            End::Switch { index, to, .. } => (count(&[*index]) + count(to.as_slice()), false),
             End::Return => (usize::from(facts.results.has(var)), false),
             End::Tail(_) | End::Away(_) => (0, facts.before_end(&block.end, Vars::NONE).has(var)),
             // The stack's pointer has to be where it belongs.

@@ -143,8 +143,68 @@ COMPLEX(double, doubles)
 COMPLEX(char, chars)
 COMPLEX(int, ints)
 
+/* An interpreter that jumps from one instruction to the next, by a table that has a place for fewer numbers than the mask lets
+ * through. */
+__attribute__((noinline)) static int threaded(const unsigned *code, int x)
+{
+	static const void *const places[] = { &&stop, &&add, &&subtract, &&twice, &&back_if, &&swap };
+	int y = 1;
+	unsigned ins;
+
+#define NEXT() do { ins = *code++; goto *places[ins & 7]; } while (0)
+	NEXT();
+add:
+	x += ins >> 3;
+	NEXT();
+subtract:
+	x -= y;
+	NEXT();
+twice:
+	x *= 2;
+	NEXT();
+back_if:
+	y++;
+	if (x < 1000)
+		code -= ins >> 3;
+	NEXT();
+swap:
+	x ^= y;
+	y ^= x;
+	x ^= y;
+	NEXT();
+stop:
+	return x * 31 + y;
+}
+
+/* The same by bytes, of which most have no place. */
+__attribute__((noinline)) static int by_bytes(const unsigned char *code, int x)
+{
+	static const void *const places[] = { &&stop, &&add, &&times, &&less };
+
+	goto *places[*code];
+add:
+	x += code[1];
+	code += 2;
+	goto *places[*code];
+times:
+	x *= 3;
+	code++;
+	goto *places[*code];
+less:
+	x -= 7;
+	code = x > 500 ? code + 2 : code - code[1];
+	goto *places[*code];
+stop:
+	return x;
+}
+
 int main(void)
 {
+	const unsigned code[] = { 1 | 5 << 3, 3, 2, 5, 3, 1 | 77 << 3, 4 | 7 << 3, 0 };
+	const unsigned char bytes[] = { 1, 9, 2, 1, 200, 3, 5, 0 };
+
+	printf("%d %d\n", threaded(code, 3), threaded(code, 2000));
+	printf("%d %d\n", by_bytes(bytes, 1), by_bytes(bytes, 4000));
 	printf("%d %d %d\n", by_label(0), by_label(1), by_label(2));
 	printf("%d\n", by_difference("0110112"));
 	printf("%d %d\n", by_distance(10), by_distance(-10));
