@@ -151,19 +151,19 @@ impl<'data> Image<'data> {
             let (address, size) = (section.sh_addr(endian), section.sh_size(endian));
             let name = sections.section_name(endian, section).unwrap_or_default();
             let flags = section.sh_flags(endian);
+            let range = (address, address.saturating_add(size));
+            match name {
+                b".data.rel.ro" => self.relro = range,
+                b".got" => self.got = range,
+                _ => {}
+            }
             if name == b".eh_frame" && flags & elf::SHF_ALLOC != 0 {
                 let bytes = self
                     .bytes(address, size)
                     .ok_or_else(|| damaged("its section .eh_frame lies in no segment"))?;
                 self.unwind =
                     UnwindTables::read(bytes, address, data.len() / 4, &|at| self.bytes_from(at))?;
-                self.call_frames = (address, address.saturating_add(size));
-            }
-            if name == b".data.rel.ro" {
-                self.relro = (address, address.saturating_add(size));
-            }
-            if name == b".got" {
-                self.got = (address, address.saturating_add(size));
+                self.call_frames = range;
             }
             let executable = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
             if flags & executable == executable && section.sh_type(endian) == elf::SHT_PROGBITS {
@@ -173,9 +173,8 @@ impl<'data> Image<'data> {
                 let words = bytes
                     .chunks_exact(4)
                     .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-                let words = words.collect();
                 if address.is_multiple_of(4) {
-                    self.code.push((address, words));
+                    self.code.push((address, words.collect()));
                 }
             }
         }
