@@ -66,6 +66,12 @@ fn damaged(what: &str) -> JarError {
     JarError::Damaged { what: what.to_owned() }
 }
 
+/// Bytes as words.
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let words = bytes.chunks_exact(4);
+    words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+}
+
 impl<'data> Image<'data> {
     /// Reads a linked file.
     pub(crate) fn read(data: &'data [u8]) -> Result<Self, JarError> {
@@ -170,11 +176,8 @@ impl<'data> Image<'data> {
                 let bytes = self
                     .bytes(address, size)
                     .ok_or_else(|| damaged("a section of code lies in no segment"))?;
-                let words = bytes
-                    .chunks_exact(4)
-                    .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
                 if address.is_multiple_of(4) {
-                    self.code.push((address, words.collect()));
+                    self.code.push((address, words(bytes)));
                 }
             }
         }
