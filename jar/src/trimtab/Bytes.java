@@ -84,10 +84,16 @@ public final class Bytes {
     int b = other - Memory.BASE;
     byte[] m = Memory.M;
     if (Integer.compareUnsigned(count, 32) > 0) {
-      Memory.check(one, count);
-      Memory.check(other, count);
-      int at = Arrays.mismatch(m, a, a + count, m, b, b + count);
-      return at < 0 ? 0 : (m[a + at] & 255) - (m[b + at] & 255);
+      // What is behind the first difference need not be there.
+      Memory.check(one, 1);
+      Memory.check(other, 1);
+      int there = (int) Math.min(count & 0xffffffffL, m.length - Math.max(a, b));
+      int differs = Arrays.mismatch(m, a, a + there, m, b, b + there);
+      if (differs >= 0) {
+        return (m[a + differs] & 255) - (m[b + differs] & 255);
+      }
+      Memory.check(Math.max(one, other), count);
+      return 0;
     }
     int at = 0;
     for (; at <= count - 8; at += 8) {

@@ -148,6 +148,7 @@ static void faults(void)
 	move(nothing, one, 0);
 	set(nothing, 1, 0);
 	printf("\nnothing of nothing: %d\n", compare(nothing, nothing, 0));
+	printf("of more than there is: %d\n", compare("one", "other", -1));
 	for (int i = 0; i < 12; i++) {
 		signal = sigsetjmp(back, 1);
 		if (signal) {
