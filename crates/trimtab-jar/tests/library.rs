@@ -78,7 +78,7 @@ fn functions_call_each_other_both_ways() {
     for level in ["-O0", "-O2"] {
         let folder = TempDir::new().unwrap();
         let (jar, summary) = build(folder.path(), level, true, false);
-        assert_eq!(summary.exports.len(), 21, "{:?}", summary.exports);
+        assert_eq!(summary.exports.len(), 22, "{:?}", summary.exports);
         assert_eq!(summary.imports.len(), 8);
         let skipped: Vec<_> =
             summary.skipped.iter().map(|f| (f.name.as_str(), f.why.as_str())).collect();

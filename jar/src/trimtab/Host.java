@@ -229,7 +229,7 @@ public final class Host implements Machine {
       return Program.sneaky(thrown);
     }
     if (thrown instanceof Exit) {
-      Threads.leave(cpu, (Exit) thrown);
+      Threads.end((Exit) thrown);
       return new ProgramExit(Threads.status());
     }
     int signal = Signals.of(thrown);

@@ -102,13 +102,23 @@ final class Processes {
     final Machine machine;
     private final Settings settings;
 
+    /** Its status, once it has ended. */
+    private Integer status;
+
     Execution(Machine machine, Settings settings) {
       this.machine = machine;
       this.settings = settings;
     }
 
-    /** Runs it to its end, and gives its status. */
-    int run() {
+    /** Runs it to its end, once, and gives its status. */
+    synchronized int run() {
+      if (status == null) {
+        status = runOnce();
+      }
+      return status;
+    }
+
+    private int runOnce() {
       try {
         return machine.run(settings);
       } catch (Throwable thrown) {
@@ -121,6 +131,10 @@ final class Processes {
 
   /** {@code vfork}: the thread is the new process from now on. {@code back} is where it returns to. */
   static int fork(Cpu cpu, int back, int stack) {
+    if (back == 0) {
+      // It was called through a pointer: no caller is prepared for a second return.
+      return -Errors.ENOSYS;
+    }
     if (cpu.child != null) {
       return -Errors.EAGAIN;
     }

@@ -6,7 +6,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.atomic.AtomicBoolean;
 import program.Calls;
 
 /** The program's threads, each of which is one of Java's, and the program's end. */
@@ -30,7 +29,6 @@ final class Threads {
   private static String program;
   private static volatile boolean ended;
   private static int status;
-  private static final AtomicBoolean isReplaced = new AtomicBoolean();
   private static Throwable failure;
 
   /** The program that comes in the place of this one; null for none. */
@@ -150,17 +148,20 @@ final class Threads {
   }
 
   /** Ends a thread or the program, as was asked. */
-  static void leave(Cpu cpu, Exit exit) {
+  private static void leave(Cpu cpu, Exit exit) {
     if (exit.all) {
-      replace(exit.next);
-      end(exit.status, null);
+      end(exit);
     } else {
       leave(cpu, exit.status);
     }
   }
 
-  private static synchronized void replace(Processes.Execution next) {
-    successor = ended ? successor : next;
+  /** Ends the program, and has another one come in its place if that was asked. */
+  static void end(Exit exit) {
+    synchronized (Threads.class) {
+      successor = ended ? successor : exit.next;
+    }
+    end(exit.status, null);
   }
 
   /** The program that comes in the place of this one; null for none. */
@@ -244,10 +245,7 @@ final class Threads {
     if (failure != null) {
       Program.<RuntimeException>sneaky(failure);
     }
-    if (successor != null && !isReplaced.getAndSet(true)) {
-      status = successor.run();
-    }
-    return status;
+    return successor == null ? status : successor.run();
   }
 
   private static synchronized boolean waitForEnd() {

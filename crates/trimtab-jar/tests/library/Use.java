@@ -159,6 +159,9 @@ public final class Use {
       same(thrown(ProgramExit.class, () -> other.half(1f)).status(), 3);
     }
     try (Lib other = new Lib()) {
+      same(thrown(ProgramExit.class, () -> other.leave_thread(4)).status(), 4);
+    }
+    try (Lib other = new Lib()) {
       same(thrown(ProgramExit.class, () -> other.crash(1)).status(), 134);
     }
     out.reset();

@@ -1,11 +1,14 @@
-#include <spawn.h>
-#include <sys/wait.h>
 #include "lib.h"
 
+#include <pthread.h>
 #include <setjmp.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "host.h"
 
@@ -76,6 +79,20 @@ int crash(int how)
 }
 
 void leave(int status) { exit(status); }
+
+static void *wait_for_ever(void *unused)
+{
+    pause();
+    return unused;
+}
+
+/* Ends the thread that Java calls with, while there is another one. */
+void leave_thread(int status)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, wait_for_ever, NULL);
+    syscall(SYS_exit, status);
+}
 int nested(int depth) { return depth == 0 ? 0 : java_again(depth - 1) + 1; }
 
 static void fail(void *how) { java_fail((int)how); }

@@ -19,6 +19,7 @@ int instances(void);
 int say(const char *text);
 int crash(int how);
 void leave(int status);
+void leave_thread(int status);
 int nested(int depth);
 int caught(int depth);
 java_object keep(java_object object);

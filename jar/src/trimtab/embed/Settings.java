@@ -97,8 +97,8 @@ public final class Settings {
   }
 
   /**
-   * It may execute the program of another jar by the absolute {@code path}: {@code posix_spawn}, {@code system} and
-   * {@code popen} do so, and {@code execve}. That gets standard streams, files, network, limits and programs of this one; it is ended
+   * It may execute the program of another jar by the absolute {@code path}: {@code posix_spawn}, {@code system},
+   * {@code popen} and {@code execve} do so. That gets standard streams, files, network, limits and programs of this one; it is ended
    * where this one ends. Without any program, {@code execve} fails with {@code ENOSYS}.
    *
    * @param program called each time it is executed
