@@ -11,6 +11,8 @@ mod pool;
 pub(crate) use code::{Code, Kind, Label, op};
 pub(crate) use pool::Pool;
 
+use rustc_hash::FxHashMap;
+
 /// `major_version` of Java 17.
 const MAJOR: u16 = 61;
 
@@ -29,6 +31,9 @@ pub(crate) struct Class {
     pub(crate) pool: Pool,
     methods: Vec<u8>,
     count: u16,
+    /// Numbers that its methods look up, by what they are: each a static field of that number.
+    tables: FxHashMap<Vec<i32>, usize>,
+    fields: Vec<Vec<i32>>,
     /// The file whose lines its methods have.
     pub(crate) source: Option<String>,
 }
@@ -42,6 +47,8 @@ impl Class {
             pool: Pool::default(),
             methods: Vec::new(),
             count: 0,
+            tables: FxHashMap::default(),
+            fields: Vec::new(),
             source: None,
         }
     }
@@ -65,6 +72,32 @@ impl Class {
         self.count += 1;
     }
 
+    /// A static field, an array of these numbers: its entry in the pool.
+    pub(crate) fn table(&mut self, numbers: &[i32]) -> u16 {
+        let next = self.fields.len();
+        let at = *self.tables.entry(numbers.to_vec()).or_insert(next);
+        if at == next {
+            self.fields.push(numbers.to_vec());
+        }
+        self.pool.field(&self.name, &table_name(at), TABLE)
+    }
+
+    /// Adds the fields' values, which the class's initializer reads from strings.
+    fn initializer(&mut self) {
+        let mut code = Code::new(Vec::new(), 0);
+        for (at, numbers) in std::mem::take(&mut self.fields).iter().enumerate() {
+            let text = numbers.iter().map(i32::to_string).collect::<Vec<_>>().join(" ");
+            let text = self.pool.string(&text);
+            code.op_u16(op::LDC_W, text, 1);
+            let read = self.pool.method("trimtab/Jump", "table", "(Ljava/lang/String;)[I");
+            code.op_u16(op::INVOKESTATIC, read, 0);
+            let field = self.pool.field(&self.name, &table_name(at), TABLE);
+            code.op_u16(op::PUTSTATIC, field, -1);
+        }
+        code.give_back(None);
+        self.method(access::STATIC, "<clinit>", "()V", &code);
+    }
+
     /// How full the pool is: entries that no further class may exceed.
     pub(crate) fn entries(&self) -> usize {
         self.pool.len()
@@ -72,6 +105,11 @@ impl Class {
 
     /// The bytes of the file.
     pub(crate) fn finish(mut self) -> Vec<u8> {
+        let count = self.fields.len();
+        if count > 0 {
+            self.initializer();
+        }
+        let fields = self.field_entries(count);
         let this = self.pool.class(&self.name);
         let parent = self.pool.class(self.superclass);
         let source = self.source.take();
@@ -81,10 +119,12 @@ impl Class {
         file.extend(MAJOR.to_be_bytes());
         file.extend(self.pool.finish());
         let flags = access::PUBLIC | access::FINAL | access::SUPER;
-        // No interfaces, no fields.
-        for part in [flags, this, parent, 0, 0, self.count] {
+        // No interfaces.
+        for part in [flags, this, parent, 0, count as u16] {
             file.extend(part.to_be_bytes());
         }
+        file.extend(fields);
+        file.extend(self.count.to_be_bytes());
         file.extend(self.methods);
         file.extend(u16::from(source.is_some()).to_be_bytes());
         if let Some((attribute, name)) = source {
@@ -94,4 +134,23 @@ impl Class {
         }
         file
     }
+
+    fn field_entries(&mut self, count: usize) -> Vec<u8> {
+        let mut entries = Vec::new();
+        for at in 0..count {
+            let (name, kind) = (self.pool.utf8(&table_name(at)), self.pool.utf8(TABLE));
+            // Without attributes.
+            for part in [access::STATIC | access::FINAL, name, kind, 0] {
+                entries.extend(part.to_be_bytes());
+            }
+        }
+        entries
+    }
+}
+
+/// The descriptor of a field with numbers.
+const TABLE: &str = "[I";
+
+fn table_name(number: usize) -> String {
+    format!("table{number}")
 }

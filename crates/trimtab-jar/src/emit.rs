@@ -5,6 +5,7 @@
 //! - `block`: the instructions of a block, and its end
 //! - `call`: how functions call each other
 //! - `counts`: counters of blocks
+//! - `dispatch`: switches with many cases in a function of several parts
 //! - `explain`: how a function was cut
 //! - `landing`: where exceptions go on that leave a call
 //! - `meter`: counts of instructions
@@ -15,6 +16,7 @@
 mod block;
 mod call;
 mod counts;
+mod dispatch;
 mod explain;
 mod landing;
 mod meter;
@@ -36,6 +38,7 @@ use crate::lines::Lines;
 use crate::liveness::{Facts, Summaries};
 use crate::profile::Profile;
 use crate::vars::{COUNT, Var, Vars, kind};
+use dispatch::Dispatch;
 use landing::Guarded;
 use rustc_hash::FxHashMap;
 
@@ -67,6 +70,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// How a method hands over to others of the same function.
+#[derive(Clone, Copy)]
 pub(crate) struct Handover {
     /// Where it notes which block is next.
     state: u16,
@@ -87,6 +91,8 @@ pub(crate) struct Emitter<'a> {
     labels: Vec<Label>,
     /// If this is one of several methods.
     handover: Option<Handover>,
+    /// Its switches whose cases are in several methods.
+    dispatches: Vec<Dispatch>,
     /// Labels behind calls of functions that can return twice, by the address of the return.
     returns: Vec<(u32, Label)>,
     /// The file that the function is from.
@@ -139,6 +145,7 @@ impl<'a> Emitter<'a> {
             slots,
             labels,
             handover: None,
+            dispatches: Vec::new(),
             returns: Vec::new(),
             file: context.lines.file(function.start),
             guarded: Vec::new(),

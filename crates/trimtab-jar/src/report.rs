@@ -15,7 +15,9 @@ pub struct Part {
     pub bytes: usize,
     /// How many basic blocks it has.
     pub blocks: usize,
-    /// How often these ran by the profile; none without one.
+    /// How many blocks it has copies of, which lead to a switch with cases in several parts.
+    pub copies: usize,
+    /// How often its blocks ran by the profile; none without one.
     pub runs: Option<u64>,
     /// At how many of them it is entered.
     pub entries: usize,

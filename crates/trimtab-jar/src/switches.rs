@@ -4,16 +4,23 @@
 //! read-only table. Where both are found, the jump becomes one by the number, as Java has it: no
 //! address is computed, nor looked for among all places of the function. The same goes for `goto *table[number & 127]`,
 //! by which interpreters come from one instruction to the next.
+//!
+//! A compiler that is short of registers keeps the table's address in memory, where anything could be. If the function
+//! has the address of one such table only, it is compared with that.
 
+use crate::constants::moved_constants;
 use crate::function::{Block, Function};
 use crate::image::Image;
 use crate::ir::{Bin, Cond, End, Ins, Op, Val, Width};
-use crate::vars::{INDEX, Var};
+use crate::vars::{INDEX, SAVED2, Var};
+use std::collections::BTreeSet;
 
 /// A number below `cases` at the end of a block: how many words a table has.
 struct Guard {
     var: Var,
     cases: u32,
+    /// Where the block compares it.
+    at: usize,
 }
 
 /// Makes switches of the computed jumps of a function, after constants have been propagated.
@@ -25,45 +32,107 @@ pub(crate) fn find_switches(image: &Image<'_>, function: &mut Function) {
         }
     }
     for (at, before) in before.iter().enumerate() {
-        if let Some(found) = bounded(image, &function.blocks[at]) {
-            become_switch(&mut function.blocks[at], found);
+        if !matches!(function.blocks[at].end, End::Table { .. }) {
             continue;
         }
-        let block = &function.blocks[at];
-        let (End::Table { .. }, [from]) = (&block.end, before.as_slice()) else { continue };
-        // A call sets more than it says itself; and nothing was compared where the function begins.
-        let lands = function.is_label(at);
-        if lands || at == function.entry || block.ins.iter().any(calls) {
-            continue;
+        let found = bounded(image, function, at).or_else(|| match before.as_slice() {
+            [from] => guarded(image, function, *from, at),
+            _ => None,
+        });
+        if let Some(found) = found {
+            become_switch(function, at, found);
         }
-        let Some((shift, index, table)) = table_of(block) else { continue };
-        let Some(guard) = guard(&function.blocks[*from], at) else { continue };
-        let changed = block.ins[..shift].iter().any(|ins| ins.defs().has(index));
-        if guard.var != index || changed {
-            continue;
-        }
-        let Some((targets, next)) = cases(image, block, &table, guard.cases) else { continue };
-        become_switch(&mut function.blocks[at], Found { shift, index, targets, next, to: None });
     }
 }
 
 /// A jump by a number.
 struct Found {
-    /// Where in the block the number is made an offset.
-    shift: usize,
+    /// The block in which the number is made an offset, and where in that.
+    shift: (usize, usize),
     index: Var,
     targets: Vec<u32>,
     next: Vec<usize>,
     /// The place, where the number may be none of the cases.
     to: Option<Val>,
+    /// Where in the block the offset is added to what holds the table's address, and what must be there.
+    check: Option<(usize, Var, u32)>,
 }
 
-fn become_switch(block: &mut Block, found: Found) {
-    let Found { shift, index, targets, next, to } = found;
-    let copy = Ins::new(Op::Copy, Some(INDEX), Val::Var(index), Val::ZERO);
-    block.ins.insert(shift, Ins { pc: block.ins[shift].pc, ..copy });
+fn become_switch(function: &mut Function, at: usize, found: Found) {
+    let Found { shift: (shift_block, shift), index, targets, next, to, check } = found;
+    let block = &mut function.blocks[at];
+    if let Some((place, base, address)) = check {
+        // Another table is none that the function has: then the number is none of the cases.
+        let pc = block.ins[place].pc;
+        let other = Val::Const(address.cast_signed());
+        let differs = Ins::new(Op::Bin(Bin::Xor), Some(SAVED2), Val::Var(base), other);
+        let none = Val::Const(targets.len() as i32);
+        let number = Ins::new(Op::Select { when: true }, Some(INDEX), none, Val::Var(INDEX));
+        let number = Ins { c: Val::Var(SAVED2), ..number };
+        block.ins.splice(place..place, [differs, number].map(|ins| Ins { pc, ..ins }));
+    }
     block.end = End::Switch { index: Val::Var(INDEX), targets, to };
     block.next = next;
+    let block = &mut function.blocks[shift_block];
+    let copy = Ins::new(Op::Copy, Some(INDEX), Val::Var(index), Val::ZERO);
+    block.ins.insert(shift, Ins { pc: block.ins[shift].pc, ..copy });
+}
+
+/// A jump by a number that the block before, `from`, compares with that of the cases.
+fn guarded(image: &Image<'_>, function: &Function, from: usize, at: usize) -> Option<Found> {
+    let (before, block) = (&function.blocks[from], &function.blocks[at]);
+    // A call sets more than it says itself; and nothing was compared where the function begins.
+    if function.is_label(at) || at == function.entry || block.ins.iter().any(calls) {
+        return None;
+    }
+    let guard = guard(before, at)?;
+    let table = table_of(block, Some(before))?;
+    if !is_compared(before, block, &guard, &table) {
+        return None;
+    }
+    let TableJump { is_before, shift, index, base, .. } = table;
+    let (address, check) = match base {
+        Base::At(address) => (address, None),
+        Base::In { place, var } => {
+            let address = only_table(image, function, block, &table, guard.cases)?;
+            (address, Some((place, var, address)))
+        }
+    };
+    let (targets, next) = cases(image, block, address, &table, guard.cases)?;
+    let to = match (&block.end, check) {
+        (End::Table { to, .. }, Some(_)) => Some(*to),
+        _ => None,
+    };
+    let shift = (if is_before { from } else { at }, shift);
+    Some(Found { shift, index, targets, next, to, check })
+}
+
+/// Whether the number that is made an offset is the one that the block before compares.
+fn is_compared(before: &Block, block: &Block, guard: &Guard, table: &TableJump) -> bool {
+    let changes = |ins: &[Ins]| ins.iter().any(|ins| sets(ins, guard.var));
+    let changed = match table.is_before {
+        true => table.shift < guard.at || changes(&before.ins[guard.at..table.shift]),
+        false => changes(&before.ins[guard.at..]) || changes(&block.ins[..table.shift]),
+    };
+    guard.var == table.index && !changed
+}
+
+/// The one table with as many cases that the function has the address of.
+fn only_table(
+    image: &Image<'_>,
+    function: &Function,
+    block: &Block,
+    table: &TableJump,
+    count: u32,
+) -> Option<u32> {
+    let ins = function.blocks.iter().flat_map(|block| &block.ins);
+    let constants: BTreeSet<u32> = ins.flat_map(moved_constants).collect();
+    let mut tables = constants.into_iter().filter(|address| {
+        image.constant(address.wrapping_add_signed(table.offset)).is_some()
+            && cases(image, block, *address, table, count).is_some()
+    });
+    let found = tables.next()?;
+    tables.next().is_none().then_some(found)
 }
 
 /// The largest number of what a table of labels is looked up with.
@@ -71,9 +140,11 @@ const MOST: u32 = 1023;
 
 /// A jump within the function by a number that cannot be larger than one that is known. All words that it can choose
 /// are looked at: those behind the table lead nowhere.
-fn bounded(image: &Image<'_>, block: &Block) -> Option<Found> {
+fn bounded(image: &Image<'_>, function: &Function, at: usize) -> Option<Found> {
+    let block = &function.blocks[at];
     let End::Table { to, targets, is_goto: true } = &block.end else { return None };
-    let (shift, index, table) = table_of(block)?;
+    let table = table_of(block, None)?;
+    let TableJump { shift, index, base: Base::At(address), .. } = table else { return None };
     let made = block.ins[..shift].iter().rposition(|ins| ins.defs().has(index))?;
     if block.ins[made..].iter().any(calls) {
         return None;
@@ -87,7 +158,7 @@ fn bounded(image: &Image<'_>, block: &Block) -> Option<Found> {
         return None;
     }
     let place = |number: u32| {
-        let word = image.label(table.address.wrapping_add(4 * number))?;
+        let word = image.label(table.word(address, number))?;
         targets.binary_search(&word.wrapping_add(table.add)).ok()
     };
     let places: Vec<usize> = (0..=most).map_while(place).collect();
@@ -98,17 +169,43 @@ fn bounded(image: &Image<'_>, block: &Block) -> Option<Found> {
     let next = places.iter().map(|at| block.next.get(*at).copied()).collect::<Option<Vec<_>>>()?;
     let targets = places.iter().map(|at| targets[*at]).collect();
     let to = (count <= most).then_some(*to);
-    Some(Found { shift, index, targets, next, to })
+    Some(Found { shift: (at, shift), index, targets, next, to, check: None })
 }
 
-/// Where a table is, and what is added to its words.
-struct Table {
-    address: u32,
+/// Where the address of a table comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Base {
+    At(u32),
+    /// A variable, which the instruction at `place` adds.
+    In {
+        place: usize,
+        var: Var,
+    },
+}
+
+/// How a block jumps by a table.
+#[derive(Debug)]
+struct TableJump {
+    /// Where the number is made an offset, in the block itself or in the one before.
+    shift: usize,
+    is_before: bool,
+    index: Var,
+    base: Base,
+    /// What the load adds to the address.
+    offset: i32,
+    /// What is added to the words.
     add: u32,
 }
 
-/// The table that a block jumps by: where in the block the number is made an offset, and the number.
-fn table_of(block: &Block) -> Option<(usize, Var, Table)> {
+impl TableJump {
+    /// Where the word of a case is.
+    fn word(&self, address: u32, case: u32) -> u32 {
+        address.wrapping_add_signed(self.offset).wrapping_add(4 * case)
+    }
+}
+
+/// How a block jumps by a table, where it does; `from` is the only block that comes before it, if that is known.
+fn table_of(block: &Block, from: Option<&Block>) -> Option<TableJump> {
     let End::Table { to: Val::Var(to), .. } = block.end else { return None };
     let made = |var: Var, before: usize| {
         let at = block.ins[..before].iter().rposition(|ins| ins.defs().has(var))?;
@@ -125,16 +222,36 @@ fn table_of(block: &Block) -> Option<(usize, Var, Table)> {
         return None;
     };
     let offset = ins.offset;
-    let (at, ins) = made(address, at)?;
-    let (scaled, base) = sum(&ins)?;
-    let (at, ins) = made(scaled, at)?;
-    match (ins.op, ins.a, ins.b) {
-        (Op::Bin(Bin::Shl), Val::Var(index), Val::Const(2)) => {
-            let address = base.wrapping_add(offset).cast_unsigned();
-            Some((at, index, Table { address, add }))
+    let (place, ins) = made(address, at)?;
+    // The number as an offset: where that is made, and of which variable.
+    let scaled = |var: Var| {
+        let (at, ins, is_before) = match made(var, place) {
+            Some((at, ins)) => (at, ins, false),
+            None => {
+                let all = &from?.ins;
+                let at = all.iter().rposition(|ins| sets(ins, var))?;
+                (at, all[at], true)
+            }
+        };
+        match (ins.op, ins.a, ins.b) {
+            (Op::Bin(Bin::Shl), Val::Var(index), Val::Const(2)) => Some((at, is_before, index)),
+            _ => None,
         }
-        _ => None,
-    }
+    };
+    let sums = match (ins.op, ins.a, ins.b) {
+        (Op::Bin(Bin::Add), Val::Var(var), Val::Const(by))
+        | (Op::Bin(Bin::Add), Val::Const(by), Val::Var(var)) => {
+            [(Some(var), Base::At(by.cast_unsigned())), (None, Base::At(0))]
+        }
+        (Op::Bin(Bin::Add), Val::Var(a), Val::Var(b)) => {
+            [(Some(a), Base::In { place, var: b }), (Some(b), Base::In { place, var: a })]
+        }
+        _ => return None,
+    };
+    sums.into_iter().find_map(|(var, base)| {
+        let (shift, is_before, index) = scaled(var?)?;
+        Some(TableJump { shift, is_before, index, base, offset, add })
+    })
 }
 
 /// A variable and the constant that an instruction adds to it.
@@ -158,13 +275,18 @@ fn guard(block: &Block, to: usize) -> Option<Guard> {
         (Cond::Eq, [taken, next]) => *next == to && *taken != to,
         _ => false,
     };
-    let at = block.ins.iter().rposition(|ins| ins.defs().has(flag))?;
-    let ins = block.ins[at];
+    let made = |flag: Var, before: usize| {
+        let at = block.ins[..before].iter().rposition(|ins| sets(ins, flag))?;
+        Some((at, block.ins[at]))
+    };
+    let (mut at, mut ins) = made(flag, block.ins.len())?;
+    // Where the delay slot sets the register, its value is kept.
+    if let (Op::Copy, Val::Var(flag)) = (ins.op, ins.a) {
+        (at, ins) = made(flag, at)?;
+    }
     match (ins.op, ins.a, ins.b) {
-        (Op::Bin(Bin::Sltu), Val::Var(var), Val::Const(cases))
-            if holds && !block.ins[at..].iter().any(|ins| sets(ins, var)) =>
-        {
-            Some(Guard { var, cases: cases.cast_unsigned() })
+        (Op::Bin(Bin::Sltu), Val::Var(var), Val::Const(cases)) if holds => {
+            Some(Guard { var, cases: cases.cast_unsigned(), at })
         }
         _ => None,
     }
@@ -184,17 +306,18 @@ fn sets(ins: &Ins, var: Var) -> bool {
 fn cases(
     image: &Image<'_>,
     block: &Block,
-    table: &Table,
+    address: u32,
+    table: &TableJump,
     cases: u32,
 ) -> Option<(Vec<u32>, Vec<usize>)> {
     let End::Table { targets, .. } = &block.end else { return None };
     // One with many holes is shorter as a search for the place, and fits into a method.
-    if cases == 0 || cases as usize > (2 * targets.len()).max(64) {
+    if cases == 0 || cases as usize > (4 * targets.len()).max(256) {
         return None;
     }
     let (mut to, mut next) = (Vec::new(), Vec::new());
     for case in 0..cases {
-        let word = image.constant(table.address.wrapping_add(4 * case))?;
+        let word = image.constant(table.word(address, case))?;
         let target = word.wrapping_add(table.add);
         let index = targets.binary_search(&target).ok()?;
         to.push(target);
@@ -236,11 +359,53 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_table_are_found() {
-        let (at, index, table) = table_of(&jump()).unwrap();
-        assert_eq!((at, index, table.address, table.add), (0, 4, TABLE, GP.cast_unsigned()));
+        let table = table_of(&jump(), None).unwrap();
+        assert_eq!((table.shift, table.index, table.add), (0, 4, GP.cast_unsigned()));
+        assert_eq!((table.base, table.word(TABLE - 16, 1)), (Base::At(TABLE - 16), TABLE + 4));
         let mut other = jump();
         other.ins[0].b = Val::Const(3);
-        assert!(table_of(&other).is_none(), "words are four bytes");
+        assert!(table_of(&other, None).is_none(), "words are four bytes");
+    }
+
+    #[test]
+    fn an_offset_that_a_delay_slot_makes_is_found() {
+        let mut jump = jump();
+        let shift = jump.ins.remove(0);
+        let before = Block {
+            key: 0,
+            ins: vec![
+                bin(Bin::Sltu, 2, Val::Var(4), Val::Const(7)),
+                Ins::new(Op::Copy, Some(SAVED2), Val::Var(2), Val::ZERO),
+                shift,
+            ],
+            end: End::Branch {
+                cond: Cond::Eq,
+                a: Val::Var(SAVED2),
+                b: Val::ZERO,
+                taken: 4,
+                next: 8,
+            },
+            next: vec![1, 2],
+            live_in: Vars::NONE,
+        };
+        assert!(table_of(&jump, None).is_none());
+        let table = table_of(&jump, Some(&before)).unwrap();
+        assert_eq!((table.is_before, table.shift, table.index), (true, 2, 4));
+        let guard = guard(&before, 2).unwrap();
+        assert_eq!((guard.var, guard.cases, guard.at), (4, 7, 0));
+        assert!(is_compared(&before, &jump, &guard, &table));
+        let mut other = before.clone();
+        other.ins.insert(1, bin(Bin::Add, 4, Val::Var(4), Val::Const(1)));
+        let table = table_of(&jump, Some(&other)).unwrap();
+        assert!(!is_compared(&other, &jump, &guard, &table), "it is another number");
+    }
+
+    #[test]
+    fn a_table_whose_address_a_variable_holds_is_found() {
+        let mut jump = jump();
+        jump.ins[1] = bin(Bin::Add, 2, Val::Var(9), Val::Var(2));
+        let table = table_of(&jump, None).unwrap();
+        assert_eq!((table.index, table.base), (4, Base::In { place: 1, var: 9 }));
     }
 
     #[test]
@@ -255,8 +420,10 @@ mod tests {
         let found = guard(&block, 2).unwrap();
         assert_eq!((found.var, found.cases), (4, 7));
         assert!(guard(&block, 1).is_none(), "there it does not hold");
+        let (jump, table) = (jump(), table_of(&jump(), None).unwrap());
+        assert!(is_compared(&block, &jump, &found, &table));
         block.ins.push(bin(Bin::Add, 4, Val::Var(4), Val::Const(1)));
-        assert!(guard(&block, 2).is_none(), "it is another number");
+        assert!(!is_compared(&block, &jump, &found, &table), "it is another number");
         block.ins.pop();
         block.next = vec![2, 2];
         assert!(guard(&block, 2).is_none(), "both edges lead there");

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 use trimtab_fixture::Elf;
+use trimtab_jar::Part;
 
 /// The source, and its compiler.
 fn source(name: &str) -> (PathBuf, &'static str) {
@@ -287,6 +288,24 @@ fn functions_too_large_for_one_method_are_cut_and_still_right() {
         assert!(split.methods.iter().all(|bytes| *bytes <= 8000), "{split:?}");
     }
     assert_eq!(translation.report.unknown, [""; 0]);
+}
+
+#[test]
+fn interpreters_in_several_parts_go_from_case_to_case_at_once() {
+    same_as_qemu("dispatch", &BOTH);
+    let folder = TempDir::new().unwrap();
+    let (_, translation) = jar(&compile(folder.path(), "dispatch", &["-O2"]));
+    let parts = |name: &str| {
+        let found = translation.report.split.iter().find(|split| split.name == name);
+        found.unwrap().parts.clone()
+    };
+    // GCC has a jump at the end of each instruction, or one that all come back to.
+    let (own, shared) = (parts("by_labels"), parts("by_switch"));
+    assert!(own.len() > 9 && shared.len() > 9, "{} and {}", own.len(), shared.len());
+    let goes_anywhere = |part: &&Part| part.goes_to.len() > own.len() / 2;
+    assert!(own.iter().filter(goes_anywhere).count() > own.len() * 2 / 3, "{own:#?}");
+    let has_copies = shared.iter().filter(|part| part.copies > 0);
+    assert!(has_copies.count() > shared.len() * 2 / 3, "{shared:#?}");
 }
 
 /// Random numbers, always the same for a seed.

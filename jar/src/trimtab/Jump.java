@@ -54,6 +54,16 @@ public final class Jump extends RuntimeException {
     throw cpu.jump;
   }
 
+  /** Where cases of a switch are: numbers with a blank between each two. */
+  public static int[] table(String numbers) {
+    String[] words = numbers.split(" ");
+    int[] table = new int[words.length];
+    for (int i = 0; i < table.length; i++) {
+      table[i] = Integer.parseInt(words[i]);
+    }
+    return table;
+  }
+
   /** There is no such place in the function: never reached. */
   public static void lost() {
     throw new IllegalStateException("a part of a function was entered at no place of it");

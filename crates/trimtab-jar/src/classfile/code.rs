@@ -11,6 +11,7 @@ pub(crate) mod op {
     pub(crate) const LDC: u8 = 0x12;
     pub(crate) const LDC_W: u8 = 0x13;
     pub(crate) const LDC2_W: u8 = 0x14;
+    pub(crate) const IALOAD: u8 = 0x2e;
     pub(crate) const LALOAD: u8 = 0x2f;
     pub(crate) const BALOAD: u8 = 0x33;
     pub(crate) const LASTORE: u8 = 0x50;
@@ -54,12 +55,14 @@ pub(crate) mod op {
     pub(crate) const IFEQ: u8 = 0x99;
     pub(crate) const IFNE: u8 = 0x9a;
     pub(crate) const IF_ICMPEQ: u8 = 0x9f;
+    pub(crate) const IF_ICMPGE: u8 = 0xa2;
     pub(crate) const GOTO: u8 = 0xa7;
     pub(crate) const TABLESWITCH: u8 = 0xaa;
     pub(crate) const LOOKUPSWITCH: u8 = 0xab;
     pub(crate) const IRETURN: u8 = 0xac;
     pub(crate) const RETURN: u8 = 0xb1;
     pub(crate) const GETSTATIC: u8 = 0xb2;
+    pub(crate) const PUTSTATIC: u8 = 0xb3;
     pub(crate) const GETFIELD: u8 = 0xb4;
     pub(crate) const PUTFIELD: u8 = 0xb5;
     pub(crate) const INVOKEVIRTUAL: u8 = 0xb6;

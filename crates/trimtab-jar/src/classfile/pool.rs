@@ -44,6 +44,12 @@ impl Pool {
         self.entry(vec![7, high, low], 1)
     }
 
+    /// A string, of ASCII.
+    pub(crate) fn string(&mut self, text: &str) -> u16 {
+        let [high, low] = self.utf8(text).to_be_bytes();
+        self.entry(vec![8, high, low], 1)
+    }
+
     /// A number of 32 bits.
     pub(crate) fn int(&mut self, value: i32) -> u16 {
         let mut bytes = vec![3];

@@ -444,9 +444,10 @@ impl Emitter<'_> {
                 }
             }
             End::Switch { index, to, .. } => {
-                self.switch(block, plan, *index);
+                let dispatched = self.switch(block, plan, *index, *to);
                 match to {
                     Some(to) => self.nowhere(block, plan, *to),
+                    None if dispatched => {}
                     None => self.never(),
                 }
             }
@@ -510,13 +511,25 @@ impl Emitter<'_> {
         self.never();
     }
 
-    fn switch(&mut self, block: &Block, plan: &Plan, index: Val) {
+    /// A jump by a number; whether it is one of those that [`Emitter::dispatch`] makes.
+    fn switch(&mut self, block: &Block, plan: &Plan, index: Val, to: Option<Val>) -> bool {
+        let known = self.dispatches.iter().find(|known| known.key == block.key);
+        if let Some(known) = known.cloned() {
+            let elsewhere = to.map(|_| self.code.label());
+            self.operand(block, plan, block.ins.len(), index);
+            self.dispatch(block, &known, elsewhere);
+            if let Some(elsewhere) = elsewhere {
+                self.code.bind(elsewhere);
+            }
+            return true;
+        }
         let cases: Vec<(i32, Label)> =
             (0..).zip(&block.next).map(|(case, next)| (case, self.labels[*next])).collect();
         let elsewhere = self.code.label();
         self.operand(block, plan, block.ins.len(), index);
         self.code.switch(&cases, elsewhere);
         self.code.bind(elsewhere);
+        false
     }
 
     /// Leaves for another method of the function: notes where to go on.

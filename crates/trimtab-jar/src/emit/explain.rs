@@ -10,19 +10,19 @@ use crate::report::Part;
 use crate::vars::{Vars, register_name};
 use std::collections::BTreeMap;
 
-/// What is said of each part; `codes` are their methods, and `counts` how often blocks ran, where that is known.
+/// What is said of each part, given its own blocks and these with copies of others; `codes` are their methods, and `counts` how often blocks ran, where that is known.
 pub(super) fn explain(
     context: &Context<'_>,
     function: &Function,
     home: &Home,
-    parts: &[Vec<usize>],
+    (homes, parts): (&[Vec<usize>], &[Vec<usize>]),
     codes: &[Code],
     entries: &Entries,
     counts: Option<&[u64]>,
 ) -> Vec<Part> {
     let facts = Facts { summaries: context.summaries, results: function.results };
     let names = |vars: Vars| vars.iter().map(register_name).collect();
-    let part_of = part_of(function, parts);
+    let part_of = part_of(function, homes);
     let one = |(number, part): (usize, &Vec<usize>)| {
         let exits = exits(function, part);
         let mut goes_to = BTreeMap::<usize, usize>::new();
@@ -32,10 +32,14 @@ pub(super) fn explain(
         Part {
             method: piece_name(home, number),
             bytes: codes[number].len(),
-            blocks: part.len(),
-            runs: counts.map(|all| part.iter().map(|block| all[*block]).sum()),
-            entries: part.iter().filter(|block| entries.blocks.contains_key(block)).count(),
-            takes: names(needed(context, function, part, entries)),
+            blocks: homes[number].len(),
+            copies: part.len() - homes[number].len(),
+            runs: counts.map(|all| homes[number].iter().map(|block| all[*block]).sum()),
+            entries: homes[number]
+                .iter()
+                .filter(|block| entries.blocks.contains_key(block))
+                .count(),
+            takes: names(needed(context, function, part, number, entries)),
             puts_back: names(match exits.is_empty() {
                 true => Vars::NONE,
                 false => changed(&facts, function, part, &exits),

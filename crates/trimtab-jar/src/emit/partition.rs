@@ -7,8 +7,10 @@
 //! The joining is that of Pettis and Hansen, *Profile Guided Code Positioning* (PLDI 1990), with a
 //! limit.
 
+use super::dispatch::CHAIN;
 use crate::function::Function;
 use crate::loops::natural_loops;
+use rustc_hash::FxHashMap;
 
 /// How much more often a loop's body is held to run than what is around it.
 const TURNS: u64 = 8;
@@ -28,13 +30,14 @@ pub(super) struct PartLimits {
 }
 
 /// Parts of at most `limits` each, as far as single blocks allow; `sizes` are those of the blocks, and `counts`
-/// how often they ran, where that is known. What is hot by that is in no part with what is not. Parts and the
-/// blocks in them are in ascending order.
+/// how often they ran, where that is known. What is hot by that is in no part with what is not. What is `copied` to where
+/// it is needed is in none. Parts and the blocks in them are in ascending order.
 pub(super) fn parts(
     function: &Function,
     sizes: &[usize],
     limits: PartLimits,
     counts: Option<&[u64]>,
+    copied: &[bool],
 ) -> Vec<Vec<usize>> {
     let hot = counts.map_or_else(|| vec![false; sizes.len()], hot_blocks);
     let limit = |block: usize| if hot[block] { limits.hot } else { limits.other };
@@ -43,7 +46,9 @@ pub(super) fn parts(
     for (from, block) in function.blocks.iter().enumerate() {
         // What one of many cases goes on with runs less often than what all do.
         let share = block.next.len().max(1) as u64;
-        for to in block.next.iter().filter(|to| hot[**to] == hot[from]) {
+        let joins =
+            |to: usize| hot[to] == hot[from] && (counts.is_some() || !copied[to] && !copied[from]);
+        for to in block.next.iter().filter(|to| joins(**to)) {
             let depth = depths[from].min(depths[*to]).min(DEEPEST);
             let guess = TURNS.pow(depth).saturating_mul(64) / share;
             let known = counts.filter(|_| hot[from]).map(|all| all[from].min(all[*to]));
@@ -69,7 +74,7 @@ pub(super) fn parts(
         }
     }
     let mut parts: Vec<Vec<usize>> = vec![Vec::new(); sizes.len()];
-    for index in 0..sizes.len() {
+    for index in (0..sizes.len()).filter(|index| !copied[*index]) {
         let root = union.root(index);
         parts[root].push(index);
     }
@@ -78,9 +83,9 @@ pub(super) fn parts(
     parts
 }
 
-/// The part of each block.
+/// The part of each block; none is the largest number.
 pub(super) fn part_of(function: &Function, parts: &[Vec<usize>]) -> Vec<usize> {
-    let mut part_of = vec![0; function.blocks.len()];
+    let mut part_of = vec![usize::MAX; function.blocks.len()];
     for (number, part) in parts.iter().enumerate() {
         for block in part {
             part_of[*block] = number;
@@ -90,16 +95,65 @@ pub(super) fn part_of(function: &Function, parts: &[Vec<usize>]) -> Vec<usize> {
 }
 
 /// How often a run goes from one part to another, by how often blocks ran.
-pub(super) fn crossings(function: &Function, parts: &[Vec<usize>], counts: &[u64]) -> u64 {
+pub(super) fn crossings(
+    function: &Function,
+    parts: &[Vec<usize>],
+    counts: &[u64],
+    copied: &[bool],
+) -> u64 {
     let part_of = part_of(function, parts);
-    let crossings = function.blocks.iter().enumerate().map(|(from, block)| {
-        let sum = |all: u64, to: &usize| all.saturating_add(counts[*to]);
-        let all = block.next.iter().fold(0, sum);
-        let away = block.next.iter().filter(|to| part_of[**to] != part_of[from]).fold(0, sum);
-        // Which edge is taken how often is not counted.
-        u128::from(counts[from]) * u128::from(away) / u128::from(all.max(1))
-    });
-    crossings.sum::<u128>().try_into().unwrap_or(u64::MAX)
+    let flow = Flow { function, counts, copied, part_of: &part_of };
+    let mut behind: FxHashMap<usize, FxHashMap<usize, f64>> = FxHashMap::default();
+    for index in (0..copied.len()).filter(|index| copied[*index]) {
+        let mut parts = flow.parts_behind(index, 0);
+        let all: f64 = parts.values().sum();
+        parts.values_mut().for_each(|share| *share /= all.max(f64::MIN_POSITIVE));
+        behind.insert(index, parts);
+    }
+    let mut all = 0.0;
+    for from in (0..copied.len()).filter(|from| !copied[*from]) {
+        for (to, share) in flow.shares(from) {
+            let stays = match behind.get(&to) {
+                Some(parts) => parts.get(&part_of[from]).copied().unwrap_or_default(),
+                None => f64::from(u8::from(part_of[to] == part_of[from])),
+            };
+            all += counts[from] as f64 * share * (1.0 - stays);
+        }
+    }
+    all as u64
+}
+
+/// A run through a function, by how often its blocks ran: which edge is taken how often is not counted.
+struct Flow<'a> {
+    function: &'a Function,
+    counts: &'a [u64],
+    copied: &'a [bool],
+    part_of: &'a [usize],
+}
+
+impl Flow<'_> {
+    /// The share of a block's runs that goes on at each of those that follow.
+    fn shares(&self, from: usize) -> Vec<(usize, f64)> {
+        let next = &self.function.blocks[from].next;
+        let all: f64 = next.iter().map(|to| self.counts[*to] as f64).sum();
+        next.iter().map(|to| (*to, self.counts[*to] as f64 / all.max(1.0))).collect()
+    }
+
+    /// The share of the runs of a block that is copied which goes on in each part. Not
+    /// what goes round in copies.
+    fn parts_behind(&self, block: usize, depth: usize) -> FxHashMap<usize, f64> {
+        let mut parts = FxHashMap::default();
+        for (to, share) in self.shares(block) {
+            if !self.copied[to] {
+                *parts.entry(self.part_of[to]).or_default() += share;
+            } else if depth < CHAIN {
+                for (part, of_these) in self.parts_behind(to, depth + 1) {
+                    *parts.entry(part).or_default() += share * of_these;
+                }
+            }
+        }
+        parts
+    }
 }
 
 /// The fewest blocks that have nearly all of the runs.

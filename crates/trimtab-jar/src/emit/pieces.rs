@@ -5,6 +5,7 @@
 //! frame, and at its end puts back what it changed and others read. It returns where to go on: which
 //! method, in the upper half of the number, and where in that, in the lower.
 
+use super::dispatch::{copied, is_dispatch, stubs, with_copies};
 use super::explain::explain;
 use super::method::{has_second_return, variables};
 use super::partition::{PartLimits, crossings, part_of, parts};
@@ -38,6 +39,8 @@ pub(super) struct Entries {
     pub(super) blocks: FxHashMap<usize, i32>,
     /// Returns from calls that return twice, by address.
     returns: Vec<(u32, i32)>,
+    /// Blocks that end in a switch whose cases are in several parts, ascending.
+    dispatches: Vec<usize>,
 }
 
 /// What a function was cut into.
@@ -57,18 +60,22 @@ pub(crate) fn split(
 ) -> Cut {
     let sizes = block_sizes(context, function, class);
     let counts = context.profile.of(function);
+    let copied = copied(function);
     let mut limits = PartLimits { hot: PART, other: PART };
     if let Some(counts) = &counts {
-        let crossed =
-            |limits| crossings(function, &parts(function, &sizes, limits, Some(counts)), counts);
+        let crossed = |limits| {
+            let parts = parts(function, &sizes, limits, Some(counts), &copied);
+            crossings(function, &parts, counts, &copied)
+        };
         let large = PartLimits { hot: HOT_PART, ..limits };
         if crossed(large).saturating_mul(FEWER) < crossed(limits) {
             limits = large;
         }
     }
     loop {
-        let parts = parts(function, &sizes, limits, counts.as_deref());
-        let entries = entries(context, function, &parts);
+        let homes = parts(function, &sizes, limits, counts.as_deref(), &copied);
+        let parts = with_copies(function, &homes, &copied);
+        let entries = entries(context, function, &homes, &parts);
         let codes: Vec<Code> = (0..parts.len())
             .map(|number| piece(context, function, class, &parts, number, &entries))
             .collect();
@@ -84,7 +91,7 @@ pub(crate) fn split(
             class.method(flags, &piece_name(home, number), PIECE, code);
         }
         let counts = counts.as_deref();
-        let parts = explain(context, function, home, &parts, &codes, &entries, counts);
+        let parts = explain(context, function, home, (&homes, &parts), &codes, &entries, counts);
         return Cut { driver: driver.len(), parts };
     }
 }
@@ -110,20 +117,31 @@ fn block_sizes(context: &Context<'_>, function: &Function, class: &mut Class) ->
 }
 
 /// Numbers the places at which pieces are entered from others, or first.
-fn entries(context: &Context<'_>, function: &Function, parts: &[Vec<usize>]) -> Entries {
-    let part_of = part_of(function, parts);
+fn entries(
+    context: &Context<'_>,
+    function: &Function,
+    homes: &[Vec<usize>],
+    parts: &[Vec<usize>],
+) -> Entries {
+    let part_of = part_of(function, homes);
     let mut entered = vec![false; function.blocks.len()];
     entered[function.entry] = true;
     for label in function.label_blocks() {
         entered[label] = true;
     }
-    for (index, block) in function.blocks.iter().enumerate() {
-        for next in &block.next {
-            entered[*next] |= part_of[*next] != part_of[index];
+    let mut entries = Entries::default();
+    for (index, block) in function.blocks.iter().enumerate().filter(|(_, it)| is_dispatch(it)) {
+        if block.next.iter().any(|next| part_of[*next] != part_of[block.next[0]]) {
+            block.next.iter().for_each(|next| entered[*next] = true);
+            entries.dispatches.push(index);
         }
     }
-    let mut entries = Entries::default();
-    for (number, part) in parts.iter().enumerate() {
+    for part in parts {
+        for next in exits(function, part) {
+            entered[next] = true;
+        }
+    }
+    for (number, part) in homes.iter().enumerate() {
         let mut place = (number as i32) << 16;
         for index in part {
             if entered[*index] {
@@ -152,13 +170,14 @@ pub(super) fn needed(
     context: &Context<'_>,
     function: &Function,
     part: &[usize],
+    number: usize,
     entries: &Entries,
 ) -> Vars {
     let facts = Facts { summaries: context.summaries, results: function.results };
     let mut live = Vars::NONE;
     for index in part {
         let block = &function.blocks[*index];
-        if entries.blocks.contains_key(index) {
+        if entries.blocks.get(index).is_some_and(|place| (*place >> 16) as usize == number) {
             live = live.or(block.live_in);
         }
         let plan = Plan::new(&facts, function, block);
@@ -200,7 +219,7 @@ fn piece(
     // The frame, and where to begin; where to go on, and the stack's pointer at the start.
     let (mut emitter, ints) = Emitter::piece(context, function, class, vars);
     let [frame, begin, state, low] = ints;
-    let live = needed(context, function, part, entries).and(vars);
+    let live = needed(context, function, part, number, entries).and(vars);
     for var in live.iter() {
         emitter.code.load(Kind::Cpu, frame);
         emitter.get_from(var);
@@ -208,6 +227,11 @@ fn piece(
     }
     let leave = emitter.code.label();
     emitter.handover = Some(Handover { state, leave });
+    for block in part.iter().filter(|block| entries.dispatches.binary_search(*block).is_ok()) {
+        let place = |next: &usize| entries.blocks.get(next).copied().unwrap_or(-1);
+        let places: Vec<i32> = function.blocks[*block].next.iter().map(place).collect();
+        emitter.find_cases(*block, &places, number);
+    }
     let start = emitter.code.label();
     if twice {
         emitter.code.load(Kind::Cpu, frame);
@@ -223,6 +247,7 @@ fn piece(
     let mut cases: Vec<(i32, Label)> = part
         .iter()
         .filter_map(|index| Some((*entries.blocks.get(index)?, emitter.labels[*index])))
+        .filter(|(place, _)| (*place >> 16) as usize == number)
         .chain(returns.iter().map(|(_, label, place)| (*place, *label)))
         .collect();
     cases.sort_unstable_by_key(|(place, _)| *place);
@@ -252,10 +277,10 @@ fn piece(
             emitter.never();
         }
     }
-    for exit in &known {
-        let label = emitter.labels[*exit];
+    for exit in stubs(function, part, &entries.dispatches) {
+        let label = emitter.labels[exit];
         emitter.code.bind(label);
-        emitter.hand_over(entries.blocks.get(exit).copied().unwrap_or(-1));
+        emitter.hand_over(entries.blocks.get(&exit).copied().unwrap_or(-1));
     }
     if twice {
         emitter.second_returns(start, low);

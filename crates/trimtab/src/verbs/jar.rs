@@ -133,6 +133,9 @@ fn explained(summary: &Summary, name: &str) -> String {
         if let Some(runs) = part.runs {
             let _ = write!(text, " that ran {} times", count(runs));
         }
+        if part.copies > 0 {
+            let _ = write!(text, " and copies of {}", count(part.copies as u64));
+        }
         let _ = writeln!(text, "; entered at {} of them", count(part.entries as u64));
         let _ = writeln!(text, "    takes {}", list(&part.takes));
         let _ = writeln!(text, "    puts back {}", list(&part.puts_back));

@@ -1,0 +1,148 @@
+//! Dispatch in functions of several parts: a switch with many cases, as an interpreter has for its instructions.
+//!
+//! Its cases are in several parts. A part that goes on at the switch has a copy of it, and of short blocks before
+//! it, so that one case follows another with one change of parts at most, and none where both are in the same part.
+//! Where a case is, is looked up in an array: a copy is short, however many cases there are.
+
+use super::{Emitter, Handover};
+use crate::classfile::{Kind, Label, op};
+use crate::function::{Block, Function};
+use crate::ir::{End, Op};
+
+/// A switch with fewer cases is one in each part that has it.
+const FEWEST: usize = 16;
+/// In a copy of a switch with more cases are only those that are in its part.
+const LARGE: usize = 128;
+/// Instructions of a block that is copied, at most.
+const MOST: usize = 24;
+/// A block that leads to a switch is copied if at least as many others lead to it; one with fewer only between such
+/// a block and the switch.
+const SHARED: usize = 4;
+/// Blocks before a switch, at most.
+pub(super) const CHAIN: usize = 3;
+
+/// Whether a block ends in a switch with many cases.
+pub(super) fn is_dispatch(block: &Block) -> bool {
+    matches!(block.end, End::Switch { .. }) && block.next.len() >= FEWEST
+}
+
+/// For each block, whether parts that go on there have a copy of it, and no other is entered there.
+pub(super) fn copied(function: &Function) -> Vec<bool> {
+    let count = function.blocks.len();
+    let mut before: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for (from, block) in function.blocks.iter().enumerate() {
+        block.next.iter().for_each(|to| before[*to].push(from));
+    }
+    let mut entered = vec![false; count];
+    entered[function.entry] = true;
+    for block in function.blocks.iter().filter(|block| is_dispatch(block)) {
+        block.next.iter().for_each(|case| entered[*case] = true);
+    }
+    let is_short = |at: usize| {
+        let block = &function.blocks[at];
+        let calls = block.ins.iter().any(|ins| matches!(ins.op, Op::Call(_) | Op::Syscall));
+        !calls && block.ins.len() <= MOST && !function.is_label(at) && !entered[at]
+    };
+    let is_shared = |at: usize| before[at].len() >= SHARED && is_short(at);
+    let mut copied = vec![false; count];
+    let dispatch = |at: &usize| is_dispatch(&function.blocks[*at]) && is_short(*at);
+    let mut found: Vec<usize> = (0..count).filter(dispatch).collect();
+    for _ in 0..=CHAIN {
+        found.iter().for_each(|at| copied[*at] = true);
+        let mut next = Vec::new();
+        for at in found {
+            let leads = |from: &&usize| {
+                let nears = || !is_shared(at) && before[**from].iter().any(|at| is_shared(*at));
+                !copied[**from] && is_short(**from) && (is_shared(**from) || nears())
+            };
+            next.extend(before[at].iter().filter(leads));
+        }
+        found = next;
+    }
+    // A switch that only one block leads to needs none, unless that has copies.
+    for at in (0..count).rev().filter(|at| is_dispatch(&function.blocks[*at])) {
+        let follows = before[at].iter().any(|from| copied[*from]);
+        copied[at] &= before[at].len() >= SHARED || follows;
+    }
+    copied
+}
+
+/// Adds to each part the blocks that it has copies of.
+pub(super) fn with_copies(
+    function: &Function,
+    parts: &[Vec<usize>],
+    copied: &[bool],
+) -> Vec<Vec<usize>> {
+    let mut parts = parts.to_vec();
+    for part in &mut parts {
+        let mut at = 0;
+        while let Some(index) = part.get(at) {
+            for next in &function.blocks[*index].next {
+                if copied[*next] && !part.contains(next) {
+                    part.push(*next);
+                }
+            }
+            at += 1;
+        }
+        part.sort_unstable();
+    }
+    parts
+}
+
+/// What a part looks cases up in.
+#[derive(Clone)]
+pub(super) struct Dispatch {
+    /// The block's key.
+    pub(super) key: u32,
+    /// The field with the place of each case.
+    pub(super) field: u16,
+    /// Of each case, whether it is in this part.
+    pub(super) here: Vec<bool>,
+}
+
+/// The blocks of other parts to which one is left otherwise than by looking up a case, ascending.
+pub(super) fn stubs(function: &Function, part: &[usize], dispatches: &[usize]) -> Vec<usize> {
+    let from = part.iter().filter(|block| dispatches.binary_search(*block).is_err());
+    let next = from.flat_map(|block| &function.blocks[*block].next).copied();
+    let mut stubs: Vec<usize> = next.filter(|next| !part.contains(next)).collect();
+    stubs.sort_unstable();
+    stubs.dedup();
+    stubs
+}
+
+impl Emitter<'_> {
+    /// Notes where the cases of a switch are: of each the part, in the upper half, and the place in that.
+    pub(super) fn find_cases(&mut self, block: usize, places: &[i32], part: usize) {
+        let field = self.class.table(places);
+        let here = places.iter().map(|place| (*place >> 16) as usize == part).collect();
+        self.dispatches.push(Dispatch { key: self.function.blocks[block].key, field, here });
+    }
+
+    /// Goes on at the case of the number on the stack, in this part or in another.
+    pub(super) fn dispatch(&mut self, block: &Block, known: &Dispatch, elsewhere: Option<Label>) {
+        let Some(Handover { state, leave }) = self.handover else { return };
+        let away = self.code.label();
+        // The just-in-time compiler takes its time for each case.
+        let all = block.next.len() <= LARGE && known.here.contains(&true);
+        let cases = (0..).zip(&block.next).zip(&known.here).filter(|(_, here)| all || **here);
+        let label = |next: &usize, here: &bool| if *here { self.labels[*next] } else { away };
+        let cases: Vec<(i32, Label)> =
+            cases.map(|((case, next), here)| (case, label(next, here))).collect();
+        self.code.store(Kind::Int, state);
+        if !cases.is_empty() {
+            self.code.load(Kind::Int, state);
+            self.code.switch(&cases, away);
+        }
+        self.code.bind(away);
+        if let Some(elsewhere) = elsewhere {
+            self.code.load(Kind::Int, state);
+            self.int(block.next.len() as i32);
+            self.code.jump(op::IF_ICMPGE, elsewhere, 2);
+        }
+        self.code.op_u16(op::GETSTATIC, known.field, 1);
+        self.code.load(Kind::Int, state);
+        self.code.op(op::IALOAD, -1);
+        self.code.store(Kind::Int, state);
+        self.code.jump(op::GOTO, leave, 0);
+    }
+}
