@@ -47,6 +47,9 @@ public final class Cpu {
   /** How many calls of the interpreter there are within each other. */
   int interpreters;
 
+  /** The innermost of these; none where there is none. */
+  Interpreter interpreter;
+
   /** The jump that was caught last. */
   Jump jump;
 

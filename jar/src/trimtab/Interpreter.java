@@ -26,6 +26,14 @@ final class Interpreter {
   private static final int SP = 29;
   private static final int CHAIN = 15;
 
+  /** In the frame of a signal: the code that returns from its handler, and what the handler is told. */
+  private static final int RETURN = 16;
+
+  static final int INFO = 24;
+
+  /** From there on, the registers, 64 bits each; before them the address of the instruction. */
+  private static final int REGISTERS = 128 + 40;
+
   /** How many instructions ran, by the address at which Java code called. */
   private static final Map<Integer, LongAdder> counts = new ConcurrentSkipListMap<>();
 
@@ -68,15 +76,15 @@ final class Interpreter {
     }
   }
 
-  private Interpreter(Cpu cpu, int address, int stack) {
-    if (++cpu.interpreters > MOST) {
-      cpu.interpreters--;
-      throw new StackOverflowError();
-    }
+  /** The one that goes on when this one ends. */
+  private final Interpreter before;
+
+  private Interpreter(Cpu cpu, int address, int stack, int home) {
     this.cpu = cpu;
+    this.before = cpu.interpreter;
     this.pc = address;
     this.stack = stack;
-    this.home = 4 * cpu.interpreters;
+    this.home = home;
     r[SP] = stack;
     r[RA] = home;
     r[25] = address;
@@ -84,7 +92,7 @@ final class Interpreter {
 
   /** Calls what is at an address, with what any function may be given; gives {@code v0} and {@code v1} back. */
   static long call(Cpu cpu, int address, int a0, int a1, int a2, int a3, int stack) {
-    Interpreter interpreter = new Interpreter(cpu, address, stack);
+    Interpreter interpreter = new Interpreter(cpu, address, stack, 4 * (cpu.interpreters + 1));
     int[] r = interpreter.r;
     r[4] = a0;
     r[5] = a1;
@@ -93,15 +101,55 @@ final class Interpreter {
     r[CHAIN] = cpu.v15;
     interpreter.setReal(12, cpu.v104);
     interpreter.setReal(14, cpu.v105);
-    try {
-      interpreter.runToEnd();
-    } finally {
-      cpu.interpreters--;
-      counts.computeIfAbsent(address, unused -> new LongAdder()).add(interpreter.executed);
-    }
+    interpreter.runFrom(address);
     cpu.v98 = interpreter.real(0);
     cpu.v99 = interpreter.real(2);
     return r[2] & 0xffffffffL | (long) r[3] << 32;
+  }
+
+  /**
+   * Runs a handler of a signal, as Linux does: with what the interrupted function has in registers, and on the stack a frame
+   * that says so, by which the C library's unwinder goes on to that function.
+   *
+   * @param frame where on the stack that begins: {@code siginfo} and {@code ucontext} are {@link #INFO} behind it
+   */
+  static void handle(Cpu cpu, int handler, int signal, int info, int context, int frame) {
+    Interpreter interrupted = cpu.interpreter;
+    Memory.writeInt(frame + RETURN, 0x2402_0000 | 4193); // li v0, rt_sigreturn
+    Memory.writeInt(frame + RETURN + 4, 0x0000_000c); // syscall
+    Interpreter interpreter = new Interpreter(cpu, handler, frame, frame + RETURN);
+    if (interrupted != null) {
+      int registers = frame + INFO + REGISTERS;
+      Memory.writeLong(registers - 8, interrupted.pc);
+      for (int i = 0; i < 32; i++) {
+        Memory.writeLong(registers + 8 * i, interrupted.r[i]);
+      }
+      interpreter.take(interrupted);
+      interpreter.pc = handler;
+      interpreter.r[SP] = frame;
+      interpreter.r[RA] = frame + RETURN;
+      interpreter.r[25] = handler;
+    }
+    interpreter.r[4] = signal;
+    interpreter.r[5] = info;
+    interpreter.r[6] = context;
+    interpreter.runFrom(handler);
+  }
+
+  /** Runs until it returns. */
+  private void runFrom(int address) {
+    if (cpu.interpreters == MOST) {
+      throw new StackOverflowError();
+    }
+    cpu.interpreters++;
+    cpu.interpreter = this;
+    try {
+      runToEnd();
+    } finally {
+      cpu.interpreters--;
+      cpu.interpreter = before;
+      counts.computeIfAbsent(address, unused -> new LongAdder()).add(executed);
+    }
   }
 
   /** How many instructions were interpreted, by the address at which Java code called. */

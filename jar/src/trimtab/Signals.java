@@ -274,17 +274,14 @@ final class Signals {
     cpu.handled++;
     double first = cpu.v98;
     double second = cpu.v99;
-    Calls.to(
-        cpu,
-        handler,
-        signal,
-        (flag & SIGINFO) != 0 ? info : 0,
-        (flag & SIGINFO) != 0 ? context : 0,
-        0,
-        info - 64);
+    boolean tells = (flag & SIGINFO) != 0;
+    if (Memory.INTERPRETS && !Memory.leadsToJava(handler, cpu)) {
+      Interpreter.handle(cpu, handler, signal, tells ? info : 0, tells ? context : 0, info - Interpreter.INFO);
+    } else {
+      Calls.to(cpu, handler, signal, tells ? info : 0, tells ? context : 0, 0, info - 64);
+    }
     cpu.v98 = first;
     cpu.v99 = second;
-    boolean tells = (flag & SIGINFO) != 0;
     blocked[0] = tells ? Memory.readLong(context + CONTEXT_MASK) : before[0];
     blocked[1] = tells ? Memory.readLong(context + CONTEXT_MASK + 8) : before[1];
   }

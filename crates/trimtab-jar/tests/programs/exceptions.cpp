@@ -236,10 +236,14 @@ FAR static void *ends(void *how)
 FAR static void ended()
 {
     static int mark;
-    for (void *how : { static_cast<void *>(&mark), static_cast<void *>(nullptr) }) {
+    for (int way = 0; way < 3; way++) {
+        void *how = way == 0 ? &mark : nullptr;
         pthread_t thread;
         void *result = nullptr;
         pthread_create(&thread, nullptr, ends, how);
+        // By then it waits, where a signal finds it.
+        if (way == 2)
+            usleep(300000);
         if (!how)
             pthread_cancel(thread);
         pthread_join(thread, &result);
