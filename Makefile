@@ -18,6 +18,8 @@ TUNE_OPTIONS ?= --budget 60 --rounds 8
 BENCH_TUNE   ?= tinyxml2 lmdb --seeds 3 --budgets 20,40 --searches incumbent,paper-ga,random,tpe
 # How `make bench-tune-kernel` searches: the paper's population of 10 for 5 generations, at most 22 sets, beside ours.
 TUNE_KERNEL  ?= --budget 22 --beside paper-ga
+# A file of trials, as trimtab tune trials exports them: what is in it, `make bench-tune-kernel` need not try again.
+TRIALS       ?=
 # Crates that changed since this commit are those that `make test-changed` tests.
 BASE    ?= HEAD~1
 # How long `make fuzz` runs each target.
@@ -174,6 +176,7 @@ bench-tune-kernel:
 	@./setup --for demo
 	$(CARGO) build --release --package trimtab
 	@mkdir -p -m 755 $(WORK)
+	@$(if $(TRIALS),$(TRIMTAB) tune trials --work $(WORK) --import $(TRIALS))
 	$(TRIMTAB) tune kernel $(TUNE_KERNEL) --work $(WORK) \
 		--json $(WORK)/tune-kernel.json --html $(WORK)/tune-kernel.html
 

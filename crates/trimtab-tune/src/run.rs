@@ -33,6 +33,7 @@ mod starter;
 mod subject;
 mod table;
 mod timing;
+mod trials;
 mod tuning;
 
 pub use board::{Board, serve, work_on_board};
@@ -45,3 +46,4 @@ pub use profile::profile;
 pub use program_job::tune;
 pub use request::{Hot, Limits, Plan, Programs, Request, Setup};
 pub use starter::Starter;
+pub use trials::{Imported, export_trials, import_trials};

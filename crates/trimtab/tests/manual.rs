@@ -192,7 +192,7 @@ fn jar_java_is_true() {
 
 #[test]
 fn tune_is_true() {
-    assert_eq!(run("tune.md"), (6, 0));
+    assert_eq!(run("tune.md"), (7, 0));
 }
 
 #[test]

@@ -331,6 +331,23 @@ impl Store {
         self.select_trials(condition, params![experiment, after, most])
     }
 
+    /// Trials that have ended, of all experiments of a verb, by number, `most` at once: those behind the number `after`,
+    /// which is 0 for the first of them.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`], [`StoreError::Damaged`].
+    pub fn ended_trials(
+        &self,
+        verb: &str,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<Trial>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let condition = "experiment in (select id from experiment where verb = ?1)
+                         and status <> 'running' and id > ?2 order by id limit ?3";
+        self.select_trials(condition, params![verb, after, most])
+    }
+
     /// One trial, if there is one of this number.
     ///
     /// # Errors

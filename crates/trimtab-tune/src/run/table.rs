@@ -86,6 +86,18 @@ const RUN_LIMIT: &str = "run limit";
 /// How long to wait before another process is asked again.
 const WAIT: Duration = Duration::from_millis(50);
 
+/// What tables are stored as.
+pub(super) const VERB: &str = "tune table";
+
+/// The table of a subject as an experiment, which is never finished: whoever tunes the same goes on with the same trials.
+pub(super) fn beginning(subject: &str) -> NewExperiment {
+    NewExperiment {
+        verb: VERB.to_owned(),
+        command: vec![subject.to_owned()],
+        ..NewExperiment::default()
+    }
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -98,13 +110,7 @@ impl Table {
     /// That the store cannot be opened or written.
     pub fn open(work: &Path, subject: &str, limits: Limits) -> Result<Self> {
         let mut store = Store::open(&work.join(store::FILE))?;
-        // Never finished: whoever tunes the same goes on with the same trials.
-        let beginning = NewExperiment {
-            verb: "tune table".to_owned(),
-            command: vec![subject.to_owned()],
-            ..NewExperiment::default()
-        };
-        let (experiment, _) = store.begin(&beginning)?;
+        let (experiment, _) = store.begin(&beginning(subject))?;
         Ok(Self {
             store: Mutex::new(store),
             experiment,

@@ -5,6 +5,7 @@ pub mod flags;
 pub mod kernel;
 pub mod profile;
 pub mod program;
+pub mod trials;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -85,6 +86,8 @@ pub enum What {
     Profile(profile::Options),
     /// Print the flags that a compiler has and that are tuned
     Flags(flags::Options),
+    /// Write what was tried into a file, or add what was tried elsewhere
+    Trials(trials::Options),
 }
 
 impl What {
@@ -99,6 +102,7 @@ impl What {
             Self::Bench(options) => bench::run(&options),
             Self::Profile(options) => profile::run(&options),
             Self::Flags(options) => flags::run(&options),
+            Self::Trials(options) => trials::run(&options),
         }
     }
 }
