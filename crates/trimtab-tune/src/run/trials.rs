@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use trimtab_lab::store::{self, Claim, Measurement, Outcome, Status, Store, Trial, TrialName};
 
 use super::table::{VERB, beginning};
+use super::tuning::opened;
 
 /// The first line.
 const SCHEMA: &str = r#"{"schema": "trimtab.tune.trials/1"}"#;
@@ -87,7 +88,9 @@ pub fn import_trials(work: &Path, text: &str) -> Result<Imported> {
         trial(line).with_context(|| format!("line {}: expected a trial", at + 2))
     };
     let trials = lines.enumerate().map(read).collect::<Result<Vec<_>>>()?;
-    let mut store = Store::open(&work.join(store::FILE))?;
+    // From then on it is a work directory, which others can go on in.
+    let work = opened(work)?;
+    let mut store = Store::open(&work.path().join(store::FILE))?;
     let mut imported = Imported::default();
     for (name, outcome, measurements) in trials {
         let (experiment, _) = store.begin(&beginning(&name.subject))?;
@@ -123,6 +126,8 @@ fn trial(line: &str) -> Result<(TrialName, Outcome, Vec<Measurement>)> {
 
 #[cfg(test)]
 mod tests {
+    use trimtab_lab::workdir::WorkDir;
+
     use super::*;
 
     fn filled(work: &Path) {
@@ -156,12 +161,14 @@ mod tests {
     #[test]
     fn what_is_exported_is_imported_as_it_was_and_once() {
         let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        WorkDir::open(here.path()).unwrap();
         filled(here.path());
         let text = exported(here.path());
         assert_eq!(text.lines().count(), 4, "{text}");
         let imported = import_trials(there.path(), &text).unwrap();
         assert_eq!(imported, Imported { added: 3, known: 0 });
         assert_eq!(exported(there.path()), text);
+        WorkDir::open(there.path()).unwrap();
         let again = import_trials(there.path(), &text).unwrap();
         assert_eq!(again, Imported { added: 0, known: 3 });
         assert_eq!(import_trials(here.path(), &text).unwrap().known, 3);

@@ -42,8 +42,6 @@ pub struct Options {
 /// That there is no table, the file is none of trials, or one of both cannot be read or written.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     if let Some(file) = &options.import {
-        std::fs::create_dir_all(&options.work)
-            .with_context(|| format!("cannot make {}", options.work.display()))?;
         let imported = import_trials(&options.work, &text_of(file)?)
             .with_context(|| format!("cannot import {}", file.display()))?;
         let (added, known) = (imported.added, imported.known);
