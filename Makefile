@@ -19,6 +19,7 @@ BENCH_TUNE   ?= tinyxml2 lmdb --seeds 3 --budgets 20,40 --searches incumbent,pap
 # How `make bench-tune-kernel` searches: the paper's population of 10 for 5 generations, at most 22 sets, beside ours.
 TUNE_KERNEL  ?= --budget 22 --beside paper-ga
 # A file of trials, as trimtab tune trials exports them: what is in it, `make bench-tune-kernel` need not try again.
+# bench/tune-kernel-trials.jsonl has some with the versions of Debian 12.
 TRIALS       ?=
 # Crates that changed since this commit are those that `make test-changed` tests.
 BASE    ?= HEAD~1
