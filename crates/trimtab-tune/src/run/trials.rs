@@ -2,7 +2,6 @@
 //!
 //! The first line says what the file is; each further one is a trial as JSON.
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -41,23 +40,24 @@ pub struct Imported {
     pub known: usize,
 }
 
-/// Writes all trials that have ended in the store of a work directory; gives how many.
+/// All trials that have ended in the store of a work directory as the text of a file, and how many there are.
 ///
 /// # Errors
-/// That there is no store or it cannot be read, and what `out` fails with.
-pub fn export_trials(work: &Path, out: &mut dyn Write) -> Result<usize> {
+/// That there is no store or it cannot be read.
+pub fn export_trials(work: &Path) -> Result<(String, usize)> {
     let store = Store::open_existing(&work.join(store::FILE))?;
-    writeln!(out, "{SCHEMA}")?;
+    let mut text = format!("{SCHEMA}\n");
     let (mut last, mut count) = (0, 0);
     loop {
         let trials = store.ended_trials(VERB, last, AT_ONCE)?;
         for trial in &trials {
             last = trial.id;
             count += 1;
-            writeln!(out, "{}", serde_json::to_string(&line(&store, trial)?)?)?;
+            text.push_str(&serde_json::to_string(&line(&store, trial)?)?);
+            text.push('\n');
         }
         if trials.is_empty() {
-            return Ok(count);
+            return Ok((text, count));
         }
     }
 }
@@ -151,9 +151,7 @@ mod tests {
     }
 
     fn exported(work: &Path) -> String {
-        let mut text = Vec::new();
-        let count = export_trials(work, &mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
+        let (text, count) = export_trials(work).unwrap();
         assert_eq!(text.lines().count(), count + 1);
         text
     }

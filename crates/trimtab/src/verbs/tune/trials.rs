@@ -1,6 +1,5 @@
 //! `trimtab tune trials`: what was tried, from one machine to another.
 
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -48,10 +47,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         return output::print(&format!("{added} trials added; {known} were there\n"));
     }
     let Some(file) = &options.export else { return Ok(()) };
-    let mut text = Vec::new();
-    let count = export_trials(&options.work, &mut text)?;
-    let cannot = || format!("cannot write {}", file.display());
-    let mut out = BufWriter::new(std::fs::File::create(file).with_context(cannot)?);
-    out.write_all(&text).and_then(|()| out.flush()).with_context(cannot)?;
+    let (text, count) = export_trials(&options.work)?;
+    output::whole(file, &text)?;
     output::print(&format!("{count} trials written to {}\n", file.display()))
 }
