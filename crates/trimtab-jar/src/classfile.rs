@@ -11,8 +11,6 @@ mod pool;
 pub(crate) use code::{Code, Kind, Label, op};
 pub(crate) use pool::Pool;
 
-use rustc_hash::FxHashMap;
-
 /// `major_version` of Java 17.
 const MAJOR: u16 = 61;
 
@@ -31,9 +29,8 @@ pub(crate) struct Class {
     pub(crate) pool: Pool,
     methods: Vec<u8>,
     count: u16,
-    /// Numbers that its methods look up, by what they are: each a static field of that number.
-    tables: FxHashMap<Vec<i32>, usize>,
-    fields: Vec<Vec<i32>>,
+    /// What its methods look up: of each static field, the string in the pool that its numbers are read from.
+    tables: Vec<u16>,
     /// The file whose lines its methods have.
     pub(crate) source: Option<String>,
 }
@@ -47,8 +44,7 @@ impl Class {
             pool: Pool::default(),
             methods: Vec::new(),
             count: 0,
-            tables: FxHashMap::default(),
-            fields: Vec::new(),
+            tables: Vec::new(),
             source: None,
         }
     }
@@ -72,30 +68,38 @@ impl Class {
         self.count += 1;
     }
 
-    /// A static field, an array of these numbers: its entry in the pool.
+    /// A static field, an array of these numbers, of which there are at most [`MOST_IN_TABLE`]: its entry in the pool.
     pub(crate) fn table(&mut self, numbers: &[i32]) -> u16 {
-        let next = self.fields.len();
-        let at = *self.tables.entry(numbers.to_vec()).or_insert(next);
-        if at == next {
-            self.fields.push(numbers.to_vec());
-        }
+        let text = numbers.iter().map(i32::to_string).collect::<Vec<_>>().join(" ");
+        let text = self.pool.string(&text);
+        let at = self.tables.iter().position(|known| *known == text).unwrap_or_else(|| {
+            self.tables.push(text);
+            self.tables.len() - 1
+        });
         self.pool.field(&self.name, &table_name(at), TABLE)
     }
 
-    /// Adds the fields' values, which the class's initializer reads from strings.
-    fn initializer(&mut self) {
+    /// Adds the class's initializer, which reads the tables from strings; gives the fields as the file has them.
+    fn initializer(&mut self) -> Vec<u8> {
         let mut code = Code::new(Vec::new(), 0);
-        for (at, numbers) in std::mem::take(&mut self.fields).iter().enumerate() {
-            let text = numbers.iter().map(i32::to_string).collect::<Vec<_>>().join(" ");
-            let text = self.pool.string(&text);
-            code.op_u16(op::LDC_W, text, 1);
+        let mut fields = Vec::new();
+        for (at, text) in self.tables.iter().enumerate() {
+            code.op_u16(op::LDC_W, *text, 1);
             let read = self.pool.method("trimtab/Jump", "table", "(Ljava/lang/String;)[I");
             code.op_u16(op::INVOKESTATIC, read, 0);
             let field = self.pool.field(&self.name, &table_name(at), TABLE);
             code.op_u16(op::PUTSTATIC, field, -1);
+            let (name, kind) = (self.pool.utf8(&table_name(at)), self.pool.utf8(TABLE));
+            // Without attributes.
+            for part in [access::STATIC | access::FINAL, name, kind, 0] {
+                fields.extend(part.to_be_bytes());
+            }
         }
-        code.give_back(None);
-        self.method(access::STATIC, "<clinit>", "()V", &code);
+        if !self.tables.is_empty() {
+            code.give_back(None);
+            self.method(access::STATIC, "<clinit>", "()V", &code);
+        }
+        fields
     }
 
     /// How full the pool is: entries that no further class may exceed.
@@ -105,11 +109,7 @@ impl Class {
 
     /// The bytes of the file.
     pub(crate) fn finish(mut self) -> Vec<u8> {
-        let count = self.fields.len();
-        if count > 0 {
-            self.initializer();
-        }
-        let fields = self.field_entries(count);
+        let fields = self.initializer();
         let this = self.pool.class(&self.name);
         let parent = self.pool.class(self.superclass);
         let source = self.source.take();
@@ -120,7 +120,7 @@ impl Class {
         file.extend(self.pool.finish());
         let flags = access::PUBLIC | access::FINAL | access::SUPER;
         // No interfaces.
-        for part in [flags, this, parent, 0, count as u16] {
+        for part in [flags, this, parent, 0, self.tables.len() as u16] {
             file.extend(part.to_be_bytes());
         }
         file.extend(fields);
@@ -134,19 +134,10 @@ impl Class {
         }
         file
     }
-
-    fn field_entries(&mut self, count: usize) -> Vec<u8> {
-        let mut entries = Vec::new();
-        for at in 0..count {
-            let (name, kind) = (self.pool.utf8(&table_name(at)), self.pool.utf8(TABLE));
-            // Without attributes.
-            for part in [access::STATIC | access::FINAL, name, kind, 0] {
-                entries.extend(part.to_be_bytes());
-            }
-        }
-        entries
-    }
 }
+
+/// As many numbers fit into a string of the pool, with a blank between each two.
+pub(crate) const MOST_IN_TABLE: usize = 65_535 / 12;
 
 /// The descriptor of a field with numbers.
 const TABLE: &str = "[I";

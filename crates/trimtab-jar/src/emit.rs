@@ -70,7 +70,6 @@ pub(crate) struct Context<'a> {
 }
 
 /// How a method hands over to others of the same function.
-#[derive(Clone, Copy)]
 pub(crate) struct Handover {
     /// Where it notes which block is next.
     state: u16,

@@ -60,6 +60,9 @@ final class Interpreter {
   /** The stack's pointer at the call. */
   private final int stack;
 
+  /** The one that goes on when this one ends. */
+  private final Interpreter before;
+
   private long executed;
 
   /** Of these, how many were taken from what the thread may execute. */
@@ -75,9 +78,6 @@ final class Interpreter {
       this.from = from;
     }
   }
-
-  /** The one that goes on when this one ends. */
-  private final Interpreter before;
 
   private Interpreter(Cpu cpu, int address, int stack, int home) {
     this.cpu = cpu;

@@ -5,7 +5,7 @@
 //! Where a case is, is looked up in an array: a copy is short, however many cases there are.
 
 use super::{Emitter, Handover};
-use crate::classfile::{Kind, Label, op};
+use crate::classfile::{Kind, Label, MOST_IN_TABLE, op};
 use crate::function::{Block, Function};
 use crate::ir::{End, Op};
 
@@ -23,7 +23,8 @@ pub(super) const CHAIN: usize = 3;
 
 /// Whether a block ends in a switch with many cases.
 pub(super) fn is_dispatch(block: &Block) -> bool {
-    matches!(block.end, End::Switch { .. }) && block.next.len() >= FEWEST
+    let cases = FEWEST..=MOST_IN_TABLE;
+    matches!(block.end, End::Switch { .. }) && cases.contains(&block.next.len())
 }
 
 /// For each block, whether parts that go on there have a copy of it, and no other is entered there.
@@ -98,16 +99,6 @@ pub(super) struct Dispatch {
     pub(super) field: u16,
     /// Of each case, whether it is in this part.
     pub(super) here: Vec<bool>,
-}
-
-/// The blocks of other parts to which one is left otherwise than by looking up a case, ascending.
-pub(super) fn stubs(function: &Function, part: &[usize], dispatches: &[usize]) -> Vec<usize> {
-    let from = part.iter().filter(|block| dispatches.binary_search(*block).is_err());
-    let next = from.flat_map(|block| &function.blocks[*block].next).copied();
-    let mut stubs: Vec<usize> = next.filter(|next| !part.contains(next)).collect();
-    stubs.sort_unstable();
-    stubs.dedup();
-    stubs
 }
 
 impl Emitter<'_> {

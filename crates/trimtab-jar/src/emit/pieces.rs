@@ -5,7 +5,7 @@
 //! frame, and at its end puts back what it changed and others read. It returns where to go on: which
 //! method, in the upper half of the number, and where in that, in the lower.
 
-use super::dispatch::{copied, is_dispatch, stubs, with_copies};
+use super::dispatch::{copied, is_dispatch, with_copies};
 use super::explain::explain;
 use super::method::{has_second_return, variables};
 use super::partition::{PartLimits, crossings, part_of, parts};
@@ -192,7 +192,16 @@ pub(super) fn needed(
 
 /// The blocks of other parts to which one is left, ascending.
 pub(super) fn exits(function: &Function, part: &[usize]) -> Vec<usize> {
-    let next = part.iter().flat_map(|index| &function.blocks[*index].next).copied();
+    exits_from(function, part, part.iter())
+}
+
+/// Of these, those to which some of its blocks lead.
+fn exits_from<'a>(
+    function: &Function,
+    part: &[usize],
+    blocks: impl Iterator<Item = &'a usize>,
+) -> Vec<usize> {
+    let next = blocks.flat_map(|index| &function.blocks[*index].next).copied();
     let mut exits: Vec<usize> = next.filter(|next| !part.contains(next)).collect();
     exits.sort_unstable();
     exits.dedup();
@@ -277,7 +286,9 @@ fn piece(
             emitter.never();
         }
     }
-    for exit in stubs(function, part, &entries.dispatches) {
+    // Cases are left for by their place.
+    let others = part.iter().filter(|block| entries.dispatches.binary_search(*block).is_err());
+    for exit in exits_from(function, part, others) {
         let label = emitter.labels[exit];
         emitter.code.bind(label);
         emitter.hand_over(entries.blocks.get(&exit).copied().unwrap_or(-1));
