@@ -208,6 +208,16 @@ fn exits_from<'a>(
     exits
 }
 
+/// Notes where the cases are of the switches of a part.
+fn find_cases(emitter: &mut Emitter<'_>, part: &[usize], number: usize, entries: &Entries) {
+    for block in part.iter().filter(|block| entries.dispatches.binary_search(*block).is_ok()) {
+        let place = |next: &usize| entries.blocks.get(next).copied().unwrap_or(-1);
+        let next = &emitter.function.blocks[*block].next;
+        let places: Vec<i32> = next.iter().map(place).collect();
+        emitter.find_cases(*block, &places, number);
+    }
+}
+
 fn piece(
     context: &Context<'_>,
     function: &Function,
@@ -236,11 +246,7 @@ fn piece(
     }
     let leave = emitter.code.label();
     emitter.handover = Some(Handover { state, leave });
-    for block in part.iter().filter(|block| entries.dispatches.binary_search(*block).is_ok()) {
-        let place = |next: &usize| entries.blocks.get(next).copied().unwrap_or(-1);
-        let places: Vec<i32> = function.blocks[*block].next.iter().map(place).collect();
-        emitter.find_cases(*block, &places, number);
-    }
+    find_cases(&mut emitter, part, number, entries);
     let start = emitter.code.label();
     if twice {
         emitter.code.load(Kind::Cpu, frame);
