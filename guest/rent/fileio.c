@@ -21,10 +21,10 @@
  *     trimtab: counters NAME NUMBER     of rental memory, likewise
  */
 #define _GNU_SOURCE /* MADV_POPULATE_WRITE */
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "memory.h"
 #include "pattern.h"
 
 #define MOST_FILES 4096
@@ -165,25 +165,6 @@ static void read_all(void)
 			read_block(file, at);
 }
 
-/* ---- Memory ---- */
-
-/* Memory that is there when it is written to. */
-static unsigned char *room(long mib)
-{
-	unsigned char *found = mmap(NULL, (size_t)mib * MIB, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (found == MAP_FAILED)
-		fail("fileio: there is no room for %ld MiB", mib);
-	return found;
-}
-
-static void take(unsigned char *memory, long from_mib, long to_mib)
-{
-	for (size_t at = (size_t)from_mib * MIB; at < (size_t)to_mib * MIB; at += PAGE)
-		memory[at] = 1;
-}
-
 /* ---- Requests ---- */
 
 /* Whether the request of this number writes: of five, the modes write none, two or all. */
@@ -200,12 +181,9 @@ static void request_all(uint64_t *random, unsigned char *hog)
 
 	for (long request = 0; request < the.requests; request++) {
 		uint64_t at = random_below(random, (uint64_t)the.files * blocks_of_a_file), start;
-		long file = (long)(at / blocks_of_a_file), wanted = (request + 1) * the.hog / the.requests;
+		long file = (long)(at / blocks_of_a_file);
 
-		if (wanted > held) {
-			take(hog, held, wanted);
-			held = wanted;
-		}
+		memory_grow(hog, &held, the.hog, request + 1, the.requests);
 		at %= blocks_of_a_file;
 		start = now_ns();
 		if (is_write(request)) {
@@ -265,7 +243,7 @@ int main(int argc, char **argv)
 	blocks_of_a_file = (uint64_t)the.mib * MIB / block / (uint64_t)the.files;
 	if (blocks_of_a_file == 0)
 		fail("fileio: %ld files of %ld MiB have no block each", the.files, the.mib);
-	bytes = room(1 + (long)(block / MIB));
+	bytes = memory_room(1 + (long)(block / MIB));
 	for (size_t at = 0; at < block; at++)
 		bytes[at] = (unsigned char)(at * 7);
 	open_files();
@@ -273,8 +251,8 @@ int main(int argc, char **argv)
 		forget_files();
 		return 0;
 	}
-	take(room(the.preallocate + 1), 0, the.preallocate);
-	hog = room(the.hog + 1);
+	memory_take(memory_room(the.preallocate + 1), 0, the.preallocate);
+	hog = memory_room(the.hog + 1);
 	random = random_seeded((uint64_t)the.seed);
 	if (the.warm)
 		read_all();

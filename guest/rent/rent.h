@@ -296,17 +296,21 @@ static inline long meminfo_kib(const char *name)
 	return (long)value;
 }
 
-/* How long the only CPU of this machine has been busy since it was started, in nanoseconds, to 10 ms. */
+/*
+ * How long the only CPU of this machine has been busy since it was started, in nanoseconds, to 10 ms. A CPU that waits
+ * for a disk is idle, too; /proc/uptime says otherwise.
+ */
 static inline uint64_t busy_ns(void)
 {
-	double up = 0, idle = 0;
-	FILE *file = fopen("/proc/uptime", "r");
+	unsigned long long user = 0, nice = 0, system = 0, irq = 0, softirq = 0;
+	FILE *file = fopen("/proc/stat", "r");
 
-	if (file && fscanf(file, "%lf %lf", &up, &idle) != 2)
-		up = idle = 0;
+	if (file && fscanf(file, "cpu %llu %llu %llu %*u %*u %llu %llu", &user, &nice, &system, &irq, &softirq) != 5)
+		user = nice = system = irq = softirq = 0;
 	if (file)
 		fclose(file);
-	return up > idle ? (uint64_t)((up - idle) * 1e9) : 0;
+	/* Linux counts hundredths of a second for programs, on all machines. */
+	return (user + nice + system + irq + softirq) * 10000000;
 }
 
 /* Sectors of 512 bytes that a disk has read and written so far. */

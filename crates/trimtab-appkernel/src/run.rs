@@ -5,8 +5,9 @@ mod tables;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use trimtab_lab::observe::Observe;
+use trimtab_lab::threads;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::Feature;
 use trimtab_machine::boot::{Boot, BootRequest, Outcome};
@@ -46,9 +47,9 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
     stage.ended(false, &format!("Linux {} without SMP", guest.version));
     let folder = tempfile::Builder::new().prefix(".appkernel-").tempdir_in(&request.work);
     let folder = folder.context("cannot make a folder for boots in the work directory")?;
-    let boot = |name: &str, setup: &Setup<'_>| {
-        let stage = observer.stage(&format!("boot: {name}"));
-        let booted = guest.boot(&Setup { name, ..*setup }, folder.path())?;
+    let boot = |setup: &Setup<'_>| {
+        let stage = observer.stage(&format!("boot: {}", setup.name));
+        let booted = guest.boot(setup, folder.path())?;
         stage.ended(false, "it came up, and ended well");
         anyhow::Ok(booted)
     };
@@ -61,26 +62,30 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         workload: TESTS,
         limit: BootRequest::LIMIT,
     };
-    let tests = boot("tests", &own)?;
-    let told = boot("stale-told", &Setup { workload: STALE, ..own })?;
-    let ignored = Setup { workload: STALE, parameters: &["ignore_stale=1"], ..own };
-    let ignored = boot("stale-ignored", &ignored)?;
+    let ignored = ["ignore_stale=1"];
     let (stress, limit) = match request.stress {
         true => (STRESS_FULL, STRESS_LIMIT),
         false => (STRESS_SHORT, BootRequest::LIMIT),
     };
     // No thread goes home: what is tested, and measured, is the way there and back.
-    let stressed = Setup { workload: stress, parameters: &["burst=0"], limit, ..own };
-    let stressed = boot("stress", &stressed)?;
+    let burst = ["burst=0"];
     // And each fault brings one page.
     let costs = Setup { workload: COSTS, counted: true, cpus: 2, ..own };
-    let costs_of_a_boot = |name: &str, wait: &[&str]| {
-        let parameters = [&["burst=0", "around=1"], wait].concat();
-        boot(name, &Setup { parameters: &parameters, ..costs })
+    let counting = |name, parameters| Setup { name, parameters, ..costs };
+    let setups = [
+        Setup { name: "tests", ..own },
+        counting("costs-sleeping", &["burst=0", "around=1"]),
+        counting("costs-polling", &["burst=0", "around=1", "poll=1"]),
+        counting("costs-switching", &["burst=0", "around=1", "halt=0"]),
+        Setup { name: "stale-told", workload: STALE, ..own },
+        Setup { name: "stale-ignored", workload: STALE, parameters: &ignored, ..own },
+        Setup { name: "stress", workload: stress, parameters: &burst, limit, ..own },
+    ];
+    // Two at once: those with a clock of their own have one thread, and others mostly wait for one.
+    let booted = threads::each_on(2, &setups, |_, setup| boot(setup), |_| ())?;
+    let [tests, sleeps, polls, switches, told, ignored, stressed] = booted.as_slice() else {
+        bail!("{} guests were booted; expected {}", booted.len(), setups.len());
     };
-    let sleeps = costs_of_a_boot("costs-sleeping", &[])?;
-    let polls = costs_of_a_boot("costs-polling", &["poll=1"])?;
-    let switches = costs_of_a_boot("costs-switching", &["halt=0"])?;
 
     let results = tests
         .tests
@@ -91,15 +96,15 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         kernel: KernelFacts { version: guest.version.clone(), smp: false },
         cpus: request.cpus,
         tests: results.collect(),
-        left: said(&tests, "left")?,
-        stale: Stale { told: said(&told, "stale-pages")?, ignored: said(&ignored, "stale-pages")? },
+        left: said(tests, "left")?,
+        stale: Stale { told: said(told, "stale-pages")?, ignored: said(ignored, "stale-pages")? },
         stress: Stress {
-            operations: said(&stressed, "stress-operations")?,
-            forwarded: said(&stressed, "stress-forwarded")?,
-            errors: said(&stressed, "stress-errors")?,
+            operations: said(stressed, "stress-operations")?,
+            forwarded: said(stressed, "stress-forwarded")?,
+            errors: said(stressed, "stress-errors")?,
         },
-        calls: costs_of("call", &sleeps, &polls, &switches)?,
-        fault: costs_of("fault", &sleeps, &polls, &switches)?,
+        calls: costs_of("call", sleeps, polls, switches)?,
+        fault: costs_of("fault", sleeps, polls, switches)?,
         ..AppKernelReport::default()
     };
     if let Some(asked) = &request.tables {

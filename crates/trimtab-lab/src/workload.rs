@@ -17,7 +17,9 @@ use std::sync::LazyLock;
 use include_dir::{Dir, include_dir};
 
 pub use error::WorkloadError;
-pub use manifest::{Guest, GuestProgram, Input, Language, Manifest, Program, Source, Start, Tests};
+pub use manifest::{
+    DiskLoad, Guest, GuestProgram, Input, Language, Manifest, Program, Source, Start, Tests,
+};
 pub use start::prepare;
 
 static CATALOGUE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
@@ -152,6 +154,17 @@ mod tests {
                     script,
                 ],
                 "cjpeg is no absolute path",
+            ),
+            (
+                "a",
+                &[
+                    (
+                        MANIFEST,
+                        b"summary = \"x\"\n[load]\nscript = \"run.sh\"\nmib = 8\nfiles = [\"share\"]\n",
+                    ),
+                    script,
+                ],
+                "share is no absolute path",
             ),
             (
                 "a",

@@ -18,7 +18,7 @@ mod verify;
 pub use basis::Basis;
 pub use disk::DiskProfile;
 pub use experiment::{RunRequest, run};
-pub use load::{LOADS, Load};
+pub use load::Load;
 pub use mutants::{MUTANTS, Mutant, Setting};
 pub use oracle::Oracle;
 pub use plan::{MOST_MIB, PlanRequest, plan};

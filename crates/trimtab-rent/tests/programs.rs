@@ -286,6 +286,27 @@ fn a_device_that_does_not_open_is_a_failure() {
 }
 
 #[test]
+fn rounds_of_a_command_are_timed_after_those_that_do_not_count() {
+    let room = Room::of("rounds");
+    // Words are told apart by blanks, so the shell's command has none.
+    let said = room.run("--warm 2 --rounds 3 --hog 6 -- /bin/sh -c echo>>{}/log;sleep${IFS}0.05");
+    assert_eq!(said.status, Some(0), "{}", said.text);
+    let rounds = said.numbers("rounds");
+    assert_eq!(rounds["count"], 3, "{}", said.text);
+    assert!(rounds["nanoseconds"] >= 150_000_000, "{}", said.text);
+    assert!(rounds["p50"] >= 50_000_000 && rounds["p50"] <= rounds["max"], "{}", said.text);
+    let ran = fs::read_to_string(room.folder.path().join("log")).unwrap();
+    assert_eq!(ran.lines().count(), 5);
+    for (command, why) in
+        [("/bin/false", "/bin/false ended with status 1"), ("/none", "/none ended with status 127")]
+    {
+        let said = room.run(&format!("--rounds 3 -- {command}"));
+        assert_eq!(said.status, Some(1), "{}", said.text);
+        assert!(said.text.contains(&format!("trimtab: error rounds: {why}\n")), "{}", said.text);
+    }
+}
+
+#[test]
 fn starts_are_timed_until_the_first_byte() {
     let room = Room::of("starts");
     let commands = room.folder.path().join("commands");

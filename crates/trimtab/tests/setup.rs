@@ -84,7 +84,7 @@ const ALL: &str = "gcc libc6-dev binutils make flex bison bc cpio xz-utils lz4 z
     libssl-dev kmod rsync patch perl python3 git qemu-system-x86 busybox-static linux-source-6.12 \
     qemu-user lld e2fsprogs qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross chromium g++ linux-source-6.1 \
     g++-aarch64-linux-gnu cmake default-jdk-headless gcc-mipsel-linux-gnu g++-mipsel-linux-gnu libc6-dev-mipsel-cross tcl libjpeg-turbo-progs libopenjp2-tools flac ffmpeg rt-tests postmark fio dbench \
-    stress-ng valgrind csmith libcsmith-dev maven wasi-libc gradle linux-perf uftrace trace-cmd dpkg-dev slurm-client slurmctld slurmd munge openssh-client openssh-server device-tree-compiler \
+    stress-ng valgrind csmith libcsmith-dev maven wasi-libc python3-pip libtiff-tools graphicsmagick lame madplay groff-base gradle linux-perf uftrace trace-cmd dpkg-dev slurm-client slurmctld slurmd munge openssh-client openssh-server device-tree-compiler \
     ninja-build meson pkg-config libglib2.0-dev libpixman-1-dev libfdt-dev zlib1g-dev clang-22 lld-22 llvm-22 libclang-rt-22-dev-wasm32";
 
 #[test]

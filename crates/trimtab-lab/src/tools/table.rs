@@ -55,11 +55,15 @@ impl Tool {
 pub fn all() -> &'static [Tool] {
     static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         let mut tools = ALL.to_vec();
-        for program in workload::all().into_iter().flatten().flat_map(Workload::programs) {
+        let all = || workload::all().into_iter().flatten();
+        let of_guests = all().flat_map(Workload::programs).map(|program| (program, SWAP_RUN));
+        let loads = all().filter_map(|workload| workload.manifest.load.as_ref());
+        let of_loads = loads.flat_map(|load| &load.programs).map(|program| (program, RENT_RUN));
+        for (program, needed_by) in of_guests.chain(of_loads) {
             let name = program.name();
             if !tools.iter().any(|tool| tool.name == name) {
                 let place = program.path.display().to_string();
-                tools.push(Tool::of_file(name, place, program.package.clone(), SWAP_RUN));
+                tools.push(Tool::of_file(name, place, program.package.clone(), needed_by));
             }
         }
         tools
@@ -82,6 +86,7 @@ const TESTS: &[&str] = &["tests"];
 const PROBE_BENCH: &[&str] = &["probe bench"];
 
 const SWAP_RUN: &[&str] = &["swap run"];
+const RENT_RUN: &[&str] = &["rent run --loads"];
 const SMP_SCALE: &[&str] = &["smp scale", "smp locks"];
 
 const VERSION: &[&str] = &["--version"];

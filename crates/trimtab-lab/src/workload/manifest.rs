@@ -18,6 +18,8 @@ pub struct Manifest {
     pub rank: u32,
     /// How a guest runs it, where guests do.
     pub guest: Option<Guest>,
+    /// How it loads the disk and the page cache of a guest, where it does.
+    pub load: Option<DiskLoad>,
     /// Where its source is from, where that is not its folder alone.
     pub source: Option<Source>,
     /// How this machine compiles and runs it as one program, where it does.
@@ -39,6 +41,23 @@ pub struct Guest {
     /// Programs of this machine that the script needs beside busybox.
     #[serde(default)]
     pub programs: Vec<GuestProgram>,
+}
+
+/// How a workload loads the disk and the page cache of a guest, round after round.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskLoad {
+    /// The file of its folder that holds the script, for busybox's `sh`. It runs in a folder of its own on the disk:
+    /// with the argument `prepare` once, which makes what it reads, and with `run` for each round.
+    pub script: String,
+    /// The most that its files take of the disk, in MiB.
+    pub mib: u32,
+    /// Programs of this machine that the script needs beside busybox.
+    #[serde(default)]
+    pub programs: Vec<GuestProgram>,
+    /// Files and folders of this machine that these read, by absolute paths.
+    #[serde(default)]
+    pub files: Vec<PathBuf>,
 }
 
 /// A program of this machine that guests get as well.
@@ -219,7 +238,8 @@ impl Manifest {
         let own = self.program.iter().flat_map(|program| &program.own);
         let start = self.start.iter().flat_map(|start| &start.own);
         let starts = self.starts.iter().flat_map(|starts| &starts.own);
-        script.chain(own).chain(start).chain(starts).map(String::as_str)
+        let load = self.load.iter().map(|load| &load.script);
+        script.chain(load).chain(own).chain(start).chain(starts).map(String::as_str)
     }
 
     /// The same of its starts.
@@ -238,12 +258,13 @@ impl Manifest {
     /// What it says that cannot be, and what was expected.
     fn wrong(&self) -> Option<(String, &'static str)> {
         if self.guest.is_none()
+            && self.load.is_none()
             && self.program.is_none()
             && self.start.is_none()
             && self.starts.is_none()
             && self.tests.is_none()
         {
-            let expected = "a table guest, program, start, starts or tests";
+            let expected = "a table guest, load, program, start, starts or tests";
             return Some(("says nowhere how it is run".into(), expected));
         }
         if let Some(source) = &self.source {
@@ -275,7 +296,9 @@ impl Manifest {
                 return Some((format!("names {file:?}"), "the name of a file in its folder"));
             }
         }
-        for program in self.guest.iter().flat_map(|guest| &guest.programs) {
+        let of_guest = self.guest.iter().flat_map(|guest| &guest.programs);
+        let of_load = self.load.iter().flat_map(|load| &load.programs);
+        for program in of_guest.chain(of_load) {
             let path = program.path.display();
             if !program.path.is_absolute() || program.name().is_empty() {
                 let found = format!("names a program: {path} is no absolute path");
@@ -287,6 +310,11 @@ impl Manifest {
                     "the Debian package that has it",
                 ));
             }
+        }
+        let mut read = self.load.iter().flat_map(|load| &load.files);
+        if let Some(path) = read.find(|path| !path.is_absolute()) {
+            let found = format!("names a file: {} is no absolute path", path.display());
+            return Some((found, "one such as /usr/share/groff"));
         }
         None
     }

@@ -49,7 +49,10 @@ pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsStrin
     line.add("-display").add("none").add("-nic").add("none");
     line.add("-machine").add(board(isa));
     match machine.accelerator {
-        Accelerator::Tcg => line.add("-accel").add(tcg(request)).add("-cpu").add(processor(isa)),
+        Accelerator::Tcg => {
+            let processor = machine.processor.unwrap_or_else(|| processor(isa));
+            line.add("-accel").add(tcg(request)).add("-cpu").add(processor)
+        }
         Accelerator::Kvm => line.add("-accel").add("kvm").add("-cpu").add("host"),
     };
     let buffers = match request.tracers.ftrace {

@@ -65,6 +65,8 @@ impl Disk {
         let values = [
             ("nr_devices", 1),
             ("memory_backed", 1),
+            // What a file system discards is free memory again.
+            ("discard", 1),
             ("gb", u128::from(null.gib)),
             ("irqmode", 2),
             ("completion_nsec", null.latency.as_nanos()),

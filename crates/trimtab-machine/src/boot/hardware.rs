@@ -63,6 +63,8 @@ pub struct Hardware {
     pub cpus: u32,
     /// What runs it.
     pub accelerator: Accelerator,
+    /// QEMU's name of the processor that it imitates, if that is not the architecture's usual one.
+    pub processor: Option<&'static str>,
     /// What its time is.
     pub clock: Clock,
 }
@@ -70,6 +72,12 @@ pub struct Hardware {
 impl Default for Hardware {
     /// 256 MiB, one CPU, TCG.
     fn default() -> Self {
-        Hardware { memory_mib: 256, cpus: 1, accelerator: Accelerator::Tcg, clock: Clock::Real }
+        Hardware {
+            memory_mib: 256,
+            cpus: 1,
+            accelerator: Accelerator::Tcg,
+            processor: None,
+            clock: Clock::Real,
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Platform;
@@ -13,7 +13,7 @@ use super::basis::Basis;
 use super::disk::DiskProfile;
 use super::filesystem::{FileSystem, ORACLE_USED_MIB, with_disk};
 use super::guest::{BootOf, Ran};
-use super::guests::{Guests, ScriptOf};
+use super::guests::{Guests, ScriptOf, side_by_side};
 use super::load::Load;
 use super::oracle::{self, Oracle};
 use super::prediction::{self, HELD_MIB, How};
@@ -117,16 +117,17 @@ fn returns_name(load: Load) -> String {
     format!("returns-{}", load.word())
 }
 
-/// What runs in the guests of a load, by the names of the scripts.
-fn scripts_of(request: &RunRequest, programs: &Programs, load: Load) -> Vec<ScriptOf> {
+/// What runs in the guests of a load, or for what is verified.
+fn scripts(request: &RunRequest, load: Option<Load>, programs: &Programs) -> Vec<ScriptOf> {
+    let Some(load) = load else { return vec![(VERIFY.to_owned(), verify_script(request))] };
     let script = |recorded| load_script(request, programs, load, recorded);
     let mut scripts = vec![
-        (Some(load), load_name(load), script(false)),
-        (Some(load), returns_name(load), returns_script(request, programs, load)),
+        (load_name(load), script(false)),
+        (returns_name(load), returns_script(request, programs, load)),
     ];
-    // Nothing says of starts what they ask for.
+    // Nothing says of others what they ask for.
     if matches!(load, Load::Files(_)) {
-        scripts.push((Some(load), recorded_name(load), script(true)));
+        scripts.push((recorded_name(load), script(true)));
     }
     scripts
 }
@@ -146,49 +147,49 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     ensure!(!request.devices.is_empty(), "there is no device whose memory could be lent");
     let work = WorkDir::open(&request.basis.work)?;
     request.loads.iter().try_for_each(|load| load.fits(request.normal_mib, HELD_MIB))?;
-    let programs = Programs::of(&request.loads, request.basis.isa)?;
-    let mut scripts = vec![(None, VERIFY.to_owned(), verify_script(request))];
-    scripts.extend(request.loads.iter().flat_map(|load| scripts_of(request, &programs, *load)));
-    let guests = Guests::build(&work, &request.basis, &programs, scripts, observe)?;
-    let boot = |arm: Arm, load: Option<Load>, script: &str, how: &How| {
-        let used_mib = load.map_or(ORACLE_USED_MIB, |load| load.used_mib(&programs));
-        let asked = BootOf {
-            arm,
+    let loads: Vec<Option<Load>> = request.loads.iter().copied().map(Some).chain([None]).collect();
+    let scripts = |load, programs: &Programs| scripts(request, load, programs);
+    let guests = Guests::build(&work, &request.basis, &loads, scripts, observe)?;
+    let boot = |asked: &Asked| {
+        let (programs, guest) = guests.of(asked.load)?;
+        let used_mib = asked.load.map_or(ORACLE_USED_MIB, |load| load.used_mib(programs));
+        let boot = BootOf {
+            arm: asked.arm,
             devices: &request.devices,
-            script,
-            normal_mib: how.normal_mib,
-            used_mib: used_mib + how.more_mib,
+            script: &asked.script,
+            normal_mib: asked.how.normal_mib,
+            used_mib: used_mib + asked.how.more_mib,
             disk: request.disk,
             cpus: 1,
-            arguments: how.arguments.clone(),
-            outlet: how.outlet,
+            arguments: asked.how.arguments.clone(),
+            outlet: asked.how.outlet,
             device_tree: None,
         };
-        guests.of(load)?.run(&asked, observe)
+        guest.run(&boot, observe)
     };
-    let (plain, steady) = (How::plain(request.normal_mib), How::steady(request.normal_mib));
+    let ways = with_idle(&request.arms);
+    let mut ran = side_by_side(&asked(request, &ways), boot)?.into_iter();
     let mut rented: Vec<Ran> = Vec::new();
     let mut arms: Vec<ArmRun> = Vec::new();
-    for arm in with_idle(&request.arms) {
+    let missing = "a guest was not booted";
+    for arm in ways {
         let mut workloads = Vec::new();
         let mut returns = Vec::new();
         for (place, &load) in request.loads.iter().enumerate() {
-            let ran = boot(arm, Some(load), &load_name(load), &steady)?;
+            let measured = ran.next().context(missing)?;
             let idle = arms.first().and_then(|idle| idle.workloads.get(place));
-            workloads.push(workload(load, &ran, idle)?);
-            rented.extend((arm == Arm::Rental).then_some(ran));
+            workloads.push(workload(load, &measured, idle)?);
+            rented.extend((arm == Arm::Rental).then_some(measured));
             if request.returns > 0 {
-                let ran = boot(arm, Some(load), &returns_name(load), &plain)?;
-                returns.push(returned(load, &ran)?);
+                returns.push(returned(load, &ran.next().context(missing)?)?);
             }
         }
         arms.push(ArmRun { arm, workloads, returns });
     }
     predict(request, &rented, &boot, &mut arms, observe)?;
-    let verify = match request.verify {
-        0 => None,
-        _ => {
-            let ran = boot(Arm::Rental, None, VERIFY, &How::plain(VERIFY_MIB))?;
+    let verify = match ran.next() {
+        None => None,
+        Some(ran) => {
             // It is the last that it says.
             ran.number("verify", "operations")?;
             Some(oracle::found(&ran))
@@ -215,8 +216,38 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     Ok(found)
 }
 
-/// Boots a guest of a way and a load with a script.
-type Boots<'a> = dyn Fn(Arm, Option<Load>, &str, &How) -> Result<Ran> + 'a;
+/// A guest to boot.
+#[derive(Debug)]
+struct Asked {
+    arm: Arm,
+    load: Option<Load>,
+    script: String,
+    how: How,
+}
+
+/// All guests but those that are recorded: for each way and load the load, and if they are wanted the returns beside it;
+/// if it is wanted, the oracle last.
+fn asked(request: &RunRequest, ways: &[Arm]) -> Vec<Asked> {
+    let (plain, steady) = (How::plain(request.normal_mib), How::steady(request.normal_mib));
+    let mut all = Vec::new();
+    for &arm in ways {
+        for &load in &request.loads {
+            let of = |script, how: &How| Asked { arm, load: Some(load), script, how: how.clone() };
+            all.push(of(load_name(load), &steady));
+            all.extend((request.returns > 0).then(|| of(returns_name(load), &plain)));
+        }
+    }
+    all.extend((request.verify > 0).then(|| Asked {
+        arm: Arm::Rental,
+        load: None,
+        script: VERIFY.to_owned(),
+        how: How::plain(VERIFY_MIB),
+    }));
+    all
+}
+
+/// Boots a guest.
+type Boots<'a> = dyn Fn(&Asked) -> Result<Ran> + Sync + 'a;
 
 /// Records each load while the devices are idle, after it was measured with rental memory, which says how much memory it
 /// has then.
@@ -229,11 +260,20 @@ fn predict(
 ) -> Result<()> {
     let steady = How::steady(request.normal_mib);
     let Some(arm) = arms.iter_mut().find(|run| run.arm == Arm::Rental) else { return Ok(()) };
-    for ((ran, load), run) in rented.iter().zip(&request.loads).zip(&mut arm.workloads) {
+    let mut recorded = Vec::new();
+    for (place, (ran, &load)) in rented.iter().zip(&request.loads).enumerate() {
         let free_kib = ran.number("memory", "free_kib")?;
-        let Some(how) = steady.recorded(*load, request.requests, free_kib) else { continue };
-        let recorded = boot(Arm::Idle, Some(*load), &recorded_name(*load), &how)?;
-        match prediction::predict((request, *load), &recorded, ran, observe) {
+        let how = steady.recorded(load, request.requests, free_kib);
+        let asked = |how| {
+            (place, Asked { arm: Arm::Idle, load: Some(load), script: recorded_name(load), how })
+        };
+        recorded.extend(how.map(asked));
+    }
+    let all = side_by_side(&recorded, |(_, asked)| boot(asked))?;
+    for ((place, _), recorded) in recorded.iter().zip(&all) {
+        let (load, ran) = (request.loads[*place], &rented[*place]);
+        let run = &mut arm.workloads[*place];
+        match prediction::predict((request, load), recorded, ran, observe) {
             Ok(found) => run.predicted = Some(found),
             // What was measured until now is worth more.
             Err(error) => run.not_predicted = format!("{error:#}"),
@@ -262,6 +302,7 @@ fn workload(load: Load, ran: &Ran, idle: Option<&WorkloadRun>) -> Result<Workloa
     let starts = starts(ran);
     let nanoseconds = match load {
         Load::Files(_) => ran.number("fileio", "nanoseconds")?,
+        Load::Rounds(_) => ran.number("rounds", "nanoseconds")?,
         Load::Starts => starts.iter().sum(),
     };
     let failures = ran.number_or_zero("starts", "failures");

@@ -1,9 +1,12 @@
-//! The guests of loads. What starts programs has them in its root, which is memory, so it has a guest of its own.
+//! The guests of loads. What runs programs has them in its root, which is memory, so it has a guest of its own.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::thread;
 
 use anyhow::{Context, Result};
 use trimtab_lab::observe::Observe;
+use trimtab_lab::threads;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_report::common::Repeat;
 
@@ -12,74 +15,107 @@ use super::guest::{Guest, GuestRequest};
 use super::load::Load;
 use super::programs::Programs;
 
-/// What runs beside or in which load, if it does; its name, and its commands.
-pub(super) type ScriptOf = (Option<Load>, String, String);
+/// The most guests at once: each takes up to a gigabyte.
+const MOST_AT_ONCE: usize = 4;
 
-/// One guest for what starts programs, and one for all else, as far as they are needed.
+/// Boots guests side by side, each of which has one CPU and its instructions as its clock; what they said is in the order
+/// of `asked`.
+///
+/// # Errors
+/// The first of any.
+pub(super) fn side_by_side<Asked: Sync, Found: Send>(
+    asked: &[Asked],
+    boot: impl Fn(&Asked) -> Result<Found> + Sync,
+) -> Result<Vec<Found>> {
+    let at_once = thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_ONCE);
+    threads::each_on(at_once, asked, |_, asked| boot(asked), |_| ())
+}
+
+/// What a guest may be asked to run: a name, and commands.
+pub(super) type ScriptOf = (String, String);
+
+/// One guest for each load that runs programs of this machine, and one for all else, as far as they are needed.
 #[derive(Debug)]
-pub(super) struct Guests<'work>(BTreeMap<Kind, Guest<'work>>);
+pub(super) struct Guests<'work>(BTreeMap<Kind, (Programs, Guest<'work>)>);
 
 /// What is in a guest's root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// What each guest has.
     Usual,
-    /// Programs as well.
-    Programs,
+    /// Programs that are started as well.
+    Started,
+    /// What a workload of this name needs as well.
+    Rounds(&'static str),
 }
 
 impl Kind {
     fn of(load: Option<Load>) -> Self {
-        if load == Some(Load::Starts) { Self::Programs } else { Self::Usual }
+        match load {
+            Some(Load::Starts) => Self::Started,
+            Some(Load::Rounds(rounds)) => Self::Rounds(rounds.name()),
+            Some(Load::Files(_)) | None => Self::Usual,
+        }
     }
 
     /// For people.
-    fn name(self) -> &'static str {
+    fn name(self) -> String {
         match self {
-            Self::Usual => "guest",
-            Self::Programs => "guest with programs",
+            Self::Usual => "guest".to_owned(),
+            Self::Started => "guest with programs".to_owned(),
+            Self::Rounds(name) => format!("guest with programs for {name}"),
         }
     }
 }
 
 impl<'work> Guests<'work> {
-    /// Builds those that are needed for these scripts.
+    /// Builds those that are needed for these scripts, which `scripts` gives for a load, or for what is none, and the
+    /// programs that it runs.
     ///
     /// # Errors
     /// Missing tools, builds that fail.
     pub(super) fn build(
         work: &'work WorkDir,
         basis: &Basis,
-        programs: &Programs,
-        scripts: Vec<ScriptOf>,
+        loads: &[Option<Load>],
+        scripts: impl Fn(Option<Load>, &Programs) -> Vec<ScriptOf>,
         observe: &dyn Observe,
     ) -> Result<Self> {
-        let mut of_kind: BTreeMap<Kind, Vec<(String, String)>> = BTreeMap::new();
-        for (load, name, commands) in scripts {
-            of_kind.entry(Kind::of(load)).or_default().push((name, commands));
+        let mut of_kind: BTreeMap<Kind, (Programs, Vec<ScriptOf>)> = BTreeMap::new();
+        for &load in loads {
+            let kind = Kind::of(load);
+            let (programs, all) = match of_kind.entry(kind) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => {
+                    let found = load.map(|load| Programs::of(load, basis.isa)).transpose()?;
+                    entry.insert((found.unwrap_or_default(), Vec::new()))
+                }
+            };
+            all.extend(scripts(load, programs));
         }
         let mut guests = BTreeMap::new();
-        for (kind, scripts) in of_kind {
-            let files = match kind {
-                Kind::Usual => BTreeMap::new(),
-                Kind::Programs => programs.files.clone(),
-            };
+        for (kind, (programs, mut scripts)) in of_kind {
+            scripts.sort();
+            scripts.dedup();
+            let files = programs.files.clone();
             let asked = GuestRequest { basis, lines: "", scripts, files };
-            guests.insert(kind, Guest::build(work, &asked, observe)?);
+            guests.insert(kind, (programs, Guest::build(work, &asked, observe)?));
         }
         Ok(Self(guests))
     }
 
-    /// The guest in which a load runs, or what is no load.
+    /// The guest in which a load runs, or what is no load, and the programs that it has.
     ///
     /// # Errors
-    /// It has no script for it.
-    pub(super) fn of(&self, load: Option<Load>) -> Result<&Guest<'work>> {
-        self.0.get(&Kind::of(load)).context("no guest was built for this")
+    /// It was not built.
+    pub(super) fn of(&self, load: Option<Load>) -> Result<(&Programs, &Guest<'work>)> {
+        let found = self.0.get(&Kind::of(load)).context("no guest was built for this")?;
+        Ok((&found.0, &found.1))
     }
 
     fn any(&self) -> Result<&Guest<'work>> {
-        self.0.values().next().context("no guest was built")
+        let (_, guest) = self.0.values().next().context("no guest was built")?;
+        Ok(guest)
     }
 
     /// The release of their kernel.
@@ -96,10 +132,10 @@ impl<'work> Guests<'work> {
     /// Files that cannot be read.
     pub(super) fn repeat(&self, basis: &Basis) -> Result<Repeat> {
         let mut inputs = BTreeMap::new();
-        for (kind, guest) in &self.0 {
+        for (kind, (_, guest)) in &self.0 {
             let (kernel, root) = guest.hashes()?;
             inputs.insert("kernel".to_owned(), kernel);
-            inputs.insert(kind.name().to_owned(), root);
+            inputs.insert(kind.name(), root);
         }
         Ok(basis.repeat(self.any()?, inputs))
     }

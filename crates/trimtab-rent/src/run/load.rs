@@ -4,14 +4,17 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use trimtab_lab::failure::Failure;
+use trimtab_lab::workload::{self, DiskLoad, Workload};
 
 use super::programs::Programs;
 
-/// A load. Its name is `rndrd:200`, `rndrw:100:pre64`, `rndrd:150:hog128` or `starts`.
+/// A load. Its name is `rndrd:200`, `rndrw:100:pre64`, `djpeg`, `untar:hog128` or `starts`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
     /// Random requests of 16 KiB for files.
     Files(Files),
+    /// A workload of the catalogue, round after round.
+    Rounds(Rounds),
     /// Programs are started, one after the other.
     Starts,
 }
@@ -23,15 +26,64 @@ pub struct Files {
     pub writes: bool,
     /// Size of all files, in MiB.
     pub mib: u32,
-    /// Memory that it takes for itself before, in MiB.
+    /// Memory that it takes.
+    pub memory: Memory,
+}
+
+/// A workload of the catalogue, round after round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounds {
+    workload: &'static Workload,
+    /// The part of its manifest that is about this.
+    manifest: &'static DiskLoad,
+    /// Memory that is taken beside it.
+    pub memory: Memory,
+}
+
+/// Memory that a load takes for itself, in MiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// Before what is measured.
     pub preallocated_mib: u32,
-    /// Memory that it takes step by step during the requests, in MiB.
+    /// Step by step meanwhile.
     pub hog_mib: u32,
 }
 
-/// What a load is named, for people who named it wrongly.
-pub const LOADS: &str =
-    "expected starts; or rndrd or rndrw, a colon, 8 to 800 MiB, and maybe :pre48 or :hog48";
+impl Memory {
+    /// From the parts of a load's name that follow on what it is.
+    fn named<'a>(parts: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut memory = Self::default();
+        for part in parts {
+            let (wanted, mib) = if let Some(mib) = part.strip_prefix("pre") {
+                (&mut memory.preallocated_mib, mib)
+            } else {
+                (&mut memory.hog_mib, part.strip_prefix("hog")?)
+            };
+            *wanted = mib.parse().ok().filter(|mib| *wanted == 0 && (1..=800).contains(mib))?;
+        }
+        Some(memory)
+    }
+
+    /// As it stands in a load's name.
+    fn name(self) -> String {
+        self.each([":pre", ":hog"])
+    }
+
+    /// As programs are told.
+    fn options(self) -> String {
+        self.each([" --preallocate ", " --hog "])
+    }
+
+    fn each(self, [preallocated, hog]: [&str; 2]) -> String {
+        let mut said = String::new();
+        for (what, mib) in [(preallocated, self.preallocated_mib), (hog, self.hog_mib)] {
+            if mib > 0 {
+                let _ = write!(said, "{what}{mib}");
+            }
+        }
+        said
+    }
+}
 
 impl Files {
     fn mode(self) -> &'static str {
@@ -43,29 +95,58 @@ impl Files {
         let (mode, mib) = (self.mode(), self.mib);
         format!("/bin/fileio --directory /disk --mode {mode} --mib {mib} --seed {seed}")
     }
+}
 
-    fn memory(self) -> String {
-        let mut said = String::new();
-        for (option, mib) in [("preallocate", self.preallocated_mib), ("hog", self.hog_mib)] {
-            if mib > 0 {
-                let _ = write!(said, " --{option} {mib}");
-            }
-        }
-        said
+impl Rounds {
+    /// Of the workload of this name.
+    fn named(name: &str) -> Option<Self> {
+        let workload = workload::all().ok()?.iter().find(|workload| workload.name == name)?;
+        let manifest = workload.manifest.load.as_ref()?;
+        Some(Self { workload, manifest, memory: Memory::default() })
+    }
+
+    /// What the workload is named.
+    pub(super) fn name(self) -> &'static str {
+        &self.workload.name
+    }
+
+    /// What it needs of this machine.
+    pub(super) fn manifest(self) -> &'static DiskLoad {
+        self.manifest
+    }
+
+    fn script(self) -> String {
+        format!("/bin/busybox sh -e /data/{}.sh", self.workload.name)
+    }
+
+    /// Makes what it reads, in a folder of its own, which is where the rounds run, too.
+    fn prepare(self) -> String {
+        let (name, script) = (&self.workload.name, self.script());
+        let text = self.workload.files.get(&self.manifest.script).map_or("", String::as_str);
+        format!(
+            "/bin/busybox mkdir -p /data /disk/{name}\n\
+             /bin/busybox cat >/data/{name}.sh <<'END OF THE SCRIPT'\n{text}END OF THE SCRIPT\n\
+             cd /disk/{name}\n\
+             /bin/busybox --install -s /bin\n\
+             {script} prepare\n{FORGET}"
+        )
+    }
+
+    /// So many rounds of it, after one that does not count.
+    fn rounds(self, warm: u32, rounds: u32) -> String {
+        let (memory, script) = (self.memory.options(), self.script());
+        format!("/bin/rounds --warm {warm} --rounds {rounds}{memory} -- {script} run")
     }
 }
 
 impl Load {
-    /// `rndrd:200` or `rndrw:200:pre64`.
+    /// `rndrd:200` or `djpeg:pre64`.
     pub fn name(self) -> String {
-        let Load::Files(files) = self else { return "starts".to_owned() };
-        let mut name = format!("{}:{}", files.mode(), files.mib);
-        for (what, mib) in [("pre", files.preallocated_mib), ("hog", files.hog_mib)] {
-            if mib > 0 {
-                let _ = write!(name, ":{what}{mib}");
-            }
+        match self {
+            Load::Files(files) => format!("{}:{}{}", files.mode(), files.mib, files.memory.name()),
+            Load::Rounds(rounds) => rounds.workload.name.clone() + &rounds.memory.name(),
+            Load::Starts => "starts".to_owned(),
         }
-        name
     }
 
     /// From [its name](Load::name).
@@ -74,22 +155,29 @@ impl Load {
             return Some(Load::Starts);
         }
         let mut parts = name.split(':');
-        let writes = match parts.next()? {
+        let first = parts.next()?;
+        if let Some(rounds) = Rounds::named(first) {
+            return Some(Load::Rounds(Rounds { memory: Memory::named(parts)?, ..rounds }));
+        }
+        let writes = match first {
             "rndrd" => false,
             "rndrw" => true,
             _ => return None,
         };
         let mib = parts.next()?.parse().ok().filter(|mib| (8..=800).contains(mib))?;
-        let mut files = Files { writes, mib, preallocated_mib: 0, hog_mib: 0 };
-        for part in parts {
-            let (memory, mib) = if let Some(mib) = part.strip_prefix("pre") {
-                (&mut files.preallocated_mib, mib)
-            } else {
-                (&mut files.hog_mib, part.strip_prefix("hog")?)
-            };
-            *memory = mib.parse().ok().filter(|mib| *memory == 0 && (1..=800).contains(mib))?;
-        }
-        Some(Load::Files(files))
+        Some(Load::Files(Files { writes, mib, memory: Memory::named(parts)? }))
+    }
+
+    /// What a load is named, for people who named it wrongly.
+    pub fn expected() -> String {
+        let loads = workload::all().into_iter().flatten();
+        let loads = loads.filter(|workload| workload.manifest.load.is_some());
+        let names: Vec<&str> = loads.map(|workload| workload.name.as_str()).collect();
+        format!(
+            "expected starts; or rndrd or rndrw, a colon, 8 to 800 MiB, and maybe :pre48 or :hog48; or one of {}, \
+             with the same",
+            names.join(", ")
+        )
     }
 
     /// As a part of the name of a script.
@@ -102,10 +190,11 @@ impl Load {
     pub(super) fn used_mib(self, programs: &Programs) -> u32 {
         let mib = match self {
             Load::Files(files) => files.mib,
+            Load::Rounds(rounds) => rounds.manifest.mib,
             Load::Starts => programs.mib,
         };
-        let on_disk = mib + mib / 20 + 4;
-        if self == Load::Starts { on_disk + mib } else { on_disk }
+        // While the root is unpacked, its archive is there as well, and the disk is still empty.
+        (mib + mib / 20 + 4).max(programs.mib) + programs.mib
     }
 
     /// Whether what it takes for itself leaves something of the guest's memory, of which `held_mib` are not for it.
@@ -113,10 +202,12 @@ impl Load {
     /// # Errors
     /// It does not.
     pub(super) fn fits(self, normal_mib: u32, held_mib: u32) -> Result<()> {
-        let taken = match self {
-            Load::Files(files) => files.preallocated_mib + files.hog_mib,
-            Load::Starts => 0,
+        let memory = match self {
+            Load::Files(files) => files.memory,
+            Load::Rounds(rounds) => rounds.memory,
+            Load::Starts => Memory::default(),
         };
+        let taken = memory.preallocated_mib + memory.hog_mib;
         let needed = taken + LEFT_MIB + held_mib;
         if taken == 0 || needed <= normal_mib {
             return Ok(());
@@ -131,21 +222,23 @@ impl Load {
     pub(super) fn prepare(self, seed: u32, programs: &Programs) -> String {
         match self {
             Load::Files(files) => format!("{} --prepare\n", files.command(seed)),
-            Load::Starts => programs.data() + COPY_PROGRAMS,
+            Load::Rounds(rounds) => rounds.prepare(),
+            Load::Starts => programs.data() + COPY_PROGRAMS + FORGET,
         }
     }
 
     /// Fills memory with what it uses, and measures `requests` of its requests: of programs that are started, one for
-    /// 32 requests.
+    /// 32 requests; of rounds, one for 2,000.
     pub(super) fn measured(self, seed: u32, requests: u32) -> String {
         match self {
             Load::Files(files) => {
                 // Each block has been read about twice before.
                 let warm = 2 * files.mib * 64;
-                let memory = files.memory();
+                let memory = files.memory.options();
                 let command = files.command(seed);
                 format!("{command}{memory} --warm-requests {warm} --requests {requests}\n")
             }
+            Load::Rounds(rounds) => rounds.rounds(1, requests.div_ceil(REQUESTS_OF_A_ROUND)) + "\n",
             Load::Starts => {
                 let starts = requests.div_ceil(REQUESTS_OF_A_START);
                 // All of them twice before, in another order.
@@ -162,8 +255,12 @@ impl Load {
     pub(super) fn warm(self, seed: u32) -> String {
         match self {
             Load::Files(files) => {
-                let without = Files { preallocated_mib: 0, hog_mib: 0, ..files };
+                let without = Files { memory: Memory::default(), ..files };
                 format!("{} >/dev/null\n", Load::Files(without).measured(seed, 1).trim_end())
+            }
+            Load::Rounds(rounds) => {
+                let without = Rounds { memory: Memory::default(), ..rounds };
+                format!("{} >/dev/null\n", without.rounds(0, 1))
             }
             Load::Starts => {
                 format!("{STARTS} --starts 48 --seed 0 --think-us 1000-10000 >/dev/null\n")
@@ -176,8 +273,10 @@ impl Load {
         match self {
             // So that it has taken all of the memory that it takes after so many.
             Load::Files(files) => {
-                format!("{}{} --requests {BESIDE_REQUESTS}", files.command(seed), files.memory())
+                let memory = files.memory.options();
+                format!("{}{memory} --requests {BESIDE_REQUESTS}", files.command(seed))
             }
+            Load::Rounds(rounds) => rounds.rounds(0, BESIDE_ROUNDS),
             Load::Starts => format!("{STARTS} --starts 100000 --seed {seed}"),
         }
     }
@@ -189,6 +288,10 @@ const LEFT_MIB: u32 = 10;
 const STARTS: &str = "/bin/busybox chroot /disk /bin/starts --commands /data/commands";
 /// Requests of a load beside which something is measured, until it is begun anew.
 const BESIDE_REQUESTS: u32 = 6000;
+/// Rounds of such a load.
+const BESIDE_ROUNDS: u32 = 3;
+/// So many requests for files take about as long as a round.
+const REQUESTS_OF_A_ROUND: u32 = 2_000;
 /// So many requests for files take about as long as a start.
 const REQUESTS_OF_A_START: u32 = 32;
 
@@ -202,6 +305,10 @@ for folder in dev proc sys; do
   /bin/busybox mount --bind /$folder /disk/$folder
 done
 /bin/busybox mkdir /disk/tmp
+";
+
+/// Has the kernel forget what is on the disk.
+const FORGET: &str = "\
 /bin/busybox sync
 echo 3 >/proc/sys/vm/drop_caches
 ";
@@ -233,6 +340,26 @@ mod tests {
         ] {
             assert_eq!(Load::named(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_workload_of_the_catalogue_is_prepared_once_and_run_in_rounds() {
+        let load = Load::named("untar:hog16:pre8").unwrap();
+        assert_eq!(load.name(), "untar:pre8:hog16");
+        for wrong in ["untar:100", "untar:pre0", "boot"] {
+            assert_eq!(Load::named(wrong), None, "{wrong}");
+        }
+        assert!(Load::expected().contains("untar"), "{}", Load::expected());
+        let prepared = load.prepare(1, &Programs::default());
+        assert!(prepared.contains("tar cf tree.tar tree\n"), "{prepared}");
+        assert!(prepared.contains("cd /disk/untar\n"), "{prepared}");
+        assert_eq!(
+            load.measured(1, 4_001),
+            "/bin/rounds --warm 1 --rounds 3 --preallocate 8 --hog 16 -- \
+             /bin/busybox sh -e /data/untar.sh run\n"
+        );
+        assert!(!load.warm(1).contains("--hog"), "{}", load.warm(1));
+        assert!(load.beside(1).contains("--hog 16"), "{}", load.beside(1));
     }
 
     #[test]

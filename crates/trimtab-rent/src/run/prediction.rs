@@ -197,7 +197,7 @@ fn prediction(
     let evicted = measured.number("vmstat", "pgsteal_kswapd")?
         + measured.number("vmstat", "pgsteal_direct")?;
     let hits = measured.number_or_zero("counters", "hits");
-    let is_full = matches!(load, Load::Files(files) if files.hog_mib == 0);
+    let is_full = matches!(load, Load::Files(files) if files.memory.hog_mib == 0);
     Ok(Prediction {
         hits: pool.hits,
         stores: pool.stores,

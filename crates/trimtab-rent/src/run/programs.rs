@@ -8,16 +8,17 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use trimtab_lab::process::Job;
 use trimtab_lab::tools;
+use trimtab_lab::workload::{DiskLoad, GuestProgram};
 use trimtab_machine::{Isa, Platform, guest};
 
 use super::load::Load;
 
-/// What is started in the guest.
+/// What is started in the guest of a load.
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
     /// All files, by their paths in the guest: programs, their libraries, and what they read.
     pub files: BTreeMap<String, PathBuf>,
-    /// A line for each: its name, and what is executed.
+    /// A line for each that is started by itself: its name, and what is executed.
     pub commands: Vec<String>,
     /// Size of all files in MiB, rounded up.
     pub mib: u32,
@@ -103,29 +104,43 @@ impl Programs {
             paths.len()
         );
         files.extend(guest::programs::files(&paths)?);
+        Programs { files, commands, mib: 0 }.sized()
+    }
+
+    /// What a load runs of this machine: what is started, or what a workload of the catalogue needs.
+    ///
+    /// # Errors
+    /// As [`Programs::find`]; a program is not here; and the guest is another machine than this.
+    pub fn of(load: Load, isa: Isa) -> Result<Programs> {
+        let needed = match load {
+            Load::Files(_) => return Ok(Self::default()),
+            Load::Rounds(rounds) if rounds.manifest().programs.is_empty() => {
+                return Ok(Self::default());
+            }
+            Load::Rounds(rounds) => Some(rounds.manifest()),
+            Load::Starts => None,
+        };
+        ensure!(
+            isa.is_here(),
+            "the load {} runs programs of this machine, which is none of {}: leave it out",
+            load.name(),
+            isa.kbuild()
+        );
+        match needed {
+            Some(manifest) => Programs { files: needed_by(manifest)?, ..Self::default() }.sized(),
+            None => Self::find(),
+        }
+    }
+
+    /// The same, with how much all files are.
+    fn sized(mut self) -> Result<Programs> {
         let mut bytes = 0;
-        for path in files.values() {
+        for path in self.files.values() {
             let read = || format!("cannot read {}", path.display());
             bytes += path.metadata().with_context(read)?.len();
         }
-        let mib = u32::try_from(bytes.div_ceil(1 << 20))?;
-        Ok(Programs { files, commands, mib })
-    }
-
-    /// The same if one of `loads` starts programs; nothing otherwise.
-    ///
-    /// # Errors
-    /// As [`Programs::find`]; and the guest is another machine than this.
-    pub fn of(loads: &[Load], isa: Isa) -> Result<Programs> {
-        if !loads.contains(&Load::Starts) {
-            return Ok(Self::default());
-        }
-        ensure!(
-            isa.is_here(),
-            "the load starts runs programs of this machine, which is none of {}: leave it out",
-            isa.kbuild()
-        );
-        Self::find()
+        self.mib = u32::try_from(bytes.div_ceil(1 << 20))?;
+        Ok(self)
     }
 
     /// Commands of a shell that write what programs read, and `/data/commands` with a line for each.
@@ -139,6 +154,35 @@ impl Programs {
         }
         said
     }
+}
+
+/// The programs that a workload's rounds run, with their libraries and what they read.
+fn needed_by(manifest: &DiskLoad) -> Result<BTreeMap<String, PathBuf>> {
+    let found = |program: &GuestProgram| Ok(tools::find(&program.name())?.path);
+    let paths = manifest.programs.iter().map(found).collect::<Result<Vec<PathBuf>>>()?;
+    let mut files = guest::programs::files(&paths)?;
+    for path in &manifest.files {
+        add_all(path, &mut files)?;
+    }
+    Ok(files)
+}
+
+/// Adds a file, or all files below a folder. Links to folders in it are not followed: they may lead back.
+fn add_all(path: &Path, files: &mut BTreeMap<String, PathBuf>) -> Result<()> {
+    let read = || format!("cannot read {}", path.display());
+    if path.metadata().with_context(read)?.is_file() {
+        files.insert(path.to_string_lossy().trim_start_matches('/').to_owned(), path.to_owned());
+        return Ok(());
+    }
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(path).with_context(read)? {
+        let path = entry.with_context(read)?.path();
+        if !(path.is_symlink() && path.is_dir()) {
+            entries.push(path);
+        }
+    }
+    entries.sort();
+    entries.iter().try_for_each(|entry| add_all(entry, files))
 }
 
 /// What a program writes.
@@ -155,10 +199,30 @@ mod tests {
     #[test]
     fn programs_of_this_machine_are_not_started_in_another() {
         let elsewhere = Isa::KERNELS.into_iter().find(|isa| !isa.is_here()).unwrap();
-        let error = Programs::of(&[Load::Starts], elsewhere).unwrap_err().to_string();
+        let error = Programs::of(Load::Starts, elsewhere).unwrap_err().to_string();
         assert!(error.contains("leave it out"), "{error}");
         let files = Load::named("rndrd:100").unwrap();
-        assert!(Programs::of(&[files], elsewhere).unwrap().files.is_empty());
+        assert!(Programs::of(files, elsewhere).unwrap().files.is_empty());
+    }
+
+    #[test]
+    fn a_workload_gets_its_programs_and_what_they_read() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("fonts")).unwrap();
+        std::fs::write(folder.path().join("fonts/one"), "1").unwrap();
+        let program = GuestProgram { path: "/usr/bin/perl".into(), package: "perl".to_owned() };
+        let manifest = DiskLoad {
+            script: "load.sh".to_owned(),
+            mib: 1,
+            programs: vec![program],
+            files: vec![folder.path().to_owned()],
+        };
+        let files = needed_by(&manifest).unwrap();
+        assert!(files.contains_key("usr/bin/perl"), "{files:?}");
+        let font = folder.path().join("fonts/one");
+        assert_eq!(files.get(font.to_str().unwrap().trim_start_matches('/')), Some(&font));
+        let missing = DiskLoad { files: vec!["/none".into()], ..manifest };
+        assert!(needed_by(&missing).unwrap_err().to_string().contains("cannot read /none"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::basis::Basis;
 use super::disk::DiskProfile;
 use super::filesystem::{FileSystem, with_disk};
 use super::guest::{BootOf, Ran};
-use super::guests::{Guests, ScriptOf};
+use super::guests::{Guests, side_by_side};
 use super::load::Load;
 use super::programs::Programs;
 use crate::arm::{Arm, DeviceMemory};
@@ -118,33 +118,35 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
     ensure!(!steps.is_empty(), "there is nothing to return: no size, no way, or no load");
     let work = WorkDir::open(&request.basis.work)?;
     request.loads.iter().try_for_each(|load| load.fits(request.normal_mib, 0))?;
-    let programs = Programs::of(&request.loads, request.basis.isa)?;
-    let mut scripts: Vec<ScriptOf> = steps
-        .iter()
-        .map(|step| (Some(step.load), step.script(), step.commands(request, &programs)))
-        .collect();
-    scripts.sort_by(|a, b| a.1.cmp(&b.1));
-    scripts.dedup();
-    let guests = Guests::build(&work, &request.basis, &programs, scripts, observe)?;
-    let mut returns = Vec::new();
-    let (mut clear, mut copy) = (0.0, 0.0);
-    for step in steps {
+    let loads: Vec<Option<Load>> = request.loads.iter().copied().map(Some).collect();
+    let scripts = |load, programs: &Programs| {
+        let of_load = steps.iter().filter(|step| Some(step.load) == load);
+        of_load.map(|step| (step.script(), step.commands(request, programs))).collect()
+    };
+    let guests = Guests::build(&work, &request.basis, &loads, scripts, observe)?;
+    let boot = |step: &Step| {
+        let (programs, guest) = guests.of(Some(step.load))?;
         let boot = BootOf {
             arm: step.arm,
             devices: &[DeviceMemory { name: DEVICE, mib: step.mib }],
             script: &step.script(),
             normal_mib: request.normal_mib,
-            used_mib: step.load.used_mib(&programs),
+            used_mib: step.load.used_mib(programs),
             disk: request.disk,
             cpus: 1,
             arguments: step.returning.arguments(request.deadline_us),
             outlet: false,
             device_tree: None,
         };
-        let ran = guests.of(Some(step.load))?.run(&boot, observe)?;
+        guest.run(&boot, observe)
+    };
+    let all = side_by_side(&steps, boot)?;
+    let (mut clear, mut copy) = (0.0, 0.0);
+    if let Some(ran) = all.last() {
         (clear, copy) = (ran.page_ns("clear_ns")?, ran.page_ns("copy_ns")?);
-        returns.push(swept(step, &ran)?);
     }
+    let returns =
+        steps.iter().zip(&all).map(|(step, ran)| swept(*step, ran)).collect::<Result<_>>()?;
     let mut found = RentSweep {
         schema: Schema::default(),
         kernel: guests.kernel_version()?,

@@ -3,7 +3,7 @@
 use clap::Args;
 use trimtab_rent::arm::{Arm, DeviceMemory};
 use trimtab_rent::report::run::MOST_TIMES;
-use trimtab_rent::run::{DiskProfile, LOADS, Load, RunRequest, run as experiment};
+use trimtab_rent::run::{DiskProfile, Load, RunRequest, run as experiment};
 
 use super::GuestArguments;
 use crate::progress::Progress;
@@ -27,7 +27,7 @@ pub struct Options {
     /// What becomes of memory of idle devices: rental, cma; idle is always there
     #[arg(long, value_name = "ARM,...", value_delimiter = ',', default_value = "rental,cma", value_parser = arm)]
     pub arms: Vec<Arm>,
-    /// rndrd or rndrw, random requests of 16 KiB, and the MiB of all files, with :pre48 if it has taken 48 MiB before, with :hog48 if it takes so much meanwhile; or starts, of programs
+    /// rndrd or rndrw, random requests of 16 KiB, and the MiB of all files, with :pre48 if it has taken 48 MiB before, with :hog48 if it takes so much meanwhile; djpeg, tiff2bw, tiff2rgba, convert, madplay, groff, untar or postmark, with the same; or starts, of programs
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',', default_value = "rndrd:100,rndrd:200,rndrw:200", value_parser = load)]
     pub loads: Vec<Load>,
     /// Requests that are measured of each load
@@ -62,7 +62,7 @@ fn arm(text: &str) -> Result<Arm, String> {
 }
 
 pub(super) fn load(text: &str) -> Result<Load, String> {
-    Load::named(text).ok_or_else(|| LOADS.to_owned())
+    Load::named(text).ok_or_else(Load::expected)
 }
 
 pub(super) fn disk(text: &str) -> Result<DiskProfile, String> {
