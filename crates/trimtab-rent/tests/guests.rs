@@ -145,6 +145,30 @@ fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
 }
 
 #[test]
+#[ignore = "builds a kernel and boots it 4 times: 6 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
+fn small_files_are_unpacked_and_removed_no_slower_where_memory_is_lent() {
+    let request = RunRequest {
+        basis: Basis::new(work()),
+        arms: vec![Arm::Rental],
+        devices: DeviceMemory::OF_THE_PAPER.to_vec(),
+        loads: vec![Load::named("untar").unwrap()],
+        requests: 2_000,
+        normal_mib: 80,
+        disk: DiskProfile::named("emmc").unwrap(),
+        returns: 20,
+        verify: 0,
+        policy: "all".to_owned(),
+        dirtyable: true,
+    };
+    let found = run(&request, &Silent).unwrap();
+    let [idle, rental] = &found.arms[..] else { panic!("{found:?}") };
+    let (was, is) = (&idle.workloads[0], &rental.workloads[0]);
+    assert!(was.busy_ns > 0 && was.busy_ns <= was.nanoseconds + 20_000_000, "{was:?}");
+    assert!(is.throughput_ratio >= 0.98, "{was:?} {is:?}");
+    assert_eq!((rental.returns[0].count, rental.returns[0].failures), (20, 0));
+}
+
+#[test]
 #[ignore = "builds a kernel and boots it 18 times: 15 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
 fn a_plan_from_the_trace_of_an_idle_guest_says_what_one_with_lent_memory_does() {
     for policy in ["all", "workingset", "twice"] {

@@ -255,6 +255,31 @@ impl Manifest {
         None
     }
 
+    /// The same of programs and files of this machine that guests get.
+    fn wrong_programs(&self) -> Option<(String, &'static str)> {
+        let of_guest = self.guest.iter().flat_map(|guest| &guest.programs);
+        let of_load = self.load.iter().flat_map(|load| &load.programs);
+        for program in of_guest.chain(of_load) {
+            let path = program.path.display();
+            if !program.path.is_absolute() || program.name().is_empty() {
+                let found = format!("names a program: {path} is no absolute path");
+                return Some((found, "one such as /usr/bin/cjpeg"));
+            }
+            if program.package.is_empty() {
+                return Some((
+                    format!("names no package for {path}"),
+                    "the Debian package that has it",
+                ));
+            }
+        }
+        let mut read = self.load.iter().flat_map(|load| &load.files);
+        if let Some(path) = read.find(|path| !path.is_absolute()) {
+            let found = format!("names a file: {} is no absolute path", path.display());
+            return Some((found, "one such as /usr/share/groff"));
+        }
+        None
+    }
+
     /// What it says that cannot be, and what was expected.
     fn wrong(&self) -> Option<(String, &'static str)> {
         if self.guest.is_none()
@@ -296,26 +321,6 @@ impl Manifest {
                 return Some((format!("names {file:?}"), "the name of a file in its folder"));
             }
         }
-        let of_guest = self.guest.iter().flat_map(|guest| &guest.programs);
-        let of_load = self.load.iter().flat_map(|load| &load.programs);
-        for program in of_guest.chain(of_load) {
-            let path = program.path.display();
-            if !program.path.is_absolute() || program.name().is_empty() {
-                let found = format!("names a program: {path} is no absolute path");
-                return Some((found, "one such as /usr/bin/cjpeg"));
-            }
-            if program.package.is_empty() {
-                return Some((
-                    format!("names no package for {path}"),
-                    "the Debian package that has it",
-                ));
-            }
-        }
-        let mut read = self.load.iter().flat_map(|load| &load.files);
-        if let Some(path) = read.find(|path| !path.is_absolute()) {
-            let found = format!("names a file: {} is no absolute path", path.display());
-            return Some((found, "one such as /usr/share/groff"));
-        }
-        None
+        self.wrong_programs()
     }
 }
