@@ -60,7 +60,10 @@ impl KeptStep for CompiledProgram<'_> {
     type Error = anyhow::Error;
 
     fn key(&self, key: Key) -> Result<Key, WorkError> {
-        let key = key.field("gcc", self.gcc.version_text()).field("flags", self.flags.join(" "));
+        // Compilers for other machines are as old.
+        let name = self.gcc.path.file_name().unwrap_or_default().to_string_lossy();
+        let key = key.field("compiler", name).field("gcc", self.gcc.version_text());
+        let key = key.field("flags", self.flags.join(" "));
         let bytes = |key: Key, (name, text): &(&str, &str)| key.bytes(name, text.as_bytes());
         Ok(self.sources.iter().fold(key, bytes))
     }
@@ -107,5 +110,17 @@ mod tests {
         assert_eq!(status(&defined), Some(4));
         let error = program("\n", &[]).get(&work).unwrap_err().to_string();
         assert!(error.contains("building a program"), "{error}");
+    }
+
+    #[test]
+    fn programs_for_two_machines_are_two() {
+        let key = |path: &str| {
+            let gcc = FoundTool { path: path.into(), version: None };
+            let sources = vec![("a.c", "int main(void) { return 0; }\n")];
+            let program = CompiledProgram { purpose: "a test", gcc: &gcc, sources, flags: &[] };
+            program.key(Key::new("test")).unwrap()
+        };
+        assert_ne!(key("/usr/bin/gcc"), key("/usr/bin/aarch64-linux-gnu-gcc"));
+        assert_eq!(key("/usr/bin/gcc"), key("/usr/local/bin/gcc"));
     }
 }
