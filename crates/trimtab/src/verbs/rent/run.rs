@@ -27,7 +27,7 @@ pub struct Options {
     /// What becomes of memory of idle devices: rental, cma; idle is always there
     #[arg(long, value_name = "ARM,...", value_delimiter = ',', default_value = "rental,cma", value_parser = arm)]
     pub arms: Vec<Arm>,
-    /// rndrd or rndrw, random requests of 16 KiB, and the MiB of all files, with :pre48 if it has taken 48 MiB before, with :hog48 if it takes so much meanwhile; djpeg, tiff2bw, tiff2rgba, convert, madplay, groff, untar or postmark, with the same; or starts, of programs
+    /// rndrd or rndrw, random requests of 16 KiB, and the MiB of all files, with :pre48 if it has taken 48 MiB before, with :hog48 if it takes so much meanwhile; djpeg, untar or another of the catalogue, with the same; or starts, of programs
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',', default_value = "rndrd:100,rndrd:200,rndrw:200", value_parser = load)]
     pub loads: Vec<Load>,
     /// Requests that are measured of each load
