@@ -215,6 +215,23 @@ fn qemu_is_built_with_packages_that_nothing_else_needs() {
 }
 
 #[test]
+fn programs_of_workloads_are_installed_for_the_verbs_that_run_them() {
+    let all = || trimtab_lab::workload::all().unwrap().iter();
+    let guests = all().filter_map(|one| Some(&one.manifest.guest.as_ref()?.programs));
+    let loads = all().filter_map(|one| Some(&one.manifest.load.as_ref()?.programs));
+    for (purpose, programs) in
+        [("swap", guests.flatten().collect::<Vec<_>>()), ("rent", loads.flatten().collect())]
+    {
+        let (_, said, _) = Machine::debian(1000, "", 22).setup(&["--for", purpose]);
+        assert!(programs.len() > 5, "{purpose}");
+        for program in programs {
+            let package = &program.package;
+            assert!(said.contains(&format!(" {package} ")), "{purpose}, {package}: {said}");
+        }
+    }
+}
+
+#[test]
 fn others_are_told_the_command() {
     let installed = ALL.replace(" bc", "");
     let (code, said, log) = Machine::debian(1000, &installed, 22).setup(&[]);
