@@ -300,6 +300,29 @@ fn a_result_is_stored_in_a_folder_that_is_new() {
 }
 
 #[test]
+fn report_draws_a_file_as_the_verb_did_and_says_what_is_none() {
+    let root = tempfile::tempdir().unwrap();
+    let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/tune-kernel.json");
+    let page = root.path().join("page.html");
+    let (code, output, error) = run(&["report", recorded, "--html", page.to_str().unwrap()]);
+    assert_eq!(code, 0, "{error}");
+    assert!(output.contains("fork ") && output.contains("paper-ga"), "{output}");
+    assert!(fs::read_to_string(page).unwrap().ends_with("</html>"));
+    let (_, output, _) = run(&["report", recorded, "--json", "-"]);
+    assert!(output == fs::read_to_string(recorded).unwrap(), "not as it was");
+    for (text, why) in [
+        ("", "is no JSON"),
+        ("{\"schema\": \"other/1\"}", "is no report"),
+        ("{\"schema\": \"trimtab.tune/1\", \"budget\": []}", "does not keep to it"),
+    ] {
+        let file = root.path().join("file.json");
+        fs::write(&file, text).unwrap();
+        let (code, _, error) = run(&["report", file.to_str().unwrap()]);
+        assert!(code == 1 && error.contains(why), "{code} {error}");
+    }
+}
+
+#[test]
 fn report_lists_and_shows_experiments() {
     let root = tempfile::tempdir().unwrap();
     let work = root.path().to_str().unwrap();

@@ -145,7 +145,7 @@ fn doctor_is_true() {
 
 #[test]
 fn report_is_true() {
-    assert_eq!(run("report.md"), (3, 0));
+    assert_eq!(run("report.md"), (4, 0));
 }
 
 #[test]
