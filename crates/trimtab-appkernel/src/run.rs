@@ -62,26 +62,30 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         workload: TESTS,
         limit: BootRequest::LIMIT,
     };
-    let ignored = ["ignore_stale=1"];
     let (stress, limit) = match request.stress {
         true => (STRESS_FULL, STRESS_LIMIT),
         false => (STRESS_SHORT, BootRequest::LIMIT),
     };
-    // No thread goes home: what is tested, and measured, is the way there and back.
-    let burst = ["burst=0"];
-    // And each fault brings one page.
-    let costs = Setup { workload: COSTS, counted: true, cpus: 2, ..own };
-    let counting = |name, parameters| Setup { name, parameters, ..costs };
+    // By burst=0 no thread goes home: what is tested, and measured, is the way there and back. By around=1 each fault
+    // brings one page.
+    let costs = |name, parameters| Setup {
+        name,
+        parameters,
+        workload: COSTS,
+        counted: true,
+        cpus: 2,
+        ..own
+    };
     let setups = [
         Setup { name: "tests", ..own },
-        counting("costs-sleeping", &["burst=0", "around=1"]),
-        counting("costs-polling", &["burst=0", "around=1", "poll=1"]),
-        counting("costs-switching", &["burst=0", "around=1", "halt=0"]),
+        costs("costs-sleeping", &["burst=0", "around=1"]),
+        costs("costs-polling", &["burst=0", "around=1", "poll=1"]),
+        costs("costs-switching", &["burst=0", "around=1", "halt=0"]),
         Setup { name: "stale-told", workload: STALE, ..own },
-        Setup { name: "stale-ignored", workload: STALE, parameters: &ignored, ..own },
-        Setup { name: "stress", workload: stress, parameters: &burst, limit, ..own },
+        Setup { name: "stale-ignored", workload: STALE, parameters: &["ignore_stale=1"], ..own },
+        Setup { name: "stress", workload: stress, parameters: &["burst=0"], limit, ..own },
     ];
-    // Two at once: those with a clock of their own have one thread, and others mostly wait for one.
+    // Two at once: one whose instructions are its clock runs in one thread of the host.
     let booted = threads::each_on(2, &setups, |_, setup| boot(setup), |_| ())?;
     let [tests, sleeps, polls, switches, told, ignored, stressed] = booted.as_slice() else {
         bail!("{} guests were booted; expected {}", booted.len(), setups.len());
