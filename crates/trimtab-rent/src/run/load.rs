@@ -125,6 +125,7 @@ impl Rounds {
         let text = self.workload.files.get(&self.manifest.script).map_or("", String::as_str);
         format!(
             "/bin/busybox mkdir -p /data /disk/{name}\n\
+             /bin/busybox cat >/data/bitmap.sh <<'END OF THE SCRIPT'\n{BITMAP}END OF THE SCRIPT\n\
              /bin/busybox cat >/data/{name}.sh <<'END OF THE SCRIPT'\n{text}END OF THE SCRIPT\n\
              cd /disk/{name}\n\
              /bin/busybox --install -s /bin\n\
@@ -288,7 +289,9 @@ const LEFT_MIB: u32 = 10;
 const STARTS: &str = "/bin/busybox chroot /disk /bin/starts --commands /data/commands";
 /// Requests of a load beside which something is measured, until it is begun anew.
 const BESIDE_REQUESTS: u32 = 6000;
-/// Rounds of such a load.
+/// A script that writes a bitmap, for those that read one.
+const BITMAP: &str = include_str!("../../../../guest/rent/bitmap.sh");
+/// Rounds of a workload beside which something is measured, until they are begun anew.
 const BESIDE_ROUNDS: u32 = 3;
 /// So many requests for files take about as long as a round.
 const REQUESTS_OF_A_ROUND: u32 = 2_000;
