@@ -20,7 +20,6 @@
  *     trimtab: vmstat NAME NUMBER       of the kernel, by how much they grew
  *     trimtab: counters NAME NUMBER     of rental memory, likewise
  */
-#define _GNU_SOURCE /* MADV_POPULATE_WRITE */
 #include <sys/resource.h>
 #include <sys/stat.h>
 

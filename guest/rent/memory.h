@@ -2,8 +2,8 @@
 /*
  * Memory that loads take for themselves.
  */
-#ifndef RENT_MEMORY_H
-#define RENT_MEMORY_H
+#ifndef TRIMTAB_RENT_MEMORY_H
+#define TRIMTAB_RENT_MEMORY_H
 
 #include <sys/mman.h>
 

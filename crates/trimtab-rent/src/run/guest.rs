@@ -52,8 +52,8 @@ const OVERHEAD_MIB: u32 = 44;
 pub const PROGRAMS: [&str; 6] = ["fileio", "heap", "returns", "rounds", "starts", "verify"];
 /// The root may take more than half of the memory.
 const LARGE_ROOT: &[&str] = &["rootfstype=ramfs"];
-/// A processor of which the kernel knows that `rep movsq` is the fastest way to copy a page, as it is on PCs for long. It
-/// takes a third of the instructions of the loop that the kernel has for others.
+/// A processor of which the kernel knows that `rep movsq` is the fastest way to copy a page, as it is on PCs for long:
+/// fewer instructions than those of the loop that it has for others.
 const FAST_COPIES: &str = "qemu64,vendor=GenuineIntel,family=6";
 /// Size of the disk.
 pub(super) const DISK_GIB: u32 = 1;

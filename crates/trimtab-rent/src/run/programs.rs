@@ -104,7 +104,7 @@ impl Programs {
             paths.len()
         );
         files.extend(guest::programs::files(&paths)?);
-        Programs { files, commands, mib: 0 }.sized()
+        Self::with(files, commands)
     }
 
     /// What a load runs of this machine: what is started, or what a workload of the catalogue needs.
@@ -127,20 +127,20 @@ impl Programs {
             isa.kbuild()
         );
         match needed {
-            Some(manifest) => Programs { files: needed_by(manifest)?, ..Self::default() }.sized(),
+            Some(manifest) => Self::with(needed_by(manifest)?, Vec::new()),
             None => Self::find(),
         }
     }
 
-    /// The same, with how much all files are.
-    fn sized(mut self) -> Result<Programs> {
+    /// Of these files and lines.
+    fn with(files: BTreeMap<String, PathBuf>, commands: Vec<String>) -> Result<Programs> {
         let mut bytes = 0;
-        for path in self.files.values() {
+        for path in files.values() {
             let read = || format!("cannot read {}", path.display());
             bytes += path.metadata().with_context(read)?.len();
         }
-        self.mib = u32::try_from(bytes.div_ceil(1 << 20))?;
-        Ok(self)
+        let mib = u32::try_from(bytes.div_ceil(1 << 20))?;
+        Ok(Programs { files, commands, mib })
     }
 
     /// Commands of a shell that write what programs read, and `/data/commands` with a line for each.

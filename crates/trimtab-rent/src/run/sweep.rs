@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Platform;
@@ -141,10 +141,7 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
         guest.run(&boot, observe)
     };
     let all = side_by_side(&steps, boot)?;
-    let (mut clear, mut copy) = (0.0, 0.0);
-    if let Some(ran) = all.last() {
-        (clear, copy) = (ran.page_ns("clear_ns")?, ran.page_ns("copy_ns")?);
-    }
+    let last = all.last().context("no guest was booted")?;
     let returns =
         steps.iter().zip(&all).map(|(step, ran)| swept(*step, ran)).collect::<Result<_>>()?;
     let mut found = RentSweep {
@@ -155,8 +152,8 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
         disk: request.disk.name.to_owned(),
         disk_latency_us: u64::try_from(request.disk.latency.as_micros())?,
         deadline_us: request.deadline_us,
-        clear_page_ns: clear,
-        copy_page_ns: copy,
+        clear_page_ns: last.page_ns("clear_ns")?,
+        copy_page_ns: last.page_ns("copy_ns")?,
         returns,
         checks: Vec::new(),
         seconds: start.elapsed().as_secs_f64(),
