@@ -52,6 +52,9 @@ mod tests {
         for hook in [
             "rental_store(",
             "rental_take(",
+            "rental_read(",
+            "rental_overwrite(",
+            "rental_present(",
             "rental_shadow(",
             "rental_forget(",
             "rental_exclude(",

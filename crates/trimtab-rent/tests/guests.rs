@@ -89,7 +89,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
     };
     // They need all regions for themselves.
     let tests = std::fs::read_to_string(boot(Arm::Idle, "none", 1, &[]).console).unwrap();
-    assert!(tests.contains("# rental: pass:11 fail:0 skip:0"), "{tests}");
+    assert!(tests.contains("# rental: pass:13 fail:0 skip:0"), "{tests}");
     for (script, cpus) in [("one", 1), ("two", 2), ("fat", 1)] {
         let ran = boot(Arm::Rental, script, cpus, &[]);
         assert_eq!(ran.number("verify", "errors").unwrap(), 0, "{script}");

@@ -83,13 +83,15 @@ pub struct WorkloadRun {
     pub read_mib: f64,
     /// What was written to it, in MiB.
     pub written_mib: f64,
-    /// Pages that were copied from lent memory instead of being read.
+    /// Pages that were found in lent memory, by reads, faults and writes.
     pub hits: u64,
+    /// Of these, such as were read where they are.
+    pub hits_in_place: u64,
     /// Pages that were copied to it.
     pub stores: u64,
     /// How long the CPU was busy with anything meanwhile, as the kernel samples it 250 times a second.
     pub busy_ns: u64,
-    /// Instructions that copied pages to and from lent memory: so many copies, each as long as that of a page that is
+    /// Instructions that copied pages to lent memory, and from it to other memory of the kernel: so many copies, each as long as that of a page that is
     /// copied again and again. Finding and listing them is not in it.
     pub copy_instructions: u64,
     /// Memory that was available before the load, in MiB.
@@ -250,6 +252,7 @@ impl RentRun {
             number("read, MiB"),
             number("written, MiB"),
             number("hits"),
+            number("in place").aside(),
             number("stores"),
             number("copying, of CPU time"),
             number("available, MiB").aside(),
@@ -264,6 +267,7 @@ impl RentRun {
                     plain(key("read_mib"), load.read_mib.round()),
                     plain(key("written_mib"), load.written_mib.round()),
                     count(key("hits"), load.hits),
+                    count(key("hits_in_place"), load.hits_in_place),
                     count(key("stores"), load.stores),
                     or_none(load.copying(), |share| format!("{:.1} %", 100.0 * share)),
                     count(key("available_mib"), load.available_mib),

@@ -313,6 +313,9 @@ fn workload(load: Load, ran: &Ran, idle: Option<&WorkloadRun>) -> Result<Workloa
     );
     let hits = ran.number_or_zero("counters", "hits");
     let stores = ran.number_or_zero("counters", "stored");
+    let hits_in_place = ran.number_or_zero("counters", "hits_in_place");
+    let overwritten = ran.number_or_zero("counters", "hits_overwritten");
+    let copies = stores + hits.saturating_sub(hits_in_place + overwritten);
     Ok(WorkloadRun {
         name: load.name(),
         nanoseconds,
@@ -320,9 +323,10 @@ fn workload(load: Load, ran: &Ran, idle: Option<&WorkloadRun>) -> Result<Workloa
         read_mib: mib(disk, "read_sectors")?,
         written_mib: mib(disk, "written_sectors")?,
         hits,
+        hits_in_place,
         stores,
         busy_ns: ran.number("cpu", "busy_ns")?,
-        copy_instructions: ((hits + stores) as f64 * ran.page_ns("copy_ns")?) as u64,
+        copy_instructions: (copies as f64 * ran.page_ns("copy_ns")?) as u64,
         available_mib: ran.number("memory", "available_kib")? / 1024,
         starts,
         predicted: None,

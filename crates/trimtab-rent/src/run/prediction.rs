@@ -193,15 +193,17 @@ fn prediction(
 ) -> Result<Prediction> {
     let pages = (u64::from(asked.requests) * PAGES_OF_A_REQUEST) as f64;
     let of_all = |misses: f64| 1.0 - misses / pages;
-    // Memory is full: for each page that comes one is evicted, if nothing else takes memory.
+    // Memory is full: for each page that comes one is evicted, if nothing else takes memory. What is read where its
+    // copy is does not come.
     let evicted = measured.number("vmstat", "pgsteal_kswapd")?
         + measured.number("vmstat", "pgsteal_direct")?;
-    let hits = measured.number_or_zero("counters", "hits");
+    let counter = |name| measured.number_or_zero("counters", name);
+    let found = counter("hits") - counter("hits_in_place");
     let is_full = matches!(load, Load::Files(files) if files.memory.hog_mib == 0);
     Ok(Prediction {
         hits: pool.hits,
         stores: pool.stores,
-        measured_hit_ratio: is_full.then(|| of_all(evicted.saturating_sub(hits) as f64)),
+        measured_hit_ratio: is_full.then(|| of_all(evicted.saturating_sub(found) as f64)),
         hit_ratio: pool.hit_ratio.map(|ratio| of_all(misses(ratio))),
         lru_hit_ratio: pool.lru_hit_ratio.map(|ratio| of_all(misses(ratio))),
         trace: trace.display().to_string(),

@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copies of evicted page cache in rented memory: how they are made, found and
- * used up. See include/linux/rental.h; regions are in rental_region.c.
+ * Copies of evicted page cache in rented memory: how they are made, found, read
+ * and used up. Which, and when, is in rental_file.c; regions are in
+ * rental_region.c.
  *
  * A slot is a page of a region. Its number and its generation make the value
  * entry that stands in i_pages for the copy. Giving the slot to another copy
  * changes the generation, so entries that are left over are recognized, and
- * nothing has to look for them. A copy that is used is gone: the folio in its
- * place may change. The copy that was stored first makes room for a new one; as
- * pages that are used are copied out, that is the one that was not used for the
- * longest time.
+ * nothing has to look for them. read() copies to its caller from where the copy
+ * is, and the copy stays. Whatever else needs the page takes the copy, which is
+ * then gone: the folio in its place may change. The copy that was not read for
+ * the longest time makes room for a new one.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/bitmap.h>
 #include <linux/cacheflush.h>
-#include <linux/dax.h>
 #include <linux/hash.h>
 #include <linux/highmem.h>
-#include <linux/magic.h>
 #include <linux/mm.h>
-#include <linux/mm_inline.h>
-#include <linux/page-flags.h>
 #include <linux/pagemap.h>
-#include <linux/shmem_fs.h>
-#include <linux/swap.h>
+#include <linux/uio.h>
 
-#include "internal.h"
 #include "rental.h"
 
 #define CREATE_TRACE_POINTS
@@ -54,6 +47,8 @@ const char *const rental_policy_names[RENTAL_POLICIES] = {
 const char *const rental_counter_names[RENTAL_COUNTERS] = {
 	[RENTAL_STORED] = "stored",
 	[RENTAL_HITS] = "hits",
+	[RENTAL_HITS_IN_PLACE] = "hits_in_place",
+	[RENTAL_HITS_OVERWRITTEN] = "hits_overwritten",
 	[RENTAL_RECYCLED] = "recycled",
 	[RENTAL_STALE] = "stale",
 	[RENTAL_LATE] = "late",
@@ -71,20 +66,8 @@ const char *const rental_counter_names[RENTAL_COUNTERS] = {
 	[RENTAL_DROPPED_ACTIVE] = "dropped_active",
 };
 
-/* When the next copy is stored; compared with wrap-around. */
+/* When the next copy is stored or read; compared with wrap-around. */
 static u32 rental_clock;
-
-/*
- * Mappings of which ranges are being invalidated, by a hash. Meanwhile no copy
- * of them is made or used: it could be of what the disk had before.
- */
-#define EXCLUDED_BITS	6
-static atomic_t excluded[1 << EXCLUDED_BITS];
-
-static atomic_t *excluded_of(const struct address_space *mapping)
-{
-	return &excluded[hash_ptr(mapping, EXCLUDED_BITS)];
-}
 
 void rental_list_init(struct rental_list *list)
 {
@@ -181,8 +164,14 @@ static struct rental_slot *first_storing(struct rental_region *region,
 		if (list->first == RENTAL_NO_SLOT)
 			return NULL;
 		slot = &region->slots[list->first];
-		if (test_chunk(region, slot, region->storing))
-			return slot;
+		if (test_chunk(region, slot, region->storing)) {
+			if (!slot->users)
+				return slot;
+			/* It is being read, and the last in the list then. */
+			rental_list_del(region, list, slot);
+			rental_list_add(region, list, slot);
+			continue;
+		}
 		/* One that only waits for its return is still used. */
 		if (rental_is_open(region, slot))
 			return NULL;
@@ -216,7 +205,7 @@ static struct rental_slot *claim(struct rental_region **where, bool encrypted)
 		}
 		slot = first_storing(region, &region->full);
 		if (slot && (!oldest ||
-			     (s32)(slot->evicted - oldest->evicted) < 0)) {
+			     (s32)(slot->used - oldest->used) < 0)) {
 			oldest = slot;
 			*where = region;
 		}
@@ -272,7 +261,7 @@ void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 		goto refused;
 	}
 	slot->generation++;
-	slot->evicted = rental_clock++;
+	slot->used = rental_clock++;
 	slot->shadow = shadow;
 	slot->device = owner->device;
 	slot->ino = owner->ino;
@@ -304,70 +293,6 @@ refused:
 	return shadow;
 }
 
-/*
- * File systems that change what is on the disk only through the page cache, or
- * after they invalidated it. Others look at folios alone there: bcachefs for
- * direct writes, btrfs for relocation, nilfs2 for its metadata.
- */
-static bool is_known(const struct super_block *sb)
-{
-	switch (sb->s_magic) {
-	case EROFS_SUPER_MAGIC_V1:
-	case EXFAT_SUPER_MAGIC:
-	case EXT4_SUPER_MAGIC:
-	case F2FS_SUPER_MAGIC:
-	case MSDOS_SUPER_MAGIC:
-	case SQUASHFS_MAGIC:
-	case XFS_SUPER_MAGIC:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/**
- * rental_store() - copy a folio that is being evicted to rented memory
- * @folio: a folio of a file: locked, clean, with no user left
- * @shadow: the shadow entry that its eviction would leave
- *
- * Context: the lock of i_pages, with interrupts off, between the eviction and
- * the removal from i_pages.
- * Return: what to leave in i_pages, an entry for the copy or the shadow entry.
- */
-void *rental_store(struct folio *folio, void *shadow)
-{
-	struct inode *inode = folio->mapping->host;
-	struct rental_owner owner;
-
-	if (!READ_ONCE(rental_rented_pages))
-		return shadow;
-	if (folio_test_large(folio)) {
-		rental_count(RENTAL_REFUSED_ORDER);
-		return shadow;
-	}
-	if (!folio_test_uptodate(folio) || folio_test_hwpoison(folio) || !inode ||
-	    !S_ISREG(inode->i_mode) || !inode->i_sb->s_bdev ||
-	    !is_known(inode->i_sb) ||
-	    inode->i_ino > U32_MAX || folio->index > U32_MAX) {
-		rental_count(RENTAL_REFUSED_KIND);
-		return shadow;
-	}
-	if (rental_policy == RENTAL_STORE_WORKINGSET &&
-	    !folio_test_workingset(folio)) {
-		rental_count(RENTAL_REFUSED_POLICY);
-		return shadow;
-	}
-	if (atomic_read(excluded_of(folio->mapping))) {
-		rental_count(RENTAL_REFUSED_EXCLUDED);
-		return shadow;
-	}
-	owner.device = inode->i_sb->s_dev;
-	owner.ino = inode->i_ino;
-	owner.index = folio->index;
-	owner.active = folio_test_workingset(folio);
-	return rental_store_copy(folio, shadow, IS_ENCRYPTED(inode), &owner);
-}
-
 /* The slot has no copy any more. */
 static void release(struct rental_region *region, struct rental_slot *slot)
 {
@@ -375,15 +300,54 @@ static void release(struct rental_region *region, struct rental_slot *slot)
 	rental_list_add(region, &region->free, slot);
 }
 
+/* Whether the copy of a slot may be used. The caller holds rental_lock. */
+static bool is_usable(const struct rental_region *region,
+		      const struct rental_slot *slot)
+{
+	return slot->state == RENTAL_FULL && slot->users < U8_MAX &&
+	       rental_is_open(region, slot);
+}
+
+/*
+ * Begins to copy from a slot, which stays as it is until end_use(). The caller
+ * holds rental_lock. Preemption stays off after it: a return may wait for this.
+ */
+static unsigned int begin_use(struct rental_region *region,
+			      struct rental_slot *slot)
+{
+	unsigned int phase = region->phase;
+
+	slot->users++;
+	atomic_inc(&region->copies[phase]);
+	preempt_disable();
+	return phase;
+}
+
+static void end_use(struct rental_region *region, struct rental_slot *slot,
+		    unsigned int phase)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&rental_lock, flags);
+	/* One that was taken meanwhile is in no list. */
+	if (!--slot->users && slot->state == RENTAL_BUSY)
+		release(region, slot);
+	spin_unlock_irqrestore(&rental_lock, flags);
+	/* Last: from here on the region may be gone. */
+	atomic_dec_return_release(&region->copies[phase]);
+	preempt_enable();
+}
+
 /**
- * rental_take() - use up the copy of an entry
+ * rental_use_up() - take the copy of an entry away from it
  * @entry: an entry that was in i_pages a moment ago
- * @folio: the locked folio that is there now, which is to have the copy's bytes
- *	and to be up to date; or NULL, to drop the copy
+ * @folio: a locked folio that is to have the copy's bytes and to be up to date;
+ *	or NULL, to drop the copy
+ * @why: what it is counted as if it is dropped
  *
  * Return: the shadow entry that was stored with it, or NULL.
  */
-void *rental_take(void *entry, struct folio *folio)
+void *rental_use_up(void *entry, struct folio *folio, enum rental_counter why)
 {
 	struct rental_region *region;
 	struct rental_slot *slot;
@@ -391,10 +355,6 @@ void *rental_take(void *entry, struct folio *folio)
 	unsigned int phase;
 	unsigned long flags;
 
-	if (!rental_entry(entry))
-		return entry;
-	if (folio && atomic_read(excluded_of(folio->mapping)))
-		folio = NULL;
 	spin_lock_irqsave(&rental_lock, flags);
 	slot = find(entry, &region);
 	if (!slot) {
@@ -402,21 +362,21 @@ void *rental_take(void *entry, struct folio *folio)
 		goto unlock;
 	}
 	shadow = slot->shadow;
-	if (slot->state != RENTAL_FULL || !rental_is_open(region, slot)) {
+	if (!is_usable(region, slot)) {
 		rental_count(RENTAL_LATE);
 		goto unlock;
 	}
 	rental_list_del(region, &region->full, slot);
+	slot->state = RENTAL_BUSY;
 	if (!folio) {
-		rental_count(RENTAL_DROPPED);
-		release(region, slot);
+		rental_count(why);
+		if (why == RENTAL_HITS_OVERWRITTEN)
+			rental_count(RENTAL_HITS);
+		if (!slot->users)
+			release(region, slot);
 		goto unlock;
 	}
-	slot->state = RENTAL_BUSY;
-	phase = region->phase;
-	atomic_inc(&region->copies[phase]);
-	/* Preemption stays off: a return may wait for this. */
-	preempt_disable();
+	phase = begin_use(region, slot);
 	spin_unlock_irqrestore(&rental_lock, flags);
 
 	copy_page(folio_address(folio), rental_address(region, slot));
@@ -424,18 +384,85 @@ void *rental_take(void *entry, struct folio *folio)
 	folio_mark_uptodate(folio);
 	rental_count(RENTAL_HITS);
 	trace_rental_take(slot->device, slot->ino, slot->index);
-
-	spin_lock_irqsave(&rental_lock, flags);
-	release(region, slot);
-	spin_unlock_irqrestore(&rental_lock, flags);
-	/* Last: from here on the region may be gone. */
-	atomic_dec_return_release(&region->copies[phase]);
-	preempt_enable();
+	end_use(region, slot, phase);
 	return shadow;
 
 unlock:
 	spin_unlock_irqrestore(&rental_lock, flags);
 	return shadow;
+}
+
+/**
+ * rental_present() - whether readahead may leave out the page of an entry
+ * @entry: an entry that was in i_pages a moment ago
+ *
+ * Return: whether it has a copy that may be used.
+ */
+bool rental_present(void *entry)
+{
+	struct rental_region *region;
+	struct rental_slot *slot;
+	unsigned long flags;
+	bool present;
+
+	if (!rental_entry(entry))
+		return false;
+	spin_lock_irqsave(&rental_lock, flags);
+	slot = find(entry, &region);
+	present = slot && is_usable(region, slot);
+	spin_unlock_irqrestore(&rental_lock, flags);
+	return present;
+}
+
+/**
+ * rental_read_copy() - read from a copy where it is
+ * @entry: an entry that was in i_pages a moment ago
+ * @inode: the file
+ * @position: where in the file
+ * @iter: where to; advanced by what was read
+ *
+ * Context: any in which faults may be disabled.
+ * Return: how many bytes were read, at most to the end of the page or of the
+ * file; 0 also where there is no copy, or @iter would have to be faulted in.
+ */
+size_t rental_read_copy(void *entry, const struct inode *inode, loff_t position,
+			struct iov_iter *iter)
+{
+	size_t copied = 0, offset = offset_in_page(position);
+	struct rental_region *region;
+	struct rental_slot *slot;
+	unsigned int phase;
+	unsigned long flags;
+	loff_t size;
+
+	spin_lock_irqsave(&rental_lock, flags);
+	slot = find(entry, &region);
+	if (!slot || !is_usable(region, slot)) {
+		spin_unlock_irqrestore(&rental_lock, flags);
+		return 0;
+	}
+	/* What waits for its return is moved elsewhere in the order it has. */
+	if (test_chunk(region, slot, region->storing)) {
+		slot->used = rental_clock++;
+		slot->active = 1;
+		rental_list_del(region, &region->full, slot);
+		rental_list_add(region, &region->full, slot);
+	}
+	phase = begin_use(region, slot);
+	spin_unlock_irqrestore(&rental_lock, flags);
+
+	/* After the copy was found, as filemap_read() has it for a folio. */
+	size = i_size_read(inode);
+	if (position < size) {
+		pagefault_disable();
+		copied = copy_to_iter(rental_address(region, slot) + offset,
+				      min3((loff_t)(PAGE_SIZE - offset),
+					   size - position,
+					   (loff_t)iov_iter_count(iter)), iter);
+		pagefault_enable();
+	}
+	end_use(region, slot, phase);
+	return copied;
 }
 
 /**
@@ -459,80 +486,4 @@ void *rental_shadow(void *entry)
 	shadow = slot ? slot->shadow : NULL;
 	spin_unlock_irqrestore(&rental_lock, flags);
 	return shadow;
-}
-
-/**
- * rental_forget() - drop the copies of a range of a file
- * @mapping: the file
- * @first: first page
- * @last: last page, inclusive
- *
- * Their shadow entries stay. For what changes a file without a folio.
- * Context: may sleep.
- */
-void rental_forget(struct address_space *mapping, pgoff_t first, pgoff_t last)
-{
-	XA_STATE(xas, &mapping->i_pages, first);
-	unsigned int visited = 0;
-	void *entry;
-
-	if (!static_branch_unlikely(&rental_used) || dax_mapping(mapping) ||
-	    shmem_mapping(mapping))
-		return;
-	mapping_set_update(&xas, mapping);
-	spin_lock(&mapping->host->i_lock);
-	xas_lock_irq(&xas);
-	xas_for_each(&xas, entry, last) {
-		if (rental_entry(entry))
-			xas_store(&xas, rental_take(entry, NULL));
-		if (++visited % XA_CHECK_SCHED)
-			continue;
-		xas_pause(&xas);
-		xas_unlock_irq(&xas);
-		cond_resched_lock(&mapping->host->i_lock);
-		xas_lock_irq(&xas);
-	}
-	xas_unlock_irq(&xas);
-	if (mapping_shrinkable(mapping))
-		inode_add_lru(mapping->host);
-	spin_unlock(&mapping->host->i_lock);
-}
-
-/**
- * rental_exclude() - have no copies of a range, and make none of its file
- * @mapping: the file
- * @first: first page
- * @last: last page, inclusive
- *
- * For invalidation. It looks at each page once; without this a folio could be
- * evicted before its turn, and be there again after it with what it had before.
- * Until rental_include() pages of the file come from its disk.
- * Context: may sleep.
- */
-void rental_exclude(struct address_space *mapping, pgoff_t first, pgoff_t last)
-{
-	/* Pairs with the lock of i_pages, which who stores or takes has after. */
-	atomic_inc(excluded_of(mapping));
-	rental_forget(mapping, first, last);
-}
-
-/**
- * rental_include() - end what rental_exclude() began
- * @mapping: the file
- */
-void rental_include(struct address_space *mapping)
-{
-	atomic_dec(excluded_of(mapping));
-}
-
-/**
- * rental_dirtyable_pages() - how many pages the limits of dirty pages may count
- *
- * Rented memory is never dirty. But for each page of it there is one that need
- * not be kept elsewhere, and may be dirty; the setting rental/dirtyable in
- * debugfs says whether it is counted.
- */
-unsigned long rental_dirtyable_pages(void)
-{
-	return READ_ONCE(rental_dirtyable) ? READ_ONCE(rental_rented_pages) : 0;
 }

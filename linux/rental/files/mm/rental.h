@@ -34,7 +34,7 @@
  * enum rental_state - what a slot is used for
  * @RENTAL_FREE: for nothing, but its shadow may still be asked for
  * @RENTAL_FULL: it has a copy
- * @RENTAL_BUSY: a copy is being made, in or out
+ * @RENTAL_BUSY: a copy is being made, in or out, and no other may begin
  * @RENTAL_HOLE: it must not be used: memory of a firmware, for example
  */
 enum rental_state {
@@ -48,7 +48,7 @@ enum rental_state {
  * struct rental_slot - a page of a region
  * @shadow: the shadow entry that the eviction would have left
  * @generation: counts what was stored here; an entry with another one is stale
- * @evicted: when it was stored, in copies stored before in all regions
+ * @used: when it was stored, or read last: how many were before, in all regions
  * @next: next slot of its list, or RENTAL_NO_SLOT
  * @prev: previous one
  * @device: device of the file system of its copy
@@ -56,12 +56,13 @@ enum rental_state {
  * @index: page of the inode
  * @state: an enum rental_state
  * @listed: in a list
- * @active: its page was active once, and is worth being kept
+ * @active: its page was active once, or read here, and is worth being kept
+ * @users: how many are copying from it
  */
 struct rental_slot {
 	void *shadow;
 	u32 generation;
-	u32 evicted;
+	u32 used;
 	u32 next;
 	u32 prev;
 	u32 device;
@@ -70,6 +71,7 @@ struct rental_slot {
 	u8 state : 2;
 	u8 listed : 1;
 	u8 active : 1;
+	u8 users;
 };
 
 /* Slots, by their indices; newest last. */
@@ -99,7 +101,7 @@ struct rental_list {
  * @holes: how many pages of each chunk
  * @scrubs: what is stored will be overwritten when it is returned
  * @free: slots without a copy
- * @full: slots with a copy, in order of eviction
+ * @full: slots with a copy, in order of when they were stored or read last
  * @copies: copies that are being made, by the phase in which they began
  * @phase: of copies that begin now, 0 or 1
  */
@@ -130,6 +132,8 @@ struct rental_region {
 enum rental_counter {
 	RENTAL_STORED,
 	RENTAL_HITS,
+	RENTAL_HITS_IN_PLACE,
+	RENTAL_HITS_OVERWRITTEN,
 	RENTAL_RECYCLED,
 	RENTAL_STALE,
 	RENTAL_LATE,
@@ -217,6 +221,9 @@ struct rental_owner {
 
 void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 			const struct rental_owner *owner);
+void *rental_use_up(void *entry, struct folio *folio, enum rental_counter why);
+size_t rental_read_copy(void *entry, const struct inode *inode, loff_t position,
+			struct iov_iter *iter);
 void *rental_make_entry(const struct rental_region *region,
 			const struct rental_slot *slot);
 void rental_list_init(struct rental_list *list);

@@ -8,6 +8,7 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
+#include <linux/uio.h>
 #include <linux/vmalloc.h>
 
 #include "rental.h"
@@ -93,6 +94,24 @@ static int take(struct kunit *test, void *entry, void **shadow)
 	return byte;
 }
 
+/* Reads where it is, from a file of so many bytes: how many bytes were read. */
+static size_t read(struct kunit *test, void *entry, loff_t size, loff_t from,
+		   char *to, size_t bytes)
+{
+	struct kvec vector = { .iov_base = to, .iov_len = bytes };
+	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
+	struct iov_iter iter;
+	size_t copied;
+
+	KUNIT_ASSERT_NOT_NULL(test, inode);
+	i_size_write(inode, size);
+	iov_iter_kvec(&iter, ITER_DEST, &vector, 1, bytes);
+	copied = rental_read_copy(entry, inode, from, &iter);
+	KUNIT_EXPECT_EQ(test, iov_iter_count(&iter), bytes - copied);
+	kunit_kfree(test, inode);
+	return copied;
+}
+
 static void rental_test_copy_is_used_once(struct kunit *test)
 {
 	void *entry, *shadow;
@@ -129,6 +148,47 @@ static void rental_test_oldest_makes_room(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, take(test, entries[i], &shadow), i % 100);
 		KUNIT_EXPECT_PTR_EQ(test, shadow, xa_mk_value(i));
 	}
+}
+
+static void rental_test_copies_are_read_where_they_are(struct kunit *test)
+{
+	char *bytes = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	loff_t page = 7 * PAGE_SIZE, end = page + PAGE_SIZE;
+	void *entry, *shadow;
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	entry = store(test, 7, 'o');
+	KUNIT_EXPECT_TRUE(test, rental_present(entry));
+	/* To the end of the page, and of the file. */
+	KUNIT_EXPECT_EQ(test, read(test, entry, end + 1, page, bytes,
+				   2 * PAGE_SIZE), PAGE_SIZE);
+	KUNIT_EXPECT_NULL(test, memchr_inv(bytes, 'o', PAGE_SIZE));
+	KUNIT_EXPECT_NULL(test, memchr_inv(bytes + PAGE_SIZE, 0, PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, read(test, entry, end - 5, end - 9, bytes, 100), 4);
+	KUNIT_EXPECT_EQ(test, read(test, entry, page, page, bytes, 100), 0);
+	/* It is there still, and once it is taken it is not. */
+	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), 'o');
+	KUNIT_EXPECT_EQ(test, read(test, entry, end, page, bytes, 100), 0);
+	KUNIT_EXPECT_FALSE(test, rental_present(entry));
+}
+
+static void rental_test_what_is_read_stays(struct kunit *test)
+{
+	void *shadow, *entries[2], *entry;
+	unsigned long i;
+	char byte;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	entries[0] = store(test, 1, 'p');
+	entries[1] = store(test, 2, 'q');
+	for (i = 2; i < SLOTS; i++)
+		store(test, 1 + i, 'x');
+	KUNIT_EXPECT_EQ(test, read(test, entries[0], S64_MAX, 0, &byte, 1), 1);
+	entry = store(test, 1 + SLOTS, 'r');
+	KUNIT_EXPECT_EQ(test, take(test, entries[1], &shadow), -1);
+	KUNIT_EXPECT_EQ(test, take(test, entries[0], &shadow), 'p');
+	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), 'r');
 }
 
 static void rental_test_return_ends_copies(struct kunit *test)
@@ -302,6 +362,8 @@ static void rental_test_policy_stores_the_second_time(struct kunit *test)
 static struct kunit_case rental_test_cases[] = {
 	KUNIT_CASE(rental_test_copy_is_used_once),
 	KUNIT_CASE(rental_test_oldest_makes_room),
+	KUNIT_CASE(rental_test_copies_are_read_where_they_are),
+	KUNIT_CASE(rental_test_what_is_read_stays),
 	KUNIT_CASE(rental_test_return_ends_copies),
 	KUNIT_CASE(rental_test_parts_are_rented_and_returned),
 	KUNIT_CASE(rental_test_wrong_ranges_are_refused),

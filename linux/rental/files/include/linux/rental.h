@@ -17,6 +17,7 @@
 
 struct device_node;
 struct folio;
+struct iov_iter;
 struct rental_region;
 
 /**
@@ -73,6 +74,9 @@ static inline bool rental_entry(const void *entry)
 void *rental_store(struct folio *folio, void *shadow);
 void *rental_take(void *entry, struct folio *folio);
 void *rental_shadow(void *entry);
+bool rental_present(void *entry);
+size_t rental_read(struct kiocb *iocb, struct iov_iter *iter);
+void rental_overwrite(struct address_space *mapping, loff_t position, size_t size);
 void rental_forget(struct address_space *mapping, pgoff_t first, pgoff_t last);
 void rental_exclude(struct address_space *mapping, pgoff_t first, pgoff_t last);
 void rental_include(struct address_space *mapping);
@@ -116,6 +120,21 @@ static inline void *rental_take(void *entry, struct folio *folio)
 static inline void *rental_shadow(void *entry)
 {
 	return entry;
+}
+
+static inline bool rental_present(void *entry)
+{
+	return false;
+}
+
+static inline size_t rental_read(struct kiocb *iocb, struct iov_iter *iter)
+{
+	return 0;
+}
+
+static inline void rental_overwrite(struct address_space *mapping,
+				    loff_t position, size_t size)
+{
 }
 
 static inline void rental_forget(struct address_space *mapping, pgoff_t first,

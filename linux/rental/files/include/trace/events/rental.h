@@ -43,6 +43,12 @@ DEFINE_EVENT(rental_page, rental_take,
 	TP_ARGS(device, ino, index)
 );
 
+/* A page was read where it is in rented memory. */
+DEFINE_EVENT(rental_page, rental_read,
+	TP_PROTO(dev_t device, unsigned long ino, unsigned long index),
+	TP_ARGS(device, ino, index)
+);
+
 /* Memory was given back to its device. */
 TRACE_EVENT(rental_return,
 

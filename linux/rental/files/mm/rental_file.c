@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where the page cache meets rental memory: which folios are stored when they
+ * are evicted, what is read or dropped in place of a folio, and what must not
+ * be stored. See include/linux/rental.h; copies themselves are in rental.c.
+ */
+#include <linux/dax.h>
+#include <linux/hash.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/page-flags.h>
+#include <linux/pagemap.h>
+#include <linux/shmem_fs.h>
+#include <linux/swap.h>
+
+#include "internal.h"
+#include "rental.h"
+
+#include <trace/events/rental.h>
+
+/*
+ * Mappings of which ranges are being invalidated, by a hash. Meanwhile no copy
+ * of them is made or used: it could be of what the disk had before.
+ */
+#define EXCLUDED_BITS	6
+static atomic_t excluded[1 << EXCLUDED_BITS];
+
+static atomic_t *excluded_of(const struct address_space *mapping)
+{
+	return &excluded[hash_ptr(mapping, EXCLUDED_BITS)];
+}
+
+/*
+ * File systems that change what is on the disk only through the page cache, or
+ * after they invalidated it. Others look at folios alone there: bcachefs for
+ * direct writes, btrfs for relocation, nilfs2 for its metadata.
+ */
+static bool is_known(const struct super_block *sb)
+{
+	switch (sb->s_magic) {
+	case EROFS_SUPER_MAGIC_V1:
+	case EXFAT_SUPER_MAGIC:
+	case EXT4_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case MSDOS_SUPER_MAGIC:
+	case SQUASHFS_MAGIC:
+	case XFS_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/**
+ * rental_store() - copy a folio that is being evicted to rented memory
+ * @folio: a folio of a file: locked, clean, with no user left
+ * @shadow: the shadow entry that its eviction would leave
+ *
+ * Context: the lock of i_pages, with interrupts off, between the eviction and
+ * the removal from i_pages.
+ * Return: what to leave in i_pages, an entry for the copy or the shadow entry.
+ */
+void *rental_store(struct folio *folio, void *shadow)
+{
+	struct inode *inode = folio->mapping->host;
+	struct rental_owner owner;
+
+	if (!READ_ONCE(rental_rented_pages))
+		return shadow;
+	if (folio_test_large(folio)) {
+		rental_count(RENTAL_REFUSED_ORDER);
+		return shadow;
+	}
+	if (!folio_test_uptodate(folio) || folio_test_hwpoison(folio) || !inode ||
+	    !S_ISREG(inode->i_mode) || !inode->i_sb->s_bdev ||
+	    !is_known(inode->i_sb) ||
+	    inode->i_ino > U32_MAX || folio->index > U32_MAX) {
+		rental_count(RENTAL_REFUSED_KIND);
+		return shadow;
+	}
+	if (rental_policy == RENTAL_STORE_WORKINGSET &&
+	    !folio_test_workingset(folio)) {
+		rental_count(RENTAL_REFUSED_POLICY);
+		return shadow;
+	}
+	if (atomic_read(excluded_of(folio->mapping))) {
+		rental_count(RENTAL_REFUSED_EXCLUDED);
+		return shadow;
+	}
+	owner.device = inode->i_sb->s_dev;
+	owner.ino = inode->i_ino;
+	owner.index = folio->index;
+	owner.active = folio_test_workingset(folio);
+	return rental_store_copy(folio, shadow, IS_ENCRYPTED(inode), &owner);
+}
+
+/**
+ * rental_take() - use up the copy of an entry
+ * @entry: an entry that was in i_pages a moment ago
+ * @folio: the locked folio that is there now, which is to have the copy's bytes
+ *	and to be up to date; or NULL, to drop the copy
+ *
+ * Return: the shadow entry that was stored with it, or NULL.
+ */
+void *rental_take(void *entry, struct folio *folio)
+{
+	if (!rental_entry(entry))
+		return entry;
+	if (folio && atomic_read(excluded_of(folio->mapping)))
+		folio = NULL;
+	return rental_use_up(entry, folio, RENTAL_DROPPED);
+}
+
+/**
+ * rental_read() - read from a page of a file that has a copy but no folio
+ * @iocb: the file, and where to read from; advanced by what was read
+ * @iter: where to; advanced as well
+ *
+ * Return: how many bytes were read, none if the page has to become a folio.
+ */
+size_t rental_read(struct kiocb *iocb, struct iov_iter *iter)
+{
+	pgoff_t last = (iocb->ki_filp->f_ra.prev_pos - 1) >> PAGE_SHIFT;
+	struct address_space *mapping = iocb->ki_filp->f_mapping;
+	pgoff_t index = iocb->ki_pos >> PAGE_SHIFT;
+	struct inode *inode = mapping->host;
+	size_t copied;
+	void *entry;
+
+	if (!static_branch_unlikely(&rental_used))
+		return 0;
+	entry = xa_load(&mapping->i_pages, index);
+	if (!rental_entry(entry))
+		return 0;
+	copied = rental_read_copy(entry, inode, iocb->ki_pos, iter);
+	iocb->ki_pos += copied;
+	/* A page that is read a piece at a time is one hit. */
+	if (copied && index != last) {
+		rental_count(RENTAL_HITS);
+		rental_count(RENTAL_HITS_IN_PLACE);
+		trace_rental_read(inode->i_sb->s_dev, inode->i_ino, index);
+	}
+	return copied;
+}
+
+/**
+ * rental_overwrite() - drop the copies of pages that are written as a whole
+ * @mapping: the file
+ * @position: where it will be written
+ * @size: how many bytes
+ *
+ * Their folios need not have what was there.
+ */
+void rental_overwrite(struct address_space *mapping, loff_t position, size_t size)
+{
+	pgoff_t index = DIV_ROUND_UP(position, PAGE_SIZE);
+	pgoff_t end = (position + size) >> PAGE_SHIFT;
+
+	if (!static_branch_unlikely(&rental_used))
+		return;
+	for (; index < end; index++) {
+		XA_STATE(xas, &mapping->i_pages, index);
+		void *entry;
+
+		if (!rental_entry(xa_load(&mapping->i_pages, index)))
+			continue;
+		mapping_set_update(&xas, mapping);
+		xas_lock_irq(&xas);
+		entry = xas_load(&xas);
+		if (rental_entry(entry)) {
+			entry = rental_use_up(entry, NULL, RENTAL_HITS_OVERWRITTEN);
+			xas_store(&xas, entry);
+		}
+		xas_unlock_irq(&xas);
+	}
+}
+
+/**
+ * rental_forget() - drop the copies of a range of a file
+ * @mapping: the file
+ * @first: first page
+ * @last: last page, inclusive
+ *
+ * Their shadow entries stay. For what changes a file without a folio.
+ * Context: may sleep.
+ */
+void rental_forget(struct address_space *mapping, pgoff_t first, pgoff_t last)
+{
+	XA_STATE(xas, &mapping->i_pages, first);
+	unsigned int visited = 0;
+	void *entry;
+
+	if (!static_branch_unlikely(&rental_used) || dax_mapping(mapping) ||
+	    shmem_mapping(mapping))
+		return;
+	mapping_set_update(&xas, mapping);
+	spin_lock(&mapping->host->i_lock);
+	xas_lock_irq(&xas);
+	xas_for_each(&xas, entry, last) {
+		if (rental_entry(entry))
+			xas_store(&xas, rental_take(entry, NULL));
+		if (++visited % XA_CHECK_SCHED)
+			continue;
+		xas_pause(&xas);
+		xas_unlock_irq(&xas);
+		cond_resched_lock(&mapping->host->i_lock);
+		xas_lock_irq(&xas);
+	}
+	xas_unlock_irq(&xas);
+	if (mapping_shrinkable(mapping))
+		inode_add_lru(mapping->host);
+	spin_unlock(&mapping->host->i_lock);
+}
+
+/**
+ * rental_exclude() - have no copies of a range, and make none of its file
+ * @mapping: the file
+ * @first: first page
+ * @last: last page, inclusive
+ *
+ * For invalidation. It looks at each page once; without this a folio could be
+ * evicted before its turn, and be there again after it with what it had before.
+ * Until rental_include() pages of the file come from its disk.
+ * Context: may sleep.
+ */
+void rental_exclude(struct address_space *mapping, pgoff_t first, pgoff_t last)
+{
+	/* Pairs with the lock of i_pages, which who stores or takes has after. */
+	atomic_inc(excluded_of(mapping));
+	rental_forget(mapping, first, last);
+}
+
+/**
+ * rental_include() - end what rental_exclude() began
+ * @mapping: the file
+ */
+void rental_include(struct address_space *mapping)
+{
+	atomic_dec(excluded_of(mapping));
+}
+
+/**
+ * rental_dirtyable_pages() - how many pages the limits of dirty pages may count
+ *
+ * Rented memory is never dirty. But for each page of it there is one that need
+ * not be kept elsewhere, and may be dirty; the setting rental/dirtyable in
+ * debugfs says whether it is counted.
+ */
+unsigned long rental_dirtyable_pages(void)
+{
+	return READ_ONCE(rental_dirtyable) ? READ_ONCE(rental_rented_pages) : 0;
+}
