@@ -1,11 +1,11 @@
 //! What renting would bring, from a trace of an unpatched kernel's page cache.
 //!
 //! Bytes in, a [`Plan`] out: [`Planner`] takes the text of a trace piece by piece and forgets each line. [`event`]
-//! reads lines, [`replay`] follows the page cache and has a [`stack`] of copies for each policy, which stands for pools
-//! of all sizes; [`curve`] says what follows.
+//! reads lines, [`replay`] follows the page cache, and for each pool a [`victim`] cache beside it; [`curve`] says what
+//! follows.
 //!
-//! Renting changes what a miss costs, and not what normal memory evicts: so the trace of a kernel without rental memory
-//! says what one with it would have stored and found.
+//! Where reads of pages in memory are recorded, normal memory is followed as it would be with the pool: what is read in
+//! the pool makes no other page leave. Otherwise normal memory evicts what it did in the trace.
 
 mod block;
 pub mod curve;
@@ -14,9 +14,12 @@ mod error;
 pub mod event;
 mod page;
 mod planner;
+mod purpose;
 pub mod replay;
 pub mod stack;
+pub mod victim;
 mod warning;
+mod window;
 
 pub use curve::{Activation, Plan, Pool, Recommendation};
 pub use error::PlanError;

@@ -217,11 +217,14 @@ fn a_loop_over_more_than_memory_needs_the_difference() {
     let plan = read(&turns(300, 4, 100).text, &[64, 200, 201, 256]).unwrap();
     assert_eq!(plan.counts.added, 1200);
     assert_eq!(plan.counts.returned, 900);
-    // One page leaves before the next comes: its copy needs room beside the one that is taken.
-    for (slots, hits) in [(64, 0), (200, 0), (201, 900), (256, 900)] {
+    // Pages that are in the pool when all are somewhere stay there, and are read there in each round; the others stay in
+    // normal memory. One page leaves before the next comes, so that one of both has to have room for one more.
+    for (slots, saved) in [(64, 0_u32), (200, 0), (201, 900), (256, 900)] {
         let pool = pool(&plan, slots, Policy::All);
-        assert_eq!(pool.hits, hits, "{slots}");
-        assert_eq!(pool.hit_ratio, Some(hits as f64 / 1200.0));
+        assert_eq!(pool.misses_saved_mib, f64::from(saved) / 256.0, "{slots}");
+        assert_eq!(pool.hits, u64::from(saved) * 201 / 300, "{slots}");
+        assert_eq!(pool.hits_in_place, pool.hits, "{slots}");
+        assert_eq!(pool.hit_ratio, Some(f64::from(saved) / 1200.0));
         // One memory of both sizes drops the same pages.
         assert_eq!(pool.lru_hit_ratio, pool.hit_ratio, "{slots}");
     }
@@ -428,7 +431,8 @@ fn a_real_trace_of_a_small_cgroup_is_read() {
     assert_eq!((counts.unread, counts.twice, counts.older, counts.truncated), (0, 0, 0, 0));
     // The file's 768 pages fit into what is left and 2 MiB: nothing is read twice.
     let all = pool(&plan, 512, Policy::All);
-    assert_eq!(all.hits, counts.returned, "{plan:?}");
+    assert_eq!((all.misses_saved_mib * 256.0) as u64, counts.returned, "{plan:?}");
+    assert!(all.hits > 0 && all.hits_in_place == all.hits, "{plan:?}");
 }
 
 #[test]
@@ -507,4 +511,34 @@ fn what_comes_before_a_marker_only_fills_the_pools() {
     let missing = read(&trace.text, "end").unwrap_err();
     assert_eq!(missing, PlanError::NoMarker { text: "end".to_owned() });
     assert!(missing.hint().contains("--from"));
+}
+
+#[test]
+fn what_is_written_moves_to_normal_memory_and_what_is_read_does_not() {
+    let mut normal = Normal::new(8);
+    (0..16).for_each(|index| normal.step(Step::Use(12, index)));
+    let read = |normal: &mut Normal, index: u64| {
+        let range = format!("{}-{}", index << 12, (index << 12) + 4095);
+        normal.trace.line("fio-7", &format!("mm_filemap_get_pages: dev=254:0 ino=c ofs={range}"));
+    };
+    read(&mut normal, 15);
+    let write = |normal: &mut Normal, index: u64, length: u64| {
+        let at = index << 12;
+        let event = format!("ext4_da_write_begin: dev 254,0 ino 12 pos {at} len {length}");
+        normal.trace.line("fio-7", &event);
+        normal.step(Step::Use(12, index));
+    };
+    write(&mut normal, 0, 4096);
+    write(&mut normal, 1, 100);
+    for index in [2, 3] {
+        normal.step(Step::Use(12, index));
+        read(&mut normal, index);
+    }
+    // Once more, while the trace's memory still has it.
+    write(&mut normal, 3, 4096);
+    let plan = self::read(&normal.trace.text, &[64]).unwrap();
+    let all = pool(&plan, 64, Policy::All);
+    assert_eq!((all.hits, all.hits_in_place), (5, 2), "{all:?}");
+    // Of 0 and 3 nothing is kept, of 1 something.
+    assert_eq!(all.copies - all.stores, 1, "{all:?}");
 }

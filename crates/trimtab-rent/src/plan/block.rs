@@ -134,7 +134,7 @@ impl BlockCache {
                 if self.resident.len() == self.frames {
                     self.evict(replay)?;
                 }
-                replay.add(&page)?;
+                replay.add(&page, 0)?;
             }
             self.now += 1;
             self.resident.insert(page, self.now);

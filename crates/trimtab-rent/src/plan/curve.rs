@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::planner::Settings;
-use super::replay::{Counts, Policy, Recorded, Replay, Tally};
+use super::replay::{self, Counts, Policy, Recorded, Replay};
+use super::victim::Tally;
 
 /// What a trace says of renting.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,13 +35,16 @@ pub struct Pool {
     pub policy: Policy,
     /// Pages that came back from it.
     pub hits: u64,
-    /// Its hits as a share of all pages that came back after they had been evicted.
+    /// What need not be read, as a share of all pages that came back after they had been evicted.
     pub share: f64,
     /// What need not be read.
     pub misses_saved_mib: f64,
+    /// Of its hits, those of `read()`, as far as the trace tells: they are read where they are, and nothing is evicted
+    /// for them.
+    pub hits_in_place: u64,
     /// Pages that were stored.
     pub stores: u64,
-    /// Pages that were copied, into it and out of it.
+    /// Pages that were copied, into it and out of it to normal memory.
     pub copies: u64,
     /// Time that copies take, in percent of the time of one CPU.
     pub copy_cpu_pct: f64,
@@ -91,42 +95,37 @@ impl Plan {
         let counts = replay.counts;
         let in_mib = |pages: u64| pages as f64 * settings.page_size as f64 / MIB;
         let lru_hits = sums(&replay.lru_hits);
-        let by_policy: Vec<(&Tally, Vec<u64>, Vec<u64>)> = replay
-            .tallies
-            .iter()
-            .map(|tally| (tally, sums(&tally.hits), sums(&tally.small)))
-            .collect();
-        let mut pools = Vec::new();
-        for (at, size) in settings.pools.iter().enumerate() {
-            for (tally, hits, small) in &by_policy {
-                let place = *size as usize;
-                let hits = up_to(hits, place);
-                let copies = tally.stores + hits;
-                let ratio = |found: u64| {
-                    (counts.accesses > 0).then(|| found as f64 / counts.uses.max(1) as f64)
-                };
-                pools.push(Pool {
-                    mib: in_mib(u64::from(*size)),
-                    policy: tally.policy,
-                    hits,
-                    share: hits as f64 / counts.returned.max(1) as f64,
-                    misses_saved_mib: in_mib(hits),
-                    stores: tally.stores,
-                    copies,
-                    copy_cpu_pct: match length {
-                        0 => 0.0,
-                        _ => 100.0 * copies as f64 * settings.copy_nanoseconds / length as f64,
-                    },
-                    small_file_hits: up_to(small, place),
-                    activation: Activation {
-                        mean_pages: tally.sum_active[at] as f64 / replay.looks.max(1) as f64,
-                        most_pages: tally.most_active[at],
-                    },
-                    hit_ratio: ratio((counts.uses + hits).saturating_sub(counts.added)),
-                    lru_hit_ratio: ratio(up_to(&lru_hits, place)),
-                });
+        let ratio =
+            |found: u64| (counts.accesses > 0).then(|| found as f64 / counts.uses.max(1) as f64);
+        let pool = |pool: &replay::Pool| {
+            let Tally { hits, in_place, overwritten, small, stores, misses, .. } =
+                pool.victims.tally;
+            let saved = counts.added.saturating_sub(misses);
+            let copies = stores + hits - in_place - overwritten;
+            Pool {
+                mib: in_mib(u64::from(pool.slots)),
+                policy: pool.policy,
+                hits,
+                // It can be more: what need not be read ahead is no loss either.
+                share: (saved as f64 / counts.returned.max(1) as f64).min(1.0),
+                misses_saved_mib: in_mib(saved),
+                hits_in_place: in_place,
+                stores,
+                copies,
+                copy_cpu_pct: match length {
+                    0 => 0.0,
+                    _ => 100.0 * copies as f64 * settings.copy_nanoseconds / length as f64,
+                },
+                small_file_hits: small,
+                activation: Activation {
+                    mean_pages: pool.victims.tally.sum_active as f64 / replay.looks.max(1) as f64,
+                    most_pages: pool.victims.tally.most_active,
+                },
+                hit_ratio: ratio(counts.uses.saturating_sub(misses)),
+                lru_hit_ratio: ratio(up_to(&lru_hits, pool.slots as usize)),
             }
-        }
+        };
+        let pools: Vec<Pool> = replay.pools.iter().map(pool).collect();
         let recommended = recommend(&pools, in_mib(counts.added));
         Self {
             counts,

@@ -31,6 +31,15 @@ pub enum CacheEvent {
         /// The page's first byte.
         at: u64,
     },
+    /// Bytes of a page of a file are written, which may not be in the cache yet.
+    Write {
+        /// The file.
+        file: FileId,
+        /// The first byte.
+        first: u64,
+        /// How many.
+        length: u64,
+    },
     /// The folio in this frame becomes active.
     Activate(u64),
     /// A file is no longer in memory, or no longer there.
@@ -86,6 +95,9 @@ impl CacheEvent {
             | "mm_vmscan_memcg_softlimit_reclaim_end"
             | "mm_vmscan_node_reclaim_end" => Self::ReclaimEnds,
             "mm_filemap_get_pages" | "mm_filemap_fault" => or_unread(access(fields)),
+            "ext4_da_write_begin" | "ext4_write_begin" | "f2fs_write_begin" => {
+                or_unread(write(fields))
+            }
             "mm_lru_activate" => {
                 or_unread(field(fields, "pfn=").and_then(frame).map(Self::Activate))
             }
@@ -94,7 +106,7 @@ impl CacheEvent {
                 or_unread(field(fields, "pfn=").and_then(frame).map(Self::Activate))
             }
             "ext4_free_inode" | "ext4_evict_inode" | "f2fs_evict_inode" => {
-                or_unread(gone(fields).map(Self::FileGone))
+                or_unread(inode(fields).map(Self::FileGone))
             }
             _ => Self::Other,
         }
@@ -131,16 +143,23 @@ fn access(fields: &str) -> Option<CacheEvent> {
 }
 
 /// `dev 254,0 ino 12` of ext4, `dev = (254,0), ino = 12` of f2fs; the number is decimal in both.
-fn gone(fields: &str) -> Option<FileId> {
-    let read = |device: &str, inode: &str| {
-        let (major, minor) = device.trim_matches(['(', ')', ',']).split_once(',')?;
-        let inode = inode.trim_end_matches(',').parse().ok()?;
-        Some(FileId { major: major.parse().ok()?, minor: minor.parse().ok()?, inode })
-    };
-    match field(fields, "dev = ") {
-        Some(device) => read(device, field(fields, "ino = ")?),
-        None => read(field(fields, "dev ")?, field(fields, "ino ")?),
-    }
+fn inode(fields: &str) -> Option<FileId> {
+    let (major, minor) = number(fields, "dev")?.trim_matches(['(', ')', ',']).split_once(',')?;
+    let inode = number(fields, "ino")?.parse().ok()?;
+    Some(FileId { major: major.parse().ok()?, minor: minor.parse().ok()?, inode })
+}
+
+/// The same with `pos 0 len 4096`, or `pos = 0, len = 4096`.
+fn write(fields: &str) -> Option<CacheEvent> {
+    let first = number(fields, "pos")?.parse().ok()?;
+    let length = number(fields, "len")?.parse().ok()?;
+    Some(CacheEvent::Write { file: inode(fields)?, first, length })
+}
+
+/// What stands behind a name, with ` = ` or a space between.
+fn number<'a>(fields: &'a str, name: &str) -> Option<&'a str> {
+    let found = field(fields, &format!("{name} = ")).or_else(|| field(fields, &format!("{name} ")));
+    found.map(|found| found.trim_end_matches(','))
 }
 
 /// The word behind a key that begins the text or stands behind a space.
@@ -204,6 +223,10 @@ mod tests {
         let gone = CacheEvent::FileGone(FILE);
         assert_eq!(read("ext4_free_inode: dev 254,0 ino 12 mode 0100644 uid 0"), gone);
         assert_eq!(read("f2fs_evict_inode: dev = (254,0), ino = 12, pino = 3"), gone);
+        let write = CacheEvent::Write { file: FILE, first: 8192, length: 4096 };
+        assert_eq!(read("ext4_da_write_begin: dev 254,0 ino 12 pos 8192 len 4096"), write);
+        let f2fs = "f2fs_write_begin: dev = (254,0), ino = 12, pos = 8192, len = 4096";
+        assert_eq!(read(f2fs), write);
         assert_eq!(read("kmalloc: ptr=1"), CacheEvent::Other);
     }
 
@@ -217,6 +240,7 @@ mod tests {
             "mm_filemap_get_pages: dev=254:0 ino=c ofs=0-x",
             "mm_lru_activate: page=1",
             "ext4_free_inode: dev 254 ino 12",
+            "ext4_da_write_begin: dev 254,0 ino 12 pos -1 len 4096",
         ] {
             assert_eq!(read(text), CacheEvent::Unread, "{text}");
         }

@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 use super::error::PlanError;
 use super::event::FileId;
 
-/// Pages that are followed at most: 32 GiB of files, in pages of 4 KiB. They take 220 bytes each, with
+/// Pages that are followed at most: 16 GiB of files, in pages of 4 KiB. They take 120 bytes each and 16 for each pool, with
 /// their frames and their copies in large pools.
-pub const MOST_PAGES: usize = 8 << 20;
+pub const MOST_PAGES: usize = 4 << 20;
 
 /// What is known of a page.
 #[derive(Debug, Clone, Copy, Default)]

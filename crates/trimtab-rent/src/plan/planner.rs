@@ -252,13 +252,18 @@ impl Planner {
             Event::Cache(event, thread, is_kswapd) => (event, thread, is_kswapd),
         };
         match event {
-            CacheEvent::Add(folio) => self.replay.add(&folio)?,
+            CacheEvent::Add(folio) => self.replay.add(&folio, thread)?,
             CacheEvent::Delete(folio) => {
                 let why = self.why(thread, is_kswapd);
                 self.replay.delete(&folio, why)?;
             }
-            CacheEvent::Access { file, first, last } => self.replay.access(file, first, last),
-            CacheEvent::Fault { file, at } => self.replay.fault(file, at),
+            CacheEvent::Access { file, first, last } => {
+                self.replay.access(thread, file, first, last)
+            }
+            CacheEvent::Fault { file, at } => self.replay.fault(thread, file, at),
+            CacheEvent::Write { file, first, length } => {
+                self.replay.write(thread, file, first, length);
+            }
             CacheEvent::Activate(frame) => self.replay.activate(frame),
             CacheEvent::FileGone(file) => self.replay.gone(file),
             CacheEvent::ReclaimBegins => {

@@ -7,7 +7,10 @@ use super::doorkeeper::Doorkeeper;
 use super::error::PlanError;
 use super::event::{FileId, Folio};
 use super::page::{MOST_PAGES, Pages};
+use super::purpose::{Arrival, Need, Purpose, Purposes};
 use super::stack::Stack;
+use super::victim::{Normal, Tally, Victims};
+use super::window::Window;
 
 /// What is stored of what is evicted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,23 +105,15 @@ pub struct Recorded {
     pub pages: u64,
 }
 
-/// What one policy does in pools of all sizes.
+/// A pool of a size, under a policy.
 #[derive(Debug)]
-pub struct Tally {
+pub struct Pool {
+    /// In pages.
+    pub slots: u32,
     /// The policy.
     pub policy: Policy,
-    /// Copies.
-    pub stack: Stack,
-    /// Copies that were made: of any pool the same.
-    pub stores: u64,
-    /// Hits by depth, from 1.
-    pub hits: Vec<u64>,
-    /// Of these, of files of one page.
-    pub small: Vec<u64>,
-    /// By pool: the most copies of pages that were active.
-    pub most_active: Vec<u64>,
-    /// By pool: the same, summed over all looks.
-    pub sum_active: Vec<u64>,
+    /// What it has, and what it did.
+    pub victims: Victims,
 }
 
 /// Pages of which one event of a read tells: the kernel's batch of folios.
@@ -132,8 +127,7 @@ const MOST_LOOKS: u64 = 64;
 #[derive(Debug)]
 pub struct Replay {
     page_shift: u32,
-    pools: Vec<u32>,
-    /// Pages of the largest.
+    /// Slots of the largest pool.
     most: u32,
     pages: Pages,
     /// Pages that were evicted before, as the kernel knows them.
@@ -146,12 +140,18 @@ pub struct Replay {
     resident: u64,
     /// The most that there were.
     pub most_resident: u64,
-    /// Each policy.
-    pub tallies: Vec<Tally>,
+    /// How many there were lately.
+    lately: Window,
+    /// Pools: each size under each policy.
+    pub pools: Vec<Pool>,
     /// What one memory would hold that were as large as the page cache and a pool together, by last use.
     lru: Stack,
     /// Accesses that such a memory serves, by the pages beyond the page cache that it needs for that.
     pub lru_hits: Vec<u64>,
+    /// Whether reads of pages in memory are recorded.
+    has_reads: bool,
+    /// What pages came for, while reads are recorded.
+    purposes: Purposes,
     /// Evictions that are not counted.
     clock: u64,
     /// What was seen.
@@ -167,28 +167,24 @@ pub struct Replay {
 impl Replay {
     /// Of nothing so far, with pages of so many bytes, and pools of at most so many.
     pub fn new(page_size: u64, most: u32, pools: &[u32]) -> Self {
-        let tally = |policy| Tally {
-            policy,
-            stack: Stack::new(most),
-            stores: 0,
-            hits: Vec::new(),
-            small: Vec::new(),
-            most_active: vec![0; pools.len()],
-            sum_active: vec![0; pools.len()],
+        let of_size = |slots: u32| {
+            Policy::ALL.map(|policy| Pool { slots, policy, victims: Victims::new(slots) })
         };
         Self {
             page_shift: page_size.max(1).trailing_zeros(),
-            pools: pools.to_vec(),
+            pools: pools.iter().copied().flat_map(of_size).collect(),
             pages: Pages::default(),
             seen: Doorkeeper::new(),
             frames: FxHashMap::default(),
             most_frames: MOST_PAGES,
             resident: 0,
             most_resident: 0,
-            tallies: Policy::ALL.map(tally).into(),
+            lately: Window::default(),
             lru: Stack::new(u32::MAX),
             lru_hits: Vec::new(),
             most,
+            has_reads: false,
+            purposes: Purposes::default(),
             clock: 0,
             counts: Counts::default(),
             recorded: Recorded::default(),
@@ -204,13 +200,8 @@ impl Replay {
         let Counts { events, unread, overwritten, .. } = self.counts;
         self.clock += self.counts.kswapd + self.counts.direct;
         self.counts = Counts { events, unread, overwritten, ..Counts::default() };
-        for tally in &mut self.tallies {
-            tally.stores = 0;
-            for counts in
-                [&mut tally.hits, &mut tally.small, &mut tally.most_active, &mut tally.sum_active]
-            {
-                counts.fill(0);
-            }
+        for pool in &mut self.pools {
+            pool.victims.tally = Tally::default();
         }
         self.lru_hits.fill(0);
         (self.looks, self.until_look, self.interval) = (0, FIRST_LOOK, FIRST_LOOK);
@@ -227,11 +218,11 @@ impl Replay {
         first..first + (1 << folio.order)
     }
 
-    /// A folio comes.
+    /// A folio comes, in a thread.
     ///
     /// # Errors
     /// That these are too many pages.
-    pub fn add(&mut self, folio: &Folio) -> Result<(), PlanError> {
+    pub fn add(&mut self, folio: &Folio, thread: u32) -> Result<(), PlanError> {
         for index in self.run(folio) {
             let page = self.pages.page(folio.file, index)?;
             self.counts.added += 1;
@@ -246,21 +237,21 @@ impl Replay {
             let has_returned = known.evictions > 0;
             self.counts.returned += u64::from(has_returned);
             let is_small = !self.pages.file[known.file as usize].is_long;
-            for tally in &mut self.tallies {
-                let depth = tally.stack.take(page);
-                // What comes in one folio with others is read again, and its copy is dropped.
-                if let Some(depth) = depth.filter(|_| folio.order == 0) {
-                    count(&mut tally.hits, depth.into());
-                    if is_small {
-                        count(&mut tally.small, depth.into());
-                    }
-                }
-            }
             self.touch(page);
             // What returns soon becomes active at once: after fewer evictions than there are pages.
             let since = self.evictions() - known.evicted;
             let is_active = has_returned && !self.recorded.activations && since <= self.resident;
             self.come(page, is_active);
+            let (normal, has_reads) = (self.normal(), self.has_reads);
+            for Pool { victims, .. } in &mut self.pools {
+                victims.come(page, folio.order == 0, is_small, has_reads, normal);
+            }
+            if has_reads {
+                let arrival = Arrival { thread, file: folio.file, index, page };
+                if let Some((page, purpose)) = self.purposes.arrive(arrival) {
+                    self.know(page, purpose, page);
+                }
+            }
         }
         let first = self.pages.page(folio.file, folio.offset >> self.page_shift)?;
         self.frames.insert(folio.frame, first);
@@ -279,11 +270,11 @@ impl Replay {
         self.delete(folio, Why::Kswapd)?;
         for index in self.run(folio) {
             let page = self.pages.page(folio.file, index)?;
-            for tally in &mut self.tallies {
-                tally.stack.take(page);
+            for Pool { victims, .. } in &mut self.pools {
+                victims.forget(page);
             }
         }
-        self.add(folio)
+        self.add(folio, 0)
     }
 
     fn come(&mut self, page: u32, is_active: bool) {
@@ -292,6 +283,32 @@ impl Replay {
         self.pages.file[known.file as usize].resident += 1;
         self.resident += 1;
         self.most_resident = self.most_resident.max(self.resident);
+        self.lately.see(self.resident);
+    }
+
+    /// Normal memory in the trace. As long as no reads are recorded each page is as if it moved.
+    fn normal(&self) -> Normal {
+        let most =
+            if self.has_reads { self.lately.middle().max(self.resident) } else { self.resident };
+        Normal { resident: self.resident, most }
+    }
+
+    /// It is known what a page came for: whether a copy of it stays depends on that. What came ahead did so for `trigger`.
+    fn know(&mut self, page: u32, purpose: Purpose, trigger: u32) {
+        let (is_small, normal) = (self.is_small(page), self.normal());
+        for Pool { victims, .. } in &mut self.pools {
+            match purpose {
+                Purpose::Needed { is_whole } => victims.need(page, is_whole, is_small, normal),
+                Purpose::Ahead if page != trigger => victims.read_ahead(page, trigger),
+                Purpose::Ahead | Purpose::Read => {}
+                Purpose::Unseen => victims.settle(page, is_small, normal),
+            }
+        }
+    }
+
+    /// Whether a page is the only one of its file.
+    fn is_small(&self, page: u32) -> bool {
+        !self.pages.file[self.pages.pages[page as usize].file as usize].is_long
     }
 
     fn leave(&mut self, page: u32) {
@@ -300,6 +317,7 @@ impl Replay {
         let file = &mut self.pages.file[known.file as usize];
         file.resident = file.resident.saturating_sub(1);
         self.resident = self.resident.saturating_sub(1);
+        self.lately.see(self.resident);
     }
 
     /// Nothing is known of a page that its file no longer has.
@@ -307,8 +325,8 @@ impl Replay {
         self.lru.take(page);
         let known = &mut self.pages.pages[page as usize];
         (known.evictions, known.was_active) = (0, false);
-        for tally in &mut self.tallies {
-            tally.stack.take(page);
+        for Pool { victims, .. } in &mut self.pools {
+            victims.forget(page);
         }
     }
 
@@ -361,22 +379,20 @@ impl Replay {
         if !std::mem::replace(&mut known.is_listed, true) {
             file.evicted.push(page);
         }
+        let is_suited = !is_large && file.major > 0;
         if is_large {
             self.counts.large += 1;
-        } else if file.major == 0 {
+        } else if !is_suited {
             self.counts.unsuited += 1;
-        } else {
-            for tally in &mut self.tallies {
-                let is_stored = match tally.policy {
-                    Policy::All => true,
-                    Policy::Workingset => has_been_active,
-                    Policy::Twice => !is_first,
-                };
-                if is_stored {
-                    tally.stack.push(page);
-                    tally.stores += 1;
-                }
-            }
+        }
+        let normal = self.normal();
+        for Pool { policy, victims, .. } in &mut self.pools {
+            let is_wanted = match policy {
+                Policy::All => true,
+                Policy::Workingset => has_been_active,
+                Policy::Twice => !is_first,
+            };
+            victims.evict(page, is_suited && is_wanted, has_been_active, normal);
         }
         self.until_look -= 1;
         if self.until_look == 0 {
@@ -391,11 +407,17 @@ impl Replay {
             let known = &mut self.pages.pages[page as usize];
             known.is_listed = false;
             if !known.is_resident {
-                dropped += u64::from(self.tallies[0].stack.depth(page).is_some());
+                dropped += u64::from(self.largest().is_some_and(|pool| pool.victims.has(page)));
                 self.forget(page);
             }
         }
         dropped
+    }
+
+    /// The largest pool, which stores all.
+    fn largest(&self) -> Option<&Pool> {
+        let all = self.pools.iter().filter(|pool| pool.policy == Policy::All);
+        all.max_by_key(|pool| pool.slots)
     }
 
     /// A file leaves memory, or is deleted.
@@ -406,25 +428,54 @@ impl Replay {
         self.empty(file);
     }
 
-    /// Bytes of a file are read. The first of their pages are in the page cache; where they are many, another event
+    /// A thread reads bytes of a file. The first of their pages are in the page cache; where they are many, another event
     /// follows for the rest.
-    pub fn access(&mut self, file: FileId, first: u64, last: u64) {
+    pub fn access(&mut self, thread: u32, file: FileId, first: u64, last: u64) {
         let first = first >> self.page_shift;
         let last = (last >> self.page_shift).min(first.saturating_add(PAGES_AT_ONCE - 1));
-        (first..=last).for_each(|index| self.used(file, index));
-    }
-
-    /// A page of a mapped file is needed.
-    pub fn fault(&mut self, file: FileId, at: u64) {
-        self.used(file, at >> self.page_shift);
-    }
-
-    /// A page is used, if it is there.
-    fn used(&mut self, file: FileId, index: u64) {
-        let page = self.pages.known_page(file, index);
-        if let Some(page) = page.filter(|page| self.pages.pages[*page as usize].is_resident) {
+        self.has_reads = true;
+        for index in first..=last {
+            let Some(page) = self.resident_page(file, index) else { continue };
+            let (is_small, normal) = (self.is_small(page), self.normal());
+            for Pool { victims, .. } in &mut self.pools {
+                victims.read(page, is_small, normal);
+            }
             self.accessed(page);
         }
+        let trigger = self.resident_page(file, first);
+        for (page, purpose) in self.purposes.read(thread, file, (first, last)) {
+            self.know(page, purpose, trigger.unwrap_or(page));
+        }
+    }
+
+    /// A thread needs a page of a mapped file.
+    pub fn fault(&mut self, thread: u32, file: FileId, at: u64) {
+        let index = at >> self.page_shift;
+        self.need(thread, Need { file, index, is_whole: false });
+        if let Some(page) = self.resident_page(file, index) {
+            self.accessed(page);
+        }
+    }
+
+    /// A thread writes to a page of a file.
+    pub fn write(&mut self, thread: u32, file: FileId, first: u64, length: u64) {
+        let index = first >> self.page_shift;
+        let is_whole = first == index << self.page_shift && length >> self.page_shift > 0;
+        self.need(thread, Need { file, index, is_whole });
+    }
+
+    fn need(&mut self, thread: u32, need: Need) {
+        // What came before that was not needed for this.
+        if let Some(page) = self.resident_page(need.file, need.index) {
+            self.know(page, Purpose::Needed { is_whole: need.is_whole }, page);
+        }
+        self.purposes.need(thread, need);
+    }
+
+    /// A page, if it is there.
+    fn resident_page(&self, file: FileId, index: u64) -> Option<u32> {
+        let page = self.pages.known_page(file, index)?;
+        self.pages.pages[page as usize].is_resident.then_some(page)
     }
 
     fn accessed(&mut self, page: u32) {
@@ -466,25 +517,7 @@ impl Replay {
             self.interval *= 2;
         }
         self.until_look = self.interval;
-        let mut by_depth: Vec<(u32, usize)> =
-            self.pools.iter().copied().enumerate().map(|(at, pool)| (pool, at)).collect();
-        by_depth.sort_unstable();
-        for tally in &mut self.tallies {
-            let mut active = 0;
-            let mut pools = by_depth.iter().peekable();
-            let mut found = vec![None; self.pools.len()];
-            for (page, depth) in tally.stack.copies() {
-                while let Some((_, at)) = pools.next_if(|(pool, _)| *pool < depth) {
-                    found[*at] = Some(active);
-                }
-                active += u64::from(self.pages.pages[page as usize].was_active);
-            }
-            for (at, found) in found.into_iter().enumerate() {
-                let found = found.unwrap_or(active);
-                tally.most_active[at] = tally.most_active[at].max(found);
-                tally.sum_active[at] += found;
-            }
-        }
+        self.pools.iter_mut().for_each(|pool| pool.victims.look());
     }
 
     /// Looks once more, at the end.
@@ -511,7 +544,7 @@ mod tests {
         let mut replay = Replay { most_frames: 100, ..Replay::new(4096, 8, &[8]) };
         let file = FileId { major: 254, minor: 0, inode: 12 };
         // One page, which never leaves and is in another frame each time.
-        let mut add = |frame| replay.add(&Folio { file, offset: 0, order: 0, frame });
+        let mut add = |frame| replay.add(&Folio { file, offset: 0, order: 0, frame }, 7);
         let refused = (0..1000).find_map(|frame| add(frame).err());
         assert_eq!(refused, Some(PlanError::TooManyFrames { most: 100 }));
     }

@@ -147,7 +147,8 @@ impl RentPlan {
             scale: Scale::Linear,
         };
         let lede = "Hits are pages that come back from the pool and need not be read; of returned is their share of \
-                    all that came back after they had been evicted. Copies are into the pool and out of it. To \
+                    all that came back after they had been evicted. Copies are into the pool and out of it to \
+                    normal memory; what is read is read where it is, as far as the trace has reads. To \
                     activate are the most copies of pages that were active when they were evicted: what a return \
                     with adaptive activation moves back, if it has the time.";
         Section::new("pools", "What pools save and cost", lede)
@@ -279,6 +280,7 @@ mod tests {
             hits,
             share: hits as f64 / 4096.0,
             misses_saved_mib: hits as f64 / 256.0,
+            hits_in_place: 0,
             stores: 5000,
             copies: 5000 + hits,
             copy_cpu_pct: 0.25,

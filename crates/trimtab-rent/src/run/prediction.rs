@@ -44,7 +44,7 @@ echo 'lru == 3' >$trace/events/pagemap/mm_lru_insertion/filter
 for event in filemap/mm_filemap_add_to_page_cache filemap/mm_filemap_delete_from_page_cache \\
   filemap/mm_filemap_get_pages vmscan/mm_vmscan_kswapd_wake vmscan/mm_vmscan_direct_reclaim_begin \\
   vmscan/mm_vmscan_direct_reclaim_end pagemap/mm_lru_activate pagemap/mm_lru_insertion \\
-  ext4/ext4_free_inode ext4/ext4_evict_inode; do
+  ext4/ext4_free_inode ext4/ext4_evict_inode ext4/ext4_da_write_begin; do
   echo 1 >$trace/events/$event/enable
 done
 wanted=$(/bin/busybox sed -n 's/.*trimtab\\.free_kib=\\([0-9]*\\).*/\\1/p' /proc/cmdline)
@@ -78,8 +78,9 @@ pub(super) fn send(isa: Isa) -> String {
 
 /// The marker with which `fileio` begins what is measured.
 const BEGINS: &str = "fileio begins";
-/// Bytes of events for a page that is asked for: that it comes, that it becomes active, that another is evicted.
-const BYTES_OF_A_PAGE: u64 = 3 * 48;
+/// Bytes of events for a page that is asked for: that it comes, that it becomes active, that another is evicted, that it
+/// is written.
+const BYTES_OF_A_PAGE: u64 = 4 * 48;
 /// The most memory for what is recorded, in MiB.
 const MOST_RING_MIB: u64 = 512;
 /// Memory that a guest has more than it should for certain; it takes the rest. Where it sends what was recorded to a
@@ -221,8 +222,8 @@ mod tests {
         let of = |name, requests| How::steady(80).recorded(load(name), requests, 123_456);
         let found = of("rndrd:200", 6000).unwrap();
         assert!(found.arguments.contains(&"trimtab.free_kib=123456".to_owned()), "{found:?}");
-        assert!(found.arguments.contains(&"reserve_mem=21M:1M:trace".to_owned()), "{found:?}");
-        assert_eq!((found.normal_mib, found.more_mib), (68, 21 + 1 + SPARE_MIB));
+        assert!(found.arguments.contains(&"reserve_mem=27M:1M:trace".to_owned()), "{found:?}");
+        assert_eq!((found.normal_mib, found.more_mib), (68, 27 + 1 + SPARE_MIB));
         assert_eq!(of("rndrd:200", 1_000_000), None);
         assert_eq!(of("starts", 100), None);
     }
