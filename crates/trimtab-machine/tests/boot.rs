@@ -172,7 +172,7 @@ fn a_disk_in_the_guests_memory_takes_the_guests_time_and_repeats() {
     let run = |name: &str, latency| {
         let mut request = stock_request(name, script);
         request.hardware.clock = Clock::INSTRUCTIONS;
-        request.disks = vec![Disk::Null(NullBlock { gib: 1, latency })];
+        request.disks = vec![Disk::Null(NullBlock { gib: 1, latency, mib_per_second: None })];
         let boot = boot(&request).unwrap();
         let at = |name: &str| boot.said["disk"][name].parse::<f64>().unwrap();
         (at("after") - at("before"), boot.uptime_finished)

@@ -27,6 +27,17 @@ pub struct NullBlock {
     pub gib: u32,
     /// How long it takes for each request: a timer of the guest says when that is over.
     pub latency: Duration,
+    /// How many MiB it reads or writes in a second, at least [`Self::SLOWEST`]; all of a fiftieth of a second at once.
+    /// Without it a large request takes as long as a small one. What is discarded counts as well: a request for more than
+    /// [`Self::MOST_KIB`] never ends, so have `queue/discard_max_bytes` no larger.
+    pub mib_per_second: Option<u32>,
+}
+
+impl NullBlock {
+    /// The slowest of which the largest request passes.
+    pub const SLOWEST: u32 = 8;
+    /// The largest request of one that reads and writes so fast, in KiB.
+    pub const MOST_KIB: u32 = 128;
 }
 
 /// Something else that is plugged in.
@@ -71,6 +82,10 @@ impl Disk {
             ("irqmode", 2),
             ("completion_nsec", null.latency.as_nanos()),
         ];
-        values.map(|(name, value)| format!("null_blk.{name}={value}")).to_vec()
+        let speed = null.mib_per_second.into_iter().flat_map(|speed| {
+            [("mbps", speed.into()), ("max_sectors", u128::from(NullBlock::MOST_KIB) * 2)]
+        });
+        let values = values.into_iter().chain(speed);
+        values.map(|(name, value)| format!("null_blk.{name}={value}")).collect()
     }
 }

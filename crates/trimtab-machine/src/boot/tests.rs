@@ -369,7 +369,11 @@ fn the_key_of_a_boot_knows_its_arguments_and_not_where_its_files_are() {
             request.devices = vec![Device { arguments: "virtio-rng-pci".to_owned(), reason: "" }];
         }),
         key(&|request| {
-            request.disks = vec![Disk::Null(NullBlock { gib: 1, latency: Duration::ZERO })];
+            request.disks = vec![Disk::Null(NullBlock {
+                gib: 1,
+                latency: Duration::ZERO,
+                mib_per_second: None,
+            })];
         }),
         key(&disk("one")),
         key(&disk("two")),

@@ -31,6 +31,8 @@ pub struct RentRun {
     pub disk: String,
     /// How long a request of it takes, in microseconds.
     pub disk_latency_us: u64,
+    /// MiB that the disk reads or writes in a second, however large requests are; 0 of runs before that was limited.
+    pub disk_mib_per_second: u32,
     /// Which evicted pages are stored.
     pub policy: String,
     /// Whether lent memory counts for the limits of dirty pages.
@@ -274,13 +276,17 @@ impl RentRun {
                 ]
             })
         });
+        let speed = match self.disk_mib_per_second {
+            0 => String::new(),
+            speed => format!(", and reads or writes {speed} MiB in a second"),
+        };
         let lede = format!(
             "Random requests of 16 KiB to files of so many MiB, without fsync, in a guest with Linux {} and about {} \
              MiB for them, lists of free pages included: with pre the load has taken so much of it before, with hog it \
              takes that meanwhile. Of starts, the speed is that of all starts together. The disk takes {} µs for a \
-             request. An instruction takes a nanosecond, so a run repeats exactly. Available is what the guest had \
+             request{}. An instruction takes a nanosecond, so a run repeats exactly. Available is what the guest had \
              before the load, with lent memory left out.",
-            self.kernel, self.normal_mib, self.disk_latency_us
+            self.kernel, self.normal_mib, self.disk_latency_us, speed
         );
         let title = "Loads while the devices are closed";
         Section::new("loads", title, lede).with(Table::new(title, columns, rows))

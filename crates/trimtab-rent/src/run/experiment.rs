@@ -204,6 +204,7 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
         normal_mib: request.normal_mib,
         disk: request.disk.name.to_owned(),
         disk_latency_us: u64::try_from(request.disk.latency.as_micros())?,
+        disk_mib_per_second: request.disk.mib_per_second.unwrap_or(0),
         policy: request.policy.clone(),
         dirtyable: request.dirtyable,
         arms,

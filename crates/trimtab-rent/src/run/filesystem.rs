@@ -13,6 +13,7 @@ use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
 use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
+use trimtab_machine::boot::NullBlock;
 
 use super::guest::DISK_GIB;
 
@@ -78,11 +79,13 @@ pub fn with_disk(file_system: FileSystem, commands: &str) -> String {
     format!(
         "set -e\nexport PATH=/bin:/usr/bin\n/bin/busybox mkdir -p /disk\n{put}\n\
          /bin/busybox mount -t {kind} /dev/nullb0 /disk\n\
+         echo {} >/sys/block/nullb0/queue/discard_max_bytes\n\
          for what in clear_ns copy_ns; do\n\
          echo trimtab: pages $what $(/bin/busybox cat /sys/module/rent_devices/parameters/$what)\n\
          done\n\
          /bin/busybox awk '/^MemAvailable/ {{ print \"trimtab: memory available_kib\", $2 }}' /proc/meminfo\n\
-         {commands}\n"
+         {commands}\n",
+        NullBlock::MOST_KIB << 10
     )
 }
 

@@ -255,7 +255,8 @@ impl<'work> Guest<'work> {
         if asked.cpus == 1 {
             request.hardware.clock = Clock::Instructions { shift: 0 };
         }
-        request.disks = vec![Disk::Null(NullBlock { gib: DISK_GIB, latency: asked.disk.latency })];
+        let DiskProfile { latency, mib_per_second, .. } = asked.disk;
+        request.disks = vec![Disk::Null(NullBlock { gib: DISK_GIB, latency, mib_per_second })];
         request.arguments = DeviceMemory::arguments(asked.devices, asked.arm);
         request.arguments.extend(asked.arguments.iter().cloned());
         request.arguments.extend(self.arguments.iter().map(ToString::to_string));

@@ -167,7 +167,8 @@ impl Place {
 }
 
 /// Requests take little time, so that there are many.
-const FAST: DiskProfile = DiskProfile { name: "ufs", latency: Duration::from_micros(100) };
+const FAST: DiskProfile =
+    DiskProfile { name: "ufs", latency: Duration::from_micros(100), mib_per_second: None };
 
 /// What a boot found; that its kernel dies is an error like others.
 fn oracle_run(
