@@ -197,7 +197,7 @@ fn tune_is_true() {
 
 #[test]
 fn rent_run_is_true() {
-    assert_eq!(run("rent-run.md"), (2, 3));
+    assert_eq!(run("rent-run.md"), (2, 2));
 }
 
 #[test]

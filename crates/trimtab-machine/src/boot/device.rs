@@ -89,3 +89,19 @@ impl Disk {
         values.map(|(name, value)| format!("null_blk.{name}={value}")).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_null_block_device_is_as_fast_as_it_is_said_to_be() {
+        let latency = Duration::from_micros(300);
+        let disk = |mib_per_second| Disk::Null(NullBlock { gib: 2, latency, mib_per_second });
+        let of = |disk: Disk| disk.kernel_arguments().join(" ");
+        let plain = of(disk(None));
+        assert!(plain.ends_with("null_blk.irqmode=2 null_blk.completion_nsec=300000"), "{plain}");
+        let slow = of(disk(Some(10)));
+        assert_eq!(slow, format!("{plain} null_blk.mbps=10 null_blk.max_sectors=256"));
+    }
+}
