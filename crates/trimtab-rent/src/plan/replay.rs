@@ -288,9 +288,9 @@ impl Replay {
 
     /// Normal memory in the trace. As long as no reads are recorded each page is as if it moved.
     fn normal(&self) -> Normal {
-        let most =
+        let room =
             if self.has_reads { self.lately.middle().max(self.resident) } else { self.resident };
-        Normal { resident: self.resident, most }
+        Normal { resident: self.resident, room }
     }
 
     /// It is known what a page came for: whether a copy of it stays depends on that. What came ahead did so for `trigger`.

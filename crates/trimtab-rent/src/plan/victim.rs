@@ -87,8 +87,9 @@ impl List {
 pub struct Normal {
     /// What it has now.
     pub resident: u64,
-    /// What it has lately, in the middle between two reclaims, or what it has now if that is more.
-    pub most: u64,
+    /// What it has room for: what it had lately, in the middle between the most and the least, or what it has now if that
+    /// is more.
+    pub room: u64,
 }
 
 /// What is counted.
@@ -293,7 +294,7 @@ impl Victims {
 
     /// Evicts what is kept, as far as there is no room for it.
     fn make_room(&mut self, normal: Normal) {
-        while self.kept.length > 0 && normal.resident + self.kept.length > normal.most + self.away {
+        while self.kept.length > 0 && normal.resident + self.kept.length > normal.room + self.away {
             let page = self.kept.oldest;
             self.unlist(page);
             if !self.page(page).is_stored || self.slots == 0 {
@@ -315,8 +316,8 @@ impl Victims {
 mod tests {
     use super::*;
 
-    const FULL: Normal = Normal { resident: 2, most: 2 };
-    const LESS: Normal = Normal { resident: 1, most: 2 };
+    const FULL: Normal = Normal { resident: 2, room: 2 };
+    const LESS: Normal = Normal { resident: 1, room: 2 };
 
     #[test]
     fn what_is_read_in_the_pool_keeps_another_in_normal_memory() {
