@@ -1,5 +1,7 @@
-//! Pools of all sizes at once.
+//! Memories of all sizes at once, which drop what was used least recently: what one memory would hold that were as large as
+//! normal memory and a pool together.
 //!
+//! A page that is used is taken out, and comes in anew as the youngest; in that sense it is a copy in a pool here.
 //! A pool of `n` slots takes a copy into a free slot, else into that of its oldest copy; a copy that is taken or
 //! dropped frees its slot. Such pools include each other: what one of `n` slots holds, a larger one holds, too. So each
 //! copy has a *depth*, the smallest pool that holds it, and a list by depth stands for all pools (Mattson, Gecsei,
@@ -90,6 +92,7 @@ impl Stack {
     }
 
     /// The copies that the largest pool has, the youngest first, with their depths.
+    #[cfg(test)]
     pub fn copies(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let places = (0..self.next as usize).rev().filter(|place| self.tree.has(*place));
         let deep = places.zip(1..=self.most);
