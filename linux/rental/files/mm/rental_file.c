@@ -157,7 +157,8 @@ void rental_overwrite(struct address_space *mapping, loff_t position, size_t siz
 	pgoff_t index = DIV_ROUND_UP(position, PAGE_SIZE);
 	pgoff_t end = (position + size) >> PAGE_SHIFT;
 
-	if (!static_branch_unlikely(&rental_used))
+	/* Entries of shmem are of swap. */
+	if (!static_branch_unlikely(&rental_used) || shmem_mapping(mapping))
 		return;
 	for (; index < end; index++) {
 		XA_STATE(xas, &mapping->i_pages, index);
