@@ -33,7 +33,7 @@ pub struct Pool {
     pub mib: f64,
     /// What is stored in it.
     pub policy: Policy,
-    /// Pages that came back from it.
+    /// Times that a page was found in it.
     pub hits: u64,
     /// What need not be read, as a share of all pages that came back after they had been evicted.
     pub share: f64,
@@ -61,7 +61,7 @@ pub struct Pool {
     pub lru_hit_ratio: Option<f64>,
 }
 
-/// Copies of pages that were active when they were evicted.
+/// Copies of pages that were active when they were evicted, or read in the pool since.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Activation {
     /// On average over the trace.

@@ -5,8 +5,8 @@ use rustc_hash::FxHashMap;
 use super::error::PlanError;
 use super::event::FileId;
 
-/// Pages that are followed at most: 16 GiB of files, in pages of 4 KiB. They take 120 bytes each and 16 for each pool, with
-/// their frames and their copies in large pools.
+/// Pages that are followed at most: 16 GiB of files, in pages of 4 KiB. They take about 120 bytes each, and 16 for each
+/// pool of each policy.
 pub const MOST_PAGES: usize = 4 << 20;
 
 /// What is known of a page.

@@ -85,9 +85,8 @@ pub struct Planner {
 impl Planner {
     /// For a trace of which nothing was seen.
     pub fn new(settings: Settings) -> Self {
-        let most = settings.pools.iter().copied().max().unwrap_or(1);
         Self {
-            replay: Replay::new(settings.page_size, most, &settings.pools),
+            replay: Replay::new(settings.page_size, &settings.pools),
             blocks: settings.normal.map(|frames| BlockCache::new(frames, settings.page_size)),
             is_counting: settings.from.is_none(),
             settings,

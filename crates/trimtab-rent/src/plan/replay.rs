@@ -101,6 +101,8 @@ pub struct Recorded {
     pub activations: bool,
     /// When tasks reclaim memory.
     pub reclaims: bool,
+    /// Reads, also of pages that are in memory.
+    pub reads: bool,
     /// Pages that came into the page cache or left it.
     pub pages: u64,
 }
@@ -148,8 +150,6 @@ pub struct Replay {
     lru: Stack,
     /// Accesses that such a memory serves, by the pages beyond the page cache that it needs for that.
     pub lru_hits: Vec<u64>,
-    /// Whether reads of pages in memory are recorded.
-    has_reads: bool,
     /// What pages came for, while reads are recorded.
     purposes: Purposes,
     /// Evictions that are not counted.
@@ -165,8 +165,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Of nothing so far, with pages of so many bytes, and pools of at most so many.
-    pub fn new(page_size: u64, most: u32, pools: &[u32]) -> Self {
+    /// Of nothing so far, with pages of so many bytes, and pools of so many pages.
+    pub fn new(page_size: u64, pools: &[u32]) -> Self {
         let of_size = |slots: u32| {
             Policy::ALL.map(|policy| Pool { slots, policy, victims: Victims::new(slots) })
         };
@@ -182,8 +182,7 @@ impl Replay {
             lately: Window::default(),
             lru: Stack::new(u32::MAX),
             lru_hits: Vec::new(),
-            most,
-            has_reads: false,
+            most: pools.iter().copied().max().unwrap_or(1),
             purposes: Purposes::default(),
             clock: 0,
             counts: Counts::default(),
@@ -242,7 +241,7 @@ impl Replay {
             let since = self.evictions() - known.evicted;
             let is_active = has_returned && !self.recorded.activations && since <= self.resident;
             self.come(page, is_active);
-            let (normal, has_reads) = (self.normal(), self.has_reads);
+            let (normal, has_reads) = (self.normal(), self.recorded.reads);
             for Pool { victims, .. } in &mut self.pools {
                 victims.come(page, folio.order == 0, is_small, has_reads, normal);
             }
@@ -288,8 +287,11 @@ impl Replay {
 
     /// Normal memory in the trace. As long as no reads are recorded each page is as if it moved.
     fn normal(&self) -> Normal {
-        let room =
-            if self.has_reads { self.lately.middle().max(self.resident) } else { self.resident };
+        let room = if self.recorded.reads {
+            self.lately.middle().max(self.resident)
+        } else {
+            self.resident
+        };
         Normal { resident: self.resident, room }
     }
 
@@ -433,7 +435,7 @@ impl Replay {
     pub fn access(&mut self, thread: u32, file: FileId, first: u64, last: u64) {
         let first = first >> self.page_shift;
         let last = (last >> self.page_shift).min(first.saturating_add(PAGES_AT_ONCE - 1));
-        self.has_reads = true;
+        self.recorded.reads = true;
         for index in first..=last {
             let Some(page) = self.resident_page(file, index) else { continue };
             let (is_small, normal) = (self.is_small(page), self.normal());
@@ -541,7 +543,7 @@ mod tests {
 
     #[test]
     fn frames_are_bounded() {
-        let mut replay = Replay { most_frames: 100, ..Replay::new(4096, 8, &[8]) };
+        let mut replay = Replay { most_frames: 100, ..Replay::new(4096, &[8]) };
         let file = FileId { major: 254, minor: 0, inode: 12 };
         // One page, which never leaves and is in another frame each time.
         let mut add = |frame| replay.add(&Folio { file, offset: 0, order: 0, frame }, 7);

@@ -107,7 +107,7 @@ pub struct Tally {
     pub stores: u64,
     /// Pages that were read from the disk.
     pub misses: u64,
-    /// Copies of pages that were active, at most.
+    /// Copies of pages that were active when they were evicted, or read since, at most.
     pub most_active: u64,
     /// The same, summed over all looks.
     pub sum_active: u64,

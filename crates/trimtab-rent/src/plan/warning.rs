@@ -65,6 +65,12 @@ impl Plan {
                 .to_owned(),
         );
         warn(
+            !is_guessed && !self.recorded.reads,
+            "Each page counts as if it moved from the pool to normal memory, for reads were not recorded: there will be fewer \
+             copies. Linux 6.12 and later have mm_filemap_get_pages for that."
+                .to_owned(),
+        );
+        warn(
             is_guessed,
             "What the page cache evicted is guessed from what was read: the pages that were read longest ago. A trace of \
              the page cache says it."

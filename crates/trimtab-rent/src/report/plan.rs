@@ -146,10 +146,10 @@ impl RentPlan {
             ],
             scale: Scale::Linear,
         };
-        let lede = "Hits are pages that come back from the pool and need not be read; of returned is their share of \
+        let lede = "Hits are pages that are found in the pool; of returned is the share that need not be read of \
                     all that came back after they had been evicted. Copies are into the pool and out of it to \
                     normal memory; what is read is read where it is, as far as the trace has reads. To \
-                    activate are the most copies of pages that were active when they were evicted: what a return \
+                    activate are the most copies of pages that were active when they were evicted, or read since: what a return \
                     with adaptive activation moves back, if it has the time.";
         Section::new("pools", "What pools save and cost", lede)
             .with(Table::new("Pools", columns, rows))

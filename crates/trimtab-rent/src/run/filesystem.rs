@@ -76,6 +76,7 @@ impl FileSystem {
 /// A script that puts a file system on the disk, mounts it, and runs `commands`.
 pub fn with_disk(file_system: FileSystem, commands: &str) -> String {
     let (kind, put) = file_system.commands();
+    // A disk of limited speed never ends a larger request, and what a file system discards is one.
     format!(
         "set -e\nexport PATH=/bin:/usr/bin\n/bin/busybox mkdir -p /disk\n{put}\n\
          /bin/busybox mount -t {kind} /dev/nullb0 /disk\n\

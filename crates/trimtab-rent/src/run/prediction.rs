@@ -199,7 +199,7 @@ fn prediction(
     let evicted = measured.number("vmstat", "pgsteal_kswapd")?
         + measured.number("vmstat", "pgsteal_direct")?;
     let counter = |name| measured.number_or_zero("counters", name);
-    let found = counter("hits") - counter("hits_in_place");
+    let found = counter("hits").saturating_sub(counter("hits_in_place"));
     let is_full = matches!(load, Load::Files(files) if files.memory.hog_mib == 0);
     Ok(Prediction {
         hits: pool.hits,
