@@ -41,9 +41,9 @@ enum rental_scrub {
  * @moved: set to how many pages were moved
  * @dropped: set to how many that had been active were not
  *
- * Pages that were active when they were evicted are moved to other memory, the
- * last evicted first, after as many inactive and clean pages of other memory
- * have been freed.
+ * Pages that were active when they were evicted, or were read since, are moved
+ * to other memory, the last used first, after as many inactive and clean pages
+ * of other memory have been freed.
  */
 struct rental_active {
 	unsigned long pages;
