@@ -125,7 +125,8 @@ pub struct Counted {
     pub user: u64,
     /// With nothing to do.
     pub idle: u64,
-    /// In interrupts and exceptions that came from programs, as far as they took no lock.
+    /// In interrupts and exceptions that came from programs, but for where a task takes a lock or would; and in
+    /// interrupts that came from where nothing was to do, where interrupts take a lock.
     pub interrupt: u64,
     /// In the kernel.
     pub kernel: ByPlace<u64>,
@@ -135,6 +136,20 @@ pub struct Counted {
     pub taken: ByPlace<u64>,
     /// How often a lock was not free.
     pub contended: ByPlace<u64>,
+    /// What interrupts did that take a lock.
+    pub irq: Irq<u64>,
+}
+
+/// What interrupts did that take a lock; the time for which they had it is that of interrupts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Irq<T> {
+    /// Waiting for it.
+    pub waiting: T,
+    /// How often they took it.
+    pub taken: u64,
+    /// How often it was not free.
+    pub contended: u64,
 }
 
 /// Counters that are none.
@@ -177,13 +192,21 @@ impl Counted {
         let mut words = name.strip_prefix("cpu")?.split('.');
         words.next()?.parse::<u32>().ok()?;
         let (what, place) = (words.next()?, words.next());
+        if words.next().is_some() {
+            return None;
+        }
+        if place == Some("interrupt") {
+            return match what {
+                "waiting" => Some(&mut self.irq.waiting),
+                "taken" => Some(&mut self.irq.taken),
+                "contended" => Some(&mut self.irq.contended),
+                _ => None,
+            };
+        }
         let place = match place {
             None => None,
             Some(name) => Some(Place::named(name)?),
         };
-        if words.next().is_some() {
-            return None;
-        }
         match (what, place) {
             ("user", None) => Some(&mut self.user),
             ("idle", None) => Some(&mut self.idle),
@@ -198,8 +221,9 @@ impl Counted {
 
     /// All of the time of all CPUs.
     pub fn time(&self) -> u64 {
-        let parts = [self.user, self.idle, self.interrupt, self.kernel.sum(), self.waiting.sum()];
-        parts.into_iter().fold(0, u64::saturating_add)
+        let waiting = [self.waiting.sum(), self.irq.waiting];
+        let parts = [self.user, self.idle, self.interrupt, self.kernel.sum()];
+        parts.into_iter().chain(waiting).fold(0, u64::saturating_add)
     }
 
     /// Which share of the time that is not idle is in the kernel, without waiting.
@@ -228,11 +252,15 @@ mod tests {
             ("cpu1.waiting.files", "9"),
             ("cpu1.taken.threads", "2"),
             ("cpu1.contended.files", "1"),
-            ("cpu1.idle", "91"),
+            ("cpu1.idle", "71"),
+            ("cpu0.waiting.interrupt", "20"),
+            ("cpu1.taken.interrupt", "5"),
+            ("cpu1.contended.interrupt", "4"),
         ])
         .unwrap();
         assert_eq!((found.user, found.kernel.files, found.kernel.ipc), (640, 300, 60));
         assert_eq!((found.waiting.files, found.taken.threads, found.contended.files), (9, 2, 1));
+        assert_eq!(found.irq, Irq { waiting: 20, taken: 5, contended: 4 });
         assert_eq!((found.time(), found.in_kernel()), (1100, 0.36));
     }
 
@@ -250,6 +278,7 @@ mod tests {
             ("cpu0.kernel", "1"),
             ("cpu0.user.files", "1"),
             ("cpu0.kernel.disks", "1"),
+            ("cpu0.kernel.interrupt", "1"),
             ("cpu0.kernel.files.more", "1"),
         ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();

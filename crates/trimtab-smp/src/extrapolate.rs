@@ -78,7 +78,9 @@ fn spans<'a>(stretches: impl Iterator<Item = &'a Stretch>, mode: LockMode) -> Ve
             Doing::Kernel(Place::Of(of)) => Span::Run(Activity::Kernel(of), cycles),
             // They have the giant lock, and none else.
             Doing::Kernel(Place::Threads) => match mode {
-                LockMode::Giant => Span::Run(Activity::Kernel(Subsystem::Processes), cycles),
+                LockMode::GiantIrq | LockMode::Giant => {
+                    Span::Run(Activity::Kernel(Subsystem::Processes), cycles)
+                }
                 LockMode::Coarse | LockMode::Fine => Span::Run(Activity::Interrupt, cycles),
             },
         });

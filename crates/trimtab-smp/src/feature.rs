@@ -54,7 +54,7 @@ mod tests {
     fn names_of_modes_and_counters_are_those_of_the_kernel() {
         let locks = file("kernel/giant.c");
         for mode in LockMode::ALL {
-            let (name, text) = (mode.name(), mode.name().to_uppercase());
+            let (name, text) = (mode.name(), mode.name().to_uppercase().replace('-', "_"));
             assert!(locks.contains(&format!("[GIANT_{text}] = \"{name}\"")), "{name}");
         }
         for place in Place::ALL {
@@ -73,13 +73,15 @@ mod tests {
             "kernel/giant.h",
             "kernel/giant_calls.h",
             "kernel/giant_debugfs.c",
+            "kernel/giant_irq.c",
         ];
         assert_eq!(paths, expected);
         assert_eq!(GIANT.series(), ["6.12"]);
         assert!(GIANT.fragment("needs").unwrap().contains("CONFIG_GIANT_LOCK=y\n"));
         let patch = GIANT.patch("6.12").unwrap();
         let added: Vec<&str> = patch.lines().filter_map(|line| line.strip_prefix('+')).collect();
-        for hook in ["giant_call(", "giant_enter(", "giant_exit(", "giant_drop(", "giant_resume("] {
+        let tasks = ["giant_call(", "giant_enter(", "giant_exit(", "giant_drop(", "giant_resume("];
+        for hook in tasks.into_iter().chain(["giant_irq_enter(", "giant_irq_exit("]) {
             assert!(added.iter().any(|line| line.contains(hook)), "{hook}");
         }
         // Its files are there: without them nobody sees what the locks cost.

@@ -10,6 +10,9 @@ use crate::simulate::Locks;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum LockMode {
+    /// One for all of the kernel, which interrupts take, too.
+    #[serde(rename = "giant-irq")]
+    GiantIrq,
     /// One for all of the kernel.
     Giant,
     /// One for each subsystem.
@@ -21,21 +24,27 @@ pub enum LockMode {
 
 impl LockMode {
     /// All of them, the coarsest first.
-    pub const ALL: [LockMode; 3] = [Self::Giant, Self::Coarse, Self::Fine];
+    pub const ALL: [LockMode; 4] = [Self::GiantIrq, Self::Giant, Self::Coarse, Self::Fine];
 
     /// Its name, which the kernel knows it by.
     pub fn name(self) -> &'static str {
         match self {
+            Self::GiantIrq => "giant-irq",
             Self::Giant => "giant",
             Self::Coarse => "coarse",
             Self::Fine => "fine",
         }
     }
 
-    /// What the model has for it.
+    /// Whether the model has it: interrupts take no lock there.
+    pub fn is_modelled(self) -> bool {
+        self != Self::GiantIrq
+    }
+
+    /// What the model has for it, or what comes next to it.
     pub fn locks(self) -> Locks {
         match self {
-            Self::Giant => Locks::GIANT,
+            Self::GiantIrq | Self::Giant => Locks::GIANT,
             Self::Coarse => Locks::COARSE,
             Self::Fine => Locks::FINE,
         }

@@ -11,6 +11,7 @@ use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::boot::{Boot, Clock, boot, complaints};
 use trimtab_report::Report;
 use trimtab_smp::LockMode;
+use trimtab_smp::counted::Irq;
 use trimtab_smp::feature::GIANT;
 use trimtab_smp::report::locks::SmpLocks;
 use trimtab_smp::run::{
@@ -73,7 +74,7 @@ fn request(workload: ScaleWorkload, copies: Copies, cpus: &[u32]) -> LocksReques
         repetition: 0,
         command: String::new(),
     };
-    let modes = LockMode::ALL.to_vec();
+    let modes = vec![LockMode::Giant, LockMode::Coarse, LockMode::Fine];
     LocksRequest { setup, percent: 36, cpus: cpus.to_vec(), modes, debug_kernel: false }
 }
 
@@ -151,8 +152,10 @@ fn processes_that_end_soon_are_more_calls_the_finer_the_locks() {
 #[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
 fn calls_do_what_they_should_with_any_locks() {
     // An error of a self-check is an error of the run.
-    let found = found(&own(OwnWorkload::Suite, &[1, 2, 4, 8]));
-    assert_eq!(found.runs.len(), 12);
+    let mut asked = own(OwnWorkload::Suite, &[1, 2, 4, 8]);
+    asked.modes = LockMode::ALL.to_vec();
+    let found = found(&asked);
+    assert_eq!(found.runs.len(), 16);
     assert!(found.calls.len() > 70);
     for call in &found.calls {
         assert!(call.off_change() <= 0.005, "{call:?}");
@@ -163,13 +166,55 @@ fn calls_do_what_they_should_with_any_locks() {
 #[test]
 #[ignore = "builds QEMU and a kernel that checks itself, an hour: cargo test -p trimtab-smp --test locks -- --ignored"]
 fn a_kernel_that_checks_its_own_locks_has_nothing_to_say_of_these() {
-    for (workload, cpus) in [(OwnWorkload::Suite, 2), (OwnWorkload::Mix, 4)] {
-        let mut asked = own(workload, &[cpus]);
+    for (workload, cpus) in [(OwnWorkload::Suite, &[1, 2][..]), (OwnWorkload::Mix, &[4])] {
+        let mut asked = own(workload, cpus);
         asked.debug_kernel = true;
-        asked.modes = vec![LockMode::Giant, LockMode::Coarse];
+        asked.modes = vec![LockMode::GiantIrq, LockMode::Giant, LockMode::Coarse];
         // A complaint is an error of the run.
         found(&asked);
     }
+}
+
+#[test]
+#[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
+fn interrupts_take_the_lock_that_tasks_have_only_where_they_are_to() {
+    let mut asked = own(OwnWorkload::Files, &[1, 4]);
+    asked.modes = vec![LockMode::Giant, LockMode::GiantIrq];
+    let found = found(&asked);
+    let of = |mode, cpus| found.run(mode, cpus).unwrap();
+    for cpus in [1, 4] {
+        assert_eq!(of(LockMode::Giant, cpus).irq, Irq::default());
+        assert!(of(LockMode::GiantIrq, cpus).irq.taken > 0);
+        // How long it waits, nobody models.
+        assert_eq!(of(LockMode::GiantIrq, cpus).predicted, None);
+    }
+    // On one CPU nobody has the lock where an interrupt takes it.
+    assert_eq!(of(LockMode::GiantIrq, 1).irq.contended, 0);
+    let four = of(LockMode::GiantIrq, 4).irq;
+    assert!(four.contended > 0 && four.contended <= four.taken && four.waiting > 0.0, "{four:?}");
+}
+
+#[test]
+#[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
+fn an_interrupt_that_waits_keeps_nobody_from_going_on() {
+    // Who has the lock waits for jiffies, which interrupts count; all others that come wait for the lock.
+    let script = "while read up rest; do echo \"trimtab: stuck began ${up%.*}\"; done </proc/uptime; \
+                  echo 3 > /counters/giant/stuck || exit 3; \
+                  while read up rest; do echo \"trimtab: stuck ended ${up%.*}\"; done </proc/uptime; \
+                  while read name value; do echo \"trimtab: now $name $value\"; done \
+                  </counters/giant/counters";
+    let words = ["/bin/sh", "-c", script].map(str::to_owned);
+    let asked = request(ScaleWorkload::Command(words.into()), Copies::Fixed(1), &[2]);
+    let work = WorkDir::open(&asked.setup.work).unwrap();
+    let boot = Bench::new(&work, &asked).boot(2, "giant-irq", Clock::Real, 600);
+    let at = |name: &str| boot.said["stuck"][name].parse::<u64>().unwrap();
+    assert!((2..10).contains(&(at("ended") - at("began"))), "{:?}", boot.said["stuck"]);
+    let count = |name: &str| {
+        let of = |cpu| boot.said["now"][&format!("cpu{cpu}.{name}.interrupt")].parse::<u64>();
+        of(0).unwrap() + of(1).unwrap()
+    };
+    // Some went on without it.
+    assert!(count("contended") > 0 && count("taken") > 0, "{:?}", boot.said["now"]);
 }
 
 /// A number of the environment, or another one.
@@ -204,14 +249,15 @@ impl<'a> Bench<'a> {
 }
 
 #[test]
-#[ignore = "boots 240 times, an hour; TRIMTAB_BOOTS is how often each (30): cargo test -p trimtab-smp --test locks -- --ignored boots"]
+#[ignore = "boots 252 times, an hour; TRIMTAB_BOOTS is how often each (30): cargo test -p trimtab-smp --test locks -- --ignored boots"]
 fn kernels_come_up_and_calls_are_right_in_each_of_thirty_boots() {
     let asked = own(OwnWorkload::Suite, &[1, 2, 4, 8]);
     let work = WorkDir::open(&asked.setup.work).unwrap();
     let bench = Bench::new(&work, &asked);
     let boots = told("TRIMTAB_BOOTS", 30);
     for cpus in asked.cpus {
-        for mode in [LockMode::Giant, LockMode::Coarse] {
+        for mode in [LockMode::GiantIrq, LockMode::Giant, LockMode::Coarse] {
+            let boots = if mode == LockMode::GiantIrq { boots.div_ceil(10) } else { boots };
             let began = Instant::now();
             for _ in 0..boots {
                 let said = bench.boot(cpus, mode.name(), Clock::Real, 600).said;
@@ -244,7 +290,7 @@ fn nothing_gets_stuck_or_wrong_under_stress() {
 #[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
 fn locks_can_be_turned_on_and_changed_while_the_kernel_runs() {
     let script = "cd /counters/giant && read mode <mode && [ $mode = off ] || exit 3; \
-                  for mode in giant coarse fine giant; do \
+                  for mode in giant giant-irq coarse fine giant; do \
                       echo $mode >mode && read now <mode && [ $now = $mode ] || exit 4; \
                       for time in 1 2 3 4 5 6 7 8; do (exit 7); [ $? = 7 ] || exit 5; done; \
                   done; \
@@ -326,4 +372,10 @@ fn a_lock_that_is_kept_is_said_with_who_has_it() {
     {
         assert!(error.contains(part), "{part}: {error}");
     }
+    // An interrupt that comes where nothing is to do waits as well.
+    asked.setup.copies = Copies::Fixed(1);
+    asked.modes = vec![LockMode::GiantIrq];
+    let error = format!("{:#}", locks(&asked, &Lines).unwrap_err());
+    println!("{error}");
+    assert!(error.contains("an interrupt waits for lock giant"), "{error}");
 }

@@ -19,7 +19,7 @@ fn what_cannot_be_is_bad_usage() {
         (&["--cpus", "0"][..], "0 is not in 1..=16"),
         (&["--cpus", "2,17"], "17 is not in 1..=16"),
         (&["--cpus", ""], "cannot parse integer from empty string"),
-        (&["--modes", "giant,none"], "possible values: giant, coarse, fine"),
+        (&["--modes", "giant,none"], "possible values: giant-irq, giant, coarse, fine"),
         (&["--share", "100"], "100 is not in 1..=99"),
         (&["--workload", "dance"], "possible values: spin, fft"),
         (&["--workload", "dial", "--", "ls"], "cannot be used with"),

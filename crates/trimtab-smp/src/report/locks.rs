@@ -10,7 +10,7 @@ use trimtab_report::section::{Head, Section, Table, number, text};
 use trimtab_report::{Phrase, Report, Schema, phrase, row};
 
 pub use self::calls::LockedCall;
-use crate::counted::{ByPlace, Counted, Place};
+use crate::counted::{ByPlace, Counted, Irq, Place};
 use crate::mode::LockMode;
 
 /// A record that covers less of the time of one CPU lacks what comes last, as a kernel keeps only so much: the
@@ -81,7 +81,8 @@ pub struct LocksRun {
     pub user: f64,
     /// With nothing to do.
     pub idle: f64,
-    /// In interrupts and exceptions that came from programs.
+    /// In interrupts and exceptions that came from programs; where interrupts take a lock, also in those that came
+    /// while there was nothing to do.
     pub interrupts: f64,
     /// In the kernel.
     pub kernel: ByPlace<f64>,
@@ -91,6 +92,8 @@ pub struct LocksRun {
     pub taken: ByPlace<u64>,
     /// How often a lock was not free.
     pub contended: ByPlace<u64>,
+    /// What interrupts waited and took of these locks.
+    pub irq: Irq<f64>,
     /// By which share it took longer with half the quantum, on the most CPUs.
     pub halved: Option<f64>,
     /// SHA-256 of all that the guest wrote on its console, in hexadecimal.
@@ -116,6 +119,11 @@ impl LocksRun {
             waiting: counted.waiting.map(share),
             taken: counted.taken,
             contended: counted.contended,
+            irq: Irq {
+                waiting: share(counted.irq.waiting),
+                taken: counted.irq.taken,
+                contended: counted.irq.contended,
+            },
             ..self
         }
     }
@@ -192,7 +200,7 @@ impl SmpLocks {
 
     fn figure(&self) -> Figure {
         let cpus = self.cpus();
-        let classes = ["after", "before", "other"];
+        let classes = ["after", "before", "other", "quiet"];
         let lines = self.modes().into_iter().zip(classes).map(|(mode, class)| Line {
             label: mode.name().to_owned(),
             class,
@@ -248,21 +256,21 @@ impl SmpLocks {
     }
 
     fn places(&self) -> Table {
-        let sum = |key: &str, what: &str| {
-            let parts = Place::ALL.map(|place| format!("{key}.{what}.{}", place.name()));
-            parts.join("+")
+        let tasks = |key: &str, what: &str| {
+            Place::ALL.map(|place| format!("{key}.{what}.{}", place.name())).join("+")
         };
+        let sum = |key: &str, what: &str| format!("{}+{key}.irq.{what}", tasks(key, what));
         let rows = self.keyed().map(|(key, run)| {
             row![
                 run.mode.name(),
                 count(format!("{key}.cpus"), u64::from(run.cpus)),
                 share(format!("{key}.user"), run.user),
-                share(sum(&key, "kernel"), run.kernel.sum()),
-                share(sum(&key, "waiting"), run.waiting.sum()),
+                share(tasks(&key, "kernel"), run.kernel.sum()),
+                share(sum(&key, "waiting"), run.waiting.sum() + run.irq.waiting),
                 share(format!("{key}.interrupts"), run.interrupts),
                 share(format!("{key}.idle"), run.idle),
-                count(sum(&key, "taken"), run.taken.sum()),
-                count(sum(&key, "contended"), run.contended.sum()),
+                count(sum(&key, "taken"), run.taken.sum() + run.irq.taken),
+                count(sum(&key, "contended"), run.contended.sum() + run.irq.contended),
             ]
         });
         let columns = [
@@ -281,7 +289,19 @@ impl SmpLocks {
 
     fn subsystems(&self) -> Table {
         let rows = self.keyed().flat_map(|(key, run)| {
-            Place::ALL.into_iter().filter(|&place| run.taken.of(place) > 0).map(move |place| {
+            let irq = (run.irq.taken > 0).then(|| {
+                row![
+                    run.mode.name(),
+                    count(format!("{key}.cpus"), u64::from(run.cpus)),
+                    "interrupts",
+                    share(format!("{key}.interrupts"), run.interrupts),
+                    share(format!("{key}.irq.waiting"), run.irq.waiting),
+                    count(format!("{key}.irq.taken"), run.irq.taken),
+                    count(format!("{key}.irq.contended"), run.irq.contended),
+                ]
+            });
+            let places = Place::ALL.into_iter().filter(|&place| run.taken.of(place) > 0);
+            let tasks = places.map(move |place| {
                 let name = place.name();
                 row![
                     run.mode.name(),
@@ -292,7 +312,8 @@ impl SmpLocks {
                     count(format!("{key}.taken.{name}"), run.taken.of(place)),
                     count(format!("{key}.contended.{name}"), run.contended.of(place)),
                 ]
-            })
+            });
+            tasks.chain(irq)
         });
         let columns = [
             text("locks"),
@@ -390,7 +411,8 @@ impl Report for SmpLocks {
             self.model_text(),
         ];
         let places = "Shares of the time of all CPUs. An entry is a call or a fault, or when its task went on after \
-                      others had run: a lock is taken then, where there is one.";
+                      others had run: a lock is taken then, where there is one. With giant-irq locks an interrupt that \
+                      takes the lock is one, too.";
         let mut sections = vec![
             Section::new("speedup", "Speed-up", lede).with(self.speedups()).with(self.figure()),
             Section::new("places", "Where the time goes", places)
@@ -433,6 +455,7 @@ mod tests {
             waiting: ByPlace { files: 0.22, ..ByPlace::default() },
             taken: ByPlace { files: 2345, ..ByPlace::default() },
             contended: ByPlace { files: 678, ..ByPlace::default() },
+            irq: Irq::default(),
             halved: (cpus > 1).then_some(-0.0125),
             console: "00ff".to_owned(),
             host_seconds: 2.0,
@@ -473,6 +496,28 @@ mod tests {
         assert_eq!(json["schema"], "trimtab.smp.locks/1");
         assert_eq!(json["runs"][1]["waiting"]["files"], 0.22);
         assert_eq!(json["runs"][1]["mode"], "giant");
+    }
+
+    #[test]
+    fn interrupts_that_take_the_lock_have_a_row_and_count_with_tasks() {
+        let mut found = sample();
+        let irq = Irq { waiting: 0.05, taken: 111, contended: 22 };
+        found.runs.push(LocksRun {
+            mode: LockMode::GiantIrq,
+            irq,
+            predicted: None,
+            ..found.runs[1].clone()
+        });
+        let text = found.terminal(120);
+        for shown in ["giant-irq", "interrupts", "5.0 %", "27.0 %", "2,456", "700"] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        let json: serde_json::Value = serde_json::from_str(&found.to_json()).unwrap();
+        assert_eq!(json["runs"][4]["mode"], "giant-irq");
+        assert_eq!(json["runs"][4]["irq"]["contended"], 22);
+        // What was stored before there was this mode is still read.
+        let old = r#"{"mode":"giant","cpus":2}"#;
+        assert_eq!(serde_json::from_str::<LocksRun>(old).unwrap().irq, Irq::default());
     }
 
     #[test]

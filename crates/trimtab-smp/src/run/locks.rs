@@ -125,7 +125,7 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
                 seconds: ran.nanoseconds as f64 / NANOSECONDS,
                 speedup: work * one.nanoseconds as f64 / ran.nanoseconds as f64,
                 amdahl: extrapolate::amdahl(one_counted.in_kernel(), cpus),
-                predicted: records.speedup(mode, cpus),
+                predicted: if mode.is_modelled() { records.speedup(mode, cpus) } else { None },
                 halved: halved.map(change),
                 console: ran.console,
                 host_seconds: ran.host_seconds,

@@ -266,10 +266,10 @@ static void work(time_t until)
 
 static void change(time_t until)
 {
-	static const char *const modes[] = {"giant", "coarse", "fine"};
+	static const char *const modes[] = {"giant", "giant-irq", "coarse", "fine"};
 
 	while (time(NULL) < until) {
-		const char *mode = modes[chance(3)];
+		const char *mode = modes[chance(sizeof(modes) / sizeof(modes[0]))];
 		int file = open(MODE, O_WRONLY);
 		ssize_t size = (ssize_t)strlen(mode);
 

@@ -14,9 +14,10 @@
  * holder must then sleep and not spin until that task sleeps, which is why
  * owner_on_cpu() asks for giant_waits.
  *
- * Interrupts take no lock, and neither do the stopper threads, which run in
- * step with each other. Since nothing is protected by these locks, to leave
- * one out changes what is measured, and never what is right.
+ * Interrupts take no lock but with giant=giant-irq, see giant_irq.c, and the
+ * stopper threads never do, which run in step with each other. Since nothing is
+ * protected by these locks, to leave one out changes what is measured, and
+ * never what is right.
  */
 #define pr_fmt(fmt) "giant: " fmt
 
@@ -51,7 +52,7 @@
 #define GIANT_TURNS	1024
 
 DEFINE_STATIC_KEY_FALSE(giant_key);
-static DEFINE_PER_CPU(struct giant_cpu, giant_cpus) = {
+DEFINE_PER_CPU(struct giant_cpu, giant_cpus) = {
 	.sequence = SEQCNT_ZERO(giant_cpus.sequence),
 };
 struct giant_lock giant_locks[GIANT_LOCKS];
@@ -61,15 +62,17 @@ const char *const giant_mode_names[GIANT_MODES] = {
 	[GIANT_FINE] = "fine",
 	[GIANT_COARSE] = "coarse",
 	[GIANT_GIANT] = "giant",
+	[GIANT_GIANT_IRQ] = "giant-irq",
 };
 
-const char *const giant_subsystem_names[GIANT_SUBSYSTEMS] = {
+const char *const giant_taker_names[GIANT_TAKERS] = {
 	[GIANT_PROCESSES] = "processes",
 	[GIANT_FILES] = "files",
 	[GIANT_NETWORK] = "network",
 	[GIANT_MEMORY] = "memory",
 	[GIANT_IPC] = "ipc",
 	[GIANT_THREADS] = "threads",
+	[GIANT_IRQ] = "interrupt",
 };
 
 /* In GIANT_OFF, nobody looks at it. */
@@ -97,12 +100,16 @@ static void giant_note(struct giant_cpu *cpu, u64 cycles)
 	}
 }
 
-/*
- * From now on, the CPU does something else; one of its counters grows then, if
- * there is one. Preemption is disabled, so that nobody reads on this CPU
- * meanwhile, and interrupts within the kernel do not come here.
+/**
+ * giant_account - from now on, the CPU does something else
+ * @cpu: the CPU
+ * @state: what it does
+ * @counter: one of its counters, which grows by 1, or NULL
+ *
+ * Preemption is disabled, so that nobody reads on this CPU meanwhile, and
+ * interrupts within the kernel do not come here.
  */
-static void giant_account(struct giant_cpu *cpu, unsigned int state, u64 *counter)
+void giant_account(struct giant_cpu *cpu, unsigned int state, u64 *counter)
 {
 	u64 now = get_cycles();
 
@@ -192,7 +199,7 @@ struct giant_record *giant_record_of(int cpu)
 
 static const char *giant_lock_name(unsigned int number)
 {
-	return number == GIANT_ALL ? "giant" : giant_subsystem_names[number];
+	return number == GIANT_ALL ? "giant" : giant_taker_names[number];
 }
 
 /* Says who has and who wants what, and ends. */
@@ -212,11 +219,16 @@ static void giant_give_up(void)
 
 		if (!holder)
 			continue;
+		if (holder == GIANT_IRQ_PID) {
+			pr_emerg("lock %s: an interrupt has it, taken on CPU %u\n",
+				 giant_lock_name(number), lock->cpu);
+			continue;
+		}
 		task = find_task_by_pid_ns(holder, &init_pid_ns);
 		pr_emerg("lock %s: thread %d (%s) has it, in %s, taken on CPU %u\n",
 			 giant_lock_name(number), holder,
 			 task ? task->comm : "gone",
-			 giant_subsystem_names[lock->subsystem], lock->cpu);
+			 giant_taker_names[lock->subsystem], lock->cpu);
 	}
 	for_each_online_cpu(cpu) {
 		struct giant_cpu *it = per_cpu_ptr(&giant_cpus, cpu);
@@ -224,6 +236,11 @@ static void giant_give_up(void)
 
 		if (!waiter)
 			continue;
+		if (waiter == GIANT_IRQ_PID) {
+			pr_emerg("CPU %d: an interrupt waits for lock %s\n", cpu,
+				 giant_lock_name(it->waits_for));
+			continue;
+		}
 		task = find_task_by_pid_ns(waiter, &init_pid_ns);
 		pr_emerg("CPU %d: thread %d (%s) waits for lock %s\n", cpu,
 			 waiter, task ? task->comm : "gone",
@@ -233,7 +250,15 @@ static void giant_give_up(void)
 	panic("a lock of giant=%s is not given back", giant_mode_names[giant_mode]);
 }
 
-static void giant_wait(struct giant_lock *lock, int ticket)
+/**
+ * giant_wait - wait until a ticket is served
+ * @lock: the lock that the ticket is of
+ * @ticket: its number
+ * @most: so many turns at least, and not many more; 0 for as many as it takes
+ *
+ * Return: whether the ticket is served.
+ */
+bool giant_wait(struct giant_lock *lock, int ticket, unsigned int most)
 {
 	unsigned long start = jiffies;
 	unsigned int turns = 0;
@@ -250,11 +275,14 @@ static void giant_wait(struct giant_lock *lock, int ticket)
 		cpu_relax();
 		if (++turns % GIANT_TURNS)
 			continue;
+		if (most && turns >= most)
+			return false;
 		/* In jiffies, as Linux need not know how fast the counter is. */
 		limit = READ_ONCE(giant_limit);
 		if (limit && time_after(jiffies, start + msecs_to_jiffies(limit)))
 			giant_give_up();
 	}
+	return true;
 }
 
 /* The lock of a subsystem, or GIANT_LOCKS if it has none. */
@@ -262,12 +290,37 @@ static unsigned int giant_lock_of(unsigned int subsystem)
 {
 	switch (READ_ONCE(giant_mode)) {
 	case GIANT_GIANT:
+	case GIANT_GIANT_IRQ:
 		return GIANT_ALL;
 	case GIANT_COARSE:
 		return subsystem == GIANT_THREADS ? GIANT_LOCKS : subsystem;
 	default:
 		return GIANT_LOCKS;
 	}
+}
+
+/**
+ * giant_had - say of a lock who has it, for those who wait too long
+ * @lock: the lock
+ * @taker: what it was taken for
+ * @holder: the thread that has it, or GIANT_IRQ_PID
+ */
+void giant_had(struct giant_lock *lock, unsigned int taker, pid_t holder)
+{
+	lock->subsystem = taker;
+	lock->cpu = smp_processor_id();
+	WRITE_ONCE(lock->holder, holder);
+}
+
+/**
+ * giant_pass_on - give a lock to who comes next
+ * @lock: a lock that the caller has
+ */
+void giant_pass_on(struct giant_lock *lock)
+{
+	WRITE_ONCE(lock->holder, 0);
+	/* Only who has the lock writes it. */
+	atomic_set_release(&lock->served, atomic_read(&lock->served) + 1);
 }
 
 /* Preemption is disabled, interrupts are enabled, and the task has no lock. */
@@ -290,15 +343,13 @@ static void giant_take(unsigned int subsystem)
 		cpu->waits_for = number;
 		WRITE_ONCE(cpu->waiter, current->pid);
 		WRITE_ONCE(current->giant_waits, 1);
-		giant_wait(lock, ticket);
+		giant_wait(lock, ticket, 0);
 		WRITE_ONCE(current->giant_waits, 0);
 		WRITE_ONCE(cpu->waiter, 0);
 	}
 	current->giant_held = number + 1;
 	giant_account(cpu, GIANT_KERNEL + subsystem, &cpu->did.taken[subsystem]);
-	lock->subsystem = subsystem;
-	lock->cpu = smp_processor_id();
-	WRITE_ONCE(lock->holder, current->pid);
+	giant_had(lock, subsystem, current->pid);
 }
 
 static void giant_release(void)
@@ -309,9 +360,7 @@ static void giant_release(void)
 		return;
 	lock = &giant_locks[current->giant_held - 1];
 	current->giant_held = 0;
-	WRITE_ONCE(lock->holder, 0);
-	/* Only who has the lock writes it. */
-	atomic_set_release(&lock->served, atomic_read(&lock->served) + 1);
+	giant_pass_on(lock);
 }
 
 /**
@@ -480,7 +529,7 @@ static int __init giant_setup(char *name)
 	int mode = match_string(giant_mode_names, GIANT_MODES, name);
 
 	if (mode < 0)
-		pr_warn("there is no mode %s; expected off, fine, coarse or giant\n", name);
+		pr_warn("there is no mode %s; expected off, fine, coarse, giant or giant-irq\n", name);
 	else
 		giant_mode_asked = mode;
 	return 1;

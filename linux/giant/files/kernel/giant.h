@@ -15,6 +15,7 @@
  * @GIANT_FINE: none
  * @GIANT_COARSE: one for each subsystem; kernel threads take none
  * @GIANT_GIANT: one for all, kernel threads with it
+ * @GIANT_GIANT_IRQ: the same, and interrupts take it, too
  * @GIANT_MODES: how many there are
  */
 enum giant_mode {
@@ -22,6 +23,7 @@ enum giant_mode {
 	GIANT_FINE,
 	GIANT_COARSE,
 	GIANT_GIANT,
+	GIANT_GIANT_IRQ,
 	GIANT_MODES,
 };
 
@@ -29,19 +31,26 @@ enum giant_mode {
 #define GIANT_ALL	GIANT_THREADS
 #define GIANT_LOCKS	(GIANT_ALL + 1)
 
+/* Who takes locks: tasks, for each subsystem, and interrupts. */
+#define GIANT_IRQ	GIANT_SUBSYSTEMS
+#define GIANT_TAKERS	(GIANT_IRQ + 1)
+
+/* Stands for an interrupt where there is a thread otherwise. */
+#define GIANT_IRQ_PID	(-1)
+
 /* What a CPU does: in the kernel or waiting, there is one for each subsystem. */
 #define GIANT_USER	0
 #define GIANT_IDLE	1
 #define GIANT_INTERRUPT	2
 #define GIANT_KERNEL	3
 #define GIANT_WAITING	(GIANT_KERNEL + GIANT_SUBSYSTEMS)
-#define GIANT_STATES	(GIANT_WAITING + GIANT_SUBSYSTEMS)
+#define GIANT_STATES	(GIANT_WAITING + GIANT_TAKERS)
 
 /**
  * struct giant_lock - a lock that is had in the order in which it was asked for
  * @next: the ticket of who comes next
  * @served: the ticket of who has it
- * @holder: the thread that has it, 0 if none has
+ * @holder: the thread that has it, GIANT_IRQ_PID, or 0 if none has
  * @subsystem: in which subsystem that thread is
  * @cpu: the CPU on which it took the lock
  */
@@ -56,13 +65,13 @@ struct giant_lock {
 /**
  * struct giant_counters - what a CPU did
  * @spent: cycles, by what it did
- * @taken: how often it took a lock, by subsystem
+ * @taken: how often it took a lock, by who did
  * @contended: how often it waited for one
  */
 struct giant_counters {
 	u64 spent[GIANT_STATES];
-	u64 taken[GIANT_SUBSYSTEMS];
-	u64 contended[GIANT_SUBSYSTEMS];
+	u64 taken[GIANT_TAKERS];
+	u64 contended[GIANT_TAKERS];
 };
 
 /* A stretch is 16 bytes. */
@@ -96,8 +105,10 @@ struct giant_record {
  * @did: what it did until @since
  * @state: what it does
  * @since: since when, in its cycles; 0 before it began
- * @waiter: the thread that waits on it, 0 if none does
+ * @waiter: the thread that waits on it, GIANT_IRQ_PID, or 0 if none does
  * @waits_for: the lock that this one waits for
+ * @irq_drawn: whether an interrupt on it has drawn a ticket
+ * @irq_ticket: which one
  * @record: keeps what it does, or NULL
  */
 struct giant_cpu {
@@ -107,13 +118,21 @@ struct giant_cpu {
 	u64 since;
 	pid_t waiter;
 	unsigned int waits_for;
+	bool irq_drawn;
+	int irq_ticket;
 	struct giant_record *record;
 };
 
+DECLARE_PER_CPU(struct giant_cpu, giant_cpus);
+
 extern struct giant_lock giant_locks[GIANT_LOCKS];
 extern const char *const giant_mode_names[GIANT_MODES];
-extern const char *const giant_subsystem_names[GIANT_SUBSYSTEMS];
+extern const char *const giant_taker_names[GIANT_TAKERS];
 
+void giant_account(struct giant_cpu *cpu, unsigned int state, u64 *counter);
+bool giant_wait(struct giant_lock *lock, int ticket, unsigned int most);
+void giant_had(struct giant_lock *lock, unsigned int taker, pid_t holder);
+void giant_pass_on(struct giant_lock *lock);
 void giant_read(int cpu, struct giant_counters *counters);
 int giant_record_start(unsigned int size);
 struct giant_record *giant_record_of(int cpu);

@@ -24,7 +24,7 @@ static const char *const outside[GIANT_KERNEL] = { "user", "idle", "interrupt" }
 static int counters_show(struct seq_file *file, void *unused)
 {
 	struct giant_counters *all = file->private;
-	unsigned int state, subsystem;
+	unsigned int state, subsystem, taker;
 	int cpu;
 
 	for_each_online_cpu(cpu) {
@@ -33,17 +33,19 @@ static int counters_show(struct seq_file *file, void *unused)
 		for (state = 0; state < GIANT_KERNEL; state++)
 			seq_printf(file, "cpu%d.%s %llu\n", cpu, outside[state],
 				   it->spent[state]);
-		for (subsystem = 0; subsystem < GIANT_SUBSYSTEMS; subsystem++) {
-			const char *name = giant_subsystem_names[subsystem];
-
-			seq_printf(file, "cpu%d.kernel.%s %llu\n", cpu, name,
+		for (subsystem = 0; subsystem < GIANT_SUBSYSTEMS; subsystem++)
+			seq_printf(file, "cpu%d.kernel.%s %llu\n", cpu,
+				   giant_taker_names[subsystem],
 				   it->spent[GIANT_KERNEL + subsystem]);
+		for (taker = 0; taker < GIANT_TAKERS; taker++) {
+			const char *name = giant_taker_names[taker];
+
 			seq_printf(file, "cpu%d.waiting.%s %llu\n", cpu, name,
-				   it->spent[GIANT_WAITING + subsystem]);
+				   it->spent[GIANT_WAITING + taker]);
 			seq_printf(file, "cpu%d.taken.%s %llu\n", cpu, name,
-				   it->taken[subsystem]);
+				   it->taken[taker]);
 			seq_printf(file, "cpu%d.contended.%s %llu\n", cpu, name,
-				   it->contended[subsystem]);
+				   it->contended[taker]);
 		}
 	}
 	return 0;
@@ -123,9 +125,9 @@ static int record_show(struct seq_file *file, void *at)
 	if (it.state < GIANT_KERNEL)
 		seq_puts(file, outside[it.state]);
 	else if (it.state < GIANT_WAITING)
-		seq_puts(file, giant_subsystem_names[it.state - GIANT_KERNEL]);
+		seq_puts(file, giant_taker_names[it.state - GIANT_KERNEL]);
 	else
-		seq_printf(file, "waiting.%s", giant_subsystem_names[it.state - GIANT_WAITING]);
+		seq_printf(file, "waiting.%s", giant_taker_names[it.state - GIANT_WAITING]);
 	seq_printf(file, " %llu\n", it.cycles);
 	return 0;
 }
@@ -190,7 +192,7 @@ static int holders_show(struct seq_file *file, void *unused)
 
 		seq_printf(file, "%s holder %d waiting %d\n",
 			   number == GIANT_ALL ? "giant" :
-			   giant_subsystem_names[number],
+			   giant_taker_names[number],
 			   READ_ONCE(lock->holder), tickets > 1 ? tickets - 1 : 0);
 	}
 	return 0;

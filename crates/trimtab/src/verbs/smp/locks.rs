@@ -26,6 +26,10 @@ Example: calls of all subsystems, with one lock and with one for each
 
     trimtab smp locks --workload mix --modes giant,coarse --cpus 2,4
 
+Example: what it changes that interrupts take the lock of the kernel, too
+
+    trimtab smp locks --modes giant,giant-irq
+
 Example: a program of yours, which is told how many threads to start
 
     trimtab smp locks -- ./server --threads {}")]
@@ -82,8 +86,15 @@ pub struct ModeName(LockMode);
 
 impl ValueEnum for ModeName {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [ModeName; LockMode::ALL.len()] =
-            [ModeName(LockMode::Giant), ModeName(LockMode::Coarse), ModeName(LockMode::Fine)];
+        const ALL: [ModeName; LockMode::ALL.len()] = {
+            let mut all = [ModeName(LockMode::Fine); LockMode::ALL.len()];
+            let mut at = 0;
+            while at < all.len() {
+                all[at] = ModeName(LockMode::ALL[at]);
+                at += 1;
+            }
+            all
+        };
         &ALL
     }
 

@@ -47,6 +47,8 @@ void giant_exit(void);
 void __giant_enter(enum giant_subsystem subsystem);
 void __giant_fault(struct pt_regs *regs);
 void __giant_interrupt(void);
+void __giant_irq_enter(struct pt_regs *regs);
+void __giant_irq_exit(struct pt_regs *regs);
 void __giant_drop(void);
 void __giant_resume(void);
 void giant_fork(struct task_struct *task, bool kthread);
@@ -73,6 +75,20 @@ static __always_inline void giant_interrupt(void)
 		__giant_interrupt();
 }
 
+/* An interrupt of a device or timer begins; interrupts are disabled. */
+static __always_inline void giant_irq_enter(struct pt_regs *regs)
+{
+	if (static_branch_unlikely(&giant_key))
+		__giant_irq_enter(regs);
+}
+
+/* Such an interrupt and its softirqs have ended; interrupts are disabled. */
+static __always_inline void giant_irq_exit(struct pt_regs *regs)
+{
+	if (static_branch_unlikely(&giant_key))
+		__giant_irq_exit(regs);
+}
+
 /* The scheduler begins; preemption is disabled. */
 static __always_inline void giant_drop(void)
 {
@@ -92,6 +108,8 @@ static inline void giant_exit(void) { }
 static __always_inline void giant_enter(enum giant_subsystem subsystem) { }
 static __always_inline void giant_fault(struct pt_regs *regs) { }
 static __always_inline void giant_interrupt(void) { }
+static __always_inline void giant_irq_enter(struct pt_regs *regs) { }
+static __always_inline void giant_irq_exit(struct pt_regs *regs) { }
 static __always_inline void giant_drop(void) { }
 static __always_inline void giant_resume(void) { }
 static inline void giant_fork(struct task_struct *task, bool kthread) { }
