@@ -2,10 +2,15 @@
 //! how many instructions it took. Its source is `linux/calls`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 
-use include_dir::include_dir;
+use anyhow::Context;
+use include_dir::{Dir, include_dir};
 use thiserror::Error;
+use trimtab_lab::cache::Key;
 use trimtab_lab::tools::FoundTool;
+use trimtab_lab::workdir::{KeptStep, WorkError};
 use trimtab_link::feature::Feature;
 
 use crate::guest::Workload;
@@ -32,6 +37,14 @@ pub const PRIMITIVES_PROGRAM: &str = "bin/primitives";
 pub const PRIMITIVES: [&str; 4] = ["context-switch", "pipe-round-trip", "page-fault", "spin-lock"];
 /// How often each call is made; the median counts.
 pub const ROUNDS: u32 = 21;
+/// The module that times locks, by its name.
+pub const LOCK_MODULE: &str = "trimtab_locks";
+/// The kinds of locks that it times, each taken and given back while nobody else wants it.
+pub const LOCKS: [&str; 3] = ["spin", "mutex", "rwsem_read"];
+/// The folder of its source.
+const LOCK_FOLDER: &str = "locks";
+/// What the guest says of a kind of locks.
+const LOCK: &str = "lock";
 /// What the program says of a call.
 const COST: &str = "call";
 const MISSING: &str = "missing";
@@ -96,6 +109,61 @@ pub fn primitives(gcc: &FoundTool) -> CompiledProgram<'_> {
     sources.retain(|(name, _)| name.ends_with(".h"));
     sources.extend(CALLS.folder.get_dir("primitives").map(c_sources).unwrap_or_default());
     CompiledProgram { purpose: "building what measures a kernel", gcc, sources, flags: &[] }
+}
+
+/// The source of [the module](LOCK_MODULE), as files.
+#[derive(Debug, Clone, Copy)]
+pub struct LockModule;
+
+impl KeptStep for LockModule {
+    const KIND: &'static str = "lock-module";
+    const VERSION: u32 = 1;
+    type Record = ();
+    type Error = anyhow::Error;
+
+    fn key(&self, key: Key) -> Result<Key, WorkError> {
+        Ok(lock_files().fold(key, |key, (name, content)| key.bytes(name, content)))
+    }
+
+    fn make(&self, at: &Path) -> anyhow::Result<()> {
+        for (name, content) in lock_files() {
+            let path = at.join(name);
+            fs::write(&path, content)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of the files of the module's source, and what is in them.
+fn lock_files() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    let files = CALLS.folder.get_dir(LOCK_FOLDER).into_iter().flat_map(Dir::files);
+    let name = |path: &'static Path| path.file_name().and_then(|name| name.to_str());
+    files.filter_map(move |file| Some((name(file.path())?, file.contents())))
+}
+
+/// What a guest in which the module is loaded runs to say what it found.
+pub fn locks_script() -> String {
+    let names = LOCKS.join(" ");
+    format!(
+        "for name in {names}; do\n\
+         \tread value </sys/module/{LOCK_MODULE}/parameters/$name || exit 1\n\
+         \techo \"trimtab: {LOCK} $name $value\"\n\
+         done\n"
+    )
+}
+
+/// What the guest said of each kind of locks. Without SMP a spin lock may be nothing.
+///
+/// # Errors
+/// A kind of which it says nothing, or nonsense.
+pub fn lock_costs(said: &Said) -> Result<Costs, CallsError> {
+    let of = |name: &str| {
+        let found = said.get(LOCK).and_then(|costs| costs.get(name)).ok_or(CallsError::Silent)?;
+        let unreadable = |_| CallsError::Unreadable { name: name.to_owned(), found: found.clone() };
+        Ok((name.to_owned(), found.parse().map_err(unreadable)?))
+    };
+    LOCKS.into_iter().map(of).collect()
 }
 
 /// Lines of configuration with which a kernel for calls compiles fast, as distributions compile theirs.
@@ -195,6 +263,22 @@ mod tests {
             );
         }
         assert!(lean().contains("CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y"));
+    }
+
+    #[test]
+    fn the_module_says_a_cost_of_each_lock() {
+        let files: Vec<_> = lock_files().collect();
+        let (_, source) = files.iter().find(|(name, _)| *name == "trimtab_locks.c").unwrap();
+        let source = String::from_utf8_lossy(source);
+        for name in LOCKS {
+            assert!(source.contains(&format!("module_param({name}, uint, 0444);")), "{name}");
+            assert!(locks_script().contains(name));
+        }
+        let said =
+            |value| said(&[("lock", &[("spin", "0"), ("mutex", value), ("rwsem_read", "9")])]);
+        assert_eq!(lock_costs(&said("20")).unwrap()["spin"], 0);
+        assert!(lock_costs(&said("-1")).unwrap_err().to_string().contains("mutex costs"));
+        assert!(lock_costs(&Said::new()).is_err());
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn what_cannot_be_is_said_before_anything_is_built() {
     }
 }
 
-/// Compiles two kernels and boots them nine times.
+/// Compiles two kernels twice, as they take no modules at first, and boots them 15 times.
 #[test]
 #[ignore = "compiles kernels, for which continuous integration has no time; run: cargo test --test \
             smp_cost -- --ignored"]
@@ -66,6 +66,11 @@ fn a_kernel_is_built_without_smp_and_with_it_and_compared() {
     for call in [call("spin-lock"), call("context-switch"), call("pipe-round-trip")] {
         assert!(call.cost.smp_one > call.cost.up, "SMP costs something: {call:?}");
         assert!(call.cost.smp_one < 2 * call.cost.up, "but not as much: {call:?}");
+    }
+    let locks: Vec<&str> = report.locks.iter().map(|lock| lock.name.as_str()).collect();
+    assert_eq!(locks, ["mutex", "rwsem_read", "spin"]);
+    for lock in &report.locks {
+        assert!(lock.cost.smp_one > lock.cost.up && lock.cost.smp_one < 200, "{lock:?}");
     }
     assert!(call("fork").cost.up > 10 * call("getpid").cost.up);
     let options = &report.options;

@@ -40,6 +40,9 @@ pub struct SmpCost {
     pub calls: Vec<CallCost>,
     /// Instructions of what calls are made of: a context switch, a wake-up, a page fault, a lock.
     pub primitives: Vec<CallCost>,
+    /// Instructions of taking and giving back a lock that nobody else wants, by its kind.
+    #[serde(default)]
+    pub locks: Vec<CallCost>,
     /// Calls that this kernel does not have.
     pub missing: Vec<String>,
     /// How often each call was made in a boot; the median counts.

@@ -2,6 +2,7 @@
 
 mod functions;
 mod kernels;
+mod locks;
 mod measured;
 mod options;
 mod sizes;
@@ -25,6 +26,7 @@ use crate::report::cost::{
     BootParts, ByBoot, ByKernel, CallCost, KernelFacts, SectionSize, SmpCost,
 };
 use kernels::{Built, toolchain};
+use locks::LockCosts;
 use measured::{Measured, WORKLOAD};
 
 /// What to do.
@@ -73,6 +75,8 @@ pub fn cost(request: &CostRequest, observe: &dyn Observe) -> Result<SmpCost> {
         smp_one: boot(&smp, "the kernel with SMP on one CPU", 1)?,
         smp: boot(&smp, "the kernel with SMP on two CPUs", 2)?,
     };
+    let locks =
+        LockCosts::get(&work, request, &toolchain, ByKernel { up: &up, smp: &smp }, observe)?;
     let mut tool_versions = testbed.versions().clone();
     tool_versions.extend(toolchain.versions());
     let compiler = toolchain.versions().into_iter().next();
@@ -92,6 +96,8 @@ pub fn cost(request: &CostRequest, observe: &dyn Observe) -> Result<SmpCost> {
         compiler: compiler.map_or_else(String::new, |(name, version)| format!("{name} {version}")),
     };
     let mut report = compared(&up.read()?, &smp.read()?, &boots)?;
+    report.locks = rows(&locks.costs);
+    report.checks.push(locks.repeats());
     report.kernel = kernel;
     report.repeat = repeat;
     report.seconds = start.elapsed().as_secs_f64();

@@ -73,8 +73,10 @@ impl Report for SmpCost {
     }
 
     fn sections(&self) -> Vec<Section> {
-        let mut sections =
-            vec![self.sizes(), self.boots(), self.primitives(), self.calls(), self.functions()];
+        let mut sections = vec![self.sizes(), self.boots(), self.primitives()];
+        // Nobody timed them where the report is an old one.
+        sections.extend((!self.locks.is_empty()).then(|| self.locks()));
+        sections.extend([self.calls(), self.functions()]);
         sections.extend(self.options());
         sections.push(self.all_sections());
         sections
@@ -208,6 +210,22 @@ impl SmpCost {
                     the futex takes and gives back one spin lock.";
         let title = "Switches, faults and locks";
         Section::new("primitives", title, lede).with(Table::new(title, boot_columns("what"), rows))
+    }
+
+    fn locks(&self) -> Section {
+        let rows = self.locks.iter().enumerate().map(|(place, lock)| {
+            let first = match lock.name.as_str() {
+                "spin" => "spin lock",
+                "rwsem_read" => "rwsem, by a reader",
+                other => other,
+            };
+            let costs = by_boot(&format!("locks.{place}"), lock.cost);
+            [Phrase::from(first)].into_iter().chain(costs).collect()
+        });
+        let lede = "Instructions of taking a lock that nobody else has or wants and giving it back, timed in the \
+                    kernel by a module.";
+        let title = "Locks";
+        Section::new("locks", title, lede).with(Table::new(title, boot_columns("lock"), rows))
     }
 
     fn calls(&self) -> Section {

@@ -1,6 +1,7 @@
 //! The two kernels: one configuration, built without SMP and with it.
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use trimtab_lab::bytes::Bytes;
@@ -11,6 +12,11 @@ use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
 use trimtab_machine::calls::{self, CALLS};
 use trimtab_machine::kernel::{Build, BuildInputs, GeneratedFiles, KernelImage, Toolchain};
+
+/// What a kernel must have for a module of ours.
+const MODULES: &str = "CONFIG_MODULES=y";
+/// What it must not have for it.
+const NOT_FOR_MODULES: [&str; 2] = ["CONFIG_TRIM_UNUSED_KSYMS", "CONFIG_MODULE_SIG_FORCE"];
 
 use super::{CostRequest, Files};
 
@@ -23,6 +29,14 @@ pub(super) fn toolchain(compiler: &str) -> Result<Toolchain> {
             let why = format!("kernels are built by gcc or clang here, and not by {other}");
             Err(Failure::usage(why).into())
         }
+    }
+}
+
+/// What a kernel is called.
+pub(super) fn name(has_smp: bool) -> &'static str {
+    match has_smp {
+        false => "the kernel without SMP",
+        true => "the kernel with SMP",
     }
 }
 
@@ -63,13 +77,29 @@ impl<'w> Built<'w> {
     ) -> Result<Self> {
         let (tree, build) = inputs.prepare(work, observe)?;
         check(config, has_smp, build.has("CONFIG_SMP=y")?)?;
-        let stage = observe.stage(match has_smp {
-            false => "build the kernel without SMP",
-            true => "build the kernel with SMP",
-        });
+        let stage = observe.stage(&format!("build {}", name(has_smp)));
         let image = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
         stage.ended(image.cached, "");
         Ok(Self { build, image, version: tree.release.version, origin: tree.origin })
+    }
+
+    /// Whether it takes a module that is no part of it.
+    pub(super) fn takes_modules(&self) -> Result<bool> {
+        for name in NOT_FOR_MODULES {
+            if self.build.has(&format!("{name}=y"))? {
+                return Ok(false);
+            }
+        }
+        Ok(self.build.has(MODULES)?)
+    }
+
+    /// The module that times locks, built for it.
+    ///
+    /// # Errors
+    /// A build that fails.
+    pub(super) fn lock_module(&self, work: &WorkDir) -> Result<Vec<PathBuf>> {
+        let source = work.get(&calls::LockModule)?.folder;
+        Ok(self.build.modules(&[&source])?)
     }
 
     /// Reads what is compared of it.
@@ -83,6 +113,12 @@ impl<'w> Built<'w> {
             configuration: fs::read_to_string(&config).with_context(|| cannot(&config))?,
         })
     }
+}
+
+/// Lines that let a kernel take a module that is no part of it.
+pub(super) fn lines_for_modules() -> String {
+    let not = NOT_FOR_MODULES.map(|name| format!("# {name} is not set\n"));
+    format!("{MODULES}\n{}", not.concat())
 }
 
 /// Lines that win over those of the configuration.

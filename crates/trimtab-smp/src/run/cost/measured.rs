@@ -34,7 +34,7 @@ const SILENT: &str = "if it only needs longer, give `--limit SECONDS`; if its lo
                       serial console (CONFIG_SERIAL_8250_CONSOLE)";
 
 /// Says which boot failed.
-fn of_boot(error: anyhow::Error, what: &str) -> anyhow::Error {
+pub(super) fn of_boot(error: anyhow::Error, what: &str) -> anyhow::Error {
     let hangs = matches!(error.downcast_ref(), Some(BootError::Hung { .. }));
     let what = format!("{what} did not come to its end in the guest");
     match hangs {

@@ -70,7 +70,9 @@ fn measured(cost: u64, cpus: u32) -> Measured {
 fn report() -> SmpCost {
     let boots = ByBoot { up: measured(400, 1), smp_one: measured(440, 1), smp: measured(500, 2) };
     let kernel = KernelFacts { version: "6.12.1".into(), ..KernelFacts::default() };
-    SmpCost { kernel, ..compared(&up(), &smp(), &boots).unwrap() }
+    let lock = |spin: u64| Costs::from([("spin".to_owned(), spin), ("mutex".to_owned(), 14)]);
+    let locks = rows(&ByBoot { up: lock(0), smp_one: lock(13), smp: lock(13) });
+    SmpCost { kernel, locks, ..compared(&up(), &smp(), &boots).unwrap() }
 }
 
 #[test]
@@ -124,8 +126,12 @@ fn it_reads_back_and_the_keys_are_those_that_were_promised() {
     assert_eq!(json["boot"], boot);
     let call = serde_json::json!({"name": "open", "up": 400, "smp": 500, "smp_one": 440});
     assert_eq!(json["calls"][0], call);
+    let lock = serde_json::json!({"name": "spin", "up": 0, "smp": 13, "smp_one": 13});
+    assert_eq!(json["locks"][1], lock);
     let text = report.terminal(100);
-    for shown in ["native_smp_send", "+54.0 %", "+10.0 %", "+25.0 %", "fault on a fresh page"] {
+    for shown in
+        ["spin lock", "native_smp_send", "+54.0 %", "+10.0 %", "+25.0 %", "fault on a fresh page"]
+    {
         assert!(text.contains(shown), "{shown}: {text}");
     }
     assert!(report.page().contains("CONFIG_TREE_RCU=y"));
