@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the tracer uses of QEMU's plugin interface, version 1 (QEMU 4.2 to 8.2).
+ * What our plugins use of QEMU's plugin interface, version 1 (QEMU 4.2 to 8.2).
  *
  * Distributions ship QEMU without its header, so the few declarations needed are here. The
  * functions are in the QEMU program itself, which loads the plugin.
@@ -70,6 +70,36 @@ typedef void (*qemu_plugin_vcpu_udata_cb_t)(unsigned int vcpu_index, void *userd
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t cb,
 					  enum qemu_plugin_cb_flags flags, void *userdata);
 
+/* Asks to be called each time the instruction is about to run. */
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    qemu_plugin_vcpu_udata_cb_t cb,
+					    enum qemu_plugin_cb_flags flags, void *userdata);
+
+/* What an access to memory is. */
+typedef uint32_t qemu_plugin_meminfo_t;
+
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
+
+/* Which accesses. */
+enum qemu_plugin_mem_rw {
+	QEMU_PLUGIN_MEM_R = 1,
+	QEMU_PLUGIN_MEM_W,
+	QEMU_PLUGIN_MEM_RW,
+};
+
+typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned int vcpu_index, qemu_plugin_meminfo_t info,
+					  uint64_t vaddr, void *userdata);
+
+/* Asks to be called each time the instruction has accessed memory. */
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t cb,
+				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
+				      void *userdata);
+
+typedef void (*qemu_plugin_vcpu_simple_cb_t)(qemu_plugin_id_t id, unsigned int vcpu_index);
+
+/* Asks to be called each time a CPU has nothing to do. */
+void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t cb);
+
 /* Asks to be called once when QEMU ends. */
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_plugin_udata_cb_t cb, void *userdata);
 
@@ -78,6 +108,9 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t idx);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+
+/* Its bytes. */
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 
 /* Where QEMU itself has the instruction in memory. */
 void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn);

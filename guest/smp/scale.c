@@ -3,6 +3,7 @@
  * Says how long a command takes in a guest:
  *
  *     scale [-k] [-r STRETCHES] [-p] COPIES PROGRAM [ARGUMENT...]
+ *     scale -t COPIES PROGRAM [ARGUMENT...]
  *
  * COPIES processes run the command at the same time; the time is from when they are let go until the
  * last one has ended. With -p, each is bound to a CPU of its own, in turn. It writes two lines, after
@@ -20,6 +21,10 @@
  *     trimtab: record NUMBER PLACE:CYCLES PLACE:CYCLES...
  *
  * NUMBER counts these lines from 0.
+ *
+ * With -t, the copies run in turn, each alone and on a CPU of its own, and then all of them once more, each
+ * between two marks for who watches the guest: instructions that do nothing. The second time, the kernel
+ * need not get memory for its caches any more. It says how many CPUs there are, and what all of it took.
  *
  * Time is read from the processor, because its counter is the clock that QEMU gives to a CPU: Linux'
  * own clocks are calibrated against it, and so a little off. The kernel's counters are those of when their
@@ -54,13 +59,29 @@ static void bind_to(int cpu)
 		fail("bind a process to a CPU");
 }
 
-/* Waits until the gate is closed, and then is the program. */
+/* What qemu/trimtab_locks.c knows. */
+static void mark(void)
+{
+	asm volatile("xchg %%bx, %%bx" : : : "memory");
+}
+
+/* Whether a program failed that has ended. */
+static int failed_one(void)
+{
+	int status;
+
+	if (wait(&status) < 0)
+		fail("wait for a process");
+	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+/* Waits until the gate is closed or something comes through it, and then is the program. */
 static void copy(const int gate[2], char **program)
 {
 	char byte;
 
 	close(gate[1]);
-	if (read(gate[0], &byte, 1) != 0)
+	if (read(gate[0], &byte, 1) < 0)
 		fail("wait for the start");
 	close(gate[0]);
 	execv(program[0], program);
@@ -163,25 +184,72 @@ static int kept_record(void)
 	return file;
 }
 
+/* Starts a process that waits for the gate; it is bound to a CPU, or to none if that is negative. */
+static void start_copy(int cpu, const cpu_set_t *all, const int gate[2], char **program)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		fail("start a process");
+	if (child != 0)
+		return;
+	if (cpu >= 0)
+		bind_to(cpu);
+	else if (sched_setaffinity(0, sizeof(*all), all) != 0)
+		fail("free a process of a CPU");
+	copy(gate, program);
+}
+
+/* Runs all copies, one after the other, each between two marks where these are asked for. Whether one failed. */
+static int run_in_turn(int copies, int cpus, int is_marked, char **program)
+{
+	int failed = 0, (*gates)[2] = calloc((size_t)copies, sizeof(*gates));
+
+	if (!gates)
+		fail("find memory");
+	/* All of them begin before the first one ends: so none gets the memory that another one had. */
+	for (int number = 0; number < copies; number++) {
+		if (pipe(gates[number]) != 0)
+			fail("make a pipe");
+		start_copy(number % cpus, NULL, gates[number], program);
+	}
+	/* They wait then. */
+	usleep(20000);
+	for (int number = 0; number < copies; number++) {
+		if (is_marked)
+			mark();
+		if (write(gates[number][1], "", 1) != 1)
+			fail("let a process go");
+		failed |= failed_one();
+		if (is_marked)
+			mark();
+		close(gates[number][0]);
+		close(gates[number][1]);
+	}
+	free(gates);
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
-	int counted = 0, bound = 0, record = -1, copies, before = -1, after = -1, option;
+	int counted = 0, bound = 0, in_turn = 0, record = -1, copies, before = -1, after = -1, option;
 	const char *stretches = NULL;
 	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned long long start;
+	int gate[2], failed = 0;
 	cpu_set_t all;
-	int gate[2], failed = 0, status;
 
 	/* Not those of the program. */
-	while ((option = getopt(argc, argv, "+kpr:")) != -1) {
+	while ((option = getopt(argc, argv, "+kpr:t")) != -1) {
 		counted |= option == 'k';
 		bound |= option == 'p';
+		in_turn |= option == 't';
 		if (option == 'r')
 			stretches = optarg;
 	}
 	copies = argc > optind + 1 ? atoi(argv[optind]) : 0;
-	if (copies < 1 || (stretches && (!counted || cpus > 1))) {
-		printf("scale: expected [-k] [-r STRETCHES] [-p] COPIES PROGRAM, and -r with -k on one CPU\n");
+	if (copies < 1 || (stretches && (!counted || cpus > 1)) || (in_turn && (counted || bound))) {
+		printf("scale: expected [-k] [-r STRETCHES] [-p] COPIES PROGRAM, and -r with -k on one CPU; or -t COPIES PROGRAM\n");
 		return 2;
 	}
 	if (counted && mkdir("/counters", 0700) != 0)
@@ -194,19 +262,8 @@ int main(int argc, char **argv)
 		fail("ask for its CPUs");
 	/* The clocks of two CPUs may differ a little: both readings are of the same one. */
 	bind_to(0);
-	for (int number = 0; number < copies; number++) {
-		pid_t child = fork();
-
-		if (child < 0)
-			fail("start a process");
-		if (child != 0)
-			continue;
-		if (bound)
-			bind_to(number % cpus);
-		else if (sched_setaffinity(0, sizeof(all), &all) != 0)
-			fail("free a process of a CPU");
-		copy(gate, argv + optind + 1);
-	}
+	for (int number = 0; number < copies && !in_turn; number++)
+		start_copy(bound ? number % cpus : -1, &all, gate, argv + optind + 1);
 	/* All of them wait then. */
 	usleep(20000);
 	if (counted)
@@ -216,11 +273,10 @@ int main(int argc, char **argv)
 	start = __rdtsc();
 	close(gate[0]);
 	close(gate[1]);
-	for (int number = 0; number < copies; number++) {
-		if (wait(&status) < 0)
-			fail("wait for a process");
-		failed |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-	}
+	for (int time = 0; time < 2 && in_turn; time++)
+		failed |= run_in_turn(copies, cpus, time == 1, argv + optind + 1);
+	for (int number = 0; number < copies && !in_turn; number++)
+		failed |= failed_one();
 	start = __rdtsc() - start;
 	if (stretches)
 		record = kept_record();

@@ -9,6 +9,7 @@ mod error;
 mod hardware;
 mod kept;
 mod ktap;
+mod locks;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ pub use error::BootError;
 pub use hardware::{Accelerator, Clock, Hardware};
 pub use kept::{BootRecord, Digest, KeptBoot, KeptRequest};
 pub use ktap::{Outcome, Test, Tests};
+pub use locks::{LockFunction, LockOperation, LockTracer};
 pub use request::{BootRequest, Ftrace, OUTLET, Tracers};
 
 use crate::arch::Platform;
@@ -108,6 +110,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
     let traces = Traces {
         plugin: request.plugin_trace(),
         stream: request.tracers.stream.then(|| request.plugin_stream()),
+        locks: request.tracers.locks.as_ref().map(|_| request.locks_trace()),
         out: request.out_file(&request.folder),
     };
     prepare(&request.folder, &traces)
@@ -133,6 +136,9 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
         Some(_) => Some(trace::blocks(traces.plugin, &console)?),
         None => None,
     };
+    if let Some(path) = &traces.locks {
+        locks::check(path, &console)?;
+    }
     let calls = match (request.tracers.ftrace, traces.out) {
         (Some(ftrace), Some(out)) => Some(trace::calls(out, &report, ftrace, &console)?),
         _ => None,
@@ -156,12 +162,14 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
 struct Traces {
     plugin: PathBuf,
     stream: Option<PathBuf>,
+    locks: Option<PathBuf>,
     out: Option<PathBuf>,
 }
 
 fn prepare(folder: &Path, traces: &Traces) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    for path in [&traces.plugin].into_iter().chain(&traces.stream).chain(&traces.out) {
+    let optional = traces.stream.iter().chain(&traces.locks).chain(&traces.out);
+    for path in [&traces.plugin].into_iter().chain(optional) {
         match fs::remove_file(path) {
             // An old trace must not pass for this boot's.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,4 +1,4 @@
-//! Our tracing plugin for QEMU: its source, and how it is built on the machine that uses it.
+//! Our plugins for QEMU: their sources, and how they are built on the machine that uses them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,40 +7,68 @@ use trimtab_lab::compile::{CompileError, compile};
 use trimtab_lab::tools::FoundTool;
 use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 
-const SOURCES: [(&str, &str); 4] = [
-    ("trimtab_trace.c", include_str!("../../../qemu/trimtab_trace.c")),
-    ("blocks.h", include_str!("../../../qemu/blocks.h")),
-    ("mappings.h", include_str!("../../../qemu/mappings.h")),
-    ("qemu_plugin_api.h", include_str!("../../../qemu/qemu_plugin_api.h")),
-];
+/// One of our plugins.
+#[derive(Debug, Clone, Copy)]
+struct PluginSource {
+    /// What it is, in messages.
+    what: &'static str,
+    /// What it is called where it was built.
+    file: &'static str,
+    /// Names of its files and their text.
+    files: &'static [(&'static str, &'static str)],
+}
 
-/// What it is called where it was built.
-const FILE: &str = "trimtab_trace.so";
+const API: (&str, &str) = ("qemu_plugin_api.h", include_str!("../../../qemu/qemu_plugin_api.h"));
 
-/// Builds the plugin with the compiler `cc` (a path or name) as `trimtab_trace.so` in `folder`, and
+/// Writes down which blocks of code run.
+const TRACE: PluginSource = PluginSource {
+    what: "tracing plugin",
+    file: "trimtab_trace.so",
+    files: &[
+        ("trimtab_trace.c", include_str!("../../../qemu/trimtab_trace.c")),
+        ("blocks.h", include_str!("../../../qemu/blocks.h")),
+        ("mappings.h", include_str!("../../../qemu/mappings.h")),
+        API,
+    ],
+};
+
+/// Writes down which locks a kernel takes.
+const LOCKS: PluginSource = PluginSource {
+    what: "plugin that watches locks",
+    file: "trimtab_locks.so",
+    files: &[("trimtab_locks.c", include_str!("../../../qemu/trimtab_locks.c")), API],
+};
+
+impl PluginSource {
+    fn build(&self, cc: &Path, folder: &Path) -> Result<PathBuf, CompileError> {
+        let library = folder.join(self.file);
+        let flags = [
+            "-std=c11",
+            "-D_POSIX_C_SOURCE=200809L",
+            "-shared",
+            "-fPIC",
+            "-O2",
+            "-pthread",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wl,--build-id=none",
+        ];
+        compile(&format!("building the {}", self.what), cc, self.files, &flags, &library)?;
+        Ok(library)
+    }
+}
+
+/// Builds the plugin that traces with the compiler `cc` (a path or name) as `trimtab_trace.so` in `folder`, and
 /// returns its path.
 ///
 /// # Errors
 /// If there is no such compiler, it fails, or the folder cannot be written.
 pub fn build(cc: &Path, folder: &Path) -> Result<PathBuf, CompileError> {
-    let library = folder.join(FILE);
-    let flags = [
-        "-std=c11",
-        "-D_POSIX_C_SOURCE=200809L",
-        "-shared",
-        "-fPIC",
-        "-O2",
-        "-pthread",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-Wl,--build-id=none",
-    ];
-    compile("building the tracing plugin", cc, &SOURCES, &flags, &library)?;
-    Ok(library)
+    TRACE.build(cc, folder)
 }
 
-/// The plugin that a work directory keeps.
+/// A plugin that a work directory keeps.
 #[derive(Debug)]
 pub struct KeptPlugin {
     /// The library.
@@ -51,18 +79,31 @@ pub struct KeptPlugin {
     pub cached: bool,
 }
 
-/// The plugin that `work` keeps; built with `gcc` where it does not have it yet.
+/// The plugin that traces, which `work` keeps; built with `gcc` where it does not have it yet.
 ///
 /// # Errors
 /// As [`build`], and those of the work directory.
 pub fn kept(work: &WorkDir, gcc: &FoundTool) -> anyhow::Result<KeptPlugin> {
-    let found = work.get(&Plugin { gcc })?;
-    Ok(KeptPlugin { path: found.folder.join(FILE), key: found.key, cached: found.cached })
+    kept_of(work, gcc, TRACE)
 }
 
-/// The plugin, as this compiler makes it.
+/// The plugin that watches locks, which `work` keeps.
+///
+/// # Errors
+/// As [`kept`].
+pub fn kept_locks(work: &WorkDir, gcc: &FoundTool) -> anyhow::Result<KeptPlugin> {
+    kept_of(work, gcc, LOCKS)
+}
+
+fn kept_of(work: &WorkDir, gcc: &FoundTool, source: PluginSource) -> anyhow::Result<KeptPlugin> {
+    let found = work.get(&Plugin { gcc, source })?;
+    Ok(KeptPlugin { path: found.folder.join(source.file), key: found.key, cached: found.cached })
+}
+
+/// A plugin, as this compiler makes it.
 struct Plugin<'a> {
     gcc: &'a FoundTool,
+    source: PluginSource,
 }
 
 impl KeptStep for Plugin<'_> {
@@ -73,11 +114,12 @@ impl KeptStep for Plugin<'_> {
 
     fn key(&self, key: Key) -> Result<Key, WorkError> {
         let key = key.field("gcc", self.gcc.version_text());
-        Ok(SOURCES.iter().fold(key, |key, (name, text)| key.bytes(name, text.as_bytes())))
+        let files = self.source.files.iter();
+        Ok(files.fold(key, |key, (name, text)| key.bytes(name, text.as_bytes())))
     }
 
     fn make(&self, at: &Path) -> anyhow::Result<()> {
-        build(&self.gcc.path, at)?;
+        self.source.build(&self.gcc.path, at)?;
         Ok(())
     }
 }
@@ -88,11 +130,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_builds_without_warnings_and_the_same_each_time() {
+    fn they_build_without_warnings_and_the_same_each_time() {
         let folder = tempfile::tempdir().unwrap();
-        let first = std::fs::read(build(Path::new("cc"), folder.path()).unwrap()).unwrap();
-        let second = build(Path::new("cc"), &folder.path().join("deeper")).unwrap();
-        assert_eq!(first, std::fs::read(second).unwrap());
+        for source in [TRACE, LOCKS] {
+            let build = |at: &Path| source.build(Path::new("cc"), at).unwrap();
+            let first = std::fs::read(build(folder.path())).unwrap();
+            let second = build(&folder.path().join("deeper"));
+            assert_eq!(first, std::fs::read(second).unwrap());
+        }
     }
 
     #[test]

@@ -7,9 +7,10 @@
 //! known of who waits for whom: it is for copies of a workload that share nothing but the kernel.
 
 use crate::counted::Place;
+use crate::lock_trace::{LockStep, LockTrace, LockedCopy};
 use crate::mode::LockMode;
 use crate::recorded::{Doing, Stretch};
-use crate::simulate::{Machine, SLICE, simulate};
+use crate::simulate::{Locks, Machine, Prediction, SLICE, simulate};
 use crate::subsystem::Subsystem;
 use crate::trace::{Activity, Span, ThreadTrace};
 
@@ -40,6 +41,62 @@ pub fn speedup(records: &[Vec<Stretch>], mode: LockMode, cpus: u32) -> Option<f6
     (time > 0).then(|| f64::from(cpus) * works[0] as f64 / time as f64)
 }
 
+/// What is simulated of locks of the kernel's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnLocks {
+    /// How many times as fast as on one CPU a copy on each CPU would be.
+    pub speedup: f64,
+    /// What came of it; times are in instructions.
+    pub found: Prediction,
+}
+
+/// What copies that took these locks would do, one on each CPU; none where nothing was recorded, or where they wait
+/// for each other for ever.
+///
+/// Copies may be of several `kinds`, in turn, with one of each in the trace, as of [`speedup`].
+pub fn with_own_locks(trace: &LockTrace, kinds: u32, cpus: u32) -> Option<OwnLocks> {
+    let thread = |number: u32| {
+        let copy = trace.copies.get((number % kinds) as usize)?;
+        let first = if kinds == 1 { drawn_step(copy, number) } else { 0 };
+        let rotated = copy.steps[first..].iter().chain(&copy.steps[..first]);
+        let spans = rotated.map(|step| match *step {
+            LockStep::Run(instructions) => Span::Run(Activity::User, instructions),
+            LockStep::Take(lock, taking) => Span::Take(lock, taking),
+            LockStep::Release(lock) => Span::Release(lock),
+        });
+        Some(ThreadTrace { number: number + 1, name: String::new(), spans: spans.collect() })
+    };
+    let threads: Vec<ThreadTrace> = (0..cpus).map(thread).collect::<Option<_>>()?;
+    let machine = Machine { cpus: cpus as usize, locks: Locks::OWN, slice: u64::MAX };
+    let found = simulate(&threads, &machine);
+    let one = trace.copies.first()?.instructions;
+    let speedup = f64::from(cpus) * one as f64 / found.time as f64;
+    (found.unfinished == 0 && found.time > 0).then_some(OwnLocks { speedup, found })
+}
+
+/// The step with which a copy begins: at a time that is drawn, or the first after it where no lock is held.
+fn drawn_step(copy: &LockedCopy, number: u32) -> usize {
+    let mut state = seed(number);
+    let at = next(&mut state) % copy.instructions.max(1);
+    let (mut executed, mut held) = (0, 0);
+    for (place, step) in copy.steps.iter().enumerate() {
+        if executed >= at && held == 0 {
+            return place;
+        }
+        match step {
+            LockStep::Run(instructions) => executed += instructions,
+            LockStep::Take(..) => held += 1,
+            LockStep::Release(_) => held -= 1,
+        }
+    }
+    0
+}
+
+/// A copy's own beginning of random numbers.
+fn seed(number: u32) -> u64 {
+    0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1)
+}
+
 fn work(record: &[Stretch]) -> u64 {
     record.iter().map(|stretch| stretch.cycles).sum()
 }
@@ -51,7 +108,7 @@ pub fn amdahl(in_kernel: f64, cpus: u32) -> f64 {
 
 /// The stretch with which a copy begins.
 fn drawn(record: &[Stretch], work: u64, number: u32) -> usize {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
+    let mut state = seed(number);
     let mut left = next(&mut state) % work;
     let is_there = |stretch: &Stretch| {
         let is_there = left < stretch.cycles;
@@ -99,6 +156,7 @@ fn next(state: &mut u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Taking;
 
     const FILES: Subsystem = Subsystem::Files;
     const MEMORY: Subsystem = Subsystem::Memory;
@@ -185,6 +243,45 @@ mod tests {
         let begin = |number| drawn(&record, 550, number);
         let all: Vec<usize> = (0..8).map(begin).collect();
         assert!(all.iter().any(|at| *at != all[0]) && all.iter().all(|at| *at < 10), "{all:?}");
+    }
+
+    /// A copy that takes a lock for a part of each of its rounds.
+    fn locked(rounds: u64, free: u64, held: u64) -> LockedCopy {
+        let round = [
+            LockStep::Run(free),
+            LockStep::Take(0, Taking::Alone),
+            LockStep::Run(held),
+            LockStep::Release(0),
+        ];
+        let steps = round.repeat(rounds as usize);
+        LockedCopy { steps, instructions: rounds * (free + held), idle: 0 }
+    }
+
+    #[test]
+    fn a_lock_that_is_held_for_half_of_the_time_gives_twice_the_speed() {
+        let copies = vec![locked(500, 1000, 1000); 2];
+        let trace = LockTrace { copies, locks: Vec::new() };
+        let on = |cpus| with_own_locks(&trace, 1, cpus).unwrap().speedup;
+        assert!(near(on(1), 1.0, 1e-9));
+        assert!(near(on(8), 2.0, 0.02), "{}", on(8));
+        // Copies of two kinds begin with their own first step.
+        let two = with_own_locks(&trace, 2, 2).unwrap();
+        assert_eq!(two.found.own[0].takes, 1000);
+        assert_eq!(with_own_locks(&LockTrace::default(), 1, 2), None);
+    }
+
+    #[test]
+    fn a_copy_begins_where_it_holds_no_lock() {
+        let copy = locked(50, 10, 990);
+        for number in 0..20 {
+            let held =
+                copy.steps[..drawn_step(&copy, number)].iter().fold(0, |held, step| match step {
+                    LockStep::Take(..) => held + 1,
+                    LockStep::Release(_) => held - 1,
+                    LockStep::Run(_) => held,
+                });
+            assert_eq!(held, 0, "{number}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod file;
 pub mod kbuild;
 pub mod kconfig;
 pub mod lock;
+pub mod lock_trace;
 pub mod mode;
 mod normal;
 pub mod recorded;

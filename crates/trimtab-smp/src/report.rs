@@ -2,6 +2,7 @@
 
 pub mod cost;
 pub mod locks;
+pub mod own_locks;
 pub mod predict;
 pub mod scale;
 mod sections;

@@ -5,11 +5,17 @@
 //! fault runs to its end or until it sleeps, and holds the lock of its subsystem for so long; a CPU that
 //! finds it taken spins, and gets it in the order of arrival, as of a ticket lock. Interrupts take no lock.
 //! A thread that another woke in the trace waits for that one; what a device or a timer woke sleeps as long
-//! as it did. Caches, the bus and the cost of a lock itself are not modelled.
+//! as it did. Where a trace says which locks of the kernel's own its threads took, these can be simulated in place
+//! of locks of subsystems: a thread that finds one taken leaves its CPU to others until it is its turn. Caches, the
+//! bus and the cost of a lock itself are not modelled.
+
+mod own;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+pub use self::own::OwnLockUse;
+use self::own::OwnLocks;
 use crate::subsystem::Subsystem;
 use crate::trace::{Activity, Span, ThreadTrace};
 
@@ -18,22 +24,30 @@ const KINDS: usize = Subsystem::ALL.len();
 /// How long a program runs before others may, in nanoseconds: 4 ms, as kernels with 250 ticks a second have it.
 pub const SLICE: u64 = 4_000_000;
 
-/// Which lock each subsystem takes: subsystems with the same number share one.
+/// Which locks there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Locks([Option<usize>; KINDS]);
+pub struct Locks {
+    /// Which one each subsystem takes: subsystems with the same number share one.
+    of: [Option<usize>; KINDS],
+    /// Whether threads take those of the kernel's own that they took in the trace.
+    are_own: bool,
+}
 
 impl Locks {
     /// One for all.
-    pub const GIANT: Locks = Locks([Some(0); KINDS]);
+    pub const GIANT: Locks = Locks { of: [Some(0); KINDS], are_own: false };
     /// One for each.
-    pub const COARSE: Locks = Locks([Some(0), Some(1), Some(2), Some(3), Some(4)]);
+    pub const COARSE: Locks =
+        Locks { of: [Some(0), Some(1), Some(2), Some(3), Some(4)], are_own: false };
     /// None that is ever waited for: what locks as fine as can be would give.
-    pub const FINE: Locks = Locks([None; KINDS]);
+    pub const FINE: Locks = Locks { of: [None; KINDS], are_own: false };
+    /// The kernel's own, as far as the trace has them.
+    pub const OWN: Locks = Locks { of: [None; KINDS], are_own: true };
 
     /// One for all but this, which has its own.
     pub fn apart(subsystem: Subsystem) -> Self {
         let mut locks = Self::GIANT;
-        locks.0[subsystem.index()] = Some(1);
+        locks.of[subsystem.index()] = Some(1);
         locks
     }
 }
@@ -64,6 +78,8 @@ pub struct Prediction {
     pub waiting: [u64; KINDS],
     /// How often a lock was taken.
     pub acquisitions: [u64; KINDS],
+    /// What was done with each lock of the kernel's own, by its number, with [`Locks::OWN`].
+    pub own: Vec<OwnLockUse>,
     /// Threads that nobody woke to the end.
     pub unfinished: usize,
 }
@@ -81,6 +97,8 @@ enum Event {
     Done(usize),
     /// A thread sleeps no more.
     Ready(usize),
+    /// A thread has got a lock of the kernel's own.
+    Got(usize),
 }
 
 #[derive(Debug, Clone, Default)]
@@ -114,6 +132,7 @@ struct Simulation<'a> {
     /// The thread of each CPU.
     cpus: Vec<Option<usize>>,
     locks: [Lock; KINDS],
+    own: OwnLocks,
     /// By time, and among those of one time in the order in which they came up.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     sequence: u64,
@@ -129,6 +148,7 @@ impl<'a> Simulation<'a> {
             ready: (0..spans.len()).collect(),
             cpus: vec![None; machine.cpus.max(1)],
             locks: Default::default(),
+            own: OwnLocks::default(),
             events: BinaryHeap::new(),
             sequence: 0,
             found: Prediction::default(),
@@ -140,10 +160,13 @@ impl<'a> Simulation<'a> {
         while let Some(Reverse((time, _, event))) = self.events.pop() {
             match event {
                 Event::Ready(thread) => self.ready.push_back(thread),
+                // Others may wait for it now.
+                Event::Got(thread) => self.ready.push_front(thread),
                 Event::Done(cpu) => self.done(cpu, time),
             }
             self.fill(time);
         }
+        self.found.own = self.own.used();
         self.found.unfinished = self.threads.iter().filter(|thread| !thread.ended).count();
     }
 
@@ -173,6 +196,9 @@ impl<'a> Simulation<'a> {
             match self.span(thread) {
                 None => {
                     self.release(thread, time);
+                    for next in self.own.release_all(thread, time) {
+                        self.at(time, Event::Got(next));
+                    }
                     self.threads[thread].ended = true;
                     self.found.time = self.found.time.max(time);
                     self.cpus[cpu] = None;
@@ -198,6 +224,23 @@ impl<'a> Simulation<'a> {
                         return;
                     }
                     self.threads[thread].woken -= 1;
+                }
+                Some(Span::Take(lock, taking)) => {
+                    self.threads[thread].at += 1;
+                    if self.machine.locks.are_own && !self.own.take(lock, thread, taking, time) {
+                        self.cpus[cpu] = None;
+                        return;
+                    }
+                }
+                Some(Span::Release(lock)) => {
+                    self.threads[thread].at += 1;
+                    let next = match self.machine.locks.are_own {
+                        true => self.own.release(lock, thread, time),
+                        false => Vec::new(),
+                    };
+                    for thread in next {
+                        self.at(time, Event::Got(thread));
+                    }
                 }
                 Some(Span::Run(activity, length)) => {
                     return self.begin(cpu, thread, activity, length, time);
@@ -233,7 +276,7 @@ impl<'a> Simulation<'a> {
 
     /// Whether a thread has the lock of a subsystem now; otherwise its CPU waits for it.
     fn acquires(&mut self, cpu: usize, thread: usize, subsystem: Subsystem, time: u64) -> bool {
-        let wanted = self.machine.locks.0[subsystem.index()];
+        let wanted = self.machine.locks.of[subsystem.index()];
         if self.threads[thread].holds == wanted {
             return true;
         }
@@ -303,6 +346,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::trace::Taking;
 
     fn threads(all: &[&[Span]]) -> Vec<ThreadTrace> {
         let thread = |(number, spans): (usize, &&[Span])| ThreadTrace {
@@ -392,6 +436,47 @@ mod tests {
         assert_eq!((found.time, found.user), (4 * SLICE, 4 * SLICE));
     }
 
+    #[test]
+    fn locks_of_the_kernel_s_own_are_waited_for_only_where_these_are_simulated() {
+        let one = [
+            Span::Run(FILES, 10),
+            Span::Take(0, Taking::Alone),
+            Span::Run(FILES, 100),
+            Span::Release(0),
+            Span::Run(USER, 10),
+        ];
+        let threads = threads(&[&one, &one, &[Span::Run(USER, 30)]]);
+        assert_eq!(on(&threads, 2, Locks::FINE).time, 120 + 30);
+        // Meanwhile the third has the CPU of the one that waits.
+        let found = on(&threads, 2, Locks::OWN);
+        assert_eq!(found.time, 10 + 100 + 100 + 10);
+        let used = OwnLockUse { takes: 2, contended: 1, waited: 100, held: 200 };
+        assert_eq!(found.own, [used]);
+        assert_eq!(on(&threads, 2, Locks::GIANT).own, []);
+        // Who ends gives back what it has.
+        let kept = self::threads(&[&[Span::Take(0, Taking::Alone), Span::Run(FILES, 5)], &one]);
+        assert_eq!(on(&kept, 2, Locks::OWN).unfinished, 0);
+    }
+
+    /// A thread that takes locks only in the order of their numbers.
+    fn locked(seeds: &[(u32, u32, u64)]) -> Vec<Span> {
+        let section = |&(first, more, time): &(u32, u32, u64)| {
+            let taking = if time % 3 == 0 { Taking::Shared } else { Taking::Alone };
+            let second = first + 1 + more;
+            [
+                Span::Run(USER, time),
+                Span::Take(first, taking),
+                Span::Run(FILES, time),
+                Span::Take(second, Taking::Alone),
+                Span::Run(FILES, 7),
+                Span::Release(second),
+                Span::Run(FILES, 3),
+                Span::Release(first),
+            ]
+        };
+        seeds.iter().flat_map(section).collect()
+    }
+
     fn any_span(threads: usize) -> impl Strategy<Value = Span> {
         let kind = prop_oneof![
             Just(USER),
@@ -406,6 +491,28 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn locks_that_are_taken_in_one_order_let_all_end(
+            seeds in proptest::collection::vec(
+                proptest::collection::vec((0_u32..3, 0_u32..3, 1_u64..100), 0..20),
+                1..6,
+            ),
+            cpus in 1_usize..5,
+        ) {
+            let spans: Vec<Vec<Span>> = seeds.iter().map(|seeds| locked(seeds)).collect();
+            let slices: Vec<&[Span]> = spans.iter().map(Vec::as_slice).collect();
+            let threads = threads(&slices);
+            let found = on(&threads, cpus, Locks::OWN);
+            prop_assert_eq!(found.unfinished, 0);
+            let free = on(&threads, cpus, Locks::FINE);
+            prop_assert_eq!((found.user, found.kernel), (free.user, free.kernel));
+            let takes: u64 = found.own.iter().map(|lock| lock.takes).sum();
+            prop_assert_eq!(takes, 2 * seeds.iter().map(Vec::len).sum::<usize>() as u64);
+            let work = free.user + free.kernel.iter().sum::<u64>();
+            prop_assert!(found.time <= work && found.time * cpus as u64 >= work);
+            prop_assert_eq!(&on(&threads, cpus, Locks::OWN), &found);
+        }
+
         #[test]
         fn work_is_done_once_and_locks_cost_only_waiting(
             spans in proptest::collection::vec(proptest::collection::vec(any_span(4), 0..30), 4),

@@ -53,8 +53,8 @@ pub fn boot(testbed: &Testbed<'_>, job: &BootJob<'_>) -> Result<BootResult> {
     request.workload = Some(job.scene.workload.to_owned());
     request.tracers = Tracers {
         plugin: (job.watch != BootTracer::Nothing).then(|| testbed.plugin().to_owned()),
-        stream: false,
         ftrace: (job.watch == BootTracer::Both).then(Ftrace::default),
+        ..Tracers::default()
     };
     if job.watch == BootTracer::Both {
         request.limit = Duration::from_secs(300);

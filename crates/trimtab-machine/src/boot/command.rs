@@ -29,6 +29,7 @@ pub(super) struct Files<'a> {
     pub(super) kernel: &'a Path,
     pub(super) initramfs: &'a Path,
     pub(super) plugin: Option<&'a Path>,
+    pub(super) locks: Option<&'a Path>,
     /// The machine's device tree, where it is not QEMU's.
     pub(super) device_tree: Option<&'a Path>,
     /// Images of disks, in their order.
@@ -125,6 +126,19 @@ pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsStrin
         if let Some(stream) = &traces.stream {
             plugin.push(joined([OsStr::new(",stream="), &escaped(stream)]));
         }
+        line.add("-plugin").add(plugin);
+    }
+    if let (Some(library), Some(tracer), Some(out)) =
+        (files.locks, &request.tracers.locks, &traces.locks)
+    {
+        let plugin = joined([
+            OsStr::new("file="),
+            &escaped(library),
+            OsStr::new(",out="),
+            &escaped(out),
+            OsStr::new(",functions="),
+            OsStr::new(&tracer.functions()),
+        ]);
         line.add("-plugin").add(plugin);
     }
     line.0

@@ -111,6 +111,11 @@ impl<D> KeptBoot<D> {
         Ok(self.folder.join(name))
     }
 
+    /// What the plugin wrote that watches locks, if it did.
+    pub fn locks(&self) -> PathBuf {
+        self.folder.join(super::locks::LOCKS)
+    }
+
     /// Where the plugin's stream is, if it was asked for one and it was kept.
     pub fn stream(&self) -> PathBuf {
         self.folder.join(super::request::STREAM)

@@ -1,7 +1,7 @@
 //! What to boot, and how.
 
 use super::command::{self, Files};
-use super::{Device, DeviceTree, Disk, Hardware, Traces, device_tree};
+use super::{Device, DeviceTree, Disk, Hardware, LockTracer, Traces, device_tree, locks};
 use crate::qemu::Qemu;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,8 @@ pub struct Tracers {
     pub stream: bool,
     /// The kernel's function tracer.
     pub ftrace: Option<Ftrace>,
+    /// Our plugin that watches locks.
+    pub locks: Option<LockTracer>,
 }
 
 /// The kernel's function tracer.
@@ -86,6 +88,11 @@ impl BootRequest {
         self.folder.join(STREAM)
     }
 
+    /// Where the plugin writes that watches locks, if it does.
+    pub fn locks_trace(&self) -> PathBuf {
+        self.folder.join(locks::LOCKS)
+    }
+
     /// Where what the guest writes to its outlet is, if it has one.
     pub fn outlet_file(&self) -> PathBuf {
         self.folder.join(OUTLET)
@@ -132,6 +139,7 @@ impl BootRequest {
             kernel: &self.kernel,
             initramfs: &self.initramfs,
             plugin: self.tracers.plugin.as_deref(),
+            locks: self.tracers.locks.as_ref().map(|locks| locks.plugin.as_path()),
             device_tree: None,
             images: self.disks.iter().filter_map(Disk::image).collect(),
             traces,
@@ -147,6 +155,7 @@ impl BootRequest {
         let traces = Traces {
             plugin: "plugin.trace".into(),
             stream: self.tracers.stream.then(|| STREAM.into()),
+            locks: self.tracers.locks.as_ref().map(|_| locks::LOCKS.into()),
             out: self.out_file(Path::new("")),
         };
         let images: Vec<&Path> = self.disks.iter().filter_map(Disk::image).collect();
@@ -154,6 +163,7 @@ impl BootRequest {
             kernel: Path::new("kernel"),
             initramfs: Path::new("root"),
             plugin: self.tracers.plugin.as_ref().map(|_| Path::new("plugin")),
+            locks: self.tracers.locks.as_ref().map(|_| Path::new("plugin-locks")),
             device_tree: self.device_tree.as_ref().map(|_| device_tree::name()),
             images: images.iter().map(|_| Path::new("image")).collect(),
             traces: &traces,
@@ -165,6 +175,9 @@ impl BootRequest {
             .bytes("arguments", arguments.as_encoded_bytes());
         if let Some(tree) = &self.device_tree {
             key = key.field("device tree", tree.source());
+        }
+        if let Some(locks) = &self.tracers.locks {
+            key = key.after(&locks.key);
         }
         (1..).zip(images).try_fold(key, |key, (number, image)| {
             key.file(&format!("image {number}"), image, hashes)

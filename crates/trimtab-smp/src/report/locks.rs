@@ -10,6 +10,7 @@ use trimtab_report::section::{Head, Section, Table, number, text};
 use trimtab_report::{Phrase, Report, Schema, phrase, row};
 
 pub use self::calls::LockedCall;
+use super::own_locks::{self, OwnLockWait};
 use crate::counted::{ByPlace, Counted, Irq, Place};
 use crate::mode::LockMode;
 
@@ -48,6 +49,8 @@ pub struct SmpLocks {
     pub recorded: Option<f64>,
     /// How many kinds of copies there are, which do what they do in another order.
     pub kinds: u32,
+    /// Locks of the kernel's own for which the model has copies wait on the most CPUs, the longest first.
+    pub own_locks: Vec<OwnLockWait>,
     /// What each call costs, if the workload is one of most calls.
     pub calls: Vec<LockedCall>,
     /// How long it took, in seconds, builds with it.
@@ -419,6 +422,14 @@ impl Report for SmpLocks {
                 .with(self.places())
                 .with(self.subsystems()),
         ];
+        if let (false, Some(&cpus)) = (self.own_locks.is_empty(), self.cpus().last()) {
+            let lede = format!(
+                "For what the model has copies wait on {cpus} CPUs with fine locks, and which functions take that \
+                 lock: what copies took which ran one after the other. Held is a share of the time, waiting one of \
+                 that of all CPUs."
+            );
+            sections.push(own_locks::section(&self.own_locks, "taken in", lede));
+        }
         if !self.calls.is_empty() {
             sections.push(calls::section(&self.calls));
         }

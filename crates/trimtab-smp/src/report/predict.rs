@@ -7,6 +7,7 @@ use trimtab_report::phrase::{count, seconds, share, strong, times};
 use trimtab_report::section::{Head, Headline, Section, Table, Tile, name, number};
 use trimtab_report::{Phrase, Report, Schema, phrase, row};
 
+use super::own_locks::{self, OwnLockWait};
 use crate::subsystem::Subsystem;
 
 /// What more CPUs would give a recorded workload, by kinds of locks. Times are seconds of the recorded
@@ -41,6 +42,12 @@ pub struct SmpPredict {
     /// What each subsystem gives on the most CPUs, that has a lock of its own while all others share one:
     /// the most first.
     pub split: Vec<SplitOne>,
+    /// Locks of the kernel's own in the trace, which are the fine ones then; 0 where it has none.
+    #[serde(default)]
+    pub recorded_locks: u64,
+    /// Those that are waited for on the most CPUs, the longest first.
+    #[serde(default)]
+    pub own_locks: Vec<OwnLockWait>,
     /// What makes this less exact, a sentence each.
     pub warnings: Vec<String>,
     /// How long it took.
@@ -85,7 +92,7 @@ pub struct Speedup {
     pub giant: f64,
     /// With a lock for each subsystem.
     pub coarse: f64,
-    /// With no lock that is waited for.
+    /// With the kernel's own locks, where the trace has them; otherwise with none that is waited for.
     pub fine: f64,
     /// What Amdahl's law says where the kernel is the serial part, beside which nothing runs.
     pub amdahl: f64,
@@ -176,9 +183,18 @@ impl SmpPredict {
             ],
             scale: Scale::Linear,
         };
-        let lede = "Giant is one lock around the kernel, coarse one for each subsystem, fine none that is \
-                    waited for. Amdahl is his law with the kernel as the serial part, beside which nothing \
-                    runs; with the giant lock programs do.";
+        let fine = match self.recorded_locks {
+            0 => phrase!["none that is waited for"],
+            locks => {
+                phrase!["the kernel's own, of which the trace has ", count("recorded_locks", locks)]
+            }
+        };
+        let lede = phrase![
+            "Giant is one lock around the kernel, coarse one for each subsystem, fine ",
+            fine,
+            ". Amdahl is his law with the kernel as the serial part, beside which nothing runs; with the giant lock \
+             programs do.",
+        ];
         Section::new("speedups", "Times as fast as one CPU", lede)
             .with(Table::new("Speed-ups", columns, rows))
             .with(figure)
@@ -291,7 +307,16 @@ impl Report for SmpPredict {
     }
 
     fn sections(&self) -> Vec<Section> {
-        vec![self.curve(), self.by_subsystem(), self.where_time_goes()]
+        let mut sections = vec![self.curve(), self.by_subsystem(), self.where_time_goes()];
+        if !self.own_locks.is_empty() {
+            let cpus = self.most().cpus;
+            let lede = format!(
+                "What threads wait for on {cpus} CPUs with the kernel's own locks. Held is a share of the time, \
+                 waiting one of that of all CPUs."
+            );
+            sections.push(own_locks::section(&self.own_locks, "lock", lede));
+        }
+        sections
     }
 
     fn repeat(&self) -> Option<&Repeat> {

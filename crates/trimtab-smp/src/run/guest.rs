@@ -1,5 +1,6 @@
 //! The guest in which a workload runs, on CPUs that have a clock each.
 
+mod lock_functions;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -12,10 +13,11 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
-use trimtab_machine::boot::{BootRequest, Clock, KeptRequest, complaints};
+use trimtab_machine::boot::{BootRequest, Clock, KeptRequest, LockTracer, complaints};
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::Workload;
 use trimtab_machine::kernel::{BuildInputs, Feature, GeneratedFiles, KernelImage, Toolchain};
+use trimtab_machine::plugin;
 use trimtab_machine::qemu::parallel;
 use trimtab_machine::testbed::Testbed;
 
@@ -107,7 +109,8 @@ impl GuestSetup {
     /// A boot of it.
     pub(super) fn boot_of(&self, cpus: u32, quantum: u32, arguments: Vec<String>) -> BootOf {
         let (memory_mib, repetition) = (self.memory_mib, self.repetition);
-        BootOf { cpus, quantum, memory_mib, repetition, arguments, records: None }
+        let what = BootKind::Timed;
+        BootOf { cpus, quantum, memory_mib, repetition, arguments, what }
     }
 }
 
@@ -124,14 +127,35 @@ pub(super) struct BootOf {
     pub(super) repetition: u32,
     /// Arguments of the kernel.
     pub(super) arguments: Vec<String>,
-    /// Of a guest that has one CPU, counts, and says what that did in its order: the kind of its copy.
-    pub(super) records: Option<u32>,
+    /// What it is for.
+    pub(super) what: BootKind,
+}
+
+/// What a boot is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BootKind {
+    /// To see how long copies take that run at the same time.
+    Timed,
+    /// One CPU, which counts, and says what it did in its order with a copy of this kind.
+    Recorded(u32),
+    /// To see which locks of the kernel's own copies take that run one after the other.
+    Watched,
 }
 
 impl BootOf {
     fn name(&self) -> String {
-        self.records.map_or_else(|| workload_name(self.cpus), recording_name)
+        match self.what {
+            BootKind::Timed => workload_name(self.cpus),
+            BootKind::Recorded(kind) => recording_name(kind),
+            BootKind::Watched => in_turn_name(self.cpus),
+        }
     }
+}
+
+/// CPUs of a guest in which copies run one after the other: one of each kind, and two at least, so that it is known
+/// what they share.
+pub(super) fn watched_cpus(workload: &ScaleWorkload) -> u32 {
+    workload.kinds().max(2)
 }
 
 /// What a guest with so many CPUs runs.
@@ -142,6 +166,11 @@ fn workload_name(cpus: u32) -> String {
 /// What a guest runs that says what its CPU did in its order, with a copy of this kind.
 fn recording_name(kind: u32) -> String {
     format!("record-{kind}")
+}
+
+/// What a guest with so many CPUs runs in which copies run one after the other.
+fn in_turn_name(cpus: u32) -> String {
+    format!("in-turn-{cpus}")
 }
 
 /// A boot that is over.
@@ -155,6 +184,8 @@ pub(super) struct Ran {
     pub(super) host_seconds: f64,
     /// What the guest said, by topic and name.
     pub(super) said: Said,
+    /// Which locks were taken, if that was watched.
+    pub(super) locks: PathBuf,
 }
 
 /// A guest with the workload, ready to boot.
@@ -205,6 +236,9 @@ impl<'work> Guest<'work> {
                 name: recording_name(kind),
                 script: script(1, Counts::Stretches { kind }),
             }));
+            let cpus = watched_cpus(request.workload);
+            workloads
+                .push(Workload { name: in_turn_name(cpus), script: script(cpus, Counts::InTurn) });
         }
         let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads, &files)?
             .with_parallel_clock(&qemu);
@@ -233,6 +267,17 @@ impl<'work> Guest<'work> {
         self.testbed.plugin()
     }
 
+    /// The kernel, with its symbols.
+    pub(super) fn vmlinux(&self) -> &Path {
+        &self.kernel.vmlinux
+    }
+
+    fn lock_tracer(&self) -> Result<LockTracer> {
+        let plugin = plugin::kept_locks(self.testbed.work(), &tools::find("gcc")?)?;
+        let functions = lock_functions::of_kernel(self.vmlinux())?;
+        Ok(LockTracer { plugin: plugin.path, key: plugin.key, functions })
+    }
+
     /// Boots it, or finds it done: the time that the workload took, and all else that the guest said.
     pub(super) fn run(&self, asked: &BootOf, observe: &dyn Observe) -> Result<Ran> {
         let (cpus, quantum) = (asked.cpus, asked.quantum);
@@ -244,6 +289,9 @@ impl<'work> Guest<'work> {
         let mut request = self.request(asked.memory_mib, cpus, clock, Path::new(""));
         request.arguments.clone_from(&asked.arguments);
         request.workload = Some(asked.name());
+        if asked.what == BootKind::Watched {
+            request.tracers.locks = Some(self.lock_tracer()?);
+        }
         let kept = KeptRequest {
             testbed: &self.testbed,
             kernel: &self.kernel,
@@ -267,7 +315,8 @@ impl<'work> Guest<'work> {
         let console = self.testbed.work().hashes().of(&console)?;
         stage.ended(boot.cached, &format!("{nanoseconds} ns"));
         let host_seconds = boot.record.wall;
-        Ok(Ran { nanoseconds, console, host_seconds, said: boot.record.said })
+        let locks = boot.locks();
+        Ok(Ran { nanoseconds, console, host_seconds, said: boot.record.said, locks })
     }
 }
 

@@ -134,6 +134,10 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
             runs.push(base.with(&counted));
         }
     }
+    let own_locks = match request.modes.contains(&LockMode::Fine) {
+        true => records.waits(most, guest.vmlinux())?,
+        false => Vec::new(),
+    };
     let calls = match request.setup.workload {
         // A kernel that checks itself costs what nobody asks for.
         ScaleWorkload::Own(OwnWorkload::Suite) if !request.debug_kernel => {
@@ -155,6 +159,7 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
         recorded: records.covered,
         kinds: workload.kinds(),
         runs,
+        own_locks,
         calls,
         seconds: start.elapsed().as_secs_f64(),
         repeat: Repeat {

@@ -12,6 +12,7 @@ use trimtab_machine::Isa;
 use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
 
+use crate::report::own_locks::OwnLockWait;
 use crate::report::predict::{CpuTime, KernelShare, SmpPredict, Speedup, SplitOne, TimeByPlace};
 use crate::simulate::{Locks, Machine, Prediction, SLICE, simulate};
 use crate::subsystem::Subsystem;
@@ -60,11 +61,16 @@ pub fn predict(request: &PredictRequest, observe: &dyn Observe) -> Result<SmpPre
     let run = |cpus, locks| simulate(&trace.threads, &Machine { cpus, locks, slice });
     let one = run(1, Locks::FINE);
     let counts: Vec<usize> = (1..=request.cpus).collect();
+    let finest = finest(&trace, &one, &run(request.cpus, Locks::OWN));
     let all = threads::each(
         &counts,
-        |_, &cpus| Ok([Locks::GIANT, Locks::COARSE, Locks::FINE].map(|locks| run(cpus, locks))),
+        |_, &cpus| Ok([Locks::GIANT, Locks::COARSE, finest].map(|locks| run(cpus, locks))),
         |_| (),
     )?;
+    let own_locks = all.last().map_or_else(Vec::new, |[.., fine]| {
+        let name = |number: usize| trace.locks.get(number).cloned().into_iter().collect();
+        OwnLockWait::of(fine, request.cpus, name)
+    });
     let mut split: Vec<SplitOne> = Subsystem::ALL
         .into_iter()
         .filter(|subsystem| one.kernel[subsystem.index()] > 0)
@@ -103,11 +109,20 @@ pub fn predict(request: &PredictRequest, observe: &dyn Observe) -> Result<SmpPre
         speedups: speedups.collect(),
         cpu_time: cpu_time.collect(),
         split,
-        warnings: warnings(&trace, &one),
+        recorded_locks: if finest == Locks::OWN { trace.locks.len() as u64 } else { 0 },
+        own_locks,
+        warnings: warnings(&trace, &one, finest),
         time,
         seconds: start.elapsed().as_secs_f64(),
         repeat: Repeat { command: request.command.clone(), ..Repeat::default() },
     })
+}
+
+/// The finest locks of which a trace says anything: those of the kernel's own, unless threads wait for ever for what
+/// the trace does not say of these.
+fn finest(trace: &Timeline, one: &Prediction, own: &Prediction) -> Locks {
+    let is_known = !trace.locks.is_empty() && own.unfinished <= one.unfinished;
+    if is_known { Locks::OWN } else { Locks::FINE }
 }
 
 /// How long a program runs before others may, in nanoseconds.
@@ -176,9 +191,16 @@ fn cpu_time(locks: &str, found: &Prediction, cpus: usize) -> CpuTime {
 }
 
 /// What makes a prediction less exact.
-fn warnings(trace: &Timeline, one: &Prediction) -> Vec<String> {
+fn warnings(trace: &Timeline, one: &Prediction, finest: Locks) -> Vec<String> {
     let mut all = Vec::new();
-    if trace.cpus > 1 {
+    if !trace.locks.is_empty() && finest != Locks::OWN {
+        all.push(
+            "Threads would wait for ever for locks of the kernel's own, as the trace does not have where some are \
+             given back: these are left out."
+                .to_owned(),
+        );
+    }
+    if trace.cpus > 1 && trace.waited == 0 {
         all.push(format!(
             "It was recorded on {} CPUs: what waits there for locks counts as work. Record on one, as with \
              `taskset -c 0` or `maxcpus=1`.",

@@ -3,6 +3,8 @@
 
 use trimtab_profile::ftrace;
 
+use super::timeline::Taking;
+
 /// A line that is an event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line<'a> {
@@ -46,6 +48,24 @@ pub enum Event<'a> {
     InterruptEnds,
     /// A page fault of a program.
     Fault,
+    /// A lock of the kernel's own is taken, or is about to be where somebody else has it.
+    Take {
+        /// The lock, by its address or what the kernel prints in its place.
+        lock: u64,
+        /// How.
+        taking: Taking,
+        /// The kernel's name of all locks of its kind.
+        name: &'a str,
+    },
+    /// Such a lock is given back.
+    Release {
+        /// The lock.
+        lock: u64,
+    },
+    /// The thread waits for a lock from now on.
+    WaitBegins,
+    /// It waits for it no more.
+    WaitEnds,
     /// Something else.
     Other,
 }
@@ -99,6 +119,10 @@ fn read<'a>(event: &'a str, details: &'a str) -> Option<Event<'a>> {
         "irq_handler_entry" | "softirq_entry" => Event::InterruptBegins,
         "irq_handler_exit" | "softirq_exit" => Event::InterruptEnds,
         "page_fault_user" => Event::Fault,
+        "lock_acquire" => take(details)?,
+        "lock_release" => Event::Release { lock: address(details)?.0 },
+        "lock_contended" | "contention_begin" => Event::WaitBegins,
+        "lock_acquired" | "contention_end" => Event::WaitEnds,
         _ => match (event.strip_prefix("sys_enter_"), event.strip_prefix("sys_exit_")) {
             (Some(name), _) => Event::Enter(Call::Name(name)),
             (_, Some(name)) => Event::Exit(Some(Call::Name(name))),
@@ -115,6 +139,26 @@ fn read<'a>(event: &'a str, details: &'a str) -> Option<Event<'a>> {
 fn number(details: &str) -> Option<Call<'_>> {
     let word = details.strip_prefix("NR ")?.split([' ', '(']).next()?;
     Some(Call::Number(word.parse().ok()?))
+}
+
+/// The address that a text begins with, and what comes behind it.
+fn address(details: &str) -> Option<(u64, &str)> {
+    let (word, rest) = details.split_once(' ')?;
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    Some((u64::from_str_radix(digits, 16).ok()?, rest))
+}
+
+/// ADDRESS [try ][read ]NAME
+fn take(details: &str) -> Option<Event<'_>> {
+    let (lock, rest) = address(details)?;
+    let (tries, rest) = rest.strip_prefix("try ").map_or((false, rest), |rest| (true, rest));
+    let (reads, name) = rest.strip_prefix("read ").map_or((false, rest), |rest| (true, rest));
+    let taking = match (tries, reads) {
+        (_, true) => Taking::Shared,
+        (true, false) => Taking::Try,
+        (false, false) => Taking::Alone,
+    };
+    Some(Event::Take { lock, taking, name: name.trim_end() })
 }
 
 fn digits(text: &str) -> Option<u32> {
@@ -204,8 +248,28 @@ mod tests {
         assert_eq!(read("sched_wakeup_new: comm=sh pid=4666 prio=120"), Some(Event::Begin(4666)));
         assert_eq!(read("softirq_entry: vec=4 [action=BLOCK]"), Some(Event::InterruptBegins));
         assert_eq!(read("page_fault_user: address=0x7"), Some(Event::Fault));
+        let take = |lock, taking, name| Some(Event::Take { lock, taking, name });
+        assert_eq!(
+            read("lock_acquire: 0xffff888005 try read &mm->mmap_lock"),
+            take(0xff_ff88_8005, Taking::Shared, "&mm->mmap_lock")
+        );
+        assert_eq!(read("lock_acquire: 000000f5 try a b"), take(0xf5, Taking::Try, "a b"));
+        assert_eq!(
+            read("lock_acquire: f5 tasklist_lock"),
+            take(0xf5, Taking::Alone, "tasklist_lock")
+        );
+        assert_eq!(read("lock_release: 0xf5 tasklist_lock"), Some(Event::Release { lock: 0xf5 }));
+        assert_eq!(read("contention_begin: 0xf5 (flags=SPIN)"), Some(Event::WaitBegins));
+        assert_eq!(read("lock_acquired: 0xf5 tasklist_lock"), Some(Event::WaitEnds));
+        assert_eq!(read("contention_end: 0xf5 (ret=0)"), Some(Event::WaitEnds));
         assert_eq!(read("kmalloc: ptr=1"), Some(Event::Other));
-        for damaged in ["sys_enter: x", "sched_switch: prev_state=R", "sched_waking: comm=x"] {
+        for damaged in [
+            "sys_enter: x",
+            "sched_switch: prev_state=R",
+            "sched_waking: comm=x",
+            "lock_acquire: f5",
+            "lock_release: x y",
+        ] {
             assert_eq!(read(damaged), None, "{damaged}");
         }
     }

@@ -5,6 +5,7 @@ use thiserror::Error;
 use trimtab_profile::ftrace::lost;
 
 use super::event::{Call, Event, Line, is_needed, line};
+use super::lock_name::is_waited_for;
 use crate::subsystem::Subsystem;
 
 /// What a thread does for a time.
@@ -29,6 +30,21 @@ pub enum Span {
     SleepUntilWoken,
     /// It sleeps for so many nanoseconds: until a device, a timer or somebody else wakes it.
     Sleep(u64),
+    /// It takes a lock of the kernel's own, by its number.
+    Take(u32, Taking),
+    /// It gives back such a lock.
+    Release(u32),
+}
+
+/// How a lock is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taking {
+    /// Nobody else may have it; who wants it waits for it.
+    Alone,
+    /// The same, but who does not get it at once goes on without.
+    Try,
+    /// Others may have it as well, if they share it.
+    Shared,
 }
 
 /// A thread.
@@ -55,6 +71,10 @@ pub struct Timeline {
     pub calls: u64,
     /// Page faults.
     pub faults: u64,
+    /// The kernel's names of locks of its own, by the numbers that spans have of them.
+    pub locks: Vec<String>,
+    /// Nanoseconds that threads waited for locks, which is nothing that they did.
+    pub waited: u64,
     /// What makes it less exact.
     pub warnings: Warnings,
 }
@@ -233,6 +253,8 @@ struct State {
     asleep: Option<(usize, u64)>,
     /// What is left of a page fault.
     fault: u64,
+    /// Since when it waits for a lock.
+    waits: Option<u64>,
 }
 
 struct Builder<'a> {
@@ -242,6 +264,8 @@ struct Builder<'a> {
     /// Places of threads by number.
     places: FxHashMap<u32, usize>,
     cpus: FxHashMap<u32, Cpu>,
+    /// Numbers of locks by address.
+    locks: FxHashMap<u64, u32>,
     first: Option<u64>,
     interrupts: u64,
     wakes: u64,
@@ -249,8 +273,8 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(reading: &'a Reading<'a>) -> Self {
-        let (timeline, states, places, cpus, first) = Default::default();
-        Self { reading, timeline, states, places, cpus, first, interrupts: 0, wakes: 0 }
+        let (timeline, states, places, cpus, locks, first) = Default::default();
+        Self { reading, timeline, states, places, cpus, locks, first, interrupts: 0, wakes: 0 }
     }
 
     fn start(&self) -> u64 {
@@ -291,7 +315,7 @@ impl<'a> Builder<'a> {
         let place = self.timeline.threads.len();
         let thread = ThreadTrace { number, name: name.to_owned(), spans: Vec::new() };
         self.timeline.threads.push(thread);
-        self.states.push(State { mode, asleep: None, fault: 0 });
+        self.states.push(State { mode, asleep: None, fault: 0, waits: None });
         self.places.insert(number, place);
         place
     }
@@ -387,6 +411,33 @@ impl<'a> Builder<'a> {
                 self.wakes_up(woken, line.time, waker);
             }
             Event::Begin(number) => self.begins(line, current, number),
+            Event::Take { lock, taking, name } => {
+                if let (Some(place), true) = (current, is_waited_for(name)) {
+                    self.charge(line.cpu, line.time);
+                    let number = self.lock(lock, name);
+                    self.timeline.threads[place].spans.push(Span::Take(number, taking));
+                }
+            }
+            Event::Release { lock } => {
+                if let (Some(place), Some(&number)) = (current, self.locks.get(&lock)) {
+                    self.charge(line.cpu, line.time);
+                    self.timeline.threads[place].spans.push(Span::Release(number));
+                }
+            }
+            Event::WaitBegins => {
+                self.charge(line.cpu, line.time);
+                if let Some(place) = current {
+                    self.states[place].waits.get_or_insert(line.time);
+                }
+            }
+            Event::WaitEnds => {
+                self.charge(line.cpu, line.time);
+                if let Some(place) = current
+                    && let Some(since) = self.states[place].waits.take()
+                {
+                    self.timeline.waited += line.time - since;
+                }
+            }
             Event::Other => {}
         }
     }
@@ -428,6 +479,10 @@ impl<'a> Builder<'a> {
 
     fn wakes_up(&mut self, place: usize, time: u64, waker: Option<usize>) {
         let Some((span, since)) = self.states[place].asleep.take() else { return };
+        if self.states[place].waits.is_some() {
+            // For a lock: the simulation says when it gets that.
+            return;
+        }
         let slept = match waker.filter(|waker| *waker != place) {
             Some(waker) => {
                 self.timeline.threads[waker].spans.push(Span::Wake(place));
@@ -447,6 +502,15 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The number of a lock.
+    fn lock(&mut self, lock: u64, name: &str) -> u32 {
+        let names = &mut self.timeline.locks;
+        *self.locks.entry(lock).or_insert_with(|| {
+            names.push(name.to_owned());
+            names.len() as u32 - 1
+        })
+    }
+
     fn cpu(&mut self, cpu: u32) -> &mut Cpu {
         self.cpus.entry(cpu).or_default()
     }
@@ -459,6 +523,9 @@ impl<'a> Builder<'a> {
         let (depth, Some(place)) = (cpu.depth, cpu.current) else { return };
         cpu.used = true;
         let state = &mut self.states[place];
+        if state.waits.is_some() && depth == 0 {
+            return;
+        }
         if depth > 0 {
             self.run(place, Activity::Interrupt, passed);
             return;

@@ -169,6 +169,9 @@ pub(super) enum Counts {
         /// Its number, from 0.
         kind: u32,
     },
+    /// Nothing, but copies run one after the other, with marks for [the plugin that watches
+    /// locks](trimtab_machine::boot::LockTracer).
+    InTurn,
 }
 
 /// As many stretches of time are kept: some thousand calls, a megabyte on the console.
@@ -230,13 +233,15 @@ impl ScaleWorkload {
             Self::Command(_) => format!("/usr/bin/{}", self.name()),
         };
         let mut line = vec![format!("/bin/{RUNNER}")];
-        if counts != Counts::Nothing {
+        if matches!(counts, Counts::Sums | Counts::Stretches { .. }) {
             line.push("-k".to_owned());
         }
         if matches!(counts, Counts::Stretches { .. }) {
             line.extend(["-r".to_owned(), MOST_STRETCHES.to_string()]);
         }
-        if copies == Copies::Each {
+        if counts == Counts::InTurn {
+            line.push("-t".to_owned());
+        } else if copies == Copies::Each {
             line.push("-p".to_owned());
         }
         line.push(copies.on(cpus).to_string());
@@ -333,6 +338,8 @@ mod tests {
         let kept = stretches(OwnWorkload::Spin, 0);
         assert_eq!(kept, format!("exec /bin/scale -k -r {MOST_STRETCHES} -p 1 /bin/spin 200\n"));
         assert!(stretches(OwnWorkload::Mix, 3).ends_with(" /bin/subsystem mix 50 3\n"));
+        let turns = ScaleWorkload::Own(OwnWorkload::Mix).script(Copies::Each, 5, Counts::InTurn);
+        assert_eq!(turns, "exec /bin/scale -t 5 /bin/subsystem mix 50\n");
     }
 
     #[test]
@@ -366,6 +373,11 @@ mod tests {
         assert_eq!(run(&["2", "/bin/false"]).0, Some(1));
         assert_eq!(run(&["1", "/no/program"]).0, Some(1));
         assert_eq!(run(&["0", "/bin/true"]).0, Some(2));
+        // In turn, each does it twice.
+        let (code, said) = run(&["-t", "1", "/bin/echo", "hello"]);
+        assert_eq!((code, said.matches("hello\n").count()), (Some(0), 2), "{said}");
+        assert_eq!(run(&["-t", "1", "/bin/false"]).0, Some(1));
+        assert_eq!(run(&["-t", "-p", "1", "/bin/true"]).0, Some(2));
     }
 
     #[test]

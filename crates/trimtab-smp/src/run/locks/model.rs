@@ -1,16 +1,23 @@
 //! What the model says of a workload, from what one CPU did.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context, Result};
+use trimtab_lab::bytes::Bytes;
 use trimtab_lab::observe::Observe;
+use trimtab_program::Program;
 
 use super::{LocksRequest, boot_arguments};
-use crate::extrapolate;
+use crate::extrapolate::{self, OwnLocks};
+use crate::lock_trace::{LockTrace, SharedLock};
 use crate::mode::LockMode;
 use crate::recorded::{self, Stretch};
 use crate::report::locks::LEAST_RECORDED;
-use crate::run::guest::{BootOf, Copies, Guest, OwnWorkload, ScaleWorkload};
+use crate::report::own_locks::OwnLockWait;
+use crate::run::guest::{
+    BootKind, BootOf, Copies, Guest, OwnWorkload, ScaleWorkload, watched_cpus,
+};
 
 /// What the model goes by.
 #[derive(Debug, Default, PartialEq)]
@@ -20,7 +27,12 @@ pub(super) struct Records {
     /// Which share of the time of such a boot its record covers, of the kind with the least; none where nothing
     /// was recorded.
     pub(super) covered: Option<f64>,
+    /// Which locks of the kernel's own copies take.
+    own: LockTrace,
 }
+
+/// A lock is named by so many functions that take it.
+const MOST_NAMES: usize = 3;
 
 impl Records {
     /// Those of boots, each with the nanoseconds that its workload took. A cycle is a nanosecond.
@@ -30,14 +42,39 @@ impl Records {
             recorded as f64 / (*nanoseconds).max(1) as f64
         };
         let covered = boots.iter().map(share).min_by(f64::total_cmp);
-        Self { stretches: boots.into_iter().map(|(_, record)| record).collect(), covered }
+        let stretches = boots.into_iter().map(|(_, record)| record).collect();
+        Self { stretches, covered, own: LockTrace::default() }
+    }
+
+    fn kinds(&self) -> u32 {
+        self.stretches.len() as u32
+    }
+
+    fn own_locks(&self, cpus: u32) -> Option<OwnLocks> {
+        self.covered.filter(|&covered| covered >= LEAST_RECORDED)?;
+        extrapolate::with_own_locks(&self.own, self.kinds(), cpus)
     }
 
     /// How many times as fast as on one CPU without locks a copy on each CPU would be; none where too little was
     /// recorded.
     pub(super) fn speedup(&self, mode: LockMode, cpus: u32) -> Option<f64> {
         self.covered.filter(|&covered| covered >= LEAST_RECORDED)?;
-        extrapolate::speedup(&self.stretches, mode, cpus)
+        match mode {
+            LockMode::Fine => Some(self.own_locks(cpus)?.speedup),
+            LockMode::Giant | LockMode::Coarse => extrapolate::speedup(&self.stretches, mode, cpus),
+        }
+    }
+
+    /// Locks of the kernel's own for which copies would wait on so many CPUs, the longest first.
+    pub(super) fn waits(&self, cpus: u32, vmlinux: &Path) -> Result<Vec<OwnLockWait>> {
+        let Some(OwnLocks { found, .. }) = self.own_locks(cpus) else { return Ok(Vec::new()) };
+        let shown = || format!("cannot read {}", vmlinux.display());
+        let bytes = Bytes::open(vmlinux).with_context(shown)?;
+        let program = Program::parse(bytes.as_slice()).with_context(shown)?;
+        let names = |number: usize| {
+            self.own.locks.get(number).map(|lock| names(lock, &program)).unwrap_or_default()
+        };
+        Ok(OwnLockWait::of(&found, cpus as usize, names))
     }
 }
 
@@ -54,14 +91,43 @@ pub(super) fn records(
     let one = |kind| {
         let arguments = boot_arguments(LockMode::Fine.name());
         let boot = request.setup.boot_of(1, request.setup.quantum, arguments);
-        let ran = guest.run(&BootOf { records: Some(kind), ..boot }, observe)?;
+        let ran = guest.run(&BootOf { what: BootKind::Recorded(kind), ..boot }, observe)?;
         let nothing = BTreeMap::new();
         let lines = ran.said.get("record").unwrap_or(&nothing);
         let record = recorded::read(lines).context("the model knows nothing of this workload")?;
         Ok((ran.nanoseconds, record))
     };
     let boots: Result<_> = (0..request.setup.workload.kinds()).map(one).collect();
-    boots.map(Records::of)
+    let records = boots.map(Records::of)?;
+    Ok(Records { own: own_locks(request, guest, observe)?, ..records })
+}
+
+/// Which locks of the kernel's own copies take that run one after the other.
+fn own_locks(
+    request: &LocksRequest,
+    guest: &Guest<'_>,
+    observe: &dyn Observe,
+) -> Result<LockTrace> {
+    let arguments = boot_arguments(LockMode::Fine.name());
+    let cpus = watched_cpus(&request.setup.workload);
+    let boot = request.setup.boot_of(cpus, request.setup.quantum, arguments);
+    let ran = guest.run(&BootOf { what: BootKind::Watched, ..boot }, observe)?;
+    let shown = || format!("cannot read {}", ran.locks.display());
+    let bytes = Bytes::open(&ran.locks).with_context(shown)?;
+    LockTrace::read(bytes.to_text().with_context(shown)?).with_context(shown)
+}
+
+/// Functions that take a lock, by their names: those that do so most often.
+fn names(lock: &SharedLock, program: &Program<'_>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for &(address, _) in &lock.takers {
+        let Some(id) = program.function_at(address) else { continue };
+        let name = program.function(id).name;
+        if names.len() < MOST_NAMES && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
 }
 
 /// Copies that share nothing but the kernel.
@@ -84,10 +150,10 @@ mod tests {
             |nanoseconds, cycles| (nanoseconds, vec![Stretch { doing: Doing::User, cycles }; 10]);
         let whole = Records::of(vec![boot(1000, 99), boot(2000, 200)]);
         assert_eq!(whole.covered, Some(0.99));
-        assert_eq!(whole.speedup(LockMode::Fine, 1), Some(1.0));
+        assert_eq!(whole.speedup(LockMode::Coarse, 1), Some(1.0));
         let cut = Records::of(vec![boot(1000, 100), boot(1000, 97)]);
         assert_eq!(cut.covered, Some(0.97));
-        assert_eq!(cut.speedup(LockMode::Fine, 1), None);
+        assert_eq!(cut.speedup(LockMode::Coarse, 1), None);
         assert_eq!(Records::default().speedup(LockMode::Fine, 1), None);
     }
 }

@@ -199,3 +199,56 @@ fn what_is_no_trace_or_misses_something_is_refused() {
     let long = [switch, "a-1 [000] 99999.000003: sys_enter: NR 0 ()"];
     assert!(fails(&long).starts_with("it is 99998 seconds long"), "{}", fails(&long));
 }
+
+#[test]
+fn locks_of_the_kernel_s_own_are_taken_and_waiting_for_them_is_no_work() {
+    let trace = timeline(
+        &[
+            "a-1 [000] d.... 1.000000000: sys_enter: NR 0 ()",
+            "a-1 [000] d.... 1.000000010: lock_acquire: 0xf1 &sb->s_type->i_mutex_key#5",
+            "a-1 [000] d.... 1.000000015: lock_acquire: 0xf2 &rq->__lock",
+            "a-1 [000] d.... 1.000000020: lock_release: 0xf2 &rq->__lock",
+            "b-2 [001] d.... 1.000000020: sys_enter: NR 0 ()",
+            "b-2 [001] d.... 1.000000030: lock_acquire: 0xf1 read &sb->s_type->i_mutex_key#5",
+            "b-2 [001] d.... 1.000000035: contention_begin: 0xf1 (flags=READ)",
+            "b-2 [001] d.... 1.000000036: lock_contended: 0xf1 &sb->s_type->i_mutex_key#5",
+            "b-2 [001] d.... 1.000000040: sched_switch: prev_comm=b prev_pid=2 prev_prio=1 prev_state=D ==> next_comm=swapper/1 next_pid=0 next_prio=1",
+            "a-1 [000] d.... 1.000000100: lock_release: 0xf1 &sb->s_type->i_mutex_key#5",
+            "a-1 [000] d.... 1.000000110: sched_waking: comm=b pid=2 prio=120",
+            "<idle>-0 [001] d.... 1.000000120: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=1 prev_state=R ==> next_comm=b next_pid=2 next_prio=1",
+            "b-2 [001] d.... 1.000000125: contention_end: 0xf1 (ret=0)",
+            "b-2 [001] d.... 1.000000125: lock_acquired: 0xf1 &sb->s_type->i_mutex_key#5",
+            "b-2 [001] d.... 1.000000150: lock_release: 0xf1 &sb->s_type->i_mutex_key#5",
+            "b-2 [001] d.... 1.000000160: sys_exit: NR 0 = 4",
+        ],
+        None,
+        None,
+    )
+    .unwrap();
+    assert_eq!(trace.locks, ["&sb->s_type->i_mutex_key#5"]);
+    assert_eq!(trace.waited, 90);
+    assert_eq!(
+        trace.threads[0].spans,
+        [
+            Span::Run(FILES, 10),
+            Span::Take(0, Taking::Alone),
+            Span::Run(FILES, 90),
+            Span::Release(0),
+            Span::Run(FILES, 60),
+        ]
+    );
+    let spans = &trace.threads[1].spans;
+    let run: Vec<Span> = spans.iter().copied().filter(|span| *span != Span::Sleep(0)).collect();
+    assert_eq!(
+        run,
+        [
+            Span::Run(USER, 20),
+            Span::Run(FILES, 10),
+            Span::Take(0, Taking::Shared),
+            Span::Run(FILES, 5),
+            Span::Run(FILES, 25),
+            Span::Release(0),
+            Span::Run(FILES, 10),
+        ]
+    );
+}

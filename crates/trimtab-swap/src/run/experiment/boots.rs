@@ -232,7 +232,7 @@ impl Boots<'_> {
         request.tracers = Tracers {
             plugin: traced.then(|| self.bench.plugin().to_owned()),
             stream: traced,
-            ftrace: None,
+            ..Tracers::default()
         };
         request
     }
