@@ -369,8 +369,8 @@ impl SmpLocks {
             (true, _) => "The model says nothing here: it is for independent copies, one on each of several CPUs.".into(),
             (false, _) => phrase![
                 match self.kinds > 1 {
-                    true => "The model, which knows only what one CPU did, and with which calls each copy begins, is off by ",
-                    false => "The model, which knows only what one CPU did, is off by ",
+                    true => "The model, which knows only what copies did alone, and with which calls each begins, is off by ",
+                    false => "The model, which knows only what copies did alone, is off by ",
                 },
                 trimtab_report::phrase::joined(errors, ", "),
                 " in the mean.",
@@ -557,9 +557,9 @@ mod tests {
             let page = found.terminal(2000);
             page.lines().find(|line| line.contains("The model")).unwrap_or_default().to_owned()
         };
-        assert!(text(sample()).contains("knows only what one CPU did, is off by"));
+        assert!(text(sample()).contains("knows only what copies did alone, is off by"));
         let kinds = text(SmpLocks { kinds: 5, ..sample() });
-        assert!(kinds.contains("and with which calls each copy begins"), "{kinds}");
+        assert!(kinds.contains("and with which calls each begins"), "{kinds}");
         let none = SmpLocks { model: Vec::new(), recorded: Some(0.3), ..sample() };
         assert!(text(none).contains("recorded for only 30.0 % of its time"));
         let alone = SmpLocks { model: Vec::new(), recorded: Some(0.999), ..sample() };

@@ -174,8 +174,8 @@ pub(super) enum Counts {
     InTurn,
 }
 
-/// As many stretches of time are kept: some thousand calls, a megabyte on the console.
-const MOST_STRETCHES: u32 = 40_000;
+/// As many stretches of time are kept: those of all our workloads that the model is for, some megabytes on the console.
+const MOST_STRETCHES: u32 = 200_000;
 
 impl Copies {
     pub(in crate::run) fn on(self, cpus: u32) -> u32 {

@@ -51,18 +51,17 @@ impl Records {
     }
 
     fn own_locks(&self, cpus: u32) -> Option<OwnLocks> {
-        self.covered.filter(|&covered| covered >= LEAST_RECORDED)?;
-        extrapolate::with_own_locks(&self.own, self.kinds(), cpus)
+        extrapolate::with_own_locks(&self.own, self.kinds().max(1), cpus)
     }
 
     /// How many times as fast as on one CPU without locks a copy on each CPU would be; none where too little was
     /// recorded.
     pub(super) fn speedup(&self, mode: LockMode, cpus: u32) -> Option<f64> {
-        self.covered.filter(|&covered| covered >= LEAST_RECORDED)?;
-        match mode {
-            LockMode::Fine => Some(self.own_locks(cpus)?.speedup),
-            LockMode::Giant | LockMode::Coarse => extrapolate::speedup(&self.stretches, mode, cpus),
+        if mode == LockMode::Fine {
+            return Some(self.own_locks(cpus)?.speedup);
         }
+        self.covered.filter(|&covered| covered >= LEAST_RECORDED)?;
+        extrapolate::speedup(&self.stretches, mode, cpus)
     }
 
     /// Locks of the kernel's own for which copies would wait on so many CPUs, the longest first.

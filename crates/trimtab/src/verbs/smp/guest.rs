@@ -14,9 +14,10 @@ pub struct GuestOptions {
     /// threads of its own and of a command 1]
     #[arg(long, value_name = "N", value_parser = copies)]
     pub copies: Option<Copies>,
-    /// By how many instructions a CPU may be ahead of the slowest; runs are repeated with half of it
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(2..=1_000_000_000))]
-    pub quantum: u32,
+    /// By how many instructions a CPU may be ahead of the slowest; runs are repeated with half of it [default: 1000 of
+    /// `smp scale`, and of `smp locks` 200, as locks are held for few instructions]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000_000))]
+    pub quantum: Option<u32>,
     /// The guest's memory in MiB
     #[arg(long, value_name = "MIB", default_value = "256", value_parser = clap::value_parser!(u32).range(64..=65536))]
     pub memory: u32,
@@ -38,8 +39,8 @@ pub struct GuestOptions {
 }
 
 impl GuestOptions {
-    /// The command, or else a workload of ours, in that guest.
-    pub fn setup(&self, own: OwnWorkload) -> GuestSetup {
+    /// The command, or else a workload of ours, in that guest, with this quantum where none was said.
+    pub fn setup(&self, own: OwnWorkload, quantum: u32) -> GuestSetup {
         let (workload, usual) = match self.command.as_slice() {
             [] => (ScaleWorkload::Own(own), own.copies()),
             words => (ScaleWorkload::Command(words.to_vec()), Copies::Fixed(1)),
@@ -48,7 +49,7 @@ impl GuestOptions {
             work: self.work.clone(),
             workload,
             copies: self.copies.unwrap_or(usual),
-            quantum: self.quantum,
+            quantum: self.quantum.unwrap_or(quantum),
             qemu_source: self.qemu_source.clone(),
             kernel_source: self.source.clone(),
             config: self.config.clone(),

@@ -57,6 +57,9 @@ pub struct Options {
     pub outputs: Outputs,
 }
 
+/// By how many instructions a CPU may be ahead of the slowest: locks are held for few of them.
+const QUANTUM: u32 = 200;
+
 /// [`OwnWorkload`] on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocksWorkloadName(OwnWorkload);
@@ -116,7 +119,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         }
     }
     let request = LocksRequest {
-        setup: options.guest.setup(options.workload.0),
+        setup: options.guest.setup(options.workload.0, QUANTUM),
         percent: options.share,
         cpus: options.cpus.clone(),
         modes,

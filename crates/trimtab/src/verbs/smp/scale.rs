@@ -39,6 +39,9 @@ pub struct Options {
     pub outputs: Outputs,
 }
 
+/// By how many instructions a CPU may be ahead of the slowest.
+const QUANTUM: u32 = 1000;
+
 /// [`OwnWorkload`] on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnWorkloadName(OwnWorkload);
@@ -68,7 +71,7 @@ impl ValueEnum for OwnWorkloadName {
 /// Missing tools, guests that do not come up, and a workload that fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     destination::check([options.outputs.json.as_deref(), options.outputs.html.as_deref()])?;
-    let setup = options.guest.setup(options.workload.0);
+    let setup = options.guest.setup(options.workload.0, QUANTUM);
     let request = ScaleRequest { setup, cpus: options.cpus };
     let found = scale(&request, &Progress::new())?;
     stored::keep(&options.guest.work, &found)?;
