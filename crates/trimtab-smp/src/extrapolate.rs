@@ -14,11 +14,12 @@ use crate::simulate::{Locks, Machine, Prediction, SLICE, simulate};
 use crate::subsystem::Subsystem;
 use crate::trace::{Activity, Span, ThreadTrace};
 
-/// How many times as fast as on one CPU without locks a copy on each CPU would be; none where nothing was recorded.
+/// How many times as fast as on one CPU without locks so many copies would be on so many CPUs; none where nothing was
+/// recorded.
 ///
 /// Copies may be of several kinds, in turn, with a record of each: then each begins where that does. With one kind,
 /// each begins at a time of its own, which is drawn evenly: at the same time they would fall into step.
-pub fn speedup(records: &[Vec<Stretch>], mode: LockMode, cpus: u32) -> Option<f64> {
+pub fn speedup(records: &[Vec<Stretch>], mode: LockMode, copies: u32, cpus: u32) -> Option<f64> {
     let kinds = records.len();
     let works: Vec<u64> = records.iter().map(|record| work(record)).collect();
     if works.is_empty() || works.contains(&0) {
@@ -34,27 +35,27 @@ pub fn speedup(records: &[Vec<Stretch>], mode: LockMode, cpus: u32) -> Option<f6
         let spans = spans(of_copy, mode);
         Some(ThreadTrace { number: number + 1, name: String::new(), spans })
     };
-    let threads: Vec<ThreadTrace> = (0..cpus).map(thread).collect::<Option<_>>()?;
+    let threads: Vec<ThreadTrace> = (0..copies).map(thread).collect::<Option<_>>()?;
     let machine = Machine { cpus: cpus as usize, locks: mode.locks(), slice: SLICE };
     let time = simulate(&threads, &machine).time;
     // One CPU does the first kind alone: all else is compared with that.
-    (time > 0).then(|| f64::from(cpus) * works[0] as f64 / time as f64)
+    (time > 0).then(|| f64::from(copies) * works[0] as f64 / time as f64)
 }
 
 /// What is simulated of locks of the kernel's own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnLocks {
-    /// How many times as fast as on one CPU a copy on each CPU would be.
+    /// How many times as fast as on one CPU they would be.
     pub speedup: f64,
     /// What came of it; times are in instructions.
     pub found: Prediction,
 }
 
-/// What copies that took these locks would do, one on each CPU; none where nothing was recorded, or where they wait
-/// for each other for ever.
+/// What so many copies that took these locks would do on so many CPUs; none where nothing was recorded, or where they
+/// wait for each other for ever.
 ///
 /// Copies may be of several `kinds`, in turn, with one of each in the trace, as of [`speedup`].
-pub fn with_own_locks(trace: &LockTrace, kinds: u32, cpus: u32) -> Option<OwnLocks> {
+pub fn with_own_locks(trace: &LockTrace, kinds: u32, copies: u32, cpus: u32) -> Option<OwnLocks> {
     let thread = |number: u32| {
         let copy = trace.copies.get((number % kinds) as usize)?;
         let first = if kinds == 1 { drawn_step(copy, number) } else { 0 };
@@ -66,11 +67,11 @@ pub fn with_own_locks(trace: &LockTrace, kinds: u32, cpus: u32) -> Option<OwnLoc
         });
         Some(ThreadTrace { number: number + 1, name: String::new(), spans: spans.collect() })
     };
-    let threads: Vec<ThreadTrace> = (0..cpus).map(thread).collect::<Option<_>>()?;
+    let threads: Vec<ThreadTrace> = (0..copies).map(thread).collect::<Option<_>>()?;
     let machine = Machine { cpus: cpus as usize, locks: Locks::OWN, slice: u64::MAX };
     let found = simulate(&threads, &machine);
     let one = trace.copies.first()?.instructions;
-    let speedup = f64::from(cpus) * one as f64 / found.time as f64;
+    let speedup = f64::from(copies) * one as f64 / found.time as f64;
     (found.unfinished == 0 && found.time > 0).then_some(OwnLocks { speedup, found })
 }
 
@@ -177,7 +178,7 @@ mod tests {
     }
 
     fn on(record: &[Stretch], mode: LockMode, cpus: u32) -> f64 {
-        speedup(&[record.to_vec()], mode, cpus).unwrap()
+        speedup(&[record.to_vec()], mode, cpus, cpus).unwrap()
     }
 
     fn near(found: f64, expected: f64, by: f64) -> bool {
@@ -221,9 +222,9 @@ mod tests {
         let mut other = turns(100);
         other.rotate_left(200);
         let kinds = [turns(100), other];
-        assert!(near(speedup(&kinds, LockMode::Coarse, 2).unwrap(), 2.0, 0.02));
-        assert_eq!(speedup(&[], LockMode::Fine, 2), None);
-        assert_eq!(speedup(&[Vec::new()], LockMode::Fine, 2), None);
+        assert!(near(speedup(&kinds, LockMode::Coarse, 2, 2).unwrap(), 2.0, 0.02));
+        assert_eq!(speedup(&[], LockMode::Fine, 2, 2), None);
+        assert_eq!(speedup(&[Vec::new()], LockMode::Fine, 2, 2), None);
     }
 
     #[test]
@@ -261,13 +262,15 @@ mod tests {
     fn a_lock_that_is_held_for_half_of_the_time_gives_twice_the_speed() {
         let copies = vec![locked(500, 1000, 1000); 2];
         let trace = LockTrace { copies, locks: Vec::new() };
-        let on = |cpus| with_own_locks(&trace, 1, cpus).unwrap().speedup;
+        let on = |cpus| with_own_locks(&trace, 1, cpus, cpus).unwrap().speedup;
         assert!(near(on(1), 1.0, 1e-9));
         assert!(near(on(8), 2.0, 0.02), "{}", on(8));
+        // More copies than CPUs take turns.
+        assert!(near(with_own_locks(&trace, 1, 8, 1).unwrap().speedup, 1.0, 1e-9));
         // Copies of two kinds begin with their own first step.
-        let two = with_own_locks(&trace, 2, 2).unwrap();
+        let two = with_own_locks(&trace, 2, 2, 2).unwrap();
         assert_eq!(two.found.own[0].takes, 1000);
-        assert_eq!(with_own_locks(&LockTrace::default(), 1, 2), None);
+        assert_eq!(with_own_locks(&LockTrace::default(), 1, 2, 2), None);
     }
 
     #[test]

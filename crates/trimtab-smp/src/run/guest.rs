@@ -226,10 +226,13 @@ impl<'work> Guest<'work> {
         let stage = observe.stage("build the kernel");
         let kernel = build.link(&GeneratedFiles::new(), |line| stage.note_make(line))?;
         stage.ended(kernel.cached, "");
-        let script = |cpus, counts| request.workload.script(request.copies, cpus, counts);
         let counts = if kind.counts { Counts::Sums } else { Counts::Nothing };
-        let workload =
-            |&cpus: &u32| Workload { name: workload_name(cpus), script: script(cpus, counts) };
+        let workload = |&cpus: &u32| Workload {
+            name: workload_name(cpus),
+            script: request.workload.script(request.copies, cpus, counts),
+        };
+        // Of what runs alone, each copy has a CPU of its own.
+        let script = |cpus, counts| request.workload.script(Copies::Each, cpus, counts);
         let mut workloads: Vec<Workload> = request.cpus.iter().map(workload).collect();
         if kind.counts {
             workloads.extend((0..request.workload.kinds()).map(|kind| Workload {

@@ -149,9 +149,10 @@ pub enum ScaleWorkload {
 }
 
 /// How many copies of a workload run at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Copies {
     /// As many as there are CPUs, each bound to one.
+    #[default]
     Each,
     /// So many on any number of CPUs; Linux decides where.
     Fixed(u32),

@@ -29,6 +29,8 @@ pub(super) struct Records {
     pub(super) covered: Option<f64>,
     /// Which locks of the kernel's own copies take.
     own: LockTrace,
+    /// How many copies run.
+    copies: Copies,
 }
 
 /// A lock is named by so many functions that take it.
@@ -43,7 +45,7 @@ impl Records {
         };
         let covered = boots.iter().map(share).min_by(f64::total_cmp);
         let stretches = boots.into_iter().map(|(_, record)| record).collect();
-        Self { stretches, covered, own: LockTrace::default() }
+        Self { stretches, covered, ..Self::default() }
     }
 
     fn kinds(&self) -> u32 {
@@ -51,7 +53,8 @@ impl Records {
     }
 
     fn own_locks(&self, cpus: u32) -> Option<OwnLocks> {
-        extrapolate::with_own_locks(&self.own, self.kinds().max(1), cpus)
+        let copies = self.copies.on(cpus);
+        extrapolate::with_own_locks(&self.own, self.kinds().max(1), copies, cpus)
     }
 
     /// How many times as fast as on one CPU without locks a copy on each CPU would be; none where too little was
@@ -61,7 +64,7 @@ impl Records {
             return Some(self.own_locks(cpus)?.speedup);
         }
         self.covered.filter(|&covered| covered >= LEAST_RECORDED)?;
-        extrapolate::speedup(&self.stretches, mode, cpus)
+        extrapolate::speedup(&self.stretches, mode, self.copies.on(cpus), cpus)
     }
 
     /// Locks of the kernel's own for which copies would wait on so many CPUs, the longest first.
@@ -98,7 +101,8 @@ pub(super) fn records(
     };
     let boots: Result<_> = (0..request.setup.workload.kinds()).map(one).collect();
     let records = boots.map(Records::of)?;
-    Ok(Records { own: own_locks(request, guest, observe)?, ..records })
+    let own = own_locks(request, guest, observe)?;
+    Ok(Records { own, copies: request.setup.copies, ..records })
 }
 
 /// Which locks of the kernel's own copies take that run one after the other.
@@ -131,11 +135,14 @@ fn names(lock: &SharedLock, program: &Program<'_>) -> Vec<String> {
 
 /// Copies that share nothing but the kernel.
 fn shares_nothing(request: &LocksRequest) -> bool {
-    request.setup.copies == Copies::Each
-        && matches!(
-            request.setup.workload,
-            ScaleWorkload::Own(own) if own.copies() == Copies::Each && own != OwnWorkload::Step
-        )
+    match request.setup.workload {
+        ScaleWorkload::Own(OwnWorkload::Step) => false,
+        ScaleWorkload::Own(OwnWorkload::Postmark) => true,
+        ScaleWorkload::Own(own) => {
+            request.setup.copies == Copies::Each && own.copies() == Copies::Each
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
