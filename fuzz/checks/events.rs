@@ -9,7 +9,7 @@ pub fn check(data: &[u8]) -> bool {
     let name = |number| (number == 0).then_some("read");
     let reading = Reading { name: &name, only: None, fault: Some(700) };
     let Ok(trace) = Timeline::read(text, &reading) else { return false };
-    for locks in [Locks::GIANT, Locks::COARSE, Locks::FINE] {
+    for locks in [Locks::GIANT, Locks::COARSE, Locks::FINE, Locks::OWN] {
         for cpus in [1, 3] {
             // Longer slices, so that a time of years is no millions of steps.
             let found = simulate(&trace.threads, &Machine { cpus, locks, slice: 1 << 50 });

@@ -366,10 +366,13 @@ impl SmpLocks {
                 share("recorded", recorded),
                 " of its time.",
             ],
-            (true, _) => "The model says nothing here: it is for independent copies on several CPUs.".into(),
+            (true, _) => {
+                "The model says nothing here: it is for independent copies on several CPUs.".into()
+            }
             (false, _) => phrase![
                 match self.kinds > 1 {
-                    true => "The model, which knows only what copies did alone, and with which calls each begins, is off by ",
+                    true =>
+                        "The model, which knows only what copies did alone, and with which calls each begins, is off by ",
                     false => "The model, which knows only what copies did alone, is off by ",
                 },
                 trimtab_report::phrase::joined(errors, ", "),

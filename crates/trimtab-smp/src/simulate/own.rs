@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
+
 use crate::trace::Taking;
 
 /// What was done with a lock of the kernel's own; times are nanoseconds of threads.
@@ -20,13 +22,19 @@ pub struct OwnLockUse {
     pub held: u64,
 }
 
-/// All of them, by their numbers.
+/// All of them.
 #[derive(Debug, Default)]
-pub(super) struct OwnLocks(Vec<OwnLock>);
+pub(super) struct OwnLocks {
+    /// By their numbers.
+    locks: Vec<OwnLock>,
+    /// Which ones each thread has, in the order in which it got them.
+    held: FxHashMap<usize, Vec<u32>>,
+}
 
 #[derive(Debug, Default)]
 struct OwnLock {
-    holders: Vec<Holder>,
+    /// By their threads.
+    holders: FxHashMap<usize, Holder>,
     is_shared: bool,
     waiting: VecDeque<Waiter>,
     used: OwnLockUse,
@@ -34,7 +42,6 @@ struct OwnLock {
 
 #[derive(Debug)]
 struct Holder {
-    thread: usize,
     /// How often it took it.
     times: u32,
     since: u64,
@@ -50,12 +57,12 @@ struct Waiter {
 impl OwnLocks {
     /// Whether a thread goes on, with the lock or without; otherwise it waits for it.
     pub(super) fn take(&mut self, lock: u32, thread: usize, taking: Taking, time: u64) -> bool {
-        let number = lock as usize;
-        if number >= self.0.len() {
-            self.0.resize_with(number + 1, OwnLock::default);
+        let number = lock;
+        if number as usize >= self.locks.len() {
+            self.locks.resize_with(number as usize + 1, OwnLock::default);
         }
-        let lock = &mut self.0[number];
-        if let Some(holder) = lock.holders.iter_mut().find(|holder| holder.thread == thread) {
+        let lock = &mut self.locks[number as usize];
+        if let Some(holder) = lock.holders.get_mut(&thread) {
             holder.times += 1;
             return true;
         }
@@ -64,6 +71,7 @@ impl OwnLocks {
             lock.holders.is_empty() || (lock.is_shared && shares && lock.waiting.is_empty());
         if is_free {
             lock.give(thread, shares, time);
+            self.held.entry(thread).or_default().push(number);
             return true;
         }
         if taking == Taking::Try {
@@ -76,14 +84,20 @@ impl OwnLocks {
 
     /// Takes a lock from a thread, where it has it; the threads that have it then.
     pub(super) fn release(&mut self, lock: u32, thread: usize, time: u64) -> Vec<usize> {
-        let Some(lock) = self.0.get_mut(lock as usize) else { return Vec::new() };
-        let holder = lock.holders.iter().position(|holder| holder.thread == thread);
-        let Some(at) = holder else { return Vec::new() };
-        lock.holders[at].times -= 1;
-        if lock.holders[at].times > 0 {
+        let number = lock;
+        let Some(lock) = self.locks.get_mut(number as usize) else { return Vec::new() };
+        let Some(holder) = lock.holders.get_mut(&thread) else { return Vec::new() };
+        holder.times -= 1;
+        if holder.times > 0 {
             return Vec::new();
         }
-        lock.used.held += time - lock.holders.swap_remove(at).since;
+        lock.used.held += time - holder.since;
+        lock.holders.remove(&thread);
+        if let Some(held) = self.held.get_mut(&thread)
+            && let Some(at) = held.iter().rposition(|held| *held == number)
+        {
+            held.remove(at);
+        }
         let mut next = Vec::new();
         while let Some(first) = lock.waiting.front() {
             let is_free = lock.holders.is_empty() || (lock.is_shared && first.shares);
@@ -93,6 +107,7 @@ impl OwnLocks {
             let Some(Waiter { thread, shares, since }) = lock.waiting.pop_front() else { break };
             lock.used.waited += time - since;
             lock.give(thread, shares, time);
+            self.held.entry(thread).or_default().push(number);
             next.push(thread);
         }
         next
@@ -101,24 +116,24 @@ impl OwnLocks {
     /// Takes all locks from a thread that has ended; the threads that have them then.
     pub(super) fn release_all(&mut self, thread: usize, time: u64) -> Vec<usize> {
         let mut next = Vec::new();
-        for number in 0..self.0.len() {
-            for holder in self.0[number].holders.iter_mut().filter(|one| one.thread == thread) {
+        for number in self.held.remove(&thread).unwrap_or_default() {
+            if let Some(holder) = self.locks[number as usize].holders.get_mut(&thread) {
                 holder.times = 1;
             }
-            next.extend(self.release(number as u32, thread, time));
+            next.extend(self.release(number, thread, time));
         }
         next
     }
 
     /// What was done with each.
     pub(super) fn used(&self) -> Vec<OwnLockUse> {
-        self.0.iter().map(|lock| lock.used).collect()
+        self.locks.iter().map(|lock| lock.used).collect()
     }
 }
 
 impl OwnLock {
     fn give(&mut self, thread: usize, shares: bool, time: u64) {
-        self.holders.push(Holder { thread, times: 1, since: time });
+        self.holders.insert(thread, Holder { times: 1, since: time });
         self.is_shared = shares;
         self.used.takes += 1;
     }
