@@ -300,7 +300,13 @@ impl Report for SmpPredict {
             }),
             tiles: vec![
                 tile(most.giant, "one lock around the kernel"),
-                tile(most.fine, "no lock that is waited for"),
+                tile(
+                    most.fine,
+                    match self.recorded_locks {
+                        0 => "no lock that is waited for",
+                        _ => "the kernel's own locks",
+                    },
+                ),
             ],
             ..Head::default()
         }

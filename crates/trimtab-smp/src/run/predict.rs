@@ -200,6 +200,13 @@ fn warnings(trace: &Timeline, one: &Prediction, finest: Locks) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let without = trace.warnings.locks_without_address;
+    if without > 0 {
+        all.push(format!(
+            "{without} events of locks have no address, and are left out: boot with `no_hash_pointers`, or record \
+             once the kernel has random numbers."
+        ));
+    }
     if trace.cpus > 1 && trace.waited == 0 {
         all.push(format!(
             "It was recorded on {} CPUs: what waits there for locks counts as work. Record on one, as with \

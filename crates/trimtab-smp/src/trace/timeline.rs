@@ -86,6 +86,8 @@ pub struct Warnings {
     pub faults_without_duration: u64,
     /// Lines of events that are needed, and that cannot be read.
     pub unread: u64,
+    /// Events of locks that have no address.
+    pub locks_without_address: u64,
     /// Whether no event of an interrupt is there.
     pub no_interrupts: bool,
     /// Whether no event of a wake-up is there.
@@ -196,7 +198,9 @@ impl Timeline {
                 return Err(TraceError::Lost { line: at + 1 });
             }
             let Some(line) = line(text) else {
-                builder.timeline.warnings.unread += u64::from(is_needed(text));
+                let warnings = &mut builder.timeline.warnings;
+                warnings.unread += u64::from(is_needed(text));
+                warnings.locks_without_address += u64::from(text.contains(": (____ptrval____) "));
                 continue;
             };
             if line.time < last {
