@@ -235,7 +235,9 @@ fn smp_predict_is_true() {
     let bench = Bench::new();
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/smp/two-hashes.txt");
     fs::copy(trace, bench.file("board.txt")).unwrap();
-    assert_eq!(run_in(&bench, "smp-predict.md"), (2, 0));
+    let locks = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/smp/locks.txt");
+    fs::copy(locks, bench.file("locks.txt")).unwrap();
+    assert_eq!(run_in(&bench, "smp-predict.md"), (3, 0));
 }
 
 #[test]

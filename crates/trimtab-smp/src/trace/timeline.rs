@@ -352,7 +352,7 @@ impl<'a> Builder<'a> {
         // Long: a case for each kind of event.
         match line.event {
             Event::Enter(call) => {
-                self.charge(line.cpu, line.time);
+                self.wait_ends(line, current);
                 let subsystem = self.subsystem(call);
                 if let Some(place) = current {
                     self.timeline.calls += 1;
@@ -367,7 +367,7 @@ impl<'a> Builder<'a> {
                 if let Some((state, subsystem)) = began {
                     state.mode = Activity::Kernel(subsystem);
                 }
-                self.charge(line.cpu, line.time);
+                self.wait_ends(line, current);
                 if let Some(place) = current {
                     self.states[place].mode = Activity::User;
                 }
@@ -434,14 +434,7 @@ impl<'a> Builder<'a> {
                     self.states[place].waits.get_or_insert(line.time);
                 }
             }
-            Event::WaitEnds => {
-                self.charge(line.cpu, line.time);
-                if let Some(place) = current
-                    && let Some(since) = self.states[place].waits.take()
-                {
-                    self.timeline.waited += line.time - since;
-                }
-            }
+            Event::WaitEnds => self.wait_ends(line, current),
             Event::Other => {}
         }
     }
@@ -503,6 +496,15 @@ impl<'a> Builder<'a> {
             Call::Number(number) => {
                 (self.reading.name)(number).map_or(Subsystem::Processes, Subsystem::of_call)
             }
+        }
+    }
+
+    /// A thread no longer waits for a lock, if it did: so says an event, or that it makes a call, where that event is
+    /// not in the trace.
+    fn wait_ends(&mut self, line: &Line<'_>, current: Option<usize>) {
+        self.charge(line.cpu, line.time);
+        if let Some(since) = current.and_then(|place| self.states[place].waits.take()) {
+            self.timeline.waited += line.time - since;
         }
     }
 
