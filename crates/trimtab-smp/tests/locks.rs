@@ -138,6 +138,28 @@ fn locks_of_subsystems_are_waited_for_less_than_one_for_all() {
 
 #[test]
 #[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
+fn the_model_of_fine_locks_goes_by_those_of_the_kernel_s_own() {
+    let of = |workload| {
+        let mut request = own(workload, &[2, 4, 8]);
+        request.modes = vec![LockMode::Fine];
+        request.setup.quantum = 200;
+        let found = found(&request);
+        let error = found.model[0];
+        assert!(error.mean <= 0.10 && error.worst <= 0.15, "{error:?}");
+        found
+    };
+    // All copies create and delete in one folder, whose lock bounds them.
+    let files = of(OwnWorkload::Files);
+    assert!(files.run(LockMode::Fine, 8).unwrap().speedup < 3.0);
+    let first = &files.own_locks[0];
+    assert!(first.names.iter().any(|name| name == "do_unlinkat"), "{first:?}");
+    for workload in [OwnWorkload::Network, OwnWorkload::Processes, OwnWorkload::Mix] {
+        of(workload);
+    }
+}
+
+#[test]
+#[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
 fn processes_that_end_soon_are_more_calls_the_finer_the_locks() {
     // Each call checks what it did.
     let found = found(&own(OwnWorkload::Traffic, &[1, 4]));
