@@ -23,6 +23,8 @@ TUNE_KERNEL  ?= --budget 22 --beside paper-ga
 TRIALS       ?=
 # Crates that changed since this commit are those that `make test-changed` tests.
 BASE    ?= HEAD~1
+# Targets that `make test` runs behind the tests of which no kernel is built, beside the others.
+BEHIND  ?=
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
 # How many inputs `make fuzz-inputs` makes for each reader, and which.
@@ -115,7 +117,7 @@ demo-jar:
 
 test:
 	@$(SIDE_BY_SIDE) setup-test build-test
-	$(CARGO) test --workspace --no-fail-fast
+	@CARGO="$(CARGO)" .ci/test $(BEHIND)
 
 test-changed:
 	@crates=$$(.ci/changed $(BASE)); \

@@ -102,6 +102,8 @@ pub(super) fn compile(further: &[(String, String)]) -> Result<Vec<Entry>, RunErr
     let classes = folder.path().join("classes");
     let mut job = Job::new("compiling the run time of jars", "javac")
         .package("default-jdk-headless")
+        // It ends before code that runs often is worth being compiled well, or memory being collected in parallel.
+        .args(["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"])
         .args(["--release", "17", "-g:source,lines", "-encoding", "UTF-8", "-d"])
         .arg(&classes);
     let own = SOURCES.iter().chain([&STUB]).map(|(path, text)| ((*path).to_owned(), *text));

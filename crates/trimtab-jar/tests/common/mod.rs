@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use tempfile::TempDir;
 use trimtab_jar::{Entry, Options, Translation, archive, run, translate, translate_with};
 
 const INPUT: &[u8] = b"some lines\nfor the program\n";
@@ -51,8 +52,16 @@ fn written(program: &Path, translation: Translation) -> (PathBuf, Translation) {
 
 /// Has the JVM verify all classes of jars, also those that no run of the program needs.
 pub fn verify(jars: &[PathBuf]) {
-    let class = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/Verify.java");
-    let verified = output(Command::new("java").arg(class).args(jars));
+    static COMPILED: OnceLock<TempDir> = OnceLock::new();
+    let classes = COMPILED.get_or_init(|| {
+        let folder = TempDir::new().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/Verify.java");
+        let compiled = output(Command::new("javac").arg("-d").arg(folder.path()).arg(source));
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        folder
+    });
+    let mut command = Command::new("java");
+    let verified = output(command.arg("-cp").arg(classes.path()).arg("Verify").args(jars));
     let text = String::from_utf8_lossy(&verified.stdout);
     let classes = text.lines().filter(|line| line.starts_with("verified ")).count();
     assert_eq!(classes, jars.len(), "{}", String::from_utf8_lossy(&verified.stderr));
