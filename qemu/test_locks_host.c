@@ -8,48 +8,9 @@
  * The kernel's functions are at ffffffff81000100 (takes a lock), ffffffff81000200 (shares one),
  * ffffffff81000300 (gives one back) and ffffffff81000400 (tries to take one).
  */
-#include "qemu_plugin_api.h"
+#include "test_host.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
-
-struct qemu_plugin_insn {
-	uint64_t address;
-	size_t bytes;
-	const char *code;
-	/* What the plugin asked for. */
-	qemu_plugin_vcpu_mem_cb_t access;
-	qemu_plugin_vcpu_udata_cb_t call;
-	void *userdata;
-};
-
-struct qemu_plugin_tb {
-	struct qemu_plugin_insn instructions[2];
-	bool is_translated;
-	qemu_plugin_vcpu_udata_cb_t call;
-	void *userdata;
-};
-
-static qemu_plugin_vcpu_tb_trans_cb_t translated;
 static qemu_plugin_vcpu_simple_cb_t idle;
-static qemu_plugin_udata_cb_t ended;
-
-PLUGIN_EXPORT void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-							 qemu_plugin_vcpu_tb_trans_cb_t cb)
-{
-	(void)id;
-	translated = cb;
-}
-
-PLUGIN_EXPORT void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
-							qemu_plugin_vcpu_udata_cb_t cb,
-							enum qemu_plugin_cb_flags flags,
-							void *userdata)
-{
-	(void)flags;
-	tb->call = cb;
-	tb->userdata = userdata;
-}
 
 PLUGIN_EXPORT void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 							  qemu_plugin_vcpu_udata_cb_t cb,
@@ -79,44 +40,9 @@ PLUGIN_EXPORT void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id,
 	idle = cb;
 }
 
-PLUGIN_EXPORT void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_plugin_udata_cb_t cb,
-						  void *userdata)
-{
-	(void)id;
-	(void)userdata;
-	ended = cb;
-}
-
 PLUGIN_EXPORT bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info)
 {
 	return info;
-}
-
-PLUGIN_EXPORT size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
-{
-	(void)tb;
-	return 2;
-}
-
-PLUGIN_EXPORT uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb)
-{
-	return tb->instructions[0].address;
-}
-
-PLUGIN_EXPORT struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb,
-							       size_t idx)
-{
-	return (struct qemu_plugin_insn *)&tb->instructions[idx];
-}
-
-PLUGIN_EXPORT size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn)
-{
-	return insn->bytes;
-}
-
-PLUGIN_EXPORT uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
-{
-	return insn->address;
 }
 
 PLUGIN_EXPORT const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn)
@@ -152,13 +78,9 @@ static struct qemu_plugin_tb blocks[] = {
 /* A CPU runs a block, whose last instruction stores at an address. */
 static void run(unsigned int cpu, int number, uint64_t address)
 {
-	struct qemu_plugin_tb *tb = &blocks[number];
-	struct qemu_plugin_insn *last = &tb->instructions[1];
+	const struct qemu_plugin_insn *last = &blocks[number].instructions[1];
 
-	if (!tb->is_translated)
-		translated(0, tb);
-	tb->is_translated = true;
-	tb->call(cpu, tb->userdata);
+	begin(cpu, &blocks[number]);
 	if (last->call)
 		last->call(cpu, last->userdata);
 	if (last->access)
@@ -167,17 +89,10 @@ static void run(unsigned int cpu, int number, uint64_t address)
 
 int main(int argc, char **argv)
 {
-	const qemu_info_t info = { .target_name = "x86_64", .system_emulation = true };
-	int (*install)(qemu_plugin_id_t, const qemu_info_t *, int, char **);
-	void *plugin = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+	int failed = load(argc, argv);
 
-	if (!plugin) {
-		fprintf(stderr, "test_locks_host: %s\n", argc > 1 ? dlerror() : "which plugin?");
-		return 2;
-	}
-	*(void **)&install = dlsym(plugin, "qemu_plugin_install");
-	if (!install || install(0, &info, argc - 2, argv + 2) != 0)
-		return 1;
+	if (failed)
+		return failed;
 	/* Before the mark, nothing is written down; but that the lock is held is known. */
 	run(0, CALLER, 0);
 	run(0, TAKE, 0xa0);

@@ -49,8 +49,8 @@ PLUGIN_EXPORT int qemu_plugin_version = PLUGIN_API_VERSION;
 #define MOST_FUNCTIONS 256
 /* More than lockdep lets a task have. */
 #define MOST_HELD 64
-/* A gigabyte of text: whoever records more than that records something else. */
-#define MOST_EVENTS 30000000
+/* Some hundred megabytes for who reads them: whoever records more than that records something else. */
+#define MOST_EVENTS 5000000
 
 /* A function that takes or gives back locks. */
 static struct function {
@@ -127,7 +127,7 @@ static bool keeps(void)
 		return false;
 	if (++events > MOST_EVENTS) {
 		errno = ENOSPC;
-		complain("more than 30 million events");
+		complain("more than 5 million events");
 		return false;
 	}
 	return true;

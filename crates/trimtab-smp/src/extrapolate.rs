@@ -44,7 +44,7 @@ pub fn speedup(records: &[Vec<Stretch>], mode: LockMode, copies: u32, cpus: u32)
 
 /// What is simulated of locks of the kernel's own.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OwnLocks {
+pub struct LockForecast {
     /// How many times as fast as on one CPU they would be.
     pub speedup: f64,
     /// What came of it; times are in instructions.
@@ -55,7 +55,7 @@ pub struct OwnLocks {
 /// wait for each other for ever.
 ///
 /// Copies may be of several `kinds`, in turn, with one of each in the trace, as of [`speedup`].
-pub fn with_own_locks(trace: &LockTrace, kinds: u32, copies: u32, cpus: u32) -> Option<OwnLocks> {
+pub fn with_own_locks(trace: &LockTrace, kinds: u32, copies: u32, cpus: u32) -> Option<LockForecast> {
     let thread = |number: u32| {
         let copy = trace.copies.get((number % kinds) as usize)?;
         let first = if kinds == 1 { drawn_step(copy, number) } else { 0 };
@@ -72,7 +72,7 @@ pub fn with_own_locks(trace: &LockTrace, kinds: u32, copies: u32, cpus: u32) -> 
     let found = simulate(&threads, &machine);
     let one = trace.copies.first()?.instructions;
     let speedup = f64::from(copies) * one as f64 / found.time as f64;
-    (found.unfinished == 0 && found.time > 0).then_some(OwnLocks { speedup, found })
+    (found.unfinished == 0 && found.time > 0).then_some(LockForecast { speedup, found })
 }
 
 /// The step with which a copy begins: at a time that is drawn, or the first after it where no lock is held.

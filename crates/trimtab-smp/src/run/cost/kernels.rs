@@ -13,12 +13,12 @@ use trimtab_machine::Isa;
 use trimtab_machine::calls::{self, CALLS};
 use trimtab_machine::kernel::{Build, BuildInputs, GeneratedFiles, KernelImage, Toolchain};
 
+use super::{CostRequest, Files};
+
 /// What a kernel must have for a module of ours.
 const MODULES: &str = "CONFIG_MODULES=y";
 /// What it must not have for it.
 const NOT_FOR_MODULES: [&str; 2] = ["CONFIG_TRIM_UNUSED_KSYMS", "CONFIG_MODULE_SIG_FORCE"];
-
-use super::{CostRequest, Files};
 
 /// What builds kernels by a compiler.
 pub(super) fn toolchain(compiler: &str) -> Result<Toolchain> {

@@ -9,7 +9,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_program::Program;
 
 use super::{LocksRequest, boot_arguments};
-use crate::extrapolate::{self, OwnLocks};
+use crate::extrapolate::{self, LockForecast};
 use crate::lock_trace::{LockTrace, SharedLock};
 use crate::mode::LockMode;
 use crate::recorded::{self, Stretch};
@@ -52,7 +52,7 @@ impl Records {
         self.stretches.len() as u32
     }
 
-    fn own_locks(&self, cpus: u32) -> Option<OwnLocks> {
+    fn own_locks(&self, cpus: u32) -> Option<LockForecast> {
         let copies = self.copies.on(cpus);
         extrapolate::with_own_locks(&self.own, self.kinds().max(1), copies, cpus)
     }
@@ -69,7 +69,7 @@ impl Records {
 
     /// Locks of the kernel's own for which copies would wait on so many CPUs, the longest first.
     pub(super) fn waits(&self, cpus: u32, vmlinux: &Path) -> Result<Vec<OwnLockWait>> {
-        let Some(OwnLocks { found, .. }) = self.own_locks(cpus) else { return Ok(Vec::new()) };
+        let Some(LockForecast { found, .. }) = self.own_locks(cpus) else { return Ok(Vec::new()) };
         let shown = || format!("cannot read {}", vmlinux.display());
         let bytes = Bytes::open(vmlinux).with_context(shown)?;
         let program = Program::parse(bytes.as_slice()).with_context(shown)?;
