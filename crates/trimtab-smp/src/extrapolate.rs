@@ -55,7 +55,12 @@ pub struct LockForecast {
 /// wait for each other for ever.
 ///
 /// Copies may be of several `kinds`, in turn, with one of each in the trace, as of [`speedup`].
-pub fn with_own_locks(trace: &LockTrace, kinds: u32, copies: u32, cpus: u32) -> Option<LockForecast> {
+pub fn with_own_locks(
+    trace: &LockTrace,
+    kinds: u32,
+    copies: u32,
+    cpus: u32,
+) -> Option<LockForecast> {
     let thread = |number: u32| {
         let copy = trace.copies.get((number % kinds) as usize)?;
         let first = if kinds == 1 { drawn_step(copy, number) } else { 0 };

@@ -115,13 +115,20 @@ pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsStrin
     for device in &request.devices {
         line.add("-device").add(&device.arguments);
     }
+    plugins(&mut line, request, files);
+    line.0
+}
+
+/// Our plugins: the one that traces, and the one that watches locks.
+fn plugins(line: &mut Line, request: &BootRequest, files: &Files<'_>) {
+    let traces = files.traces;
     if let Some(library) = files.plugin {
         let mut plugin = joined([
             OsStr::new("file="),
             &escaped(library),
             OsStr::new(",out="),
             &escaped(&traces.plugin),
-            OsStr::new(&format!(",min={:x}", isa.kernel_half())),
+            OsStr::new(&format!(",min={:x}", request.qemu.isa().kernel_half())),
         ]);
         if let Some(stream) = &traces.stream {
             plugin.push(joined([OsStr::new(",stream="), &escaped(stream)]));
@@ -141,7 +148,6 @@ pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsStrin
         ]);
         line.add("-plugin").add(plugin);
     }
-    line.0
 }
 
 /// How QEMU translates the guest's instructions. Linux changes its own code for the function tracer, while

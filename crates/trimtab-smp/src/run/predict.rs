@@ -190,8 +190,8 @@ fn cpu_time(locks: &str, found: &Prediction, cpus: usize) -> CpuTime {
     }
 }
 
-/// What makes a prediction less exact.
-fn warnings(trace: &Timeline, one: &Prediction, finest: Locks) -> Vec<String> {
+/// What makes it less exact of locks of the kernel's own.
+fn of_locks(trace: &Timeline, finest: Locks) -> Vec<String> {
     let mut all = Vec::new();
     if !trace.locks.is_empty() && finest != Locks::OWN {
         all.push(
@@ -207,6 +207,12 @@ fn warnings(trace: &Timeline, one: &Prediction, finest: Locks) -> Vec<String> {
              once the kernel has random numbers."
         ));
     }
+    all
+}
+
+/// What makes a prediction less exact.
+fn warnings(trace: &Timeline, one: &Prediction, finest: Locks) -> Vec<String> {
+    let mut all = of_locks(trace, finest);
     if trace.cpus > 1 && trace.waited == 0 {
         all.push(format!(
             "It was recorded on {} CPUs: what waits there for locks counts as work. Record on one, as with \
