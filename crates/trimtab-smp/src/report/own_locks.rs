@@ -55,7 +55,7 @@ pub(super) fn section(locks: &[OwnLockWait], names: &'static str, lede: String) 
     let rows = locks.iter().enumerate().map(|(place, lock)| {
         let key = |field: &str| format!("own_locks.{place}.{field}");
         row![
-            joined(lock.names.iter().map(|name| code(name.clone()).into()), ", "),
+            joined(lock.names.iter().map(|name| code(name.clone())), ", "),
             count(key("takes"), lock.takes),
             count(key("contended"), lock.contended),
             share(key("held"), lock.held),
