@@ -70,7 +70,12 @@ fn a_kernel_is_built_without_smp_and_with_it_and_compared() {
     let locks: Vec<&str> = report.locks.iter().map(|lock| lock.name.as_str()).collect();
     assert_eq!(locks, ["mutex", "rwsem_read", "spin"]);
     for lock in &report.locks {
-        assert!(lock.cost.smp_one > lock.cost.up && lock.cost.smp_one < 200, "{lock:?}");
+        // Where instructions are counted, a prefix that locks the bus is none: only spin locks are more with SMP.
+        assert!(
+            lock.cost.smp_one >= lock.cost.up && (1..200).contains(&lock.cost.smp_one),
+            "{lock:?}"
+        );
+        assert_eq!(lock.name == "spin", lock.cost.up == 0, "{lock:?}");
     }
     assert!(call("fork").cost.up > 10 * call("getpid").cost.up);
     let options = &report.options;
