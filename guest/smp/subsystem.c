@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Makes calls of one subsystem of the kernel, and checks what they did: subsystem NAME ROUNDS [FIRST].
+ * Makes calls of one subsystem of the kernel, and checks what they did: subsystem NAME ROUNDS.
  *
- * NAME is files, network, memory, ipc or processes; or mix: all of these in turn in each round, of which each copy
- * begins with another one, by the CPU that it is bound to; or with that of the number FIRST, from 0.
+ * NAME is files, network, memory, ipc or processes; or calls: the shortest ones; or mix: as many of each subsystem as
+ * it has rounds, in an order that depends on the CPU that a copy is bound to.
  */
 #define _GNU_SOURCE /* sched_getcpu */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,32 +104,69 @@ static void processes(int cpu)
 	NEED(WIFEXITED(status) && WEXITSTATUS(status) == cpu);
 }
 
+/* Asks who began it. */
+static void calls(int cpu)
+{
+	static pid_t parent;
+
+	(void)cpu;
+	if (!parent)
+		parent = getppid();
+	for (int time = 0; time < 8; time++)
+		NEED(getppid() == parent);
+}
+
+static const struct kind {
+	const char *name;
+	void (*round)(int cpu);
+} kinds[] = {
+	{"files", files}, {"network", network},     {"memory", memory},
+	{"ipc", ipc},     {"processes", processes}, {"calls", calls},
+};
+
+/* Those that are in a mix come first. */
+#define MIXED 5
+
+/* Copies that made their calls in one order would stay beside each other for the whole of a subsystem. */
+static void mix(int cpu, long rounds)
+{
+	uint64_t state = 0x9e3779b97f4a7c15ULL * (uint64_t)(cpu + 1);
+	long left[MIXED];
+
+	for (int kind = 0; kind < MIXED; kind++)
+		left[kind] = rounds;
+	for (long all = MIXED * rounds; all > 0; all--) {
+		long drawn;
+		int kind = 0;
+
+		/* xorshift64 of G. Marsaglia. */
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		drawn = (long)(state % (uint64_t)all);
+		while (drawn >= left[kind])
+			drawn -= left[kind++];
+		left[kind]--;
+		kinds[kind].round(cpu);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*round)(int cpu);
-	} all[] = {
-		{"files", files},     {"network", network}, {"memory", memory},
-		{"ipc", ipc},         {"processes", processes},
-	};
-	const int count = (int)(sizeof(all) / sizeof(all[0]));
+	const int count = (int)(sizeof(kinds) / sizeof(kinds[0]));
+	const char *name = argc > 1 ? argv[1] : "";
 	long rounds = argc > 2 ? atol(argv[2]) : 0;
-	int cpu = sched_getcpu(), chosen = 0, in_turn = 1;
+	int cpu = sched_getcpu(), chosen = 0, is_mix = strcmp(name, "mix") == 0;
 
-	if (argc > 1 && strcmp(argv[1], "mix") == 0) {
-		chosen = (argc > 3 ? atoi(argv[3]) : cpu) % count;
-		in_turn = count;
-	} else {
-		while (chosen < count && (argc < 2 || strcmp(argv[1], all[chosen].name) != 0))
-			chosen++;
-	}
-	if (chosen < 0 || chosen == count || rounds < 1) {
-		printf("subsystem: expected files, network, memory, ipc, processes or mix, and a number\n");
+	while (!is_mix && chosen < count && strcmp(name, kinds[chosen].name) != 0)
+		chosen++;
+	if (chosen == count || rounds < 1) {
+		printf("subsystem: expected files, network, memory, ipc, processes, calls or mix, and a number\n");
 		return 2;
 	}
-	while (rounds-- > 0)
-		for (int turn = 0; turn < in_turn; turn++)
-			all[(chosen + turn) % count].round(cpu);
+	if (is_mix)
+		mix(cpu, rounds);
+	while (!is_mix && rounds-- > 0)
+		kinds[chosen].round(cpu);
 	return 0;
 }

@@ -10,36 +10,37 @@ use crate::counted::Place;
 use crate::lock_trace::{LockStep, LockTrace, LockedCopy};
 use crate::mode::LockMode;
 use crate::recorded::{Doing, Stretch};
-use crate::simulate::{Locks, Machine, Prediction, SLICE, simulate};
+use crate::simulate::{LockCost, Locks, Machine, Prediction, SLICE, simulate};
 use crate::subsystem::Subsystem;
 use crate::trace::{Activity, Span, ThreadTrace};
 
-/// How many times as fast as on one CPU without locks so many copies would be on so many CPUs; none where nothing was
-/// recorded.
+/// How many times as fast as on one CPU without locks so many copies would be on so many CPUs, with a lock that costs
+/// so much; none where nothing was recorded.
 ///
-/// Copies may be of several kinds, in turn, with a record of each: then each begins where that does. With one kind,
-/// each begins at a time of its own, which is drawn evenly: at the same time they would fall into step.
-pub fn speedup(records: &[Vec<Stretch>], mode: LockMode, copies: u32, cpus: u32) -> Option<f64> {
-    let kinds = records.len();
-    let works: Vec<u64> = records.iter().map(|record| work(record)).collect();
-    if works.is_empty() || works.contains(&0) {
+/// Each copy begins at a time of its own, which is drawn evenly: at the same time they would fall into step.
+pub fn speedup(
+    record: &[Stretch],
+    mode: LockMode,
+    lock: LockCost,
+    copies: u32,
+    cpus: u32,
+) -> Option<f64> {
+    let work: u64 = record.iter().map(|stretch| stretch.cycles).sum();
+    if work == 0 {
         return None;
     }
     let thread = |number: u32| {
-        let kind = number as usize % kinds;
-        let record = records.get(kind)?;
-        let first = if kinds == 1 { drawn(record, works[kind], number) } else { 0 };
+        let first = drawn(record, work, number);
         let rotated = record[first..].iter().chain(&record[..first]);
         // What threads of the kernel do, they do once, and not for each copy.
         let of_copy = rotated.filter(|stretch| number == 0 || !stretch.is_of_threads());
         let spans = spans(of_copy, mode);
-        Some(ThreadTrace { number: number + 1, name: String::new(), spans })
+        ThreadTrace { number: number + 1, name: String::new(), spans }
     };
-    let threads: Vec<ThreadTrace> = (0..copies).map(thread).collect::<Option<_>>()?;
-    let machine = Machine { cpus: cpus as usize, locks: mode.locks(), slice: SLICE };
+    let threads: Vec<ThreadTrace> = (0..copies).map(thread).collect();
+    let machine = Machine { cpus: cpus as usize, locks: mode.locks(), slice: SLICE, lock };
     let time = simulate(&threads, &machine).time;
-    // One CPU does the first kind alone: all else is compared with that.
-    (time > 0).then(|| f64::from(copies) * works[0] as f64 / time as f64)
+    (time > 0).then(|| f64::from(copies) * work as f64 / time as f64)
 }
 
 /// What is simulated of locks of the kernel's own.
@@ -52,31 +53,24 @@ pub struct LockForecast {
 }
 
 /// What so many copies that took these locks would do on so many CPUs; none where nothing was recorded, or where they
-/// wait for each other for ever.
-///
-/// Copies may be of several `kinds`, in turn, with one of each in the trace, as of [`speedup`].
-pub fn with_own_locks(
-    trace: &LockTrace,
-    kinds: u32,
-    copies: u32,
-    cpus: u32,
-) -> Option<LockForecast> {
+/// wait for each other for ever. Each does what the first of the trace does, from a time of its own, as of [`speedup`].
+pub fn with_own_locks(trace: &LockTrace, copies: u32, cpus: u32) -> Option<LockForecast> {
+    let copy = trace.copies.first()?;
     let thread = |number: u32| {
-        let copy = trace.copies.get((number % kinds) as usize)?;
-        let first = if kinds == 1 { drawn_step(copy, number) } else { 0 };
+        let first = drawn_step(copy, number);
         let rotated = copy.steps[first..].iter().chain(&copy.steps[..first]);
         let spans = rotated.map(|step| match *step {
             LockStep::Run(instructions) => Span::Run(Activity::User, instructions),
             LockStep::Take(lock, taking) => Span::Take(lock, taking),
             LockStep::Release(lock) => Span::Release(lock),
         });
-        Some(ThreadTrace { number: number + 1, name: String::new(), spans: spans.collect() })
+        ThreadTrace { number: number + 1, name: String::new(), spans: spans.collect() }
     };
-    let threads: Vec<ThreadTrace> = (0..copies).map(thread).collect::<Option<_>>()?;
-    let machine = Machine { cpus: cpus as usize, locks: Locks::OWN, slice: u64::MAX };
+    let threads: Vec<ThreadTrace> = (0..copies).map(thread).collect();
+    let (locks, lock) = (Locks::OWN, LockCost::default());
+    let machine = Machine { cpus: cpus as usize, locks, slice: u64::MAX, lock };
     let found = simulate(&threads, &machine);
-    let one = trace.copies.first()?.instructions;
-    let speedup = f64::from(copies) * one as f64 / found.time as f64;
+    let speedup = f64::from(copies) * copy.instructions as f64 / found.time as f64;
     (found.unfinished == 0 && found.time > 0).then_some(LockForecast { speedup, found })
 }
 
@@ -101,10 +95,6 @@ fn drawn_step(copy: &LockedCopy, number: u32) -> usize {
 /// A copy's own beginning of random numbers.
 fn seed(number: u32) -> u64 {
     0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1)
-}
-
-fn work(record: &[Stretch]) -> u64 {
-    record.iter().map(|stretch| stretch.cycles).sum()
 }
 
 /// The law of Amdahl, where what is in the kernel is done by one at a time while all others wait.
@@ -183,7 +173,7 @@ mod tests {
     }
 
     fn on(record: &[Stretch], mode: LockMode, cpus: u32) -> f64 {
-        speedup(&[record.to_vec()], mode, cpus, cpus).unwrap()
+        speedup(record, mode, LockCost::default(), cpus, cpus).unwrap()
     }
 
     fn near(found: f64, expected: f64, by: f64) -> bool {
@@ -223,19 +213,23 @@ mod tests {
         let (mixed, runs) = (two(&turns(1)), two(&turns(100)));
         assert!(near(mixed, 2.0, 0.02), "{mixed}");
         assert!(runs < 1.9 && runs > 1.05, "{runs}");
-        // Kinds that begin with another subsystem never meet.
-        let mut other = turns(100);
-        other.rotate_left(200);
-        let kinds = [turns(100), other];
-        assert!(near(speedup(&kinds, LockMode::Coarse, 2, 2).unwrap(), 2.0, 0.02));
-        assert_eq!(speedup(&[], LockMode::Fine, 2, 2), None);
-        assert_eq!(speedup(&[Vec::new()], LockMode::Fine, 2, 2), None);
+        assert_eq!(speedup(&[], LockMode::Fine, LockCost::default(), 2, 2), None);
+    }
+
+    #[test]
+    fn what_a_lock_costs_bounds_those_who_hardly_do_anything_else() {
+        let record = rounds(2000, 50, 180);
+        let lock = LockCost { taking: 15, passing: 5 };
+        let eight = |lock| speedup(&record, LockMode::Giant, lock, 8, 8).unwrap();
+        let free = eight(LockCost::default());
+        assert!(near(free / eight(lock), 200.0 / 180.0, 0.01), "{free} {}", eight(lock));
     }
 
     #[test]
     fn what_threads_of_the_kernel_do_is_not_done_for_each_copy() {
         let mut record = rounds(100, 100, 100);
-        record.push(stretch(Doing::Kernel(Place::Threads), work(&record)));
+        let work = record.iter().map(|stretch| stretch.cycles).sum();
+        record.push(stretch(Doing::Kernel(Place::Threads), work));
         // The first copy does it; the others are done after half of the time.
         assert!(near(on(&record, LockMode::Fine, 4), 4.0, 0.01));
         // Four halves in calls, and one of the threads: of 8, 3 are one after the other.
@@ -267,15 +261,13 @@ mod tests {
     fn a_lock_that_is_held_for_half_of_the_time_gives_twice_the_speed() {
         let copies = vec![locked(500, 1000, 1000); 2];
         let trace = LockTrace { copies, locks: Vec::new() };
-        let on = |cpus| with_own_locks(&trace, 1, cpus, cpus).unwrap().speedup;
+        let on = |cpus| with_own_locks(&trace, cpus, cpus).unwrap().speedup;
         assert!(near(on(1), 1.0, 1e-9));
         assert!(near(on(8), 2.0, 0.02), "{}", on(8));
         // More copies than CPUs take turns.
-        assert!(near(with_own_locks(&trace, 1, 8, 1).unwrap().speedup, 1.0, 1e-9));
-        // Copies of two kinds begin with their own first step.
-        let two = with_own_locks(&trace, 2, 2, 2).unwrap();
-        assert_eq!(two.found.own[0].takes, 1000);
-        assert_eq!(with_own_locks(&LockTrace::default(), 1, 2, 2), None);
+        assert!(near(with_own_locks(&trace, 8, 1).unwrap().speedup, 1.0, 1e-9));
+        assert_eq!(with_own_locks(&trace, 2, 2).unwrap().found.own[0].takes, 1000);
+        assert_eq!(with_own_locks(&LockTrace::default(), 2, 2), None);
     }
 
     #[test]

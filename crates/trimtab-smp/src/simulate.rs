@@ -6,13 +6,15 @@
 //! finds it taken spins, and gets it in the order of arrival, as of a ticket lock. Interrupts take no lock.
 //! A thread that another woke in the trace waits for that one; what a device or a timer woke sleeps as long
 //! as it did. Where a trace says which locks of the kernel's own its threads took, these can be simulated in place
-//! of locks of subsystems: a thread that finds one taken leaves its CPU to others until it is its turn. Caches, the
-//! bus and the cost of a lock itself are not modelled.
+//! of locks of subsystems: a thread that finds one taken leaves its CPU to others until it is its turn. Caches and the
+//! bus are not modelled; what a lock itself costs is, where it is known, for locks of subsystems.
 
 mod own;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+
+use serde::{Deserialize, Serialize};
 
 pub use self::own::OwnLockUse;
 use self::own::OwnLocks;
@@ -52,6 +54,15 @@ impl Locks {
     }
 }
 
+/// What it costs to take the lock of a subsystem, in nanoseconds, for which it is held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LockCost {
+    /// Each time.
+    pub taking: u64,
+    /// More, where it was not free: for who waits to see that it is.
+    pub passing: u64,
+}
+
 /// How threads run.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine {
@@ -61,6 +72,8 @@ pub struct Machine {
     pub locks: Locks,
     /// After so many nanoseconds in its program a thread lets others run, if any are ready.
     pub slice: u64,
+    /// What a lock of a subsystem costs; that is in the kernel, too.
+    pub lock: LockCost,
 }
 
 /// What came of it; times are nanoseconds of CPUs.
@@ -258,7 +271,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn begin(&mut self, cpu: usize, thread: usize, activity: Activity, length: u64, time: u64) {
-        let left = *self.threads[thread].left.get_or_insert(length);
+        let mut left = *self.threads[thread].left.get_or_insert(length);
         match activity {
             Activity::User => {
                 self.release(thread, time);
@@ -267,11 +280,23 @@ impl<'a> Simulation<'a> {
             }
             Activity::Interrupt => self.at(time + left, Event::Done(cpu)),
             Activity::Kernel(subsystem) => {
+                let had = self.threads[thread].holds;
                 if self.acquires(cpu, thread, subsystem, time) {
+                    let has = self.threads[thread].holds;
+                    if has.is_some() && has != had {
+                        left = self.longer(thread, self.machine.lock.taking);
+                    }
                     self.at(time + left, Event::Done(cpu));
                 }
             }
         }
+    }
+
+    /// Has what a thread does take so much longer; for how long it does it now.
+    fn longer(&mut self, thread: usize, by: u64) -> u64 {
+        let left = self.threads[thread].left.unwrap_or(0) + by;
+        self.threads[thread].left = Some(left);
+        left
     }
 
     /// Whether a thread has the lock of a subsystem now; otherwise its CPU waits for it.
@@ -332,7 +357,8 @@ impl<'a> Simulation<'a> {
         };
         let Some(thread) = self.cpus[cpu] else { return };
         self.threads[thread].holds = Some(number);
-        let left = self.threads[thread].left.unwrap_or(0);
+        let LockCost { taking, passing } = self.machine.lock;
+        let left = self.longer(thread, taking + passing);
         if let Some(Span::Run(Activity::Kernel(waited), _)) = self.span(thread) {
             self.found.waiting[waited.index()] += time - since;
             self.found.acquisitions[waited.index()] += 1;
@@ -358,7 +384,7 @@ mod tests {
     }
 
     fn on(threads: &[ThreadTrace], cpus: usize, locks: Locks) -> Prediction {
-        simulate(threads, &Machine { cpus, locks, slice: SLICE })
+        simulate(threads, &Machine { cpus, locks, slice: SLICE, lock: LockCost::default() })
     }
 
     const USER: Activity = Activity::User;
@@ -382,6 +408,27 @@ mod tests {
         assert_eq!((two.time, two.kernel[0]), (2050, 2000));
         assert!(two.waiting[0] > 0);
         assert_eq!(on(&threads, 2, Locks::FINE).time, 1500);
+    }
+
+    #[test]
+    fn a_lock_that_is_waited_for_costs_more_than_one_that_is_free() {
+        let rounds = |count: usize| {
+            [Span::Run(FILES, 100), Span::Run(MEMORY, 50), Span::Run(USER, 10)].repeat(count)
+        };
+        let on = |threads: &[ThreadTrace], locks| {
+            let lock = LockCost { taking: 20, passing: 7 };
+            simulate(threads, &Machine { cpus: 2, locks, slice: SLICE, lock })
+        };
+        let alone = threads(&[&rounds(3)]);
+        // A call that goes on in another subsystem has the giant lock already.
+        assert_eq!(on(&alone, Locks::GIANT).time, 3 * (100 + 50 + 10 + 20));
+        assert_eq!(on(&alone, Locks::COARSE).time, 3 * (100 + 50 + 10 + 2 * 20));
+        assert_eq!(on(&alone, Locks::FINE).time, 3 * 160);
+        // Each waits for the other all the time, but the one that is first, the first time.
+        let two = threads(&[&rounds(2), &rounds(2)]);
+        let found = on(&two, Locks::GIANT);
+        assert_eq!(found.time, 4 * (150 + 20) + 3 * 7 + 10);
+        assert_eq!(found.kernel[0] + found.kernel[2], 4 * 170 + 3 * 7);
     }
 
     #[test]

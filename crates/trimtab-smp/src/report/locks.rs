@@ -13,6 +13,7 @@ pub use self::calls::LockedCall;
 use super::own_locks::{self, OwnLockWait};
 use crate::counted::{ByPlace, Counted, Irq, Place};
 use crate::mode::LockMode;
+use crate::simulate::LockCost;
 
 /// A record that covers less of the time of one CPU lacks what comes last, as a kernel keeps only so much: the
 /// model does not go by it.
@@ -47,8 +48,8 @@ pub struct SmpLocks {
     /// Which share of the time of one CPU the record covers that the model goes by; none where nothing was
     /// recorded.
     pub recorded: Option<f64>,
-    /// How many kinds of copies there are, which do what they do in another order.
-    pub kinds: u32,
+    /// What the model goes by of a giant or coarse lock's own cost, in nanoseconds; none where it models none.
+    pub lock_cost: Option<LockCost>,
     /// Locks of the kernel's own for which the model has copies wait on the most CPUs, the longest first.
     pub own_locks: Vec<OwnLockWait>,
     /// What each call costs, if the workload is one of most calls.
@@ -370,15 +371,25 @@ impl SmpLocks {
                 "The model says nothing here: it is for independent copies on several CPUs.".into()
             }
             (false, _) => phrase![
-                match self.kinds > 1 {
-                    true =>
-                        "The model, which knows only what copies did alone, and with which calls each begins, is off by ",
-                    false => "The model, which knows only what copies did alone, is off by ",
-                },
+                "The model, which knows only what copies did alone",
+                self.lock_cost_phrase(),
+                ", is off by ",
                 trimtab_report::phrase::joined(errors, ", "),
                 " in the mean.",
             ],
         }
+    }
+
+    /// What the model knows of locks by themselves.
+    fn lock_cost_phrase(&self) -> Phrase {
+        let Some(cost) = self.lock_cost else { return Phrase::default() };
+        phrase![
+            " and that a lock costs ",
+            count("lock_cost.taking", cost.taking),
+            " instructions, and ",
+            count("lock_cost.passing", cost.passing),
+            " more where it is not free",
+        ]
     }
 }
 
@@ -561,8 +572,10 @@ mod tests {
             page.lines().find(|line| line.contains("The model")).unwrap_or_default().to_owned()
         };
         assert!(text(sample()).contains("knows only what copies did alone, is off by"));
-        let kinds = text(SmpLocks { kinds: 5, ..sample() });
-        assert!(kinds.contains("and with which calls each begins"), "{kinds}");
+        let lock_cost = Some(LockCost { taking: 22, passing: 13 });
+        let cost = text(SmpLocks { lock_cost, ..sample() });
+        let expected = "did alone and that a lock costs 22 instructions, and 13 more where it is not free, is off";
+        assert!(cost.contains(expected), "{cost}");
         let none = SmpLocks { model: Vec::new(), recorded: Some(0.3), ..sample() };
         assert!(text(none).contains("recorded for only 30.0 % of its time"));
         let alone = SmpLocks { model: Vec::new(), recorded: Some(0.999), ..sample() };

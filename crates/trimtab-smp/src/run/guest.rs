@@ -136,8 +136,8 @@ pub(super) struct BootOf {
 pub(super) enum BootKind {
     /// To see how long copies take that run at the same time.
     Timed,
-    /// One CPU, which counts, and says what it did in its order with a copy of this kind.
-    Recorded(u32),
+    /// One CPU, which counts, and says what it did in its order.
+    Recorded,
     /// To see which locks of the kernel's own copies take that run one after the other.
     Watched,
 }
@@ -146,31 +146,22 @@ impl BootOf {
     fn name(&self) -> String {
         match self.what {
             BootKind::Timed => workload_name(self.cpus),
-            BootKind::Recorded(kind) => recording_name(kind),
-            BootKind::Watched => in_turn_name(self.cpus),
+            BootKind::Recorded => RECORDING.to_owned(),
+            BootKind::Watched => IN_TURN.to_owned(),
         }
     }
 }
 
-/// CPUs of a guest in which copies run one after the other: one of each kind, and two at least, so that it is known
-/// what they share.
-pub(super) fn watched_cpus(workload: &ScaleWorkload) -> u32 {
-    workload.kinds().max(2)
-}
+/// CPUs of a guest in which copies run one after the other: two, so that it is known what they share.
+pub(super) const WATCHED_CPUS: u32 = 2;
+/// What a guest runs that says what its CPU did in its order.
+const RECORDING: &str = "record";
+/// What a guest runs in which copies run one after the other.
+const IN_TURN: &str = "in-turn";
 
 /// What a guest with so many CPUs runs.
 fn workload_name(cpus: u32) -> String {
     format!("scale-{cpus}")
-}
-
-/// What a guest runs that says what its CPU did in its order, with a copy of this kind.
-fn recording_name(kind: u32) -> String {
-    format!("record-{kind}")
-}
-
-/// What a guest with so many CPUs runs in which copies run one after the other.
-fn in_turn_name(cpus: u32) -> String {
-    format!("in-turn-{cpus}")
 }
 
 /// A boot that is over.
@@ -235,13 +226,9 @@ impl<'work> Guest<'work> {
         let script = |cpus, counts| request.workload.script(Copies::Each, cpus, counts);
         let mut workloads: Vec<Workload> = request.cpus.iter().map(workload).collect();
         if kind.counts {
-            workloads.extend((0..request.workload.kinds()).map(|kind| Workload {
-                name: recording_name(kind),
-                script: script(1, Counts::Stretches { kind }),
-            }));
-            let cpus = watched_cpus(request.workload);
-            workloads
-                .push(Workload { name: in_turn_name(cpus), script: script(cpus, Counts::InTurn) });
+            let workload = |name: &str, script| Workload { name: name.to_owned(), script };
+            workloads.push(workload(RECORDING, script(1, Counts::Stretches)));
+            workloads.push(workload(IN_TURN, script(WATCHED_CPUS, Counts::InTurn)));
         }
         let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads, &files)?
             .with_parallel_clock(&qemu);

@@ -2,6 +2,7 @@
 //! goes.
 
 mod calls;
+mod lock_cost;
 mod model;
 
 use std::collections::BTreeMap;
@@ -106,7 +107,7 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
     };
     // All others are compared with it.
     let (one, one_counted) = boot(LockMode::Fine, 1, request.setup.quantum)?;
-    let records = model::records(request, &guest, observe)?;
+    let records = model::records(request, &guest, &work, observe)?;
     let mut runs = Vec::new();
     for &mode in &request.modes {
         for &cpus in &cpus {
@@ -157,7 +158,7 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
         in_kernel: one_counted.in_kernel(),
         model: ModelError::of(&request.modes, &runs),
         recorded: records.covered,
-        kinds: workload.kinds(),
+        lock_cost: records.lock,
         runs,
         own_locks,
         calls,

@@ -14,7 +14,7 @@ use trimtab_report::common::Repeat;
 
 use crate::report::own_locks::OwnLockWait;
 use crate::report::predict::{CpuTime, KernelShare, SmpPredict, Speedup, SplitOne, TimeByPlace};
-use crate::simulate::{Locks, Machine, Prediction, SLICE, simulate};
+use crate::simulate::{LockCost, Locks, Machine, Prediction, SLICE, simulate};
 use crate::subsystem::Subsystem;
 use crate::trace::{Activity, Reading, Span, ThreadTrace, Timeline, TraceError};
 
@@ -58,7 +58,8 @@ pub fn predict(request: &PredictRequest, observe: &dyn Observe) -> Result<SmpPre
 
     let stage = observe.stage("simulate");
     let slice = slice(&trace.threads);
-    let run = |cpus, locks| simulate(&trace.threads, &Machine { cpus, locks, slice });
+    let lock = LockCost::default();
+    let run = |cpus, locks| simulate(&trace.threads, &Machine { cpus, locks, slice, lock });
     let one = run(1, Locks::FINE);
     let counts: Vec<usize> = (1..=request.cpus).collect();
     let finest = finest(&trace, &one, &run(request.cpus, Locks::OWN));

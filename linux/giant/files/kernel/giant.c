@@ -536,6 +536,7 @@ static int __init giant_setup(char *name)
 }
 __setup("giant=", giant_setup);
 
+/* Before other CPUs run, so that no code is patched which these execute. */
 static int __init giant_start(void)
 {
 	if (giant_mode_asked != GIANT_OFF) {
@@ -544,4 +545,4 @@ static int __init giant_start(void)
 	}
 	return 0;
 }
-core_initcall(giant_start);
+early_initcall(giant_start);

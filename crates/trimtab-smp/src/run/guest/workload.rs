@@ -38,8 +38,10 @@ pub enum OwnWorkload {
     Ipc,
     /// Calls of one subsystem.
     Processes,
-    /// Calls of all of these, in turn.
+    /// Calls of all of these, in a random order.
     Mix,
+    /// The shortest calls.
+    Calls,
     /// Processes that end soon, each for a call of a telephone exchange.
     Traffic,
     /// Debian's PostMark in several processes.
@@ -52,7 +54,7 @@ impl OwnWorkload {
     /// Those that any kernel runs, and whose speed on more CPUs says something of these.
     pub const SCALE: [OwnWorkload; 4] = [Self::Spin, Self::Fft, Self::Lu, Self::Radix];
     /// All of them.
-    pub const ALL: [OwnWorkload; 15] = [
+    pub const ALL: [OwnWorkload; 16] = [
         Self::Spin,
         Self::Fft,
         Self::Lu,
@@ -65,6 +67,7 @@ impl OwnWorkload {
         Self::Ipc,
         Self::Processes,
         Self::Mix,
+        Self::Calls,
         Self::Traffic,
         Self::Postmark,
         Self::Suite,
@@ -85,6 +88,7 @@ impl OwnWorkload {
             Self::Ipc => "ipc",
             Self::Processes => "processes",
             Self::Mix => "mix",
+            Self::Calls => "calls",
             Self::Traffic => "traffic",
             Self::Postmark => "postmark",
             Self::Suite => "suite",
@@ -98,26 +102,18 @@ impl OwnWorkload {
             Self::Fft => &["fft", "{}", "16"],
             Self::Lu => &["lu", "{}", "256"],
             Self::Radix => &["radix", "{}", "1048576"],
-            Self::Dial => &["dial", "20000", "2000"],
+            Self::Dial => &["dial", "20000", "6000"],
             Self::Step => &["dial", "20000", "2000", "{}"],
             Self::Files => &["subsystem", "files", "1500"],
             Self::Network => &["subsystem", "network", "1500"],
             Self::Memory => &["subsystem", "memory", "1500"],
             Self::Ipc => &["subsystem", "ipc", "4000"],
-            Self::Processes => &["subsystem", "processes", "150"],
-            Self::Mix => &["subsystem", "mix", "50"],
+            Self::Processes => &["subsystem", "processes", "600"],
+            Self::Mix => &["subsystem", "mix", "200"],
+            Self::Calls => &["subsystem", "calls", "2000"],
             Self::Traffic => &["traffic", "200", "75000"],
             Self::Postmark => &["postmark", "10000", "1000", "100"],
             Self::Suite => &["suite", "21"],
-        }
-    }
-
-    /// How many kinds of copies there are, which do what they do in another order; the number of one can stand behind
-    /// [its words](Self::words).
-    pub(in crate::run) fn kinds(self) -> u32 {
-        match self {
-            Self::Mix => 5,
-            _ => 1,
         }
     }
 
@@ -165,11 +161,8 @@ pub(super) enum Counts {
     Nothing,
     /// Its counters.
     Sums,
-    /// These, and what its one CPU did in its order, with a copy of this [kind](OwnWorkload::kinds).
-    Stretches {
-        /// Its number, from 0.
-        kind: u32,
-    },
+    /// These, and what its one CPU did in its order.
+    Stretches,
     /// Nothing, but copies run one after the other, with marks for [the plugin that watches
     /// locks](trimtab_machine::boot::LockTracer).
     InTurn,
@@ -215,14 +208,6 @@ impl ScaleWorkload {
         }
     }
 
-    /// How many [kinds of copies](OwnWorkload::kinds) there are.
-    pub(in crate::run) fn kinds(&self) -> u32 {
-        match self {
-            Self::Own(own) | Self::Counting(own, _) => own.kinds(),
-            Self::Command(_) => 1,
-        }
-    }
-
     /// What a guest with so many CPUs runs, for its shell; and what it says of what the kernel's coarse locks
     /// counted.
     pub(super) fn script(&self, copies: Copies, cpus: u32, counts: Counts) -> String {
@@ -234,10 +219,10 @@ impl ScaleWorkload {
             Self::Command(_) => format!("/usr/bin/{}", self.name()),
         };
         let mut line = vec![format!("/bin/{RUNNER}")];
-        if matches!(counts, Counts::Sums | Counts::Stretches { .. }) {
+        if matches!(counts, Counts::Sums | Counts::Stretches) {
             line.push("-k".to_owned());
         }
-        if matches!(counts, Counts::Stretches { .. }) {
+        if matches!(counts, Counts::Stretches) {
             line.extend(["-r".to_owned(), MOST_STRETCHES.to_string()]);
         }
         if counts == Counts::InTurn {
@@ -249,11 +234,6 @@ impl ScaleWorkload {
         line.push(program);
         let number = cpus.to_string();
         line.extend(words.iter().skip(1).map(|word| word.replace("{}", &number)));
-        if let Counts::Stretches { kind } = counts
-            && self.kinds() > 1
-        {
-            line.push(kind.to_string());
-        }
         format!("exec {}\n", shell::command_line(line))
     }
 
@@ -334,13 +314,11 @@ mod tests {
         let dial =
             ScaleWorkload::Counting(OwnWorkload::Step, 7).script(Copies::Each, 2, Counts::Sums);
         assert_eq!(dial, "exec /bin/scale -k -p 2 /bin/dial 7 2000 2\n");
-        let stretches =
-            |own, kind| ScaleWorkload::Own(own).script(Copies::Each, 1, Counts::Stretches { kind });
-        let kept = stretches(OwnWorkload::Spin, 0);
+        let spin = ScaleWorkload::Own(OwnWorkload::Spin);
+        let kept = spin.script(Copies::Each, 1, Counts::Stretches);
         assert_eq!(kept, format!("exec /bin/scale -k -r {MOST_STRETCHES} -p 1 /bin/spin 200\n"));
-        assert!(stretches(OwnWorkload::Mix, 3).ends_with(" /bin/subsystem mix 50 3\n"));
-        let turns = ScaleWorkload::Own(OwnWorkload::Mix).script(Copies::Each, 5, Counts::InTurn);
-        assert_eq!(turns, "exec /bin/scale -t 5 /bin/subsystem mix 50\n");
+        let turns = spin.script(Copies::Each, 2, Counts::InTurn);
+        assert_eq!(turns, "exec /bin/scale -t 2 /bin/spin 200\n");
     }
 
     #[test]
@@ -410,10 +388,9 @@ mod tests {
     fn calls_of_a_subsystem_do_what_they_should_on_any_kernel() {
         let host = Host::new();
         let run = |arguments: &[&str]| host.run("subsystem", arguments);
-        for name in ["network", "memory", "ipc", "processes"] {
+        for name in ["network", "memory", "ipc", "processes", "calls"] {
             assert_eq!(run(&[name, "3"]), (Some(0), String::new()), "{name}");
         }
-        assert_eq!(run(&["mix", "3", "-1"]).0, Some(2));
         assert_eq!(run(&["files", "0"]).0, Some(2));
         assert_eq!(run(&["none", "3"]).0, Some(2));
     }

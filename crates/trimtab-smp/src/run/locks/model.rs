@@ -6,9 +6,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use trimtab_lab::bytes::Bytes;
 use trimtab_lab::observe::Observe;
+use trimtab_lab::workdir::WorkDir;
 use trimtab_program::Program;
 
-use super::{LocksRequest, boot_arguments};
+use super::LocksRequest;
+use super::lock_cost::lock_cost;
 use crate::extrapolate::{self, LockForecast};
 use crate::lock_trace::{LockTrace, SharedLock};
 use crate::mode::LockMode;
@@ -16,17 +18,19 @@ use crate::recorded::{self, Stretch};
 use crate::report::locks::LEAST_RECORDED;
 use crate::report::own_locks::OwnLockWait;
 use crate::run::guest::{
-    BootKind, BootOf, Copies, Guest, OwnWorkload, ScaleWorkload, watched_cpus,
+    BootKind, BootOf, Copies, Guest, OwnWorkload, ScaleWorkload, WATCHED_CPUS,
 };
+use crate::simulate::LockCost;
 
 /// What the model goes by.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Records {
-    /// What one CPU does in its order, for each kind of copies.
-    stretches: Vec<Vec<Stretch>>,
-    /// Which share of the time of such a boot its record covers, of the kind with the least; none where nothing
-    /// was recorded.
+    /// What one CPU does in its order.
+    stretches: Vec<Stretch>,
+    /// Which share of the time of that boot its record covers; none where nothing was recorded.
     pub(super) covered: Option<f64>,
+    /// What a lock costs, where the kernel's own are not all.
+    pub(super) lock: Option<LockCost>,
     /// Which locks of the kernel's own copies take.
     own: LockTrace,
     /// How many copies run.
@@ -37,24 +41,15 @@ pub(super) struct Records {
 const MOST_NAMES: usize = 3;
 
 impl Records {
-    /// Those of boots, each with the nanoseconds that its workload took. A cycle is a nanosecond.
-    fn of(boots: Vec<(u64, Vec<Stretch>)>) -> Self {
-        let share = |(nanoseconds, record): &(u64, Vec<Stretch>)| {
-            let recorded: u64 = record.iter().map(|stretch| stretch.cycles).sum();
-            recorded as f64 / (*nanoseconds).max(1) as f64
-        };
-        let covered = boots.iter().map(share).min_by(f64::total_cmp);
-        let stretches = boots.into_iter().map(|(_, record)| record).collect();
-        Self { stretches, covered, ..Self::default() }
-    }
-
-    fn kinds(&self) -> u32 {
-        self.stretches.len() as u32
+    /// That of a boot whose workload took so many nanoseconds. A cycle is a nanosecond.
+    fn of(nanoseconds: u64, stretches: Vec<Stretch>) -> Self {
+        let recorded: u64 = stretches.iter().map(|stretch| stretch.cycles).sum();
+        let covered = recorded as f64 / nanoseconds.max(1) as f64;
+        Self { stretches, covered: Some(covered), ..Self::default() }
     }
 
     fn own_locks(&self, cpus: u32) -> Option<LockForecast> {
-        let copies = self.copies.on(cpus);
-        extrapolate::with_own_locks(&self.own, self.kinds().max(1), copies, cpus)
+        extrapolate::with_own_locks(&self.own, self.copies.on(cpus), cpus)
     }
 
     /// How many times as fast as on one CPU without locks a copy on each CPU would be; none where too little was
@@ -64,7 +59,8 @@ impl Records {
             return Some(self.own_locks(cpus)?.speedup);
         }
         self.covered.filter(|&covered| covered >= LEAST_RECORDED)?;
-        extrapolate::speedup(&self.stretches, mode, self.copies.on(cpus), cpus)
+        let lock = self.lock.unwrap_or_default();
+        extrapolate::speedup(&self.stretches, mode, lock, self.copies.on(cpus), cpus)
     }
 
     /// Locks of the kernel's own for which copies would wait on so many CPUs, the longest first.
@@ -84,25 +80,26 @@ impl Records {
 pub(super) fn records(
     request: &LocksRequest,
     guest: &Guest<'_>,
+    work: &WorkDir,
     observe: &dyn Observe,
 ) -> Result<Records> {
     if !shares_nothing(request) {
         return Ok(Records::default());
     }
-    // Boots of their own: to keep a stretch takes some instructions, which no other boot is to have.
-    let one = |kind| {
-        let arguments = boot_arguments(LockMode::Fine.name());
-        let boot = request.setup.boot_of(1, request.setup.quantum, arguments);
-        let ran = guest.run(&BootOf { what: BootKind::Recorded(kind), ..boot }, observe)?;
-        let nothing = BTreeMap::new();
-        let lines = ran.said.get("record").unwrap_or(&nothing);
-        let record = recorded::read(lines).context("the model knows nothing of this workload")?;
-        Ok((ran.nanoseconds, record))
+    // A boot of its own: to keep a stretch takes some instructions, which no other boot is to have.
+    let boot = request.boot_of(LockMode::Fine, 1, request.setup.quantum);
+    let ran = guest.run(&BootOf { what: BootKind::Recorded, ..boot }, observe)?;
+    let nothing = BTreeMap::new();
+    let lines = ran.said.get("record").unwrap_or(&nothing);
+    let record = recorded::read(lines).context("the model knows nothing of this workload")?;
+    let is_locked = |mode: &LockMode| mode.is_modelled() && *mode != LockMode::Fine;
+    let lock = match request.modes.iter().any(is_locked) {
+        true => Some(lock_cost(request, work, observe)?),
+        false => None,
     };
-    let boots: Result<_> = (0..request.setup.workload.kinds()).map(one).collect();
-    let records = boots.map(Records::of)?;
     let own = own_locks(request, guest, observe)?;
-    Ok(Records { own, copies: request.setup.copies, ..records })
+    let copies = request.setup.copies;
+    Ok(Records { own, lock, copies, ..Records::of(ran.nanoseconds, record) })
 }
 
 /// Which locks of the kernel's own copies take that run one after the other.
@@ -111,9 +108,7 @@ fn own_locks(
     guest: &Guest<'_>,
     observe: &dyn Observe,
 ) -> Result<LockTrace> {
-    let arguments = boot_arguments(LockMode::Fine.name());
-    let cpus = watched_cpus(&request.setup.workload);
-    let boot = request.setup.boot_of(cpus, request.setup.quantum, arguments);
+    let boot = request.boot_of(LockMode::Fine, WATCHED_CPUS, request.setup.quantum);
     let ran = guest.run(&BootOf { what: BootKind::Watched, ..boot }, observe)?;
     let shown = || format!("cannot read {}", ran.locks.display());
     let bytes = Bytes::open(&ran.locks).with_context(shown)?;
@@ -152,12 +147,11 @@ mod tests {
 
     #[test]
     fn a_record_that_was_cut_says_nothing() {
-        let boot =
-            |nanoseconds, cycles| (nanoseconds, vec![Stretch { doing: Doing::User, cycles }; 10]);
-        let whole = Records::of(vec![boot(1000, 99), boot(2000, 200)]);
+        let of = |cycles| Records::of(1000, vec![Stretch { doing: Doing::User, cycles }; 10]);
+        let whole = of(99);
         assert_eq!(whole.covered, Some(0.99));
         assert_eq!(whole.speedup(LockMode::Coarse, 1), Some(1.0));
-        let cut = Records::of(vec![boot(1000, 100), boot(1000, 97)]);
+        let cut = of(97);
         assert_eq!(cut.covered, Some(0.97));
         assert_eq!(cut.speedup(LockMode::Coarse, 1), None);
         assert_eq!(Records::default().speedup(LockMode::Fine, 1), None);
