@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 use trimtab_report::common::Check;
-use trimtab_report::phrase::{count, hundredths, or_none, share, times};
+use trimtab_report::phrase::{Phrase, count, hundredths, or_none, share, times};
 use trimtab_report::row;
-use trimtab_report::section::{Section, Table, name, number as column};
+use trimtab_report::section::{Column, Section, Table, name, number as column};
 
 /// A program on a number of CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProgramRun {
     /// Its name.
     pub name: String,
-    /// Which table it is of: `parallel`.
+    /// Which table it is of: `single`, `parallel` or `multiprogramming`.
     pub kind: String,
     /// CPUs of the machine.
     pub cpus: u32,
@@ -96,7 +96,7 @@ pub(super) fn judged(noise: &[Noise]) -> Option<Check> {
 pub(super) fn sections(programs: &[ProgramRun], noise: &[Noise], quantum: u32) -> Vec<Section> {
     let mut sections = Vec::new();
     if !programs.is_empty() {
-        sections.push(parallel(programs, quantum));
+        sections.push(speedups(programs, quantum));
     }
     if !noise.is_empty() {
         sections.push(quiet(noise));
@@ -104,36 +104,54 @@ pub(super) fn sections(programs: &[ProgramRun], noise: &[Noise], quantum: u32) -
     sections
 }
 
-fn parallel(programs: &[ProgramRun], quantum: u32) -> Section {
-    let rows = programs.iter().enumerate().map(|(place, run)| {
-        let key = |field: &str| format!("programs.{place}.{field}");
-        row![
-            run.name.as_str(),
-            count(key("cpus"), u64::from(run.cpus)),
-            times(key("speedup.smp"), run.speedup.smp),
-            times(key("speedup.ours"), run.speedup.ours),
-            share(
-                format!("{}/{}", key("speedup.ours"), key("speedup.smp")),
-                run.speedup.ours / run.speedup.smp
-            ),
-            or_none(run.speedup.paper, |paper| times(key("speedup.paper"), paper)),
-        ]
-    });
-    let columns = [
+fn speedups(programs: &[ProgramRun], quantum: u32) -> Section {
+    let lede = format!(
+        "In times of the same on one CPU and Linux without SMP. Each CPU has a clock of its own, on which an \
+         instruction takes a nanosecond; none is ahead of the slowest by more than {quantum} instructions. The \
+         thesis has other sizes, an older Linux and another simulator.",
+    );
+    let section = Section::new("programs", "Programs", lede);
+    KINDS.into_iter().fold(section, |section, (kind, title)| {
+        let runs = programs.iter().enumerate().filter(|(_, run)| run.kind == kind);
+        let rows: Vec<Vec<Phrase>> = runs.map(|(place, run)| speedup(place, run)).collect();
+        match rows.is_empty() {
+            true => section,
+            false => section.with(Table::new(title, columns(), rows)),
+        }
+    })
+}
+
+/// What each kind is called.
+const KINDS: [(&str, &str); 3] = [
+    ("single", "Programs of one thread"),
+    ("parallel", "Programs with eight threads"),
+    ("multiprogramming", "A compiler, searches and programs with threads, together"),
+];
+
+fn columns() -> [Column; 6] {
+    [
         name("program"),
         column("CPUs"),
         column("SMP"),
         column("ours"),
         column("ours of SMP"),
         column("thesis"),
-    ];
-    let lede = format!(
-        "Eight threads, in times of the same on one CPU and Linux without SMP. Each CPU has a clock of its own, on which an \
-         instruction takes a nanosecond; none is ahead of the slowest by more than {quantum} instructions. The \
-         thesis has other sizes, an older Linux and another simulator.",
-    );
-    let title = "Programs with threads";
-    Section::new("programs", title, lede).with(Table::new(title, columns, rows))
+    ]
+}
+
+fn speedup(place: usize, run: &ProgramRun) -> Vec<Phrase> {
+    let key = |field: &str| format!("programs.{place}.{field}");
+    row![
+        run.name.as_str(),
+        count(key("cpus"), u64::from(run.cpus)),
+        times(key("speedup.smp"), run.speedup.smp),
+        times(key("speedup.ours"), run.speedup.ours),
+        share(
+            format!("{}/{}", key("speedup.ours"), key("speedup.smp")),
+            run.speedup.ours / run.speedup.smp
+        ),
+        or_none(run.speedup.paper, |paper| times(key("speedup.paper"), paper)),
+    ]
 }
 
 fn quiet(noise: &[Noise]) -> Section {

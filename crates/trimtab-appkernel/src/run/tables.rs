@@ -1,6 +1,9 @@
 //! The thesis's tables: the same programs on Linux without SMP, with SMP, and without SMP beside the module's
 //! CPUs. Each CPU of a guest has a clock of its own, so it does not matter how many this machine has.
 
+mod programs;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,12 +14,12 @@ use trimtab_lab::workdir::WorkDir;
 use trimtab_link::Feature;
 use trimtab_machine::Isa;
 use trimtab_machine::boot::{BootRecord, Clock, KeptRequest};
-use trimtab_machine::guest::parallel::{self as programs, RUNNER};
-use trimtab_machine::guest::{self, Workload};
+use trimtab_machine::guest;
 use trimtab_machine::kernel::{GeneratedFiles, KernelImage};
 use trimtab_machine::qemu::parallel;
 use trimtab_machine::testbed::Testbed;
 
+use self::programs::{MIX, NOISE, PARALLEL, SINGLE, published};
 use crate::guest::{Guest, inputs};
 use crate::report::tables::{Noise, ProgramRun, Quanta, Speedup, Times};
 
@@ -45,13 +48,6 @@ pub(super) struct Tables {
 const LIMIT: Duration = Duration::from_secs(3600);
 /// The guest's memory.
 const MEMORY_MIB: u32 = 512;
-/// The program that watches a CPU.
-const NOISE: &str = "noise";
-
-/// Programs with threads, and their arguments: 8 threads each, as in the thesis. Each checks its result.
-const PARALLEL: [(&str, [&str; 2]); 3] =
-    [("fft", ["8", "18"]), ("lu", ["8", "512"]), ("radix", ["8", "4194304"])];
-
 /// Keeps Linux with SMP away from its second CPU.
 const ISOLATED: [&str; 3] = ["isolcpus=1", "nohz_full=1", "rcu_nocbs=1"];
 
@@ -96,13 +92,27 @@ pub(super) fn run(
     stage.ended(smp.cached, "");
     let gcc = tools::find("gcc")?;
     let mut files = guest::modules(&guest.modules);
-    for name in PARALLEL.map(|(name, _)| name).into_iter().chain([RUNNER, NOISE]) {
-        files.insert(format!("bin/{name}"), programs::program(name, &gcc).get(work)?);
-    }
-    let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads(request), &files)?
-        .with_parallel_clock(&qemu);
-    let bench = Bench { testbed, up: &guest.kernel, smp: &smp, request, observer };
-    Ok(Tables { programs: bench.parallel()?, noise: bench.noise()?, qemu: qemu.version.clone() })
+    files.extend(programs::with_threads(work, &gcc)?);
+    let testbed = |workloads, files: &BTreeMap<_, _>| {
+        let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads, files)?;
+        anyhow::Ok(testbed.with_parallel_clock(&qemu))
+    };
+    let workloads = programs::workloads(request.noise_milliseconds);
+    let threads = testbed(workloads, &files)?;
+    // Not in the guests of the others, which are smaller without them.
+    files.extend(programs::of_this_machine(&gcc)?);
+    let here = testbed(programs::workloads_of_this_machine(), &files)?;
+    let bench = |testbed| Bench { testbed, up: &guest.kernel, smp: &smp, request, observer };
+    let (threads, here) = (bench(threads), bench(here));
+    let first = request.cpus.first().copied().into_iter().collect::<Vec<u32>>();
+    let mut programs = here.programs("single", &SINGLE.map(|(name, _)| name), &first)?;
+    programs.extend(threads.programs(
+        "parallel",
+        &PARALLEL.map(|(name, _)| name),
+        &request.cpus,
+    )?);
+    programs.extend(here.programs("multiprogramming", &[MIX], &request.cpus)?);
+    Ok(Tables { programs, noise: threads.noise()?, qemu: qemu.version.clone() })
 }
 
 struct Bench<'a> {
@@ -150,16 +160,16 @@ impl Bench<'_> {
         said(&record, "scale", "nanoseconds")
     }
 
-    fn parallel(&self) -> Result<Vec<ProgramRun>> {
+    fn programs(&self, kind: &str, names: &[&str], cpus: &[u32]) -> Result<Vec<ProgramRun>> {
         let mut runs = Vec::new();
-        for (program, _) in PARALLEL {
+        for &program in names {
             let up = self.time(System::Up, 1, program)?;
-            for &cpus in &self.request.cpus {
+            for &cpus in cpus {
                 let smp = self.time(System::Smp, cpus, program)?;
                 let ours = self.time(System::Ours, cpus, program)?;
                 runs.push(ProgramRun {
                     name: program.to_owned(),
-                    kind: "parallel".to_owned(),
+                    kind: kind.to_owned(),
                     cpus,
                     speedup: Speedup {
                         smp: up as f64 / smp as f64,
@@ -201,92 +211,10 @@ impl Bench<'_> {
     }
 }
 
-/// What a guest can be asked for: each program, on each system.
-fn workloads(request: &TablesRequest) -> Vec<Workload> {
-    let mut all = Vec::new();
-    for system in System::ALL {
-        let mut add = |name: &str, start: &str, command: &str| {
-            all.push(Workload {
-                name: format!("{}-{name}", system.name()),
-                script: script(system, start, command),
-            });
-        };
-        for (program, arguments) in PARALLEL {
-            let command = format!("/bin/{program} {}", arguments.join(" "));
-            add(program, &format!("/bin/{RUNNER} 1"), &command);
-        }
-        let place = if system == System::Ours { "0" } else { "1" };
-        let ours = if system == System::Ours { " elsewhere" } else { "" };
-        let milliseconds = request.noise_milliseconds;
-        add(NOISE, "", &format!("/bin/{NOISE} {place} {milliseconds}{ours}"));
-    }
-    all
-}
-
-/// Runs a command behind `start`; on the module's CPUs, where it has them.
-fn script(system: System, start: &str, command: &str) -> String {
-    match system {
-        System::Up | System::Smp => format!("exec {start} {command}\n"),
-        System::Ours => format!(
-            "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n\
-             {start} /bin/sh -c 'echo attach > /dev/appkernel && exec {command}' || exit 1\n\
-             {KICKS}"
-        ),
-    }
-}
-
-/// Says how often a thread was taken from a CPU of the module.
-const KICKS: &str = "/bin/busybox awk '/^cpu/ { for (i = 1; i < NF; i++) if ($i == \"kicks\") n += $(i + 1) } \
-     END { print \"trimtab: noise kicks \" n }' /sys/kernel/debug/appkernel/status\n";
-
-/// The speed-up that the thesis has of its application kernel, chapter 5, if it has one.
-fn published(program: &str, cpus: u32) -> Option<f64> {
-    match (program, cpus) {
-        ("fft", 2) => Some(1.04),
-        ("fft", 4) => Some(2.32),
-        ("fft", 7) => Some(3.02),
-        ("fft", 8) => Some(3.07),
-        ("lu", 2) => Some(1.27),
-        ("lu", 4) => Some(2.99),
-        ("lu", 7) => Some(5.16),
-        ("radix", 2) => Some(1.08),
-        ("radix", 4) => Some(3.72),
-        ("radix", 7) => Some(6.19),
-        ("radix", 8) => Some(6.09),
-        _ => None,
-    }
-}
-
 /// A number that the guest said.
 fn said(record: &BootRecord, topic: &str, name: &str) -> Result<u64> {
     let value = record.said.get(topic).and_then(|topic| topic.get(name));
     value
         .and_then(|value| value.parse().ok())
         .with_context(|| format!("the guest did not say how many {name} of {topic} there were"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_is_attached_only_where_the_module_is() {
-        let native = script(System::Smp, "/bin/scale 1", "/bin/fft 8 18");
-        assert_eq!(native, "exec /bin/scale 1 /bin/fft 8 18\n");
-        let ours = script(System::Ours, "/bin/scale 1", "/bin/fft 8 18");
-        assert!(ours.contains(
-            "/bin/scale 1 /bin/sh -c 'echo attach > /dev/appkernel && exec /bin/fft 8 18' || exit 1\n"
-        ));
-        let request = TablesRequest {
-            cpus: vec![2],
-            quantum: 1000,
-            noise_milliseconds: 20,
-            qemu_source: None,
-        };
-        let all = workloads(&request);
-        let names: std::collections::BTreeSet<&str> =
-            all.iter().map(|workload| workload.name.as_str()).collect();
-        assert_eq!((names.len(), all.len()), (12, 12), "{names:?}");
-        assert!(names.contains("ours-noise") && names.contains("up-radix"));
-    }
 }

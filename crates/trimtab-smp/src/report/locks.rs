@@ -383,13 +383,17 @@ impl SmpLocks {
     /// What the model knows of locks by themselves.
     fn lock_cost_phrase(&self) -> Phrase {
         let Some(cost) = self.lock_cost else { return Phrase::default() };
-        phrase![
-            " and that a lock costs ",
-            count("lock_cost.taking", cost.taking),
-            " instructions, and ",
-            count("lock_cost.passing", cost.passing),
-            " more where it is not free",
-        ]
+        let taking = count("lock_cost.taking", cost.taking);
+        match cost.passing {
+            0 => phrase![" and that a lock costs ", taking, " instructions"],
+            more => phrase![
+                " and that a lock costs ",
+                taking,
+                " instructions, and ",
+                count("lock_cost.passing", more),
+                " more where it is not free",
+            ],
+        }
     }
 }
 
