@@ -29,6 +29,8 @@ pub static APPKERNEL: Feature = Feature {
 /// The folders of the module's source and of its tests, in the feature's.
 const MODULE: &str = "module";
 const SUITE: &str = "suite";
+/// What both include: the module's, which programs need, too.
+const SHARED: &str = "proxy.h";
 
 /// A guest, ready to boot.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ pub struct Setup<'a> {
     pub counted: bool,
     /// The module's parameters, `NAME=VALUE`.
     pub parameters: &'a [&'a str],
-    /// Which workload: [`TESTS`], [`COSTS`], [`STALE`], [`STRESS_SHORT`], [`STRESS_FULL`], [`HOTPLUG`],
+    /// Which workload: [`TESTS`], [`COSTS`], [`PROXY_COSTS`], [`STALE`], [`STRESS_SHORT`], [`STRESS_FULL`], [`HOTPLUG`],
     /// [`RELOAD`], [`FAILURES`], [`REBOOT`], [`PANIC`].
     pub workload: &'a str,
     /// How long it may take.
@@ -66,6 +68,8 @@ pub struct Setup<'a> {
 pub const TESTS: &str = "tests";
 /// What a system call and a page fault cost, here and there.
 pub const COSTS: &str = "costs";
+/// The same with a proxy, as in the thesis.
+pub const PROXY_COSTS: &str = "costs-proxy";
 /// Pages that are given away while a thread elsewhere writes them.
 pub const STALE: &str = "stale";
 /// Calls, signals and ends of processes: ten thousand, a thousand and a hundred.
@@ -171,10 +175,12 @@ impl KeptStep for ModuleSource {
 
 /// The module's tests, compiled.
 fn suite(gcc: &FoundTool) -> CompiledProgram<'_> {
+    let of = |folder| APPKERNEL.folder.get_dir(folder).map(c_sources).unwrap_or_default();
+    let shared = of(MODULE).into_iter().filter(|(name, _)| *name == SHARED);
     CompiledProgram {
         purpose: "building the module's tests",
         gcc,
-        sources: APPKERNEL.folder.get_dir(SUITE).map(c_sources).unwrap_or_default(),
+        sources: of(SUITE).into_iter().chain(shared).collect(),
         flags: &["-pthread", "-Wno-array-bounds"],
     }
 }
@@ -212,6 +218,7 @@ fn workloads() -> Vec<Workload> {
         script(PANIC, &format!("{spins}echo c > /proc/sysrq-trigger")),
         workload(TESTS, ""),
         workload(COSTS, "--costs"),
+        workload(PROXY_COSTS, "--costs proxy"),
         workload(STALE, "--stale"),
         workload(STRESS_SHORT, "--stress 10000 1000 100"),
         workload(STRESS_FULL, "--stress 10000000 100000 10000"),

@@ -102,6 +102,9 @@ pub struct Costs {
     /// happens where others want to run there.
     #[serde(default)]
     pub switching: Cost,
+    /// It is halted, and a proxy in user mode makes the call, or touches the page, as in the thesis.
+    #[serde(default)]
+    pub proxy: Cost,
 }
 
 /// Instructions of all CPUs together.
@@ -183,6 +186,7 @@ impl AppKernelReport {
             cells.extend(cost("sleeping", &costs.sleeping));
             cells.extend(cost("polling", &costs.polling));
             cells.extend(cost("switching", &costs.switching));
+            cells.extend(cost("proxy", &costs.proxy));
             cells
         };
         let columns = [
@@ -194,12 +198,14 @@ impl AppKernelReport {
             column("times"),
             column("switching"),
             column("times"),
+            column("proxy"),
+            column("times"),
         ];
         Section::new(
             "costs",
             "What it costs to be elsewhere",
             "Instructions of both CPUs together. Until the thread needs it, Linux's is halted, polls, or switches to another \
-             context.",
+             context. A proxy in user mode is the thesis's way.",
         )
         .with(Table::new(
             "Costs",
@@ -295,11 +301,13 @@ mod tests {
                 sleeping: cost(200, 1000),
                 polling: cost(200, 900),
                 switching: cost(200, 3000),
+                proxy: cost(200, 2200),
             },
             fault: Costs {
                 sleeping: cost(2000, 2500),
                 polling: cost(2000, 2200),
                 switching: cost(2000, 4000),
+                proxy: cost(2000, 3400),
             },
             programs: vec![ProgramRun {
                 name: "fft".to_owned(),
@@ -326,7 +334,10 @@ mod tests {
         let text = report.terminal(100);
         assert!(text.contains("2 of 2 tests pass there"), "{text}");
         assert!(text.contains("95.0 %") && text.contains("200,011"), "{text}");
-        assert!(text.contains("4.50") && text.contains("15.00"), "{text}");
+        assert!(
+            text.contains("4.50") && text.contains("15.00") && text.contains("11.00"),
+            "{text}"
+        );
         assert_eq!(AppKernelReport::from_json(&report.to_json()).unwrap(), report);
     }
 

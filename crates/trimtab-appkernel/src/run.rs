@@ -12,7 +12,7 @@ use trimtab_lab::workdir::WorkDir;
 use trimtab_link::Feature;
 use trimtab_machine::boot::{Boot, BootRequest, Outcome};
 
-use crate::guest::{COSTS, Guest, STALE, STRESS_FULL, STRESS_SHORT, Setup, TESTS};
+use crate::guest::{COSTS, Guest, PROXY_COSTS, STALE, STRESS_FULL, STRESS_SHORT, Setup, TESTS};
 pub use tables::TablesRequest;
 
 use crate::report::{AppKernelReport, Cost, Costs, KernelFacts, Stale, Stress, TestResult};
@@ -81,13 +81,15 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         costs("costs-sleeping", &["burst=0", "around=1"]),
         costs("costs-polling", &["burst=0", "around=1", "poll=1"]),
         costs("costs-switching", &["burst=0", "around=1", "halt=0"]),
+        Setup { workload: PROXY_COSTS, ..costs("costs-proxy", &["burst=0", "around=1"]) },
         Setup { name: "stale-told", workload: STALE, ..own },
         Setup { name: "stale-ignored", workload: STALE, parameters: &["ignore_stale=1"], ..own },
         Setup { name: "stress", workload: stress, parameters: &["burst=0"], limit, ..own },
     ];
     // Two at once: one whose instructions are its clock runs in one thread of the host.
     let booted = threads::each_on(2, &setups, |_, setup| boot(setup), |_| ())?;
-    let [tests, sleeps, polls, switches, told, ignored, stressed] = booted.as_slice() else {
+    let [tests, sleeps, polls, switches, proxied, told, ignored, stressed] = booted.as_slice()
+    else {
         bail!("{} guests were booted; expected {}", booted.len(), setups.len());
     };
 
@@ -107,8 +109,8 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
             forwarded: said(stressed, "stress-forwarded")?,
             errors: said(stressed, "stress-errors")?,
         },
-        calls: costs_of("call", sleeps, polls, switches)?,
-        fault: costs_of("fault", sleeps, polls, switches)?,
+        calls: costs_of("call", [sleeps, polls, switches, proxied])?,
+        fault: costs_of("fault", [sleeps, polls, switches, proxied])?,
         ..AppKernelReport::default()
     };
     if let Some(asked) = &request.tables {
@@ -120,14 +122,20 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
     Ok(report)
 }
 
-fn costs_of(what: &str, sleeps: &Boot, polls: &Boot, switches: &Boot) -> Result<Costs> {
+fn costs_of(what: &str, boots: [&Boot; 4]) -> Result<Costs> {
+    let [sleeps, polls, switches, proxied] = boots;
     let cost = |boot: &Boot| -> Result<Cost> {
         Ok(Cost {
             native: said(boot, &format!("native-{what}"))?,
             forwarded: said(boot, &format!("forwarded-{what}"))?,
         })
     };
-    Ok(Costs { sleeping: cost(sleeps)?, polling: cost(polls)?, switching: cost(switches)? })
+    Ok(Costs {
+        sleeping: cost(sleeps)?,
+        polling: cost(polls)?,
+        switching: cost(switches)?,
+        proxy: cost(proxied)?,
+    })
 }
 
 /// A number that the guest's tests said.

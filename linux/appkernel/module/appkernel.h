@@ -54,6 +54,7 @@ enum ak_waiter { AK_POLLS, AK_HALTED, AK_SLEEPS };
  * @holds: ranges that are being changed; no thread is in user mode elsewhere meanwhile
  * @released: waits for @holds to become 0
  * @home: its threads stay on CPU 0, for one used what is only atomic there
+ * @has_proxies: a thread of it has a proxy, which takes its faults
  * @cr3: its page table
  * @rcu: frees it
  */
@@ -63,7 +64,7 @@ struct ak_mm {
 	spinlock_t lock;
 	unsigned int holds;
 	wait_queue_head_t released;
-	bool home;
+	bool home, has_proxies;
 	u64 cr3;
 	struct rcu_head rcu;
 };
@@ -174,6 +175,7 @@ struct ak_cpu {
  * @calls_at_home: system calls that it makes on CPU 0 before it leaves again
  * @called: time-stamp counter at the last of these
  * @cycles: how long it ran elsewhere since its last system call
+ * @proxy: makes its calls in user mode; NULL: it makes them itself
  * @rcu: frees it
  */
 struct ak_thread {
@@ -194,6 +196,7 @@ struct ak_thread {
 	unsigned long since;
 	unsigned int short_runs, calls_at_home;
 	u64 called, cycles;
+	struct ak_proxy *proxy;
 	struct rcu_head rcu;
 };
 
@@ -309,6 +312,7 @@ void ak_cpu_died(u64 vector, u64 error, u64 ip, u64 address);
 /* thread.c */
 int ak_thread_attach(struct task_struct *task, struct ak_thread *parent, bool local, gfp_t flags);
 void ak_thread_end(struct ak_thread *thread);
+void ak_thread_work(struct callback_head *head);
 struct ak_thread *ak_thread_find(struct task_struct *task);
 struct ak_mm *ak_mm_find(struct mm_struct *mm);
 unsigned int ak_thread_count(void);
@@ -350,6 +354,10 @@ void ak_mm_put(struct ak_mm *mm);
 extern bool ak_reclaiming;
 int ak_reclaim_init(void);
 void ak_reclaim_exit(void);
+
+/* proxy.c */
+bool ak_proxy_faults(struct ak_cpu *cpu);
+long ak_proxy_ioctl(struct file *file, unsigned int command, unsigned long argument);
 
 /* entry.S, start_code.S */
 void ak_enter_user(struct ak_cpu *cpu);

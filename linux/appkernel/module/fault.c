@@ -99,6 +99,8 @@ bool ak_fault(struct ak_cpu *cpu)
 	int error;
 
 	cpu->faults++;
+	if (unlikely(cpu->mm->has_proxies) && ak_proxy_faults(cpu))
+		return false;
 	if (cpu->error & ~(u64)(X86_PF_PROT | X86_PF_WRITE | X86_PF_USER | X86_PF_INSTR))
 		return false;
 	if ((cpu->error & X86_PF_PROT) && !(cpu->error & X86_PF_WRITE))

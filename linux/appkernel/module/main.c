@@ -76,6 +76,7 @@ static ssize_t device_write(struct file *file, const char __user *buffer, size_t
 static const struct file_operations device_operations = {
 	.owner = THIS_MODULE,
 	.write = device_write,
+	.unlocked_ioctl = ak_proxy_ioctl,
 };
 
 static struct miscdevice device = {

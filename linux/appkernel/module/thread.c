@@ -154,12 +154,17 @@ static void free_thread(struct ak_thread *thread)
 {
 	if (thread->mm)
 		ak_mm_put(thread->mm);
+	kfree(thread->proxy);
 	kfree_rcu(thread, rcu);
 	/* Unloading waits until nobody executes what is behind this. */
 	module_put(THIS_MODULE);
 }
 
-static void work(struct callback_head *head)
+/**
+ * ak_thread_work - the work of a thread on its way to user mode: it leaves, or has ended
+ * @head: of its record
+ */
+void ak_thread_work(struct callback_head *head)
 {
 	struct ak_thread *thread = container_of(head, struct ak_thread, work);
 
@@ -194,7 +199,7 @@ int ak_thread_attach(struct task_struct *task, struct ak_thread *parent, bool lo
 		thread->custom_slice = parent->custom_slice;
 	}
 	INIT_LIST_HEAD(&thread->waiting);
-	init_task_work(&thread->work, work);
+	init_task_work(&thread->work, ak_thread_work);
 	spin_lock_irqsave(&ak_threads_lock, irq);
 	if (ak_thread_find(task)) {
 		spin_unlock_irqrestore(&ak_threads_lock, irq);

@@ -63,9 +63,12 @@ int cpus(void)
 
 int attach(const char *how)
 {
-	int file = open("/dev/appkernel", O_WRONLY | O_CLOEXEC);
-	int error = file < 0 || write(file, how, strlen(how)) != (ssize_t)strlen(how);
+	int file, error;
 
+	if (!strcmp(how, "proxy"))
+		return attach_proxy();
+	file = open("/dev/appkernel", O_WRONLY | O_CLOEXEC);
+	error = file < 0 || write(file, how, strlen(how)) != (ssize_t)strlen(how);
 	if (file >= 0)
 		close(file);
 	return error;

@@ -3,6 +3,7 @@
  * What a thread must find the same on a CPU that Linux does not know. Speaks KTAP: one line for each test.
  *
  * Usage: suite [NAME...]: all tests, or those named.
+ *        suite --costs [HOW]: what a call and a fault cost, here and there.
  *        suite --spin: computes until it is killed.
  *        suite --stress CALLS SIGNALS ENDS: so many of each, one after the other.
  *        suite --failures: each allocation fails.
@@ -269,6 +270,14 @@ static const struct {
 	{ "local_seccomp", test_local_seccomp, "attach local" },
 	{ "local_ptrace", test_local_ptrace, "attach local" },
 	{ "local_events", test_local_events, "attach local" },
+	/* With the thesis's proxy, what it can do. */
+	{ "proxy_runs_elsewhere", test_runs_elsewhere, "proxy" },
+	{ "proxy_calls", test_calls, "proxy" },
+	{ "proxy_faults", test_faults, "proxy" },
+	{ "proxy_floats", test_floats, "proxy" },
+	{ "proxy_forks", test_forks, "proxy" },
+	{ "proxy_exec", test_exec, "proxy" },
+	{ "proxy_tls", test_tls, "proxy" },
 };
 
 static int run_test(int (*run)(void), const char *how)
@@ -316,9 +325,9 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (argc == 3 && !strcmp(argv[1], "--exit"))
 		return atoi(argv[2]);
-	if (argc == 2 && !strcmp(argv[1], "--costs")) {
+	if (argc >= 2 && !strcmp(argv[1], "--costs")) {
 		costs("native");
-		if (attach("attach"))
+		if (attach(argc == 3 ? argv[2] : "attach"))
 			return 1;
 		costs("forwarded");
 		return 0;

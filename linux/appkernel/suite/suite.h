@@ -43,6 +43,9 @@ int test_local_seccomp(void);
 int test_local_ptrace(void);
 int test_local_events(void);
 
+/* proxy.c */
+int attach_proxy(void);
+
 /* segments.c */
 int test_segments(void);
 
