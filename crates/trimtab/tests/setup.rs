@@ -80,7 +80,7 @@ impl Machine {
     }
 }
 
-const ALL: &str = "gcc libc6-dev binutils make flex bison bc cpio xz-utils lz4 zstd libelf-dev \
+const ALL: &str = "gcc libc6-dev binutils make findutils grep gzip flex bison bc cpio xz-utils lz4 zstd libelf-dev \
     libssl-dev kmod rsync patch perl python3 git qemu-system-x86 busybox-static linux-source-6.12 \
     qemu-user lld e2fsprogs qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross chromium g++ linux-source-6.1 \
     g++-aarch64-linux-gnu cmake default-jdk-headless gcc-mipsel-linux-gnu g++-mipsel-linux-gnu libc6-dev-mipsel-cross tcl libjpeg-turbo-progs libopenjp2-tools flac ffmpeg rt-tests postmark fio dbench \

@@ -173,6 +173,7 @@ struct ak_cpu {
  * @since: when it got its CPU, in jiffies
  * @short_runs: in how many stays, one after the other, it came back at once
  * @calls_at_home: system calls that it makes on CPU 0 before it leaves again
+ * @patience: these are so many times doubled
  * @called: time-stamp counter at the last of these
  * @cycles: how long it ran elsewhere since its last system call
  * @proxy: makes its calls in user mode; NULL: it makes them itself
@@ -194,7 +195,7 @@ struct ak_thread {
 	struct pid *named;
 	pid_t tgid, pid;
 	unsigned long since;
-	unsigned int short_runs, calls_at_home;
+	unsigned int short_runs, calls_at_home, patience;
 	u64 called, cycles;
 	struct ak_proxy *proxy;
 	struct rcu_head rcu;

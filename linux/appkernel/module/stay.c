@@ -23,6 +23,9 @@
 /* So many short stays in a row make a thread one that lives in the kernel. */
 #define AK_SHORT_RUNS 16
 
+/* And it stays on CPU 0 twice as long each time, up to so many times, as long as it goes on like that. */
+#define AK_PATIENCE 5U
+
 /* What these flags stand for happens on CPU 0 only. */
 #define AK_HOME_FLAGS \
 	(_TIF_SINGLESTEP | _TIF_BLOCKSTEP | _TIF_NOTSC | _TIF_NOCPUID | _TIF_IO_BITMAP | _TIF_UPROBE | \
@@ -368,9 +371,13 @@ static void came_for_call(struct ak_thread *thread, struct ak_cpu *cpu, struct p
 	thread->short_runs = thread->cycles < ak_burst ? thread->short_runs + 1 : 0;
 	thread->cycles = 0;
 	if (thread->short_runs >= AK_SHORT_RUNS) {
+		u64 now = rdtsc();
+		bool again = now - thread->called < 2 * AK_SHORT_RUNS * (u64)ak_burst;
+
+		thread->patience = again ? min(thread->patience + 1, AK_PATIENCE) : 0;
 		thread->short_runs = 0;
-		thread->calls_at_home = ak_calls_at_home;
-		thread->called = rdtsc();
+		thread->calls_at_home = ak_calls_at_home << thread->patience;
+		thread->called = now;
 		ak_counts.call_bound++;
 		ak_thread_waits(thread);
 	}

@@ -88,6 +88,7 @@ const PROBE_BENCH: &[&str] = &["probe bench"];
 const SWAP_RUN: &[&str] = &["swap run"];
 const RENT_RUN: &[&str] = &["rent run --loads"];
 const SMP_SCALE: &[&str] = &["smp scale", "smp locks"];
+const SMP_TABLES: &[&str] = &["smp bench-appkernel --tables"];
 
 const VERSION: &[&str] = &["--version"];
 
@@ -176,6 +177,10 @@ const ALL: &[Tool] = &[
     // One of the workloads of both.
     file("postmark", &["/usr/bin/postmark"], &["postmark"], &["swap run", "smp locks"]),
     file("mke2fs", &["/sbin/mke2fs", "/usr/sbin/mke2fs"], &["e2fsprogs"], &["rent run"]),
+    // Of the thesis's tables; gcc brings the compiler.
+    command("find", &["find"], &[], &["findutils"], SMP_TABLES),
+    command("grep", &["grep"], &[], &["grep"], SMP_TABLES),
+    command("gzip", &["gzip"], &[], &["gzip"], SMP_TABLES),
     // Guests whose device tree has more than QEMU's.
     command("dtc", &["dtc"], &[1, 4], &["device-tree-compiler"], TESTS),
     // What QEMU is built with.

@@ -25,7 +25,7 @@ pub(super) const PARALLEL: [(&str, &str); 3] =
 /// Programs of one thread, and what each does.
 pub(super) const SINGLE: [(&str, &str); 3] = [
     ("find", "/usr/bin/find /tree -fprint /found"),
-    ("cc1", "/usr/bin/cc1 -quiet -O2 /source.c -o /source.s"),
+    ("cc1", "/usr/bin/cc1 -quiet -ffreestanding -O2 /source.c -o /source.s"),
     ("gzip", "/usr/bin/gzip -k /data"),
 ];
 
@@ -58,7 +58,7 @@ const CHECKS: &str = "[ ! -e /found ] || [ $(busybox wc -l </found) = 10101 ] ||
 /// As the thesis has them: a compiler, searches of files, and programs with threads, all at the same time.
 const TOGETHER: &str = r#"busybox cat >/mix <<'END'
 PATH=/bin:/usr/bin
-cc1 -quiet -O2 /source.c -o /source.s & all=$!
+cc1 -quiet -ffreestanding -O2 /source.c -o /source.s & all=$!
 find /tree -fprint /found & all="$all $!"
 grep -r -l 7 /tree >/matching & all="$all $!"
 find /tree | grep -c 7 >/count & all="$all $!"
