@@ -171,11 +171,11 @@ struct ak_cpu {
  * @tgid: the number of its process, as it sees it
  * @pid: its own number
  * @since: when it got its CPU, in jiffies
- * @short_runs: in how many stays, one after the other, it came back at once
+ * @calls: system calls that it made elsewhere since it was looked at whether it lives in the kernel
  * @calls_at_home: system calls that it makes on CPU 0 before it leaves again
  * @patience: these are so many times doubled
  * @called: time-stamp counter at the last of these
- * @cycles: how long it ran elsewhere since its last system call
+ * @cycles: how long it ran elsewhere meanwhile
  * @proxy: makes its calls in user mode; NULL: it makes them itself
  * @rcu: frees it
  */
@@ -195,7 +195,7 @@ struct ak_thread {
 	struct pid *named;
 	pid_t tgid, pid;
 	unsigned long since;
-	unsigned int short_runs, calls_at_home, patience;
+	unsigned int calls, calls_at_home, patience;
 	u64 called, cycles;
 	struct ak_proxy *proxy;
 	struct rcu_head rcu;

@@ -227,7 +227,7 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 	/* What it starts runs at once if it makes room. */
 	if (same_thread_group(parent, child)) {
 		thread->calls_at_home = 0;
-		thread->short_runs = 0;
+		thread->calls = 0;
 	}
 	if (!child->mm || (child->flags & (PF_KTHREAD | PF_USER_WORKER)) ||
 	    ak_thread_attach(child, thread, thread->local, GFP_ATOMIC))

@@ -33,9 +33,9 @@ bool ak_halt = true;
 module_param_named(halt, ak_halt, bool, 0644);
 MODULE_PARM_DESC(halt, "CPU 0 halts in the context of the thread that it waits for, before it switches to another");
 
-unsigned int ak_burst = 20000;
+unsigned int ak_burst = 30000;
 module_param_named(burst, ak_burst, uint, 0644);
-MODULE_PARM_DESC(burst, "cycles: threads that keep making calls sooner than this stay on CPU 0; 0 for none");
+MODULE_PARM_DESC(burst, "cycles: threads whose calls are closer than this on average stay on CPU 0; 0 for none");
 
 unsigned int ak_calls_at_home = 256;
 module_param_named(calls_at_home, ak_calls_at_home, uint, 0644);

@@ -94,7 +94,7 @@ static void send_what_comes(struct ak_thread *thread, struct pt_regs *regs)
 	u16 code;
 
 	/* Proxies have no way to live in the kernel. */
-	thread->short_runs = 0;
+	thread->calls = 0;
 	if (proxy->address) {
 		message = (struct ak_message){
 			.number = AK_PROXY_FAULT,

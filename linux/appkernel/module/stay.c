@@ -20,8 +20,8 @@
 #include "appkernel.h"
 #include "fpu.h"
 
-/* So many short stays in a row make a thread one that lives in the kernel. */
-#define AK_SHORT_RUNS 16
+/* After so many calls it is looked at whether a thread lives in the kernel. */
+#define AK_CALLS 16
 
 /* And it stays on CPU 0 twice as long each time, up to so many times, as long as it goes on like that. */
 #define AK_PATIENCE 5U
@@ -363,24 +363,30 @@ static bool run(struct ak_cpu *cpu, struct pt_regs *regs)
 	return true;
 }
 
+/* Calls that are this close cost more elsewhere than what is between them gains. */
+static noinline void look_at_calls(struct ak_thread *thread)
+{
+	u64 now = rdtsc(), close = AK_CALLS * (u64)ak_burst;
+	bool lives_here = thread->cycles < close;
+
+	thread->calls = 0;
+	thread->cycles = 0;
+	if (!lives_here)
+		return;
+	thread->patience = now - thread->called < 2 * close ? min(thread->patience + 1, AK_PATIENCE) : 0;
+	thread->calls_at_home = ak_calls_at_home << thread->patience;
+	thread->called = now;
+	ak_counts.call_bound++;
+	ak_thread_waits(thread);
+}
+
 /* The thread executes the instruction again, here: so the call is Linux's own in every respect. */
 static void came_for_call(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_regs *regs)
 {
 	cpu->calls++;
 	regs->ip -= 2;
-	thread->short_runs = thread->cycles < ak_burst ? thread->short_runs + 1 : 0;
-	thread->cycles = 0;
-	if (thread->short_runs >= AK_SHORT_RUNS) {
-		u64 now = rdtsc();
-		bool again = now - thread->called < 2 * AK_SHORT_RUNS * (u64)ak_burst;
-
-		thread->patience = again ? min(thread->patience + 1, AK_PATIENCE) : 0;
-		thread->short_runs = 0;
-		thread->calls_at_home = ak_calls_at_home << thread->patience;
-		thread->called = now;
-		ak_counts.call_bound++;
-		ak_thread_waits(thread);
-	}
+	if (++thread->calls >= AK_CALLS)
+		look_at_calls(thread);
 }
 
 /* A breakpoint is reported behind its instruction; here it is executed again. */

@@ -106,9 +106,13 @@ pub(super) fn workloads(noise_milliseconds: u32) -> Vec<Workload> {
 /// The same of programs of one thread, and of those that run together.
 pub(super) fn workloads_of_this_machine() -> Vec<Workload> {
     let run = |system: System, command: &str| {
-        // All come from a shell, since those of the module do.
+        // All come from a shell, since those of the module do. The first thread of all has Linux call the module from
+        // then on, which is done before.
         let attach = if system == System::Ours { "echo attach > /dev/appkernel && " } else { "" };
-        format!("/bin/{RUNNER} 1 /bin/sh -c '{attach}exec {command}' || exit 1\n")
+        format!(
+            "/bin/sh -c '{attach}exit' || exit 1\n\
+             /bin/{RUNNER} 1 /bin/sh -c '{attach}exec {command}' || exit 1\n"
+        )
     };
     let of = |system: System| {
         let alone = SINGLE.map(|(name, command)| {
