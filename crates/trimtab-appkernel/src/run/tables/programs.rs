@@ -52,18 +52,17 @@ busybox awk 'BEGIN {
 
 /// Fails where something is not as a program of one thread should have left it.
 const CHECKS: &str = "[ ! -e /found ] || [ $(busybox wc -l </found) = 10101 ] || exit 3\n\
-     [ ! -e /data.gz ] || gzip -t /data.gz || exit 4\n\
+     [ ! -e /data.gz ] || /usr/bin/gzip -t /data.gz || exit 4\n\
      [ ! -e /source.s ] || busybox grep -q sum59 /source.s || exit 5\n";
 
-/// As the thesis has them: a compiler, searches of files, and programs with threads, all at the same time.
+/// As the thesis has them, by their paths, since busybox's shell takes its own programs for others: a compiler, searches of files, and programs with threads, all at the same time.
 const TOGETHER: &str = r#"busybox cat >/mix <<'END'
-PATH=/bin:/usr/bin
-cc1 -quiet -ffreestanding -O2 /source.c -o /source.s & all=$!
-find /tree -fprint /found & all="$all $!"
-grep -r -l 7 /tree >/matching & all="$all $!"
-find /tree | grep -c 7 >/count & all="$all $!"
-fft 8 14 & all="$all $!"
-lu 8 256 & all="$all $!"
+/usr/bin/cc1 -quiet -ffreestanding -O2 /source.c -o /source.s & all=$!
+/usr/bin/find /tree -fprint /found & all="$all $!"
+/usr/bin/grep -r -l 7 /tree >/matching & all="$all $!"
+/usr/bin/find /tree | /usr/bin/grep -c 7 >/count & all="$all $!"
+/bin/fft 8 14 & all="$all $!"
+/bin/lu 8 256 & all="$all $!"
 for one in $all; do wait $one || exit 1; done
 END
 "#;
