@@ -80,7 +80,8 @@ static void forget(struct ak_thread *thread)
 {
 	kfree(thread->proxy);
 	thread->proxy = NULL;
-	init_task_work(&thread->work, ak_thread_work);
+	/* It may be queued again already. */
+	thread->work.func = ak_thread_work;
 }
 
 /* What the thread came back for is its next instruction here, so far. */
@@ -139,6 +140,8 @@ static void work(struct callback_head *head)
 		go_on(thread->proxy, task_pt_regs(current));
 	if (thread->mm)
 		WRITE_ONCE(thread->mm->has_proxies, true);
+	/* Of a fault before a signal, which is taken once more. */
+	thread->proxy->address = 0;
 	ak_thread_work(head);
 	if (!signal_pending(current))
 		send_what_comes(thread, task_pt_regs(current));

@@ -325,7 +325,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (argc == 3 && !strcmp(argv[1], "--exit"))
 		return atoi(argv[2]);
-	if (argc >= 2 && !strcmp(argv[1], "--costs")) {
+	if ((argc == 2 || argc == 3) && !strcmp(argv[1], "--costs")) {
 		costs("native");
 		if (attach(argc == 3 ? argv[2] : "attach"))
 			return 1;
