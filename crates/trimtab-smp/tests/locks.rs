@@ -271,7 +271,7 @@ impl<'a> Bench<'a> {
 }
 
 #[test]
-#[ignore = "boots 249 times, an hour; TRIMTAB_BOOTS is how often each (30): cargo test -p trimtab-smp --test locks -- --ignored boots"]
+#[ignore = "boots 249 times, a quarter of an hour; TRIMTAB_BOOTS is how often each (30): cargo test -p trimtab-smp --test locks -- --ignored boots"]
 fn kernels_come_up_and_calls_are_right_in_each_of_thirty_boots() {
     let asked = own(OwnWorkload::Suite, &[1, 2, 4, 8]);
     let work = WorkDir::open(&asked.setup.work).unwrap();

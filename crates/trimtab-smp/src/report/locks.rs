@@ -1,6 +1,7 @@
 //! What `trimtab smp locks` found: `trimtab.smp.locks/1`.
 
 mod calls;
+mod model;
 
 use serde::{Deserialize, Serialize};
 use trimtab_report::common::Repeat;
@@ -10,6 +11,7 @@ use trimtab_report::section::{Head, Section, Table, number, text};
 use trimtab_report::{Phrase, Report, Schema, phrase, row};
 
 pub use self::calls::LockedCall;
+pub use self::model::ModelError;
 use super::own_locks::{self, OwnLockWait};
 use crate::counted::{ByPlace, Counted, Irq, Place};
 use crate::mode::LockMode;
@@ -135,40 +137,6 @@ impl LocksRun {
     /// By which share the model is off, if it says anything. One CPU it knows.
     fn off(&self) -> Option<f64> {
         self.predicted.filter(|_| self.cpus > 1).map(|predicted| predicted / self.speedup - 1.0)
-    }
-}
-
-/// By how much the model is off with a kind of locks, without the signs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct ModelError {
-    /// The locks.
-    pub mode: LockMode,
-    /// Runs on more than one CPU.
-    pub runs: u64,
-    /// The mean.
-    pub mean: f64,
-    /// The most.
-    pub worst: f64,
-}
-
-impl ModelError {
-    /// Those of each kind of which the model says anything.
-    pub fn of(modes: &[LockMode], runs: &[LocksRun]) -> Vec<Self> {
-        let of = |&mode: &LockMode| {
-            let all: Vec<f64> = runs
-                .iter()
-                .filter(|run| run.mode == mode)
-                .filter_map(|run| run.off().map(f64::abs))
-                .collect();
-            let sum: f64 = all.iter().sum();
-            (!all.is_empty()).then(|| Self {
-                mode,
-                runs: all.len() as u64,
-                mean: sum / all.len() as f64,
-                worst: all.iter().copied().fold(0.0, f64::max),
-            })
-        };
-        modes.iter().filter_map(of).collect()
     }
 }
 
@@ -349,51 +317,6 @@ impl SmpLocks {
             share("in_kernel", self.in_kernel),
             " of the time is in the kernel.",
         ]]
-    }
-
-    fn model_text(&self) -> Phrase {
-        let errors = self.model.iter().enumerate().map(|(place, error)| {
-            phrase![
-                format!("{} ", error.mode.name()),
-                share(format!("model.{place}.mean"), error.mean),
-                " (at most ",
-                share(format!("model.{place}.worst"), error.worst),
-                ")",
-            ]
-        });
-        match (self.model.is_empty(), self.recorded) {
-            (true, Some(recorded)) if recorded < LEAST_RECORDED => phrase![
-                "The model says nothing here: what one CPU did was recorded for only ",
-                share("recorded", recorded),
-                " of its time.",
-            ],
-            (true, _) => {
-                "The model says nothing here: it is for independent copies on several CPUs.".into()
-            }
-            (false, _) => phrase![
-                "The model, which knows only what copies did alone",
-                self.lock_cost_phrase(),
-                ", is off by ",
-                trimtab_report::phrase::joined(errors, ", "),
-                " in the mean.",
-            ],
-        }
-    }
-
-    /// What the model knows of locks by themselves.
-    fn lock_cost_phrase(&self) -> Phrase {
-        let Some(cost) = self.lock_cost else { return Phrase::default() };
-        let taking = count("lock_cost.taking", cost.taking);
-        match cost.passing {
-            0 => phrase![" and that a lock costs ", taking, " instructions"],
-            more => phrase![
-                " and that a lock costs ",
-                taking,
-                " instructions, and ",
-                count("lock_cost.passing", more),
-                " more where it is not free",
-            ],
-        }
     }
 }
 

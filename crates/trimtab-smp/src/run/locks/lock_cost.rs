@@ -1,4 +1,4 @@
-//! What a lock costs by itself, whose workload's time is not for it.
+//! What a giant or coarse lock costs by itself, from copies that hardly do anything but take it.
 
 use anyhow::Result;
 use trimtab_lab::observe::Observe;
