@@ -108,7 +108,7 @@ impl OwnWorkload {
             Self::Network => &["subsystem", "network", "1500"],
             Self::Memory => &["subsystem", "memory", "1500"],
             Self::Ipc => &["subsystem", "ipc", "4000"],
-            Self::Processes => &["subsystem", "processes", "1500"],
+            Self::Processes => &["subsystem", "processes", "600"],
             Self::Mix => &["subsystem", "mix", "200"],
             Self::Calls => &["subsystem", "calls", "2000"],
             Self::Traffic => &["traffic", "200", "75000"],
