@@ -164,12 +164,6 @@ int main(int argc, char **argv)
 		printf("subsystem: expected files, network, memory, ipc, processes, calls or mix, and a number\n");
 		return 2;
 	}
-	/*
-	 * A new process of this policy does not get the CPU before its parent waits for it. Else which of them
-	 * writes their shared pages first, and so the number of faults, would be alike for long and then change.
-	 */
-	if (kinds[chosen].round == processes)
-		NEED(sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0}) == 0);
 	if (is_mix)
 		mix(cpu, rounds);
 	while (!is_mix && rounds-- > 0)
