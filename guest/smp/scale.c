@@ -16,11 +16,13 @@
  *
  *     trimtab: locks NAME NUMBER
  *
- * With -r as well, on one CPU, what that one did in its order, but at most so many stretches of time:
+ * With -r as well, on one CPU, what that one did in its order, but at most so many stretches of time, and the
+ * thread that ran, 0 for none:
  *
- *     trimtab: record NUMBER PLACE:CYCLES PLACE:CYCLES...
+ *     trimtab: record NUMBER PLACE:CYCLES:THREAD PLACE:CYCLES:THREAD...
  *
- * NUMBER counts these lines from 0.
+ * NUMBER counts these lines from 0. Where PLACE is wakes or wakes.interrupt, a thread is woken, so many cycles
+ * after the stretch began that comes next.
  *
  * With -t, the copies run in turn, each alone and on a CPU of its own, and then all of them once more, each
  * between two marks for who watches the guest: instructions that do nothing. The second time, the kernel
@@ -155,18 +157,18 @@ static void print_record(int kept)
 {
 	FILE *file = fdopen(kept, "r");
 	unsigned long long cycles;
-	int cpu, count = 0;
+	int cpu, thread, count = 0;
 	char place[40];
 
 	if (!file)
 		fail("read what the CPU did");
 	/* The first is the call that turned it on. */
-	if (fscanf(file, "cpu%d %39s %llu ", &cpu, place, &cycles) != 3)
+	if (fscanf(file, "cpu%d %39s %llu %d ", &cpu, place, &cycles, &thread) != 4)
 		fail("find what the CPU did");
-	while (fscanf(file, "cpu%d %39s %llu ", &cpu, place, &cycles) == 3) {
+	while (fscanf(file, "cpu%d %39s %llu %d ", &cpu, place, &cycles, &thread) == 4) {
 		if (count % STRETCHES_OF_A_LINE == 0)
 			printf("%strimtab: record %d", count ? "\n" : "", count / STRETCHES_OF_A_LINE);
-		printf(" %s:%llu", place, cycles);
+		printf(" %s:%llu:%d", place, cycles, thread);
 		count++;
 	}
 	if (count)

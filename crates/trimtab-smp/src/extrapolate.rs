@@ -118,27 +118,35 @@ fn drawn(record: &[Stretch], work: u64, number: u32) -> usize {
 fn spans<'a>(stretches: impl Iterator<Item = &'a Stretch>, mode: LockMode) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut is_in_kernel = false;
-    for &Stretch { doing, cycles } in stretches {
-        let was_in_kernel = std::mem::replace(&mut is_in_kernel, matches!(doing, Doing::Kernel(_)));
+    for stretch in stretches {
+        let was_in_kernel =
+            std::mem::replace(&mut is_in_kernel, matches!(stretch.doing, Doing::Kernel(_)));
         if was_in_kernel && is_in_kernel {
-            // Others ran, or would have: the lock is given back, and taken again.
-            spans.push(Span::Run(Activity::User, 0));
+            spans.push(OTHERS_RAN);
         }
-        spans.push(match doing {
-            Doing::User => Span::Run(Activity::User, cycles),
-            Doing::Idle => Span::Sleep(cycles),
-            Doing::Interrupt => Span::Run(Activity::Interrupt, cycles),
-            Doing::Kernel(Place::Of(of)) => Span::Run(Activity::Kernel(of), cycles),
-            // They have the giant lock, and none else.
-            Doing::Kernel(Place::Threads) => match mode {
-                LockMode::GiantIrq | LockMode::Giant => {
-                    Span::Run(Activity::Kernel(Subsystem::Processes), cycles)
-                }
-                LockMode::Coarse | LockMode::Fine => Span::Run(Activity::Interrupt, cycles),
-            },
-        });
+        spans.push(span(stretch.doing, stretch.cycles, mode));
     }
     spans
+}
+
+/// Others ran, or would have, between two stretches of the kernel: the lock is given back, and taken again.
+pub(crate) const OTHERS_RAN: Span = Span::Run(Activity::User, 0);
+
+/// What a thread does in a stretch, or in a part of it, with locks of a kind.
+pub(crate) fn span(doing: Doing, cycles: u64, mode: LockMode) -> Span {
+    match doing {
+        Doing::User => Span::Run(Activity::User, cycles),
+        Doing::Idle => Span::Sleep(cycles),
+        Doing::Interrupt => Span::Run(Activity::Interrupt, cycles),
+        Doing::Kernel(Place::Of(of)) => Span::Run(Activity::Kernel(of), cycles),
+        // They have the giant lock, and none else.
+        Doing::Kernel(Place::Threads) => match mode {
+            LockMode::GiantIrq | LockMode::Giant => {
+                Span::Run(Activity::Kernel(Subsystem::Processes), cycles)
+            }
+            LockMode::Coarse | LockMode::Fine => Span::Run(Activity::Interrupt, cycles),
+        },
+    }
 }
 
 /// xorshift64* of S. Vigna.
@@ -158,7 +166,7 @@ mod tests {
     const MEMORY: Subsystem = Subsystem::Memory;
 
     fn stretch(doing: Doing, cycles: u64) -> Stretch {
-        Stretch { doing, cycles }
+        Stretch { doing, cycles, thread: 1 }
     }
 
     /// A round in a program and in a call.

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod by_thread;
 pub mod c;
 pub mod complexity;
 pub mod counted;

@@ -50,6 +50,8 @@ pub struct SmpLocks {
     /// Which share of the time of one CPU the record covers that the model goes by; none where nothing was
     /// recorded.
     pub recorded: Option<f64>,
+    /// Whether the model goes by what threads did on one CPU that wait for each other, and not by what a copy did.
+    pub by_threads: bool,
     /// What the model goes by of a giant or coarse lock's own cost, in nanoseconds; none where it models none.
     pub lock_cost: Option<LockCost>,
     /// Locks of the kernel's own for which the model has copies wait on the most CPUs, the longest first.
@@ -506,7 +508,11 @@ mod tests {
         let none = SmpLocks { model: Vec::new(), recorded: Some(0.3), ..sample() };
         assert!(text(none).contains("recorded for only 30.0 % of its time"));
         let alone = SmpLocks { model: Vec::new(), recorded: Some(0.999), ..sample() };
-        assert!(text(alone).contains("for independent copies"));
+        assert!(text(alone).contains("for copies that share nothing, and for threads that sleep"));
+        let of_threads = text(SmpLocks { by_threads: true, ..sample() });
+        assert!(
+            of_threads.contains("only what threads did on one CPU and whom they waited for, is")
+        );
     }
 
     #[test]

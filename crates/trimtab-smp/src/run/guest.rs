@@ -136,8 +136,10 @@ pub(super) struct BootOf {
 pub(super) enum BootKind {
     /// To see how long copies take that run at the same time.
     Timed,
-    /// One CPU, which counts, and says what it did in its order.
+    /// One CPU, which counts, and says what it did in its order: a copy on it.
     Recorded,
+    /// The same, of all that the workload runs on so many CPUs.
+    RecordedFor(u32),
     /// To see which locks of the kernel's own copies take that run one after the other.
     Watched,
 }
@@ -147,6 +149,7 @@ impl BootOf {
         match self.what {
             BootKind::Timed => workload_name(self.cpus),
             BootKind::Recorded => RECORDING.to_owned(),
+            BootKind::RecordedFor(cpus) => recording_name(cpus),
             BootKind::Watched => IN_TURN.to_owned(),
         }
     }
@@ -162,6 +165,11 @@ const IN_TURN: &str = "in-turn";
 /// What a guest with so many CPUs runs.
 fn workload_name(cpus: u32) -> String {
     format!("scale-{cpus}")
+}
+
+/// What a guest with one CPU runs that says what it did in its order, of what so many CPUs run.
+fn recording_name(cpus: u32) -> String {
+    format!("{RECORDING}-{cpus}")
 }
 
 /// A boot that is over.
@@ -229,6 +237,13 @@ impl<'work> Guest<'work> {
             let workload = |name: &str, script| Workload { name: name.to_owned(), script };
             workloads.push(workload(RECORDING, script(1, Counts::Stretches)));
             workloads.push(workload(IN_TURN, script(WATCHED_CPUS, Counts::InTurn)));
+            let of_all = |&cpus: &u32| {
+                let script = request.workload.script(request.copies, cpus, Counts::Stretches);
+                workload(&recording_name(cpus), script)
+            };
+            if matches!(request.copies, Copies::Fixed(_)) {
+                workloads.extend(request.cpus.iter().map(of_all));
+            }
         }
         let testbed = Testbed::prepare_files(work, Isa::X86_64, None, workloads, &files)?
             .with_parallel_clock(&qemu);

@@ -158,6 +158,7 @@ pub fn locks(request: &LocksRequest, observe: &dyn Observe) -> Result<SmpLocks> 
         in_kernel: one_counted.in_kernel(),
         model: ModelError::of(&request.modes, &runs),
         recorded: records.covered,
+        by_threads: records.is_of_threads(),
         lock_cost: records.lock,
         runs,
         own_locks,

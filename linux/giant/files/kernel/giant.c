@@ -22,6 +22,7 @@
 #define pr_fmt(fmt) "giant: " fmt
 
 #include <linux/init.h>
+#include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
@@ -31,6 +32,7 @@
 #include <linux/panic.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -88,16 +90,22 @@ core_param(giant_limit, giant_limit, uint, 0644);
 static atomic_t giant_stuck = ATOMIC_INIT(0);
 
 /* Preemption is disabled, so that only this CPU writes. */
-static void giant_note(struct giant_cpu *cpu, u64 cycles)
+static void giant_note(struct giant_cpu *cpu, struct giant_stretch it)
 {
 	/* It has a size if it is there. */
 	struct giant_record *record = smp_load_acquire(&cpu->record);
+	unsigned long flags;
 
-	if (record && record->count < record->size) {
-		record->done[record->count] = (struct giant_stretch){ cycles, cpu->state };
+	if (!record)
+		return;
+	/* An interrupt may wake a task, and note that. */
+	local_irq_save(flags);
+	if (record->count < record->size) {
+		record->done[record->count] = it;
 		/* Who reads the count finds what is counted. */
 		smp_store_release(&record->count, record->count + 1);
 	}
+	local_irq_restore(flags);
 }
 
 /**
@@ -117,10 +125,11 @@ void giant_account(struct giant_cpu *cpu, unsigned int state, u64 *counter)
 	/* Of a virtual machine, it may go back. */
 	if (cpu->since && now > cpu->since) {
 		cpu->did.spent[cpu->state] += now - cpu->since;
-		giant_note(cpu, now - cpu->since);
+		giant_note(cpu, (struct giant_stretch){ now - cpu->since, cpu->state, cpu->pid });
 	}
 	cpu->state = state;
 	cpu->since = now;
+	cpu->pid = current->pid;
 	if (counter)
 		*counter += 1;
 	raw_write_seqcount_end(&cpu->sequence);
@@ -451,6 +460,25 @@ void __giant_resume(void)
 		giant_account(cpu, GIANT_KERNEL + subsystem, NULL);
 	else
 		giant_take(subsystem);
+}
+
+/**
+ * __giant_woken - keep that a task is woken, or begins
+ * @task: that one; interrupts are disabled
+ */
+void __giant_woken(struct task_struct *task)
+{
+	struct giant_cpu *cpu = this_cpu_ptr(&giant_cpus);
+	u64 now;
+
+	if (!READ_ONCE(cpu->record))
+		return;
+	now = get_cycles();
+	giant_note(cpu, (struct giant_stretch){
+		.cycles = now > cpu->since ? now - cpu->since : 0,
+		.state = in_task() && !is_idle_task(current) ? GIANT_WAKE : GIANT_WAKE_IRQ,
+		.pid = task->pid,
+	});
 }
 
 /* Lets a task come here at its system calls, and at returns to user mode. */

@@ -74,17 +74,23 @@ struct giant_counters {
 	u64 contended[GIANT_TAKERS];
 };
 
+/* Beside what a CPU does, in a record: a task or an interrupt wakes a task. */
+#define GIANT_WAKE	GIANT_STATES
+#define GIANT_WAKE_IRQ	(GIANT_STATES + 1)
+
 /* A stretch is 16 bytes. */
 #define GIANT_MOST_STRETCHES	(1U << 20)
 
 /**
- * struct giant_stretch - a time in which a CPU did one thing
- * @cycles: how long
- * @state: what it did
+ * struct giant_stretch - a time in which a CPU did one thing, or what happened
+ * @cycles: how long; of a wake-up how long after the stretch began that follows
+ * @state: what it did, or what happened
+ * @pid: the thread that ran, 0 if none did; of a wake-up the one that is woken
  */
 struct giant_stretch {
 	u64 cycles;
-	unsigned int state;
+	u32 state;
+	pid_t pid;
 };
 
 /**
@@ -105,6 +111,7 @@ struct giant_record {
  * @did: what it did until @since
  * @state: what it does
  * @since: since when, in its cycles; 0 before it began
+ * @pid: the thread that does it
  * @waiter: the thread that waits on it, GIANT_IRQ_PID, or 0 if none does
  * @waits_for: the lock that this one waits for
  * @irq_drawn: whether an interrupt on it has drawn a ticket
@@ -116,6 +123,7 @@ struct giant_cpu {
 	struct giant_counters did;
 	unsigned int state;
 	u64 since;
+	pid_t pid;
 	pid_t waiter;
 	unsigned int waits_for;
 	bool irq_drawn;

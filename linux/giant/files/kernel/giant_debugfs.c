@@ -126,9 +126,11 @@ static int record_show(struct seq_file *file, void *at)
 		seq_puts(file, outside[it.state]);
 	else if (it.state < GIANT_WAITING)
 		seq_puts(file, giant_taker_names[it.state - GIANT_KERNEL]);
-	else
+	else if (it.state < GIANT_STATES)
 		seq_printf(file, "waiting.%s", giant_taker_names[it.state - GIANT_WAITING]);
-	seq_printf(file, " %llu\n", it.cycles);
+	else
+		seq_puts(file, it.state == GIANT_WAKE ? "wakes" : "wakes.interrupt");
+	seq_printf(file, " %llu %d\n", it.cycles, it.pid);
 	return 0;
 }
 

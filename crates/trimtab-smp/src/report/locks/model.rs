@@ -60,10 +60,16 @@ impl SmpLocks {
                 " of its time.",
             ],
             (true, _) => {
-                "The model says nothing here: it is for independent copies on several CPUs.".into()
+                "The model says nothing here: it is for copies that share nothing, and for threads that sleep \
+                 where they wait for each other, on several CPUs."
+                    .into()
             }
             (false, _) => phrase![
-                "The model, which knows only what copies did alone",
+                "The model, which knows only ",
+                match self.by_threads {
+                    true => "what threads did on one CPU and whom they waited for",
+                    false => "what copies did alone",
+                },
                 self.lock_cost_phrase(),
                 ", is off by ",
                 joined(errors, ", "),

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use trimtab_lab::process::Job;
 use trimtab_lab::shell;
 use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::WorkDir;
@@ -46,6 +48,8 @@ pub enum OwnWorkload {
     Traffic,
     /// Debian's PostMark in several processes.
     Postmark,
+    /// make of a small program, with as many jobs as there are CPUs.
+    Make,
     /// One of most calls that there are, with checks.
     Suite,
 }
@@ -54,7 +58,7 @@ impl OwnWorkload {
     /// Those that any kernel runs, and whose speed on more CPUs says something of these.
     pub const SCALE: [OwnWorkload; 4] = [Self::Spin, Self::Fft, Self::Lu, Self::Radix];
     /// All of them.
-    pub const ALL: [OwnWorkload; 16] = [
+    pub const ALL: [OwnWorkload; 17] = [
         Self::Spin,
         Self::Fft,
         Self::Lu,
@@ -70,6 +74,7 @@ impl OwnWorkload {
         Self::Calls,
         Self::Traffic,
         Self::Postmark,
+        Self::Make,
         Self::Suite,
     ];
 
@@ -91,6 +96,7 @@ impl OwnWorkload {
             Self::Calls => "calls",
             Self::Traffic => "traffic",
             Self::Postmark => "postmark",
+            Self::Make => "make",
             Self::Suite => "suite",
         }
     }
@@ -108,11 +114,12 @@ impl OwnWorkload {
             Self::Network => &["subsystem", "network", "1500"],
             Self::Memory => &["subsystem", "memory", "1500"],
             Self::Ipc => &["subsystem", "ipc", "4000"],
-            Self::Processes => &["subsystem", "processes", "600"],
+            Self::Processes => &["subsystem", "processes", "1500"],
             Self::Mix => &["subsystem", "mix", "200"],
             Self::Calls => &["subsystem", "calls", "2000"],
             Self::Traffic => &["traffic", "200", "75000"],
             Self::Postmark => &["postmark", "10000", "1000", "100"],
+            Self::Make => &["make", "-s", "-C", "/make", "-j", "{}"],
             Self::Suite => &["suite", "21"],
         }
     }
@@ -125,7 +132,7 @@ impl OwnWorkload {
     /// As often as it runs at the same time where nobody says so.
     pub fn copies(self) -> Copies {
         match self {
-            Self::Fft | Self::Lu | Self::Radix | Self::Suite => Copies::Fixed(1),
+            Self::Fft | Self::Lu | Self::Radix | Self::Make | Self::Suite => Copies::Fixed(1),
             // As the thesis had them.
             Self::Postmark => Copies::Fixed(8),
             _ => Copies::Each,
@@ -213,6 +220,7 @@ impl ScaleWorkload {
     pub(super) fn script(&self, copies: Copies, cpus: u32, counts: Counts) -> String {
         let words = self.words();
         let program = match self {
+            Self::Own(OwnWorkload::Make) => "/usr/bin/make".to_owned(),
             Self::Own(_) | Self::Counting(..) => {
                 format!("/bin/{}", words.first().map_or("", String::as_str))
             }
@@ -234,7 +242,8 @@ impl ScaleWorkload {
         line.push(program);
         let number = cpus.to_string();
         line.extend(words.iter().skip(1).map(|word| word.replace("{}", &number)));
-        format!("exec {}\n", shell::command_line(line))
+        let before = if *self == Self::Own(OwnWorkload::Make) { SMALL_PROGRAM } else { "" };
+        format!("{before}exec {}\n", shell::command_line(line))
     }
 
     /// Its files in the guest, by their paths there.
@@ -247,6 +256,7 @@ impl ScaleWorkload {
             Self::Own(OwnWorkload::Suite) => {
                 BTreeMap::from([(calls::PROGRAM.to_owned(), calls::program(gcc).get(work)?)])
             }
+            Self::Own(OwnWorkload::Make) => builders(gcc)?,
             Self::Own(own) | Self::Counting(own, _) => {
                 let name = own.words().first().context("a workload of ours has no program")?;
                 let mut files = match own {
@@ -268,6 +278,34 @@ impl ScaleWorkload {
         files.insert(format!("bin/{RUNNER}"), compiled(RUNNER, gcc).get(work)?);
         Ok(files)
     }
+}
+
+/// Makes the sources that [`OwnWorkload::Make`] compiles.
+const SMALL_PROGRAM: &str = include_str!("../../../../../guest/smp/make.sh");
+/// gcc says at once where its compiler is.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What compiles and links in a guest: programs of this machine.
+fn builders(gcc: &FoundTool) -> Result<BTreeMap<String, PathBuf>> {
+    let said = |name: &str| {
+        let path = Job::new("asking gcc where its compiler is", &gcc.path)
+            .arg(format!("-print-prog-name={name}"))
+            .limit(LIMIT)
+            .run_captured()?;
+        Ok::<_, anyhow::Error>(PathBuf::from(path.trim()))
+    };
+    // gcc names what it looks for in PATH.
+    let found_for_gcc = |name: &str| {
+        let path = said(name)?;
+        found(&path.to_string_lossy()).with_context(|| format!("gcc has no {name}"))
+    };
+    let programs = [
+        tools::find("make")?.path,
+        found_for_gcc("cc1")?,
+        found_for_gcc("as")?,
+        found_for_gcc("ld")?,
+    ];
+    Ok(guest::programs::files(&programs)?)
 }
 
 /// Where a program is: a path, or a name to look for in `PATH`.
@@ -343,6 +381,35 @@ mod tests {
     }
 
     #[test]
+    fn the_small_program_is_built_and_checks_itself() {
+        let host = Host::new();
+        let folder = host.0.path();
+        let programs = folder.join("programs");
+        std::fs::create_dir(&programs).unwrap();
+        let gcc = tools::find("gcc").unwrap();
+        for (path, program) in builders(&gcc).unwrap() {
+            if let Some(name) = path.strip_prefix("usr/bin/") {
+                std::os::unix::fs::symlink(program, programs.join(name)).unwrap();
+            }
+        }
+        // A guest has busybox for these.
+        let script = SMALL_PROGRAM
+            .replace("busybox ", "")
+            .replace("PATH=/bin", &format!("PATH={}:/bin", programs.display()))
+            .replace("/make", &folder.join("make").display().to_string());
+        let run = |then: &str| {
+            let mut shell = std::process::Command::new("sh");
+            let output = shell.arg("-c").arg(format!("{script}{then}")).output().unwrap();
+            (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        };
+        let make = format!("make -s -C {} -j 3\n", folder.join("make").display());
+        assert_eq!(run(&make), (Some(0), String::new()));
+        let wrong =
+            format!("cd {}; sed -i 's/i + 7/i + 8/' part7.c\n", folder.join("make").display());
+        assert_eq!(run(&format!("{wrong}{make}")).0, Some(2));
+    }
+
+    #[test]
     fn the_time_is_that_of_the_last_copy() {
         let host = Host::new();
         let run = |arguments: &[&str]| host.run(RUNNER, arguments);
@@ -362,7 +429,8 @@ mod tests {
     #[test]
     fn each_workload_of_ours_has_a_program() {
         let gcc = FoundTool { path: "gcc".into(), version: None };
-        for own in OwnWorkload::ALL.into_iter().filter(|own| *own != OwnWorkload::Suite) {
+        let others = [OwnWorkload::Suite, OwnWorkload::Make];
+        for own in OwnWorkload::ALL.into_iter().filter(|own| !others.contains(own)) {
             let name = own.words()[0];
             let sources = compiled(name, &gcc).sources;
             assert!(sources.iter().any(|(file, _)| *file == format!("{name}.c")), "{name}");

@@ -1,6 +1,6 @@
 //! What the model says of a workload, from what one CPU did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -11,10 +11,11 @@ use trimtab_program::Program;
 
 use super::LocksRequest;
 use super::lock_cost::lock_cost;
+use crate::by_thread;
 use crate::extrapolate::{self, LockForecast};
 use crate::lock_trace::{LockTrace, SharedLock};
 use crate::mode::LockMode;
-use crate::recorded::{self, Stretch};
+use crate::recorded::{self, Record, Stretch};
 use crate::report::locks::LEAST_RECORDED;
 use crate::report::own_locks::OwnLockWait;
 use crate::run::guest::{
@@ -27,6 +28,8 @@ use crate::simulate::LockCost;
 pub(super) struct Records {
     /// What one CPU does in its order.
     stretches: Vec<Stretch>,
+    /// What one CPU does that runs what so many CPUs would, whose threads wait for each other.
+    threads: BTreeMap<u32, Record>,
     /// Which share of the time of that boot its record covers; none where nothing was recorded.
     pub(super) covered: Option<f64>,
     /// What a lock costs, where the kernel's own are not all.
@@ -48,18 +51,27 @@ impl Records {
         Self { stretches, covered: Some(covered), ..Self::default() }
     }
 
+    /// Whether it goes by what threads did that wait for each other.
+    pub(super) fn is_of_threads(&self) -> bool {
+        !self.threads.is_empty()
+    }
+
     fn own_locks(&self, cpus: u32) -> Option<LockForecast> {
         extrapolate::with_own_locks(&self.own, self.copies.on(cpus), cpus)
     }
 
-    /// How many times as fast as on one CPU without locks a copy on each CPU would be; none where too little was
-    /// recorded.
+    /// How many times as fast as on one CPU without locks it would be; none where too little was recorded.
     pub(super) fn speedup(&self, mode: LockMode, cpus: u32) -> Option<f64> {
-        if mode == LockMode::Fine {
+        if self.threads.is_empty() && mode == LockMode::Fine {
             return Some(self.own_locks(cpus)?.speedup);
         }
         self.covered.filter(|&covered| covered >= LEAST_RECORDED)?;
         let lock = self.lock.unwrap_or_default();
+        if !self.threads.is_empty() {
+            let one = by_thread::time(self.threads.get(&1)?, LockMode::Fine, lock, 1)?;
+            let time = by_thread::time(self.threads.get(&cpus)?, mode, lock, cpus)?;
+            return Some(one as f64 / time as f64);
+        }
         extrapolate::speedup(&self.stretches, mode, lock, self.copies.on(cpus), cpus)
     }
 
@@ -83,23 +95,57 @@ pub(super) fn records(
     work: &WorkDir,
     observe: &dyn Observe,
 ) -> Result<Records> {
-    if !shares_nothing(request) {
+    let what = knowledge(request);
+    if what == Knowledge::Nothing {
         return Ok(Records::default());
     }
-    // A boot of its own: to keep a stretch takes some instructions, which no other boot is to have.
-    let boot = request.boot_of(LockMode::Fine, 1, request.setup.quantum);
-    let ran = guest.run(&BootOf { what: BootKind::Recorded, ..boot }, observe)?;
-    let nothing = BTreeMap::new();
-    let lines = ran.said.get("record").unwrap_or(&nothing);
-    let record = recorded::read(lines).context("the model knows nothing of this workload")?;
     let is_locked = |mode: &LockMode| mode.is_modelled() && *mode != LockMode::Fine;
     let lock = match request.modes.iter().any(is_locked) {
         true => Some(lock_cost(request, work, observe)?),
         false => None,
     };
-    let own = own_locks(request, guest, observe)?;
     let copies = request.setup.copies;
-    Ok(Records { own, lock, copies, ..Records::of(ran.nanoseconds, record) })
+    if what == Knowledge::OfThreads {
+        let records = Records { lock, copies, ..Records::default() };
+        return of_threads(records, request, guest, observe);
+    }
+    let (nanoseconds, record) = recorded(BootKind::Recorded, request, guest, observe)?;
+    let own = own_locks(request, guest, observe)?;
+    Ok(Records { own, lock, copies, ..Records::of(nanoseconds, record.stretches) })
+}
+
+/// What threads do, of what each number of CPUs runs.
+fn of_threads(
+    mut records: Records,
+    request: &LocksRequest,
+    guest: &Guest<'_>,
+    observe: &dyn Observe,
+) -> Result<Records> {
+    let numbers: BTreeSet<u32> = request.cpus.iter().copied().chain([1]).collect();
+    for cpus in numbers {
+        let what = BootKind::RecordedFor(cpus);
+        let (nanoseconds, record) = recorded(what, request, guest, observe)?;
+        let covered = record.cycles() as f64 / nanoseconds.max(1) as f64;
+        records.covered = Some(records.covered.map_or(covered, |least| least.min(covered)));
+        records.threads.insert(cpus, record);
+    }
+    Ok(records)
+}
+
+/// What one CPU does in its order, and in how many nanoseconds. In a boot of its own: to keep a stretch takes some
+/// instructions, which no other boot is to have.
+fn recorded(
+    what: BootKind,
+    request: &LocksRequest,
+    guest: &Guest<'_>,
+    observe: &dyn Observe,
+) -> Result<(u64, Record)> {
+    let boot = request.boot_of(LockMode::Fine, 1, request.setup.quantum);
+    let ran = guest.run(&BootOf { what, ..boot }, observe)?;
+    let nothing = BTreeMap::new();
+    let lines = ran.said.get("record").unwrap_or(&nothing);
+    let record = recorded::read(lines).context("the model knows nothing of this workload")?;
+    Ok((ran.nanoseconds, record))
 }
 
 /// Which locks of the kernel's own copies take that run one after the other.
@@ -128,15 +174,30 @@ fn names(lock: &SharedLock, program: &Program<'_>) -> Vec<String> {
     names
 }
 
-/// Copies that share nothing but the kernel.
-fn shares_nothing(request: &LocksRequest) -> bool {
-    match request.setup.workload {
-        ScaleWorkload::Own(OwnWorkload::Step) => false,
-        ScaleWorkload::Own(OwnWorkload::Postmark) => true,
-        ScaleWorkload::Own(own) => {
-            request.setup.copies == Copies::Each && own.copies() == Copies::Each
+/// What the model can know of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Knowledge {
+    /// Nothing: its copies wait for each other without sleeping, or it is not there to be fast.
+    Nothing,
+    /// Copies share nothing but the kernel: what one does.
+    OfCopies,
+    /// What its threads do, and whom they wait for.
+    OfThreads,
+}
+
+fn knowledge(request: &LocksRequest) -> Knowledge {
+    let copies = request.setup.copies;
+    match (&request.setup.workload, copies) {
+        (ScaleWorkload::Own(OwnWorkload::Step | OwnWorkload::Suite), _) => Knowledge::Nothing,
+        (ScaleWorkload::Counting(OwnWorkload::Step, _), _) => Knowledge::Nothing,
+        (ScaleWorkload::Own(OwnWorkload::Postmark), _) => Knowledge::OfCopies,
+        (ScaleWorkload::Own(own) | ScaleWorkload::Counting(own, _), Copies::Each)
+            if own.copies() == Copies::Each =>
+        {
+            Knowledge::OfCopies
         }
-        _ => false,
+        (_, Copies::Fixed(_)) => Knowledge::OfThreads,
+        (_, Copies::Each) => Knowledge::Nothing,
     }
 }
 
@@ -147,7 +208,8 @@ mod tests {
 
     #[test]
     fn a_record_that_was_cut_says_nothing() {
-        let of = |cycles| Records::of(1000, vec![Stretch { doing: Doing::User, cycles }; 10]);
+        let of =
+            |cycles| Records::of(1000, vec![Stretch { doing: Doing::User, cycles, thread: 1 }; 10]);
         let whole = of(99);
         assert_eq!(whole.covered, Some(0.99));
         assert_eq!(whole.speedup(LockMode::Coarse, 1), Some(1.0));

@@ -53,6 +53,7 @@ void __giant_drop(void);
 void __giant_resume(void);
 void giant_fork(struct task_struct *task, bool kthread);
 void giant_never(struct task_struct *task);
+void __giant_woken(struct task_struct *task);
 
 /* Work before a return to user mode begins; interrupts are enabled. */
 static __always_inline void giant_enter(enum giant_subsystem subsystem)
@@ -102,6 +103,13 @@ static __always_inline void giant_resume(void)
 	if (static_branch_unlikely(&giant_key))
 		__giant_resume();
 }
+
+/* A task is woken, or begins; interrupts are disabled. */
+static __always_inline void giant_woken(struct task_struct *task)
+{
+	if (static_branch_unlikely(&giant_key))
+		__giant_woken(task);
+}
 #else
 static inline void giant_call(long nr) { }
 static inline void giant_exit(void) { }
@@ -112,6 +120,7 @@ static __always_inline void giant_irq_enter(struct pt_regs *regs) { }
 static __always_inline void giant_irq_exit(struct pt_regs *regs) { }
 static __always_inline void giant_drop(void) { }
 static __always_inline void giant_resume(void) { }
+static __always_inline void giant_woken(struct task_struct *task) { }
 static inline void giant_fork(struct task_struct *task, bool kthread) { }
 static inline void giant_never(struct task_struct *task) { }
 #endif /* CONFIG_GIANT_LOCK */
