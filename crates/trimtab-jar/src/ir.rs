@@ -269,6 +269,8 @@ pub(crate) enum Op {
     Call(Callee),
     /// `d` = the register of that number, as an exception sets it on its way to a landing pad.
     Caught,
+    /// `d` = the register of that number, as the call before left it.
+    Result,
     /// `d` = what this method of the run time's gives for `a`, `b`, `c`.
     StandIn(StandIn),
     /// An instruction that is not known; `offset` is its word.
@@ -359,6 +361,7 @@ impl Ins {
                 | Op::Fence { .. }
                 | Op::SetControl
                 | Op::Call(_)
+                | Op::Result
                 | Op::StandIn(_)
                 | Op::Unknown
         )

@@ -23,6 +23,7 @@ mod constants;
 mod emit;
 mod error;
 mod floats;
+mod four_words;
 mod function;
 mod given;
 mod header;

@@ -169,7 +169,12 @@ fn mark_floats(function: &mut Function, given: Vars, losing: &BTreeSet<u32>) {
 
 /// Finds what each function is given and gives back. `functions` are by ascending address; those
 /// whose address is known elsewhere are marked, and `entry` is called by nobody.
-pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
+/// `left` are results beside the usual ones, by function.
+pub(crate) fn solve(
+    functions: &mut [Function],
+    entry: u32,
+    left: &FxHashMap<u32, Vars>,
+) -> Summaries {
     // Long: one pass over a queue of functions, with all that may put one back into it.
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     let callers = callers(functions, &starts);
@@ -181,7 +186,8 @@ pub(crate) fn solve(functions: &mut [Function], entry: u32) -> Summaries {
     let mut summaries: Summaries = functions
         .iter()
         .map(|f| {
-            let (arguments, results) = (Vars::NONE, Vars::NONE);
+            let arguments = Vars::NONE;
+            let results = left.get(&f.start).copied().unwrap_or(Vars::NONE);
             (f.start, Summary { arguments, writes: own_writes(f), results, returns_twice: false })
         })
         .collect();

@@ -5,6 +5,7 @@ use crate::constants::{PartialAddresses, drop_saves, moved_constants, propagate,
 use crate::emit::{ADAPTERS, ANY, Context, HUGE, Home, LoopMethod, Shape, adapter, split, whole};
 use crate::error::JarError;
 use crate::floats::{quiet, sets_rounding};
+use crate::four_words::{left_results, take_results};
 use crate::function::{Function, build};
 use crate::image::AT_END;
 use crate::image::Image;
@@ -90,7 +91,8 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
             functions = find_functions(&image, options.metered);
         }
     }
-    let summaries = solve(&mut functions, image.entry);
+    let left = left_results(&mut functions);
+    let summaries = solve(&mut functions, image.entry, &left);
     let starts: Vec<u32> = functions.iter().map(|function| function.start).collect();
     functions.retain(|function| function.reached);
     functions.iter_mut().for_each(|function| widen(&summaries, function));
@@ -226,6 +228,7 @@ fn find_functions(image: &Image<'_>, metered: bool) -> Vec<Function> {
             Some(stand_in) => calling(start, &name, *stand_in),
             None => build(image, start, end, &name, &labels),
         };
+        take_results(&mut function);
         propagate(image, &mut function);
         prune(&mut function);
         let made = made_labels(image, &function).chain(listed_labels(image, &function));

@@ -152,7 +152,7 @@ impl Emitter<'_> {
                 let field = self.class.pool.field("trimtab/Cpu", "control", "I");
                 self.code.op_u16(op::GETFIELD, field, 0);
             }
-            Op::Caught => self.get_field(ins.d.unwrap_or_default()),
+            Op::Caught | Op::Result => self.get_field(ins.d.unwrap_or_default()),
             Op::StandIn(stand_in) => {
                 self.code.load(Kind::Cpu, 0);
                 for operand in [ins.a, ins.b, ins.c] {

@@ -198,8 +198,61 @@ stop:
 	return x;
 }
 
-int main(void)
+/* Results of four words. */
+typedef int vector __attribute__((vector_size(16)));
+typedef _Complex long long pair;
+
+__attribute__((noinline)) static pair longs(long long x)
 {
+	return x * 0x100000007 + (x - 9) * 0x300000001i;
+}
+
+/* Its result is that of another one. */
+__attribute__((noinline)) static pair longs_of(const char *text)
+{
+	return longs((long long)strlen(text));
+}
+
+__attribute__((noinline)) static vector steps(int from, int step)
+{
+	return (vector){ from, from + step, from + 2 * step, from + 3 * step };
+}
+
+/* Others are called before it returns. */
+__attribute__((noinline)) static vector sorted(vector all)
+{
+	for (int i = 0; i < 4; i++)
+		for (int j = i + 1; j < 4; j++)
+			if (abs(all[j]) < abs(all[i])) {
+				int other = all[i];
+
+				all[i] = all[j];
+				all[j] = other;
+			}
+	return all;
+}
+
+static vector (*volatile by_pointer)(int, int) = steps;
+
+static void print_four(vector all)
+{
+	printf("%d %d %d %d\n", all[0], all[1], all[2], all[3]);
+}
+
+static void four_words(int count)
+{
+	pair first = longs(count), second = longs_of("three words long");
+
+	printf("%llx %llx\n", __real first, __imag first);
+	printf("%llx %llx\n", __real second, __imag second);
+	print_four(steps(count, 3));
+	print_four(steps(7, -count) + sorted(steps(-5, 4)));
+	print_four(by_pointer(20, count) * 2);
+}
+
+int main(int count, char **arguments)
+{
+	(void)arguments;
 	const unsigned code[] = { 1 | 5 << 3, 3, 2, 5, 3, 1 | 77 << 3, 4 | 7 << 3, 0 };
 	const unsigned char bytes[] = { 1, 9, 2, 1, 200, 3, 5, 0 };
 
@@ -212,6 +265,7 @@ int main(void)
 	printf("%d\n", builtin(3));
 	printf("%d\n", down(5));
 	printf("%d\n", variable(9));
+	four_words(count);
 	printf("%g %g\n", __real singles(5), __imag singles(5));
 	printf("%g %g\n", __real doubles(5), __imag doubles(5));
 	printf("%d %d %d %d\n", __real chars(5), __imag chars(5), __real ints(5), __imag ints(5));
