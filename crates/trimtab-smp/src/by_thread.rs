@@ -4,14 +4,17 @@
 //! On one CPU a thread stops because it sleeps, or because others are to run. It slept if somebody woke it before it
 //! went on: if that was another thread, it waits for that one on more CPUs, too; if it was an interrupt, it sleeps as
 //! long. So barriers, pipes, and processes that wait for others are known; but who waits on more CPUs for what one CPU
-//! always found free, as a mutex, is not.
+//! always found free, as a mutex, is not. Who wakes several in one call is taken for the last to come to a barrier:
+//! on more CPUs another may come last, so it waits for all of them.
 
 use std::collections::HashMap;
 
+use crate::counted::Place;
 use crate::extrapolate::{OTHERS_RAN, span};
 use crate::mode::LockMode;
 use crate::recorded::{Doing, Record, Stretch, Wake};
 use crate::simulate::{LockCost, Machine, SLICE, simulate};
+use crate::subsystem::Subsystem;
 use crate::trace::{Span, ThreadTrace};
 
 /// How many cycles what was recorded would take on so many CPUs; none where nothing was recorded.
@@ -48,7 +51,8 @@ struct State {
     off: Option<u64>,
     /// Whether somebody has woken it since.
     woken: bool,
-    is_in_kernel: bool,
+    /// What it did last.
+    doing: Option<Doing>,
     /// Whether it is one of the kernel's, which do not end.
     is_of_kernel: bool,
 }
@@ -85,21 +89,41 @@ impl Builder {
         if let Some(place) = now {
             let state = &mut self.states[place];
             state.off = None;
-            let is_in_kernel = matches!(stretch.doing, Doing::Kernel(_));
-            if std::mem::replace(&mut state.is_in_kernel, is_in_kernel) && is_in_kernel {
+            let before = state.doing.replace(stretch.doing);
+            let in_kernel = |doing| matches!(doing, Some(Doing::Kernel(_)));
+            if in_kernel(before) && in_kernel(state.doing) {
                 state.trace.spans.push(OTHERS_RAN);
             }
         }
+        let others = self.at_barrier(stretch, wakes);
         let mut done = 0;
-        for wake in wakes {
+        for (number, wake) in wakes.iter().enumerate() {
             let until = wake.after.clamp(done, stretch.cycles);
             self.run(stretch.doing, until - done);
             self.time += until - done;
             done = until;
+            if let (0, Some(place)) = (number, self.running) {
+                let awaits = others.iter().map(|other| Span::Await(*other));
+                self.states[place].trace.spans.extend(awaits);
+            }
             self.wake(wake);
         }
         self.run(stretch.doing, stretch.cycles - done);
         self.time += stretch.cycles - done;
+    }
+
+    /// Who waits at the barrier to which a thread comes last that wakes these: those that sleep as it does, for a futex.
+    fn at_barrier(&self, stretch: &Stretch, wakes: &[Wake]) -> Vec<usize> {
+        let futex = Some(Doing::Kernel(Place::Of(Subsystem::Ipc)));
+        let sleeps = |place: &usize| {
+            let state = &self.states[*place];
+            state.off.is_some() && !state.woken && state.doing == futex
+        };
+        let woken = wakes.iter().filter(|wake| wake.by_thread);
+        let places = woken.filter_map(|wake| self.places.get(&wake.thread).copied());
+        let sleeping: Vec<usize> = places.filter(sleeps).collect();
+        let is_last = Some(stretch.doing) == futex && sleeping.len() > 1;
+        if is_last { sleeping } else { Vec::new() }
     }
 
     fn run(&mut self, doing: Doing, cycles: u64) {
@@ -130,8 +154,6 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counted::Place;
-    use crate::subsystem::Subsystem;
     use crate::trace::Activity;
 
     const FINE: LockMode = LockMode::Fine;
@@ -181,6 +203,21 @@ mod tests {
         let two = time(&record, FINE, FREE, 2).unwrap();
         assert!(two > 3000 && two < record.cycles(), "{two}");
         assert_eq!(time(&Record::default(), FINE, FREE, 2), None);
+    }
+
+    #[test]
+    fn at_a_barrier_all_wait_for_who_comes_last() {
+        let user = |thread, cycles| stretch(thread, Doing::User, cycles);
+        let call = |thread| stretch(thread, IPC, 10);
+        // The third wakes the others, but needs least time to get there.
+        let first = [user(1, 5000), call(1), user(2, 100), call(2), user(3, 50), call(3)];
+        let stretches = first.into_iter().chain([1, 2, 3].map(|thread| user(thread, 100)));
+        let wakes = vec![wake(5, 5, 1, true), wake(5, 5, 2, true)];
+        let record = Record { stretches: stretches.collect(), wakes };
+        assert_eq!(time(&record, FINE, FREE, 3), Some(5000 + 10 + 5 + 100));
+        // Who only wakes one, as by a semaphore, does not wait for that.
+        let one = Record { wakes: vec![wake(5, 5, 1, true)], ..record };
+        assert_eq!(time(&one, FINE, FREE, 3), Some(5000 + 10 + 100));
     }
 
     #[test]

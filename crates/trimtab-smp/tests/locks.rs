@@ -160,6 +160,21 @@ fn the_model_of_fine_locks_goes_by_those_of_the_kernel_s_own() {
 
 #[test]
 #[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
+fn the_model_of_threads_goes_by_whom_they_wait_for() {
+    // Barriers of threads; and processes that begin others and wait for them, what they compile checks itself.
+    for (workload, cpus) in [(OwnWorkload::Fft, &[2, 4, 8][..]), (OwnWorkload::Make, &[2])] {
+        let mut request = own(workload, cpus);
+        request.setup.quantum = 200;
+        let found = found(&request);
+        assert!(found.by_threads && found.model.len() == 3, "{:?}", found.model);
+        for error in &found.model {
+            assert!(error.mean <= 0.05 && error.worst <= 0.15, "{error:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "builds QEMU and a kernel, minutes: cargo test -p trimtab-smp --test locks -- --ignored"]
 fn processes_that_end_soon_are_more_calls_the_finer_the_locks() {
     // Each call checks what it did.
     let found = found(&own(OwnWorkload::Traffic, &[1, 4]));

@@ -26,6 +26,8 @@ pub enum Span {
     Run(Activity, u64),
     /// It wakes another, by its place in [`Timeline::threads`].
     Wake(usize),
+    /// It waits until another sleeps until it is woken, as the last to come to a barrier does.
+    Await(usize),
     /// It sleeps until another of these threads wakes it.
     SleepUntilWoken,
     /// It sleeps for so many nanoseconds: until a device, a timer or somebody else wakes it.
