@@ -247,7 +247,7 @@ fn smp_scale_is_true() {
 
 #[test]
 fn smp_locks_is_true() {
-    assert_eq!(run("smp-locks.md"), (2, 8));
+    assert_eq!(run("smp-locks.md"), (2, 9));
 }
 
 #[test]
