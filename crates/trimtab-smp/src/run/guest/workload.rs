@@ -110,7 +110,7 @@ impl OwnWorkload {
             Self::Radix => &["radix", "{}", "1048576"],
             Self::Dial => &["dial", "20000", "6000"],
             Self::Step => &["dial", "20000", "2000", "{}"],
-            Self::Files => &["subsystem", "files", "1500"],
+            Self::Files => &["subsystem", "files", "4000"],
             Self::Network => &["subsystem", "network", "1500"],
             Self::Memory => &["subsystem", "memory", "1500"],
             Self::Ipc => &["subsystem", "ipc", "4000"],
