@@ -206,6 +206,7 @@ impl<'a> Simulation<'a> {
 
     /// Has a CPU do what comes next in its thread, or leave it.
     fn go_on(&mut self, cpu: usize, time: u64) {
+        // Long: a case for each kind of step.
         let Some(thread) = self.cpus[cpu] else { return };
         loop {
             match self.span(thread) {
