@@ -173,9 +173,7 @@ fn kernel_arguments(request: &BootRequest) -> String {
         // that only ticks.
         words.push("tsc=reliable".into());
     }
-    if matches!(request.hardware.clock, Clock::Parallel { .. }) {
-        // Where a program's stack begins decides how many pages of it are touched. Drawn by chance, it would
-        // differ between boots that are compared: a fork, and what the child does, took two faults more.
+    if request.same_addresses {
         words.push("norandmaps".into());
     }
     words.extend(request.disks.iter().flat_map(Disk::kernel_arguments));

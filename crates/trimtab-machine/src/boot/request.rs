@@ -66,6 +66,9 @@ pub struct BootRequest {
     pub workload: Option<String>,
     /// Kernel arguments to add; they come last, so they win.
     pub arguments: Vec<String>,
+    /// Whether programs begin at the same addresses in each boot. Where a program's stack begins decides how many
+    /// pages of it are touched: drawn by chance, that differs between boots that are compared.
+    pub same_addresses: bool,
     /// Who watches.
     pub tracers: Tracers,
     /// Whether what the workload writes to [`Platform::outlet`](crate::Platform::outlet) is kept, in
@@ -119,6 +122,7 @@ impl BootRequest {
             modules: Vec::new(),
             workload: None,
             arguments: Vec::new(),
+            same_addresses: false,
             tracers: Tracers::default(),
             outlet: false,
             folder: folder.into(),

@@ -224,6 +224,8 @@ fn parallel(quantum: u32) -> Clock {
 fn a_clock_for_each_cpu_needs_a_quantum_and_our_qemu() {
     let mut lab = lab_that("-icount [shift=N|auto][,sleep=on|off][,quantum=N]", GOOD);
     lab.request.hardware.clock = parallel(1000);
+    assert!(!boot(&lab.request).unwrap().command_line.contains("norandmaps"));
+    lab.request.same_addresses = true;
     let line = boot(&lab.request).unwrap().command_line;
     assert!(line.contains(" -icount shift=0,sleep=off,quantum=1000 "), "{line}");
     for word in [" tsc=reliable ", " norandmaps ", " -seed 1 "] {
