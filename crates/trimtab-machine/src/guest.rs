@@ -151,6 +151,24 @@ pub enum GuestError {
         /// The library's name.
         library: String,
     },
+    /// gcc does not say where a program is that it calls.
+    #[error("cannot ask {} for its {name}: {source}", gcc.display())]
+    Gcc {
+        /// gcc.
+        gcc: PathBuf,
+        /// The program's name.
+        name: String,
+        /// What went wrong.
+        source: Box<ProcessError>,
+    },
+    /// A program that gcc calls is not there.
+    #[error("{} has no {name}; install its package, or binutils, again", gcc.display())]
+    NotOfGcc {
+        /// gcc.
+        gcc: PathBuf,
+        /// The program's name.
+        name: String,
+    },
     /// A workload's name cannot stand on a kernel command line.
     #[error(
         "a workload cannot have the name {name:?}: expected ASCII letters, digits, `-` and `_`"

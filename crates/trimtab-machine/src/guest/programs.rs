@@ -11,7 +11,7 @@ use trimtab_program::Isa;
 
 /// Says what a program is linked with.
 const LDD: &str = "ldd";
-/// It only maps files.
+/// It only maps files, or says a path.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Where each file of `programs` lies in the guest, without the leading slash, and where it is here. A
@@ -45,6 +45,29 @@ pub fn files(programs: &[PathBuf]) -> Result<BTreeMap<String, PathBuf>, GuestErr
         }
     }
     Ok(files)
+}
+
+/// Where a program is that gcc calls, as `cc1`, `as` or `ld`: in its own folder, or in `PATH`.
+///
+/// # Errors
+/// If gcc fails, or does not find it.
+pub fn of_gcc(gcc: &Path, name: &str) -> Result<PathBuf, GuestError> {
+    let said = Job::new("asking gcc for a program that it calls", gcc)
+        .arg(format!("-print-prog-name={name}"))
+        .limit(LIMIT)
+        .run_captured()
+        .map_err(|source| GuestError::Gcc {
+            gcc: gcc.to_owned(),
+            name: name.to_owned(),
+            source: source.into(),
+        })?;
+    let given = Path::new(said.trim());
+    // Where it only says the name, it looks in PATH.
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(given));
+    places
+        .find(|path| path.is_file())
+        .ok_or_else(|| GuestError::NotOfGcc { gcc: gcc.to_owned(), name: name.to_owned() })
 }
 
 /// Whether a program needs no other file.
@@ -84,6 +107,17 @@ mod tests {
         assert_eq!(libraries(said), Ok(expected));
         assert_eq!(libraries("\tnot a dynamic executable\n"), Ok(vec![]));
         assert_eq!(libraries("\tlibjpeg.so.62 => not found\n"), Err("libjpeg.so.62"));
+    }
+
+    #[test]
+    fn programs_that_gcc_calls_are_found() {
+        for name in ["cc1", "as", "ld"] {
+            let path = of_gcc(Path::new("gcc"), name).unwrap();
+            assert!(path.is_absolute() && path.is_file(), "{}", path.display());
+        }
+        let error = of_gcc(Path::new("gcc"), "no-such-program").unwrap_err().to_string();
+        assert!(error.starts_with("gcc has no no-such-program"), "{error}");
+        assert!(of_gcc(Path::new("/no/gcc"), "cc1").is_err());
     }
 
     #[test]

@@ -95,9 +95,8 @@ impl Programs {
             }
         }
         let gcc = tools::find("gcc")?;
-        let cc1 = said(&gcc.path, &["-print-prog-name=cc1"])?.trim().to_owned();
         commands.push("cc1 /usr/bin/cc1 -quiet -ffreestanding -O2 /data/sample.c -o -".to_owned());
-        paths.push(PathBuf::from(cc1));
+        paths.push(guest::programs::of_gcc(&gcc.path, "cc1")?);
         ensure!(
             paths.len() >= 12,
             "only {} of the programs that are started in the guest are here; more are needed",

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use trimtab_lab::process::Job;
 use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::guest::parallel::{RUNNER, program};
@@ -31,8 +29,6 @@ pub(super) const SINGLE: [(&str, &str); 3] = [
 
 /// Programs of this machine that they need, but for the compiler.
 const PROGRAMS: [&str; 3] = ["find", "grep", "gzip"];
-/// gcc says at once where its compiler is.
-const LIMIT: Duration = Duration::from_secs(20);
 
 /// Makes what they read: 10,000 small files, some megabytes of a program, and a C source.
 const FILES: &str = r#"PATH=/bin:/usr/bin
@@ -75,13 +71,9 @@ pub(super) fn with_threads(work: &WorkDir, gcc: &FoundTool) -> Result<BTreeMap<S
 
 /// Programs of this machine, by their paths in the guest.
 pub(super) fn of_this_machine(gcc: &FoundTool) -> Result<BTreeMap<String, PathBuf>> {
-    let compiler = Job::new("asking gcc where its compiler is", &gcc.path)
-        .arg("-print-prog-name=cc1")
-        .limit(LIMIT)
-        .run_captured()?;
+    let compiler = guest::programs::of_gcc(&gcc.path, "cc1")?;
     let found = PROGRAMS.iter().map(|&name| Ok(tools::find(name)?.path));
-    let programs: Vec<PathBuf> =
-        found.chain([Ok(PathBuf::from(compiler.trim()))]).collect::<Result<_>>()?;
+    let programs: Vec<PathBuf> = found.chain([Ok(compiler)]).collect::<Result<_>>()?;
     guest::programs::files(&programs).context("the tables need find, grep, gzip and gcc's cc1")
 }
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use trimtab_lab::process::Job;
 use trimtab_lab::shell;
 use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::WorkDir;
@@ -282,29 +280,14 @@ impl ScaleWorkload {
 
 /// Makes the sources that [`OwnWorkload::Make`] compiles.
 const SMALL_PROGRAM: &str = include_str!("../../../../../guest/smp/make.sh");
-/// gcc says at once where its compiler is.
-const LIMIT: Duration = Duration::from_secs(20);
 
 /// What compiles and links in a guest: programs of this machine.
 fn builders(gcc: &FoundTool) -> Result<BTreeMap<String, PathBuf>> {
-    let said = |name: &str| {
-        let path = Job::new("asking gcc where its compiler is", &gcc.path)
-            .arg(format!("-print-prog-name={name}"))
-            .limit(LIMIT)
-            .run_captured()?;
-        Ok::<_, anyhow::Error>(PathBuf::from(path.trim()))
-    };
-    // gcc names what it looks for in PATH.
-    let found_for_gcc = |name: &str| {
-        let path = said(name)?;
-        found(&path.to_string_lossy()).with_context(|| format!("gcc has no {name}"))
-    };
-    let programs = [
-        tools::find("make")?.path,
-        found_for_gcc("cc1")?,
-        found_for_gcc("as")?,
-        found_for_gcc("ld")?,
-    ];
+    let of_gcc = ["cc1", "as", "ld"].map(|name| guest::programs::of_gcc(&gcc.path, name));
+    let mut programs = vec![tools::find("make")?.path];
+    for program in of_gcc {
+        programs.push(program?);
+    }
     Ok(guest::programs::files(&programs)?)
 }
 
