@@ -7,7 +7,7 @@
 //! always found free, as a mutex, is not. Who wakes several in one call is taken for the last to come to a barrier:
 //! on more CPUs another may come last, so it waits for all of them.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::counted::Place;
 use crate::extrapolate::{OTHERS_RAN, span};
@@ -17,12 +17,13 @@ use crate::simulate::{LockCost, Machine, SLICE, simulate};
 use crate::subsystem::Subsystem;
 use crate::trace::{Span, ThreadTrace};
 
-/// How many cycles what was recorded would take on so many CPUs; none where nothing was recorded.
+/// How many cycles what was recorded would take on so many CPUs; none where nothing was recorded, or where threads would
+/// wait for each other for ever.
 pub fn time(record: &Record, mode: LockMode, lock: LockCost, cpus: u32) -> Option<u64> {
     let threads = threads(record, mode);
     let machine = Machine { cpus: cpus as usize, locks: mode.locks(), slice: SLICE, lock };
-    let time = simulate(&threads, &machine).time;
-    (time > 0).then_some(time)
+    let found = simulate(&threads, &machine);
+    (found.unfinished == 0 && found.time > 0).then_some(found.time)
 }
 
 /// The threads of a record, in the order in which they are seen first.
@@ -62,7 +63,7 @@ struct Builder {
     mode: LockMode,
     states: Vec<State>,
     /// Their places by their numbers.
-    places: HashMap<u32, usize>,
+    places: FxHashMap<u32, usize>,
     running: Option<usize>,
     time: u64,
 }
@@ -153,6 +154,8 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::trace::Activity;
 
@@ -259,5 +262,32 @@ mod tests {
         let wakes = vec![wake(0, 1 << 40, 2, true), wake(7, 0, 3, true)];
         let record = Record { stretches: vec![user(1), user(2)], wakes };
         assert_eq!(time(&record, FINE, FREE, 2), Some(200));
+    }
+
+    proptest! {
+        /// Threads that meet at barriers take, on a CPU each, what the slowest takes of each phase; on one CPU whoever
+        /// goes on first from one barrier is the first at the next.
+        #[test]
+        fn phases_take_as_long_as_who_is_slowest(
+            phases in proptest::collection::vec(proptest::collection::vec(1_u64..1000, 4), 1..12),
+        ) {
+            let mut record = Record::default();
+            let mut order: Vec<u32> = (1..=4).collect();
+            for phase in &phases {
+                for &thread in &order {
+                    record.stretches.push(stretch(thread, Doing::User, phase[thread as usize - 1]));
+                    record.stretches.push(stretch(thread, IPC, 1));
+                }
+                let last = record.stretches.len() - 1;
+                record.wakes.extend(order[..3].iter().map(|&thread| wake(last, 0, thread, true)));
+                order.rotate_right(1);
+            }
+            let slowest: u64 = phases.iter().filter_map(|phase| phase.iter().max()).sum();
+            let found = time(&record, FINE, FREE, 4).unwrap();
+            // Each phase ends with the call of the slowest, and that of who wakes the others then.
+            let calls = 2 * phases.len() as u64;
+            prop_assert!(found >= slowest && found <= slowest + calls, "{found} {slowest}");
+            prop_assert_eq!(time(&record, FINE, FREE, 1), Some(record.cycles()));
+        }
     }
 }
