@@ -192,7 +192,7 @@ fn own_sets(function: &Function) -> Vars {
     let of_block = |block: &Block| {
         let ins = block.ins.iter().filter(|ins| ins.op != Op::Result);
         let sets = ins.fold(Vars::NONE, |sets, ins| match ins.op {
-            Op::Call(Callee::Through(_)) => MORE,
+            Op::Call(Callee::Through(_)) => sets.or(MORE),
             _ => sets.or(ins.defs()),
         });
         match block.end {
