@@ -40,11 +40,12 @@ void trimtab_probe_turn_off(void);
 
 /* A number that grows as the program has it: bytes allocated, requests served, a counter that is
  * read from somewhere. `--hook value` adds up by how much it grew while each function ran. All
- * threads have the same. */
+ * threads have the same: where several count in it, let them add with `__atomic_fetch_add`. */
 extern volatile uint64_t trimtab_probe_value;
 
-/* Defined by you, for `--hook user`. `time` is the counter of cycles, which is read where you use it. Called on the thread that
- * runs the function; also when an exception leaves it, but not when longjmp does. */
+/* Defined by you, for `--hook user`. `time` is the counter of cycles, which is read where you use
+ * it. Called on the thread that runs the function; also when an exception leaves it, but not when
+ * longjmp does. */
 void trimtab_probe_user_enter(const struct trimtab_probe_function *function, uint64_t time);
 void trimtab_probe_user_leave(const struct trimtab_probe_function *function, uint64_t time);
 
