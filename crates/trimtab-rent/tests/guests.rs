@@ -89,10 +89,14 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
     };
     // They need all regions for themselves.
     let tests = std::fs::read_to_string(boot(Arm::Idle, "none", 1, &[]).console).unwrap();
-    assert!(tests.contains("# rental: pass:13 fail:0 skip:0"), "{tests}");
-    for (script, cpus) in [("one", 1), ("two", 2), ("fat", 1)] {
-        let ran = boot(Arm::Rental, script, cpus, &[]);
+    assert!(tests.contains("# rental: pass:14 fail:0 skip:0"), "{tests}");
+    let moving = ["rent_devices.active_pages=100000", "rent_devices.active_us=20000"];
+    for (script, cpus, moves) in
+        [("one", 1, false), ("two", 2, false), ("fat", 1, false), ("two", 2, true)]
+    {
+        let ran = boot(Arm::Rental, script, cpus, if moves { &moving } else { &[] });
         assert_eq!(ran.number("verify", "errors").unwrap(), 0, "{script}");
+        assert_eq!(ran.number("counters", "moved").unwrap() > 1_000, moves, "{script}");
         assert!(ran.number("counters", "hits").unwrap() > 1_000, "{script}");
         assert!(ran.number("counters", "returns").unwrap() > 5, "{script}");
     }

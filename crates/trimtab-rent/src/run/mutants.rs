@@ -36,13 +36,15 @@ pub enum Setting {
     Cpus,
     /// The same with much that is evicted, and devices that are opened seldom: the oldest copies make room.
     CpusFull,
+    /// Two processes, one of which changes its files while what was in use is moved, with delays there.
+    Moves,
     /// No oracle: the kernel's unit tests.
     UnitTests,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 10] = [
+    pub const ALL: [Setting; 11] = [
         Setting::Plain,
         Setting::Small,
         Setting::Races,
@@ -52,6 +54,7 @@ impl Setting {
         Setting::ScrubLater,
         Setting::Cpus,
         Setting::CpusFull,
+        Setting::Moves,
         Setting::UnitTests,
     ];
 
@@ -67,6 +70,7 @@ impl Setting {
             Setting::ScrubLater => "scrub-later",
             Setting::Cpus => "cpus",
             Setting::CpusFull => "cpus-full",
+            Setting::Moves => "moves",
             Setting::UnitTests => "unit-tests",
         }
     }
@@ -89,7 +93,7 @@ impl Setting {
     /// Of how many operations each process does one.
     pub fn fewer(self) -> u32 {
         match self {
-            Setting::Races | Setting::FatRaces | Setting::Cpus => 4,
+            Setting::Races | Setting::FatRaces | Setting::Cpus | Setting::Moves => 4,
             Setting::CpusFull => 16,
             _ => 1,
         }
@@ -102,6 +106,11 @@ impl Setting {
             Setting::Races | Setting::FatRaces | Setting::Cpus | Setting::CpusFull => {
                 &["rental_delays=1"]
             }
+            Setting::Moves => &[
+                "rental_delays=1",
+                "rent_devices.active_pages=100",
+                "rent_devices.active_us=1000000",
+            ],
             Setting::Parts => &["rent_devices.split=1"],
             Setting::Scrub => &["rent_devices.scrub=now"],
             Setting::ScrubLater => &["rent_devices.scrub=later"],
@@ -123,6 +132,9 @@ impl Setting {
             Setting::Scrub | Setting::ScrubLater => "--devices decoder,camera --device-every 300",
             Setting::Cpus => {
                 "--unscrubbed --devices decoder,camera --device-every 40 --processes 2"
+            }
+            Setting::Moves => {
+                "--unscrubbed --devices decoder,camera --device-every 100 --processes 2"
             }
             Setting::CpusFull => {
                 "--unscrubbed --devices decoder,camera --device-every 1000 --mostly reclaim --processes 2"
@@ -152,6 +164,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("busy", Setting::CpusFull, "a slot is not free while it is copied"),
     mutant("users", Setting::CpusFull, "a slot is not given away while it is read"),
     mutant("read-size", Setting::Plain, "a read ends where its file does"),
+    mutant("move", Setting::Moves, "a page is moved only to where its copy is"),
     mutant("open", Setting::Plain, "a copy is used only if its memory is open"),
     mutant("close", Setting::Plain, "a return closes memory for use"),
     mutant("last-chunk", Setting::Parts, "a return closes the last MiB"),

@@ -22,6 +22,7 @@ use crate::arm::{Arm, DeviceMemory};
 use crate::feature::{RENTAL, RENTAL_MUTANTS};
 use crate::report::run::Verify;
 use crate::report::verify::{MutantRun, OracleRun, RentVerify, Verified};
+use crate::returning::Returning;
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -109,24 +110,43 @@ struct Place {
     files: &'static str,
     file_system: FileSystem,
     cpus: u32,
-    /// Each device's memory is that of two.
-    split: bool,
+    returned: Returned,
 }
 
-const PLACES: [Place; 7] = {
-    const fn of(files: &'static str, file_system: FileSystem, cpus: u32, split: bool) -> Place {
-        Place { files, file_system, cpus, split }
+/// How devices have their memory back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Returned {
+    /// All of it.
+    Whole,
+    /// Each device's memory is that of two.
+    Parts,
+    /// What was in use is moved elsewhere before.
+    Moved,
+}
+
+const PLACES: [Place; 8] = {
+    const fn of(
+        files: &'static str,
+        file_system: FileSystem,
+        cpus: u32,
+        returned: Returned,
+    ) -> Place {
+        Place { files, file_system, cpus, returned }
     }
     [
-        of("ext4-1k", FileSystem::Ext4Parts, 1, false),
-        of("ext4-1k", FileSystem::Ext4Parts, 2, false),
-        of("ext4-4k", FileSystem::Ext4Pages, 1, false),
-        of("ext4-4k", FileSystem::Ext4Pages, 2, false),
-        of("vfat", FileSystem::Vfat, 1, false),
-        of("vfat", FileSystem::Vfat, 2, false),
-        of("ext4-1k-parts", FileSystem::Ext4Parts, 2, true),
+        of("ext4-1k", FileSystem::Ext4Parts, 1, Returned::Whole),
+        of("ext4-1k", FileSystem::Ext4Parts, 2, Returned::Whole),
+        of("ext4-4k", FileSystem::Ext4Pages, 1, Returned::Whole),
+        of("ext4-4k", FileSystem::Ext4Pages, 2, Returned::Whole),
+        of("vfat", FileSystem::Vfat, 1, Returned::Whole),
+        of("vfat", FileSystem::Vfat, 2, Returned::Whole),
+        of("ext4-1k-parts", FileSystem::Ext4Parts, 2, Returned::Parts),
+        of("ext4-1k-moved", FileSystem::Ext4Parts, 2, Returned::Moved),
     ]
 };
+
+/// How long what was in use may be moved at each return, in microseconds: a tick or two.
+const MOVED_US: u32 = 20_000;
 
 impl Place {
     fn script(self) -> String {
@@ -135,9 +155,9 @@ impl Place {
 
     /// With two CPUs two processes share the operations.
     fn commands(self, request: &VerifyRequest) -> String {
-        let devices = match self.split {
-            true => "decoder,decoder-rest,camera,camera-rest",
-            false => "decoder,camera",
+        let devices = match self.returned {
+            Returned::Parts => "decoder,decoder-rest,camera,camera-rest",
+            Returned::Whole | Returned::Moved => "decoder,camera",
         };
         let options = format!(
             "--unscrubbed --devices {devices} --device-every 700 --processes {}",
@@ -148,7 +168,11 @@ impl Place {
     }
 
     fn run(self, guest: &Guest<'_>, checks: Checks, observe: &dyn Observe) -> Result<OracleRun> {
-        let split = if self.split { "rent_devices.split=1" } else { "rent_devices.split=0" };
+        let arguments = match self.returned {
+            Returned::Whole => vec!["rent_devices.split=0".to_owned()],
+            Returned::Parts => vec!["rent_devices.split=1".to_owned()],
+            Returned::Moved => Returning::Activate.arguments(MOVED_US),
+        };
         let asked = BootOf {
             arm: Arm::Rental,
             devices: &DEVICES,
@@ -157,7 +181,7 @@ impl Place {
             used_mib: ORACLE_USED_MIB,
             disk: FAST,
             cpus: self.cpus,
-            arguments: vec![split.to_owned()],
+            arguments,
             outlet: false,
             device_tree: None,
         };

@@ -34,6 +34,7 @@ static const char *const names[RENTAL_MUTANTS] = {
 	[RENTAL_MUTANT_BUSY] = "busy",
 	[RENTAL_MUTANT_USERS] = "users",
 	[RENTAL_MUTANT_READ_SIZE] = "read-size",
+	[RENTAL_MUTANT_MOVE] = "move",
 	[RENTAL_MUTANT_OPEN] = "open",
 	[RENTAL_MUTANT_CLOSE] = "close",
 	[RENTAL_MUTANT_LAST_CHUNK] = "last-chunk",

@@ -34,6 +34,7 @@ DEFINE_SPINLOCK(rental_lock);
 DEFINE_STATIC_KEY_FALSE(rental_used);
 struct rental_region *rental_regions[RENTAL_REGIONS];
 unsigned long rental_rented_pages;
+unsigned int rental_storing_regions;
 unsigned int rental_policy;
 bool rental_dirtyable = true;
 atomic_long_t rental_counters[RENTAL_COUNTERS];
@@ -88,6 +89,8 @@ void rental_list_add(struct rental_region *region, struct rental_list *list,
 		region->slots[list->last].next = number;
 	list->last = number;
 	slot->listed = 1;
+	if (list == &region->active)
+		region->nr_active[number / RENTAL_CHUNK_SLOTS]++;
 }
 
 void rental_list_del(struct rental_region *region, struct rental_list *list,
@@ -102,6 +105,17 @@ void rental_list_del(struct rental_region *region, struct rental_list *list,
 	else
 		region->slots[slot->next].prev = slot->prev;
 	slot->listed = 0;
+	if (list == &region->active)
+		region->nr_active[(slot - region->slots) / RENTAL_CHUNK_SLOTS]--;
+}
+
+/* The list in which a slot is, if it is in one. */
+struct rental_list *rental_list_of(struct rental_region *region,
+				   const struct rental_slot *slot)
+{
+	if (slot->state != RENTAL_FULL)
+		return &region->free;
+	return slot->active ? &region->active : &region->inactive;
 }
 
 static bool test_chunk(const struct rental_region *region,
@@ -181,6 +195,14 @@ static struct rental_slot *first_storing(struct rental_region *region,
 	return NULL;
 }
 
+/* The one of two slots that was not used for longer; either may be NULL. */
+static struct rental_slot *older(struct rental_slot *one, struct rental_slot *other)
+{
+	if (!one || !other)
+		return one ?: other;
+	return (s32)(one->used - other->used) < 0 ? one : other;
+}
+
 /*
  * A slot for a new copy, in no list: a free one, or else the oldest. Copies of
  * encrypted files only go where they will be overwritten.
@@ -194,7 +216,7 @@ static struct rental_slot *claim(struct rental_region **where, bool encrypted)
 		struct rental_region *region = rental_regions[number];
 		struct rental_slot *slot;
 
-		if (!region || !region->nr_rented ||
+		if (!region || !region->stores ||
 		    (encrypted && !region->scrubs))
 			continue;
 		slot = first_storing(region, &region->free);
@@ -203,15 +225,16 @@ static struct rental_slot *claim(struct rental_region **where, bool encrypted)
 			*where = region;
 			return slot;
 		}
-		slot = first_storing(region, &region->full);
-		if (slot && (!oldest ||
-			     (s32)(slot->used - oldest->used) < 0)) {
+		slot = older(first_storing(region, &region->inactive),
+			     first_storing(region, &region->active));
+		slot = older(oldest, slot);
+		if (slot != oldest) {
 			oldest = slot;
 			*where = region;
 		}
 	}
 	if (oldest) {
-		rental_list_del(*where, &(*where)->full, oldest);
+		rental_list_del(*where, rental_list_of(*where, oldest), oldest);
 		rental_count(RENTAL_RECYCLED);
 	}
 	return oldest;
@@ -280,7 +303,7 @@ void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 
 	spin_lock(&rental_lock);
 	slot->state = RENTAL_FULL;
-	rental_list_add(region, &region->full, slot);
+	rental_list_add(region, rental_list_of(region, slot), slot);
 	spin_unlock(&rental_lock);
 	rental_count(RENTAL_STORED);
 	trace_rental_store(owner->device, owner->ino, owner->index);
@@ -323,15 +346,21 @@ static unsigned int begin_use(struct rental_region *region,
 	return phase;
 }
 
+/* One user less copies from the slot. The caller holds rental_lock. */
+void rental_end_use(struct rental_region *region, struct rental_slot *slot)
+{
+	/* One that was taken meanwhile is in no list. */
+	if (!--slot->users && slot->state == RENTAL_BUSY)
+		release(region, slot);
+}
+
 static void end_use(struct rental_region *region, struct rental_slot *slot,
 		    unsigned int phase)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&rental_lock, flags);
-	/* One that was taken meanwhile is in no list. */
-	if (!--slot->users && slot->state == RENTAL_BUSY)
-		release(region, slot);
+	rental_end_use(region, slot);
 	spin_unlock_irqrestore(&rental_lock, flags);
 	/* Last: from here on the region may be gone. */
 	atomic_dec_return_release(&region->copies[phase]);
@@ -366,7 +395,7 @@ void *rental_use_up(void *entry, struct folio *folio, enum rental_counter why)
 		rental_count(RENTAL_LATE);
 		goto unlock;
 	}
-	rental_list_del(region, &region->full, slot);
+	rental_list_del(region, rental_list_of(region, slot), slot);
 	slot->state = RENTAL_BUSY;
 	if (!folio) {
 		rental_count(why);
@@ -443,10 +472,10 @@ size_t rental_read_copy(void *entry, const struct inode *inode, loff_t position,
 	}
 	/* What waits for its return is moved elsewhere in the order it has. */
 	if (test_chunk(region, slot, region->storing)) {
+		rental_list_del(region, rental_list_of(region, slot), slot);
 		slot->used = rental_clock++;
 		slot->active = 1;
-		rental_list_del(region, &region->full, slot);
-		rental_list_add(region, &region->full, slot);
+		rental_list_add(region, &region->active, slot);
 	}
 	phase = begin_use(region, slot);
 	spin_unlock_irqrestore(&rental_lock, flags);

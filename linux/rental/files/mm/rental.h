@@ -93,6 +93,7 @@ struct rental_list {
  * @rented: bit map of chunks that are rented
  * @open: bit map of those of them of which copies may be used
  * @storing: bit map of those of them that take new copies
+ * @stores: whether any of them does
  * @dirty: bit map of slots with bytes of a file, maybe of an earlier copy. Set
  *	with rental_lock in open chunks, cleared with @lock in closed ones; no
  *	two chunks share a word.
@@ -101,7 +102,10 @@ struct rental_list {
  * @holes: how many pages of each chunk
  * @scrubs: what is stored will be overwritten when it is returned
  * @free: slots without a copy
- * @full: slots with a copy, in order of when they were stored or read last
+ * @inactive: slots with a copy that is not active, in order of when they were
+ *	stored or read last
+ * @active: slots with an active copy, in the same order
+ * @nr_active: how many of those each chunk has
  * @copies: copies that are being made, by the phase in which they began
  * @phase: of copies that begin now, 0 or 1
  */
@@ -117,13 +121,16 @@ struct rental_region {
 	unsigned long *rented;
 	unsigned long *open;
 	unsigned long *storing;
+	bool stores;
 	unsigned long *dirty;
 	unsigned long nr_rented;
 	unsigned long nr_holes;
 	u16 *holes;
 	bool scrubs;
 	struct rental_list free;
-	struct rental_list full;
+	struct rental_list inactive;
+	struct rental_list active;
+	u16 *nr_active;
 	atomic_t copies[2];
 	unsigned int phase;
 };
@@ -210,6 +217,8 @@ extern struct mutex rental_mutex;
 extern struct rental_region *rental_regions[RENTAL_REGIONS];
 /* Of all regions. */
 extern unsigned long rental_rented_pages;
+/* How many regions take new copies. */
+extern unsigned int rental_storing_regions;
 
 /* Which page of which file is stored. */
 struct rental_owner {
@@ -224,6 +233,9 @@ void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 void *rental_use_up(void *entry, struct folio *folio, enum rental_counter why);
 size_t rental_read_copy(void *entry, const struct inode *inode, loff_t position,
 			struct iov_iter *iter);
+void rental_end_use(struct rental_region *region, struct rental_slot *slot);
+bool rental_replace(struct address_space *mapping, pgoff_t index, void *entry,
+		    struct folio *folio);
 void *rental_make_entry(const struct rental_region *region,
 			const struct rental_slot *slot);
 void rental_list_init(struct rental_list *list);
@@ -231,8 +243,11 @@ void rental_list_add(struct rental_region *region, struct rental_list *list,
 		     struct rental_slot *slot);
 void rental_list_del(struct rental_region *region, struct rental_list *list,
 		     struct rental_slot *slot);
+struct rental_list *rental_list_of(struct rental_region *region,
+				   const struct rental_slot *slot);
 bool rental_is_open(const struct rental_region *region,
 		    const struct rental_slot *slot);
+void rental_make_room(unsigned long pages, unsigned long *to_scan);
 void rental_move_active(struct rental_region *region, unsigned long first,
 			unsigned long last, struct rental_active *active);
 struct rental_region *rental_new_region(const char *name, void *memory,

@@ -5,6 +5,10 @@
  *
  * Room is made of inactive, clean pages, a few at a time and only as long as it
  * is needed. What does not fit is dropped, as it would be without this.
+ *
+ * What is moved is found in the list of active copies, the newest first: copies
+ * that are not active are not looked at. A folio takes the place of its copy's
+ * entry without the page cache being asked for the page: no refault is counted.
  */
 #include <linux/fs.h>
 #include <linux/ktime.h>
@@ -18,13 +22,8 @@
 /* With interrupts off, so many slots are looked at. */
 #define MOST_VISITED	64
 
-/* A copy that was found in its region, and where it belongs. */
-struct candidate {
-	void *entry;
-	dev_t device;
-	unsigned long ino;
-	pgoff_t index;
-};
+/* So many pages are moved in a row; room for them is made at once. */
+#define BATCH		32
 
 /* Where in a region's list the next slot is looked for, from the newest on. */
 struct cursor {
@@ -42,42 +41,112 @@ static void point_to(struct cursor *at, u32 number)
 		at->generation = at->region->slots[number].generation;
 }
 
-/* Whether there is one more slot; it has a candidate if found->entry is set. */
-static bool advance(struct cursor *at, struct candidate *found)
+static bool is_active_copy(const struct rental_slot *slot)
+{
+	return slot->state == RENTAL_FULL && slot->active;
+}
+
+/* How many copies of these slots, of whole chunks, are worth being moved. */
+static unsigned long begin(struct cursor *at)
+{
+	unsigned long chunk, active = 0;
+
+	spin_lock_irq(&rental_lock);
+	for (chunk = at->first / RENTAL_CHUNK_SLOTS;
+	     chunk <= at->last / RENTAL_CHUNK_SLOTS; chunk++)
+		active += at->region->nr_active[chunk];
+	point_to(at, at->region->active.last);
+	spin_unlock_irq(&rental_lock);
+	return active;
+}
+
+/*
+ * The next copies that are moved: how many. Until they are released nobody else
+ * uses them. There are no more if at->next has no slot.
+ */
+static unsigned int claim(struct cursor *at, struct rental_slot **claimed,
+			  unsigned int most)
 {
 	struct rental_region *region = at->region;
-	unsigned int visited;
+	unsigned int visited, nr = 0;
 
-	found->entry = NULL;
 	spin_lock_irq(&rental_lock);
 	if (at->next != RENTAL_NO_SLOT) {
 		struct rental_slot *slot = &region->slots[at->next];
 
 		/* It was used meanwhile: from the newest on, once more. */
-		if (slot->state != RENTAL_FULL ||
-		    slot->generation != at->generation)
-			point_to(at, region->full.last);
+		if (!is_active_copy(slot) || slot->generation != at->generation)
+			point_to(at, region->active.last);
 	}
 	for (visited = 0; at->next != RENTAL_NO_SLOT && visited < MOST_VISITED &&
-	     !found->entry; visited++) {
+	     nr < most; visited++) {
 		u32 number = at->next;
 		struct rental_slot *slot = &region->slots[number];
 
 		point_to(at, slot->prev);
-		if (!slot->active || number < at->first || number > at->last)
+		if (number < at->first || number > at->last ||
+		    slot->users == U8_MAX)
 			continue;
-		found->entry = rental_make_entry(region, slot);
-		found->device = slot->device;
-		found->ino = slot->ino;
-		found->index = slot->index;
-		/* It is tried once. */
-		slot->active = 0;
+		rental_list_del(region, &region->active, slot);
+		slot->state = RENTAL_BUSY;
+		slot->users++;
+		claimed[nr++] = slot;
 	}
 	spin_unlock_irq(&rental_lock);
-	return found->entry || at->next != RENTAL_NO_SLOT;
+	return nr;
 }
 
-/* The file of the last candidate; pages that were evicted in a row are often of one. */
+static void release(struct rental_region *region, struct rental_slot **claimed,
+		    unsigned int nr)
+{
+	unsigned int i;
+
+	spin_lock_irq(&rental_lock);
+	for (i = 0; i < nr; i++)
+		rental_end_use(region, claimed[i]);
+	spin_unlock_irq(&rental_lock);
+}
+
+/* Pages for copies that are moved. */
+struct room {
+	struct page *pages[BATCH];
+	unsigned int nr;
+	unsigned long to_scan;
+};
+
+/* For memory that is not free it makes one pass, over what is clean and inactive. */
+#define MAKE_ROOM	(GFP_NOIO | __GFP_NORETRY)
+#define ROOM_FLAGS	(__GFP_HIGHMEM | __GFP_MOVABLE | __GFP_NOWARN)
+
+/* So many pages, if there is room for them or it can be made. */
+static void get_room(struct room *room, unsigned int pages)
+{
+	if (room->nr >= pages)
+		return;
+	rental_make_room(pages - room->nr, &room->to_scan);
+	room->nr = alloc_pages_bulk_array(GFP_NOWAIT | ROOM_FLAGS, pages,
+					  room->pages);
+}
+
+static void leave_room(struct room *room)
+{
+	while (room->nr)
+		__free_page(room->pages[--room->nr]);
+}
+
+/* A folio of it, or one for which others have to go; NULL if there is none. */
+static struct folio *folio_from(struct room *room)
+{
+	struct page *page;
+
+	if (!room->nr)
+		return folio_alloc(MAKE_ROOM | ROOM_FLAGS, 0);
+	page = room->pages[--room->nr];
+	room->pages[room->nr] = NULL;
+	return page_folio(page);
+}
+
+/* The file of the last copy; pages that were evicted in a row are often of one. */
 struct place {
 	struct super_block *sb;
 	struct inode *inode;
@@ -98,8 +167,8 @@ static void leave(struct place *place)
 	place->sb = NULL;
 }
 
-/* Whether the file of a candidate is there, and stays until leave(). */
-static bool go_to(struct place *place, const struct candidate *it)
+/* Whether the file of a copy is there, and stays until leave(). */
+static bool go_to(struct place *place, const struct rental_slot *it)
 {
 	if (place->sb && place->sb->s_dev != it->device)
 		leave(place);
@@ -124,70 +193,54 @@ static bool go_to(struct place *place, const struct candidate *it)
 	return place->inode;
 }
 
-/* Whether the page of a candidate is now in other memory. */
-static int move_to(struct address_space *mapping, const struct candidate *it,
-		   gfp_t how)
+static int move_to(struct address_space *mapping, struct folio *folio,
+		   const struct rental_region *region,
+		   const struct rental_slot *slot)
 {
-	/* A mapping's mask has no NORETRY, without which it would not end. */
-	gfp_t gfp = mapping_gfp_constraint(mapping, how | __GFP_HIGHMEM |
-					   __GFP_MOVABLE) |
-		    __GFP_NOWARN | (how & __GFP_NORETRY);
-	struct folio *folio;
-	int error;
+	gfp_t gfp = mapping_gfp_constraint(mapping, MAKE_ROOM) | __GFP_NORETRY |
+		    __GFP_NOWARN;
 
-	/* Entries have generations, so this is the copy of that page or none. */
-	if (xa_load(&mapping->i_pages, it->index) != it->entry)
-		return -ENOENT;
-	folio = filemap_alloc_folio(gfp, 0);
-	if (!folio)
+	if (mem_cgroup_charge(folio, NULL, gfp))
 		return -ENOMEM;
-	error = filemap_add_rental_folio(mapping, folio, it->index, gfp);
-	if (!error) {
-		/* Else it was used meanwhile: who needs the page reads it. */
-		if (folio_test_uptodate(folio)) {
-			folio_mark_accessed(folio);
-			folio_mark_accessed(folio);
-		} else {
-			error = -ENOENT;
-		}
-		folio_unlock(folio);
-	}
-	folio_put(folio);
-	return error;
+	copy_page(folio_address(folio), rental_address(region, slot));
+	flush_dcache_folio(folio);
+	__folio_mark_uptodate(folio);
+	folio_set_active(folio);
+	/* Else it was used meanwhile: who needs the page reads it. */
+	if (!rental_replace(mapping, slot->index, rental_make_entry(region, slot),
+			    folio))
+		return -ENOENT;
+	folio_add_lru(folio);
+	return 0;
 }
 
-/* For memory that is not free it makes one pass, over what is clean and inactive. */
-#define MAKE_ROOM	(GFP_NOIO | __GFP_NORETRY)
+/* Whether pages of any kind will do for a file. */
+static bool takes_any(struct address_space *mapping)
+{
+	return !(mapping_gfp_mask(mapping) & (__GFP_DMA | __GFP_DMA32));
+}
 
-static int move_page(struct place *place, const struct candidate *it)
+static int move_page(struct place *place, const struct rental_region *region,
+		     const struct rental_slot *slot, struct room *room)
 {
 	struct address_space *mapping;
-	int error;
+	struct folio *folio;
+	int error = -EAGAIN;
 
-	if (!go_to(place, it))
+	if (!go_to(place, slot))
 		return -ENOENT;
+	folio = folio_from(room);
+	if (!folio)
+		return -ENOMEM;
 	mapping = place->inode->i_mapping;
-	if (!filemap_invalidate_trylock_shared(mapping))
-		return -EAGAIN;
-	error = move_to(mapping, it, GFP_NOWAIT);
-	if (error == -ENOMEM)
-		error = move_to(mapping, it, MAKE_ROOM);
-	filemap_invalidate_unlock_shared(mapping);
-	return error;
-}
-
-/* How many copies of these slots are worth being moved. */
-static unsigned long count_active(struct rental_region *region,
-				  unsigned long first, unsigned long last)
-{
-	unsigned long i, active = 0;
-
-	for (i = first; i <= last; i++) {
-		struct rental_slot *slot = &region->slots[i];
-
-		active += slot->active && slot->state == RENTAL_FULL;
+	if (takes_any(mapping) && filemap_invalidate_trylock_shared(mapping)) {
+		error = move_to(mapping, folio, region, slot);
+		filemap_invalidate_unlock_shared(mapping);
 	}
-	return active;
+	if (error)
+		folio_clear_active(folio);
+	folio_put(folio);
+	return error;
 }
 
 /**
@@ -195,7 +248,7 @@ static unsigned long count_active(struct rental_region *region,
  * returned
  * @region: a region
  * @first: first slot, of chunks that take no new copies
- * @last: last slot, inclusive
+ * @last: last slot, inclusive, of the end of a chunk
  * @active: how many, and for how long; says how many were moved
  *
  * It does not wait for I/O, for a file system that is being unmounted, or for a
@@ -206,34 +259,39 @@ void rental_move_active(struct rental_region *region, unsigned long first,
 			unsigned long last, struct rental_active *active)
 {
 	struct cursor at = { .region = region, .first = first, .last = last };
-	u64 begin = ktime_get_ns();
+	struct rental_slot *claimed[BATCH];
 	struct place place = {};
-	struct candidate found;
+	struct room room = {};
 	unsigned long wanted, most;
+	u64 start = ktime_get_ns();
+	int error = 0;
 
 	active->moved = 0;
 	active->dropped = 0;
 	if (!active->pages)
 		return;
-	wanted = count_active(region, first, last);
+	wanted = begin(&at);
 	most = min(active->pages, wanted);
-	spin_lock_irq(&rental_lock);
-	point_to(&at, region->full.last);
-	spin_unlock_irq(&rental_lock);
-	while (active->moved < most && advance(&at, &found)) {
-		int error;
+	room.to_scan = global_node_page_state(NR_INACTIVE_FILE);
+	while (active->moved < most && at.next != RENTAL_NO_SLOT && error != -ENOMEM &&
+	       ktime_get_ns() - start < active->ns) {
+		unsigned int i, nr;
 
 		cond_resched();
-		if (ktime_get_ns() - begin >= active->ns)
-			break;
-		if (!found.entry)
+		nr = claim(&at, claimed, min(BATCH, most - active->moved));
+		if (!nr)
 			continue;
-		error = move_page(&place, &found);
-		if (error == -ENOMEM)
-			break;
-		active->moved += !error;
+		get_room(&room, nr);
+		for (i = 0; i < nr && error != -ENOMEM &&
+		     ktime_get_ns() - start < active->ns; i++) {
+			error = move_page(&place, region, claimed[i], &room);
+			active->moved += !error;
+			cond_resched();
+		}
+		release(region, claimed, nr);
 	}
 	leave(&place);
+	leave_room(&room);
 	active->dropped = wanted - active->moved;
 	rental_count_many(RENTAL_MOVED, active->moved);
 	rental_count_many(RENTAL_DROPPED_ACTIVE, active->dropped);

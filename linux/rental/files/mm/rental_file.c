@@ -17,6 +17,7 @@
 #include "internal.h"
 #include "rental.h"
 
+#include <trace/events/filemap.h>
 #include <trace/events/rental.h>
 
 /*
@@ -66,7 +67,7 @@ void *rental_store(struct folio *folio, void *shadow)
 	struct inode *inode = folio->mapping->host;
 	struct rental_owner owner;
 
-	if (!READ_ONCE(rental_rented_pages))
+	if (!READ_ONCE(rental_storing_regions))
 		return shadow;
 	if (folio_test_large(folio)) {
 		rental_count(RENTAL_REFUSED_ORDER);
@@ -142,6 +143,41 @@ size_t rental_read(struct kiocb *iocb, struct iov_iter *iter)
 		trace_rental_read(inode->i_sb->s_dev, inode->i_ino, index);
 	}
 	return copied;
+}
+
+/**
+ * rental_replace() - have a folio in i_pages in place of a copy
+ * @mapping: the file
+ * @index: page of it
+ * @entry: the entry of its copy, which nobody else can use
+ * @folio: a new folio with the copy's bytes: up to date, and charged
+ *
+ * It is what filemap_add_folio() does, but for what need not be looked for, and
+ * no refault is counted. Whatever changes a page of a file that has no folio
+ * takes its entry away before.
+ * Return: whether the entry was there.
+ */
+bool rental_replace(struct address_space *mapping, pgoff_t index, void *entry,
+		    struct folio *folio)
+{
+	XA_STATE(xas, &mapping->i_pages, index);
+
+	mapping_set_update(&xas, mapping);
+	xas_lock_irq(&xas);
+	if (xas_load(&xas) != entry || atomic_read(excluded_of(mapping))) {
+		xas_unlock_irq(&xas);
+		return false;
+	}
+	folio_get(folio);
+	folio->mapping = mapping;
+	folio->index = index;
+	/* There is a node for the entry. */
+	xas_store(&xas, folio);
+	mapping->nrpages++;
+	__lruvec_stat_mod_folio(folio, NR_FILE_PAGES, 1);
+	xas_unlock_irq(&xas);
+	trace_mm_filemap_add_to_page_cache(folio);
+	return true;
 }
 
 /**

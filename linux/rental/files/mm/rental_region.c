@@ -60,6 +60,7 @@ static int slots_of(const struct rental_region *region, size_t offset,
 void rental_free_region(struct rental_region *region)
 {
 	vfree(region->slots);
+	kfree(region->nr_active);
 	kfree(region->holes);
 	kvfree(region->dirty);
 	bitmap_free(region->storing);
@@ -89,14 +90,18 @@ struct rental_region *rental_new_region(const char *name, void *memory,
 				 sizeof(*region->dirty), GFP_KERNEL);
 	region->holes = kcalloc(chunks_of(region), sizeof(*region->holes),
 				GFP_KERNEL);
+	region->nr_active = kcalloc(chunks_of(region),
+				    sizeof(*region->nr_active), GFP_KERNEL);
 	region->slots = vcalloc(nr_slots, sizeof(*region->slots));
 	if (!region->rented || !region->open || !region->storing ||
-	    !region->dirty || !region->holes || !region->slots) {
+	    !region->dirty || !region->holes || !region->nr_active ||
+	    !region->slots) {
 		rental_free_region(region);
 		return NULL;
 	}
 	rental_list_init(&region->free);
-	rental_list_init(&region->full);
+	rental_list_init(&region->inactive);
+	rental_list_init(&region->active);
 	for (i = 0; i < nr_slots; i++)
 		region->slots[i].generation = first_generation;
 	return region;
@@ -170,6 +175,16 @@ static void clear_chunks(unsigned long *chunks, unsigned long first,
 	bitmap_clear(chunks, first, last / RENTAL_CHUNK_SLOTS - first + 1);
 }
 
+/* After the bit map of chunks that take new copies was changed. */
+static void update_stores(struct rental_region *region)
+{
+	bool stores = !bitmap_empty(region->storing, chunks_of(region));
+
+	lockdep_assert_held(&rental_lock);
+	rental_storing_regions += stores - region->stores;
+	region->stores = stores;
+}
+
 /* Whether all, or at least one, of the chunks of these slots are rented. */
 static bool all_rented(const struct rental_region *region, unsigned long first,
 		       unsigned long last)
@@ -236,8 +251,8 @@ int rental_add_hole(struct rental_region *region, size_t offset, size_t size)
 
 		spin_lock_irq(&rental_lock);
 		if (slot->listed)
-			rental_list_del(region, slot->state == RENTAL_FULL ?
-					&region->full : &region->free, slot);
+			rental_list_del(region, rental_list_of(region, slot),
+					slot);
 		if (slot->state != RENTAL_HOLE)
 			region->holes[i / RENTAL_CHUNK_SLOTS]++;
 		slot->state = RENTAL_HOLE;
@@ -264,13 +279,14 @@ static void open_chunk(struct rental_region *region, unsigned long chunk)
 		if (slot->state == RENTAL_HOLE)
 			continue;
 		if (slot->listed)
-			rental_list_del(region, slot->state == RENTAL_FULL ?
-					&region->full : &region->free, slot);
+			rental_list_del(region, rental_list_of(region, slot),
+					slot);
 		slot->state = RENTAL_FREE;
 		rental_list_add(region, &region->free, slot);
 	}
 	__set_bit(chunk, region->open);
 	__set_bit(chunk, region->storing);
+	update_stores(region);
 	spin_unlock_irq(&rental_lock);
 }
 
@@ -407,6 +423,7 @@ int return_memory(struct rental_region *region, size_t offset, size_t size,
 		cpu_begin = task_sched_runtime(current);
 		spin_lock_irq(&rental_lock);
 		clear_chunks(region->storing, first, last);
+		update_stores(region);
 		spin_unlock_irq(&rental_lock);
 		rental_move_active(region, first, last, active);
 		ns = ktime_get_ns() - begin;
@@ -420,6 +437,7 @@ int return_memory(struct rental_region *region, size_t offset, size_t size,
 	pages = pages_of(region, first, last);
 	spin_lock_irq(&rental_lock);
 	clear_chunks(region->storing, first, last);
+	update_stores(region);
 	clear_chunks(region->open, first, last);
 	clear_chunks(region->rented, first, last);
 	region->nr_rented -= pages;
@@ -479,6 +497,7 @@ static void close_all(struct rental_region *region)
 	lockdep_assert_held(&region->lock);
 	spin_lock_irq(&rental_lock);
 	bitmap_zero(region->storing, chunks_of(region));
+	update_stores(region);
 	bitmap_zero(region->open, chunks_of(region));
 	spin_unlock_irq(&rental_lock);
 	wait_for_copies(region);

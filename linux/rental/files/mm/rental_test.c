@@ -191,6 +191,26 @@ static void rental_test_what_is_read_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(test, entry, &shadow), 'r');
 }
 
+static void rental_test_active_copies_are_counted(struct kunit *test)
+{
+	void *entries[2], *shadow;
+	char byte;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	entries[0] = store(test, 1, 's');
+	entries[1] = store(test, 2, 't');
+	KUNIT_EXPECT_EQ(test, region->nr_active[0], 0);
+	KUNIT_EXPECT_EQ(test, read(test, entries[0], S64_MAX, 0, &byte, 1), 1);
+	KUNIT_EXPECT_EQ(test, read(test, entries[0], S64_MAX, 0, &byte, 1), 1);
+	KUNIT_EXPECT_EQ(test, region->nr_active[0], 1);
+	KUNIT_EXPECT_EQ(test, read(test, entries[1], S64_MAX, 0, &byte, 1), 1);
+	KUNIT_EXPECT_EQ(test, region->nr_active[0], 2);
+	KUNIT_EXPECT_EQ(test, take(test, entries[0], &shadow), 's');
+	KUNIT_EXPECT_EQ(test, region->nr_active[0], 1);
+	rental_drop_all();
+	KUNIT_EXPECT_EQ(test, region->nr_active[0], 0);
+}
+
 static void rental_test_return_ends_copies(struct kunit *test)
 {
 	void *entry, *shadow;
@@ -364,6 +384,7 @@ static struct kunit_case rental_test_cases[] = {
 	KUNIT_CASE(rental_test_oldest_makes_room),
 	KUNIT_CASE(rental_test_copies_are_read_where_they_are),
 	KUNIT_CASE(rental_test_what_is_read_stays),
+	KUNIT_CASE(rental_test_active_copies_are_counted),
 	KUNIT_CASE(rental_test_return_ends_copies),
 	KUNIT_CASE(rental_test_parts_are_rented_and_returned),
 	KUNIT_CASE(rental_test_wrong_ranges_are_refused),
