@@ -313,8 +313,8 @@ mod tests {
                 name: "fft".to_owned(),
                 kind: "parallel".to_owned(),
                 cpus: 2,
-                speedup: Speedup { smp: 2.0, paper: Some(1.04), ours: 1.9 },
-                nanoseconds: Times { up: 380, smp: 190, ours: 200 },
+                speedup: Speedup { smp: 2.0, paper: Some(1.04), ours: 1.9, answering: Some(1.98) },
+                nanoseconds: Times { up: 380, smp: 190, ours: 200, answering: Some(192) },
             }],
             noise: vec![Noise {
                 setup: "ours".to_owned(),
@@ -333,7 +333,10 @@ mod tests {
         let report = report();
         let text = report.terminal(100);
         assert!(text.contains("2 of 2 tests pass there"), "{text}");
-        assert!(text.contains("95.0 %") && text.contains("200,011"), "{text}");
+        assert!(
+            text.contains("95.0 %") && text.contains("99.0 %") && text.contains("200,011"),
+            "{text}"
+        );
         assert!(
             text.contains("4.50") && text.contains("15.00") && text.contains("11.00"),
             "{text}"

@@ -64,8 +64,8 @@ fn ends(guest: &Guest<'_>, setup: &Setup<'_>) -> (BootError, String) {
 
 /// All tests where Linux has one CPU, where it has two, and where these come and go.
 fn tests_of_all(guest: &Guest<'_>) {
-    passes(guest, &Setup { name: "one", ..ALL }, 32);
-    passes(guest, &Setup { name: "two", cpus: 4, linux_cpus: Some(2), ..ALL }, 32);
+    passes(guest, &Setup { name: "one", ..ALL }, 38);
+    passes(guest, &Setup { name: "two", cpus: 4, linux_cpus: Some(2), ..ALL }, 38);
     passes(guest, &Setup { name: "hotplug", workload: HOTPLUG, ..ALL }, 16);
 }
 
@@ -109,14 +109,22 @@ fn checked<'work>(work: &'work WorkDir, smp: bool, how: &str, on: &str) -> Guest
     let guest = Guest::build(work, &[if smp { "smp" } else { "up" }, how], &[]).unwrap();
     assert_eq!(guest.refused, [""; 0]);
     // Data, and the module's own ways into user mode.
-    let known = ["ak_enter_user", "ak_parked", "ak_probes", "ak_syscall_entry", "boot_cpu_data"];
+    let known = [
+        "ak_enter_user",
+        "ak_parked",
+        "ak_peek",
+        "ak_probes",
+        "ak_syscall_entry",
+        "ak_wait",
+        "boot_cpu_data",
+    ];
     assert_eq!(taken_from_elsewhere(&guest), known);
     let three = Setup { linux_cpus: smp.then_some(1), ..ALL };
     let four = Setup { cpus: 4, linux_cpus: smp.then_some(2), ..ALL };
     if smp {
         tests_of_all(&guest);
     } else {
-        passes(&guest, &Setup { name: "up", ..three }, 32);
+        passes(&guest, &Setup { name: "up", ..three }, 38);
     }
     passes(&guest, &Setup { name: "reload", workload: RELOAD, ..three }, 12);
     let stress = Setup { name: "stress", workload: STRESS_SHORT, parameters: &["burst=0"], ..four };

@@ -27,6 +27,16 @@
 /* More than any machine that this is for has. */
 #define AK_CPUS_MAX 16
 
+/* System calls of programs of 32 bits, and of kernels that may be newer than the headers. */
+#define AK_IA32_FUTEX 240
+#define AK_IA32_FUTEX_TIME64 422
+#define AK_FUTEX_WAITV 449
+#define AK_FUTEX_WAIT 455
+#define AK_FUTEX_REQUEUE 456
+
+/* Counters of those that wait at a futex; a power of two. */
+#define AK_SLEEPERS 16
+
 /**
  * enum ak_state - who may write what of a CPU
  * @AK_OFFLINE: it does not run
@@ -55,6 +65,8 @@ enum ak_waiter { AK_POLLS, AK_HALTED, AK_SLEEPS };
  * @released: waits for @holds to become 0
  * @home: its threads stay on CPU 0, for one used what is only atomic there
  * @has_proxies: a thread of it has a proxy, which takes its faults
+ * @seen: whoever waits at its private futexes does so in a system call of a thread of the module's, see futex.c
+ * @sleepers: how many do so in Linux, by the address of the futex
  * @cr3: its page table
  * @rcu: frees it
  */
@@ -64,7 +76,8 @@ struct ak_mm {
 	spinlock_t lock;
 	unsigned int holds;
 	wait_queue_head_t released;
-	bool home, has_proxies;
+	bool home, has_proxies, seen;
+	atomic_t sleepers[AK_SLEEPERS];
 	u64 cr3;
 	struct rcu_head rcu;
 };
@@ -176,6 +189,10 @@ struct ak_cpu {
  * @patience: these are so many times doubled
  * @called: time-stamp counter at the last of these
  * @cycles: how long it ran elsewhere meanwhile
+ * @ahead: address of its last fault, if pages around it still have to come, or 0
+ * @sleeps: the counter that has it while it waits at a futex in Linux, or NULL
+ * @looked_at: there is something to do when its system call ends
+ * @unseen: it has futexes at which not only system calls of threads wait
  * @proxy: makes its calls in user mode; NULL: it makes them itself
  * @rcu: frees it
  */
@@ -197,6 +214,9 @@ struct ak_thread {
 	unsigned long since;
 	unsigned int calls, calls_at_home, patience;
 	u64 called, cycles;
+	unsigned long ahead;
+	atomic_t *sleeps;
+	bool looked_at, unseen;
 	struct ak_proxy *proxy;
 	struct rcu_head rcu;
 };
@@ -253,6 +273,11 @@ static __always_inline u32 ak_own_id(void)
 #endif
 }
 
+static __always_inline atomic_t *ak_sleepers(struct ak_mm *mm, u64 futex)
+{
+	return &mm->sleepers[(futex >> 2 ^ futex >> 6) % AK_SLEEPERS];
+}
+
 /* Whether a thread waits for a CPU. */
 static __always_inline bool ak_threads_wait(void)
 {
@@ -278,7 +303,7 @@ static __always_inline void ak_thread_arm(struct ak_thread *thread)
 	const unsigned int how = TWA_RESUME;
 #endif
 
-	if (READ_ONCE(thread->queued) || xchg(&thread->queued, 1))
+	if (xchg(&thread->queued, 1))
 		return;
 	if (unlikely(task_work_add(thread->task, &thread->work, how)))
 		WRITE_ONCE(thread->queued, 0);
@@ -288,7 +313,7 @@ extern struct ak_cpu *ak_cpus[AK_CPUS_MAX];
 extern unsigned int ak_cpu_count;
 extern struct ak_counts ak_counts;
 extern bool ak_poll, ak_halt, ak_ignore_stale;
-extern unsigned int ak_burst, ak_calls_at_home, ak_slice_ms, ak_around;
+extern unsigned int ak_burst, ak_calls_at_home, ak_slice_ms, ak_around, ak_wait;
 extern u64 ak_nmis;
 extern u32 *ak_eoi_register;
 
@@ -336,7 +361,8 @@ void ak_displace(struct ak_thread *thread);
 void ak_cpu_give(struct ak_cpu *cpu);
 
 /* fault.c */
-bool ak_fault(struct ak_cpu *cpu);
+bool ak_fault(struct ak_thread *thread, struct ak_cpu *cpu);
+void ak_bring_ahead(struct ak_thread *thread, struct ak_cpu *cpu);
 
 /* stay.c */
 void ak_thread_leave(struct ak_thread *thread);
@@ -351,6 +377,13 @@ extern struct ak_probe { void **called, *own; } ak_probes[2];
 struct ak_mm *ak_mm_get(struct mm_struct *mm);
 void ak_mm_put(struct ak_mm *mm);
 
+/* futex.c */
+bool ak_futexes_are_seen(struct mm_struct *mm);
+void ak_futexes_unseen(struct ak_thread *thread);
+bool ak_futex_waits(struct pt_regs *regs, long number);
+void ak_futex_enter(struct ak_thread *thread, struct pt_regs *regs, long number);
+bool ak_futex_exit(struct ak_thread *thread, long result);
+
 /* reclaim.c */
 extern bool ak_reclaiming;
 int ak_reclaim_init(void);
@@ -362,6 +395,7 @@ long ak_proxy_ioctl(struct file *file, unsigned int command, unsigned long argum
 
 /* entry.S, start_code.S */
 void ak_enter_user(struct ak_cpu *cpu);
+u64 ak_peek(u64 address);
 void ak_syscall_entry(void);
 void ak_nmi(void);
 void ak_double_fault(void);

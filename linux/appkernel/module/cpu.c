@@ -4,6 +4,7 @@
  * printk(), locks, or anything that does. It only reads and writes its struct ak_cpu.
  */
 #include <linux/objtool.h>
+#include <uapi/linux/futex.h>
 #include <asm/apic.h>
 #include <asm/irq_vectors.h>
 #include <asm/msr.h>
@@ -130,6 +131,68 @@ static __always_inline bool is_of_others(struct ak_cpu *cpu)
 	return true;
 }
 
+static __always_inline void load_page_table(u64 cr3)
+{
+	asm volatile("movq %0, %%cr3" : : "r" (cr3) : "memory");
+}
+
+/*
+ * Looks at a futex for a while before its thread waits for it in Linux: true if it has another value by then.
+ * Whoever wants the thread, or its CPU, is heard meanwhile. What is not there is Linux's to answer.
+ */
+static __always_inline bool changes(struct ak_cpu *cpu, u64 futex, u32 expected)
+{
+	u64 until = cycles() + READ_ONCE(ak_wait), value;
+
+	load_page_table(cpu->user_cr3);
+	do {
+		value = ak_peek(futex);
+		if (value != expected)
+			break;
+		asm volatile("pause");
+	} while (!atomic_read(&cpu->recalled) && !ak_threads_wait() && cycles() < until);
+	load_page_table(cpu->kernel_cr3);
+	return value != expected && value <= U32_MAX;
+}
+
+/* Whether nobody waits at a futex, whose value the thread wrote before: who begins to wait sees that. */
+static __always_inline bool is_deserted(struct ak_cpu *cpu, u64 futex)
+{
+	/* Pairs with that of ak_futex_enter(). */
+	asm volatile("mfence" : : : "memory");
+	return READ_ONCE(cpu->mm->seen) && !atomic_read(ak_sleepers(cpu->mm, futex));
+}
+
+/* Whether a futex operation is answered here, and with what. */
+static __always_inline bool answers_futex(struct ak_cpu *cpu, struct pt_regs *regs, long *result)
+{
+	u32 operation = regs->si, bits = regs->r9;
+
+	/* What Linux gives an error for. */
+	if (regs->di % sizeof(u32) || regs->di >= TASK_SIZE_MAX)
+		return false;
+	switch (operation) {
+	case FUTEX_WAKE_BITSET_PRIVATE:
+		if (!bits)
+			return false;
+		fallthrough;
+	case FUTEX_WAKE_PRIVATE:
+		*result = 0;
+		return is_deserted(cpu, regs->di);
+	case FUTEX_WAIT_BITSET_PRIVATE:
+	case FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME:
+		if (!bits)
+			return false;
+		fallthrough;
+	case FUTEX_WAIT_PRIVATE:
+		*result = -EAGAIN;
+		/* Not those that end at a time: that is in their arguments, and would be later. */
+		return !regs->r10 && changes(cpu, regs->di, regs->dx);
+	default:
+		return false;
+	}
+}
+
 /*
  * Answers a system call where the thread is, if that is asked for and nothing can tell it from Linux's answer:
  *
@@ -137,24 +200,44 @@ static __always_inline bool is_of_others(struct ak_cpu *cpu)
  *   others, and before it leaves after that, they are read anew.
  * - sched_yield(2): on a CPU where no other thread runs it does nothing. If one waits for a CPU, it goes home,
  *   where this one is given away.
+ * - futex(2), to wake whoever waits at a private futex: nobody does, as Linux would find.
+ * - futex(2), to wait at one that has another value soon: the call came a moment later, when it had. So may any call,
+ *   and a wake in that moment is one before it. It can be at most so late as a CPU looks at a futex.
  *
- * None of them changes anything, can fail or can be interrupted: a signal is an interrupt in user mode, before
+ * None of them changes anything, or can be interrupted: a signal is an interrupt in user mode, before
  * the next instruction. As after the instruction syscall, %rcx and %r11 are the return address and the flags.
  * Only who traces the functions of these calls in the kernel (kprobes, ftrace) does not see them.
  */
+static __always_inline bool is_answered(struct ak_cpu *cpu, struct pt_regs *regs, long *result)
+{
+	switch (regs->ax) {
+	case __NR_getpid:
+		*result = cpu->tgid;
+		return true;
+	case __NR_gettid:
+		*result = cpu->pid;
+		return true;
+	case __NR_sched_yield:
+		*result = 0;
+		return !ak_threads_wait();
+	case __NR_futex:
+		return answers_futex(cpu, regs, result);
+	default:
+		return false;
+	}
+}
+
+/* Whether the thread goes on here: its call was answered, or it came for nothing of its own. */
 static __always_inline bool answers(struct ak_cpu *cpu)
 {
 	struct pt_regs *regs = (struct pt_regs *)cpu->tss.sp0 - 1;
+	long result;
 
 	if (cpu->vector != AK_SYSCALL)
 		return is_of_others(cpu);
-	if (!cpu->syscall_work)
+	if (!cpu->syscall_work || !is_unwatched(cpu) || !is_answered(cpu, regs, &result))
 		return false;
-	if (regs->ax != __NR_getpid && regs->ax != __NR_gettid && regs->ax != __NR_sched_yield)
-		return false;
-	if (!is_unwatched(cpu) || (regs->ax == __NR_sched_yield && ak_threads_wait()))
-		return false;
-	regs->ax = regs->ax == __NR_getpid ? cpu->tgid : regs->ax == __NR_gettid ? cpu->pid : 0;
+	regs->ax = result;
 	cpu->answered++;
 	return true;
 }

@@ -3,6 +3,7 @@
 #include <linux/linkage.h>
 #include <asm/nospec-branch.h>
 #include <asm/segment.h>
+#include <asm/smap.h>
 #include <asm/trapnr.h>
 #include "layout.h"
 
@@ -84,6 +85,22 @@ SYM_CODE_START_LOCAL(ak_leave_user)
 	RET
 SYM_CODE_END(ak_leave_user)
 
+/*
+ * u64 ak_peek(u64 address): four bytes of user memory, in whose address space the CPU is; a number that they
+ * cannot be if they are not there, or may not be read.
+ */
+SYM_FUNC_START(ak_peek)
+	ASM_STAC
+.Lpeek_load:
+	movl	(%rdi), %eax
+	ASM_CLAC
+	RET
+.Lpeek_fault:
+	ASM_CLAC
+	movq	$-1, %rax
+	RET
+SYM_FUNC_END(ak_peek)
+
 /* Where the instruction syscall leads: no stack yet, the return address in %rcx, flags in %r11. */
 SYM_CODE_START(ak_syscall_entry)
 	swapgs
@@ -116,6 +133,20 @@ SYM_CODE_START_LOCAL(ak_trap)
 	jmp	ak_leave_user
 
 .Lfrom_kernel:
+	/* A load of the thread's memory that is not there. */
+	cmpq	$X86_TRAP_PF, (%rsp)
+	jne	.Lis_not_load
+	pushq	%rax
+	leaq	.Lpeek_load(%rip), %rax
+	cmpq	%rax, 24(%rsp)
+	jne	.Lis_not_load_of_ours
+	leaq	.Lpeek_fault(%rip), %rax
+	movq	%rax, 24(%rsp)
+	popq	%rax
+	jmp	.Lacknowledged
+.Lis_not_load_of_ours:
+	popq	%rax
+.Lis_not_load:
 	/* A kick that met an idle CPU is done once it is acknowledged, and so is what was for others. */
 	cmpq	$AK_SPURIOUS, (%rsp)
 	je	.Lacknowledged

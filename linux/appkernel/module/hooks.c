@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
@@ -61,6 +62,7 @@ static struct mmu_notifier *alloc_notifier(struct mm_struct *mm)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&record->lock);
 	record->cr3 = __pa(mm->pgd);
+	record->seen = ak_futexes_are_seen(mm);
 	init_waitqueue_head(&record->released);
 	return &record->notifier;
 }
@@ -181,13 +183,11 @@ static bool is_local_call(struct pt_regs *regs, long number)
 }
 
 /* Before such a call all threads of the process come home, and stay. */
-static void on_sys_enter(void *data, struct pt_regs *regs, long number)
+static void go_home(void)
 {
 	unsigned long flags;
 	struct ak_mm *mm;
 
-	if (!is_local_call(regs, number) || !ak_thread_find(current))
-		return;
 	guard(rcu)();
 	mm = ak_mm_find(current->mm);
 	if (!mm || mm->home)
@@ -198,6 +198,54 @@ static void on_sys_enter(void *data, struct pt_regs *regs, long number)
 	ak_pull(mm);
 }
 
+/* System calls that are looked at: a bit for each number. Those of 32 bits have numbers of their own. */
+static const u64 looked_at[] = {
+	[__NR_madvise / 64] = BIT_ULL(__NR_madvise % 64),
+	[__NR_futex / 64] = BIT_ULL(__NR_futex % 64) | BIT_ULL(AK_IA32_FUTEX % 64),
+	[__NR_membarrier / 64] = BIT_ULL(__NR_membarrier % 64),
+	[__NR_process_madvise / 64] = BIT_ULL(__NR_process_madvise % 64) | BIT_ULL(__NR_io_uring_setup % 64) |
+				      BIT_ULL(AK_IA32_FUTEX_TIME64 % 64),
+	[AK_FUTEX_WAITV / 64] = BIT_ULL(AK_FUTEX_WAITV % 64) | BIT_ULL(AK_FUTEX_WAIT % 64) |
+				BIT_ULL(AK_FUTEX_REQUEUE % 64),
+};
+
+static_assert(__NR_futex / 64 == AK_IA32_FUTEX / 64);
+static_assert(__NR_process_madvise / 64 == __NR_io_uring_setup / 64 &&
+	      __NR_process_madvise / 64 == AK_IA32_FUTEX_TIME64 / 64);
+static_assert(AK_FUTEX_WAITV / 64 == AK_FUTEX_WAIT / 64 && AK_FUTEX_WAITV / 64 == AK_FUTEX_REQUEUE / 64);
+
+static noinline void look_at_call(struct pt_regs *regs, long number)
+{
+	struct ak_thread *thread = ak_thread_find(current);
+
+	if (!thread)
+		return;
+	thread->looked_at = true;
+	if (thread->local && ak_futex_waits(regs, number))
+		ak_futex_enter(thread, regs, number);
+	if (is_local_call(regs, number))
+		go_home();
+}
+
+/* For each system call of the machine: all but a few are of no interest. */
+static void on_sys_enter(void *data, struct pt_regs *regs, long number)
+{
+	unsigned long bit = number;
+
+	if (bit < 64 * ARRAY_SIZE(looked_at) && (looked_at[bit / 64] & BIT_ULL(bit % 64)))
+		look_at_call(regs, number);
+}
+
+static noinline void look_back(struct ak_thread *thread)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+
+	thread->looked_at = ak_futex_exit(thread, regs->ax);
+	/* With one CPU online, Linux takes this for done; some of its commands are about all processes. */
+	if (regs->orig_ax == __NR_membarrier)
+		ak_pull(NULL);
+}
+
 static void on_sys_exit(void *data, struct pt_regs *regs, long result)
 {
 	struct ak_thread *thread = ak_thread_find(current);
@@ -205,9 +253,8 @@ static void on_sys_exit(void *data, struct pt_regs *regs, long result)
 
 	if (!thread)
 		return;
-	/* With one CPU online, Linux takes this for done; some of its commands are about all processes. */
-	if (unlikely(regs->orig_ax == __NR_membarrier))
-		ak_pull(NULL);
+	if (unlikely(thread->looked_at))
+		look_back(thread);
 	/* An interrupt may set it to 0 meanwhile: never below that. */
 	left = READ_ONCE(thread->calls_at_home);
 	if (unlikely(left)) {
@@ -230,8 +277,11 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 		thread->calls = 0;
 	}
 	if (!child->mm || (child->flags & (PF_KTHREAD | PF_USER_WORKER)) ||
-	    ak_thread_attach(child, thread, thread->local, GFP_ATOMIC))
+	    ak_thread_attach(child, thread, thread->local, GFP_ATOMIC)) {
 		ak_calm(thread, child);
+		if (child->mm == parent->mm)
+			ak_futexes_unseen(thread);
+	}
 }
 
 static void on_exit(void *data, struct task_struct *task)

@@ -49,6 +49,10 @@ unsigned int ak_around = 16;
 module_param_named(around, ak_around, uint, 0644);
 MODULE_PARM_DESC(around, "how many pages come at a fault where memory is written for the first time, a power of two; 1: one");
 
+unsigned int ak_wait = 200000;
+module_param_named(wait, ak_wait, uint, 0644);
+MODULE_PARM_DESC(wait, "cycles: how long a CPU that answers system calls looks at a futex before its thread waits; 0: once");
+
 bool ak_ignore_stale;
 module_param_named(ignore_stale, ak_ignore_stale, bool, 0644);
 MODULE_PARM_DESC(ignore_stale, "for tests: lets stale translations be used, which corrupts memory");

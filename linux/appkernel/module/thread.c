@@ -225,6 +225,7 @@ void ak_thread_end(struct ak_thread *thread)
 
 	spin_lock_irqsave(&ak_threads_lock, flags);
 	hash_del_rcu(&thread->entry);
+	ak_futex_exit(thread, 0);
 	ak_queue_forget(thread);
 	thread->task = NULL;
 	thread_count--;

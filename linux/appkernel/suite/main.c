@@ -270,6 +270,12 @@ static const struct {
 	{ "local_seccomp", test_local_seccomp, "attach local" },
 	{ "local_ptrace", test_local_ptrace, "attach local" },
 	{ "local_events", test_local_events, "attach local" },
+	{ "futexes", test_futexes, "attach local" },
+	{ "futex_results", test_futex_results, "attach local" },
+	{ "futex_moves", test_futex_moves, "attach local" },
+	{ "futex_sleepers", test_futex_sleepers, "attach local" },
+	{ "futex_restart", test_futex_restart, "attach local" },
+	{ "futex_stranger", test_futex_stranger, "later" },
 	/* With the thesis's proxy, what it can do. */
 	{ "proxy_runs_elsewhere", test_runs_elsewhere, "proxy" },
 	{ "proxy_calls", test_calls, "proxy" },

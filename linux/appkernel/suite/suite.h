@@ -37,7 +37,16 @@ int test_reclaim(void);
 /* traced.c */
 int test_traced_calls(void);
 
+/* futexes.c */
+int test_futexes(void);
+int test_futex_results(void);
+int test_futex_moves(void);
+int test_futex_sleepers(void);
+int test_futex_restart(void);
+int test_futex_stranger(void);
+
 /* local.c */
+long answered(void);
 int test_local_calls(void);
 int test_local_seccomp(void);
 int test_local_ptrace(void);

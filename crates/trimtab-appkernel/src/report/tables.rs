@@ -31,6 +31,9 @@ pub struct Speedup {
     pub paper: Option<f64>,
     /// On Linux without SMP, and the module.
     pub ours: f64,
+    /// The same where the module's CPUs answer some system calls themselves; of programs with threads.
+    #[serde(default)]
+    pub answering: Option<f64>,
 }
 
 /// Nanoseconds of a program.
@@ -42,6 +45,9 @@ pub struct Times {
     pub smp: u64,
     /// On Linux without SMP, and the module.
     pub ours: u64,
+    /// The same where the module's CPUs answer some system calls themselves; of programs with threads.
+    #[serde(default)]
+    pub answering: Option<u64>,
 }
 
 /// What a CPU executes beside a thread that only computes there.
@@ -107,8 +113,8 @@ pub(super) fn sections(programs: &[ProgramRun], noise: &[Noise], quantum: u32) -
 fn speedups(programs: &[ProgramRun], quantum: u32) -> Section {
     let lede = format!(
         "In times of the same on one CPU and Linux without SMP. Each CPU has a clock of its own, on which an \
-         instruction takes a nanosecond; none is ahead of the slowest by more than {quantum} instructions. The \
-         thesis has other sizes, an older Linux and another simulator.",
+         instruction takes a nanosecond; none is ahead of the slowest by more than {quantum} instructions. \
+         \"Answering\": the module's CPUs answer some system calls themselves. The thesis has other sizes, an older Linux and another simulator.",
     );
     let section = Section::new("programs", "Programs", lede);
     KINDS.into_iter().fold(section, |section, (kind, title)| {
@@ -128,13 +134,15 @@ const KINDS: [(&str, &str); 3] = [
     ("multiprogramming", "A compiler, searches and programs with threads, together"),
 ];
 
-fn columns() -> [Column; 6] {
+fn columns() -> [Column; 8] {
     [
         name("program"),
         column("CPUs"),
         column("SMP"),
         column("ours"),
         column("ours of SMP"),
+        column("answering"),
+        column("answering of SMP"),
         column("thesis"),
     ]
 }
@@ -150,6 +158,11 @@ fn speedup(place: usize, run: &ProgramRun) -> Vec<Phrase> {
             format!("{}/{}", key("speedup.ours"), key("speedup.smp")),
             run.speedup.ours / run.speedup.smp
         ),
+        or_none(run.speedup.answering, |answering| times(key("speedup.answering"), answering)),
+        or_none(run.speedup.answering, |answering| share(
+            format!("{}/{}", key("speedup.answering"), key("speedup.smp")),
+            answering / run.speedup.smp
+        )),
         or_none(run.speedup.paper, |paper| times(key("speedup.paper"), paper)),
     ]
 }

@@ -60,16 +60,24 @@ enum System {
     Smp,
     /// Linux without SMP, and the module.
     Ours,
+    /// The same, where the module's CPUs answer some system calls themselves.
+    Answering,
 }
 
 impl System {
     const ALL: [System; 3] = [Self::Up, Self::Smp, Self::Ours];
+
+    /// Whether the module is there.
+    fn has_module(self) -> bool {
+        matches!(self, Self::Ours | Self::Answering)
+    }
 
     fn name(self) -> &'static str {
         match self {
             Self::Up => "up",
             Self::Smp => "smp",
             Self::Ours => "ours",
+            Self::Answering => "answering",
         }
     }
 }
@@ -139,7 +147,7 @@ impl Bench<'_> {
         request.hardware.clock = Clock::Parallel { shift: 0, quantum: self.request.quantum };
         request.limit = LIMIT;
         request.arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        if system == System::Ours {
+        if system.has_module() {
             request.modules = vec!["appkernel".to_owned()];
         }
         let stage = self.observer.stage(&format!("boot: {workload} with {cpus} CPUs"));
@@ -167,6 +175,10 @@ impl Bench<'_> {
             for &cpus in cpus {
                 let smp = self.time(System::Smp, cpus, program)?;
                 let ours = self.time(System::Ours, cpus, program)?;
+                let answering = match kind {
+                    "parallel" => Some(self.time(System::Answering, cpus, program)?),
+                    _ => None,
+                };
                 runs.push(ProgramRun {
                     name: program.to_owned(),
                     kind: kind.to_owned(),
@@ -175,8 +187,9 @@ impl Bench<'_> {
                         smp: up as f64 / smp as f64,
                         paper: published(program, cpus),
                         ours: up as f64 / ours as f64,
+                        answering: answering.map(|time| up as f64 / time as f64),
                     },
-                    nanoseconds: Times { up, smp, ours },
+                    nanoseconds: Times { up, smp, ours, answering },
                 });
             }
         }
@@ -198,7 +211,7 @@ impl Bench<'_> {
                 setup: setup.to_owned(),
                 milliseconds: self.request.noise_milliseconds,
                 instructions: said("instructions")?,
-                kicks: if system == System::Ours { Some(said("kicks")?) } else { None },
+                kicks: if system.has_module() { Some(said("kicks")?) } else { None },
                 quanta: Quanta {
                     count: said("quanta")?,
                     min: said("least")?,

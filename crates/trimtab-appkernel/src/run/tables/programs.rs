@@ -79,19 +79,18 @@ pub(super) fn of_this_machine(gcc: &FoundTool) -> Result<BTreeMap<String, PathBu
 
 /// What a guest can be asked for that watches a CPU for so long, or runs programs with threads: each on each system.
 pub(super) fn workloads(noise_milliseconds: u32) -> Vec<Workload> {
-    let of = |system: System| {
-        let threads = PARALLEL.map(|(name, arguments)| {
+    let threads = |system: System| {
+        PARALLEL.map(|(name, arguments)| {
             let command = format!("/bin/{name} {arguments}");
             workload(system, name, script(system, &format!("/bin/{RUNNER} 1"), &command))
-        });
-        let (place, ours) = match system {
-            System::Ours => ("0", " elsewhere"),
-            System::Up | System::Smp => ("1", ""),
-        };
-        let noise = format!("/bin/{NOISE} {place} {noise_milliseconds}{ours}");
-        threads.into_iter().chain([workload(system, NOISE, script(system, "", &noise))])
+        })
     };
-    System::ALL.into_iter().flat_map(of).collect()
+    let of = |system: System| {
+        let (place, ours) = if system.has_module() { ("0", " elsewhere") } else { ("1", "") };
+        let noise = format!("/bin/{NOISE} {place} {noise_milliseconds}{ours}");
+        threads(system).into_iter().chain([workload(system, NOISE, script(system, "", &noise))])
+    };
+    System::ALL.into_iter().flat_map(of).chain(threads(System::Answering)).collect()
 }
 
 /// The same of programs of one thread, and of those that run together.
@@ -122,14 +121,16 @@ fn workload(system: System, name: &str, script: String) -> Workload {
 
 /// Runs a command behind `start`; on the module's CPUs, where it has them.
 fn script(system: System, start: &str, command: &str) -> String {
-    match system {
-        System::Up | System::Smp => format!("exec {start} {command}\n"),
-        System::Ours => format!(
-            "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n\
-             {start} /bin/sh -c 'echo attach > /dev/appkernel && exec {command}' || exit 1\n\
-             {KICKS}"
-        ),
-    }
+    let how = match system {
+        System::Up | System::Smp => return format!("exec {start} {command}\n"),
+        System::Ours => "attach",
+        System::Answering => "attach local",
+    };
+    format!(
+        "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n\
+         {start} /bin/sh -c 'echo {how} > /dev/appkernel && exec {command}' || exit 1\n\
+         {KICKS}"
+    )
 }
 
 /// Says how often a thread was taken from a CPU of the module.
@@ -180,7 +181,7 @@ mod tests {
             all.iter().map(|workload| workload.name.clone()).collect()
         };
         let threads = names(&workloads(20));
-        assert!(threads.len() == 12 && threads.contains("ours-noise"), "{threads:?}");
+        assert!(threads.len() == 15 && threads.contains("ours-noise"), "{threads:?}");
         let all = workloads_of_this_machine();
         let here = names(&all);
         assert!(here.len() == 12 && here.contains("up-find") && here.contains("ours-mix"));
