@@ -178,7 +178,9 @@ static void clear_chunks(unsigned long *chunks, unsigned long first,
 /* After the bit map of chunks that take new copies was changed. */
 static void update_stores(struct rental_region *region)
 {
-	bool stores = !bitmap_empty(region->storing, chunks_of(region));
+	/* What is returned as a whole need not be looked at. */
+	bool stores = region->nr_rented &&
+		      !bitmap_empty(region->storing, chunks_of(region));
 
 	lockdep_assert_held(&rental_lock);
 	rental_storing_regions += stores - region->stores;
@@ -437,11 +439,11 @@ int return_memory(struct rental_region *region, size_t offset, size_t size,
 	pages = pages_of(region, first, last);
 	spin_lock_irq(&rental_lock);
 	clear_chunks(region->storing, first, last);
-	update_stores(region);
 	clear_chunks(region->open, first, last);
 	clear_chunks(region->rented, first, last);
 	region->nr_rented -= pages;
 	rental_rented_pages -= pages;
+	update_stores(region);
 	spin_unlock_irq(&rental_lock);
 	wait_for_copies(region);
 	ns = ktime_get_ns() - begin;
