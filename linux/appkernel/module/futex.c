@@ -44,8 +44,8 @@ void ak_futexes_unseen(struct ak_thread *thread)
 		mm = ak_mm_find(current->mm);
 	if (mm)
 		WRITE_ONCE(mm->seen, false);
-	/* Before the call begins. */
-	smp_mb();
+	/* Before the call begins. That of SMP is none where Linux has one CPU. */
+	mb();
 }
 
 /* Whether a futex operation waits at one private futex. */
@@ -103,8 +103,8 @@ void ak_futex_enter(struct ak_thread *thread, struct pt_regs *regs, long number)
 	}
 	thread->sleeps = ak_sleepers(mm, regs->di);
 	atomic_inc(thread->sleeps);
-	/* Linux reads the futex behind this; pairs with that of is_deserted(). */
-	smp_mb__after_atomic();
+	/* Linux reads the futex behind this, see above; pairs with that of is_deserted(). */
+	mb();
 }
 
 /**
