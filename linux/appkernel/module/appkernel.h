@@ -189,7 +189,6 @@ struct ak_cpu {
  * @patience: these are so many times doubled
  * @called: time-stamp counter at the last of these
  * @cycles: how long it ran elsewhere meanwhile
- * @ahead: address of its last fault, if pages around it still have to come, or 0
  * @sleeps: the counter that has it while it waits at a futex in Linux, or NULL
  * @looked_at: there is something to do when its system call ends
  * @unseen: it has futexes at which not only system calls of threads wait
@@ -214,7 +213,6 @@ struct ak_thread {
 	unsigned long since;
 	unsigned int calls, calls_at_home, patience;
 	u64 called, cycles;
-	unsigned long ahead;
 	atomic_t *sleeps;
 	bool looked_at, unseen;
 	struct ak_proxy *proxy;
@@ -361,8 +359,7 @@ void ak_displace(struct ak_thread *thread);
 void ak_cpu_give(struct ak_cpu *cpu);
 
 /* fault.c */
-bool ak_fault(struct ak_thread *thread, struct ak_cpu *cpu);
-void ak_bring_ahead(struct ak_thread *thread, struct ak_cpu *cpu);
+bool ak_fault(struct ak_cpu *cpu);
 
 /* stay.c */
 void ak_thread_leave(struct ak_thread *thread);

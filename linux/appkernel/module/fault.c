@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Page faults of threads that are elsewhere. All of them go through CPU 0, so a program that fills memory would wait
- * for it: with the page that is written, those around it come that are not there yet, a few of them before the thread
- * goes on, and the others while it does.
+ * for it: with the page that is written, those around it come that are not there yet.
  */
 #define pr_fmt(fmt) "appkernel: " fmt
 
@@ -51,63 +50,27 @@ static bool is_empty(pmd_t *table, unsigned long address)
 	return pmd_present(entry) && !pmd_leaf(entry) && pte_none(READ_ONCE(*pte_offset_kernel(&entry, address)));
 }
 
-/* So many pages of a block come before the thread goes on; the others come while it does. */
-#define AK_AT_ONCE 4
-
-/*
- * Brings in pages of an aligned block that never were there, in the order in which most programs need them: from the
- * one at the address on to the end, and those before it. From the @first on, to before the @last; where there is a
- * CPU, as long as it runs the thread. A table has whole blocks.
- */
-static void bring_around(struct vm_area_struct *vma, unsigned long address, unsigned int first, unsigned int last,
-			 struct ak_cpu *cpu)
+/* Brings in the pages of an aligned block that never were there. A table has whole blocks. */
+static void bring_around(struct vm_area_struct *vma, unsigned long address)
 {
 	unsigned long size = PAGE_SIZE << ilog2(clamp(ak_around, 1U, (unsigned int)PTRS_PER_PTE));
 	unsigned long start = max(round_down(address, size), vma->vm_start);
 	unsigned long end = min(round_down(address, size) + size, vma->vm_end);
-	unsigned long counted = current->min_flt;
 	pmd_t *table = table_of(vma->vm_mm, address);
+	unsigned long counted = current->min_flt;
 
-	address &= PAGE_MASK;
-	last = min_t(unsigned long, last, (end - start) >> PAGE_SHIFT);
-	for (; table && first < last && (!cpu || ak_runs(cpu)); first++) {
-		unsigned long at = address + first * PAGE_SIZE;
-
-		if (at >= end)
-			at -= end - start;
-		if (!is_empty(table, at))
+	for (address = start; table && address < end; address += PAGE_SIZE) {
+		if (!is_empty(table, address))
 			continue;
-		if (handle_mm_fault(vma, at, FAULT_FLAG_WRITE, NULL) & VM_FAULT_ERROR)
+		if (handle_mm_fault(vma, address, FAULT_FLAG_WRITE, NULL) & VM_FAULT_ERROR)
 			break;
-		if (cpu)
-			cond_resched();
 	}
 	/* The program took one fault, which is counted. */
 	current->min_flt = counted;
 }
 
-/**
- * ak_bring_ahead - brings in the rest of the block in which a thread had a fault, while it runs elsewhere
- * @thread: the current thread
- * @cpu: its CPU
- */
-void ak_bring_ahead(struct ak_thread *thread, struct ak_cpu *cpu)
-{
-	struct mm_struct *mm = current->mm;
-	unsigned long address = thread->ahead;
-	struct vm_area_struct *vma;
-
-	thread->ahead = 0;
-	if (!mmap_read_trylock(mm))
-		return;
-	vma = vma_lookup(mm, address);
-	if (vma && is_plenty(vma))
-		bring_around(vma, address, AK_AT_ONCE, UINT_MAX, cpu);
-	mmap_read_unlock(mm);
-}
-
 /* With the lock of regions, which was not released if @unlocked is still false. */
-static int bring(struct ak_thread *thread, struct ak_cpu *cpu, unsigned long address, bool *unlocked)
+static int bring(struct ak_cpu *cpu, unsigned long address, bool *unlocked)
 {
 	struct vm_area_struct *vma = vma_lookup(current->mm, address);
 	bool write = cpu->error & X86_PF_WRITE;
@@ -117,21 +80,18 @@ static int bring(struct ak_thread *thread, struct ak_cpu *cpu, unsigned long add
 	if (!vma)
 		return -EFAULT;
 	error = fixup_user_fault(current->mm, address & PAGE_MASK, write ? FAULT_FLAG_WRITE : 0, unlocked);
-	if (!error && write && !*unlocked && !(cpu->error & X86_PF_PROT) && ak_around > 1 && is_plenty(vma)) {
-		bring_around(vma, address, 1, AK_AT_ONCE, NULL);
-		thread->ahead = address;
-	}
+	if (!error && write && !*unlocked && !(cpu->error & X86_PF_PROT) && ak_around > 1 && is_plenty(vma))
+		bring_around(vma, address);
 	return error;
 }
 
 /**
  * ak_fault - takes a page fault for a thread that is elsewhere
- * @thread: the thread, which is current
  * @cpu: the CPU that it came from
  *
  * Return: true if the thread can go on there. What fails, fails on CPU 0 once more, and Linux says how.
  */
-bool ak_fault(struct ak_thread *thread, struct ak_cpu *cpu)
+bool ak_fault(struct ak_cpu *cpu)
 {
 	struct mm_struct *mm = current->mm;
 	unsigned long address = cpu->fault_address;
@@ -148,7 +108,7 @@ bool ak_fault(struct ak_thread *thread, struct ak_cpu *cpu)
 	if (address >= TASK_SIZE_MAX)
 		return false;
 	mmap_read_lock(mm);
-	error = bring(thread, cpu, address, &unlocked);
+	error = bring(cpu, address, &unlocked);
 	mmap_read_unlock(mm);
 	return !error;
 }

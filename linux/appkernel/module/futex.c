@@ -8,10 +8,7 @@
  */
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
-#include <linux/uaccess.h>
 #include <uapi/linux/futex.h>
-#include <asm/msr.h>
 #include <asm/syscall.h>
 #include <asm/unistd.h>
 #include "appkernel.h"
@@ -87,25 +84,6 @@ bool ak_futex_waits(struct pt_regs *regs, long number)
 	}
 }
 
-/*
- * The thread that computes on CPU 0 looks at a futex for a while, too, as long as nobody else needs that CPU: if it has
- * another value by then, Linux finds that, and nobody has to be woken.
- */
-static void look_for_a_while(u32 __user *futex, u32 expected)
-{
-	u64 until = rdtsc() + READ_ONCE(ak_wait);
-	u32 value;
-
-	/* Behind a tracepoint nothing may sleep. */
-	pagefault_disable();
-	while (!need_resched() && !signal_pending(current) && rdtsc() < until) {
-		if (get_user(value, futex) || value != expected)
-			break;
-		cpu_relax();
-	}
-	pagefault_enable();
-}
-
 /**
  * ak_futex_enter - counts a thread that is about to wait at a futex
  * @thread: the current thread
@@ -123,8 +101,6 @@ void ak_futex_enter(struct ak_thread *thread, struct pt_regs *regs, long number)
 		ak_futexes_unseen(thread);
 		return;
 	}
-	if (READ_ONCE(ak_home) == thread && !regs->r10)
-		look_for_a_while((u32 __user *)regs->di, regs->dx);
 	thread->sleeps = ak_sleepers(mm, regs->di);
 	atomic_inc(thread->sleeps);
 	/* Linux reads the futex behind this, see above; pairs with that of is_deserted(). */

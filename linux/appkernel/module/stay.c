@@ -99,7 +99,6 @@ static struct ak_mm *current_mm(struct ak_thread *thread)
 	if (IS_ERR(mm))
 		return NULL;
 	old = thread->mm;
-	thread->ahead = 0;
 	/* Others may look for it: see ak_mm_find(). */
 	WRITE_ONCE(thread->mm, mm);
 	if (old)
@@ -341,7 +340,7 @@ static bool hand_over(struct ak_cpu *cpu)
 }
 
 /* One stay in user mode elsewhere. False if there was none, or the CPU was lost. */
-static bool run(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_regs *regs)
+static bool run(struct ak_cpu *cpu, struct pt_regs *regs)
 {
 	u64 stime = current->stime, runtime = current->se.sum_exec_runtime;
 	unsigned long began = jiffies;
@@ -349,8 +348,6 @@ static bool run(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_regs *re
 	if (!hand_over(cpu))
 		return false;
 	ak_counts.left++;
-	if (unlikely(thread->ahead))
-		ak_bring_ahead(thread, cpu);
 	await_thread(cpu);
 	/* The state is read with acquire: what the CPU wrote before it is there. */
 	if (ak_state(cpu) != AK_DONE)
@@ -413,7 +410,7 @@ static bool came_back(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_re
 		came_for_call(thread, cpu, regs);
 		return false;
 	case X86_TRAP_PF:
-		return ak_fault(thread, cpu);
+		return ak_fault(cpu);
 	case AK_KICK:
 		cpu->kicks++;
 		/* Another's turn, if there is one. */
@@ -482,7 +479,7 @@ static __always_inline bool stay(struct ak_thread *thread, struct ak_cpu *cpu, s
 	name_thread(thread, cpu);
 	/* A signal that came meanwhile brings it back at once. */
 	do {
-		if (!run(thread, cpu, regs)) {
+		if (!run(cpu, regs)) {
 			if (cpu->state == AK_DEAD || cpu->lost)
 				lose(cpu);
 			break;
