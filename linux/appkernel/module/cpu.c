@@ -54,6 +54,11 @@ static __always_inline u64 cycles(void)
 	return low | (u64)high << 32;
 }
 
+static __always_inline void load_page_table(u64 cr3)
+{
+	asm volatile("movq %0, %%cr3" : : "r" (cr3) : "memory");
+}
+
 /* Writes a register of this CPU's local APIC. */
 static __always_inline void write_apic(u32 reg, u64 value)
 {
@@ -129,11 +134,6 @@ static __always_inline bool is_of_others(struct ak_cpu *cpu)
 	if (cpu->vector != AK_SPURIOUS)
 		write_apic(APIC_EOI, 0);
 	return true;
-}
-
-static __always_inline void load_page_table(u64 cr3)
-{
-	asm volatile("movq %0, %%cr3" : : "r" (cr3) : "memory");
 }
 
 /*
@@ -333,7 +333,7 @@ noinline void ak_cpu_main(struct ak_cpu *cpu)
 	load_tables(cpu);
 	asm volatile("movq %0, %%cr0" : : "r" (cpu->cr0) : "memory");
 	asm volatile("movq %0, %%cr4" : : "r" (cpu->cr4) : "memory");
-	asm volatile("movq %0, %%cr3" : : "r" (cpu->kernel_cr3) : "memory");
+	load_page_table(cpu->kernel_cr3);
 	write_msr(MSR_IA32_CR_PAT, cpu->pat);
 	write_msr(MSR_EFER, cpu->efer);
 	write_msr(MSR_STAR, cpu->star);

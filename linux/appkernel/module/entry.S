@@ -133,19 +133,13 @@ SYM_CODE_START_LOCAL(ak_trap)
 	jmp	ak_leave_user
 
 .Lfrom_kernel:
-	/* A load of the thread's memory that is not there. */
+	/* A load of the thread's memory that is not there: it goes on behind it. */
 	cmpq	$X86_TRAP_PF, (%rsp)
 	jne	.Lis_not_load
-	pushq	%rax
-	leaq	.Lpeek_load(%rip), %rax
-	cmpq	%rax, 24(%rsp)
-	jne	.Lis_not_load_of_ours
-	leaq	.Lpeek_fault(%rip), %rax
-	movq	%rax, 24(%rsp)
-	popq	%rax
+	cmpq	$.Lpeek_load, 16(%rsp)
+	jne	.Lis_not_load
+	movq	$.Lpeek_fault, 16(%rsp)
 	jmp	.Lacknowledged
-.Lis_not_load_of_ours:
-	popq	%rax
 .Lis_not_load:
 	/* A kick that met an idle CPU is done once it is acknowledged, and so is what was for others. */
 	cmpq	$AK_SPURIOUS, (%rsp)

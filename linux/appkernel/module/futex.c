@@ -5,6 +5,8 @@
  * exit, by the address of the futex. That says all if each thread of the process has a record, and none waits by
  * other means: at several futexes at once, moved from one to another, or in an io_uring. Where this is not so, or
  * may not be, Linux has all wakes of the process.
+ *
+ * Barriers are mb(): in kernels without SMP, smp_mb() is one for the compiler alone, and there is another CPU.
  */
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -44,7 +46,7 @@ void ak_futexes_unseen(struct ak_thread *thread)
 		mm = ak_mm_find(current->mm);
 	if (mm)
 		WRITE_ONCE(mm->seen, false);
-	/* Before the call begins. That of SMP is none where Linux has one CPU. */
+	/* Seen before the call begins. */
 	mb();
 }
 
@@ -103,7 +105,7 @@ void ak_futex_enter(struct ak_thread *thread, struct pt_regs *regs, long number)
 	}
 	thread->sleeps = ak_sleepers(mm, regs->di);
 	atomic_inc(thread->sleeps);
-	/* Linux reads the futex behind this, see above; pairs with that of is_deserted(). */
+	/* Linux reads the futex behind this; pairs with that of is_deserted(). */
 	mb();
 }
 

@@ -46,8 +46,8 @@ static bool is_active_copy(const struct rental_slot *slot)
 	return slot->state == RENTAL_FULL && slot->active;
 }
 
-/* How many copies of these slots, of whole chunks, are worth being moved. */
-static unsigned long begin(struct cursor *at)
+/* Points to the newest copy; how many of these slots, of whole chunks, have an active one. */
+static unsigned long begin_walk(struct cursor *at)
 {
 	unsigned long chunk, active = 0;
 
@@ -114,7 +114,7 @@ struct room {
 	unsigned long to_scan;
 };
 
-/* For memory that is not free it makes one pass, over what is clean and inactive. */
+/* Where no pages are left of those that were made room for: a direct reclaim of one pass. */
 #define MAKE_ROOM	(GFP_NOIO | __GFP_NORETRY)
 #define ROOM_FLAGS	(__GFP_HIGHMEM | __GFP_MOVABLE | __GFP_NOWARN)
 
@@ -270,7 +270,7 @@ void rental_move_active(struct rental_region *region, unsigned long first,
 	active->dropped = 0;
 	if (!active->pages)
 		return;
-	wanted = begin(&at);
+	wanted = begin_walk(&at);
 	most = min(active->pages, wanted);
 	room.to_scan = global_node_page_state(NR_INACTIVE_FILE);
 	while (active->moved < most && at.next != RENTAL_NO_SLOT && error != -ENOMEM &&

@@ -11,6 +11,7 @@
 #include <linux/types.h>
 
 struct address_space;
+struct folio;
 
 enum rental_mutant {
 	RENTAL_MUTANT_NONE,
@@ -47,6 +48,10 @@ extern enum rental_mutant rental_mutant_used;
 
 #define rental_mutant(name) \
 	unlikely(READ_ONCE(rental_mutant_used) == RENTAL_MUTANT_##name)
+
+/* For the fault READAHEAD; it is filemap.c's own otherwise. */
+int filemap_add_rental_folio(struct address_space *mapping, struct folio *folio,
+			     pgoff_t index, gfp_t gfp);
 
 void rental_delay(struct address_space *mapping);
 void rental_delay_copy(const u32 *generation, unsigned int times, unsigned int ms);
