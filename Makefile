@@ -34,7 +34,11 @@ SEED    ?= 1
 PREFIX  ?= /usr/local
 
 CARGO   ?= cargo
-TRIMTAB  = target/release/trimtab
+# `release` compiles soon, and is what demonstrations run; `dist` is optimised in all of its parts.
+PROFILE  = release
+TRIMTAB  = target/$(PROFILE)/trimtab
+BUILD    = $(CARGO) build --profile $(PROFILE) --package trimtab
+install bench-probe bench-tune bench-tune-kernel bench-jar bench-layout bench-programs: PROFILE = dist
 
 # Tests that need a built kernel share one, built on first use and kept for the next run.
 export TRIMTAB_TEST_WORK ?= $(CURDIR)/work/test
@@ -87,7 +91,7 @@ demo-swap:
 
 demo-tune:
 	@./setup --for tune
-	$(CARGO) build --release --package trimtab
+	$(BUILD)
 	@mkdir -p $(WORK)
 	$(TRIMTAB) tune program $(TUNE_PROGRAM) --work $(WORK) \
 		--json $(WORK)/tune.json --html $(WORK)/tune.html $(TUNE_OPTIONS)
@@ -104,7 +108,7 @@ demo-rent:
 
 demo-jar:
 	@./setup --for jar
-	$(CARGO) build --release --package trimtab
+	$(BUILD)
 	@mkdir -p -m 755 $(WORK)
 	mipsel-linux-gnu-gcc -O2 -static jar/bench/life.c -o $(WORK)/life
 	$(TRIMTAB) jar $(WORK)/life -o $(WORK)/life.jar --json $(WORK)/jar.json
@@ -131,7 +135,7 @@ weekly:
 	@.ci/nightly --weekly
 
 install:
-	$(CARGO) build --release --package trimtab
+	$(BUILD)
 	install -D --strip $(TRIMTAB) $(DESTDIR)$(PREFIX)/bin/trimtab
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	$(TRIMTAB) man-pages $(DESTDIR)$(PREFIX)/share/man/man1
@@ -165,19 +169,19 @@ bench-tracer:
 bench-probe:
 	@./setup --for bench
 	@mkdir -p -m 755 $(WORK)
-	$(CARGO) build --release --package trimtab
+	$(BUILD)
 	$(TRIMTAB) probe bench --work $(WORK) --json $(WORK)/probe.json --html $(WORK)/probe.html
 
 bench-tune:
 	@./setup --for tune
-	$(CARGO) build --release --package trimtab
+	$(BUILD)
 	@mkdir -p $(WORK)
 	$(TRIMTAB) tune bench $(BENCH_TUNE) --work $(WORK) \
 		--json $(WORK)/tune-bench.json --html $(WORK)/tune-bench.html
 
 bench-tune-kernel:
 	@./setup --for demo
-	$(CARGO) build --release --package trimtab
+	$(BUILD)
 	@mkdir -p -m 755 $(WORK)
 	@$(if $(TRIALS),$(TRIMTAB) tune trials --work $(WORK) --import $(TRIALS))
 	$(TRIMTAB) tune kernel $(TUNE_KERNEL) --work $(WORK) \
@@ -185,17 +189,17 @@ bench-tune-kernel:
 
 bench-jar:
 	@./setup --for jar
-	$(CARGO) build --release --package trimtab
+	$(BUILD)
 	@mkdir -p -m 755 $(WORK)
-	@bench/jar --work $(WORK) --json $(WORK)/bench-jar.json
+	@bench/jar --trimtab $(TRIMTAB) --work $(WORK) --json $(WORK)/bench-jar.json
 
 bench-layout: build-demo
 	@./setup --for layout
-	@bench/layout --json work/bench-layout.json
+	@TRIMTAB=$(CURDIR)/$(TRIMTAB) bench/layout --json work/bench-layout.json
 
 bench-programs: build-demo
 	@./setup --for layout
-	@bench/programs
+	@TRIMTAB=$(CURDIR)/$(TRIMTAB) bench/programs
 
 clean:
 	$(CARGO) clean
@@ -211,7 +215,7 @@ setup-test:
 	@./setup --for test
 
 build-demo: $(call AFTER_SETUP,demo)
-	@$(CARGO) build --release --package trimtab
+	@$(BUILD)
 
 build-test: $(call AFTER_SETUP,test)
 	@$(CARGO) test --workspace --no-run --quiet
