@@ -192,19 +192,32 @@ pub(crate) fn solve(
         })
         .collect();
     spread_writes(functions, &callers, &starts, &mut summaries);
+    let ranks = callees_first(functions, &starts);
+    let mut at_rank = vec![0; functions.len()];
+    for (index, rank) in ranks.iter().enumerate() {
+        at_rank[*rank] = index;
+    }
     let begins = |f: &Function| f.taken || f.start == entry;
-    let mut open: BTreeSet<usize> =
-        (0..functions.len()).filter(|at| begins(&functions[*at])).collect();
+    let mut new: Vec<usize> = (0..functions.len()).filter(|at| begins(&functions[*at])).collect();
+    let mut open = BTreeSet::new();
     let mut reached = vec![false; functions.len()];
-    while let Some(at) = open.pop_last() {
-        let function = &functions[at];
-        if !std::mem::replace(&mut reached[at], true) {
-            open.extend(function.callees().iter().filter_map(|to| starts.binary_search(to).ok()));
+    loop {
+        // All that is reached, before the first of it is looked at: a function's callees come first.
+        while let Some(at) = new.pop() {
+            if std::mem::replace(&mut reached[at], true) {
+                continue;
+            }
+            open.insert(ranks[at]);
+            let function = &functions[at];
+            new.extend(function.callees().iter().filter_map(|to| starts.binary_search(to).ok()));
             for index in PartialAddresses::of(function).among(&starts) {
                 functions[index].taken = true;
-                open.insert(index);
+                open.insert(ranks[index]);
+                new.push(index);
             }
         }
+        let Some(rank) = open.pop_first() else { break };
+        let at = at_rank[rank];
         let function = &mut functions[at];
         let taken = function.taken || function.start == entry;
         let mut summary = summaries[&function.start];
@@ -220,14 +233,15 @@ pub(crate) fn solve(
         if arguments != summary.arguments {
             summary.arguments = arguments;
             summaries.insert(function.start, summary);
-            open.extend(callers.get(&function.start).into_iter().flatten());
+            let callers = callers.get(&function.start).into_iter().flatten();
+            open.extend(callers.filter(|at| reached[**at]).map(|at| ranks[*at]));
         }
         for (callee, results) in wanted {
             if let Some(known) = summaries.get_mut(&callee)
                 && !results.without(known.results).is_empty()
             {
                 known.results = known.results.or(results);
-                open.extend(starts.binary_search(&callee));
+                open.extend(starts.binary_search(&callee).map(|at| ranks[at]));
             }
         }
         for address in moved {
@@ -235,7 +249,8 @@ pub(crate) fn solve(
                 && !functions[index].taken
             {
                 functions[index].taken = true;
-                open.insert(index);
+                open.insert(ranks[index]);
+                new.push(index);
             }
         }
     }
@@ -298,6 +313,35 @@ fn callers(functions: &[Function], starts: &[u32]) -> FxHashMap<u32, Vec<usize>>
         }
     }
     callers
+}
+
+/// A rank for each function: lower than those of its callers, but where functions call each other in a circle.
+fn callees_first(functions: &[Function], starts: &[u32]) -> Vec<usize> {
+    let callees = |at: usize| -> Vec<usize> {
+        let callees = functions[at].callees();
+        callees.iter().filter_map(|to| starts.binary_search(to).ok()).collect()
+    };
+    let (mut ranks, mut next) = (vec![usize::MAX; functions.len()], 0);
+    let mut seen = vec![false; functions.len()];
+    for root in 0..functions.len() {
+        if std::mem::replace(&mut seen[root], true) {
+            continue;
+        }
+        let mut path = vec![(root, callees(root))];
+        while let Some((at, left)) = path.last_mut() {
+            let at = *at;
+            match left.pop() {
+                Some(to) if !std::mem::replace(&mut seen[to], true) => path.push((to, callees(to))),
+                Some(_) => {}
+                None => {
+                    ranks[at] = next;
+                    next += 1;
+                    path.pop();
+                }
+            }
+        }
+    }
+    ranks
 }
 
 /// What a function sets by itself of what functions give back; whole pairs.

@@ -10,11 +10,13 @@ pub use library::{Exports, Imports, write_stubs};
 use crate::error::JarError;
 use crate::profile::Profile;
 use crate::report::{Report, SplitFunction};
-use crate::translate::{Options, translate_with};
+use crate::translate::{Options, exported, translate_with};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Instant;
 use thiserror::Error;
 use trimtab_lab::bytes::Bytes;
@@ -166,12 +168,20 @@ pub fn run(request: &Request) -> Result<Summary, RunError> {
         counted: request.profile_generate,
         profile: profile(&request.profile_use, &elf)?,
     };
-    let start = Instant::now();
-    let translation = translate_with(&elf, &options)
-        .map_err(|source| RunError::Translate { program: path.clone(), source })?;
-    let seconds = start.elapsed().as_secs_f64();
+    let wrong = |source| RunError::Translate { program: path.clone(), source };
+    let addresses = exported(&elf, &options.exports).map_err(wrong)?;
+    let sources = library.sources(request, &addresses);
+    // The compiler of the run time has a core of its own.
+    let (classes, translation, seconds) = thread::scope(|scope| {
+        let compiler = scope.spawn(|| java::compile(&sources));
+        let start = Instant::now();
+        let translation = translate_with(&elf, &options);
+        let seconds = start.elapsed().as_secs_f64();
+        (compiler.join().unwrap_or_else(|panic| resume_unwind(panic)), translation, seconds)
+    });
+    let translation = translation.map_err(wrong)?;
     let mut entries = translation.entries;
-    entries.extend(java::compile(&library.sources(request, &translation.exports))?);
+    entries.extend(classes?);
     if let Some(exports) = &request.exports {
         entries = library::hide(entries, &exports.class);
     }

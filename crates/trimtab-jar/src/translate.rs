@@ -20,6 +20,7 @@ use crate::vars::{CALLEE_SAVED, RA};
 use crate::vfork::find_vfork;
 use crate::wide::widen;
 use crate::words::join_words;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,8 +40,6 @@ pub struct Translation {
     pub entries: Vec<Entry>,
     /// What was done.
     pub report: Report,
-    /// Addresses of the functions that Java calls, by their names, with those of `malloc` and `free`.
-    pub exports: BTreeMap<String, u32>,
 }
 
 /// A class is closed when it is this large: the constant pool holds 65,535 entries.
@@ -83,7 +82,7 @@ pub fn translate(elf: &[u8]) -> Result<Translation, JarError> {
 pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarError> {
     // Long: the translation, step by step.
     let mut image = Image::read(elf)?;
-    let exports = image.export(&options.exports)?;
+    image.export(&options.exports)?;
     let mut functions = find_functions(&image, options.metered);
     if !image.named {
         // Functions that only code names by their addresses begin somewhere within others.
@@ -140,24 +139,15 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     let context =
         Context { homes: &homes, summaries: &summaries, lines, metered, counters, profile };
 
+    let numbered: Vec<(&Function, usize)> = functions.iter().zip(class_of).collect();
+    let classes: Vec<&[(&Function, usize)]> = numbered.chunk_by(|a, b| a.1 == b.1).collect();
+    let made: Vec<MadeClass> = classes.into_par_iter().map(|of| made_class(&context, of)).collect();
     let mut entries = Vec::new();
-    let mut open: Option<(usize, Class)> = None;
-    for (function, number) in functions.iter().zip(class_of) {
-        if open.as_ref().is_none_or(|(current, _)| *current != number) {
-            finish(&mut entries, open.take());
-            let mut class = Class::new(&format!("program/Code{number}"), "java/lang/Object");
-            class.source = file(function).and_then(|file| lines.name(file)).map(str::to_owned);
-            open = Some((number, class));
-        }
-        let (Some((_, class)), Some(home)) = (open.as_mut(), homes.get(&function.start)) else {
-            continue;
-        };
-        method(&context, function, class, home, &mut report);
-        if class.entries() > CLASS_ENTRIES {
-            report.full_classes += 1;
-        }
+    for made in made {
+        entries.push(made.entry);
+        report.split.extend(made.split);
+        report.full_classes += made.full;
     }
-    finish(&mut entries, open);
     let mut taken: Vec<u32> = functions
         .iter()
         .filter(|f| f.taken || f.start == image.entry || f.is_stand_in())
@@ -177,23 +167,49 @@ pub fn translate_with(elf: &[u8], options: &Options) -> Result<Translation, JarE
     }
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     report.classes = entries.iter().filter(|entry| entry.path.ends_with(".class")).count();
-    Ok(Translation { entries, report, exports })
+    Ok(Translation { entries, report })
 }
 
-fn finish(entries: &mut Vec<Entry>, class: Option<(usize, Class)>) {
-    if let Some((_, class)) = class {
-        let path = format!("{}.class", class.name());
-        entries.push(Entry { path, bytes: class.finish() });
+/// Addresses of the functions that Java calls, by their names, with those of `main`, `malloc` and `free`; nothing where
+/// it calls none.
+///
+/// # Errors
+/// Where a function is missing.
+pub fn exported(elf: &[u8], names: &BTreeSet<String>) -> Result<BTreeMap<String, u32>, JarError> {
+    Image::read(elf)?.export(names)
+}
+
+/// A class with some of the functions, and what is to be said of them.
+struct MadeClass {
+    entry: Entry,
+    split: Vec<SplitFunction>,
+    /// How many functions found the pool of constants grown large.
+    full: usize,
+}
+
+/// The class of these functions, which are all of one file.
+fn made_class(context: &Context<'_>, functions: &[(&Function, usize)]) -> MadeClass {
+    let number = functions.first().map_or(0, |(_, number)| *number);
+    let mut class = Class::new(&format!("program/Code{number}"), "java/lang/Object");
+    let file = functions.first().and_then(|(first, _)| context.lines.file(first.start));
+    class.source = file.and_then(|file| context.lines.name(file)).map(str::to_owned);
+    let (mut split, mut full) = (Vec::new(), 0);
+    for (function, _) in functions {
+        let Some(home) = context.homes.get(&function.start) else { continue };
+        split.extend(method(context, function, &mut class, home));
+        full += usize::from(class.entries() > CLASS_ENTRIES);
     }
+    let path = format!("{}.class", class.name());
+    MadeClass { entry: Entry { path, bytes: class.finish() }, split, full }
 }
 
+/// Adds a function to a class; says how it was cut, if it was.
 fn method(
     context: &Context<'_>,
     function: &Function,
     class: &mut Class,
     home: &Home,
-    report: &mut Report,
-) {
+) -> Option<SplitFunction> {
     let found = whole(context, function, class);
     if found.code.len() <= HUGE {
         let flags = access::PUBLIC | access::STATIC;
@@ -201,7 +217,7 @@ fn method(
         for LoopMethod { home, code, .. } in &found.loops {
             class.method(flags, &home.name, &home.shape.descriptor(), code);
         }
-        return;
+        return None;
     }
     let loops: usize = found.loops.iter().map(|found| found.code.len()).sum();
     let bytes = found.code.len() + loops;
@@ -209,7 +225,7 @@ fn method(
     let sizes = cut.parts.iter().map(|part| part.bytes);
     let methods = std::iter::once(cut.driver).chain(sizes).collect();
     let (name, parts) = (function.name.clone(), cut.parts);
-    report.split.push(SplitFunction { name, bytes, methods, parts });
+    Some(SplitFunction { name, bytes, methods, parts })
 }
 
 /// Makes functions of all code that symbols and calls lead to.
