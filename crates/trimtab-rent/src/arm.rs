@@ -13,11 +13,13 @@ pub enum Arm {
     Rental,
     /// It is an area of the contiguous memory allocator: movable pages are there meanwhile.
     Cma,
+    /// It is the zone of movable pages, as memory that can be unplugged is: the paper's REM-Simple.
+    Movable,
 }
 
 impl Arm {
     /// All of them.
-    pub const ALL: [Arm; 3] = [Arm::Idle, Arm::Rental, Arm::Cma];
+    pub const ALL: [Arm; 4] = [Arm::Idle, Arm::Rental, Arm::Cma, Arm::Movable];
 
     /// As the driver's parameter says it, and people.
     pub fn name(self) -> &'static str {
@@ -25,9 +27,13 @@ impl Arm {
             Arm::Idle => "idle",
             Arm::Rental => "rental",
             Arm::Cma => "cma",
+            Arm::Movable => "movable",
         }
     }
 }
+
+/// A zone begins and ends at the largest blocks of pages, of 4 MiB, and may lose one at each end.
+const ZONE_MIB: u32 = 8;
 
 /// Memory of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,19 +51,20 @@ impl DeviceMemory {
 
     /// What the kernel must be told for them.
     pub fn arguments(all: &[DeviceMemory], arm: Arm) -> Vec<String> {
+        let sum: u32 = all.iter().map(|device| device.mib).sum();
+        let sizes: Vec<String> = all.iter().map(|device| device.mib.to_string()).collect();
+        let sizes = format!("rent_devices.sizes={}", sizes.join(","));
+        // Where the kernel has an area for contiguous allocation by default, nothing else may be there.
+        let no_area = "cma=0".to_owned();
         let mut arguments: Vec<String> = match arm {
             Arm::Idle | Arm::Rental => {
                 let reserve = |device: &DeviceMemory| {
                     format!("reserve_mem={}M:1M:{}", device.mib, device.name)
                 };
-                // Where the kernel has an area for contiguous allocation by default, nothing else may be there.
-                all.iter().map(reserve).chain(["cma=0".to_owned()]).collect()
+                all.iter().map(reserve).chain([no_area]).collect()
             }
-            Arm::Cma => {
-                let sizes: Vec<String> = all.iter().map(|device| device.mib.to_string()).collect();
-                let sum: u32 = all.iter().map(|device| device.mib).sum();
-                vec![format!("cma={sum}M"), format!("rent_devices.sizes={}", sizes.join(","))]
-            }
+            Arm::Cma => vec![format!("cma={sum}M"), sizes],
+            Arm::Movable => vec![format!("movablecore={}M", sum + ZONE_MIB), no_area, sizes],
         };
         arguments.push(format!("rent_devices.arm={}", arm.name()));
         arguments
@@ -75,5 +82,7 @@ mod tests {
         assert_eq!(of(Arm::Idle), format!("{reserved} rent_devices.arm=idle"));
         assert_eq!(of(Arm::Rental), format!("{reserved} rent_devices.arm=rental"));
         assert_eq!(of(Arm::Cma), "cma=105M rent_devices.sizes=72,33 rent_devices.arm=cma");
+        let zone = "movablecore=113M cma=0 rent_devices.sizes=72,33";
+        assert_eq!(of(Arm::Movable), format!("{zone} rent_devices.arm=movable"));
     }
 }

@@ -24,7 +24,7 @@ Example: reads and writes of 300 MiB of files with a fast disk, a hundred return
 
     trimtab rent run --loads rndrw:300 --disk ufs --returns 100")]
 pub struct Options {
-    /// What becomes of memory of idle devices: rental, cma; idle is always there
+    /// What becomes of memory of idle devices: rental, cma, movable; idle is always there
     #[arg(long, value_name = "ARM,...", value_delimiter = ',', default_value = "rental,cma", value_parser = arm)]
     pub arms: Vec<Arm>,
     /// rndrd or rndrw, random requests of 16 KiB, and the MiB of all files, with :pre48 if it has taken 48 MiB before, with :hog48 if it takes so much meanwhile; djpeg, untar or another of the catalogue, with the same; or starts, of programs
@@ -58,7 +58,7 @@ pub struct Options {
 
 fn arm(text: &str) -> Result<Arm, String> {
     let found = Arm::ALL.into_iter().find(|arm| arm.name() == text);
-    found.ok_or_else(|| "expected idle, rental or cma".to_owned())
+    found.ok_or_else(|| "expected idle, rental, cma or movable".to_owned())
 }
 
 pub(super) fn load(text: &str) -> Result<Load, String> {

@@ -11,6 +11,9 @@
  * cma: there is none. What is needed comes from the contiguous memory
  * allocator, whose area is movable pages meanwhile (cma=SIZE, and SIZE for each
  * device in rent_devices.sizes, in MiB).
+ * movable: the same of the zone of movable pages (movablecore=SIZE, with 8 MiB
+ * to spare, as zones begin at blocks), where memory to be unplugged is, too.
+ * Each device always has the same pages there.
  *
  * With rent_devices.split each of the first two ways' memory is that of two
  * devices, the second of which is NAME-rest: they rent and return a part of one
@@ -20,12 +23,14 @@
 
 #include <linux/dma-map-ops.h>
 #include <linux/fs.h>
+#include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/io.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
+#include <linux/mmzone.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/of.h>
@@ -34,7 +39,7 @@
 
 static char *arm = "idle";
 module_param(arm, charp, 0444);
-MODULE_PARM_DESC(arm, "idle, rental or cma: what becomes of memory of idle devices");
+MODULE_PARM_DESC(arm, "idle, rental, cma or movable: what becomes of memory of idle devices");
 
 static char *scrub = "none";
 module_param(scrub, charp, 0444);
@@ -43,7 +48,7 @@ MODULE_PARM_DESC(scrub, "none, now or later: who overwrites what was stored");
 static unsigned int sizes[3];
 static int nr_sizes;
 module_param_array(sizes, uint, &nr_sizes, 0444);
-MODULE_PARM_DESC(sizes, "with cma, MiB of each device");
+MODULE_PARM_DESC(sizes, "with cma and movable, MiB of each device");
 
 static unsigned long active_pages;
 module_param(active_pages, ulong, 0644);
@@ -63,12 +68,13 @@ static bool split;
 module_param(split, bool, 0444);
 MODULE_PARM_DESC(split, "whether the memory of each device is that of two");
 
-enum arm { IDLE, RENTAL, CMA };
+enum arm { IDLE, RENTAL, CMA, MOVABLE };
 
 static const char *const arms[] = {
 	[IDLE] = "idle",
 	[RENTAL] = "rental",
 	[CMA] = "cma",
+	[MOVABLE] = "movable",
 };
 
 static const char *const scrubs[] = {
@@ -142,6 +148,10 @@ static int get_memory(struct stand_in *it)
 			return -EBUSY;
 		it->start = page_to_phys(it->pages);
 		return 0;
+	case MOVABLE:
+		return alloc_contig_range(PHYS_PFN(it->start),
+					  PHYS_PFN(it->start + it->size),
+					  MIGRATE_MOVABLE, GFP_KERNEL);
 	default:
 		return 0;
 	}
@@ -164,6 +174,9 @@ static void put_memory(struct stand_in *it)
 	case CMA:
 		dma_release_from_contiguous(NULL, it->pages, it->size >> PAGE_SHIFT);
 		it->pages = NULL;
+		break;
+	case MOVABLE:
+		free_contig_range(PHYS_PFN(it->start), it->size >> PAGE_SHIFT);
 		break;
 	default:
 		break;
@@ -242,7 +255,7 @@ static int __init take_rest(struct stand_in *it)
 	struct stand_in *whole = it->whole;
 	size_t half = ALIGN_DOWN(whole->size / 2, SZ_1M);
 
-	if (!split || kind == CMA || !half)
+	if (!split || kind == CMA || kind == MOVABLE || !half)
 		return -ENOENT;
 	it->region = whole->region;
 	it->offset = half;
@@ -271,6 +284,20 @@ static int __init find_region(struct stand_in *it)
 	return 0;
 }
 
+/* Its pages in the zone of movable ones, behind those of the devices before. */
+static int __init find_movable(struct stand_in *it, unsigned int number)
+{
+	struct zone *zone = &NODE_DATA(first_online_node)->node_zones[ZONE_MOVABLE];
+	unsigned int i;
+
+	it->start = PFN_PHYS(ALIGN(zone->zone_start_pfn, pageblock_nr_pages));
+	for (i = 0; i < number; i++)
+		it->start += (phys_addr_t)sizes[i] << 20;
+	if (PHYS_PFN(it->start + it->size) > zone_end_pfn(zone))
+		return -ENOMEM;
+	return 0;
+}
+
 /* Finds its memory; -ENOENT if there is none. */
 static int __init find_memory(struct stand_in *it, unsigned int number)
 {
@@ -278,9 +305,11 @@ static int __init find_memory(struct stand_in *it, unsigned int number)
 
 	if (it->whole)
 		return take_rest(it);
-	if (kind == CMA) {
+	if (kind == CMA || kind == MOVABLE) {
 		it->size = (size_t)(number < nr_sizes ? sizes[number] : 0) << 20;
-		return it->size ? 0 : -ENOENT;
+		if (!it->size)
+			return -ENOENT;
+		return kind == MOVABLE ? find_movable(it, number) : 0;
 	}
 	if (kind == RENTAL)
 		return find_region(it);
