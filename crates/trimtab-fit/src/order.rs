@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use trimtab_inputs::{self as inputs, Elf, Format, Runs, Text};
 use trimtab_lab::failure::Failure;
-use trimtab_layout::{Algorithm, algorithms_and_shuffled, named};
+use trimtab_layout::{
+    Algorithm, DEFAULT_OF_KERNELS, DEFAULT_OF_PROGRAMS, algorithms_and_shuffled, named,
+};
 use trimtab_link::Linker;
 use trimtab_link::kernel::Mobility;
 use trimtab_program::{Program, SectionId};
@@ -24,11 +26,12 @@ pub struct OrderRequest {
     pub traces: Vec<PathBuf>,
     /// The linker's map of the program.
     pub map: Option<PathBuf>,
-    /// The linker that is to follow the order; without it the kernel's for a kernel, else lld.
+    /// The linker that is to follow the order; without it [`Linker::default_for`] the program.
     pub linker: Option<Linker>,
     /// The file that the order will be written to, for the line that says how to use it.
     pub output: Option<PathBuf>,
-    /// How the order is found; without it `packed` for a kernel with its map, else `fault-curve`.
+    /// How the order is found; without it [`DEFAULT_OF_KERNELS`] for a kernel with its map, else
+    /// [`DEFAULT_OF_PROGRAMS`].
     pub algorithm: Option<String>,
     /// Seed of the shuffled order.
     pub seed: u64,
@@ -49,17 +52,16 @@ pub fn order(request: &OrderRequest) -> anyhow::Result<(String, Summary)> {
     let program = file.program()?;
     let mobility = Mobility::of(&program);
     let algorithm = algorithm(request, mobility.is_kernel())?;
-    let linker = match request.linker {
-        Some(linker) => linker,
-        None if mobility.is_kernel() => Linker::Kernel,
-        None => Linker::Lld,
-    };
-    if linker == Linker::Kernel && !mobility.is_kernel() {
+    let linker = request.linker.unwrap_or_else(|| Linker::default_for(mobility.is_kernel()));
+    if linker.program().is_none() && !mobility.is_kernel() {
         return Err(Failure::usage(format!(
             "{} is no Linux kernel: it has no symbols _stext, _etext and __sched_text_start",
             path.display()
         ))
-        .hint("for another program give its linker: --linker lld, gold or gnu")
+        .hint(format!(
+            "for another program give its linker: --linker {}",
+            Linker::list(Linker::of_programs())
+        ))
         .into());
     }
     let map_file = request.map.as_deref().map(Text::of_map).transpose()?;
@@ -105,10 +107,10 @@ pub fn order(request: &OrderRequest) -> anyhow::Result<(String, Summary)> {
 }
 
 /// The output sections that are laid out, each by itself: `.text`, and what linkers make beside it with
-/// `-z keep-text-section-prefix`. A kernel pins all others, and a piece of GNU ld's script is for one.
+/// `-z keep-text-section-prefix`, where the linker's order is for these, too.
 fn sections(program: &Program<'_>, path: &Path, linker: Linker) -> Result<Vec<SectionId>, Failure> {
     let main = inputs::section(program, path, None)?;
-    if !matches!(linker, Linker::Lld | Linker::Gold) {
+    if !linker.orders_all_sections() {
         return Ok(vec![main]);
     }
     let beside = inputs::sections(program)
@@ -121,7 +123,7 @@ fn sections(program: &Program<'_>, path: &Path, linker: Linker) -> Result<Vec<Se
 /// and how they are aligned. In any other program each page is a fault.
 fn algorithm(request: &OrderRequest, kernel: bool) -> Result<Box<dyn Algorithm>, Failure> {
     let packs = kernel && request.map.is_some();
-    let default = if packs { "packed" } else { "fault-curve" };
+    let default = if packs { DEFAULT_OF_KERNELS } else { DEFAULT_OF_PROGRAMS };
     let name = request.algorithm.as_deref().unwrap_or(default);
     named(algorithms_and_shuffled(request.seed), name).map_err(|unknown| {
         Failure::usage(format!(

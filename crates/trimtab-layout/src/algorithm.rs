@@ -26,6 +26,11 @@ pub use pettis_hansen::PettisHansen;
 pub use shuffled::Shuffle;
 pub use temporal::TemporalOrdering;
 
+/// The algorithm for kernels whose map is known, where none is asked for.
+pub const DEFAULT_OF_KERNELS: &str = PackedOrder::NAME;
+/// The algorithm for all else, where none is asked for.
+pub const DEFAULT_OF_PROGRAMS: &str = FaultCurve::NAME;
+
 /// All algorithms that can be asked for by name: [`algorithms`], and the random order of `seed` to compare
 /// them with.
 pub fn algorithms_and_shuffled(seed: u64) -> Vec<Box<dyn Algorithm>> {
@@ -34,7 +39,7 @@ pub fn algorithms_and_shuffled(seed: u64) -> Vec<Box<dyn Algorithm>> {
     all
 }
 
-/// All algorithms, the default first.
+/// All algorithms, the default of kernels first.
 pub fn algorithms() -> Vec<Box<dyn Algorithm>> {
     vec![
         Box::new(PackedOrder::default()),

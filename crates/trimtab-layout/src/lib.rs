@@ -27,9 +27,9 @@ mod problem;
 mod projection;
 
 pub use algorithm::{
-    Algorithm, BalancedPartitioning, CacheDirectedSort, CallChain, CriticalWorkingSet, FaultCurve,
-    FirstExecution, InPlace, Nearness, Needs, PackedOrder, PettisHansen, Shuffle, TemporalOrdering,
-    algorithms, algorithms_and_shuffled,
+    Algorithm, BalancedPartitioning, CacheDirectedSort, CallChain, CriticalWorkingSet,
+    DEFAULT_OF_KERNELS, DEFAULT_OF_PROGRAMS, FaultCurve, FirstExecution, InPlace, Nearness, Needs,
+    PackedOrder, PettisHansen, Shuffle, TemporalOrdering, algorithms, algorithms_and_shuffled,
 };
 pub use blocks::{
     BlockFlow, BlockNode, HotColdSplit, Prices, ext_tsp, ext_tsp_score, split, split_by_price,

@@ -3,8 +3,9 @@
 
 use proptest::prelude::*;
 use trimtab_layout::{
-    Algorithm, FirstExecution, Flow, Order, PackedOrder, Piece, PieceId, Placement, Problem,
-    Shuffle, Span, algorithms, algorithms_and_shuffled, named, pages,
+    Algorithm, DEFAULT_OF_KERNELS, DEFAULT_OF_PROGRAMS, FirstExecution, Flow, Order, PackedOrder,
+    Piece, PieceId, Placement, Problem, Shuffle, Span, algorithms, algorithms_and_shuffled, named,
+    pages,
 };
 use trimtab_program::{PAGE_SIZE, Range, RangeSet};
 
@@ -268,7 +269,8 @@ fn algorithms_have_names_of_their_own() {
     }
     let unknown = named(algorithms(), "guess").map(|_| ()).unwrap_err();
     assert_eq!(unknown.known.len(), algorithms().len());
-    assert_eq!(algorithms()[0].name(), "packed", "the default comes first");
+    assert_eq!(algorithms()[0].name(), DEFAULT_OF_KERNELS, "the default comes first");
+    assert!(named(algorithms(), DEFAULT_OF_PROGRAMS).is_ok());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use trimtab_program::{Fragment, FragmentId, Fragments, Program};
 
 use crate::Linker;
-use crate::linker::{Line, symbol_line};
+use crate::linker::{Line, OrderedBy, symbol_line};
 
 /// An order as a linker reads it, and what could not be said in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -102,7 +102,7 @@ pub fn follow(
             add(line, id);
         }
     }
-    if linker == Linker::Lld {
+    if linker.ordered_by() == OrderedBy::Symbols {
         let further = program.names().filter_map(|(function, name)| {
             Some((symbol_line(name)?, fragments.at(program.function(function).range.start)?))
         });
@@ -330,11 +330,13 @@ mod tests {
             let meant: Vec<&str> = NAMES
                 .into_iter()
                 .filter(|name| !left_out.contains(name))
-                .map(
-                    |name| {
-                        if linker == Linker::Lld { name.split('@').next().unwrap() } else { name }
-                    },
-                )
+                .map(|name| {
+                    if linker.ordered_by() == OrderedBy::Symbols {
+                        name.split('@').next().unwrap()
+                    } else {
+                        name
+                    }
+                })
                 .collect();
             assert_eq!(names, meant, "{}", linker.name());
             assert!(order.entries.iter().all(|entry| !entry.lookup(&program).is_empty()));

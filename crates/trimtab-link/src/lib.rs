@@ -24,7 +24,7 @@ pub use clusters::{ClusterList, SPLIT_FLAGS};
 pub use emit::{LinkedOrder, OrderText, follow, is_plain, is_single_object, write};
 pub use feature::{Feature, GeneratedFiles};
 pub use layout::{BlockList, CAN_SPLIT, KERNEL_ORDER, LAYOUT, Splits};
-pub use linker::{Linker, LinkerError, OrderOption};
+pub use linker::{Linker, LinkerError, OrderOption, OrderedBy};
 pub use order_file::{Entry, OrderFile, OrderFileError, Target};
 pub use together::TOGETHER_SCRIPT;
 pub use whole::{FILE_ORDER, emit_whole};

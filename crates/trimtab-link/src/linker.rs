@@ -31,7 +31,7 @@ pub enum Linker {
 pub enum OrderOption {
     /// By an option with the file's name behind `=`, and others beside it.
     File {
-        /// The option, with the sign.
+        /// The option, without the sign.
         option: &'static str,
         /// What else is said then.
         also: &'static [&'static str],
@@ -39,24 +39,36 @@ pub enum OrderOption {
     /// As [`OrderOption::File`] from this version on (its numbers), and before by the linker's own
     /// script, which gets the lines at the head of `.text`.
     FileOrScript {
-        /// The option, with the sign.
+        /// The option, without the sign.
         option: &'static str,
         /// The first version that knows it.
         since: &'static [u32],
     },
 }
 
+/// What the lines of an order name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderedBy {
+    /// Functions and data, by their symbols: each name that stands for a piece moves it.
+    Symbols,
+    /// Input sections, by their names.
+    Sections,
+}
+
 /// A name that is no linker's.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no linker {name}, expected {}", names(Linker::ALL))]
+#[error("there is no linker {name}, expected {}", Linker::list(Linker::ALL))]
 pub struct LinkerError {
     /// The name.
     name: String,
 }
 
-fn names(linkers: impl IntoIterator<Item = Linker>) -> String {
-    linkers.into_iter().map(Linker::name).collect::<Vec<_>>().join(" or ")
-}
+/// lld's option for a list of symbols.
+const SYMBOL_ORDER: &str = "--symbol-ordering-file";
+/// The option of gold and of GNU ld for what names sections.
+const SECTION_ORDER: &str = "--section-ordering-file";
+/// The first GNU ld that has it.
+const GNU_SINCE: &[u32] = &[2, 43];
 
 impl Linker {
     /// All of them.
@@ -65,6 +77,27 @@ impl Linker {
     /// Those that programs are linked with.
     pub fn of_programs() -> impl Iterator<Item = Linker> {
         Self::ALL.into_iter().filter(|linker| linker.program().is_some())
+    }
+
+    /// What links a program where nothing else is said.
+    pub const DEFAULT: Linker = Linker::Lld;
+
+    /// What follows an order where nothing else is said.
+    pub fn default_for(is_kernel: bool) -> Linker {
+        match is_kernel {
+            true => Linker::Kernel,
+            false => Self::DEFAULT,
+        }
+    }
+
+    /// Their names, as a sentence lists what can be chosen: "lld, gold or gnu".
+    pub fn list(linkers: impl IntoIterator<Item = Linker>) -> String {
+        let names: Vec<&str> = linkers.into_iter().map(Linker::name).collect();
+        match names.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, first)) => format!("{} or {last}", first.join(", ")),
+            None => String::new(),
+        }
     }
 
     /// Its name on the command line.
@@ -78,12 +111,12 @@ impl Linker {
     }
 
     /// What it is, in a line.
-    pub fn summary(self) -> &'static str {
+    pub fn summary(self) -> String {
         match self {
-            Linker::Lld => "LLVM's lld: `--symbol-ordering-file`",
-            Linker::Gold => "gold: `--section-ordering-file`",
-            Linker::Gnu => "GNU ld: a piece of linker script",
-            Linker::Kernel => "The kernel's own linker script, with trimtab's patch",
+            Linker::Lld => format!("LLVM's lld: `{SYMBOL_ORDER}`"),
+            Linker::Gold => format!("gold: `{SECTION_ORDER}`"),
+            Linker::Gnu => "GNU ld: a piece of linker script".to_owned(),
+            Linker::Kernel => "The kernel's own linker script, with trimtab's patch".to_owned(),
         }
     }
 
@@ -111,39 +144,73 @@ impl Linker {
     pub fn order_option(self) -> Option<OrderOption> {
         match self {
             Linker::Lld => Some(OrderOption::File {
-                option: "--symbol-ordering-file=",
+                option: SYMBOL_ORDER,
                 // What it could not place is found out by looking at the result.
                 also: &["--no-warn-symbol-ordering"],
             }),
-            Linker::Gold => {
-                Some(OrderOption::File { option: "--section-ordering-file=", also: &[] })
+            Linker::Gold => Some(OrderOption::File { option: SECTION_ORDER, also: &[] }),
+            Linker::Gnu => {
+                Some(OrderOption::FileOrScript { option: SECTION_ORDER, since: GNU_SINCE })
             }
-            Linker::Gnu => Some(OrderOption::FileOrScript {
-                option: "--section-ordering-file=",
-                since: &[2, 43],
-            }),
             Linker::Kernel => None,
+        }
+    }
+
+    /// What the lines of its orders name.
+    pub fn ordered_by(self) -> OrderedBy {
+        match self {
+            Linker::Lld => OrderedBy::Symbols,
+            Linker::Gold | Linker::Gnu | Linker::Kernel => OrderedBy::Sections,
+        }
+    }
+
+    /// Whether one order is for all output sections of code, each by itself. A piece of GNU ld's script is
+    /// for one, and a kernel pins all but one.
+    pub fn orders_all_sections(self) -> bool {
+        match self {
+            Linker::Lld | Linker::Gold => true,
+            Linker::Gnu | Linker::Kernel => false,
+        }
+    }
+
+    /// Whether it moves namesakes apart, where a map of the program says which file each is from. In a
+    /// kernel that is linked from one object, sections of the same name have become one.
+    pub fn tells_namesakes_apart(self) -> bool {
+        match self {
+            Linker::Gnu => true,
+            Linker::Lld | Linker::Gold | Linker::Kernel => false,
+        }
+    }
+
+    /// What to take in its place where gcc has left the code to link time; none where it loads gcc's plugin.
+    pub fn instead_for_gcc_lto(self) -> Option<Linker> {
+        match self {
+            Linker::Lld => Some(Linker::Gnu),
+            Linker::Gold | Linker::Gnu | Linker::Kernel => None,
         }
     }
 
     /// Whether it compiles itself where a program is optimised as it is linked, and can be made to
     /// write down blocks, to split functions by them, and to put together what a start needs.
     pub fn takes_blocks(self) -> bool {
-        self == Linker::Lld
+        match self {
+            Linker::Lld => true,
+            Linker::Gold | Linker::Gnu | Linker::Kernel => false,
+        }
     }
 
     /// How its file is handed to the compiler driver or the build.
     pub fn how_to_use(self, file: &str) -> String {
+        let by_option = |linker: &str, option: &str| {
+            format!("compile with -ffunction-sections, link with {linker} -Wl,{option}={file}")
+        };
         match self {
-            Linker::Lld => format!(
-                "compile with -ffunction-sections, link with -fuse-ld=lld -Wl,--symbol-ordering-file={file}"
-            ),
-            Linker::Gold => format!(
-                "compile with -ffunction-sections, link with -fuse-ld=gold -Wl,--section-ordering-file={file}"
-            ),
+            Linker::Lld => by_option("-fuse-ld=lld", SYMBOL_ORDER),
+            Linker::Gold => by_option("-fuse-ld=gold", SECTION_ORDER),
             Linker::Gnu => format!(
-                "compile with -ffunction-sections, link with GNU ld >= 2.43 and -Wl,--section-ordering-file={file}; \
-                 with an older GNU ld put the lines inside the braces at the head of .text in your linker script"
+                "{}; with an older GNU ld put the lines inside the braces at the head of .text in your linker \
+                 script",
+                by_option(&format!("GNU ld >= {} and", version(GNU_SINCE)), SECTION_ORDER)
             ),
             Linker::Kernel => format!(
                 "copy {file} to {KERNEL_ORDER} in the build directory of a kernel with trimtab's patch \
@@ -181,6 +248,11 @@ impl Linker {
             .filter(|text| !text.is_empty() && !text.contains(char::is_control))
             .map_or(Line::Unwritable, Line::Text)
     }
+}
+
+/// A version, as it is written.
+fn version(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
 }
 
 /// What an order says of one fragment.
@@ -246,7 +318,26 @@ mod tests {
             assert_eq!(facts, [linker.tool().is_some(); 2], "{linker}");
         }
         let error = "bfd".parse::<Linker>().unwrap_err().to_string();
-        assert_eq!(error, "there is no linker bfd, expected lld or gold or gnu or kernel");
-        assert_eq!(names(Linker::of_programs()), "lld or gold or gnu");
+        assert_eq!(error, "there is no linker bfd, expected lld, gold, gnu or kernel");
+        assert_eq!(Linker::list(Linker::of_programs()), "lld, gold or gnu");
+        assert_eq!(Linker::list([Linker::Gold]), "gold");
+        assert_eq!(Linker::list([]), "");
+    }
+
+    #[test]
+    fn what_is_said_of_an_option_is_the_option() {
+        for linker in Linker::of_programs() {
+            let (OrderOption::File { option, .. } | OrderOption::FileOrScript { option, .. }) =
+                linker.order_option().unwrap();
+            let said = linker.how_to_use("app.order");
+            assert!(said.contains(&format!("-Wl,{option}=app.order")), "{said}");
+        }
+        assert!(Linker::Gnu.how_to_use("x").contains("GNU ld >= 2.43 and -Wl,"));
+    }
+
+    #[test]
+    fn a_default_is_for_what_it_links() {
+        assert!(Linker::default_for(false).program().is_some());
+        assert!(Linker::default_for(true).program().is_none());
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use trimtab_layout::{functions_run, pages};
-use trimtab_link::{Linker, OrderText};
+use trimtab_link::{Linker, OrderText, OrderedBy};
 use trimtab_profile::Profile;
 use trimtab_program::{FragmentId, FunctionId, Program, RangeSet, SectionId};
 use trimtab_report::number::{self, count};
@@ -32,7 +32,8 @@ pub(super) struct OrderContext<'a> {
 pub struct Summary {
     schema: &'static str,
     program: String,
-    linker: &'static str,
+    #[serde(serialize_with = "by_name")]
+    linker: Linker,
     algorithm: &'static str,
     output: String,
     /// Whether input sections were read from a map, or guessed from symbols.
@@ -50,6 +51,10 @@ pub struct Summary {
     elsewhere: BTreeMap<String, u64>,
     traces: Vec<TraceSummary>,
     use_it: String,
+}
+
+fn by_name<S: Serializer>(linker: &Linker, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(linker.name())
 }
 
 /// One trace: how much of it was found, and what the order will do to its run.
@@ -126,7 +131,7 @@ impl Summary {
         Self {
             schema: "trimtab.order/1",
             program: what.program.display().to_string(),
-            linker: what.linker.name(),
+            linker: what.linker,
             algorithm: what.algorithm,
             exact: what.exact,
             lines: emitted.lines,
@@ -213,9 +218,9 @@ impl Summary {
                 number::bytes(bytes),
                 self.linker,
                 names(&all),
-                match self.exact {
-                    false if self.linker == Linker::Gnu.name() => "; --map FILE tells them apart",
-                    _ => "",
+                match !self.exact && self.linker.tells_namesakes_apart() {
+                    true => "; --map FILE tells them apart",
+                    false => "",
                 },
             ));
         }
@@ -240,7 +245,7 @@ impl Summary {
                 count(self.unnamed)
             ));
         }
-        if !self.exact && self.linker != Linker::Lld.name() {
+        if !self.exact && self.linker.ordered_by() == OrderedBy::Sections {
             lines.push(
                 "sections were guessed to be called .text.NAME; --map FILE gives their names"
                     .into(),

@@ -28,6 +28,10 @@ pub struct FaultCurve {
     pub own_share: f32,
 }
 
+impl FaultCurve {
+    pub(super) const NAME: &str = "fault-curve";
+}
+
 impl Default for FaultCurve {
     fn default() -> Self {
         FaultCurve { page: FUNCTIONS_PER_PAGE, window: 256, own_share: 0.8 }
@@ -36,7 +40,7 @@ impl Default for FaultCurve {
 
 impl HasName for FaultCurve {
     fn name(&self) -> &'static str {
-        "fault-curve"
+        Self::NAME
     }
 
     fn description(&self) -> &'static str {

@@ -28,6 +28,10 @@ pub struct PackedOrder {
     pub look_ahead: usize,
 }
 
+impl PackedOrder {
+    pub(super) const NAME: &str = "packed";
+}
+
 impl Default for PackedOrder {
     fn default() -> Self {
         PackedOrder { shortest_end: 128, look_ahead: 256 }
@@ -36,7 +40,7 @@ impl Default for PackedOrder {
 
 impl HasName for PackedOrder {
     fn name(&self) -> &'static str {
-        "packed"
+        Self::NAME
     }
 
     fn description(&self) -> &'static str {

@@ -8,7 +8,9 @@ use clap::builder::PossibleValuesParser;
 use trimtab_fit::OrderRequest;
 use trimtab_fit::order::order;
 use trimtab_lab::failure::Failure;
-use trimtab_layout::{HasName, InPlace, algorithms_and_shuffled};
+use trimtab_layout::{
+    DEFAULT_OF_KERNELS, DEFAULT_OF_PROGRAMS, HasName, InPlace, algorithms_and_shuffled,
+};
 use trimtab_link::{LAYOUT, Linker};
 
 use crate::arguments;
@@ -35,14 +37,26 @@ pub struct Options {
     /// The linker's map of the program: gives what the linker moved exactly
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
-    /// The linker that is to follow the order [default: kernel for a kernel, else lld]
-    #[arg(long, value_name = "LINKER", value_parser = arguments::linkers(Linker::ALL))]
+    /// The linker that is to follow the order.
+    #[arg(
+        long, value_name = "LINKER", value_parser = arguments::linkers(Linker::ALL),
+        help = format!(
+            "The linker that is to follow the order [default: {} for a kernel, else {}]",
+            Linker::default_for(true), Linker::default_for(false)
+        )
+    )]
     pub linker: Option<Linker>,
     /// Write the order to FILE; to standard output where it is not given or -
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How the order is found [default: packed for a kernel with its map, else fault-curve]
-    #[arg(long, value_name = "NAME")]
+    /// How the order is found.
+    #[arg(
+        long, value_name = "NAME",
+        help = format!(
+            "How the order is found [default: {DEFAULT_OF_KERNELS} for a kernel with its map, else \
+             {DEFAULT_OF_PROGRAMS}]"
+        )
+    )]
     pub algorithm: Option<String>,
     /// Only list the algorithms that there are
     #[arg(long, conflicts_with_all = ["program", "trace", "print_patch"])]

@@ -87,8 +87,8 @@ pub fn link(folder: &Path, arguments: &[OsString]) -> Result<u8, String> {
         let text = serde_json::to_vec_pretty(&link).map_err(|e| e.to_string())?;
         fs::write(&path, text).map_err(|e| said(&path.display().to_string(), &e))?;
     }
-    if !status.success() && linker == Linker::Lld {
-        explain(arguments);
+    if let (false, Some(instead)) = (status.success(), linker.instead_for_gcc_lto()) {
+        explain(arguments, linker, instead);
     }
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
@@ -103,12 +103,12 @@ fn compiles(arguments: &[OsString]) -> bool {
     })
 }
 
-/// Says in the build's log why lld has failed, where its own message does not.
-fn explain(arguments: &[OsString]) {
+/// Says in the build's log why a linker has failed, where its own message does not.
+fn explain(arguments: &[OsString], linker: Linker, instead: Linker) {
     if let Some(object) = slim_object(arguments) {
         eprintln!(
-            "trimtab: {} has no code, only what gcc -flto keeps for its own plugin, which lld does not load: \
-             give --linker gnu, or build with -ffat-lto-objects or without -flto",
+            "trimtab: {} has no code, only what gcc -flto keeps for its own plugin, which {linker} does not load: \
+             give --linker {instead}, or build with -ffat-lto-objects or without -flto",
             object.display()
         );
     }
@@ -157,7 +157,7 @@ fn order_arguments(
     text: &[u8],
     arguments: &[OsString],
 ) -> std::io::Result<Vec<String>> {
-    let option = |option: &str| format!("{option}{}", file.display());
+    let option = |option: &str| format!("{option}={}", file.display());
     Ok(match linker.order_option() {
         Some(OrderOption::File { option: name, also }) => std::iter::once(option(name))
             .chain(also.iter().map(|also| (*also).to_owned()))

@@ -13,6 +13,7 @@ use anyhow::Context;
 use trimtab_fit::ProgramRequest;
 use trimtab_fit::program as fit;
 use trimtab_lab::failure::Failure;
+use trimtab_layout::DEFAULT_OF_PROGRAMS;
 use trimtab_link::Linker;
 use trimtab_report::Report;
 
@@ -62,15 +63,21 @@ pub struct Options {
     pub tracer: Tracer,
     /// What links the program
     #[arg(
-        long, value_name = "NAME", default_value = "lld",
+        long, value_name = "NAME", default_value_t = Linker::DEFAULT,
         value_parser = arguments::linkers(Linker::of_programs())
     )]
     pub linker: Linker,
-    /// Where the sections lie in the file: with lld, what a start needs can stand together
-    #[arg(long, value_name = "NAME", default_value = "together")]
+    /// Where the sections lie in the file.
+    #[arg(
+        long, value_name = "NAME", default_value = "together",
+        help = format!(
+            "Where the sections lie in the file: with {}, what a start needs can stand together",
+            Linker::list(Linker::of_programs().filter(|linker| linker.takes_blocks()))
+        )
+    )]
     pub sections: Sections,
     /// How the order is found
-    #[arg(long, value_name = "NAME", default_value = "fault-curve")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_OF_PROGRAMS)]
     pub algorithm: String,
     /// Starts of each side to measure, cold and warm; 0 for none
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1000))]
