@@ -28,6 +28,14 @@
 #define HOOK_VALUE 8
 #define HOOK_EVENT 9
 
+/* What crates/trimtab-probe/src/hook.rs says of hooks. */
+#define ADDS_UP_IN_STUBS(hook) \
+	((hook) == HOOK_CYCLES || (hook) == HOOK_TIME || (hook) == HOOK_VALUE)
+#define ADDS_UP(hook) \
+	((hook) == HOOK_CYCLES || (hook) == HOOK_TIME || (hook) == HOOK_VALUE || (hook) == HOOK_EVENT)
+#define HAS_OVERHEAD(hook) \
+	((hook) == HOOK_CYCLES || (hook) == HOOK_TIME)
+
 /* Where the fields of structures are: internal.h has this behind them. */
 #define ABI_ASSERTIONS \
 	_Static_assert(sizeof(struct object) == 32, "object"); \

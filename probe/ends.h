@@ -28,14 +28,13 @@ static volatile int ending_by;
 /* Whether stubs add up when calls end. */
 static int adds_up(void)
 {
-	return trimtab_probe_hook == HOOK_TIME || trimtab_probe_hook == HOOK_CYCLES ||
-	       trimtab_probe_hook == HOOK_VALUE;
+	return ADDS_UP_IN_STUBS(trimtab_probe_hook);
 }
 
 /* Whether anything does. */
 static int needs_ends(void)
 {
-	return adds_up() || trimtab_probe_hook == HOOK_EVENT;
+	return ADDS_UP(trimtab_probe_hook);
 }
 
 /* Whether a signal with this action ends the process: nobody handles it. */

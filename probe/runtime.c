@@ -275,7 +275,7 @@ static void begin(void)
 	if (first->hook == HOOK_EVENT) {
 		snprintf(head->event, sizeof(head->event), "%s", event_chosen.name);
 		measure_event();
-	} else if (first->hook == HOOK_CYCLES || first->hook == HOOK_TIME) {
+	} else if (HAS_OVERHEAD(first->hook)) {
 		measure_overhead();
 	}
 	head->start_cycles = cycles();

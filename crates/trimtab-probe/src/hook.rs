@@ -1,7 +1,8 @@
 //! The hooks: what is recorded when a function is entered and left, and where.
 //!
-//! A new kind of hook is a row in each table here, what stubs do for it (`arch/*/stub`), and what the run
-//! time does for it (`probe/hooks.h`) where stubs call that.
+//! A new kind of hook is a row in each table here, what stubs do for it (`arch/*/stub`; no match there has
+//! an arm for all others), and what the run time does for it (`probe/hooks.h`) where stubs call that. What
+//! the run time must know of hooks is written to `probe/abi.h` from here.
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,31 @@ pub enum Counter {
     Outermost,
 }
 
+/// What adds up when a call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddsUp {
+    /// The stub, by what it keeps on the stack or in the frame of the call.
+    Stub,
+    /// The run time, by its own stack of calls.
+    RunTime,
+}
+
+impl Counter {
+    /// Whether it grows when a call ends, by what was between entry and exit.
+    fn is_sum(self) -> bool {
+        match self {
+            Self::Cycles | Self::Total | Self::Own | Self::Value => true,
+            Self::Calls | Self::Exits | Self::First | Self::Outermost => false,
+        }
+    }
+}
+
 impl Hook {
+    /// What is done where nothing else is said.
+    pub const DEFAULT: Self = Self::Time;
+    /// What is done with functions of the user's where nothing else is said: they are called.
+    pub const DEFAULT_OF_USERS: Self = Self::User;
+
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Count,
@@ -80,9 +105,25 @@ impl Hook {
         }
     }
 
+    /// The names of those of which something is true, in a sentence.
+    pub fn names(is: impl Fn(Self) -> bool, between: &str) -> String {
+        let those = Self::ALL.into_iter().filter(|hook| is(*hook));
+        those.map(Self::name).collect::<Vec<_>>().join(between)
+    }
+
     /// The hook of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|hook| hook.name() == name)
+    }
+
+    /// What its name alone does not say, as help has it behind the name; empty for most.
+    pub fn remark(self) -> &'static str {
+        match self {
+            Self::Count | Self::Cycles | Self::Time | Self::Order | Self::Edges | Self::Trace => "",
+            Self::User => " for functions of your own",
+            Self::Value => " (see trimtab_probe.h)",
+            Self::Event => " (TRIMTAB_PROBE_EVENT names it when the program runs)",
+        }
     }
 
     /// The number by which the run time knows it.
@@ -116,12 +157,61 @@ impl Hook {
 
     /// Whether stubs do it by themselves, and do not call the run time for it.
     pub fn is_in_stubs(self) -> bool {
-        !matches!(self, Self::Edges | Self::Trace | Self::User | Self::Event)
+        match self {
+            Self::Count | Self::Cycles | Self::Time | Self::Order | Self::Value => true,
+            Self::Edges | Self::Trace | Self::User | Self::Event => false,
+        }
+    }
+
+    /// What adds up when a call ends; none where nothing is counted there. Calls that are under way when
+    /// the program ends must be accounted for then.
+    pub fn adds_up(self) -> Option<AddsUp> {
+        let sums = self.cell().iter().any(|counter| counter.is_sum());
+        sums.then(|| if self.is_in_stubs() { AddsUp::Stub } else { AddsUp::RunTime })
+    }
+
+    /// The counter that has cycles of the stubs themselves in it, which are measured when the program
+    /// begins, and taken off when the recording is read.
+    pub fn overhead(self) -> Option<Counter> {
+        let has = |counter: &Counter| matches!(counter, Counter::Cycles | Counter::Own);
+        self.cell().iter().copied().find(has).filter(|_| self.is_in_stubs())
+    }
+
+    /// Whether each entry and exit is recorded.
+    pub fn has_events(self) -> bool {
+        match self {
+            Self::Trace => true,
+            Self::Count | Self::Cycles | Self::Time | Self::Order | Self::Edges => false,
+            Self::User | Self::Value | Self::Event => false,
+        }
+    }
+
+    /// Whether recordings tell which function ran first.
+    pub fn tells_first(self) -> bool {
+        self.has_events() || self.cell().contains(&Counter::First)
+    }
+
+    /// Whether what grows is a counter that is chosen when the program runs, and no cycles.
+    pub fn counts_chosen(self) -> bool {
+        match self {
+            Self::Event => true,
+            Self::Count | Self::Cycles | Self::Time | Self::Order | Self::Edges => false,
+            Self::Trace | Self::User | Self::Value => false,
+        }
+    }
+
+    /// Whether functions of the user's are called.
+    pub fn calls_user(self) -> bool {
+        match self {
+            Self::User => true,
+            Self::Count | Self::Cycles | Self::Time | Self::Order | Self::Edges => false,
+            Self::Trace | Self::Value | Self::Event => false,
+        }
     }
 
     /// Whether reports have what a function took without its callees.
     pub fn has_own(self) -> bool {
-        self == Self::Trace || self.cell().contains(&Counter::Own)
+        self.has_events() || self.cell().contains(&Counter::Own)
     }
 
     /// Whether reports have what a function took with its callees.
@@ -136,7 +226,11 @@ impl Hook {
 
     /// Whether it sees functions end.
     pub fn sees_exits(self) -> bool {
-        self != Self::Order
+        match self {
+            Self::Order => false,
+            Self::Count | Self::Cycles | Self::Time | Self::Edges | Self::Trace => true,
+            Self::User | Self::Value | Self::Event => true,
+        }
     }
 }
 
@@ -152,5 +246,15 @@ mod tests {
         }
         assert_eq!(Hook::from_name("nothing"), None);
         assert_eq!(Hook::from_number(0), None);
+    }
+
+    #[test]
+    fn what_follows_from_the_words_of_a_cell() {
+        let those = |is: fn(Hook) -> bool| Hook::names(is, " ");
+        assert_eq!(those(|hook| hook.adds_up() == Some(AddsUp::Stub)), "cycles time value");
+        assert_eq!(those(|hook| hook.adds_up() == Some(AddsUp::RunTime)), "event");
+        assert_eq!(those(|hook| hook.overhead().is_some()), "cycles time");
+        assert_eq!(those(Hook::tells_first), "order trace");
+        assert!(Hook::DEFAULT_OF_USERS.calls_user());
     }
 }

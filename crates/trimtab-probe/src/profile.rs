@@ -96,9 +96,9 @@ impl Profile {
                     event_self: 0,
                 });
                 row.calls = row.calls.saturating_add(function.calls);
-                let (total, own) = match recording.hook {
-                    Hook::Event => (&mut row.event_total, &mut row.event_self),
-                    _ => (&mut row.total_cycles, &mut row.self_cycles),
+                let (total, own) = match recording.hook.counts_chosen() {
+                    true => (&mut row.event_total, &mut row.event_self),
+                    false => (&mut row.total_cycles, &mut row.self_cycles),
                 };
                 *total = total.saturating_add(function.total);
                 *own = own.saturating_add(function.own);
@@ -185,7 +185,7 @@ impl Profile {
 
 /// Takes calls, times and first executions from events.
 fn add_events(recording: &Recording<'_>, functions: &mut [FunctionRecord]) {
-    if recording.hook != Hook::Trace {
+    if !recording.hook.has_events() {
         return;
     }
     let mut firsts: Vec<(u64, usize)> = Vec::new();

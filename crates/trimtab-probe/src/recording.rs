@@ -22,8 +22,8 @@ pub struct FunctionRecord {
     pub address: u64,
     /// Bytes, without its stub.
     pub size: u32,
-    /// Times that it was entered; for [`Hook::Cycles`], [`Hook::Time`], [`Hook::Value`] and
-    /// [`Hook::Event`], left.
+    /// Times that it was entered; with hooks that add up when calls end
+    /// ([`Hook::adds_up`]), left.
     pub calls: u64,
     /// Times that it was left, where that was counted apart.
     pub exits: u64,
@@ -40,6 +40,18 @@ pub struct FunctionRecord {
 }
 
 impl FunctionRecord {
+    /// Takes so much of a counter's number off, down to `least`.
+    fn take_off(&mut self, counter: Counter, much: u64, least: u64) {
+        let number = match counter {
+            Counter::Cycles | Counter::Total => &mut self.total,
+            Counter::Own => &mut self.own,
+            // No time is in these.
+            Counter::Calls | Counter::Exits | Counter::Value => return,
+            Counter::First | Counter::Outermost => return,
+        };
+        *number = number.saturating_sub(much).max(least);
+    }
+
     /// Adds what one thread has in a word of the function's cell.
     fn add(&mut self, counter: Counter, number: u64) {
         // Below nothing where probes were taken to cost more than they did.
@@ -138,7 +150,7 @@ impl<'data> Recording<'data> {
             ended: word(head, first::ENDED) != 0,
             counter: long(head, first::COUNTER),
             inside: long(head, first::INSIDE),
-            event: (hook == Hook::Event).then(|| text(&head[first::EVENT..first::PROGRAM])),
+            event: hook.counts_chosen().then(|| text(&head[first::EVENT..first::PROGRAM])),
             functions: Vec::new(),
             edges: Vec::new(),
             events: BTreeMap::new(),
@@ -195,16 +207,13 @@ impl<'data> Recording<'data> {
     /// than a millisecond. Then more would be taken off than there was, and a function that is
     /// called often would seem to take no time, so each call keeps the least that it can take.
     fn take_off_overhead(&mut self) {
+        let Some(counter) = self.hook.overhead() else { return };
         let shortest_call = self.cycles_per_ns.unwrap_or(0.0) * SHORTEST_CALL_NS;
         for function in &mut self.functions {
             let overhead = function.calls.saturating_mul(self.inside);
             let least = (function.calls as f64 * shortest_call) as u64;
             let least = least.min(function.total);
-            match self.hook {
-                Hook::Cycles => function.total = function.total.saturating_sub(overhead).max(least),
-                Hook::Time => function.own = function.own.saturating_sub(overhead).max(least),
-                _ => {}
-            }
+            function.take_off(counter, overhead, least);
         }
     }
 

@@ -272,7 +272,7 @@ impl<'a> Rewriter<'a> {
             object: 0,
         };
         let personality = wanted("personality", elf::STT_NOTYPE);
-        let hooks = options.hooks.as_deref().filter(|_| hook == Hook::User);
+        let hooks = options.hooks.as_deref().filter(|_| hook.calls_user());
         let user = hooks.map(|hooks| hooks.linked(object));
         let section_symbols = object
             .symbols
@@ -302,7 +302,7 @@ impl<'a> Rewriter<'a> {
             wide_distance: A::WIDE_DISTANCE,
         };
         rewriter.symbols.object = rewriter.section_symbol(record);
-        if hook == Hook::User {
+        if hook.calls_user() {
             want_hooks(rewriter.object, hooks);
         }
         rewriter.names_symbol = rewriter.section_symbol(names);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::hook::Hook;
+use crate::hook::{AddsUp, Hook};
 
 /// Fields of a C structure: its size, and where each field is.
 type Structure = (&'static str, usize, &'static [(&'static str, usize)]);
@@ -100,6 +100,16 @@ const STRUCTURES: [Structure; 9] = [
     ("edge", edge::SIZE, &[("from", edge::FROM), ("to", edge::TO), ("count", edge::COUNT)]),
 ];
 
+/// The name of a macro, and for which hooks it is true.
+type OfHooks = (&'static str, fn(Hook) -> bool);
+
+/// What the run time must know of hooks.
+const OF_HOOKS: [OfHooks; 3] = [
+    ("ADDS_UP_IN_STUBS", |hook| hook.adds_up() == Some(AddsUp::Stub)),
+    ("ADDS_UP", |hook| hook.adds_up().is_some()),
+    ("HAS_OVERHEAD", |hook| hook.overhead().is_some()),
+];
+
 /// The text of `probe/abi.h`.
 pub fn header() -> String {
     let mut text = "/* SPDX-License-Identifier: MIT OR Apache-2.0 */\n\
@@ -130,6 +140,13 @@ pub fn header() -> String {
     for hook in Hook::ALL {
         let name = hook.name().to_uppercase();
         text.push_str(&format!("#define HOOK_{name} {}\n", hook.number()));
+    }
+    text.push_str("\n/* What crates/trimtab-probe/src/hook.rs says of hooks. */\n");
+    for (name, is) in OF_HOOKS {
+        let those = Hook::ALL.into_iter().filter(|hook| is(*hook));
+        let those = those.map(|hook| format!("(hook) == HOOK_{}", hook.name().to_uppercase()));
+        let those = those.collect::<Vec<_>>().join(" || ");
+        text.push_str(&format!("#define {name}(hook) \\\n\t({those})\n"));
     }
     text.push_str("\n/* Where the fields of structures are: internal.h has this behind them. */\n");
     text.push_str("#define ABI_ASSERTIONS");

@@ -55,7 +55,7 @@ impl OwnFunctions {
 
 /// Has an object call those of the run time; the first kind with hooks that add up when calls end.
 pub fn rename(object: &mut Object, hook: Hook, own: &OwnFunctions) {
-    let adds_up = matches!(hook, Hook::Time | Hook::Cycles | Hook::Value | Hook::Event);
+    let adds_up = hook.adds_up().is_some();
     let replaced = STACKS.iter().chain(ENDS.iter().filter(|_| adds_up));
     let replaced: Vec<&str> = replaced.copied().filter(|name| !own.0.contains(name)).collect();
     for symbol in &mut object.symbols {

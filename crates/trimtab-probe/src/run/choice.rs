@@ -13,8 +13,8 @@ use trimtab_lab::failure::Failure;
 /// Which functions, and what happens at their entries and exits.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// What happens when a function is entered and left; none for [`Hook::Time`], or, with `hooks`,
-    /// for [`Hook::User`].
+    /// What happens when a function is entered and left; none for [`Hook::DEFAULT`], or, with `hooks`,
+    /// for [`Hook::DEFAULT_OF_USERS`].
     pub hook: Option<Hook>,
     /// The user's own functions for [`Hook::User`]: an object, or a source that is compiled. They
     /// are linked with the program and never instrumented; simple ones are inside the probes.
@@ -57,11 +57,15 @@ impl Choice {
     /// Files that cannot be read, patterns that are none, hooks that are none.
     pub fn plan(&self, cc: &Path) -> anyhow::Result<Plan> {
         let hook = match (self.hook, &self.hooks) {
-            (None, None) => Hook::Time,
-            (None | Some(Hook::User), Some(_)) => Hook::User,
-            (Some(hook), None) => hook,
+            (hook, None) => hook.unwrap_or(Hook::DEFAULT),
+            (None, Some(_)) => Hook::DEFAULT_OF_USERS,
+            (Some(hook), Some(_)) if hook.calls_user() => hook,
             (Some(hook), Some(_)) => {
-                let what = format!("--hooks is for --hook user, not for --hook {}", hook.name());
+                let what = format!(
+                    "--hooks is for --hook {}, not for --hook {}",
+                    Hook::DEFAULT_OF_USERS.name(),
+                    hook.name()
+                );
                 return Err(Failure::usage(what).into());
             }
         };
@@ -79,7 +83,7 @@ impl Choice {
         }
         if names.as_ref().is_some_and(Vec::is_empty) {
             return Err(Failure::new("the profile names no function that ran")
-                .hint("record with --hook time, and give that file")
+                .hint(format!("record with --hook {}, and give that file", Hook::DEFAULT.name()))
                 .into());
         }
         let plan = Plan {

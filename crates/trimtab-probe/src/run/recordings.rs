@@ -70,13 +70,16 @@ impl Recordings {
             return Ok(None);
         }
         let recording = Recording::parse(data).with_context(|| path.display().to_string())?;
-        if !matches!(recording.hook, Hook::Order | Hook::Trace) {
+        if !recording.hook.tells_first() {
             return Err(Failure::new(format!(
                 "{} is a recording with --hook {}, which does not tell what ran first",
                 path.display(),
                 recording.hook.name()
             ))
-            .hint("instrument the program with --hook order, or with trace, and run it again")
+            .hint(format!(
+                "instrument the program with --hook {}, and run it again",
+                Hook::names(Hook::tells_first, ", or with ")
+            ))
             .into());
         }
         Ok(Profile::of(&[recording]).map(|profile| profile.native()))

@@ -69,6 +69,15 @@ pub fn write(
     if hook.sees_exits() { writer.both(hook) } else { writer.entry_only() }
 }
 
+/// Whether a hook keeps the number that it read on entry, and nothing else.
+fn keeps_number(hook: Hook) -> bool {
+    match hook {
+        Hook::Cycles | Hook::Value => true,
+        Hook::Count | Hook::Time | Hook::Order | Hook::Edges => false,
+        Hook::Trace | Hook::User | Hook::Event => false,
+    }
+}
+
 impl Writer<'_> {
     /// Where a word of the cell is, behind x16.
     fn cell(&self, word: u32) -> u32 {
@@ -108,7 +117,7 @@ impl Writer<'_> {
         self.asm.bind(entry);
         self.check_on(body);
         match self.place {
-            StackUse::LocalOnly if matches!(hook, Hook::Cycles | Hook::Value) => {
+            StackUse::LocalOnly if keeps_number(hook) => {
                 self.read(hook, X16);
                 self.asm.push(X16, LINK);
                 self.asm.place(Return::Below(8));

@@ -88,14 +88,35 @@ pub fn write(
     };
     match copy {
         _ if !hook.sees_exits() => writer().entry_only(),
-        Some(copy) if writer().can_copy(hook) => {
+        Some(copy) => {
+            let Some(around) = writer().around_copy(hook) else { return writer().both(hook) };
             // Which jumps reach in the short form is known when all have the long one.
-            let (_, short) = writer().copied(hook, copy, &HashSet::new())?;
-            let (stub, _) = writer().copied(hook, copy, &short)?;
+            let (_, short) = writer().copied(around, copy, &HashSet::new())?;
+            let (stub, _) = writer().copied(around, copy, &short)?;
             let has_room = stub.back < abi::LONGEST_STUB;
             if has_room { Ok(stub) } else { writer().both(hook) }
         }
-        _ => writer().both(hook),
+        None => writer().both(hook),
+    }
+}
+
+/// What is done around a copy of a function.
+#[derive(Debug, Clone, Copy)]
+enum AroundCopy {
+    /// What [`Hook::Value`] does, and nothing but the stack is needed in front.
+    Value,
+    Count,
+    /// What the user's functions do, inside.
+    User,
+}
+
+/// How many words a hook keeps on the stack during a call, below the place where r11 waits.
+fn words_below_r11(hook: Hook) -> i32 {
+    match hook {
+        Hook::Cycles | Hook::Time => 2,
+        Hook::Count | Hook::Order | Hook::Edges | Hook::Trace | Hook::User | Hook::Event => 0,
+        // What it keeps on the stack, it keeps in `value_on_stack`.
+        Hook::Value => 0,
     }
 }
 
@@ -162,14 +183,15 @@ impl Writer<'_> {
         self.finish(entry, body, Some(back))
     }
 
-    /// Whether the hook can go with a copy of the function: one that keeps a single word, and is so
+    /// How the hook goes with a copy of the function, if it can: one that keeps a single word, and is so
     /// short that a call and a return are most of what it costs.
-    fn can_copy(&self, hook: Hook) -> bool {
+    fn around_copy(&self, hook: Hook) -> Option<AroundCopy> {
         match hook {
-            Hook::Value => true,
-            Hook::Count => self.is_bare(hook),
-            Hook::User => self.has_user_inside(),
-            _ => false,
+            Hook::Value => Some(AroundCopy::Value),
+            Hook::Count => self.is_bare(hook).then_some(AroundCopy::Count),
+            Hook::User => self.has_user_inside().then_some(AroundCopy::User),
+            Hook::Cycles | Hook::Time | Hook::Order => None,
+            Hook::Edges | Hook::Trace | Hook::Event => None,
         }
     }
 
@@ -186,7 +208,7 @@ impl Writer<'_> {
     /// jumps in it, too, that would reach in the short form.
     fn copied(
         mut self,
-        hook: Hook,
+        around: AroundCopy,
         copy: &Copy,
         short: &HashSet<usize>,
     ) -> Result<(Stub, HashSet<usize>), ProbeError> {
@@ -194,33 +216,33 @@ impl Writer<'_> {
         self.begin(entry);
         self.asm.compare_byte_with_0(Memory::Symbol(self.symbols.on, 0))?;
         self.asm.jump_if(EQUAL, body);
-        match hook {
-            Hook::Count => self.enter(hook)?,
-            Hook::User => {
+        match around {
+            AroundCopy::Count => self.enter(Hook::Count)?,
+            AroundCopy::User => {
                 self.enter_user(false)?;
                 // Nothing is kept, but the stack stays aligned.
                 self.asm.push(RAX)?;
             }
-            _ => self.asm.push_memory(Memory::Symbol(self.symbols.value, 0))?,
+            AroundCopy::Value => self.asm.push_memory(Memory::Symbol(self.symbols.value, 0))?,
         }
         self.fill_place_of_return_address(copy)?;
         let written = copy.write(
             &mut self,
             short,
             |writer| &mut writer.asm,
-            |writer| match hook {
-                Hook::Count => {
-                    writer.leave(hook)?;
+            |writer| match around {
+                AroundCopy::Count => {
+                    writer.leave(Hook::Count)?;
                     writer.asm.return_();
                     Ok(())
                 }
-                Hook::User => {
+                AroundCopy::User => {
                     writer.leave_user(false)?;
                     writer.asm.drop(8)?;
                     writer.asm.return_();
                     Ok(())
                 }
-                _ => writer.leave_value(),
+                AroundCopy::Value => writer.leave_value(),
             },
         )?;
         self.rare()?;
@@ -256,10 +278,9 @@ impl Writer<'_> {
         }
         self.enter(hook)?;
         // Where r11 waits: what the hook keeps lies below it.
-        let kept = match (self.place, hook) {
-            (StackUse::IncomingArguments, _) => Memory::At(RBX, FRAME_R11),
-            (StackUse::LocalOnly, Hook::Cycles | Hook::Time) => Memory::At(RSP, 16),
-            (StackUse::LocalOnly, _) => Memory::At(RSP, 0),
+        let kept = match self.place {
+            StackUse::IncomingArguments => Memory::At(RBX, FRAME_R11),
+            StackUse::LocalOnly => Memory::At(RSP, 8 * words_below_r11(hook)),
         };
         if !self.free.r11 {
             self.asm.load(R11, kept)?;
@@ -287,7 +308,11 @@ impl Writer<'_> {
     /// Whether nothing is on the stack but one word of the hook's. The others want r11's place
     /// there: it keeps the stack aligned.
     fn is_bare(&self, hook: Hook) -> bool {
-        let one_word = matches!(hook, Hook::Count | Hook::Cycles);
+        let one_word = match hook {
+            Hook::Count | Hook::Cycles => true,
+            Hook::Time | Hook::Order | Hook::Edges | Hook::Trace => false,
+            Hook::User | Hook::Value | Hook::Event => false,
+        };
         self.free.r11 && self.place == StackUse::LocalOnly && one_word
     }
 

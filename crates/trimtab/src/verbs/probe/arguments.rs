@@ -12,10 +12,8 @@ use crate::arguments;
 /// Which functions, and what happens at their entries and exits.
 #[derive(Debug, Clone, Args)]
 pub struct ChoiceArguments {
-    /// What happens when a function is entered and left: count, cycles, time, order, edges, trace,
-    /// value (see trimtab_probe.h), event (TRIMTAB_PROBE_EVENT names it when the program runs), or
-    /// user for functions of your own [default: time, with --hooks user]
-    #[arg(long, value_name = "HOOK", value_parser = Chosen::from_str)]
+    /// What happens when a function is entered and left.
+    #[arg(long, value_name = "HOOK", value_parser = Chosen::from_str, help = hook_help())]
     pub hook: Option<Chosen>,
     /// Your own functions for --hook user: an object, or a source that --cc compiles. They are linked
     /// with the program, are never instrumented, and where they are simple probes have them inside
@@ -45,6 +43,15 @@ pub struct ChoiceArguments {
     pub no_copies: bool,
 }
 
+fn hook_help() -> String {
+    let all = Hook::ALL.map(|hook| format!("{}{}", hook.name(), hook.remark())).join(", ");
+    let [default, of_users] = [Hook::DEFAULT, Hook::DEFAULT_OF_USERS].map(Hook::name);
+    format!(
+        "What happens when a function is entered and left, one of {all} \
+         [default: {default}, with --hooks {of_users}]"
+    )
+}
+
 /// A hook, by its name on the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen(pub Hook);
@@ -53,10 +60,9 @@ impl FromStr for Chosen {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Hook::from_name(text).map(Self).ok_or_else(|| {
-            let names: Vec<&str> = Hook::ALL.into_iter().map(Hook::name).collect();
-            format!("expected one of {}", names.join(", "))
-        })
+        Hook::from_name(text)
+            .map(Self)
+            .ok_or_else(|| format!("expected one of {}", Hook::names(|_| true, ", ")))
     }
 }
 

@@ -26,18 +26,32 @@ pub struct Options {
     /// Show so many functions; 0 shows all
     #[arg(long, value_name = "N", default_value = "30")]
     pub top: usize,
-    /// Also write all calls as trace events to FILE, for Perfetto and Chrome (--hook trace)
-    #[arg(long, value_name = "FILE")]
+    /// Also write all calls as trace events to FILE, for Perfetto and Chrome.
+    #[arg(
+        long, value_name = "FILE",
+        help = with_hooks("Also write all calls as trace events to FILE, for Perfetto and Chrome", Hook::has_events)
+    )]
     pub chrome: Option<PathBuf>,
-    /// Also write stacks with their cycles to FILE, for flame graphs (--hook trace)
-    #[arg(long, value_name = "FILE")]
+    /// Also write stacks with their cycles to FILE, for flame graphs.
+    #[arg(
+        long, value_name = "FILE",
+        help = with_hooks("Also write stacks with their cycles to FILE, for flame graphs", Hook::has_events)
+    )]
     pub folded: Option<PathBuf>,
-    /// Also write the order of first execution to FILE, for trimtab order (--hook order or trace)
-    #[arg(long, value_name = "FILE")]
+    /// Also write the order of first execution to FILE, for trimtab order.
+    #[arg(
+        long, value_name = "FILE",
+        help = with_hooks("Also write the order of first execution to FILE, for trimtab order", Hook::tells_first)
+    )]
     pub native: Option<PathBuf>,
     /// Also write the result as JSON to FILE; - writes it to standard output, alone
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// The help of an option that only recordings with some hooks can give.
+fn with_hooks(what: &str, is: fn(Hook) -> bool) -> String {
+    format!("{what} (--hook {})", Hook::names(is, " or "))
 }
 
 /// Shows it.
@@ -52,28 +66,27 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let Some(found) = Profile::of(&recordings) else {
         return Err(Failure::usage("no recording was given").into());
     };
-    let needs = |option: &str, hooks: &[Hook]| {
-        if hooks.contains(&found.hook) {
+    let needs = |option: &str, is: fn(Hook) -> bool| {
+        if is(found.hook) {
             return Ok(());
         }
-        let names: Vec<&str> = hooks.iter().map(|hook| hook.name()).collect();
         Err(Failure::new(format!(
             "{option} needs a recording with --hook {}, and this one is with {}",
-            names.join(" or "),
+            Hook::names(is, " or "),
             found.hook.name()
         ))
         .hint("instrument and run the program again"))
     };
     if let Some(file) = &options.chrome {
-        needs("--chrome", &[Hook::Trace])?;
+        needs("--chrome", Hook::has_events)?;
         output::whole(file, &profile::chrome(&recordings)?)?;
     }
     if let Some(file) = &options.folded {
-        needs("--folded", &[Hook::Trace])?;
+        needs("--folded", Hook::has_events)?;
         output::whole(file, &profile::folded(&recordings))?;
     }
     if let Some(file) = &options.native {
-        needs("--native", &[Hook::Order, Hook::Trace])?;
+        needs("--native", Hook::tells_first)?;
         output::whole(file, &found.native())?;
     }
     if let Some(file) = &options.json {
@@ -100,9 +113,9 @@ fn render(profile: &Profile, top: usize) -> String {
         text.push_str("The program was killed, or still runs: the last calls may be missing.\n");
     }
     if profile.lost > 0 {
-        let why = match profile.hook {
-            Hook::Event => "found no room, or their threads no counter",
-            _ => "found no room on the disk",
+        let why = match profile.hook.counts_chosen() {
+            true => "found no room, or their threads no counter",
+            false => "found no room on the disk",
         };
         text.push_str(&format!("{} pieces of it {why}.\n", profile.lost));
     }
@@ -116,7 +129,7 @@ fn render(profile: &Profile, top: usize) -> String {
         ));
     }
     text.push('\n');
-    let is_event = profile.hook == Hook::Event;
+    let is_event = profile.hook.counts_chosen();
     let has_own = profile.hook.has_own();
     let has_total = profile.hook.has_total();
     let own = |row: &Row| if is_event { row.event_self } else { row.self_cycles };
