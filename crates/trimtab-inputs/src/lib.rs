@@ -18,6 +18,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use trimtab_link::kernel::Mobility;
+use trimtab_profile::OF_ANOTHER_BUILD;
 use trimtab_program::{Fragments, LinkMap, Program, SectionId};
 
 use trimtab_lab::failure::Failure;
@@ -71,7 +72,7 @@ pub fn fragments<'data>(
     let orphans = fragments.orphans(program).count();
     if orphans as f64 > all as f64 * MOST_ORPHANS {
         return Err(Failure::new(format!(
-            "the map {} is of another build: {orphans} of {all} functions in {} lie in none of \
+            "the map {} {OF_ANOTHER_BUILD}: {orphans} of {all} functions in {} lie in none of \
              its input sections",
             path.display(),
             program.section(section).name

@@ -41,11 +41,24 @@ impl Coverage {
         share(self.bytes_found, self.bytes_total)
     }
 
-    /// Fails where less than `minimum` (0 to 1) of the names or of the bytes was found.
+    /// Fails where less than `minimum` (0 to 1) of the names or of the bytes was found, which is what the
+    /// user accepts.
     ///
     /// # Errors
     /// [`StaleProfile`], which names the first ten missing symbols.
     pub fn check(&self, minimum: f64) -> Result<(), StaleProfile> {
+        self.check_or(minimum, TRACE_AGAIN)
+    }
+
+    /// The same where the minimum is nobody's to choose, and any build of the same sources will do.
+    ///
+    /// # Errors
+    /// [`StaleProfile`], which names the first ten missing symbols.
+    pub fn check_sources(&self, minimum: f64) -> Result<(), StaleProfile> {
+        self.check_or(minimum, TRACE_SOURCES_AGAIN)
+    }
+
+    fn check_or(&self, minimum: f64, remedy: &'static str) -> Result<(), StaleProfile> {
         if self.names_total == 0 {
             return Err(StaleProfile::Empty { outside: self.outside });
         }
@@ -59,17 +72,24 @@ impl Coverage {
             minimum: (minimum * 1e6).round() / 1e4,
             missing: self.missing.iter().take(10).cloned().collect::<Vec<_>>().join(", "),
             remedy: match self.without_files {
-                true => PRINT_FILES,
-                false => TRACE_AGAIN,
+                true => format!(
+                    "the trace does not say in which file each function is, so those of libraries count \
+                     as missing here: print the files too, with `{PERF_SCRIPT}`; or trace this build again"
+                ),
+                false => remedy.to_owned(),
             },
         })
     }
 }
 
+/// What is said of a trace, a map or a plan that does not belong to the program.
+pub const OF_ANOTHER_BUILD: &str = "is of another build";
+
 /// What to do where too little was found.
 const TRACE_AGAIN: &str = "trace this build again, or accept the loss with --min-coverage";
-const PRINT_FILES: &str = "the trace does not say in which file each function is, so those of libraries count as \
-    missing here: print the files too, with `perf script -F ip,sym,symoff,dso`; or trace this build again";
+const TRACE_SOURCES_AGAIN: &str = "trace a build of these sources again";
+/// What makes perf print all that we look for.
+const PERF_SCRIPT: &str = "perf script -F ip,sym,symoff,dso";
 
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
@@ -94,7 +114,7 @@ pub enum StaleProfile {
         "the trace says nothing of this program: none of its functions ran \
          ({outside} events lie outside its code); trace a run of this very build: \
          a kernel with `nokaslr`; a position-independent program with the symbols beside the addresses, \
-         as `perf script -F ip,sym,symoff,dso` prints them"
+         as `{PERF_SCRIPT}` prints them"
     )]
     Empty {
         /// Events outside the program's code.
@@ -102,7 +122,7 @@ pub enum StaleProfile {
     },
     /// Too little could be found.
     #[error(
-        "the trace is of another build: {names:.1} % of its functions and {bytes:.1} % of its bytes \
+        "the trace {OF_ANOTHER_BUILD}: {names:.1} % of its functions and {bytes:.1} % of its bytes \
          are in this program, expected at least {minimum} %; first missing: {missing}; {remedy}"
     )]
     Stale {
@@ -115,7 +135,7 @@ pub enum StaleProfile {
         /// The first ten missing names.
         missing: String,
         /// What to do.
-        remedy: &'static str,
+        remedy: String,
     },
 }
 
@@ -171,8 +191,18 @@ mod tests {
             ..Coverage::default()
         };
         let error = |without_files| coverage(without_files).check(0.9).unwrap_err().to_string();
-        assert!(error(true).contains("perf script -F ip,sym,symoff,dso"), "{}", error(true));
+        assert!(error(true).contains(PERF_SCRIPT), "{}", error(true));
         assert!(!error(false).contains("perf"), "{}", error(false));
+    }
+
+    #[test]
+    fn where_no_minimum_can_be_chosen_none_is_offered() {
+        let coverage = Coverage { names_total: 3, names_found: 1, ..Coverage::default() };
+        let error = coverage.check_sources(0.5).unwrap_err().to_string();
+        assert!(error.ends_with(TRACE_SOURCES_AGAIN), "{error}");
+        let without_files = Coverage { without_files: true, ..coverage };
+        let error = without_files.check_sources(0.5).unwrap_err().to_string();
+        assert!(error.contains(PERF_SCRIPT), "{error}");
     }
 
     #[test]

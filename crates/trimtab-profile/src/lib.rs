@@ -17,7 +17,7 @@ mod readable;
 pub mod stream;
 mod trace;
 
-pub use coverage::{Coverage, StaleProfile};
+pub use coverage::{Coverage, OF_ANOTHER_BUILD, StaleProfile};
 pub use process::{Process, Transition};
 pub use profile::{ExecutedFunction, Precision, Profile};
 pub use read::{Format, TraceError};

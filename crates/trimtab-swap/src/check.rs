@@ -5,6 +5,7 @@ use crate::plan::{Plan, PlanUnit, addresses};
 use crate::units::Class;
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
+use trimtab_profile::OF_ANOTHER_BUILD;
 use trimtab_program::{PAGE_SIZE, Program, Range};
 use trimtab_report::number;
 
@@ -61,8 +62,9 @@ pub enum Refusal {
     },
     /// The plan of another kernel.
     #[error(
-        "the plan {id} is of another build: {found} of its swappable code is in this kernel, \
-         expected at least 90 %; plan this build again"
+        "the plan {id} {OF_ANOTHER_BUILD}: {found} of its swappable code is in this kernel, \
+         expected at least {} %; plan this build again",
+        LEAST_FOUND * 100.0
     )]
     OtherBuild {
         /// The plan's id.

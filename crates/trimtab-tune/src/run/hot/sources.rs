@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::interpose::Compilation;
-use trimtab_profile::{Coverage, Place, Process, Profile, StaleProfile, Trace};
+use trimtab_profile::{Place, Process, Profile, Trace};
 use trimtab_program::{Program, Range, compile_units};
 
 use crate::report::{OtherCode, SourceFile};
@@ -30,7 +30,8 @@ pub(super) fn executed(
     let parsed = Program::parse_any(&bytes).with_context(cannot)?;
     if let Some(trace) = trace {
         let profile = Profile::resolve(trace, &parsed);
-        fits(profile.coverage()).context("the trace of what is hot")?;
+        let found = profile.coverage().check_sources(LEAST_COVERAGE);
+        found.context("the trace of what is hot")?;
         for executed in profile.functions() {
             sources.add(parsed.function(executed.function).range.start, executed.count.max(1));
         }
@@ -47,18 +48,6 @@ pub(super) fn executed(
         }
     }
     Ok(sources)
-}
-
-/// Fails where a trace is of another program.
-fn fits(coverage: &Coverage) -> Result<(), StaleProfile> {
-    let mut checked = coverage.check(LEAST_COVERAGE);
-    if let Err(StaleProfile::Stale { remedy, .. }) = &mut checked
-        && !coverage.without_files
-    {
-        // The minimum is nobody's to choose here.
-        *remedy = "trace a build of these sources again";
-    }
-    checked
 }
 
 /// The sources of a program, and what was executed of each.
@@ -173,16 +162,6 @@ pub(super) fn of_compilers(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_trace_of_another_program_is_to_be_made_again() {
-        let coverage = Coverage { names_total: 3, names_found: 1, ..Coverage::default() };
-        let error = fits(&coverage).unwrap_err().to_string();
-        assert!(error.contains("trace a build of these sources again"), "{error}");
-        assert!(!error.contains("--min-coverage"), "{error}");
-        let error = fits(&Coverage { without_files: true, ..coverage }).unwrap_err().to_string();
-        assert!(error.contains("perf script"), "{error}");
-    }
 
     #[test]
     fn sources_elsewhere_are_called_by_what_they_do_not_have_in_common() {
