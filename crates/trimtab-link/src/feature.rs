@@ -96,8 +96,10 @@ pub fn with_all_below<'a>(features: &[&'a Feature]) -> Vec<&'a Feature> {
     all
 }
 
-/// The series that all of these features work with, newest first; none where they work with any.
+/// The series that all of these features work with, and all that they stand on, newest first; none where
+/// they work with any.
 pub fn common_series<'a>(features: &[&'a Feature]) -> Option<Vec<&'a str>> {
+    let features = with_all_below(features);
     let patched = features.iter().find(|feature| !feature.series().is_empty())?;
     let mut series = patched.series();
     series.retain(|series| features.iter().all(|feature| feature.supports(series)));

@@ -1,7 +1,7 @@
 //! What a kernel must be given to have rental memory.
 
 use include_dir::include_dir;
-use trimtab_machine::kernel::Feature;
+use trimtab_machine::kernel::{Feature, NULL_BLOCK};
 
 /// Lets drivers lend memory of an idle device to the page cache, and have it back at once.
 pub static RENTAL: Feature = Feature {
@@ -34,6 +34,9 @@ pub static RENTAL_MUTANTS: Feature = Feature {
     folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/rental-mutants"),
     generated: &[],
 };
+
+/// What kernels are given that experiments boot.
+pub const OF_GUESTS: &[&Feature] = &[&RENTAL, &RENTAL_HEAP, &RENT_DEVICES, &NULL_BLOCK];
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! What a kernel must be given to have coarse locks.
 
 use include_dir::include_dir;
+use trimtab_machine::calls::CALLS;
 use trimtab_machine::kernel::Feature;
 
 /// Lets a kernel run with one lock around it, with one for each subsystem, or with its own alone, and count
@@ -11,6 +12,9 @@ pub static GIANT: Feature = Feature {
     folder: include_dir!("$CARGO_MANIFEST_DIR/../../linux/giant"),
     generated: &[],
 };
+
+/// What kernels are given that are booted with each kind of locks.
+pub const WITH_LOCKS: &[&Feature] = &[&CALLS, &GIANT];
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
+use trimtab::verbs::doctor;
 use trimtab_lab::script;
+use trimtab_link::LAYOUT;
+use trimtab_link::feature::common_series;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../setup");
 
@@ -64,9 +67,14 @@ impl Machine {
 
     /// Exit code, both outputs, and what apt-get was asked for.
     fn setup(&self, arguments: &[&str]) -> (i32, String, String) {
+        self.setup_of(Path::new(SCRIPT), arguments)
+    }
+
+    /// As `setup`, with a script of another tree.
+    fn setup_of(&self, script: &Path, arguments: &[&str]) -> (i32, String, String) {
         let log = self.0.path().join("apt.log");
         let output = Command::new(self.0.path().join("bash"))
-            .arg(SCRIPT)
+            .arg(script)
             .args(arguments)
             .env("PATH", self.0.path())
             .env("APT_LOG", &log)
@@ -229,6 +237,54 @@ fn programs_of_workloads_are_installed_for_the_verbs_that_run_them() {
             assert!(said.contains(&format!(" {package} ")), "{purpose}, {package}: {said}");
         }
     }
+}
+
+/// The kernels' sources that setup names.
+fn kernels(script: &Path, purpose: &str) -> Vec<String> {
+    let (_, said, _) =
+        Machine::debian(1000, "", 22).setup_of(script, &["--for", purpose, "--check"]);
+    let sources = said.split_whitespace().filter_map(|word| word.strip_prefix("linux-source-"));
+    sources.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_kernel_is_one_that_the_patches_of_the_purpose_are_for() {
+    for kernel in doctor::kernels::ALL {
+        let newest = common_series(kernel.features).unwrap()[0];
+        assert_eq!(kernels(Path::new(SCRIPT), kernel.purpose), [newest], "{}", kernel.verb);
+    }
+    // A tree in which kernels of a newer series can be given an order, and nothing else.
+    let tree = tempfile::tempdir().unwrap();
+    let root = Path::new(SCRIPT).parent().unwrap();
+    for file in ["setup", "Cargo.toml"] {
+        fs::copy(root.join(file), tree.path().join(file)).unwrap();
+    }
+    for feature in fs::read_dir(root.join("linux")).unwrap().map(|entry| entry.unwrap().path()) {
+        let copy = tree.path().join("linux").join(feature.file_name().unwrap());
+        fs::create_dir_all(&copy).unwrap();
+        for file in fs::read_dir(&feature).into_iter().flatten().map(|entry| entry.unwrap().path())
+        {
+            if file.extension().is_some_and(|extension| extension == "patch") {
+                fs::write(copy.join(file.file_name().unwrap()), "").unwrap();
+            }
+        }
+    }
+    fs::write(tree.path().join("linux/layout/99.1.patch"), "").unwrap();
+    let script = tree.path().join("setup");
+    for kernel in doctor::kernels::ALL {
+        let newest = match kernel.features {
+            [one] if one.name == LAYOUT.name => "99.1",
+            features => common_series(features).unwrap()[0],
+        };
+        assert_eq!(kernels(&script, kernel.purpose), [newest], "{}", kernel.verb);
+    }
+    for purpose in ["arm64", "layout"] {
+        assert_eq!(kernels(&script, purpose), ["99.1"]);
+    }
+    let all = kernels(&script, "test");
+    assert_eq!(all[0], "99.1");
+    assert_eq!(all[1..], LAYOUT.series());
+    assert_eq!(kernels(&script, "all"), all);
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Source {
             Some(path) => {
                 let source = Self::at(path).ok_or_else(|| KernelError::SourceMissing {
                     path: path.to_owned(),
-                    package: package(&common_series(&with_all_below(features)).unwrap_or_default()),
+                    package: package(&common_series(features).unwrap_or_default()),
                 })?;
                 source.require_archive()?;
                 Ok(source)
@@ -112,7 +112,7 @@ impl Source {
     }
 
     fn installed(features: &[&Feature], folder: &Path) -> Result<Source, KernelError> {
-        let series: Vec<String> = match common_series(&with_all_below(features)) {
+        let series: Vec<String> = match common_series(features) {
             Some(series) => series.into_iter().map(str::to_owned).collect(),
             None => packages::installed(folder),
         };

@@ -15,9 +15,7 @@ use trimtab_machine::boot::{
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::Workload;
 use trimtab_machine::guest::compiled::CompiledProgram;
-use trimtab_machine::kernel::{
-    BuildInputs, Feature, GeneratedFiles, KernelImage, NULL_BLOCK, Toolchain,
-};
+use trimtab_machine::kernel::{BuildInputs, Feature, GeneratedFiles, KernelImage, Toolchain};
 use trimtab_machine::testbed::Testbed;
 use trimtab_machine::{Isa, Platform};
 
@@ -25,10 +23,8 @@ use super::basis::Basis;
 use super::disk::DiskProfile;
 use super::filesystem;
 use crate::arm::{Arm, DeviceMemory};
-use crate::feature::{RENT_DEVICES, RENTAL, RENTAL_HEAP};
+use crate::feature::OF_GUESTS;
 
-/// What the kernel is given.
-const FEATURES: &[&Feature] = &[&RENTAL, &RENTAL_HEAP, &RENT_DEVICES, &NULL_BLOCK];
 /// Beside its configuration: file systems, counters of memory, and the allocator that is usual.
 const LINES: &str = "\
 CONFIG_EXT4_FS=y
@@ -192,7 +188,7 @@ impl<'work> Guest<'work> {
         let testbed = Testbed::prepare_files(work, isa, None, workloads.collect(), &files)?;
         let toolchain = Toolchain::Clang(tools::llvm()?);
         let named = (request.basis.config.as_str(), isa);
-        let features = [FEATURES, added].concat();
+        let features = [OF_GUESTS, added].concat();
         let inputs = BuildInputs::find(
             request.basis.kernel_source.as_deref(),
             &features,

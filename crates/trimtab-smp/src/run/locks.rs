@@ -13,8 +13,7 @@ use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::boot::BootError;
-use trimtab_machine::calls::{CALLS, wrong};
-use trimtab_machine::kernel::Feature;
+use trimtab_machine::calls::wrong;
 use trimtab_report::Schema;
 use trimtab_report::common::Repeat;
 
@@ -24,12 +23,10 @@ use super::guest::{
 };
 use crate::counted::{Counted, Place};
 use crate::extrapolate;
-use crate::feature::GIANT;
+use crate::feature::{GIANT, WITH_LOCKS};
 use crate::mode::LockMode;
 use crate::report::locks::{LocksRun, ModelError, SmpLocks};
 
-/// What the kernel is given.
-const FEATURES: &[&Feature] = &[&CALLS, &GIANT];
 /// As `smp cost` compiles `tiny`: for speed, and with the allocator that is usual.
 const LINES: &str = "CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y\n# CONFIG_SLUB_TINY is not set\n";
 /// After so many milliseconds of its own time, a guest that waits for a lock says who has it, and ends.
@@ -58,7 +55,7 @@ impl LocksRequest {
     /// The guest that it needs for a workload, which may be more than was asked for, on these numbers of CPUs.
     pub fn guest<'a>(&'a self, workload: &'a ScaleWorkload, cpus: &[u32]) -> GuestRequest<'a> {
         let lines = lines(self.debug_kernel);
-        let kernel = KernelKind { features: FEATURES, lines, counts: true };
+        let kernel = KernelKind { features: WITH_LOCKS, lines, counts: true };
         self.setup.guest(workload, cpus.to_vec(), kernel)
     }
 

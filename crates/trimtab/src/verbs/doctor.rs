@@ -1,5 +1,6 @@
 //! `trimtab doctor`: what is there, what is missing, and how to get it.
 
+pub mod kernels;
 mod machine;
 pub mod model;
 
@@ -108,7 +109,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 /// Looks for all tools at once: each is a process that mostly waits for its start.
 fn look(toolbox: &Toolbox) -> Vec<ToolEntry> {
     thread::scope(|scope| {
-        let tools = tools::all().iter().copied().chain(source_packages());
+        let kernels: Vec<_> =
+            kernels::ALL.iter().map(|kernel| (kernel.verb, kernel.features)).collect();
+        let tools = tools::all().iter().copied().chain(source_packages(&kernels));
         let searches: Vec<_> =
             tools.map(|tool| (tool, scope.spawn(move || toolbox.find(&tool)))).collect();
         searches

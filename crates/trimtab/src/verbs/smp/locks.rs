@@ -14,7 +14,7 @@ use crate::{destination, output};
 /// locks alone, each on one CPU, two, and so on; and says how much faster it gets, how much of the time is in
 /// programs, in the kernel and waiting, and what the model of `trimtab smp predict` makes of it.
 ///
-/// The locks are a patch for Linux 6.12. Each CPU of the guest has a clock of its own, which counts the
+/// The locks are a patch of the kernel. Each CPU of the guest has a clock of its own, which counts the
 /// instructions that it executes; `./setup --for clock` installs what building such a QEMU needs.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -24,7 +24,7 @@ Example: four versions from a git repository with the history of Linux, as a pag
 
 Example: the installed source package, with folders told apart one below the top
 
-    trimtab smp study /usr/src/linux-source-6.12.tar.xz --depth 2")]
+    trimtab smp study --depth 2")]
 pub struct Options {
     /// A tree: a folder, a tarball, a Debian source package (.dsc), or REPOSITORY@REVISION of git
     /// [default: the newest installed source package]

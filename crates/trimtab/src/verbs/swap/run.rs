@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::arguments::Grain;
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
+use crate::verbs::doctor::kernels;
 use crate::{destination, output};
 use trimtab_lab::failure::Failure;
 use trimtab_report::Report;
@@ -23,10 +24,16 @@ Example: how much memory does a small kernel need if its cold code lies in flash
 
     trimtab swap run --config tiny --html swap.html")]
 pub struct Options {
-    /// Kernel source 6.12: a tarball, a Debian source package (.dsc), a directory, or
-    /// REPOSITORY@REVISION of git; it is copied and not changed
-    /// [default: the newest supported /usr/src/linux-source-*.tar.xz]
-    #[arg(long, value_name = "TARBALL|DSC|DIR")]
+    /// The kernel's source.
+    #[arg(
+        long, value_name = "TARBALL|DSC|DIR",
+        help = format!(
+            "Kernel source {}: a tarball, a Debian source package (.dsc), a directory, or \
+             REPOSITORY@REVISION of git; it is copied and not changed \
+             [default: the newest supported /usr/src/linux-source-*.tar.xz]",
+            kernels::series(kernels::SWAP)
+        )
+    )]
     pub source: Option<PathBuf>,
     /// Kernel configuration: tiny (builds fast), lab (virtio, ext4, network, PCI, ACPI), or a file;
     /// less what does not work with swapping
