@@ -5,7 +5,7 @@ use trimtab_report::common::{Repeat, Target};
 use trimtab_report::phrase::{count, hundredths, mark, or_none};
 use trimtab_report::section::{Block, Column, Head, Section, Table, name, number};
 use trimtab_report::{Kind, Phrase, Report, Schema, Trial, phrase, row};
-use trimtab_stats::Interval;
+use trimtab_stats::{CONFIDENCE_TEXT, Interval};
 
 /// The kinds of reports of this capability, for whoever draws one from its JSON.
 pub const KINDS: &[Kind] = &[Kind::of::<ProbeBench>()];
@@ -189,10 +189,10 @@ impl Report for ProbeBench {
     }
 
     fn head(&self) -> Head {
-        let mut summary = vec![Phrase::from(
+        let mut summary = vec![Phrase::from(format!(
             "Processor time beside the plain program by the same compiler, run in turn, with the \
-             interval that covers 95 %.",
-        )];
+             interval that covers {CONFIDENCE_TEXT}.",
+        ))];
         summary.extend(self.counter_ns.map(|reading| {
             phrase![
                 "Hooks that tell cycles read the machine's counter twice a call, ",
@@ -298,7 +298,7 @@ impl ProbeBench {
         let mut columns = ways();
         columns.extend([
             number("time"),
-            number("95 %"),
+            number(CONFIDENCE_TEXT),
             number("calls"),
             number("ns a call"),
             number("instructions"),

@@ -3,13 +3,15 @@
 //! Timings on a shared machine are noisy; a mean without an interval says nothing. The intervals
 //! here are two-sided and rest on Student's t distribution.
 
-use crate::distribution::t_quantile;
+use crate::distribution::{t_quantile, t_two_sided};
 use crate::error::{finite, paired, probability};
 use crate::{StatisticsError, deviation, mean};
 use serde::{Deserialize, Serialize};
 
 /// Confidence that the intervals of [`measured`] and [`paired_ratio`] cover the true value, 0 to 1.
 pub const CONFIDENCE: f64 = 0.95;
+/// The same as reports say it.
+pub const CONFIDENCE_TEXT: &str = "95 %";
 
 /// An estimate with its confidence interval, `low <= mean <= high`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -62,14 +64,46 @@ pub struct Estimate {
 pub fn t_interval(samples: &[f64], confidence: f64) -> Result<Interval, StatisticsError> {
     probability("confidence", confidence)?;
     finite(samples)?;
-    let too_few = StatisticsError::TooFew { found: samples.len() };
-    let (Some(mean), Some(deviation)) = (mean(samples), deviation(samples)) else {
-        return Err(too_few);
+    let of = |mean: MeanOfSample| {
+        let half = mean.errors(t_quantile(mean.freedom(), 1.0 - (1.0 - confidence) / 2.0)?);
+        let mean = mean.mean;
+        Some(Interval { mean, low: mean - half, high: mean + half })
     };
-    let count = samples.len() as f64;
-    let quantile = t_quantile(count - 1.0, 1.0 - (1.0 - confidence) / 2.0).ok_or(too_few)?;
-    let half = quantile * deviation / count.sqrt();
-    Ok(Interval { mean, low: mean - half, high: mean + half })
+    let too_few = StatisticsError::TooFew { found: samples.len() };
+    MeanOfSample::new(samples).and_then(of).ok_or(too_few)
+}
+
+/// Two-sided probability of Student's test of samples whose mean may be 0; `None` below two of them. Samples
+/// that are all the same, and not 0, leave no doubt.
+pub(crate) fn t_test(samples: &[f64]) -> Option<f64> {
+    let mean = MeanOfSample::new(samples)?;
+    match mean.deviation == 0.0 {
+        true => Some(if mean.mean == 0.0 { 1.0 } else { 0.0 }),
+        false => t_two_sided(mean.freedom(), mean.mean / mean.errors(1.0)),
+    }
+}
+
+/// A mean, and what tells how far off it may be.
+struct MeanOfSample {
+    mean: f64,
+    deviation: f64,
+    count: f64,
+}
+
+impl MeanOfSample {
+    fn new(samples: &[f64]) -> Option<Self> {
+        let count = samples.len() as f64;
+        Some(Self { mean: mean(samples)?, deviation: deviation(samples)?, count })
+    }
+
+    fn freedom(&self) -> f64 {
+        self.count - 1.0
+    }
+
+    /// So many standard errors of the mean.
+    fn errors(&self, many: f64) -> f64 {
+        many * self.deviation / self.count.sqrt()
+    }
 }
 
 /// Geometric mean of durations with its 95 % confidence interval, and the samples. The logarithms get
@@ -135,6 +169,24 @@ mod tests {
             assert!((found.ln() - expected).abs() < 1e-3, "{found:?}");
         }
         assert_eq!(found.runs, 8);
+    }
+
+    #[test]
+    fn reports_say_the_confidence_that_intervals_have() {
+        assert_eq!(CONFIDENCE_TEXT, format!("{} %", CONFIDENCE * 100.0));
+    }
+
+    #[test]
+    fn the_test_rejects_what_the_interval_does_not_contain() {
+        let samples = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0_f64];
+        let low = t_interval(&samples, CONFIDENCE).unwrap().low;
+        let from = |value: f64| t_test(&samples.map(|sample| sample - value)).unwrap();
+        assert!((from(low) - (1.0 - CONFIDENCE)).abs() < 1e-9);
+        assert!(from(low - 0.1) < 1.0 - CONFIDENCE && from(low + 0.1) > 1.0 - CONFIDENCE);
+        assert_eq!(
+            (t_test(&[1.0, 1.0]), t_test(&[0.0, 0.0]), t_test(&[1.0])),
+            (Some(0.0), Some(1.0), None)
+        );
     }
 
     #[test]

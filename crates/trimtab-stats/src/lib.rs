@@ -22,7 +22,9 @@ pub use bootstrap::{Bootstrap, bootstrap};
 pub use correlation::{Correlation, kendall, pearson, spearman};
 pub use error::StatisticsError;
 pub use friedman::{Friedman, friedman};
-pub use interval::{CONFIDENCE, Estimate, Interval, measured, paired_ratio, t_interval};
+pub use interval::{
+    CONFIDENCE, CONFIDENCE_TEXT, Estimate, Interval, measured, paired_ratio, t_interval,
+};
 pub use mean::{deviation, geometric_mean, mean};
 pub use multiple::holm;
 pub use quantile::{median, quantile};

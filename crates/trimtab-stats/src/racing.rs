@@ -5,9 +5,9 @@
 //! T. Stützle, L. Paquete and K. Varrentrapp, "A Racing Algorithm for Configuring Metaheuristics",
 //! GECCO (2002), 11-18, for the race by ranks.
 
-use crate::distribution::t_two_sided;
 use crate::error::probability;
-use crate::{StatisticsError, deviation, friedman, holm, mean, wilcoxon};
+use crate::interval::t_test;
+use crate::{StatisticsError, friedman, holm, mean, wilcoxon};
 
 /// How candidates are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,18 +196,10 @@ fn least(values: &[f64]) -> Option<usize> {
     (0..values.len()).min_by(|one, other| values[*one].total_cmp(&values[*other]))
 }
 
-/// Two-sided probability of Student's paired t test; differences that are all the same, and not 0,
-/// leave no doubt.
+/// Two-sided probability of Student's paired t test; 1 where there are too few pairs to tell.
 fn paired_t(one: &[f64], other: &[f64]) -> f64 {
     let differences: Vec<f64> = one.iter().zip(other).map(|(one, other)| one - other).collect();
-    let (Some(mean), Some(deviation)) = (mean(&differences), deviation(&differences)) else {
-        return 1.0;
-    };
-    if deviation == 0.0 {
-        return if mean == 0.0 { 1.0 } else { 0.0 };
-    }
-    let count = differences.len() as f64;
-    t_two_sided(count - 1.0, mean / (deviation / count.sqrt())).unwrap_or(1.0)
+    t_test(&differences).unwrap_or(1.0)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::common::BeforeAfter;
 use crate::html::shown;
 use crate::{number, phrase};
 use maud::{Markup, html};
-use trimtab_stats::Estimate;
+use trimtab_stats::{CONFIDENCE_TEXT, Estimate};
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +107,7 @@ pub fn runs(sides: &BeforeAfter<Estimate>) -> Markup {
 
 fn describe(name: &str, side: &Estimate) -> String {
     format!(
-        "{} runs {name}: mean {}, 95 % confidence interval {} to {}",
+        "{} runs {name}: mean {}, {CONFIDENCE_TEXT} confidence interval {} to {}",
         side.runs,
         number::seconds(side.mean),
         number::seconds(side.low),

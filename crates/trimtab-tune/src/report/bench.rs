@@ -5,7 +5,7 @@ use trimtab_report::common::{Check, Repeat};
 use trimtab_report::phrase::{count, ratio, seconds, share};
 use trimtab_report::section::{Block, Head, Section, Table, name, number};
 use trimtab_report::{Phrase, Report, Schema, phrase, row};
-use trimtab_stats::Interval;
+use trimtab_stats::{CONFIDENCE_TEXT, Interval};
 
 /// Searches beside each other. Ratios are of instructions, in times of the program at the level that is
 /// tuned on top of.
@@ -91,9 +91,11 @@ impl Report for TuneBench {
             facts: vec![format!("{} seeds", self.seeds)],
             what: "Searches for compiler flags".into(),
             summary: vec![
-                "The least number of instructions that each search found, in times of the program \
-                 without tuning; intervals cover 95 %."
-                    .into(),
+                format!(
+                    "The least number of instructions that each search found, in times of the program \
+                     without tuning; intervals cover {CONFIDENCE_TEXT}."
+                )
+                .into(),
             ],
             ..Head::default()
         }
@@ -115,9 +117,9 @@ impl Report for TuneBench {
             name("search"),
             number("tried"),
             number("found"),
-            number("95 %"),
+            number(CONFIDENCE_TEXT),
             number("beside the first"),
-            number("95 %"),
+            number(CONFIDENCE_TEXT),
         ];
         let title = "All programs";
         let lede = "Geometric means over programs; beside the first search with the same seed, above 1 \
@@ -142,7 +144,7 @@ impl Report for TuneBench {
             name("search"),
             number("tried"),
             number("found"),
-            number("95 %"),
+            number(CONFIDENCE_TEXT),
             number("better").of("than the first"),
             number("worse").of("than the first"),
             number("known"),

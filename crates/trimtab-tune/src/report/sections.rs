@@ -6,6 +6,7 @@ use trimtab_report::phrase::{
 };
 use trimtab_report::section::{Block, Section, Table, name, number, text};
 use trimtab_report::{Phrase, phrase, row};
+use trimtab_stats::CONFIDENCE_TEXT;
 
 use super::TuneProgram;
 
@@ -119,7 +120,7 @@ impl TuneProgram {
             name("what"),
             number("instructions"),
             number("time"),
-            number("95 %"),
+            number(CONFIDENCE_TEXT),
             number("rounds"),
             name("race").aside(),
         ];
@@ -159,7 +160,8 @@ impl TuneProgram {
                 interval,
             ]
         });
-        let columns = [name("without"), number("instructions"), number("time"), number("95 %")];
+        let columns =
+            [name("without"), number("instructions"), number("time"), number(CONFIDENCE_TEXT)];
         let lede = "Each of the fewest flags left out by itself, beside all of them. Instructions \
                     repeat exactly; of time there is an interval.";
         (!self.effects.is_empty()).then(|| {

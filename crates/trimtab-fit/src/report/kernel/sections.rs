@@ -11,6 +11,7 @@ use trimtab_report::phrase::{
 };
 use trimtab_report::section::{Block, Head, Headline, Section, Table, Tile, name, number, text};
 use trimtab_report::{Phrase, Report, Trial, number as say, phrase, row};
+use trimtab_stats::CONFIDENCE_TEXT;
 
 impl Report for FitKernel {
     const VERB: &'static str = "fit kernel";
@@ -260,9 +261,11 @@ impl FitKernel {
             rows.push(shared::timed(name, "boot.wall_seconds", wall));
         }
         let columns = [text("cost of a boot"), number("before"), number("after"), number("change")];
-        let lede = "Instructions and virtual time come from the emulator's instruction count and \
-                    repeat exactly. Wall time is noisy: the two kernels booted in turn, intervals are \
-                    of 95 % confidence.";
+        let lede = format!(
+            "Instructions and virtual time come from the emulator's instruction count and repeat exactly. \
+             Wall time is noisy: the two kernels booted in turn, intervals are of {CONFIDENCE_TEXT} \
+             confidence."
+        );
         let mut section = Section::new("cost", "What a boot costs", lede).with(Table::new(
             "Cost of a boot",
             columns,
