@@ -25,9 +25,6 @@ pub trait Platform: Copy {
     /// The Debian package that holds its emulator.
     fn qemu_package(self) -> &'static str;
 
-    /// `e_machine` of its programs.
-    fn elf_machine(self) -> u16;
-
     /// Make's target for the compressed bootable image, which is also the image's name.
     fn image(self) -> &'static str;
 
@@ -99,14 +96,6 @@ impl Platform for Isa {
         }
     }
 
-    fn elf_machine(self) -> u16 {
-        match self {
-            Isa::X86_64 => elf::EM_X86_64,
-            Isa::Aarch64 => elf::EM_AARCH64,
-            Isa::Mips32 => elf::EM_MIPS,
-        }
-    }
-
     fn image(self) -> &'static str {
         match self {
             Isa::X86_64 => "bzImage",
@@ -173,7 +162,7 @@ pub fn isa_of_image(start: &[u8]) -> Isa {
     // Documentation/arch/arm64/booting.rst of Linux: the magic number is at offset 56.
     let raw = start.get(56..60) == Some(b"ARM\x64".as_slice());
     let compressed = start.starts_with(&[0x1f, 0x8b]);
-    let machine = elf::EM_AARCH64.to_le_bytes();
+    let machine = Isa::Aarch64.elf_machine().to_le_bytes();
     let linked = start.starts_with(&elf::ELFMAG) && start.get(18..20) == Some(&machine);
     if raw || compressed || linked { Isa::Aarch64 } else { Isa::X86_64 }
 }
@@ -190,7 +179,7 @@ mod tests {
         let mut linked = [0u8; 64];
         linked[..4].copy_from_slice(&elf::ELFMAG);
         assert_eq!(isa_of_image(&linked), Isa::X86_64);
-        linked[18..20].copy_from_slice(&elf::EM_AARCH64.to_le_bytes());
+        linked[18..20].copy_from_slice(&Isa::Aarch64.elf_machine().to_le_bytes());
         for image in [&arm[..], &linked, &[0x1f, 0x8b, 8]] {
             assert_eq!(isa_of_image(image), Isa::Aarch64);
         }

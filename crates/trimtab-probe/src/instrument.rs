@@ -1,6 +1,5 @@
 //! Chooses how an object is rewritten by its instruction set: the only place that names them.
 
-use object::elf;
 use trimtab_program::Isa;
 
 use crate::arch::Arch;
@@ -22,7 +21,7 @@ pub fn instrument(data: &[u8], options: &Options) -> Result<Outcome, ProbeError>
     match object.isa() {
         Isa::X86_64 => rewrite::<X86_64>(object, data, options),
         Isa::Aarch64 => rewrite::<Aarch64>(object, data, options),
-        Isa::Mips32 => Err(refused(elf::EM_MIPS)),
+        isa @ Isa::Mips32 => Err(refused(isa)),
     }
 }
 
@@ -37,12 +36,12 @@ impl Hooks {
         match object.isa() {
             Isa::X86_64 => Self::of(object, data, X86_64::inline_hook),
             Isa::Aarch64 => Self::of(object, data, Aarch64::inline_hook),
-            Isa::Mips32 => Err(refused(elf::EM_MIPS)),
+            isa @ Isa::Mips32 => Err(refused(isa)),
         }
     }
 }
 
 /// An instruction set that trimtab knows, and does not instrument; objects of it are not read either.
-fn refused(machine: u16) -> ProbeError {
-    ProbeError::Machine { found: machine, expected: Target::expected() }
+fn refused(isa: Isa) -> ProbeError {
+    ProbeError::Machine { found: isa.elf_machine(), expected: Target::expected() }
 }

@@ -1,5 +1,4 @@
-//! The instruction sets whose objects are instrumented: their numbers in ELF files, their names, and
-//! what the run time is compiled of and with.
+//! The instruction sets whose objects are instrumented: what the run time is compiled of and with.
 
 use object::elf;
 use trimtab_program::Isa;
@@ -9,10 +8,6 @@ use trimtab_program::Isa;
 pub struct Target {
     /// The instruction set.
     pub isa: Isa,
-    /// `e_machine` of its objects.
-    pub elf_machine: u16,
-    /// How messages call it.
-    pub name: &'static str,
     /// A compiler for it, by the name that Debian gives it.
     pub compiler: &'static str,
     /// Flags that the run time is compiled with, beside those that it has on any machine.
@@ -25,8 +20,6 @@ pub struct Target {
 pub const TARGETS: [Target; 2] = [
     Target {
         isa: Isa::X86_64,
-        elf_machine: elf::EM_X86_64,
-        name: "x86-64",
         compiler: "x86_64-linux-gnu-gcc",
         // The marks of control-flow enforcement are in all objects of a program, or it does without.
         flags: &["-DMACHINE=x86_64", "-fcf-protection"],
@@ -37,8 +30,6 @@ pub const TARGETS: [Target; 2] = [
     },
     Target {
         isa: Isa::Aarch64,
-        elf_machine: elf::EM_AARCH64,
-        name: "AArch64",
         compiler: "aarch64-linux-gnu-gcc",
         // Not what libgcc has in place of atomic instructions: it is not linked here.
         flags: &["-DMACHINE=aarch64", "-mbranch-protection=standard", "-mno-outline-atomics"],
@@ -50,9 +41,14 @@ pub const TARGETS: [Target; 2] = [
 ];
 
 impl Target {
+    /// The one of an instruction set.
+    pub fn of_isa(isa: Isa) -> Option<&'static Self> {
+        TARGETS.iter().find(|target| target.isa == isa)
+    }
+
     /// The one of this `e_machine`.
     pub fn of_elf_machine(machine: u16) -> Option<&'static Self> {
-        TARGETS.iter().find(|target| target.elf_machine == machine)
+        Isa::of_elf_machine(machine).and_then(Self::of_isa)
     }
 
     /// The one that an ELF file is for; none for what is no ELF file, or for another machine.
@@ -71,8 +67,7 @@ impl Target {
 
     /// What messages say is expected: `62 (x86-64) or 183 (AArch64)`.
     pub(crate) fn expected() -> String {
-        let all = TARGETS.map(|target| format!("{} ({})", target.elf_machine, target.name));
-        all.join(" or ")
+        Isa::expected(TARGETS.map(|target| target.isa), " or ")
     }
 }
 
@@ -87,7 +82,7 @@ mod tests {
             assert_eq!(Target::of_triple(&triple).unwrap().isa, target.isa);
             let mut file = vec![0; 64];
             file[..4].copy_from_slice(b"\x7fELF");
-            file[18..20].copy_from_slice(&target.elf_machine.to_le_bytes());
+            file[18..20].copy_from_slice(&target.isa.elf_machine().to_le_bytes());
             assert_eq!(Target::of_file(&file).unwrap().isa, target.isa);
             assert!(Target::of_file(&file[..19]).is_none());
         }

@@ -204,12 +204,15 @@ fn isa<H: Header>(header: &H) -> Result<Isa, ReadError> {
     if let Some(isa) = linked::isa(header) {
         return Ok(isa);
     }
-    match header.e_machine(LittleEndian) {
-        elf::EM_MIPS => Err(ReadError::Format { found: "a 64-bit ELF file for MIPS" }),
-        elf::EM_X86_64 | elf::EM_AARCH64 | elf::EM_386 | elf::EM_ARM if header.is_class_32() => {
+    let found = header.e_machine(LittleEndian);
+    // Of an instruction set that we know, the size of addresses is the other one.
+    match Isa::of_elf_machine(found) {
+        Some(Isa::Mips32) => Err(ReadError::Format { found: "a 64-bit ELF file for MIPS" }),
+        Some(Isa::X86_64 | Isa::Aarch64) => Err(ReadError::Format { found: "a 32-bit ELF file" }),
+        None if matches!(found, elf::EM_386 | elf::EM_ARM) && header.is_class_32() => {
             Err(ReadError::Format { found: "a 32-bit ELF file" })
         }
-        found => Err(ReadError::Machine { found }),
+        None => Err(ReadError::Machine { found }),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::Isa;
+
 /// Why the bytes of a file are not a program that can be laid out.
 ///
 /// Each message says what was read, what was expected, and what to do.
@@ -37,7 +39,9 @@ pub enum ReadError {
     /// An architecture that trimtab does not know.
     #[error(
         "the ELF file is for another machine: e_machine is {found}, \
-         expected 62 (x86-64), 183 (AArch64) or, of 32 bits, 8 (MIPS)"
+         expected {} or, of 32 bits, {}",
+        expected(true),
+        expected(false)
     )]
     Machine {
         /// Value of `e_machine`.
@@ -67,4 +71,9 @@ pub enum ReadError {
          give the file from before `strip` (for a kernel: vmlinux from the build directory)"
     )]
     Stripped,
+}
+
+/// The machines that are expected in files of 64 bits, or of 32.
+fn expected(is_64_bit: bool) -> String {
+    Isa::expected(Isa::ALL.into_iter().filter(|isa| isa.is_64_bit() == is_64_bit), ", ")
 }

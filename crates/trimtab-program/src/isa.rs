@@ -1,4 +1,6 @@
-//! The instruction sets that trimtab knows: the one enumeration of them.
+//! The instruction sets that trimtab knows: the one enumeration of them, and how ELF files tell them.
+
+use object::elf;
 
 /// An instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -28,6 +30,43 @@ impl Isa {
         }
     }
 
+    /// How messages call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Isa::X86_64 => "x86-64",
+            Isa::Aarch64 => "AArch64",
+            Isa::Mips32 => "MIPS",
+        }
+    }
+
+    /// `e_machine` of its ELF files.
+    pub fn elf_machine(self) -> u16 {
+        match self {
+            Isa::X86_64 => elf::EM_X86_64,
+            Isa::Aarch64 => elf::EM_AARCH64,
+            Isa::Mips32 => elf::EM_MIPS,
+        }
+    }
+
+    /// Whether its ELF files have addresses of 64 bits; of 32 else.
+    pub fn is_64_bit(self) -> bool {
+        match self {
+            Isa::X86_64 | Isa::Aarch64 => true,
+            Isa::Mips32 => false,
+        }
+    }
+
+    /// The one whose ELF files have this `e_machine`.
+    pub fn of_elf_machine(machine: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|isa| isa.elf_machine() == machine)
+    }
+
+    /// These as messages say what `e_machine` is expected: `62 (x86-64)`, with `between` between them.
+    pub fn expected(isas: impl IntoIterator<Item = Self>, between: &str) -> String {
+        let text = |isa: Self| format!("{} ({})", isa.elf_machine(), isa.title());
+        isas.into_iter().map(text).collect::<Vec<_>>().join(between)
+    }
+
     /// Whether this very program runs on it.
     pub fn is_here(self) -> bool {
         match self {
@@ -35,5 +74,19 @@ impl Isa {
             Isa::Aarch64 => cfg!(target_arch = "aarch64"),
             Isa::Mips32 => cfg!(all(target_arch = "mips", target_endian = "little")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_told_by_its_number_in_elf_files() {
+        for isa in Isa::ALL {
+            assert_eq!(Isa::of_elf_machine(isa.elf_machine()), Some(isa));
+        }
+        assert_eq!(Isa::of_elf_machine(elf::EM_RISCV), None);
+        assert_eq!(Isa::expected(Isa::KERNELS, " or "), "62 (x86-64) or 183 (AArch64)");
     }
 }

@@ -11,12 +11,8 @@ use crate::Isa;
 /// The instruction set of an ELF file by its header's `e_machine` and size of addresses; nothing where
 /// trimtab does not know it.
 pub fn isa<H: FileHeader<Endian = LittleEndian>>(header: &H) -> Option<Isa> {
-    match header.e_machine(LittleEndian) {
-        elf::EM_X86_64 if header.is_class_64() => Some(Isa::X86_64),
-        elf::EM_AARCH64 if header.is_class_64() => Some(Isa::Aarch64),
-        elf::EM_MIPS if header.is_class_32() => Some(Isa::Mips32),
-        _ => None,
-    }
+    let isa = Isa::of_elf_machine(header.e_machine(LittleEndian));
+    isa.filter(|isa| isa.is_64_bit() == header.is_class_64())
 }
 
 /// The GNU build ID: the first in sections of notes. Damaged notes are passed over.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::{
-    ARCHIVE_MAGIC, Member, Options, Outcome, OwnFunctions, TARGETS, THIN_MAGIC, Target, instrument,
+    ARCHIVE_MAGIC, Member, Options, Outcome, OwnFunctions, THIN_MAGIC, Target, instrument,
     instrument_archive, instrument_members, thin_members,
 };
 use trimtab_lab::bytes::Bytes;
@@ -117,8 +117,8 @@ pub fn check_machines(
     let own = target_of(runtime)?;
     for object in objects {
         let Some(isa) = object.result.isa.filter(|isa| Some(*isa) != own) else { continue };
-        let Some(target) = TARGETS.iter().find(|target| target.isa == isa) else { continue };
-        let (is_for, compiler) = (target.name, target.compiler);
+        let Some(target) = Target::of_isa(isa) else { continue };
+        let (is_for, compiler) = (isa.title(), target.compiler);
         return Err(Failure::new(format!(
             "{} is for {is_for}, but {} compiles the run time for another machine",
             object.path.display(),
