@@ -32,8 +32,9 @@ impl Arm {
     }
 }
 
-/// A zone begins and ends at the largest blocks of pages, of 4 MiB, and may lose one at each end.
-const ZONE_MIB: u32 = 8;
+/// A zone begins at one of the largest blocks of pages, of 4 MiB. At its end, which is that of memory, are the guest's root and what the
+/// kernel takes first, as the descriptors of pages.
+const ZONE_MIB: u32 = 24;
 
 /// Memory of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +83,7 @@ mod tests {
         assert_eq!(of(Arm::Idle), format!("{reserved} rent_devices.arm=idle"));
         assert_eq!(of(Arm::Rental), format!("{reserved} rent_devices.arm=rental"));
         assert_eq!(of(Arm::Cma), "cma=105M rent_devices.sizes=72,33 rent_devices.arm=cma");
-        let zone = "movablecore=113M cma=0 rent_devices.sizes=72,33";
+        let zone = "movablecore=129M cma=0 rent_devices.sizes=72,33";
         assert_eq!(of(Arm::Movable), format!("{zone} rent_devices.arm=movable"));
     }
 }

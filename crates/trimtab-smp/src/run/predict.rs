@@ -154,7 +154,8 @@ fn name(isa: Isa, number: u64) -> Option<&'static str> {
     let number = usize::try_from(number).ok()?;
     match isa {
         Isa::Aarch64 => syscalls::aarch64::Sysno::new(number).map(|call| call.name()),
-        _ => syscalls::x86_64::Sysno::new(number).map(|call| call.name()),
+        // Of MIPS no kernel is booted.
+        Isa::X86_64 | Isa::Mips32 => syscalls::x86_64::Sysno::new(number).map(|call| call.name()),
     }
 }
 

@@ -11,9 +11,9 @@
  * cma: there is none. What is needed comes from the contiguous memory
  * allocator, whose area is movable pages meanwhile (cma=SIZE, and SIZE for each
  * device in rent_devices.sizes, in MiB).
- * movable: the same of the zone of movable pages (movablecore=SIZE, with 8 MiB
- * to spare, as zones begin at blocks), where memory to be unplugged is, too.
- * Each device always has the same pages there.
+ * movable: the same of the zone of movable pages (movablecore=SIZE, with room
+ * to spare for what the kernel and its root take at its end), where memory to
+ * be unplugged is, too. Each device always has the same pages there.
  *
  * With rent_devices.split each of the first two ways' memory is that of two
  * devices, the second of which is NAME-rest: they rent and return a part of one
@@ -284,17 +284,23 @@ static int __init find_region(struct stand_in *it)
 	return 0;
 }
 
-/* Its pages in the zone of movable ones, behind those of the devices before. */
-static int __init find_movable(struct stand_in *it, unsigned int number)
+/*
+ * Its pages in the zone of movable ones, behind those of the devices before.
+ * What was allocated before there were zones stays where it is.
+ */
+static int __init find_movable(struct stand_in *it)
 {
 	struct zone *zone = &NODE_DATA(first_online_node)->node_zones[ZONE_MOVABLE];
-	unsigned int i;
+	static unsigned long pfn __initdata;
+	unsigned long first = max(pfn, zone->zone_start_pfn);
 
-	it->start = PFN_PHYS(ALIGN(zone->zone_start_pfn, pageblock_nr_pages));
-	for (i = 0; i < number; i++)
-		it->start += (phys_addr_t)sizes[i] << 20;
-	if (PHYS_PFN(it->start + it->size) > zone_end_pfn(zone))
-		return -ENOMEM;
+	for (pfn = first; PFN_PHYS(pfn - first) < it->size; pfn++) {
+		if (pfn >= zone_end_pfn(zone))
+			return -ENOMEM;
+		if (PageReserved(pfn_to_page(pfn)))
+			first = pfn + 1;
+	}
+	it->start = PFN_PHYS(first);
 	return 0;
 }
 
@@ -309,7 +315,7 @@ static int __init find_memory(struct stand_in *it, unsigned int number)
 		it->size = (size_t)(number < nr_sizes ? sizes[number] : 0) << 20;
 		if (!it->size)
 			return -ENOENT;
-		return kind == MOVABLE ? find_movable(it, number) : 0;
+		return kind == MOVABLE ? find_movable(it) : 0;
 	}
 	if (kind == RENTAL)
 		return find_region(it);
