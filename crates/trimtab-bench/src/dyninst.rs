@@ -98,7 +98,7 @@ impl Rewriter {
         let rewriter =
             Self { program: folder.join("dyninst"), libraries: dyninst.libraries.clone() };
         Job::new("compiling what has Dyninst instrument programs", compiler)
-            .package("g++")
+            .tool("g++")
             .args(["-std=c++14", "-O2", "-w"])
             .arg("-I")
             .arg(&dyninst.headers)

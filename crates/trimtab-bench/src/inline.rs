@@ -36,7 +36,7 @@ impl<'a> Inliner<'a> {
             .with_context(|| format!("cannot find {}", clang.c.display()))?;
         let tools = whole.parent().unwrap_or(Path::new(".")).to_owned();
         let known = Job::new("asking LLVM what it can do", tools.join("opt"))
-            .package("llvm")
+            .tool("opt")
             .arg("--print-passes")
             .run_captured()?;
         Ok(Self {
@@ -76,14 +76,14 @@ impl<'a> Inliner<'a> {
             let [joined, hooked, object] =
                 ["joined.bc", "hooked.bc", "o"].map(|end| place.join(format!("{stem}.{end}")));
             Job::new("joining a program and the hook", self.tools.join("llvm-link"))
-                .package("llvm")
+                .tool("opt")
                 .arg("--internalize")
                 .args([from, &hooks])
                 .arg("-o")
                 .arg(&joined)
                 .run()?;
             Job::new("putting the hook inline", self.tools.join("opt"))
-                .package("llvm")
+                .tool("opt")
                 .arg(format!("-forceattrs-csv-path={}", list.display()))
                 .arg(format!("-passes={}", self.passes))
                 .arg(&joined)

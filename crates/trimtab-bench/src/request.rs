@@ -7,7 +7,7 @@ use anyhow::Context;
 use trimtab_lab::observe::Observe;
 use trimtab_lab::place::make_own;
 use trimtab_lab::process::Job;
-use trimtab_lab::tools::{self, Toolbox};
+use trimtab_lab::tools::{self, Llvm, Toolbox};
 use trimtab_lab::workdir::WorkError;
 
 use crate::compare::{Plan, measure};
@@ -122,7 +122,7 @@ fn python_with_frida() -> Option<PathBuf> {
 
 /// The newest clang whose library for XRay is there.
 fn clang_with_xray() -> Option<Compilers> {
-    (15..=22).rev().find_map(|version| {
+    Llvm::versions().find_map(|version| {
         let c = PathBuf::from(format!("/usr/bin/clang-{version}"));
         let cxx = PathBuf::from(format!("/usr/bin/clang++-{version}"));
         let library = format!("/usr/lib/llvm-{version}/lib/clang/{version}/lib/linux");

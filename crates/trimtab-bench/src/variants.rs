@@ -140,7 +140,7 @@ impl Workshop<'_> {
                 let stem = file.file_stem().unwrap_or_default().display();
                 let object = place.join(format!("{stem}.o"));
                 let job = Job::new(format!("compiling {}", file.display()), compiler)
-                    .package("g++")
+                    .tool("g++")
                     .dir(self.folder)
                     .args(["-O3", "-g", "-w"])
                     .args(&self.sources.flags)
@@ -176,7 +176,7 @@ impl Workshop<'_> {
     ) -> anyhow::Result<Executable> {
         let program = self.folder.join(format!("{name}.bin"));
         Job::new(format!("linking {name}"), self.compiler(compilers))
-            .package("g++")
+            .tool("g++")
             .args(flags)
             .args(objects)
             .arg("-o")

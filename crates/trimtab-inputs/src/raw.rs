@@ -79,20 +79,18 @@ impl Raw {
     }
 
     /// What it is, and the command that makes text of it.
-    fn tool(self, path: &Path) -> Option<(&'static str, &'static str, Vec<OsString>)> {
-        let (program, package, before, behind): (_, _, &[&str], &[&str]) = match self {
+    fn tool(self, path: &Path) -> Option<(&'static str, Vec<OsString>)> {
+        let (program, before, behind): (_, &[&str], &[&str]) = match self {
             // Data that was copied from a board is somebody else's.
-            Raw::Perf => ("perf", "linux-perf", &["script", "--force", "--input"], &[]),
-            Raw::TraceCmd => ("trace-cmd", "trace-cmd", &["report", "-i"], &[]),
-            Raw::Uftrace => {
-                ("uftrace", "uftrace", &["replay", "--data"], &["--demangle=no", "--no-pager"])
-            }
+            Raw::Perf => ("perf", &["script", "--force", "--input"], &[]),
+            Raw::TraceCmd => ("trace-cmd", &["report", "-i"], &[]),
+            Raw::Uftrace => ("uftrace", &["replay", "--data"], &["--demangle=no", "--no-pager"]),
             Raw::Ctf | Raw::Etl => return None,
         };
         let mut arguments: Vec<OsString> = before.iter().map(OsString::from).collect();
         arguments.push(path.into());
         arguments.extend(behind.iter().map(OsString::from));
-        Some((program, package, arguments))
+        Some((program, arguments))
     }
 
     /// Calls the tool on what came by a pipe, and gives what it printed.
@@ -111,13 +109,11 @@ impl Raw {
 
     /// The same of what is at `path` and is called `name` in messages.
     fn text_of(self, path: &Path, name: &Path) -> anyhow::Result<Bytes> {
-        let Some((program, package, arguments)) = self.tool(path) else {
+        let Some((program, arguments)) = self.tool(path) else {
             return Err(self.refused(name).into());
         };
         let output = temporary()?;
-        let job = Job::new(format!("making text of {}", name.display()), program)
-            .package(package)
-            .args(arguments);
+        let job = Job::new(format!("making text of {}", name.display()), program).args(arguments);
         // Not its log: warnings of the tool are no lines of the trace.
         job.run_into(output.path())?;
         let bytes = Bytes::open(output.path());

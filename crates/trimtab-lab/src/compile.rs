@@ -53,7 +53,7 @@ pub fn compile(
         fs::write(&path, text).map_err(|source| write_error(&path, source))?;
     }
     Job::new(purpose, cc)
-        .package("gcc libc6-dev")
+        .tool("gcc")
         .args(flags)
         .args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".c")))
         .args(["-o", "output"])

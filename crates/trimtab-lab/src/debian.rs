@@ -63,7 +63,6 @@ pub fn source(package: &str, folder: &Path) -> Result<(PathBuf, String), SourceE
     let tree = scratch.path().join("tree");
     fs::create_dir(&tree).map_err(cannot)?;
     Job::new(format!("unpacking {package}"), "tar")
-        .package("tar")
         .arg("xf")
         .arg(&fetched.archive)
         .arg("-C")
@@ -115,7 +114,7 @@ fn fetched(package: &str, folder: &Path) -> Result<TempDir, SourceError> {
         "APT::Sandbox::User=root".to_owned(),
     ];
     let job = |purpose: &str| {
-        let job = Job::new(purpose, "apt-get").package("apt").dir(folder);
+        let job = Job::new(purpose, "apt-get").dir(folder);
         options.iter().fold(job, |job, option| job.args(["-o", option]))
     };
     if !apt.join("updated").exists() {

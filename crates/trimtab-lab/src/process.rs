@@ -26,6 +26,7 @@ pub use output::Line;
 pub use running::JobCount;
 pub use running::{RunningJob, wait_until_idle};
 
+use crate::tools::table;
 use crate::{interrupt, shell};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -40,7 +41,7 @@ use std::time::Duration;
 pub struct Job {
     purpose: String,
     invocation: Invocation,
-    package: Option<String>,
+    tool: Option<&'static str>,
     input: Vec<u8>,
     log: Option<PathBuf>,
     any_status: bool,
@@ -86,7 +87,7 @@ impl Job {
             purpose: purpose.into(),
             // Messages that can be recognised, and the same order of names everywhere.
             invocation: Invocation::new(program).env("LC_ALL", "C"),
-            package: None,
+            tool: None,
             input: Vec::new(),
             log: None,
             any_status: false,
@@ -97,9 +98,10 @@ impl Job {
         }
     }
 
-    /// Names the distribution's package that has the program, for the message when it is missing.
-    pub fn package(mut self, name: impl Into<String>) -> Self {
-        self.package = Some(name.into());
+    /// Says which tool of the [table](crate::tools) the program is, where that is not its own name: one
+    /// that somebody gave, or that was found. The message when it is missing names the tool's package.
+    pub fn tool(mut self, name: &'static str) -> Self {
+        self.tool = Some(name);
         self
     }
 
@@ -275,7 +277,16 @@ impl Job {
         self
     }
 
-    fn tool(&self) -> String {
+    /// The Debian packages that have the program, where the table of tools knows them. A path is known only
+    /// by what [`Job::tool`] says: its file can be anybody's.
+    fn packages(&self) -> Option<&'static [&'static str]> {
+        let program = self.invocation.program();
+        let is_name = program.components().count() == 1;
+        let own = || program.to_str().filter(|_| is_name);
+        table::packages(self.tool.or_else(own)?)
+    }
+
+    fn program(&self) -> String {
         let program = self.invocation.program();
         let name = program.file_name().unwrap_or(program.as_os_str());
         // A path that somebody gave must be shown whole.

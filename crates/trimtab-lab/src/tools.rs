@@ -1,15 +1,18 @@
 //! The tools that verbs run or build with: which they are, where to find them, and what to install.
 
 mod error;
+pub mod install;
+mod list;
 mod llvm;
 mod query;
-mod table;
+pub(crate) mod table;
 mod toolbox;
 mod version;
 
 pub use error::ToolError;
+pub use list::{all, only_started, tool};
 pub use llvm::Llvm;
-pub use table::{Probe, Tool, all, tool};
+pub use table::{Probe, Tool, packages};
 pub use toolbox::{FoundTool, Toolbox};
 pub use version::Version;
 

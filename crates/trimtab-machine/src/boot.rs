@@ -123,7 +123,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
     };
     files.device_tree = tree.as_deref();
     let job = Job::new("booting the guest", request.qemu.program())
-        .package(request.qemu.isa().qemu_package())
+        .tool(request.qemu.isa().qemu())
         .args(command::arguments(request, &files))
         .log(&console)
         .limit(request.limit)

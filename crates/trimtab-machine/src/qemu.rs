@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 use trimtab_lab::process::{Job, ProcessError};
+use trimtab_lab::tools;
 use trimtab_program::Isa;
 
 /// A QEMU system emulator that has been asked what it is.
@@ -46,7 +47,7 @@ pub enum QemuError {
         /// The program.
         program: PathBuf,
         /// The Debian package that holds it.
-        package: &'static str,
+        package: String,
         /// Its version.
         version: (u32, u32),
     },
@@ -60,7 +61,7 @@ pub enum QemuError {
         /// The program.
         program: PathBuf,
         /// The Debian package that holds it.
-        package: &'static str,
+        package: String,
     },
     /// Its plugin interface is newer than ours.
     #[error(
@@ -98,10 +99,9 @@ impl Qemu {
     /// # Errors
     /// If it is not there, does not run, or is too old.
     pub fn probe(program: &Path, isa: Isa) -> Result<Self, QemuError> {
-        let package = isa.qemu_package();
         let ask = |argument: &str| {
             Job::new("asking QEMU what it can do", program)
-                .package(package)
+                .tool(isa.qemu())
                 .arg(argument)
                 .limit(Duration::from_secs(20))
                 .run_captured()
@@ -112,7 +112,8 @@ impl Qemu {
             found: text.lines().next().unwrap_or_default().chars().take(80).collect(),
         })?;
         if version < Self::OLDEST {
-            return Err(QemuError::TooOld { program: program.to_owned(), package, version });
+            let (program, package) = (program.to_owned(), package(isa));
+            return Err(QemuError::TooOld { program, package, version });
         }
         let help = ask("--help")?;
         let has = |option: &str, part: &str| {
@@ -144,7 +145,7 @@ impl Qemu {
     pub fn require_plugins(&self) -> Result<(), QemuError> {
         let program = self.program.clone();
         if !self.plugins {
-            Err(QemuError::NoPlugins { program, package: self.isa.qemu_package() })
+            Err(QemuError::NoPlugins { program, package: package(self.isa) })
         } else if self.version >= Self::NEW_PLUGIN_INTERFACE {
             Err(QemuError::PluginInterface { program, version: self.version })
         } else {
@@ -162,6 +163,11 @@ impl Qemu {
             .then_some(())
             .ok_or_else(|| QemuError::NoParallelClock { program: program() })
     }
+}
+
+/// The Debian package that holds the emulator.
+fn package(isa: Isa) -> String {
+    tools::packages(isa.qemu()).unwrap_or(&[isa.qemu()]).join(" ")
 }
 
 fn version(text: &str) -> Option<(u32, u32)> {

@@ -137,7 +137,6 @@ pub fn simulate(
     let without = |what: &[&str]| {
         let copy = folder.join("simulated.bin");
         Job::new("making a copy for valgrind", "objcopy")
-            .package("binutils")
             .dir(folder)
             .args(what)
             .args([program, copy.as_os_str()])
@@ -163,7 +162,6 @@ fn cachegrind(
 ) -> Result<SimulatedCosts, MeasureError> {
     let file = folder.join("cachegrind.out");
     Job::new("simulating a program", "valgrind")
-        .package("valgrind")
         .dir(folder)
         .args(["--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes", "--smc-check=all"])
         .args(["--I1=32768,8,64", "--D1=32768,8,64", "--LL=2097152,16,64"])

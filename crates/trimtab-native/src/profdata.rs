@@ -63,7 +63,7 @@ pub fn order(
         .map_err(|source| ProfdataError::Write { path: path.clone(), source })?;
     let output = folder.join("peer.order");
     let finished = Job::new("ordering with llvm-profdata", tool)
-        .package("llvm-22")
+        .tool("llvm-profdata")
         .arg("order")
         .arg(&path)
         .arg(format!("--num-test-traces={}", held_out.len()))

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use trimtab::verbs::doctor;
-use trimtab_lab::script;
+use trimtab_lab::{script, tools};
 use trimtab_link::LAYOUT;
 use trimtab_link::feature::common_series;
 
@@ -209,17 +210,58 @@ fn qemu_is_built_with_packages_that_nothing_else_needs() {
     assert!(said.contains("--no-install-recommends meson\n"), "{said}");
     let (code, said, _) = machine.setup(&["--for", "demo"]);
     assert_eq!(code, 0, "{said}");
-    // What the table of tools says that the verb needs is what is installed.
-    let tools = trimtab_lab::tools::all().iter();
-    let needed = tools.filter(|tool| tool.needed_by.contains(&"smp scale"));
-    let packages: Vec<&str> = needed.flat_map(|tool| tool.packages).copied().collect();
-    assert_eq!(packages.len(), 8);
-    let (_, said, _) = Machine::debian(1000, "", 22).setup(&["--for", "clock"]);
-    for package in packages.into_iter().chain(["postmark"]) {
-        assert!(said.contains(&format!(" {package} ")), "{package}: {said}");
-    }
-    let postmark = trimtab_lab::tools::tool("postmark").unwrap();
+    let postmark = tools::tool("postmark").unwrap();
     assert_eq!(postmark.needed_by, ["swap run", "smp locks"]);
+}
+
+/// What a verb of the table of tools is to `--for`.
+fn purpose(verb: &str) -> &'static str {
+    match verb {
+        "fit kernel"
+        | "fit program"
+        | "trace"
+        | "probe"
+        | "order"
+        | "compare"
+        | "smp study"
+        | "smp bench-appkernel --tables" => "demo",
+        "fit kernel --arch arm64" | "rent run --arch arm64" => "arm64",
+        "tests" => "test",
+        "swap run" => "swap",
+        "rent run" | "rent run --loads" => "rent",
+        "smp scale" | "smp locks" => "clock",
+        "probe bench" => "bench",
+        "tune program" => "tune",
+        "jar" => "jar",
+        _ => panic!("no purpose of the script is known for {verb}"),
+    }
+}
+
+#[test]
+fn what_the_table_of_tools_says_that_a_verb_needs_is_installed_for_it() {
+    // Of each Debian machine.
+    const ITS_OWN: [&str; 6] = ["apt", "dpkg", "tar", "findutils", "grep", "gzip"];
+    let machine = Machine::debian(1000, "", 22);
+    let mut said: BTreeMap<&str, String> = BTreeMap::new();
+    for tool in tools::all().iter().chain(tools::only_started()) {
+        for verb in tool.needed_by {
+            let purpose = purpose(verb);
+            let said = said.entry(purpose).or_insert_with(|| machine.setup(&["--for", purpose]).1);
+            for package in tool.packages.iter().filter(|package| !ITS_OWN.contains(package)) {
+                let is_there = said.split_whitespace().any(|word| word == *package);
+                assert!(is_there, "{package} of {} for {verb}, --for {purpose}: {said}", tool.name);
+            }
+        }
+    }
+    assert_eq!(said.len(), 9);
+}
+
+#[test]
+fn the_releases_of_llvm_are_those_of_the_table() {
+    let versions: Vec<u32> = tools::Llvm::versions().collect();
+    let [newest, .., oldest] = versions[..] else { panic!("{versions:?}") };
+    let line = format!("readonly llvm_preferred={newest} llvm_oldest={oldest}\n");
+    assert!(fs::read_to_string(SCRIPT).unwrap().contains(&line), "{line}");
 }
 
 #[test]

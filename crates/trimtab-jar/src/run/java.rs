@@ -101,7 +101,6 @@ pub(super) fn compile(further: &[(String, String)]) -> Result<Vec<Entry>, RunErr
         tempfile::tempdir().map_err(|source| file("write", &std::env::temp_dir(), source))?;
     let classes = folder.path().join("classes");
     let mut job = Job::new("compiling the run time of jars", "javac")
-        .package("default-jdk-headless")
         // It ends before code that runs often is worth being compiled well, or memory being collected in parallel.
         .args(["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"])
         .args(["--release", "17", "-g:source,lines", "-encoding", "UTF-8", "-d"])

@@ -158,7 +158,6 @@ fn preprocess(path: &Path) -> Result<Header, RunError> {
     fs::write(&own, TRIMTAB_H).map_err(|source| failed("write", &own, source))?;
     let output = folder.path().join("header.i");
     Job::new("preprocessing a header", "mipsel-linux-gnu-gcc")
-        .package("gcc-mipsel-linux-gnu")
         .args(["-E", "-x", "c", "-I"])
         .arg(folder.path())
         .arg("-o")

@@ -1,5 +1,6 @@
 //! What can go wrong with a process, said so that a person can act on it.
 
+use crate::tools::install;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,14 +14,14 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ProcessError {
     /// The program is not on this machine.
-    #[error("{purpose} needs the program `{tool}`, which was not found; {}", remedy(tool, package))]
+    #[error("{purpose} needs the program `{tool}`, which was not found; {}", remedy(tool, *packages))]
     NotFound {
         /// What it was for.
         purpose: String,
         /// The name or path that was looked for.
         tool: String,
-        /// The package that has it, where that is known.
-        package: Option<String>,
+        /// The Debian packages that have it, where the table of tools knows them.
+        packages: Option<&'static [&'static str]>,
     },
     /// The folder to run in is not there.
     #[error("{purpose} should run in {}, which is not a folder", path.display())]
@@ -113,9 +114,9 @@ pub enum ProcessError {
     },
 }
 
-fn remedy(tool: &str, package: &Option<String>) -> String {
-    match package {
-        Some(package) => format!("install the package `{package}`"),
+fn remedy(tool: &str, packages: Option<&[&str]>) -> String {
+    match packages {
+        Some(packages) => install::advice(packages),
         // The system says the same of both.
         None if tool.contains('/') => {
             "no file has this name, or the interpreter or loader that the file asks for is missing"

@@ -275,7 +275,7 @@ impl RunningJob {
         let (status, logged) = self.clean_up();
         let (status, processor) = status.map_err(|source| ProcessError::Wait {
             purpose: self.job.purpose.clone(),
-            tool: self.job.tool(),
+            tool: self.job.program(),
             source,
         })?;
         if let Err(source) = logged {
@@ -289,7 +289,7 @@ impl RunningJob {
         Err(if tail.says_no_space() {
             ProcessError::NoSpace { purpose, tail }
         } else {
-            ProcessError::Failed { purpose, tool: self.job.tool(), status, tail }
+            ProcessError::Failed { purpose, tool: self.job.program(), status, tail }
         })
     }
 
@@ -318,7 +318,7 @@ impl RunningJob {
             Cause::Interrupt => ProcessError::Interrupted { purpose },
             Cause::Limit => ProcessError::TimeLimit {
                 purpose,
-                tool: self.job.tool(),
+                tool: self.job.program(),
                 limit: self.job.limit,
                 tail: self.tail(),
             },
@@ -444,9 +444,9 @@ fn log_error(job: &Job, source: io::Error) -> ProcessError {
 
 fn start_error(job: &Job, source: io::Error) -> ProcessError {
     let purpose = job.purpose.clone();
-    let tool = job.tool();
+    let tool = job.program();
     if source.kind() == io::ErrorKind::NotFound {
-        ProcessError::NotFound { purpose, tool, package: job.package.clone() }
+        ProcessError::NotFound { purpose, tool, packages: job.packages() }
     } else {
         ProcessError::Start { purpose, tool, source }
     }

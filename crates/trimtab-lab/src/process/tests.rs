@@ -77,12 +77,15 @@ fn environment_folder_and_empty_input_are_what_was_said() {
 
 #[test]
 fn a_missing_program_is_named_with_its_package() {
-    let error = Job::new("booting the guest", "qemu-of-nowhere").package("qemu-system").run();
+    let error = Job::new("booting the guest", "qemu-of-nowhere").tool("qemu").run();
     assert_eq!(
         error.unwrap_err().to_string(),
         "booting the guest needs the program `qemu-of-nowhere`, which was not found; \
-         install the package `qemu-system`"
+         install the package `qemu-system-x86`"
     );
+    let packages = |program: &str| Job::new("trying it", program).packages();
+    assert_eq!(packages("ninja"), Some(&["ninja-build"][..]));
+    assert_eq!((packages("/no/ninja"), packages("of-nowhere")), (None, None));
     let error = Job::new("trying it", "/no/such/tool").run().unwrap_err().to_string();
     assert!(error.contains("`/no/such/tool`, which was not found"), "{error}");
 }

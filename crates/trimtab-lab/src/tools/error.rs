@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::Version;
+use super::{Version, install};
 use crate::failure::Hint;
 
 /// Why a tool cannot be used. What to install is not part of the message: see
@@ -79,7 +79,7 @@ impl ToolError {
             Self::Missing { packages, .. }
             | Self::TooOld { packages, .. }
             | Self::NoVersion { packages, .. }
-            | Self::Llvm { packages, .. } => Some(install_command(packages)),
+            | Self::Llvm { packages, .. } => Some(install::command(packages)),
             Self::Unknown { .. } => None,
         }
     }
@@ -87,11 +87,6 @@ impl ToolError {
 
 impl Hint for ToolError {
     fn hint(&self) -> Option<String> {
-        self.install().map(|command| format!("as root, run: {command}"))
+        self.install().map(|command| install::hint(&command))
     }
-}
-
-/// The command, to be run as root, that installs Debian packages.
-pub(super) fn install_command(packages: &[String]) -> String {
-    format!("apt-get install --no-install-recommends {}", packages.join(" "))
 }

@@ -3,13 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::table::{NEWEST_LLVM as NEWEST, OLDEST_LLVM as OLDEST};
 use super::{FoundTool, ToolError, Toolbox, Version};
-
-/// The oldest major version with all that the layout of functions needs; blocks need
-/// [`Llvm::OLDEST_THAT_MAPS_BLOCKS`].
-pub(super) const OLDEST: u32 = 15;
-/// The newest that was tried, and the one that is looked for first.
-const NEWEST: u32 = 22;
 
 /// The programs of the set that a kernel build calls.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -47,6 +42,11 @@ impl Llvm {
     /// The oldest major version whose clang has `-fbasic-block-address-map`, for x86-64 and arm64.
     pub const OLDEST_THAT_MAPS_BLOCKS: u32 = 19;
 
+    /// The major versions that are looked for, newest first.
+    pub fn versions() -> impl Iterator<Item = u32> {
+        (OLDEST..=NEWEST).rev()
+    }
+
     /// Whether its clang writes down the basic blocks of what it compiles.
     pub fn maps_blocks(&self) -> bool {
         self.version.major() >= Self::OLDEST_THAT_MAPS_BLOCKS
@@ -80,11 +80,23 @@ impl Llvm {
     }
 }
 
+/// Names of a command of LLVM, newest first, down to the oldest major version that works.
+pub(super) fn commands(name: &str, minimum: &[u32]) -> Vec<String> {
+    let oldest = minimum.first().copied().unwrap_or(OLDEST);
+    let numbered = Llvm::versions().filter(|major| *major >= oldest);
+    numbered.map(|major| format!("{name}-{major}")).chain([name.to_owned()]).collect()
+}
+
+/// The Debian packages of a set.
+fn packages(major: u32) -> Vec<String> {
+    ["clang", "lld", "llvm"].map(|part| format!("{part}-{major}")).to_vec()
+}
+
 /// The newest complete set, from [`NEWEST`] down; after those the one without a version in its
 /// name, which may be newer or older.
 pub(super) fn find(toolbox: &Toolbox) -> Result<Llvm, ToolError> {
     let mut problem = None;
-    for major in (OLDEST..=NEWEST).rev() {
+    for major in Llvm::versions() {
         let suffix = format!("-{major}");
         let own = toolbox.absolute(&format!("/usr/lib/llvm-{major}/bin"));
         let places = toolbox
@@ -109,7 +121,7 @@ pub(super) fn find(toolbox: &Toolbox) -> Result<Llvm, ToolError> {
     let (problem, major) = problem.unwrap_or_else(|| {
         (format!("found neither clang-{NEWEST} to clang-{OLDEST} nor clang"), NEWEST)
     });
-    let packages = ["clang", "lld", "llvm"].map(|part| format!("{part}-{major}")).to_vec();
+    let packages = packages(major);
     Err(ToolError::Llvm { problem, minimum: OLDEST, packages })
 }
 
@@ -130,7 +142,7 @@ pub(super) fn find_chosen(toolbox: &Toolbox, chosen: &str) -> Result<Llvm, ToolE
         None => Err((format!("found no {looked_for}"), major.unwrap_or(NEWEST))),
     };
     set.map_err(|(problem, major)| {
-        let packages = ["clang", "lld", "llvm"].map(|part| format!("{part}-{major}")).to_vec();
+        let packages = packages(major);
         let problem = format!("{problem} (LLVM={chosen} is set)");
         ToolError::Llvm { problem, minimum: OLDEST, packages }
     })
@@ -191,5 +203,16 @@ fn version_of(toolbox: &Toolbox, path: &Path) -> Result<Version, String> {
 impl From<&Llvm> for FoundTool {
     fn from(set: &Llvm) -> Self {
         Self { path: set.clang(), version: Some(set.version.clone()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_names_the_packages_of_the_newest() {
+        let tool = super::super::tool("llvm").unwrap();
+        assert_eq!(tool.packages, packages(NEWEST));
     }
 }

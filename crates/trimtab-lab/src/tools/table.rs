@@ -1,8 +1,26 @@
-//! The table of tools.
+//! The table of tools: the one place that says which Debian package has a program.
+//!
+//! It imports nothing, so that all may ask it, jobs as well.
 
-use std::sync::LazyLock;
+/// The newest LLVM that was tried, for names of programs and packages.
+macro_rules! newest_llvm {
+    () => {
+        22
+    };
+}
 
-use crate::workload::{self, Workload};
+/// A name that LLVM's newest version is part of.
+macro_rules! of_newest_llvm {
+    ($part:literal) => {
+        concat!($part, "-", newest_llvm!())
+    };
+}
+
+/// The newest LLVM that was tried, and the one that is looked for first.
+pub(super) const NEWEST_LLVM: u32 = newest_llvm!();
+/// The oldest LLVM with all that the layout of functions needs; blocks need
+/// [`super::Llvm::OLDEST_THAT_MAPS_BLOCKS`].
+pub(super) const OLDEST_LLVM: u32 = 15;
 
 /// How to see whether a tool is there.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +38,8 @@ pub enum Probe {
     File(&'static [&'static str]),
     /// The LLVM tools, of one version: see [`super::Llvm`].
     Llvm,
+    /// One command of LLVM, of the newest version that is there: `NAME-22` and so on, then `NAME`.
+    OfLlvm(&'static str),
 }
 
 /// One row: something that trimtab does not bring along.
@@ -51,29 +71,16 @@ impl Tool {
     }
 }
 
-/// All tools: the table, and the programs that workloads need.
-pub fn all() -> &'static [Tool] {
-    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-        let mut tools = ALL.to_vec();
-        let all = || workload::all().into_iter().flatten();
-        let of_guests = all().flat_map(Workload::programs).map(|program| (program, SWAP_RUN));
-        let loads = all().filter_map(|workload| workload.manifest.load.as_ref());
-        let of_loads = loads.flat_map(|load| &load.programs).map(|program| (program, RENT_RUN));
-        for (program, needed_by) in of_guests.chain(of_loads) {
-            let name = program.name();
-            if !tools.iter().any(|tool| tool.name == name) {
-                let place = program.path.display().to_string();
-                tools.push(Tool::of_file(name, place, program.package.clone(), needed_by));
-            }
-        }
-        tools
-    });
-    &TOOLS
-}
-
-/// The tool of this name.
-pub fn tool(name: &str) -> Option<&'static Tool> {
-    all().iter().find(|tool| tool.name == name)
+/// Debian packages of a program that a job calls by its name, or of the row that it names instead. None where
+/// no row has it.
+pub fn packages(name: &str) -> Option<&'static [&'static str]> {
+    let rows = || ALL.iter().chain(ONLY_STARTED);
+    let calls = |tool: &&Tool| match tool.probe {
+        Probe::Command { candidates, .. } => candidates.contains(&name),
+        Probe::OfLlvm(_) | Probe::File(_) | Probe::Llvm => false,
+    };
+    let row = rows().find(|tool| tool.name == name).or_else(|| rows().find(calls));
+    row.map(|tool| tool.packages)
 }
 
 const FIT: &[&str] = &["fit kernel"];
@@ -85,21 +92,22 @@ const FIT_ALL_PROBE: &[&str] = &["fit kernel", "fit program", "trace", "probe"];
 const TESTS: &[&str] = &["tests"];
 const PROBE_BENCH: &[&str] = &["probe bench"];
 
-const SWAP_RUN: &[&str] = &["swap run"];
-const RENT_RUN: &[&str] = &["rent run --loads"];
+pub(super) const SWAP_RUN: &[&str] = &["swap run"];
+pub(super) const RENT_RUN: &[&str] = &["rent run --loads"];
 const SMP_SCALE: &[&str] = &["smp scale", "smp locks"];
+const JAR: &[&str] = &["jar"];
 const SMP_TABLES: &[&str] = &["smp bench-appkernel --tables"];
 
-const VERSION: &[&str] = &["--version"];
+pub(super) const VERSION: &[&str] = &["--version"];
 
 /// All tools but those that workloads need. Minimum versions are those that the kernel's own documentation of 6.12 asks for, and
 /// the oldest QEMU that the tracing plugin was run in.
-const ALL: &[Tool] = &[
+pub(super) const ALL: &[Tool] = &[
     Tool {
         name: "llvm",
         probe: Probe::Llvm,
-        minimum: &[super::llvm::OLDEST],
-        packages: &["clang-22", "lld-22", "llvm-22"],
+        minimum: &[OLDEST_LLVM],
+        packages: &[of_newest_llvm!("clang"), of_newest_llvm!("lld"), of_newest_llvm!("llvm")],
         needed_by: FIT_ANY,
     },
     // What `-fuse-ld=lld` means to a compiler that does not know of versions.
@@ -154,19 +162,13 @@ const ALL: &[Tool] = &[
         ARM64,
     ),
     command("g++-arm64", &["aarch64-linux-gnu-g++"], &[5, 1], &["g++-aarch64-linux-gnu"], TESTS),
-    command(
-        "llvm-profdata",
-        &[
-            "llvm-profdata-22",
-            "llvm-profdata-21",
-            "llvm-profdata-20",
-            "llvm-profdata-19",
-            "llvm-profdata",
-        ],
-        &[19],
-        &["llvm-22"],
-        &["compare", "tests"],
-    ),
+    Tool {
+        name: "llvm-profdata",
+        probe: Probe::OfLlvm("llvm-profdata"),
+        minimum: &[19],
+        packages: &[of_newest_llvm!("llvm")],
+        needed_by: &["compare", "tests"],
+    },
     command("gold", &["ld.gold", "gold"], &[], &["binutils"], TESTS),
     command("gnu-ld", &["ld.bfd"], &[], &["binutils"], TESTS),
     command("g++", &["g++"], &[5, 1], &["g++"], &["probe bench", "tests"]),
@@ -194,6 +196,29 @@ const ALL: &[Tool] = &[
     file("zlib", &["/usr/include/zlib.h"], &["zlib1g-dev"], SMP_SCALE),
 ];
 
+/// What is only started, by those who ask for what needs it: `trimtab doctor` does not look for these, and
+/// where one is missing the message of the job says what to install.
+pub(super) const ONLY_STARTED: &[Tool] = &[
+    started("git", &["git"], &["git"], &["smp study"]),
+    started("objcopy", &["objcopy"], &["binutils"], &["tune program", "probe bench"]),
+    started(
+        "apt",
+        &["apt-get"],
+        &["apt"],
+        &["probe bench", "smp scale", "fit kernel --arch arm64"],
+    ),
+    started("dpkg", &["dpkg-deb"], &["dpkg"], &["fit kernel --arch arm64"]),
+    started("opt", &["opt", "llvm-link"], &[of_newest_llvm!("llvm")], PROBE_BENCH),
+    started("gcc-mipsel", &["mipsel-linux-gnu-gcc"], &["gcc-mipsel-linux-gnu"], JAR),
+    started("javac", &["javac"], &["default-jdk-headless"], JAR),
+    // Traces that these wrote are read by any verb that takes traces.
+    started("perf", &["perf"], &["linux-perf"], TESTS),
+    started("trace-cmd", &["trace-cmd"], &["trace-cmd"], TESTS),
+    // Boards and clusters that tuning measures on.
+    started("ssh", &["ssh"], &["openssh-client"], TESTS),
+    started("srun", &["srun"], &["slurm-client"], TESTS),
+];
+
 /// A command that prints its version when asked with `--version`.
 const fn command(
     name: &'static str,
@@ -204,6 +229,16 @@ const fn command(
 ) -> Tool {
     let probe = Probe::Command { candidates, arguments: VERSION, marker: "" };
     Tool { name, probe, minimum, packages, needed_by }
+}
+
+/// A command of any version.
+const fn started(
+    name: &'static str,
+    candidates: &'static [&'static str],
+    packages: &'static [&'static str],
+    needed_by: &'static [&'static str],
+) -> Tool {
+    command(name, candidates, &[], packages, needed_by)
 }
 
 /// A program that is not run here, and need not say its version.
@@ -221,17 +256,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_workloads_need_is_among_the_tools() {
-        let tool = tool("cjpeg").unwrap();
-        assert!(matches!(tool.probe, Probe::File(["/usr/bin/cjpeg"])));
-        assert_eq!(tool.packages, ["libjpeg-turbo-progs"]);
+    fn names_of_both_lists_are_unique() {
+        let rows = || ALL.iter().chain(ONLY_STARTED);
+        for (index, row) in rows().enumerate() {
+            assert_eq!(
+                rows().position(|other| other.name == row.name),
+                Some(index),
+                "{}",
+                row.name
+            );
+            assert!(!row.packages.is_empty(), "{}", row.name);
+        }
     }
 
     #[test]
-    fn names_are_unique_and_rows_complete() {
-        for (index, row) in all().iter().enumerate() {
-            assert_eq!(all().iter().position(|other| other.name == row.name), Some(index));
-            assert!(!row.packages.is_empty() && !row.needed_by.is_empty(), "{}", row.name);
-        }
+    fn a_program_is_found_by_its_own_name_and_by_that_of_its_row() {
+        assert_eq!(packages("ninja"), Some(&["ninja-build"][..]));
+        assert_eq!(packages("dpkg-deb"), Some(&["dpkg"][..]));
+        assert_eq!(packages("qemu-arm64"), Some(&["qemu-system-arm"][..]));
+        assert_eq!(packages("no-such-program"), None);
     }
 }

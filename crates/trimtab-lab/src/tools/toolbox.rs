@@ -4,7 +4,7 @@ use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Llvm, Probe, Tool, ToolError, Version, llvm, query};
+use super::{Llvm, Probe, Tool, ToolError, Version, llvm, query, table};
 
 /// A tool that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +67,8 @@ impl Toolbox {
             looked_for: looked_for.join(", "),
             packages: packages(),
         };
+        let of_llvm: Vec<String>;
+        let named: Vec<&str>;
         let (candidates, arguments, marker) = match tool.probe {
             Probe::Llvm => return self.llvm().map(|set| FoundTool::from(&set)),
             Probe::File(places) => {
@@ -78,6 +80,11 @@ impl Toolbox {
                     .ok_or_else(|| missing(places));
             }
             Probe::Command { candidates, arguments, marker } => (candidates, arguments, marker),
+            Probe::OfLlvm(name) => {
+                of_llvm = llvm::commands(name, tool.minimum);
+                named = of_llvm.iter().map(String::as_str).collect();
+                (&named[..], table::VERSION, "")
+            }
         };
         let minimum = Version::new(tool.minimum);
         let mut worst = None;

@@ -48,7 +48,7 @@ impl DeviceTree {
     ) -> Result<PathBuf, BootError> {
         let (machine, tree) = (request.folder.join("machine.dtb"), request.folder.join(TREE));
         Job::new("asking QEMU for the machine's device tree", request.qemu.program())
-            .package(request.qemu.isa().qemu_package())
+            .tool(request.qemu.isa().qemu())
             .args(arguments)
             .arg("-machine")
             .arg(command::option("dumpdtb=", &machine))
@@ -66,7 +66,7 @@ impl DeviceTree {
     /// The compiler, which does not say what it thinks of QEMU's tree.
     fn job(&self, from: &str, to: &str) -> Job {
         Job::new("compiling the machine's device tree", &self.compiler)
-            .package("device-tree-compiler")
+            .tool("dtc")
             .args(["-q", "-I", from, "-O", to])
             .limit(LIMIT)
     }

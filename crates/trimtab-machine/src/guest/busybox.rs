@@ -67,7 +67,7 @@ pub fn fetch(isa: Isa, folder: &Path) -> Result<(PathBuf, String), GuestError> {
             // The user that apt otherwise downloads as may not be let in here.
             "APT::Sandbox::User=root".to_owned(),
         ];
-        let mut job = Job::new(purpose, "apt-get").package("apt").arg("--quiet").dir(&apt);
+        let mut job = Job::new(purpose, "apt-get").arg("--quiet").dir(&apt);
         for setting in settings {
             job = job.arg("-o").arg(setting);
         }
@@ -81,7 +81,7 @@ pub fn fetch(isa: Isa, folder: &Path) -> Result<(PathBuf, String), GuestError> {
         .map_err(|source| file_error(&apt, source))?
         .ok_or_else(|| GuestError::EmptyPackage { package: apt.join(PACKAGE) })?;
     let unpacked = apt.join("unpacked");
-    let job = |purpose: &str| Job::new(purpose, "dpkg-deb").package("dpkg");
+    let job = |purpose: &str| Job::new(purpose, "dpkg-deb");
     job("unpacking busybox for the guest")
         .arg("--extract")
         .arg(&deb)
@@ -149,6 +149,11 @@ pub(super) fn check(program: &[u8], isa: Isa) -> Result<(), &'static str> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_fetched_for_another_machine_is_what_the_table_of_tools_names() {
+        assert_eq!(tools::packages("busybox"), Some(&[PACKAGE][..]));
+    }
 
     #[test]
     fn one_that_cannot_run_alone_is_refused() {

@@ -142,7 +142,6 @@ impl<'work> Build<'work> {
     /// of single files.
     pub(super) fn make_with(&self, purpose: &str, log: &str, flags: &str) -> Job {
         let mut job = Job::new(purpose, "make")
-            .package("make")
             .arg("-C")
             .arg(&self.source)
             .arg(format!("O={}", self.directory.display()))

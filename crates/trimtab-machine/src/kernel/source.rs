@@ -164,7 +164,6 @@ impl Source {
                     .tempfile_in(folder)
                     .map_err(file("write to", folder))?;
                 Job::new("exporting the kernel source", "git")
-                    .package("git")
                     .arg("-C")
                     .arg(repository)
                     .args(["archive", "--format=tar", "--output"])
@@ -181,7 +180,6 @@ impl Source {
     fn commit(&self) -> Result<String, KernelError> {
         let Source::Revision { repository, revision } = self else { return Ok(String::new()) };
         let said = Job::new("asking git for the kernel's revision", "git")
-            .package("git")
             .arg("-C")
             .arg(repository)
             .args(["rev-parse", "--verify", "--end-of-options"])
@@ -198,7 +196,6 @@ impl Source {
     pub fn date(&self) -> Result<Option<String>, KernelError> {
         let Source::Revision { repository, .. } = self else { return Ok(None) };
         let said = Job::new("asking git for the day of the kernel's revision", "git")
-            .package("git")
             .arg("-C")
             .arg(repository)
             .args(["show", "--no-patch", "--format=%cs"])
@@ -325,7 +322,6 @@ fn copy(from: &Path, to: &Path, how: &str) -> Result<(), KernelError> {
 /// Unpacks an archive, less so many folders of its paths.
 fn extract(archive: &Path, folder: &Path, strip: u32) -> Result<(), KernelError> {
     Job::new("unpacking the kernel source", "tar")
-        .package("tar")
         // An archive that was packed in blocks is unpacked by all processors.
         .env("XZ_DEFAULTS", "--threads=0")
         .args(["--extract", "--no-same-owner"])
@@ -345,7 +341,6 @@ fn extract_package(package: &Path, folder: &Path) -> Result<(), KernelError> {
     let scratch = tempfile::tempdir_in(folder).map_err(file("write to", folder))?;
     let tree = scratch.path().join("tree");
     Job::new("unpacking the Debian source package of the kernel", "dpkg-source")
-        .package("dpkg-dev")
         .env("XZ_DEFAULTS", "--threads=0")
         .args(["--no-copy", "--extract"])
         .arg(package)

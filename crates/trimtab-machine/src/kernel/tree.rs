@@ -77,7 +77,6 @@ pub(super) fn put_in(
         fs::write(&path, text).map_err(file("write", &path))?;
         // It writes a changed file anew.
         Job::new("applying trimtab's patch to the kernel source", "patch")
-            .package("patch")
             .args(["--strip=1", "--forward", "--batch", "--input"])
             .arg(&path)
             .dir(folder)

@@ -251,7 +251,7 @@ impl KeptStep for Build<'_> {
             .dir(&build)
             .limit(CONFIGURE_LIMIT)
             .run()?;
-        let job = self.job("building QEMU", "ninja").package("ninja-build").arg(PROGRAM);
+        let job = self.job("building QEMU", "ninja").arg(PROGRAM);
         let mut running = job.dir(&build).limit(BUILD_LIMIT).memory(MEMORY_LIMIT).spawn_lines()?;
         while let Some(line) = running.next_line()? {
             self.show(&line.text);
@@ -283,14 +283,12 @@ impl Build<'_> {
     fn unpack(&self, folder: &Path) -> Result<(), ParallelQemuError> {
         self.stage.note("unpack");
         self.job("unpacking Debian's source package of QEMU", "dpkg-source")
-            .package("dpkg-dev")
             .env("XZ_DEFAULTS", "--threads=0")
             .args(["--no-copy", "--extract"])
             .arg(self.description)
             .arg(folder)
             .run()?;
         self.job("patching QEMU", "patch")
-            .package("patch")
             .args(["--strip=1", "--force", "--fuzz=0", "--no-backup-if-mismatch"])
             .input(PATCH)
             .dir(folder)

@@ -19,7 +19,7 @@ use crate::target::{TARGETS, Target};
 pub fn build_runtime(cc: &Path, folder: &Path) -> Result<PathBuf, CompileError> {
     let object = folder.join(OBJECT);
     let triple = Job::new("asking the compiler for its machine", cc)
-        .package("gcc libc6-dev")
+        .tool("gcc")
         .arg("-dumpmachine")
         .limit(Duration::from_secs(30))
         .run_captured()?;
@@ -49,7 +49,7 @@ pub fn compile_hooks(cc: &Path, file: &Path) -> Result<Vec<u8>, CompileError> {
     let object = folder.path().join(HOOKS_OBJECT);
     fs::write(&header, HEADER).map_err(|source| cannot(&header, source))?;
     Job::new("compiling the hooks", cc)
-        .package("gcc libc6-dev")
+        .tool("gcc")
         .args(HOOK_FLAGS)
         .arg("-I")
         .arg(folder.path())

@@ -144,7 +144,7 @@ fn archive(own: &Path, source: &ProgramSource) -> Result<Vec<u8>> {
     fs::copy(own, whole.join(TRIMTAB)).context(cannot)?;
     room::copy(&source.template, &whole.join(PROGRAM), &source.left_out).context(cannot)?;
     let file = folder.path().join("archive");
-    let packing = Job::new("packing trimtab and the program for a board", "tar").package("tar");
+    let packing = Job::new("packing trimtab and the program for a board", "tar");
     packing.args(["-c", "-C"]).arg(&whole).arg(".").run_into(&file)?;
     fs::read(&file).context(cannot)
 }

@@ -214,7 +214,6 @@ impl<'a> Room<'a> {
         }
         let bare = self.path().join("trimtab-image");
         Job::new("reading the program", "objcopy")
-            .package("binutils")
             .arg("--strip-all")
             .args([&path, &bare])
             .run()

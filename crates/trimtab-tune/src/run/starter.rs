@@ -46,7 +46,6 @@ const SSH: [&str; 5] = [
 pub fn over_ssh(purpose: String, host: &str, options: &[String], line: &str) -> Job {
     // The shell there may be any: what it is given is one command for one that is known.
     Job::new(purpose, "ssh")
-        .package("openssh-client")
         .args(of_ssh(options))
         .args(["--", host])
         .arg(shell::command_line(["sh", "-c", line]))
@@ -97,12 +96,9 @@ impl Starter {
 
     fn job(&self, (own, here): (&Path, &PathBuf), slot: usize, arguments: &[&str]) -> Job {
         match self {
-            Self::Slurm { options, .. } => Job::new("a worker", "srun")
-                .package("slurm-client")
-                .args(SRUN)
-                .args(options)
-                .arg(own)
-                .args(arguments),
+            Self::Slurm { options, .. } => {
+                Job::new("a worker", "srun").args(SRUN).args(options).arg(own).args(arguments)
+            }
             Self::Ssh { hosts, options, copies } => {
                 let host = hosts.get(slot).map_or("", String::as_str);
                 let purpose = format!("a worker on {host}");

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use clap::Args;
-use trimtab_lab::tools::{self, FoundTool, Tool, ToolError, Toolbox, Version};
+use trimtab_lab::tools::{self, FoundTool, Tool, ToolError, Toolbox, Version, install};
 
 use crate::verbs::doctor::model::{DoctorReport, Tool as Row};
 use crate::{arguments, output};
@@ -99,10 +99,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let things = if count == 1 { "1 thing is" } else { &format!("{count} things are") };
     Err(Failure::new(format!("{things} missing for trimtab {MAIN}"))
-        .hint(format!(
-            "as root, run: apt-get update && apt-get install --no-install-recommends {}",
-            packages.join(" ")
-        ))
+        .hint(install::hint(&install::with_new_lists(&packages)))
         .into())
 }
 
