@@ -3,14 +3,13 @@
 mod tables;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::threads;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::Feature;
-use trimtab_machine::boot::{Boot, BootRequest, Outcome};
+use trimtab_machine::boot::{Boot, Outcome, limits};
 
 use crate::guest::{COSTS, Guest, PROXY_COSTS, STALE, STRESS_FULL, STRESS_SHORT, Setup, TESTS};
 pub use tables::TablesRequest;
@@ -31,9 +30,6 @@ pub struct Request {
     /// The thesis's tables, if they are wanted.
     pub tables: Option<TablesRequest>,
 }
-
-/// A run of the full stress takes so long at most.
-const STRESS_LIMIT: Duration = Duration::from_secs(3 * 3600);
 
 /// Boots the guest as often as it takes, and gives what was found.
 ///
@@ -60,11 +56,11 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         counted: false,
         parameters: &[],
         workload: TESTS,
-        limit: BootRequest::LIMIT,
+        limit: limits::SMALL_GUEST,
     };
     let (stress, limit) = match request.stress {
-        true => (STRESS_FULL, STRESS_LIMIT),
-        false => (STRESS_SHORT, BootRequest::LIMIT),
+        true => (STRESS_FULL, limits::STRESS),
+        false => (STRESS_SHORT, limits::SMALL_GUEST),
     };
     // By burst=0 no thread goes home: what is tested, and measured, is the way there and back. By around=1 each fault
     // brings one page.

@@ -9,6 +9,7 @@ mod error;
 mod hardware;
 mod kept;
 mod ktap;
+pub mod limits;
 mod locks;
 mod request;
 #[cfg(test)]
@@ -127,8 +128,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
         .args(command::arguments(request, &files))
         .log(&console)
         .limit(request.limit)
-        // Ending QEMU writes the trace.
-        .grace(Duration::from_secs(10));
+        .grace(limits::ENDING);
     let command_line = job.command_line();
     let report = watch(job.spawn_lines()?, request, &console)?;
 
@@ -196,7 +196,7 @@ pub fn accelerator_that_works(request: &BootRequest) -> Result<Accelerator, Boot
     probe.tracers = Tracers::default();
     probe.workload = None;
     probe.folder = request.folder.join("kvm-probe");
-    probe.limit = Duration::from_secs(10);
+    probe.limit = limits::KVM_PROBE;
     match boot(&probe) {
         Ok(_) => Ok(Accelerator::Kvm),
         Err(BootError::Process(error @ ProcessError::Interrupted { .. })) => Err(error.into()),
@@ -278,8 +278,7 @@ fn watch(mut qemu: RunningJob, request: &BootRequest, log: &Path) -> Result<Repo
                 console.line(&line);
                 if console.end.is_some() && !console.ending {
                     console.ending = true;
-                    // A guest that has said everything has little time left to reboot.
-                    qemu.limit_from_now(Duration::from_secs(10));
+                    qemu.limit_from_now(limits::AFTER_LAST_LINE);
                 }
             }
             Ok(None) => break,

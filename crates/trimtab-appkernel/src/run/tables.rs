@@ -5,7 +5,6 @@ mod programs;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use trimtab_lab::observe::Observe;
@@ -13,7 +12,7 @@ use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_link::Feature;
 use trimtab_machine::Isa;
-use trimtab_machine::boot::{BootRecord, Clock, KeptRequest};
+use trimtab_machine::boot::{BootRecord, Clock, KeptRequest, limits};
 use trimtab_machine::guest;
 use trimtab_machine::kernel::{GeneratedFiles, KernelImage};
 use trimtab_machine::qemu::parallel;
@@ -44,8 +43,6 @@ pub(super) struct Tables {
     pub(super) qemu: String,
 }
 
-/// A boot takes so long at most: an emulated CPU may need minutes for a virtual second.
-const LIMIT: Duration = Duration::from_secs(3600);
 /// The guest's memory.
 const MEMORY_MIB: u32 = 512;
 /// Keeps Linux with SMP away from its second CPU.
@@ -145,7 +142,7 @@ impl Bench<'_> {
         request.hardware.cpus = cpus;
         request.hardware.memory_mib = MEMORY_MIB;
         request.hardware.clock = Clock::Parallel { shift: 0, quantum: self.request.quantum };
-        request.limit = LIMIT;
+        request.limit = limits::VIRTUAL_SECONDS;
         request.arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
         if system.has_module() {
             request.modules = vec!["appkernel".to_owned()];

@@ -1,10 +1,9 @@
 //! Boots whose results are kept: the same kernel on the same machine need not boot twice.
 
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Result;
-use trimtab_machine::boot::{BootError, Clock, Ftrace, KeptRequest, Tracers};
+use trimtab_machine::boot::{BootError, Clock, Ftrace, KeptRequest, Tracers, limits};
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
 
@@ -57,7 +56,7 @@ pub fn boot(testbed: &Testbed<'_>, job: &BootJob<'_>) -> Result<BootResult> {
         ..Tracers::default()
     };
     if job.watch == BootTracer::Both {
-        request.limit = Duration::from_secs(300);
+        request.limit = limits::TWO_TRACERS;
     }
     let (kernel, repetition) = (job.kernel, job.repetition);
     match (KeptRequest { testbed, kernel, request, repetition, digest: () }).get() {

@@ -1,7 +1,7 @@
 //! What to boot, and how.
 
 use super::command::{self, Files};
-use super::{Device, DeviceTree, Disk, Hardware, LockTracer, Traces, device_tree, locks};
+use super::{Device, DeviceTree, Disk, Hardware, LockTracer, Traces, device_tree, limits, locks};
 use crate::qemu::Qemu;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ pub struct BootRequest {
     pub outlet: bool,
     /// Folder for `console.log` and the traces; made if it is not there. One for each boot.
     pub folder: PathBuf,
-    /// How long it may take. [`BootRequest::LIMIT`] is plenty for anything but a full ftrace.
+    /// How long it may take, as [`limits`] has it for each kind of boot.
     pub limit: Duration,
 }
 
@@ -101,9 +101,6 @@ impl BootRequest {
         self.folder.join(OUTLET)
     }
 
-    /// A limit that a small guest on a busy machine keeps.
-    pub const LIMIT: Duration = Duration::from_secs(120);
-
     /// A boot of `kernel` with `initramfs` on the default machine, without a workload and untraced.
     pub fn new(
         qemu: Qemu,
@@ -126,7 +123,7 @@ impl BootRequest {
             tracers: Tracers::default(),
             outlet: false,
             folder: folder.into(),
-            limit: Self::LIMIT,
+            limit: limits::SMALL_GUEST,
         }
     }
 

@@ -10,7 +10,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::boot::{
-    Clock, DeviceTree, Disk, KeptRequest, NullBlock, OUTLET, Tests, complaints,
+    Clock, DeviceTree, Disk, KeptRequest, NullBlock, OUTLET, Tests, complaints, limits,
 };
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::Workload;
@@ -53,8 +53,6 @@ const LARGE_ROOT: &[&str] = &["rootfstype=ramfs"];
 const FAST_COPIES: &str = "qemu64,vendor=GenuineIntel,family=6";
 /// Size of the disk.
 pub(super) const DISK_GIB: u32 = 1;
-/// A boot takes so long at most.
-const LIMIT: Duration = Duration::from_secs(3600);
 
 static SOURCES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest/rent");
 
@@ -225,7 +223,7 @@ impl<'work> Guest<'work> {
     /// # Errors
     /// A guest that does not come to its end, or whose kernel complains of itself.
     pub fn run(&self, asked: &BootOf<'_>, observe: &dyn Observe) -> Result<Ran> {
-        let (ran, complaints) = self.run_within(asked, LIMIT, observe)?;
+        let (ran, complaints) = self.run_within(asked, limits::LITTLE_MEMORY, observe)?;
         match complaints.first() {
             None => Ok(ran),
             Some(first) => bail!(

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Platform;
-use trimtab_machine::boot::{BootError, Outcome};
+use trimtab_machine::boot::{BootError, Outcome, limits};
 use trimtab_report::Schema;
 
 use super::basis::Basis;
@@ -95,10 +95,6 @@ const MUTANT_OPERATIONS: u32 = 40_000;
 /// Such a kernel looks at pages that are read: a page that is read twice is noticed there.
 const MUTANT_LINES: &str =
     "# CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT=y\nCONFIG_DEBUG_VM=y\n";
-/// How long such a guest may take. Where the kernel lacks nothing it must be done by then, too.
-const MUTANT_LIMIT: Duration = Duration::from_secs(900);
-/// How long any other may take.
-const LIMIT: Duration = Duration::from_secs(4 * 3600);
 
 fn oracle(operations: u32, seed: u32, options: &str) -> String {
     Oracle { operations, seed, keep_mib: 20, options }.command()
@@ -185,7 +181,7 @@ impl Place {
             outlet: false,
             device_tree: None,
         };
-        let boot = guest.run_within(&asked, LIMIT, observe);
+        let boot = guest.run_within(&asked, limits::VERIFIED_OPERATIONS, observe);
         oracle_run(checks.name(), self.files, self.cpus, boot)
     }
 }
@@ -303,7 +299,7 @@ impl<'work> MutantKernel<'work> {
             outlet: false,
             device_tree: None,
         };
-        self.guest.run_within(&asked, MUTANT_LIMIT, observe)
+        self.guest.run_within(&asked, limits::FAULTY_KERNEL, observe)
     }
 
     /// Where nothing is left out.

@@ -6,14 +6,13 @@ mod workload;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use trimtab_lab::observe::Observe;
 use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::Isa;
-use trimtab_machine::boot::{BootRequest, Clock, KeptRequest, LockTracer, complaints};
+use trimtab_machine::boot::{BootRequest, Clock, KeptRequest, LockTracer, complaints, limits};
 use trimtab_machine::calls::Said;
 use trimtab_machine::guest::Workload;
 use trimtab_machine::kernel::{BuildInputs, Feature, GeneratedFiles, KernelImage, Toolchain};
@@ -28,8 +27,6 @@ use self::workload::{Counts, RUNNER};
 pub const MOST_CPUS: u32 = 16;
 /// What the kernel needs beside its configuration; by the time before its lines they are told from those of programs.
 const KERNEL_LINES: &str = "CONFIG_SMP=y\nCONFIG_NR_CPUS=16\nCONFIG_PRINTK_TIME=y\n";
-/// A boot takes so long at most.
-const LIMIT: Duration = Duration::from_secs(1800);
 
 /// What a guest is made of.
 #[derive(Debug, Clone)]
@@ -265,7 +262,7 @@ impl<'work> Guest<'work> {
         // A fork, and what the child does, would take two faults more in some boots.
         request.same_addresses = matches!(clock, Clock::Parallel { .. });
         request.workload = Some(workload_name(cpus));
-        request.limit = LIMIT;
+        request.limit = limits::SEVERAL_CPUS;
         request
     }
 

@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::{KernelTime, kernel_time};
 use anyhow::{Context, Result};
 use trimtab_machine::boot::{
-    Boot, BootRequest, Clock, Digest, Hardware, KeptBoot, KeptRequest, Tracers,
+    Boot, BootRequest, Clock, Digest, Hardware, KeptBoot, KeptRequest, Tracers, limits,
 };
 use trimtab_machine::kernel::KernelImage;
 use trimtab_machine::testbed::Testbed;
@@ -32,8 +31,6 @@ const FLASH_SIZE: &str = "16M";
 const TOUCH: u32 = 16;
 /// MiB of the guest's memory: its programs are large.
 const MEMORY: u32 = 1024;
-/// Enough on a slow and busy machine for a boot of which every block is recorded.
-const LIMIT: Duration = Duration::from_secs(1800);
 
 /// What a boot needs.
 #[derive(Debug, Clone, Copy)]
@@ -228,7 +225,7 @@ impl Boots<'_> {
         request.workload = Some(workload.to_owned());
         request.arguments =
             arguments.iter().filter(|argument| !argument.is_empty()).cloned().collect();
-        request.limit = LIMIT;
+        request.limit = limits::EVERY_BLOCK;
         request.tracers = Tracers {
             plugin: traced.then(|| self.bench.plugin().to_owned()),
             stream: traced,

@@ -7,6 +7,7 @@ use anyhow::bail;
 use clap::Args;
 use trimtab_lab::shell;
 use trimtab_machine::Isa;
+use trimtab_machine::boot::limits;
 use trimtab_machine::testbed::require_tools;
 use trimtab_report::Report;
 use trimtab_smp::run::{CostRequest, cost};
@@ -47,7 +48,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = "gcc")]
     pub compiler: String,
     /// Seconds that a boot may take
-    #[arg(long, value_name = "SECONDS", default_value = "300")]
+    #[arg(long, value_name = "SECONDS", default_value_t = limits::COMPARED.as_secs())]
     pub limit: u64,
     /// Where to work, and where kernels and boots are kept
     #[arg(long, value_name = "DIR", default_value = arguments::WORK)]

@@ -16,6 +16,7 @@ use crate::progress::Progress;
 use crate::verbs::fit::kernel::Tracer;
 use crate::{arguments, destination};
 use trimtab_inputs::Elf;
+use trimtab_machine::boot::limits;
 
 /// How a kernel is booted and recorded.
 #[derive(Debug, Args)]
@@ -60,8 +61,8 @@ pub struct Options {
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub arg: Vec<String>,
     /// Give up on the guest after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=86400))]
-    pub timeout: u32,
+    #[arg(long, value_name = "SECONDS", default_value_t = limits::SMALL_GUEST.as_secs(), value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub timeout: u64,
     /// The least share of the trace that has to be found in --vmlinux, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = arguments::MIN_COVERAGE, value_parser = arguments::share)]
     pub min_coverage: f64,

@@ -7,6 +7,7 @@ use clap::Args;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
 use trimtab_machine::Isa;
+use trimtab_machine::boot::limits;
 use trimtab_machine::testbed::require_tools;
 use trimtab_report::Report;
 use trimtab_tune::report::TuneProfile;
@@ -82,7 +83,7 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "3600")]
     pub build_limit: u64,
     /// Seconds that a boot may take
-    #[arg(long, value_name = "SECONDS", default_value = "300")]
+    #[arg(long, value_name = "SECONDS", default_value_t = limits::COMPARED.as_secs())]
     pub limit: u64,
     /// MiB of data that a process of a build may have
     #[arg(long, value_name = "MIB", default_value = "4096", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]

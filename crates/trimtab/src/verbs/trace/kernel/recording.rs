@@ -167,7 +167,7 @@ fn request(options: &Options, folder: &Path) -> anyhow::Result<BootRequest> {
     request.hardware.cpus = options.cpus;
     request.workload = options.initramfs.is_none().then(|| options.workload.clone());
     request.arguments = options.arg.clone();
-    request.limit = Duration::from_secs(options.timeout.into());
+    request.limit = Duration::from_secs(options.timeout);
     match options.tracer {
         Tracer::Plugin => request.tracers.plugin = Some(plugin::build(&compiler, folder)?),
         Tracer::Ftrace => request.tracers.ftrace = Some(boot::Ftrace::default()),
