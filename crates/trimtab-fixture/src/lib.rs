@@ -13,6 +13,9 @@ use object::write::elf::{
     FileHeader, ProgramHeader, SectionHeader, SectionIndex, Sym, SymbolIndex, Writer,
 };
 
+/// Bytes in a page, as `trimtab_program::PAGE_SIZE`, on which this crate may not depend: a test there compares.
+pub const PAGE_SIZE: u64 = 4096;
+
 /// A symbol to be written.
 #[derive(Debug, Clone, Copy)]
 struct Symbol {
@@ -315,7 +318,7 @@ impl Elf {
                 p_paddr: section.address,
                 p_filesz: section.size,
                 p_memsz: section.size,
-                p_align: 0x1000,
+                p_align: PAGE_SIZE,
             });
         }
         for &(address, physical, size) in &self.segments {
@@ -330,7 +333,7 @@ impl Elf {
                 p_paddr: physical,
                 p_filesz: length.min(size),
                 p_memsz: size,
-                p_align: 0x1000,
+                p_align: PAGE_SIZE,
             });
         }
     }

@@ -19,6 +19,9 @@ use crate::{PageIndex, Placement};
 use std::collections::HashMap;
 use trimtab_program::PAGE_SIZE;
 
+// Names of fields and columns say so, here and in reports.
+const _: () = assert!(PAGE_SIZE == 4 << 10, "the first-level TLB is for pages of 4 KiB");
+
 /// The memory hierarchy that is modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hierarchy {

@@ -13,7 +13,7 @@ pub mod testbed;
 mod testing;
 
 pub use arch::{Platform, isa_of_image};
-pub use trimtab_program::Isa;
+pub use trimtab_program::{Isa, PAGE_SIZE};
 
 /// What errors of this crate know that the user can do: see [`Hint`](trimtab_lab::failure::Hint).
 pub fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {

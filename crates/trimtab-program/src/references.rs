@@ -4,6 +4,7 @@
 //! Instructions are decoded one behind the other from the function's first byte; bytes that are no
 //! instruction are passed over one by one.
 
+use crate::PAGE_SIZE;
 use crate::isa::Isa;
 use crate::program::Program;
 use crate::ranges::Range;
@@ -107,7 +108,7 @@ fn memory(decoded: &Instruction) -> Option<u64> {
 }
 
 /// A number that can be an address: kernels lie in the last 2 GiB, so that 32 bits with a sign will
-/// do.
+/// do. Nothing is in the first page.
 fn immediate(decoded: &Instruction) -> Option<u64> {
     let found = (0..decoded.op_count()).find_map(|operand| match decoded.op_kind(operand) {
         OpKind::Immediate32to64 | OpKind::Immediate64 => Some(decoded.immediate(operand)),
@@ -115,7 +116,7 @@ fn immediate(decoded: &Instruction) -> Option<u64> {
         OpKind::Immediate32 => Some(decoded.immediate(operand)),
         _ => None,
     });
-    found.filter(|value| *value >= 0x1000)
+    found.filter(|value| *value >= PAGE_SIZE)
 }
 
 fn aarch64(address: u64, code: &[u8]) -> Option<InstructionReferences> {

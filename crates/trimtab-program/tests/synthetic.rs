@@ -34,6 +34,11 @@ fn expect(elf: &Elf, expected: &[(&str, u64, u64)]) {
 }
 
 #[test]
+fn pages_of_made_files_are_as_long_as_those_that_are_counted() {
+    assert_eq!(trimtab_fixture::PAGE_SIZE, trimtab_program::PAGE_SIZE);
+}
+
+#[test]
 fn facts_of_the_file_are_read() {
     let bytes = small().build();
     let program = Program::parse(&bytes).unwrap();

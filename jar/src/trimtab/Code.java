@@ -8,8 +8,6 @@ import java.util.BitSet;
 
 /** Which addresses have code: the program's own, and memory that it made executable. */
 final class Code {
-  private static final int PAGE = 4096;
-
   /** Start and end of each run of the program's code, ascending. */
   private static int[] runs = {};
 
@@ -38,8 +36,8 @@ final class Code {
     if (length <= 0 || !Memory.has(address, length)) {
       return;
     }
-    int from = address / PAGE;
-    int to = (address + length - 1) / PAGE + 1;
+    int from = address / Memory.PAGE;
+    int to = (address + length - 1) / Memory.PAGE + 1;
     if (executable ? pages.nextClearBit(from) >= to : pages.get(from, to).isEmpty()) {
       return;
     }
@@ -77,6 +75,6 @@ final class Code {
   }
 
   private static boolean isMadeExecutable(int address) {
-    return address >= 0 && pages.get(address / PAGE);
+    return address >= 0 && pages.get(address / Memory.PAGE);
   }
 }

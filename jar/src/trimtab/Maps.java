@@ -6,8 +6,6 @@ import java.util.TreeMap;
 
 /** Which addresses the program has taken: its heap from below, mapped memory and stack from above. */
 final class Maps {
-  private static final int PAGE = 4096;
-
   private static int heapStart;
   private static int heapEnd;
   private static int lowest;
@@ -24,7 +22,7 @@ final class Maps {
   }
 
   private static int page(int length) {
-    return (length + PAGE - 1) & -PAGE;
+    return (length + Memory.PAGE - 1) & -Memory.PAGE;
   }
 
   /** Where the pages end that begin at an address and hold as many bytes. */
@@ -50,7 +48,7 @@ final class Maps {
     }
     int size = page(length);
     if (fixed) {
-      if ((address & PAGE - 1) != 0 || !Memory.has(address, size)) {
+      if ((address & Memory.PAGE - 1) != 0 || !Memory.has(address, size)) {
         return -Errors.ENOMEM;
       }
       Memory.clear(address, size);
@@ -77,7 +75,7 @@ final class Maps {
 
   /** {@code munmap}. */
   static synchronized int unmap(int address, int length) {
-    if ((address & PAGE - 1) != 0 || length <= 0) {
+    if ((address & Memory.PAGE - 1) != 0 || length <= 0) {
       return -Errors.EINVAL;
     }
     int start = address;

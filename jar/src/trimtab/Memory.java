@@ -16,6 +16,9 @@ import java.util.Arrays;
  * <p>All of it is static: a class loader holds one program.
  */
 public final class Memory {
+  /** Bytes of a page, the unit of mappings. */
+  public static final int PAGE = 4096;
+
   /** The first address. */
   public static final int BASE = 4096;
 

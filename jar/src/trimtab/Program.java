@@ -87,8 +87,8 @@ public final class Program {
     Memory.writeBytes(random, Linux.randomBytes(16));
     // Headers, their size and number, size of a page, entry; no privileges; ticks of a clock.
     int[] auxiliary = {
-      3, Memory.headers, 4, 32, 5, Memory.headerCount, 6, 4096, 9, Memory.entry, 11, 1000, 12, 1000,
-      13, 1000, 14, 1000, 16, 0, 17, 100, 23, 0, 25, random, 0, 0
+      3, Memory.headers, 4, 32, 5, Memory.headerCount, 6, Memory.PAGE, 9, Memory.entry, 11, 1000,
+      12, 1000, 13, 1000, 14, 1000, 16, 0, 17, 100, 23, 0, 25, random, 0, 0
     };
     int words = 1 + argv.length + 1 + envp.length + 1 + auxiliary.length;
     at = (at - 4 * words) & ~15;

@@ -11,8 +11,6 @@ import java.util.List;
  * written by {@code msync} and {@code munmap}, before the file is read, and at the program's end.
  */
 final class Shared {
-  private static final int PAGE = 4096;
-
   /** A part of a file in memory. */
   private static final class Mapping {
     final int start;
@@ -88,8 +86,8 @@ final class Shared {
 
   private static void write(Mapping mapping) throws IOException {
     byte[] known = mapping.known;
-    for (int at = 0; at < known.length; at += PAGE) {
-      int size = Math.min(PAGE, known.length - at);
+    for (int at = 0; at < known.length; at += Memory.PAGE) {
+      int size = Math.min(Memory.PAGE, known.length - at);
       int index = mapping.start - Memory.BASE + at;
       if (!Arrays.equals(Memory.M, index, index + size, known, at, at + size)) {
         System.arraycopy(Memory.M, index, known, at, size);

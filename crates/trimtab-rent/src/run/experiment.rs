@@ -51,7 +51,7 @@ pub struct RunRequest {
 /// Makes the files, fills memory with what the load uses, and measures its requests.
 fn load_script(request: &RunRequest, programs: &Programs, load: Load, recorded: bool) -> String {
     let (record, send) = if recorded {
-        (prediction::RECORD, prediction::send(request.basis.isa))
+        (prediction::record(), prediction::send(request.basis.isa))
     } else {
         Default::default()
     };
@@ -60,7 +60,7 @@ fn load_script(request: &RunRequest, programs: &Programs, load: Load, recorded: 
         &load.prepare(request.basis.seed, programs),
         // From here on: what was stored before is gone with the files' pages, and so is what was recorded of that.
         &settings(request),
-        record,
+        &record,
         prediction::SAY_FREE,
         &load.measured(request.basis.seed, request.requests),
         &send,

@@ -13,6 +13,7 @@ use trimtab_lab::cache::Key;
 use trimtab_lab::process::Job;
 use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
+use trimtab_machine::PAGE_SIZE;
 use trimtab_machine::boot::NullBlock;
 
 use super::guest::DISK_GIB;
@@ -57,8 +58,8 @@ impl FileSystem {
     fn made(self) -> Option<Made> {
         let of = |name, block_size| Some(Made { name, block_size, mib: self.mib() });
         match self {
-            FileSystem::Ext4 => of("ext4", 4096),
-            FileSystem::Ext4Pages => of("ext4-4k", 4096),
+            FileSystem::Ext4 => of("ext4", PAGE_SIZE),
+            FileSystem::Ext4Pages => of("ext4-4k", PAGE_SIZE),
             FileSystem::Ext4Parts => of("ext4-1k", 1024),
             FileSystem::Vfat => None,
         }
@@ -111,7 +112,7 @@ struct Made {
     /// Of its files in the guest.
     name: &'static str,
     /// Size of its blocks in bytes.
-    block_size: u32,
+    block_size: u64,
     mib: u32,
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use trimtab_lab::observe::Observe;
-use trimtab_machine::{Isa, Platform};
+use trimtab_machine::{Isa, PAGE_SIZE, Platform};
 
 use super::experiment::RunRequest;
 use super::guest::Ran;
@@ -34,9 +34,15 @@ pub(super) const SAY_FREE: &str = "\
 /bin/busybox awk '/^MemFree/ { print \"trimtab: memory free_kib\", $2 }' /proc/meminfo
 ";
 
+/// What records from here on, see [`RECORD`], with the size of a page.
+pub(super) fn record() -> String {
+    let (kib, bytes) = ((PAGE_SIZE >> 10).to_string(), PAGE_SIZE.to_string());
+    RECORD.replace("PAGE_KIB", &kib).replace("PAGE_SIZE", &bytes)
+}
+
 /// Records from here on, and takes what the guest has more of memory than it was told: by a file in memory, for what
 /// recording and lending take differs.
-pub(super) const RECORD: &str = "\
+const RECORD: &str = "\
 trace=/sys/kernel/tracing/instances/plan
 /bin/busybox mount -t tracefs tracefs /sys/kernel/tracing
 echo 0 >$trace/options/overwrite
@@ -51,14 +57,14 @@ wanted=$(/bin/busybox sed -n 's/.*trimtab\\.free_kib=\\([0-9]*\\).*/\\1/p' /proc
 ballast=0
 for try in 1 2 3 4 5 6 7 8; do
   /bin/busybox sleep 1
-  /bin/busybox awk -v wanted=$wanted '/^MemFree/ { print int(($2 - wanted) / 4) }' /proc/meminfo >/tmp/more
+  /bin/busybox awk -v wanted=$wanted '/^MemFree/ { print int(($2 - wanted) / PAGE_KIB) }' /proc/meminfo >/tmp/more
   read more </tmp/more
   size=$((ballast + more))
   if [ $size -lt 0 ]; then size=0; fi
   if [ $more -gt 0 ]; then
-    /bin/busybox dd if=/dev/zero bs=4k count=$more >>/tmp/ballast 2>/dev/null
+    /bin/busybox dd if=/dev/zero bs=PAGE_KIBk count=$more >>/tmp/ballast 2>/dev/null
   elif [ $more -lt 0 ]; then
-    /bin/busybox truncate -s $((size * 4096)) /tmp/ballast
+    /bin/busybox truncate -s $((size * PAGE_SIZE)) /tmp/ballast
   fi
   ballast=$size
 done
@@ -90,7 +96,6 @@ const SPARE_MIB: u32 = 14;
 /// less than 20 pages.
 const NEAR_KIB: u64 = 256;
 const PAGES_OF_A_REQUEST: u64 = 4;
-const PAGE_SIZE: u64 = 4096;
 const PAGES_OF_A_MIB: u64 = (1 << 20) / PAGE_SIZE;
 
 /// How a guest is booted.
@@ -233,6 +238,14 @@ mod tests {
         let program = include_str!("../../../../guest/rent/fileio.c");
         assert!(program.contains(&format!("mark(\"{BEGINS}\");")));
         assert!(program.contains("\"/sys/kernel/tracing/instances/plan/trace_marker\""));
-        assert!(RECORD.contains("/sys/kernel/tracing/instances/plan\n"));
+        assert!(record().contains("/sys/kernel/tracing/instances/plan\n"));
+    }
+
+    #[test]
+    fn the_guest_takes_memory_by_pages() {
+        let script = record();
+        for line in ["print int(($2 - wanted) / 4)", "bs=4k count=", "$((size * 4096)) /tmp/"] {
+            assert!(script.contains(line), "{script}");
+        }
     }
 }

@@ -3,11 +3,9 @@
 mod sections;
 
 use serde::{Deserialize, Serialize};
+use trimtab_program::PAGE_SIZE;
 use trimtab_report::Schema;
 use trimtab_report::common::Input;
-
-/// Bytes of a page frame.
-const PAGE: u64 = 4096;
 
 /// What swapping costs for thresholds, placements, cache sizes and policies. All faults are counted
 /// in replays of traces.
@@ -129,7 +127,7 @@ impl SwapSweep {
 impl SweptThreshold {
     /// Bytes that stay in memory with a cache of so many frames.
     pub fn resident(&self, frames: u64) -> u64 {
-        self.core + self.base + self.tables + frames * PAGE
+        self.core + self.base + self.tables + frames * PAGE_SIZE
     }
 }
 
@@ -137,11 +135,6 @@ impl SweptThreshold {
 mod tests {
     use super::*;
     use trimtab_report::Report;
-
-    #[test]
-    fn pages_are_as_long_as_everywhere() {
-        assert_eq!(PAGE, trimtab_program::PAGE_SIZE);
-    }
 
     fn sample() -> SwapSweep {
         let trace = |path: &str, held_out| SweptTrace {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trimtab_program::PAGE_SIZE;
 use trimtab_rent::run::{MOST_MIB, PlanRequest, plan};
 
 use crate::arguments::Outputs;
@@ -39,7 +40,7 @@ pub struct Options {
     )]
     pub pools: Vec<u32>,
     /// Bytes of a page on the machine of the trace
-    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = ["4096", "16384", "65536"])]
+    #[arg(long, value_name = "BYTES", default_value_t = PAGE_SIZE.to_string(), value_parser = ["4096", "16384", "65536"])]
     pub page_size: String,
     /// What copying a page takes there
     #[arg(long, value_name = "NANOSECONDS", default_value = "2000", value_parser = clap::value_parser!(u32).range(1..))]
