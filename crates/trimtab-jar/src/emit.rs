@@ -45,7 +45,7 @@ use rustc_hash::FxHashMap;
 /// HotSpot compiles no method of more bytes than this (`-XX:-DontCompileHugeMethods`).
 pub(crate) const HUGE: usize = 8000;
 
-/// The first address that has memory: what lies below is in no array.
+/// The first address that has memory: what lies below is in no array. See `Memory.java`.
 pub(crate) const BASE: i32 = 4096;
 
 /// Where a function's method is.

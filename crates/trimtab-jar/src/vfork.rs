@@ -5,10 +5,10 @@ use crate::function::Function;
 use crate::ir::{Ins, Op, Val};
 use crate::vars::{A1, A3, RA, SP, V0, Var};
 
-/// The number of `clone`.
-const CLONE: i32 = 4120;
+/// The number of `clone`. A test compares it with that in `CallNumbers.java`.
+pub(crate) const CLONE: i32 = 4120;
 /// The number by which the run time knows it; `a3` is where the function returns to. See `Processes.java`.
-const VFORK: i32 = 1 << 20;
+pub(crate) const VFORK: i32 = 1 << 20;
 
 /// Finds system calls that start a process on the stack of its caller, and has them say where the function returns to.
 /// Constants must be known.

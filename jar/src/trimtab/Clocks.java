@@ -12,54 +12,54 @@ final class Clocks {
   /** Performs a call, or gives {@link Linux#OTHER}. */
   static int call(Cpu cpu, int number, int a0, int a1, int a2, int a3) {
     switch (number) {
-      case 4013: // time
+      case CallNumbers.TIME:
         return (int) (System.currentTimeMillis() / 1000);
-      case 4078: // gettimeofday
+      case CallNumbers.GETTIMEOFDAY:
         long now = System.currentTimeMillis();
         if (a0 != 0) {
           Memory.writeInt(a0, (int) (now / 1000));
           Memory.writeInt(a0 + 4, (int) (now % 1000 * 1000));
         }
         return 0;
-      case 4263: // clock_gettime
+      case CallNumbers.CLOCK_GETTIME:
         long nanos = clock(a0);
         Memory.writeInt(a1, (int) (nanos / GIGA));
         Memory.writeInt(a1 + 4, (int) (nanos % GIGA));
         return 0;
-      case 4403: // clock_gettime64
+      case CallNumbers.CLOCK_GETTIME64:
         long wide = clock(a0);
         Memory.writeLong(a1, wide / GIGA);
         Memory.writeLong(a1 + 8, wide % GIGA);
         return 0;
-      case 4264: // clock_getres
+      case CallNumbers.CLOCK_GETRES:
         Memory.writeInt(a1, 0);
         Memory.writeInt(a1 + 4, 1);
         return 0;
-      case 4406: // clock_getres_time64
+      case CallNumbers.CLOCK_GETRES_TIME64:
         Memory.writeLong(a1, 0);
         Memory.writeLong(a1 + 8, 1);
         return 0;
-      case 4043: // times
+      case CallNumbers.TIMES:
         Memory.clear(a0, 16);
         Memory.writeInt(a0, (int) (clock(2) / 10000000));
         return (int) (System.nanoTime() / 10000000) & 0x7fffffff;
-      case 4077: // getrusage
+      case CallNumbers.GETRUSAGE:
         Memory.clear(a1, 72);
         Memory.writeInt(a1, (int) (clock(2) / GIGA));
         Memory.writeInt(a1 + 4, (int) (clock(2) % GIGA / 1000));
         return 0;
-      case 4166: // nanosleep
+      case CallNumbers.NANOSLEEP:
         return sleep(cpu, time(a0, false), a1, false);
-      case 4265: // clock_nanosleep
+      case CallNumbers.CLOCK_NANOSLEEP:
         return sleep(cpu, time(a2, false), a0, a1, a3, false);
-      case 4407: // clock_nanosleep_time64
+      case CallNumbers.CLOCK_NANOSLEEP_TIME64:
         return sleep(cpu, time(a2, true), a0, a1, a3, true);
-      case 4027: // alarm
+      case CallNumbers.ALARM:
         long[] before = Timers.set(a0 * GIGA, 0);
         return (int) ((before[0] + GIGA - 1) / GIGA);
-      case 4104: // setitimer
+      case CallNumbers.SETITIMER:
         return timer(a0, a1, a2);
-      case 4105: // getitimer
+      case CallNumbers.GETITIMER:
         return timer(a0, 0, a1);
       default:
         return Linux.OTHER;

@@ -75,7 +75,7 @@ final class Files {
     Linux.unknown()
         .forEach((number, times) ->
             stream.println(
-                "not supported: the system call " + SystemCalls.name(number)
+                "not supported: the system call " + CallNames.name(number)
                     + (times == 1 ? ", once" : ", " + times + " times")));
     Interpreter.counts()
         .forEach((address, count) -> stream.printf("interpreted: %d instructions from 0x%x on%n", count.sum(), address));

@@ -115,7 +115,7 @@ final class Interpreter {
    */
   static void handle(Cpu cpu, int handler, int signal, int info, int context, int frame) {
     Interpreter interrupted = cpu.interpreter;
-    Memory.writeInt(frame + RETURN, 0x2402_0000 | 4193); // li v0, rt_sigreturn
+    Memory.writeInt(frame + RETURN, 0x2402_0000 | CallNumbers.RT_SIGRETURN); // li v0
     Memory.writeInt(frame + RETURN + 4, 0x0000_000c); // syscall
     Interpreter interpreter = new Interpreter(cpu, handler, frame, frame + RETURN);
     if (interrupted != null) {
@@ -203,7 +203,7 @@ final class Interpreter {
       } else {
         step(word);
         pc += 4;
-        if ((pc & 4095) == 0) {
+        if ((pc & Memory.PAGE - 1) == 0) {
           check(pc);
         }
       }

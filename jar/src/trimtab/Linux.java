@@ -53,20 +53,20 @@ public final class Linux {
   /** Whether a call goes on behind handlers that want it: reading, and waiting without an end. */
   private static boolean restarts(int number, int a3) {
     switch (number) {
-      case 4003: // read
-      case 4004: // write
-      case 4145: // readv
-      case 4146: // writev
-      case 4168: // accept
-      case 4334: // accept4
-      case 4175: // recv
-      case 4176: // recvfrom
-      case 4177: // recvmsg
-      case 4007: // waitpid
-      case 4114: // wait4
+      case CallNumbers.READ:
+      case CallNumbers.WRITE:
+      case CallNumbers.READV:
+      case CallNumbers.WRITEV:
+      case CallNumbers.ACCEPT:
+      case CallNumbers.ACCEPT4:
+      case CallNumbers.RECV:
+      case CallNumbers.RECVFROM:
+      case CallNumbers.RECVMSG:
+      case CallNumbers.WAITPID:
+      case CallNumbers.WAIT4:
         return true;
-      case 4238: // futex
-      case 4422: // futex_time64
+      case CallNumbers.FUTEX:
+      case CallNumbers.FUTEX_TIME64:
         return a3 == 0;
       default:
         return false;
@@ -94,108 +94,108 @@ public final class Linux {
       throws IOException {
     Files files = cpu.files;
     switch (number) {
-      case 4001: // exit
+      case CallNumbers.EXIT:
         return Processes.exit(cpu, a0 & 255, false);
-      case 4246: // exit_group
+      case CallNumbers.EXIT_GROUP:
         return Processes.exit(cpu, a0 & 255, true);
-      case 4120: // clone
+      case CallNumbers.CLONE:
         return Threads.clone(cpu, a0, a1, a2, a3, Memory.readInt(stack + 16), stack);
       case Processes.VFORK:
         return Processes.fork(cpu, a3, stack);
-      case 4011: // execve
+      case CallNumbers.EXECVE:
         return Limits.programs.isEmpty() ? unknown(number) : Processes.execute(cpu, Memory.string(a0), a1, a2);
-      case 4007: // waitpid
+      case CallNumbers.WAITPID:
         return Processes.await(cpu, a0, a1, a2, 0);
-      case 4114: // wait4
+      case CallNumbers.WAIT4:
         return Processes.await(cpu, a0, a1, a2, a3);
-      case 4003: // read
+      case CallNumbers.READ:
         return files.read(cpu, a0, a1, a2, -1);
-      case 4004: // write
+      case CallNumbers.WRITE:
         return files.write(cpu, a0, a1, a2, -1);
-      case 4005: // open
+      case CallNumbers.OPEN:
         return files.open(Memory.string(a0), a1);
-      case 4288: // openat
+      case CallNumbers.OPENAT:
         return files.open(Memory.string(a1), a2);
-      case 4006: // close
+      case CallNumbers.CLOSE:
         return files.close(a0);
-      case 4010: // unlink
+      case CallNumbers.UNLINK:
         return files.remove(Memory.string(a0), false);
-      case 4294: // unlinkat
+      case CallNumbers.UNLINKAT:
         return files.remove(Memory.string(a1), (a2 & 0x200) != 0);
-      case 4040: // rmdir
+      case CallNumbers.RMDIR:
         return files.remove(Memory.string(a0), true);
-      case 4038: // rename
+      case CallNumbers.RENAME:
         return files.rename(Memory.string(a0), Memory.string(a1));
-      case 4295: // renameat
-      case 4351: // renameat2
+      case CallNumbers.RENAMEAT:
+      case CallNumbers.RENAMEAT2:
         return files.rename(Memory.string(a1), Memory.string(a3));
-      case 4039: // mkdir
+      case CallNumbers.MKDIR:
         return files.makeDirectory(Memory.string(a0));
-      case 4289: // mkdirat
+      case CallNumbers.MKDIRAT:
         return files.makeDirectory(Memory.string(a1));
-      case 4012: // chdir
+      case CallNumbers.CHDIR:
         return files.enter(Memory.string(a0));
-      case 4203: // getcwd
+      case CallNumbers.GETCWD:
         return files.currentDirectory(a0, a1);
-      case 4033: // access
+      case CallNumbers.ACCESS:
         return files.access(Memory.string(a0), a1);
-      case 4300: // faccessat
-      case 4439: // faccessat2
+      case CallNumbers.FACCESSAT:
+      case CallNumbers.FACCESSAT2:
         return files.access(Memory.string(a1), a2);
-      case 4019: // lseek
+      case CallNumbers.LSEEK:
         return (int) files.seek(a0, a1, a2);
-      case 4140: // _llseek
+      case CallNumbers._LLSEEK:
         return seek(a0, (long) a1 << 32 | a2 & 0xffffffffL, a3, Memory.readInt(stack + 16));
-      case 4041: // dup
+      case CallNumbers.DUP:
         return files.duplicate(a0, 0, false);
-      case 4063: // dup2
-      case 4327: // dup3
+      case CallNumbers.DUP2:
+      case CallNumbers.DUP3:
         return files.duplicate(a0, a1, true);
-      case 4328: // pipe2
+      case CallNumbers.PIPE2:
         return files.pipe(a0, a1);
-      case 4054: // ioctl
+      case CallNumbers.IOCTL:
         return inputOutputControl(a0, a1, a2);
-      case 4055: // fcntl
-      case 4220: // fcntl64
+      case CallNumbers.FCNTL:
+      case CallNumbers.FCNTL64:
         return files.control(a0, a1, a2);
-      case 4212: // ftruncate64
+      case CallNumbers.FTRUNCATE64:
         return files.truncate(a0, (long) a3 << 32 | a2 & 0xffffffffL);
-      case 4093: // ftruncate
+      case CallNumbers.FTRUNCATE:
         return files.truncate(a0, a1);
-      case 4118: // fsync
-      case 4152: // fdatasync
+      case CallNumbers.FSYNC:
+      case CallNumbers.FDATASYNC:
         if (Shared.areAny()) {
           Shared.write(0, Integer.MAX_VALUE);
         }
         return files.sync(a0);
-      case 4144: // msync
+      case CallNumbers.MSYNC:
         Shared.write(a0, a0 + a1);
         return 0;
-      case 4145: // readv
+      case CallNumbers.READV:
         return vector(cpu, true, a0, a1, a2);
-      case 4146: // writev
+      case CallNumbers.WRITEV:
         return vector(cpu, false, a0, a1, a2);
-      case 4200: // pread64
+      case CallNumbers.PREAD64:
         return files.read(cpu, a0, a1, a2, Memory.readLong(stack + 16));
-      case 4201: // pwrite64
+      case CallNumbers.PWRITE64:
         return files.write(cpu, a0, a1, a2, Memory.readLong(stack + 16));
-      case 4213: // stat64
-      case 4214: // lstat64
+      case CallNumbers.STAT64:
+      case CallNumbers.LSTAT64:
         return files.status(-1, Memory.string(a0)).write(a1);
-      case 4215: // fstat64
+      case CallNumbers.FSTAT64:
         return files.status(a0, null).write(a1);
-      case 4293: // fstatat64
+      case CallNumbers.FSTATAT64:
         return (a3 & 0x1000) != 0 && Memory.readByte(a1) == 0
             ? files.status(a0, null).write(a2)
             : files.status(-1, Memory.string(a1)).write(a2);
-      case 4366: // statx
+      case CallNumbers.STATX:
         return (a2 & 0x1000) != 0 && Memory.readByte(a1) == 0
             ? files.status(a0, null).writeExtended(Memory.readInt(stack + 16))
             : files.status(-1, Memory.string(a1)).writeExtended(Memory.readInt(stack + 16));
-      case 4219: // getdents64
+      case CallNumbers.GETDENTS64:
         return files.entries(a0, a1, a2);
-      case 4085: // readlink
-      case 4298: // readlinkat
+      case CallNumbers.READLINK:
+      case CallNumbers.READLINKAT:
         return -Errors.EINVAL;
       default:
         return elsewhere(cpu, number, a0, a1, a2, a3, stack);
@@ -206,13 +206,14 @@ public final class Linux {
   private static int elsewhere(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack)
       throws IOException {
     switch (number) {
-      case 4045: // brk
+      case CallNumbers.BRK:
         return Maps.heap(a0);
-      case 4090: // mmap
+      case CallNumbers.MMAP:
         return map(a0, a1, a2, a3, Memory.readInt(stack + 16), Memory.readInt(stack + 20));
-      case 4210: // mmap2
-        return map(a0, a1, a2, a3, Memory.readInt(stack + 16), 4096L * Memory.readInt(stack + 20));
-      case 4091: // munmap
+      case CallNumbers.MMAP2:
+        long offset = (long) Memory.PAGE * Memory.readInt(stack + 20);
+        return map(a0, a1, a2, a3, Memory.readInt(stack + 16), offset);
+      case CallNumbers.MUNMAP:
         if (Shared.areAny()) {
           Shared.remove(a0, Maps.end(a0, a1));
         }
@@ -221,114 +222,115 @@ public final class Linux {
           Code.protect(a0, a1, false);
         }
         return unmapped;
-      case 4167: // mremap
+      case CallNumbers.MREMAP:
         return remap(a0, a1, a2, (a3 & 1) != 0);
-      case 4125: // mprotect
+      case CallNumbers.MPROTECT:
         Code.protect(a0, a1, (a2 & EXECUTABLE) != 0);
         return 0;
-      case 4218: // madvise
-      case 4147: // cacheflush
-      case 4309: // set_robust_list
-      case 4206: // sigaltstack
-      case 4015: // chmod
-      case 4094: // fchmod
-      case 4316: // utimensat
-      case 4412: // utimensat_time64
-      case 4192: // prctl
-      case 4358: // membarrier
+      case CallNumbers.MADVISE:
+      case CallNumbers.CACHEFLUSH:
+      case CallNumbers.SET_ROBUST_LIST:
+      case CallNumbers.SIGALTSTACK:
+      case CallNumbers.CHMOD:
+      case CallNumbers.FCHMOD:
+      case CallNumbers.UTIMENSAT:
+      case CallNumbers.UTIMENSAT_TIME64:
+      case CallNumbers.PRCTL:
+      case CallNumbers.MEMBARRIER:
         return 0;
-      case 4162: // sched_yield
+      case CallNumbers.SCHED_YIELD:
         Thread.yield();
         return 0;
-      case 4283: // set_thread_area
+      case CallNumbers.SET_THREAD_AREA:
         cpu.thread = a0;
         return 0;
-      case 4020: // getpid
+      case CallNumbers.GETPID:
         return Processes.number(cpu);
-      case 4222: // gettid
+      case CallNumbers.GETTID:
         return cpu.number;
-      case 4252: // set_tid_address
+      case CallNumbers.SET_TID_ADDRESS:
         cpu.clearAtEnd = a0;
         return cpu.number;
-      case 4064: // getppid
+      case CallNumbers.GETPPID:
         return 1;
-      case 4024: // getuid
-      case 4047: // getgid
-      case 4049: // geteuid
-      case 4050: // getegid
+      case CallNumbers.GETUID:
+      case CallNumbers.GETGID:
+      case CallNumbers.GETEUID:
+      case CallNumbers.GETEGID:
         return USER;
-      case 4060: // umask
+      case CallNumbers.UMASK:
         return 022;
-      case 4037: // kill
+      case CallNumbers.KILL:
         return a0 == Threads.PROCESS || a0 == 0 ? Signals.raise(cpu, a1) : Processes.kill(a0, a1);
-      case 4236: // tkill
+      case CallNumbers.TKILL:
         return Signals.send(a0, a1);
-      case 4266: // tgkill
+      case CallNumbers.TGKILL:
         return a0 == Threads.PROCESS ? Signals.send(a1, a2) : -Errors.ESRCH;
-      case 4194: // rt_sigaction
+      case CallNumbers.RT_SIGACTION:
         // A process that shares the memory has handlers of its own, until it executes something.
         return Signals.action(a0, cpu.child == null ? a1 : 0, a2, a3);
-      case 4195: // rt_sigprocmask
+      case CallNumbers.RT_SIGPROCMASK:
         return Signals.mask(cpu, a0, a1, a2, a3);
-      case 4196: // rt_sigpending
+      case CallNumbers.RT_SIGPENDING:
         return Signals.pending(cpu, a0);
-      case 4122: // uname
+      case CallNumbers.UNAME:
         return name(a0);
-      case 4238: // futex
+      case CallNumbers.FUTEX:
         return Waits.futex(cpu, a0, a1, a2, a3, stack, false);
-      case 4422: // futex_time64
+      case CallNumbers.FUTEX_TIME64:
         return Waits.futex(cpu, a0, a1, a2, a3, stack, true);
-      case 4353: // getrandom
+      case CallNumbers.GETRANDOM:
         return random(a0, a1);
-      case 4240: // sched_getaffinity
+      case CallNumbers.SCHED_GETAFFINITY:
         Memory.clear(a2, Math.max(4, a1 & ~3));
         Memory.writeInt(a2, -1 >>> Math.max(0, 32 - Runtime.getRuntime().availableProcessors()));
         return 4;
-      case 4188: // poll
+      case CallNumbers.POLL:
         return Poll.poll(cpu, a0, a1, a2 < 0 ? Waits.EVER : a2 * 1000000L);
-      case 4302: // ppoll
-      case 4414: // ppoll_time64
-        return Signals.masked(cpu, a3, stack, () -> Poll.poll(cpu, a0, a1, until(a2, number == 4414)));
-      case 4142: // _newselect
+      case CallNumbers.PPOLL:
+      case CallNumbers.PPOLL_TIME64:
+        boolean isLong = number == CallNumbers.PPOLL_TIME64;
+        return Signals.masked(cpu, a3, stack, () -> Poll.poll(cpu, a0, a1, until(a2, isLong)));
+      case CallNumbers._NEWSELECT:
         int at = Memory.readInt(stack + 16);
         long nanos = at == 0 ? Waits.EVER : Clocks.micros(at);
         return Poll.select(cpu, a0, new int[] {a1, a2, a3}, nanos);
-      case 4301: // pselect6
-      case 4413: // pselect6_time64
+      case CallNumbers.PSELECT6:
+      case CallNumbers.PSELECT6_TIME64:
         int held = Memory.readInt(stack + 20);
-        long rest = until(Memory.readInt(stack + 16), number == 4413);
+        long rest = until(Memory.readInt(stack + 16), number == CallNumbers.PSELECT6_TIME64);
         return Signals.masked(
             cpu, held == 0 ? 0 : Memory.readInt(held), stack, () -> Poll.select(cpu, a0, new int[] {a1, a2, a3}, rest));
-      case 4325: // eventfd2
+      case CallNumbers.EVENTFD2:
         return files.add(Open.endpoint(new EventCounter(a0, (a1 & 1) != 0), a1));
-      case 4326: // epoll_create1
+      case CallNumbers.EPOLL_CREATE1:
         return files.add(Open.endpoint(new Epoll(), 0));
-      case 4249: // epoll_ctl
+      case CallNumbers.EPOLL_CTL:
         return epoll(a0) == null ? -Errors.EBADF : epoll(a0).control(a1, a2, a3);
-      case 4250: // epoll_wait
-      case 4313: // epoll_pwait
+      case CallNumbers.EPOLL_WAIT:
+      case CallNumbers.EPOLL_PWAIT:
         Epoll epoll = epoll(a0);
-        int mask = number == 4313 ? Memory.readInt(stack + 16) : 0;
+        int mask = number == CallNumbers.EPOLL_PWAIT ? Memory.readInt(stack + 16) : 0;
         return epoll == null
             ? -Errors.EBADF
             : Signals.masked(cpu, mask, stack, () -> epoll.await(cpu, a1, a2, a3 < 0 ? Waits.EVER : a3 * 1000000L));
-      case 4199: // rt_sigsuspend
+      case CallNumbers.RT_SIGSUSPEND:
         return Signals.masked(cpu, a0, stack, () -> Signals.suspend(cpu, stack));
-      case 4029: // pause
+      case CallNumbers.PAUSE:
         return Signals.suspend(cpu, stack);
-      case 4076: // getrlimit
+      case CallNumbers.GETRLIMIT:
         Memory.writeInt(a1, a0 == 3 ? Limits.THREAD_STACK : 0x7fffffff);
         Memory.writeInt(a1 + 4, 0x7fffffff);
         return 0;
-      case 4338: // prlimit64
+      case CallNumbers.PRLIMIT64:
         if (a3 != 0) {
           Memory.writeLong(a3, a1 == 3 ? Limits.THREAD_STACK : -1);
           Memory.writeLong(a3 + 8, -1);
         }
         return 0;
-      case 4367: // rseq: C libraries do without it
+      case CallNumbers.RSEQ: // C libraries do without it
         return -Errors.ENOSYS;
-      case 4116: // sysinfo
+      case CallNumbers.SYSINFO:
         Memory.clear(a0, 64);
         Memory.writeInt(a0 + 16, Memory.END);
         Memory.writeInt(a0 + 52, 1);

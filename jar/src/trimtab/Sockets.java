@@ -51,36 +51,36 @@ final class Sockets {
 
   private static int perform(Cpu cpu, int number, int a0, int a1, int a2, int a3, int stack) throws IOException {
     switch (number) {
-      case 4183: // socket
+      case CallNumbers.SOCKET:
         return open(a0, a1);
-      case 4184: // socketpair
+      case CallNumbers.SOCKETPAIR:
         return pair(a0, a1, a3);
-      case 4168: // accept
+      case CallNumbers.ACCEPT:
         return accept(cpu, a0, a1, a2, 0);
-      case 4334: // accept4
+      case CallNumbers.ACCEPT4:
         return accept(cpu, a0, a1, a2, a3);
-      case 4169: // bind
-      case 4170: // connect
-      case 4171: // getpeername
-      case 4172: // getsockname
-      case 4174: // listen
+      case CallNumbers.BIND:
+      case CallNumbers.CONNECT:
+      case CallNumbers.GETPEERNAME:
+      case CallNumbers.GETSOCKNAME:
+      case CallNumbers.LISTEN:
         return connection(cpu, number, a0, a1, a2);
-      case 4173: // getsockopt
+      case CallNumbers.GETSOCKOPT:
         return option(a0, a1, a2, a3, Memory.readInt(stack + 16));
-      case 4181: // setsockopt
+      case CallNumbers.SETSOCKOPT:
         return setOption(a0, a1, a2, a3);
-      case 4175: // recv
+      case CallNumbers.RECV:
         return receive(cpu, a0, a1, a2, a3, 0, 0);
-      case 4176: // recvfrom
+      case CallNumbers.RECVFROM:
         return receive(cpu, a0, a1, a2, a3, Memory.readInt(stack + 16), Memory.readInt(stack + 20));
-      case 4178: // send
+      case CallNumbers.SEND:
         return send(cpu, a0, a1, a2, a3, 0, 0);
-      case 4180: // sendto
+      case CallNumbers.SENDTO:
         return send(cpu, a0, a1, a2, a3, Memory.readInt(stack + 16), Memory.readInt(stack + 20));
-      case 4177: // recvmsg
-      case 4179: // sendmsg
-        return message(cpu, number == 4177, a0, a1, a2);
-      case 4182: // shutdown
+      case CallNumbers.RECVMSG:
+      case CallNumbers.SENDMSG:
+        return message(cpu, number == CallNumbers.RECVMSG, a0, a1, a2);
+      case CallNumbers.SHUTDOWN:
         Endpoint endpoint = at(a0);
         return endpoint == null ? -Errors.ENOTSOCK : a1 < 0 || a1 > 2 ? -Errors.EINVAL : endpoint.shutDown(a1);
       default:
@@ -164,11 +164,11 @@ final class Sockets {
       return open == null ? -Errors.EBADF : -Errors.ENOTSOCK;
     }
     switch (number) {
-      case 4174: // listen
+      case CallNumbers.LISTEN:
         return socket.listen();
-      case 4171: // getpeername
+      case CallNumbers.GETPEERNAME:
         return socket.remote() == null ? -Errors.ENOTCONN : write(socket.remote(), socket.isSix, address, length);
-      case 4172: // getsockname
+      case CallNumbers.GETSOCKNAME:
         InetSocketAddress own = socket.local();
         return write(own == null ? new InetSocketAddress(0) : own, socket.isSix, address, length);
       default:
@@ -179,7 +179,7 @@ final class Sockets {
         if (!Limits.network.test(other)) {
           return -Errors.EACCES;
         }
-        if (number == 4169) {
+        if (number == CallNumbers.BIND) {
           return socket.bind(other);
         }
         int result = socket.connect(other);

@@ -17,10 +17,12 @@ const STUB: (&str, &str) =
     ("program/Calls.java", include_str!("../../../../jar/stub/program/Calls.java"));
 
 /// The sources of the run time: their paths and texts.
-const SOURCES: [(&str, &str); 66] = [
+const SOURCES: [(&str, &str); 67] = [
     source!("trimtab/Atomic.java"),
     source!("trimtab/Backtrace.java"),
     source!("trimtab/Bytes.java"),
+    source!("trimtab/CallNames.java"),
+    source!("trimtab/CallNumbers.java"),
     source!("trimtab/Clocks.java"),
     source!("trimtab/Code.java"),
     source!("trimtab/Coprocessor.java"),
@@ -59,7 +61,6 @@ const SOURCES: [(&str, &str); 66] = [
     source!("trimtab/Sockets.java"),
     source!("trimtab/Special.java"),
     source!("trimtab/Status.java"),
-    source!("trimtab/SystemCalls.java"),
     source!("trimtab/TcpSocket.java"),
     source!("trimtab/Threads.java"),
     source!("trimtab/Timers.java"),
@@ -136,4 +137,63 @@ pub(super) fn compile(further: &[(String, String)]) -> Result<Vec<Entry>, RunErr
     }
     entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok(entries)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::SOURCES;
+    use crate::{emit, vfork};
+    use trimtab_program::PAGE_SIZE;
+
+    fn source(class: &str) -> &'static str {
+        let path = format!("trimtab/{class}.java");
+        SOURCES.iter().find(|(name, _)| *name == path).unwrap().1
+    }
+
+    /// The constants of a class that are numbers.
+    fn constants(class: &str) -> Vec<(&'static str, i32)> {
+        let number = |text: &str| match text.split_once(" << ") {
+            Some((one, by)) => Some(one.parse::<i32>().ok()? << by.parse::<i32>().ok()?),
+            None => text.parse().ok(),
+        };
+        let lines = source(class).lines().filter_map(|line| line.split_once("static final int "));
+        let pairs = lines.filter_map(|(_, rest)| rest.strip_suffix(';')?.split_once(" = "));
+        pairs.filter_map(|(name, value)| Some((name, number(value)?))).collect()
+    }
+
+    fn constant(class: &str, name: &str) -> i32 {
+        constants(class).into_iter().find(|(found, _)| *found == name).unwrap().1
+    }
+
+    #[test]
+    fn numbers_that_both_sides_know_are_the_same() {
+        assert_eq!(constant("CallNumbers", "CLONE"), vfork::CLONE);
+        assert_eq!(constant("Processes", "VFORK"), vfork::VFORK);
+        assert_eq!(constant("Memory", "BASE"), emit::BASE);
+        assert_eq!(u64::try_from(constant("Memory", "PAGE")), Ok(PAGE_SIZE));
+    }
+
+    #[test]
+    fn each_system_call_has_its_name_and_one_number() {
+        let text = source("CallNames").split_once("NAMES =").unwrap().1.split_once(';').unwrap().0;
+        let text: String = text.split('"').skip(1).step_by(2).collect();
+        let names = text.split(' ').flat_map(|name| {
+            let times = name.strip_prefix("-*").map_or(1, |times| times.parse().unwrap());
+            std::iter::repeat_n(name, times)
+        });
+        let names: Vec<&str> = names.collect();
+        let numbers = constants("CallNumbers");
+        assert!(numbers.len() > 100);
+        for (name, number) in numbers {
+            let at = usize::try_from(number - constant("CallNames", "FIRST")).unwrap();
+            assert_eq!(names[at], name.to_lowercase());
+        }
+        for (path, text) in SOURCES {
+            for (_, rest) in text.lines().filter_map(|line| line.split_once("case 4")) {
+                let digits = rest.chars().take_while(char::is_ascii_digit).count();
+                assert_ne!(digits, 3, "{path}: case 4{rest}");
+            }
+        }
+    }
 }

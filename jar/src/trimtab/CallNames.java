@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package trimtab;
 
-/** The names of Linux's system calls for MIPS programs of the ABI o32. */
-final class SystemCalls {
+/**
+ * The names of all of Linux's system calls for MIPS programs of the ABI o32, for messages. A call that is performed has
+ * its number in {@link CallNumbers}.
+ */
+final class CallNames {
   /** The number of the first. */
   private static final int FIRST = 4000;
 
@@ -56,7 +59,7 @@ final class SystemCalls {
           + "process_madvise epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule "
           + "landlock_restrict_self - process_mrelease futex_waitv set_mempolicy_home_node";
 
-  private SystemCalls() {}
+  private CallNames() {}
 
   /** The name of a call, with its number where it has none. */
   static String name(int number) {
