@@ -37,6 +37,15 @@ impl Policy {
             Self::Twice => "twice",
         }
     }
+
+    /// What it stores, behind "which"; nothing where its name says so.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Workingset => "that were in use",
+            Self::Twice => "from the second time on",
+        }
+    }
 }
 
 /// Why a folio leaves the page cache.

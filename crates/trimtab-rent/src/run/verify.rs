@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use trimtab_lab::observe::Observe;
@@ -187,8 +187,7 @@ impl Place {
 }
 
 /// Requests take little time, so that there are many.
-const FAST: DiskProfile =
-    DiskProfile { name: "ufs", latency: Duration::from_micros(100), mib_per_second: None };
+const FAST: DiskProfile = DiskProfile { mib_per_second: None, ..DiskProfile::UFS };
 
 /// What a boot found; that its kernel dies is an error like others.
 fn oracle_run(

@@ -10,6 +10,7 @@ pub mod trials;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::arguments::any_of;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use trimtab_lab::bytes::Bytes;
@@ -28,12 +29,16 @@ pub struct SearchOptions {
     /// Choose among the flags of FILE, as tune flags prints them, and not among all of the compiler's
     #[arg(long, value_name = "FILE")]
     pub flags: Option<PathBuf>,
-    /// How to search: incumbent, paper-ga, random, one-plus-one or tpe
-    #[arg(long, value_name = "NAME", default_value = "incumbent")]
+    /// How to search
+    #[arg(long, value_name = "NAME", default_value = Method::Incumbent.name(), help = search_help())]
     pub search: Method,
     /// Seed of the search
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
+}
+
+fn search_help() -> String {
+    format!("How to search: {}", any_of(Method::ALL.map(Method::name)))
 }
 
 impl SearchOptions {

@@ -5,7 +5,8 @@ use trimtab_rent::returning::Returning;
 use trimtab_rent::run::{DiskProfile, Load, SweepRequest, sweep};
 
 use super::GuestArguments;
-use super::run::{disk, load};
+use super::run::{disk, disk_help, load};
+use crate::arguments::any_of;
 use crate::progress::Progress;
 
 /// Builds a kernel in which drivers can lend their devices' memory to the page cache, and opens a device again and again
@@ -42,8 +43,8 @@ pub struct Options {
     /// Memory for the load beside that of the device, in MiB
     #[arg(long, value_name = "MIB", default_value = "80", value_parser = clap::value_parser!(u32).range(32..=8192))]
     pub normal: u32,
-    /// The disk: t-flash, emmc or ufs
-    #[arg(long, value_name = "NAME", default_value = "emmc", value_parser = disk)]
+    /// The disk
+    #[arg(long, value_name = "NAME", default_value = "emmc", value_parser = disk, help = disk_help())]
     pub disk: DiskProfile,
     /// Which kernel, and where results go.
     #[command(flatten)]
@@ -52,7 +53,7 @@ pub struct Options {
 
 fn way(text: &str) -> Result<Returning, String> {
     let found = Returning::ALL.into_iter().find(|way| way.name() == text);
-    found.ok_or_else(|| "expected plain, scrub or activate".to_owned())
+    found.ok_or_else(|| format!("expected {}", any_of(Returning::ALL.map(Returning::name))))
 }
 
 /// Builds, boots and reports.
