@@ -1,5 +1,7 @@
 //! A configured build directory.
 
+mod key;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -199,13 +201,7 @@ impl KeptStep for Configured<'_> {
     type Error = KernelError;
 
     fn key(&self, key: Key) -> Result<Key, WorkError> {
-        let key = key
-            .after(&self.source.key)
-            .field("arch", self.configuration.isa().kbuild())
-            .field("whole configuration", self.configuration.is_whole())
-            .bytes("configuration", self.configuration.text().as_bytes());
-        let versions = self.of.toolchain.versions();
-        Ok(versions.into_iter().fold(key, |key, (name, version)| key.field(&name, version)))
+        Ok(key::of_build(key, &self.source.key, self.configuration, &self.of.toolchain))
     }
 
     fn make(&self, at: &Path) -> Result<(), KernelError> {
