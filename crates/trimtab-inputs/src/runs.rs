@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use trimtab_profile::{Coverage, OF_ANOTHER_BUILD, Profile, Source, Stream, stream};
+use trimtab_profile::{Coverage, ONLY_WITHOUT_SUFFIX, Profile, Source, Stream, stream};
 use trimtab_program::Program;
 use trimtab_report::number::{count, share};
 
@@ -60,10 +60,7 @@ impl Run {
             ));
         }
         if coverage.without_suffix > 0 {
-            text.push_str(&format!(
-                ", {} found only without the compiler's suffix: the trace {OF_ANOTHER_BUILD}",
-                count(coverage.without_suffix)
-            ));
+            text.push_str(&format!(", {} {ONLY_WITHOUT_SUFFIX}", count(coverage.without_suffix)));
         }
         text
     }

@@ -158,10 +158,9 @@ impl Symbol {
         (self.section != UNDEFINED && self.section < RESERVED).then_some(self.section.into())
     }
 
-    /// Whether it is one of AArch64's mapping symbols.
-    pub fn is_mapping(&self) -> bool {
-        let known = self.name.starts_with(b"$x") || self.name.starts_with(b"$d");
-        known && self.kind() == elf::STT_NOTYPE && matches!(self.name.get(2), None | Some(b'.'))
+    /// Whether it is a mapping symbol of an instruction set that has them.
+    pub fn is_mapping(&self, isa: Isa) -> bool {
+        self.kind() == elf::STT_NOTYPE && isa.is_mapping_symbol(&self.name)
     }
 
     /// Whether objects other than its own see it.

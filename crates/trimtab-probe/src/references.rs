@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use object::elf;
 
-use crate::elf::{Object, Relocation, Symbol};
+use crate::elf::{Object, Relocation};
 use crate::function::{Function, Place};
 
 /// How the instructions of an instruction set are read for what they lead to.
@@ -19,9 +19,6 @@ pub trait Scan {
 
     /// Finds what the instructions of a part of a section lead to.
     fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut References);
-
-    /// Whether a symbol tells code from data, and names nothing.
-    fn is_mapping_symbol(symbol: &Symbol) -> bool;
 }
 
 /// How the names of what clang puts in front of functions begin (`-fsanitize=kcfi`): a number for their
@@ -130,7 +127,7 @@ impl CodeMap {
             if let Some(section) = symbol.defined_in()
                 && !matches!(symbol.kind(), elf::STT_SECTION | elf::STT_FILE)
                 && object.sections[section].is_text()
-                && !S::is_mapping_symbol(symbol)
+                && !symbol.is_mapping(object.isa())
             {
                 map.labels.entry(section).or_default().insert(symbol.value);
                 if symbol.kind() != elf::STT_FUNC {

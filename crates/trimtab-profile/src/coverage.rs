@@ -1,6 +1,6 @@
 //! How much of a trace a program has.
 
-use thiserror::Error;
+use crate::stale::{StaleProfile, TRACE_AGAIN, TRACE_SOURCES_AGAIN, print_files};
 
 /// How much of a trace could be found in a program. The trace of another build is the commonest
 /// silent failure of profile-guided layout; this makes it loud.
@@ -66,77 +66,14 @@ impl Coverage {
         if self.names() >= minimum && bytes {
             return Ok(());
         }
-        Err(StaleProfile::Stale {
-            names: percent_of(self.names(), minimum),
-            bytes: percent_of(self.bytes(), minimum),
-            minimum: (minimum * 1e6).round() / 1e4,
-            missing: self.missing.iter().take(10).cloned().collect::<Vec<_>>().join(", "),
-            remedy: match self.without_files {
-                true => format!(
-                    "the trace does not say in which file each function is, so those of libraries count \
-                     as missing here: print the files too, with `{PERF_SCRIPT}`; or trace this build again"
-                ),
-                false => remedy.to_owned(),
-            },
-        })
+        let remedy = if self.without_files { print_files() } else { remedy.to_owned() };
+        let found = (self.names(), self.bytes());
+        Err(StaleProfile::of(found, minimum, &self.missing, remedy))
     }
 }
-
-/// What is said of a trace, a map or a plan that does not belong to the program.
-pub const OF_ANOTHER_BUILD: &str = "is of another build";
-
-/// What to do where too little was found.
-const TRACE_AGAIN: &str = "trace this build again, or accept the loss with --min-coverage";
-const TRACE_SOURCES_AGAIN: &str = "trace a build of these sources again";
-/// What makes perf print all that we look for.
-const PERF_SCRIPT: &str = "perf script -F ip,sym,symoff,dso";
 
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// A share in percent, rounded to a decimal; cut off behind it where a share that falls short of the
-/// limit would otherwise read as that limit.
-fn percent_of(share: f64, limit: f64) -> f64 {
-    let rounded = (share * 1e3).round() / 10.0;
-    match share < limit && rounded >= limit * 100.0 {
-        true => (share * 1e3).floor() / 10.0,
-        false => rounded,
-    }
-}
-
-/// A trace that does not belong to the program.
-#[derive(Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum StaleProfile {
-    /// Not one event lies in the program.
-    #[error(
-        "the trace says nothing of this program: none of its functions ran \
-         ({outside} events lie outside its code); trace a run of this very build: \
-         a kernel with `nokaslr`; a position-independent program with the symbols beside the addresses, \
-         as `{PERF_SCRIPT}` prints them"
-    )]
-    Empty {
-        /// Events outside the program's code.
-        outside: u64,
-    },
-    /// Too little could be found.
-    #[error(
-        "the trace {OF_ANOTHER_BUILD}: {names:.1} % of its functions and {bytes:.1} % of its bytes \
-         are in this program, expected at least {minimum} %; first missing: {missing}; {remedy}"
-    )]
-    Stale {
-        /// Share of names found, in percent.
-        names: f64,
-        /// Share of bytes found, in percent.
-        bytes: f64,
-        /// The least that was asked for, in percent.
-        minimum: f64,
-        /// The first ten missing names.
-        missing: String,
-        /// What to do.
-        remedy: String,
-    },
 }
 
 #[cfg(test)]
@@ -191,7 +128,7 @@ mod tests {
             ..Coverage::default()
         };
         let error = |without_files| coverage(without_files).check(0.9).unwrap_err().to_string();
-        assert!(error(true).contains(PERF_SCRIPT), "{}", error(true));
+        assert!(error(true).contains("perf script"), "{}", error(true));
         assert!(!error(false).contains("perf"), "{}", error(false));
     }
 
@@ -202,7 +139,7 @@ mod tests {
         assert!(error.ends_with(TRACE_SOURCES_AGAIN), "{error}");
         let without_files = Coverage { without_files: true, ..coverage };
         let error = without_files.check_sources(0.5).unwrap_err().to_string();
-        assert!(error.contains(PERF_SCRIPT), "{error}");
+        assert!(error.contains("perf script"), "{error}");
     }
 
     #[test]

@@ -14,12 +14,14 @@ mod process;
 mod profile;
 pub mod read;
 mod readable;
+mod stale;
 pub mod stream;
 mod trace;
 
-pub use coverage::{Coverage, OF_ANOTHER_BUILD, StaleProfile};
+pub use coverage::Coverage;
 pub use process::{Process, Transition};
 pub use profile::{ExecutedFunction, Precision, Profile};
 pub use read::{Format, TraceError};
+pub use stale::{OF_ANOTHER_BUILD, ONLY_WITHOUT_SUFFIX, StaleProfile};
 pub use stream::{Stream, StreamBlock, StreamError};
 pub use trace::{Event, NameId, Place, Source, Trace};

@@ -50,8 +50,7 @@ impl<'data> Program<'data> {
             header.sections(endian, data).map_err(|_| damage("the section table", data))?;
         let (sections, section_of_index) = code_sections::<H>(&headers, data)?;
         let segments = loaded_segments(header, data)?;
-        let (candidates, mut markers) =
-            symbols::<H>(&headers, data, &section_of_index, isa == Isa::Aarch64)?;
+        let (candidates, mut markers) = symbols::<H>(&headers, data, &section_of_index, isa)?;
         let functions = disjoint(candidates, &sections, &mut markers);
         markers.sort_unstable_by_key(|marker| (marker.name, marker.address));
 
@@ -133,7 +132,7 @@ fn symbols<'data, H: Header>(
     headers: &SectionTable<'data, H>,
     data: &'data [u8],
     section_of_index: &[Option<SectionId>],
-    marked: bool,
+    isa: Isa,
 ) -> Result<(Vec<Candidate<'data>>, Vec<Marker<'data>>), ReadError> {
     let endian = LittleEndian;
     let table = headers
@@ -150,7 +149,7 @@ fn symbols<'data, H: Header>(
         let name =
             symbol.name(endian, table.strings()).map_err(|_| damage("a symbol's name", data))?;
         let Ok(name) = std::str::from_utf8(name) else { continue };
-        if name.is_empty() || (marked && is_mapping(name)) {
+        if name.is_empty() || isa.is_mapping_symbol(name.as_bytes()) {
             continue;
         }
         // Absolute symbols have no section, and files with very many sections keep the index in a
@@ -222,12 +221,6 @@ fn kind<H: Header>(header: &H) -> Result<Kind, ReadError> {
         elf::ET_DYN => Ok(Kind::Shared),
         found => Err(ReadError::NotLinked { found }),
     }
-}
-
-/// Mapping symbols say where code (`$x`) and data (`$d`) begin, with any ending behind a dot; they
-/// name nothing. ELF for the Arm 64-bit Architecture, section 5.5.4.
-fn is_mapping(name: &str) -> bool {
-    matches!(name.as_bytes(), [b'$', b'x' | b'd'] | [b'$', b'x' | b'd', b'.', ..])
 }
 
 /// Functions are `STT_FUNC`; the kernel's assembly marks code that is not called as a function

@@ -67,6 +67,15 @@ impl Isa {
         isas.into_iter().map(text).collect::<Vec<_>>().join(between)
     }
 
+    /// Whether a symbol's name is that of a mapping symbol: such say where code (`$x`) and data (`$d`) begin, with any ending
+    /// behind a dot, and name nothing. ELF for the Arm 64-bit Architecture, section "Mapping symbols".
+    pub fn is_mapping_symbol(self, name: &[u8]) -> bool {
+        match self {
+            Isa::Aarch64 => matches!(name, [b'$', b'x' | b'd'] | [b'$', b'x' | b'd', b'.', ..]),
+            Isa::X86_64 | Isa::Mips32 => false,
+        }
+    }
+
     /// Whether this very program runs on it.
     pub fn is_here(self) -> bool {
         match self {

@@ -16,7 +16,7 @@ use object::elf;
 use self::decode::{LINK, SIZE, SP, decode};
 use self::patch_site::PatchSite;
 use crate::arch::{Arch, Context, Entrance};
-use crate::elf::{Object, Symbol};
+use crate::elf::Object;
 use crate::error::ProbeError;
 use crate::function::{Function, Place, is_outlined};
 use crate::reason::Reason;
@@ -50,10 +50,6 @@ impl Scan for Aarch64 {
 
     fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
         decode::scan(object, section, range, found);
-    }
-
-    fn is_mapping_symbol(symbol: &Symbol) -> bool {
-        symbol.is_mapping()
     }
 }
 

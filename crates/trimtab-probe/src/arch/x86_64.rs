@@ -29,7 +29,7 @@ use self::patch_site::PatchSite;
 use self::registers::{Free, Registers};
 use self::stub::Body;
 use crate::arch::{Arch, Context, Entrance};
-use crate::elf::{Object, Symbol};
+use crate::elf::Object;
 use crate::error::ProbeError;
 use crate::function::Function;
 use crate::reason::Reason;
@@ -64,10 +64,6 @@ impl Scan for X86_64 {
 
     fn scan(object: &Object, section: usize, range: Range<u64>, found: &mut References) {
         scan::scan(object, section, range, found);
-    }
-
-    fn is_mapping_symbol(_symbol: &Symbol) -> bool {
-        false
     }
 }
 

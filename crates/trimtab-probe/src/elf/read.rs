@@ -105,7 +105,7 @@ impl Object {
             header,
             isa,
             groups: groups(&sections),
-            mapping: mapping(&symbols),
+            mapping: mapping(isa, &symbols),
             sections,
             symbols,
             relocations,
@@ -178,11 +178,10 @@ fn groups(sections: &[Section]) -> HashMap<usize, usize> {
     groups
 }
 
-/// Where code and data begin, by mapping symbols, as AArch64 has them: "ELF for the Arm 64-bit
-/// Architecture", section "Mapping symbols".
-fn mapping(symbols: &[Symbol]) -> HashMap<usize, BTreeMap<u64, bool>> {
+/// Where code and data begin, by mapping symbols.
+fn mapping(isa: Isa, symbols: &[Symbol]) -> HashMap<usize, BTreeMap<u64, bool>> {
     let mut marks: HashMap<usize, BTreeMap<u64, bool>> = HashMap::new();
-    for symbol in symbols.iter().filter(|symbol| symbol.is_mapping()) {
+    for symbol in symbols.iter().filter(|symbol| symbol.is_mapping(isa)) {
         if let Some(section) = symbol.defined_in() {
             let is_data = symbol.name.starts_with(b"$d");
             marks.entry(section).or_default().insert(symbol.value, is_data);
