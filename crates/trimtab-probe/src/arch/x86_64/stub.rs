@@ -16,6 +16,7 @@ use crate::error::ProbeError;
 use crate::hook::Hook;
 use crate::stub::{StackUse, Stub, Symbols, Task};
 use crate::user::ObjectHooks;
+use hook::{AroundCopy, words_below_r11};
 
 /// Numbers of conditions in opcodes.
 const EQUAL: u8 = 4;
@@ -100,26 +101,6 @@ pub fn write(
     }
 }
 
-/// What is done around a copy of a function.
-#[derive(Debug, Clone, Copy)]
-enum AroundCopy {
-    /// What [`Hook::Value`] does, and nothing but the stack is needed in front.
-    Value,
-    Count,
-    /// What the user's functions do, inside.
-    User,
-}
-
-/// How many words a hook keeps on the stack during a call, below the place where r11 waits.
-fn words_below_r11(hook: Hook) -> i32 {
-    match hook {
-        Hook::Cycles | Hook::Time => 2,
-        Hook::Count | Hook::Order | Hook::Edges | Hook::Trace | Hook::User | Hook::Event => 0,
-        // What it keeps on the stack, it keeps in `value_on_stack`.
-        Hook::Value => 0,
-    }
-}
-
 impl Writer<'_> {
     fn cell(&self, word: i32) -> Memory {
         Memory::At(R11, self.cell + 8 * word)
@@ -181,18 +162,6 @@ impl Writer<'_> {
         self.leave_value()?;
         self.rare()?;
         self.finish(entry, body, Some(back))
-    }
-
-    /// How the hook goes with a copy of the function, if it can: one that keeps a single word, and is so
-    /// short that a call and a return are most of what it costs.
-    fn around_copy(&self, hook: Hook) -> Option<AroundCopy> {
-        match hook {
-            Hook::Value => Some(AroundCopy::Value),
-            Hook::Count => self.is_bare(hook).then_some(AroundCopy::Count),
-            Hook::User => self.has_user_inside().then_some(AroundCopy::User),
-            Hook::Cycles | Hook::Time | Hook::Order => None,
-            Hook::Edges | Hook::Trace | Hook::Event => None,
-        }
     }
 
     /// Pushes a word in the place of a return address, so that the stack is aligned as it was. Who follows
@@ -303,17 +272,6 @@ impl Writer<'_> {
         self.asm.return_();
         self.rare()?;
         self.finish(entry, body, Some(back))
-    }
-
-    /// Whether nothing is on the stack but one word of the hook's. The others want r11's place
-    /// there: it keeps the stack aligned.
-    fn is_bare(&self, hook: Hook) -> bool {
-        let one_word = match hook {
-            Hook::Count | Hook::Cycles => true,
-            Hook::Time | Hook::Order | Hook::Edges | Hook::Trace => false,
-            Hook::User | Hook::Value | Hook::Event => false,
-        };
-        self.free.r11 && self.place == StackUse::LocalOnly && one_word
     }
 
     /// r11 = the object's cells on this thread.

@@ -9,7 +9,50 @@ use crate::error::ProbeError;
 use crate::hook::Hook;
 use crate::stub::StackUse;
 
+/// What is done around a copy of a function.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum AroundCopy {
+    /// What [`Hook::Value`] does, and nothing but the stack is needed in front.
+    Value,
+    Count,
+    /// What the user's functions do, inside.
+    User,
+}
+
+/// How many words a hook keeps on the stack during a call, below the place where r11 waits.
+pub(super) fn words_below_r11(hook: Hook) -> i32 {
+    match hook {
+        Hook::Cycles | Hook::Time => 2,
+        Hook::Count | Hook::Order | Hook::Edges | Hook::Trace | Hook::User | Hook::Event => 0,
+        // What it keeps on the stack, it keeps in `value_on_stack`.
+        Hook::Value => 0,
+    }
+}
+
 impl Writer<'_> {
+    /// How the hook goes with a copy of the function, if it can: one that keeps a single word, and is so
+    /// short that a call and a return are most of what it costs.
+    pub(super) fn around_copy(&self, hook: Hook) -> Option<AroundCopy> {
+        match hook {
+            Hook::Value => Some(AroundCopy::Value),
+            Hook::Count => self.is_bare(hook).then_some(AroundCopy::Count),
+            Hook::User => self.has_user_inside().then_some(AroundCopy::User),
+            Hook::Cycles | Hook::Time | Hook::Order => None,
+            Hook::Edges | Hook::Trace | Hook::Event => None,
+        }
+    }
+
+    /// Whether nothing is on the stack but one word of the hook's. The others want r11's place
+    /// there: it keeps the stack aligned.
+    pub(super) fn is_bare(&self, hook: Hook) -> bool {
+        let one_word = match hook {
+            Hook::Count | Hook::Cycles => true,
+            Hook::Time | Hook::Order | Hook::Edges | Hook::Trace => false,
+            Hook::User | Hook::Value | Hook::Event => false,
+        };
+        self.free.r11 && self.place == StackUse::LocalOnly && one_word
+    }
+
     /// What the number was is on the stack.
     pub(super) fn leave_value(&mut self) -> Result<(), ProbeError> {
         let value = Memory::Symbol(self.symbols.value, 0);
