@@ -136,6 +136,9 @@ fn readable(bytes: &[u8]) -> io::Result<Cow<'_, str>> {
     Ok(String::from_utf8_lossy(bytes))
 }
 
+/// Where traces come from.
+const RECORD_ONE: &str = "record one with trimtab trace, ftrace or perf";
+
 /// That a file cannot be read; `what` says what it should be, `hint` where it comes from.
 fn unreadable(what: &str, path: &Path, error: &io::Error, hint: &str) -> Failure {
     let failure = Failure::new(format!("cannot read the {what} {}: {error}", path.display()));

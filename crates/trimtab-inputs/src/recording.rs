@@ -10,7 +10,7 @@ use trimtab_lab::bytes::{Bytes, STANDARD_INPUT};
 use trimtab_profile::{Stream, Trace, read, stream};
 
 use crate::raw::Raw;
-use crate::{readable, unreadable};
+use crate::{RECORD_ONE, readable, unreadable};
 
 /// Reads one more format of traces, which `trimtab-profile` does not know: gives a trace in our own
 /// form of a file's path and content, or none where it is no such file.
@@ -30,8 +30,7 @@ impl Recording {
     /// # Errors
     /// That it cannot be read, that the tool is not there or fails, or that there is no such tool.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        let hint = "record one with trimtab trace, ftrace or perf";
-        let failed = |error: io::Error| unreadable("trace", path, &error, hint);
+        let failed = |error: io::Error| unreadable("trace", path, &error, RECORD_ONE);
         let bytes = if path.as_os_str() == STANDARD_INPUT {
             text_of(path, Bytes::standard_input().map_err(failed)?)?
         } else if path.is_dir() {

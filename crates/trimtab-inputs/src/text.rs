@@ -8,7 +8,7 @@ use trimtab_link::OrderFile;
 use trimtab_profile::{Trace, read};
 use trimtab_program::LinkMap;
 
-use crate::{readable, unreadable};
+use crate::{RECORD_ONE, readable, unreadable};
 
 /// A text file.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Text {
     /// # Errors
     /// That it cannot be read.
     pub fn of_trace(path: &Path) -> anyhow::Result<Self> {
-        Self::read(path, "trace", "record one with trimtab trace, ftrace or perf")
+        Self::read(path, "trace", RECORD_ONE)
     }
 
     /// Where the file is.
