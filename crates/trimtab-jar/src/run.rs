@@ -56,7 +56,7 @@ pub enum RunError {
 impl Hint for RunError {
     fn hint(&self) -> Option<String> {
         match self {
-            RunError::Compiler(error) => trimtab_lab::failure::hint(error),
+            RunError::Compiler(error) => trimtab_lab::hint(error),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ pub use key::Key;
 
 use std::path::Path;
 
-use crate::workdir::WorkError;
+use crate::workdir::error::WorkError;
 
 /// An error of reading `path` for its hash.
 fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> WorkError + '_ {

@@ -6,10 +6,6 @@ use std::error::Error;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::store::StoreError;
-use crate::tools::ToolError;
-use crate::workdir::WorkError;
-
 /// An error that may know what the user can do about it.
 pub trait Hint: Error {
     /// What to do, as a sentence without a full stop; none where the message says it or nothing can
@@ -37,17 +33,16 @@ impl Failure {
         Self { usage: true, ..Self::new(message) }
     }
 
-    /// An error with its causes, and all that these and `others` know of what to do: what another process is told
+    /// An error with its causes, and all that these and `hinters` know of what to do: what another process is told
     /// of it.
-    pub fn of(error: &anyhow::Error, others: &[Hinter]) -> Self {
+    pub fn of(error: &anyhow::Error, hinters: &[Hinter]) -> Self {
         let mut failure = Self::new(format!("{error:#}"));
         for cause in error.chain() {
             if let Some(known) = cause.downcast_ref::<Failure>() {
                 failure.hints.extend_from_slice(&known.hints);
                 failure.usage |= known.usage;
             }
-            failure.hints.extend(hint(cause));
-            failure.hints.extend(others.iter().filter_map(|other| other(cause)));
+            failure.hints.extend(hinters.iter().filter_map(|hinter| hinter(cause)));
         }
         failure
     }
@@ -79,13 +74,6 @@ pub fn hint_of<E: Hint + 'static>(error: &(dyn Error + 'static)) -> Option<Strin
     error.downcast_ref::<E>().and_then(Hint::hint)
 }
 
-/// What errors of this crate know, less [`Failure`], which may know more than one thing.
-pub fn hint(error: &(dyn Error + 'static)) -> Option<String> {
-    hint_of::<ToolError>(error)
-        .or_else(|| hint_of::<WorkError>(error))
-        .or_else(|| hint_of::<StoreError>(error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,14 +91,5 @@ mod tests {
         assert!(back.is_usage());
         // Of each cause, and there are two.
         assert_eq!(back.hints(), ["look again", "install gcc", "or clang", "look again"]);
-    }
-
-    #[test]
-    fn an_error_of_this_crate_is_asked_for_its_hint() {
-        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-        let error = WorkError::Io { action: "write", path: "x".into(), source: full };
-        assert!(hint(&error).is_some_and(|hint| hint.starts_with("free some space")));
-        assert_eq!(hint(&std::fmt::Error), None);
-        assert_eq!(hint(&Failure::new("no").hint("do")), None);
     }
 }

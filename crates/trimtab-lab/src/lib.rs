@@ -19,3 +19,32 @@ pub mod tools;
 pub mod workdir;
 pub mod workers;
 pub mod workload;
+
+use std::error::Error;
+
+use crate::failure::hint_of;
+use crate::store::StoreError;
+use crate::tools::ToolError;
+use crate::workdir::WorkError;
+
+/// What errors of this crate know, less [`failure::Failure`], which may know more than one thing.
+pub fn hint(error: &(dyn Error + 'static)) -> Option<String> {
+    hint_of::<ToolError>(error)
+        .or_else(|| hint_of::<WorkError>(error))
+        .or_else(|| hint_of::<StoreError>(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Failure;
+
+    #[test]
+    fn an_error_of_this_crate_is_asked_for_its_hint() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = WorkError::Io { action: "write", path: "x".into(), source: full };
+        assert!(hint(&error).is_some_and(|hint| hint.starts_with("free some space")));
+        assert_eq!(hint(&std::fmt::Error), None);
+        assert_eq!(hint(&Failure::new("no").hint("do")), None);
+    }
+}

@@ -4,8 +4,8 @@
 //! when it is complete, and what was left behind by the killed is removed by the next one. One
 //! process at a time works in a directory.
 
-mod error;
-mod files;
+pub(crate) mod error;
+pub(crate) mod files;
 mod kept;
 mod lock;
 mod space;
@@ -23,13 +23,10 @@ pub use step::{OpenStep, Step};
 use crate::cache::{Hashes, Key};
 use crate::place;
 use error::io;
+use step::{BUILDING, STEPS};
 
-/// Steps that are done, or (resumable ones) begun.
-const STEPS: &str = "steps";
 /// Hashes of files.
 const HASHES: &str = "hashes.json";
-/// Steps that are being built.
-const BUILDING: &str = "building";
 
 /// Whether a folder is somebody's work directory, whose files come and go.
 pub fn is_one(folder: &Path) -> bool {

@@ -8,8 +8,7 @@ use std::process::ExitCode;
 use trimtab_lab::failure::{Failure, Hinter};
 
 /// The crates whose errors may know a remedy.
-const HINTERS: [Hinter; 3] =
-    [trimtab_lab::failure::hint, trimtab_machine::hint, trimtab_native::hint];
+const HINTERS: [Hinter; 3] = [trimtab_lab::hint, trimtab_machine::hint, trimtab_native::hint];
 
 /// How lines begin that an error quotes: the last ones of a log, say. They are shown as they are.
 const QUOTED: &str = "    ";

@@ -13,7 +13,8 @@ use sha2::{Digest, Sha256};
 
 use super::unreadable;
 use crate::bytes;
-use crate::workdir::{WorkError, write_whole};
+use crate::workdir::error::WorkError;
+use crate::workdir::files::write_whole;
 
 /// Files below this many bytes are read each time: that is faster than looking them up is worth.
 const WORTH_REMEMBERING: u64 = 1 << 20;

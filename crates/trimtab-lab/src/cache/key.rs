@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Hashes, unreadable};
-use crate::workdir::WorkError;
+use crate::workdir::error::WorkError;
 
 /// What one step depends on: named values. The order in which they are given does not matter;
 /// a name that is given twice keeps the last value. Only of [several steps of one kind](Key::after) the

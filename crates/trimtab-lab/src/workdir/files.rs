@@ -5,8 +5,7 @@ use std::io::{self as std_io, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::WorkError;
-use super::error::io;
+use super::error::{WorkError, io};
 
 /// From this many files on, one sync of the whole file system is faster than one for each.
 const MANY: usize = 64;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::io;
-use super::{Step, WorkDir, WorkError, step, write_whole};
+use super::error::{WorkError, io};
+use super::files::write_whole;
+use super::{Step, WorkDir, step};
 use crate::cache::Key;
 
 /// Kept in a step: its record, where there is more to know of it than its files.

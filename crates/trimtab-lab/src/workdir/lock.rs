@@ -7,8 +7,7 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use super::WorkError;
-use super::error::io;
+use super::error::{WorkError, io};
 use crate::place;
 
 pub(super) const FILE: &str = ".trimtab-lock";

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-use super::WorkError;
-use super::error::io;
+use super::error::{WorkError, io};
 
 /// Bytes that a user without privileges can still write where `path` is, or would be.
 ///

@@ -3,11 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::io;
+use super::error::{WorkError, io};
 use super::files::{remove, rename, sync, write_whole};
-use super::{BUILDING, STEPS, WorkError};
 use crate::cache::Key;
 use crate::place;
+
+/// Steps that are done, or (resumable ones) begun.
+pub(super) const STEPS: &str = "steps";
+/// Steps that are being built.
+pub(super) const BUILDING: &str = "building";
 
 /// In a step that is done: what it depended on. Its being there is what makes a resumable step
 /// done, so it is written last.

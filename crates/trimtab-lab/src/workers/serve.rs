@@ -81,7 +81,7 @@ impl Worker {
                 // Not done: it is put back when this process has ended.
                 Err(_) if interrupt::requested() => return Ok(()),
                 Err(error) if error.is::<Lost>() => return Err(error),
-                Err(error) => JobOutcome::Failed(Failure::of(&error, &[])),
+                Err(error) => JobOutcome::Failed(Failure::of(&error, &[crate::hint])),
             };
             self.spool.finish(&job, &outcome)?;
         }

@@ -266,7 +266,7 @@ pub fn own_rooms() -> Result<TempDir> {
 
 /// An error as another machine is told of it, with what to do.
 pub(super) fn to_be_told(error: &anyhow::Error) -> Failure {
-    Failure::of(error, &[trimtab_machine::hint, trimtab_native::hint])
+    Failure::of(error, &[trimtab_lab::hint, trimtab_machine::hint, trimtab_native::hint])
 }
 
 /// Does a job.
