@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use trimtab_profile::{Coverage, ONLY_WITHOUT_SUFFIX, Profile, Source, Stream, stream};
+use trimtab_profile::{Coverage, Profile, Source, Stream, only_without_suffix, stream};
 use trimtab_program::Program;
 use trimtab_report::number::{count, share};
 
@@ -60,7 +60,8 @@ impl Run {
             ));
         }
         if coverage.without_suffix > 0 {
-            text.push_str(&format!(", {} {ONLY_WITHOUT_SUFFIX}", count(coverage.without_suffix)));
+            text.push_str(", ");
+            text.push_str(&only_without_suffix(&count(coverage.without_suffix)));
         }
         text
     }

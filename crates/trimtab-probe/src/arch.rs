@@ -37,8 +37,6 @@ pub trait Arch: Scan + Sized {
     const TRAP: u8;
     /// A section of code that is longer cannot be instrumented: jumps would not reach.
     const LONGEST_SECTION: u64;
-    /// Name of the symbols that say that code follows, where there are such.
-    const CODE_SYMBOL: Option<&str>;
 
     /// Looks at an object as a whole.
     fn of(object: &Object, unwind: &UnwindTable, functions: &[Function]) -> Self;

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use object::LittleEndian;
 use object::elf;
-use trimtab_program::Isa;
+use trimtab_program::{Isa, Mapped};
 
 use crate::error::ProbeError;
 
@@ -158,9 +158,9 @@ impl Symbol {
         (self.section != UNDEFINED && self.section < RESERVED).then_some(self.section.into())
     }
 
-    /// Whether it is a mapping symbol of an instruction set that has them.
-    pub fn is_mapping(&self, isa: Isa) -> bool {
-        self.kind() == elf::STT_NOTYPE && isa.is_mapping_symbol(&self.name)
+    /// What begins there, if it is a mapping symbol.
+    pub fn mapped(&self, isa: Isa) -> Option<Mapped> {
+        isa.mapped(&self.name).filter(|_| self.kind() == elf::STT_NOTYPE)
     }
 
     /// Whether objects other than its own see it.

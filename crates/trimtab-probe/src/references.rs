@@ -127,7 +127,7 @@ impl CodeMap {
             if let Some(section) = symbol.defined_in()
                 && !matches!(symbol.kind(), elf::STT_SECTION | elf::STT_FILE)
                 && object.sections[section].is_text()
-                && !symbol.is_mapping(object.isa())
+                && symbol.mapped(object.isa()).is_none()
             {
                 map.labels.entry(section).or_default().insert(symbol.value);
                 if symbol.kind() != elf::STT_FUNC {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use object::elf;
-use trimtab_program::Isa;
+use trimtab_program::{Isa, Mapped};
 
 use crate::abi;
 use crate::arch::{Arch, Context, Entrance};
@@ -445,7 +445,8 @@ impl<'a> Rewriter<'a> {
         if let Some(copy) = &stub.copy {
             self.relocate_copy::<A>(section, start, copy);
         }
-        if let Some(name) = A::CODE_SYMBOL.filter(|_| self.begun.insert(section)) {
+        let mark = self.object.isa().mapping_symbol(Mapped::Code);
+        if let Some(name) = mark.filter(|_| self.begun.insert(section)) {
             self.add_local(name, elf::STT_NOTYPE, section, start..start);
         }
 

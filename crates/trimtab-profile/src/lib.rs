@@ -22,6 +22,6 @@ pub use coverage::Coverage;
 pub use process::{Process, Transition};
 pub use profile::{ExecutedFunction, Precision, Profile};
 pub use read::{Format, TraceError};
-pub use stale::{OF_ANOTHER_BUILD, ONLY_WITHOUT_SUFFIX, StaleProfile};
+pub use stale::{OF_ANOTHER_BUILD, StaleProfile, only_without_suffix};
 pub use stream::{Stream, StreamBlock, StreamError};
 pub use trace::{Event, NameId, Place, Source, Trace};

@@ -12,9 +12,10 @@ pub(crate) const TRACE_AGAIN: &str =
 pub(crate) const TRACE_SOURCES_AGAIN: &str = "trace a build of these sources again";
 /// What makes perf print all that we look for.
 const PERF_SCRIPT: &str = "perf script -F ip,sym,symoff,dso";
-/// What is said of names that fit only when the suffix is left out that the compiler put behind them.
-pub const ONLY_WITHOUT_SUFFIX: &str =
-    "found only without the compiler's suffix: the trace is of another build";
+/// What is said of so many names that fit only when the suffix is left out that the compiler put behind them.
+pub fn only_without_suffix(many: &str) -> String {
+    format!("{many} found only without the compiler's suffix: the trace {OF_ANOTHER_BUILD}")
+}
 
 /// What to do where a trace does not say in which file each function is.
 pub(crate) fn print_files() -> String {

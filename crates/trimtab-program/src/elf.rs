@@ -149,7 +149,7 @@ fn symbols<'data, H: Header>(
         let name =
             symbol.name(endian, table.strings()).map_err(|_| damage("a symbol's name", data))?;
         let Ok(name) = std::str::from_utf8(name) else { continue };
-        if name.is_empty() || isa.is_mapping_symbol(name.as_bytes()) {
+        if name.is_empty() || isa.mapped(name.as_bytes()).is_some() {
             continue;
         }
         // Absolute symbols have no section, and files with very many sections keep the index in a

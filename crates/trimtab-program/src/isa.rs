@@ -14,6 +14,15 @@ pub enum Isa {
     Mips32,
 }
 
+/// What a mapping symbol says of the bytes from there on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mapped {
+    /// They are instructions.
+    Code,
+    /// They are data within code.
+    Data,
+}
+
 impl Isa {
     /// All of them.
     pub const ALL: [Isa; 3] = [Isa::X86_64, Isa::Aarch64, Isa::Mips32];
@@ -67,12 +76,24 @@ impl Isa {
         isas.into_iter().map(text).collect::<Vec<_>>().join(between)
     }
 
-    /// Whether a symbol's name is that of a mapping symbol: such say where code (`$x`) and data (`$d`) begin, with any ending
-    /// behind a dot, and name nothing. ELF for the Arm 64-bit Architecture, section "Mapping symbols".
-    pub fn is_mapping_symbol(self, name: &[u8]) -> bool {
-        match self {
-            Isa::Aarch64 => matches!(name, [b'$', b'x' | b'd'] | [b'$', b'x' | b'd', b'.', ..]),
-            Isa::X86_64 | Isa::Mips32 => false,
+    /// What begins where a symbol of this name is, if that is a mapping symbol: such name nothing, and may have any ending
+    /// behind a dot. ELF for the Arm 64-bit Architecture, section "Mapping symbols".
+    pub fn mapped(self, name: &[u8]) -> Option<Mapped> {
+        let is = |symbol: &str| {
+            let behind = name.strip_prefix(symbol.as_bytes());
+            behind.is_some_and(|behind| matches!(behind, [] | [b'.', ..]))
+        };
+        [Mapped::Code, Mapped::Data]
+            .into_iter()
+            .find(|mapped| self.mapping_symbol(*mapped).is_some_and(is))
+    }
+
+    /// The mapping symbol for what begins there; none where there are no such symbols.
+    pub fn mapping_symbol(self, mapped: Mapped) -> Option<&'static str> {
+        match (self, mapped) {
+            (Isa::Aarch64, Mapped::Code) => Some("$x"),
+            (Isa::Aarch64, Mapped::Data) => Some("$d"),
+            (Isa::X86_64 | Isa::Mips32, _) => None,
         }
     }
 
@@ -96,6 +117,9 @@ mod tests {
             assert_eq!(Isa::of_elf_machine(isa.elf_machine()), Some(isa));
         }
         assert_eq!(Isa::of_elf_machine(elf::EM_RISCV), None);
+        let mapped = |name: &str| Isa::Aarch64.mapped(name.as_bytes());
+        assert_eq!((mapped("$x"), mapped("$d.1")), (Some(Mapped::Code), Some(Mapped::Data)));
+        assert_eq!((mapped("$xy"), mapped("x"), Isa::X86_64.mapped(b"$x")), (None, None, None));
         assert_eq!(Isa::expected(Isa::KERNELS, " or "), "62 (x86-64) or 183 (AArch64)");
     }
 }

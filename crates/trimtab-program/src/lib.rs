@@ -22,16 +22,18 @@ pub mod objects;
 mod program;
 mod ranges;
 pub mod references;
+mod sentence;
 mod suffix;
 mod units;
 
 pub use blocks::{Block, BlockMap, BlockMapError};
 pub use error::ReadError;
 pub use fragment::{Fragment, FragmentId, Fragments, Origin};
-pub use isa::Isa;
+pub use isa::{Isa, Mapped};
 pub use link_map::{InputSection, LinkMap, LinkMapError};
 pub use program::{Function, FunctionId, Kind, Marker, Program, Section, SectionId, Segment};
 pub use ranges::{Range, RangeSet};
+pub use sentence::any_of;
 pub use suffix::without_suffix;
 pub use units::{CompileUnit, UnitsError, compile_units};
 

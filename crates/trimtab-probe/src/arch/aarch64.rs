@@ -65,7 +65,6 @@ impl Arch for Aarch64 {
     const TRAP: u8 = 0;
     /// Half of how far branches reach.
     const LONGEST_SECTION: u64 = 1 << 26;
-    const CODE_SYMBOL: Option<&str> = Some("$x");
 
     fn of(object: &Object, _unwind: &UnwindTable, functions: &[Function]) -> Self {
         let outlined = functions.iter().filter(|function| is_outlined(&function.name));

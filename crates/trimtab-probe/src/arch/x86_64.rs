@@ -77,7 +77,6 @@ impl Arch for X86_64 {
     const RETURN: u16 = RETURN;
     const TRAP: u8 = 0xcc;
     const LONGEST_SECTION: u64 = i32::MAX as u64 - 4096;
-    const CODE_SYMBOL: Option<&str> = None;
 
     fn of(object: &Object, _unwind: &UnwindTable, functions: &[Function]) -> Self {
         Self { registers: Registers::of(object, functions) }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use object::elf;
 use object::read::elf::{FileHeader, Rela as _, SectionHeader, Sym as _};
 use object::{LittleEndian, pod};
-use trimtab_program::Isa;
+use trimtab_program::{Isa, Mapped};
 
 use super::{ENDIAN, Header, Object, RESERVED, Relocation, Section, Symbol};
 use crate::error::ProbeError;
@@ -181,10 +181,9 @@ fn groups(sections: &[Section]) -> HashMap<usize, usize> {
 /// Where code and data begin, by mapping symbols.
 fn mapping(isa: Isa, symbols: &[Symbol]) -> HashMap<usize, BTreeMap<u64, bool>> {
     let mut marks: HashMap<usize, BTreeMap<u64, bool>> = HashMap::new();
-    for symbol in symbols.iter().filter(|symbol| symbol.is_mapping(isa)) {
-        if let Some(section) = symbol.defined_in() {
-            let is_data = symbol.name.starts_with(b"$d");
-            marks.entry(section).or_default().insert(symbol.value, is_data);
+    for symbol in symbols {
+        if let (Some(mapped), Some(section)) = (symbol.mapped(isa), symbol.defined_in()) {
+            marks.entry(section).or_default().insert(symbol.value, mapped == Mapped::Data);
         }
     }
     marks

@@ -10,11 +10,11 @@ pub mod trials;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::arguments::any_of;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Failure;
+use trimtab_program::any_of;
 use trimtab_report::Report;
 use trimtab_tune::TuneProgram;
 use trimtab_tune::run::{BATCH, Limits, Plan};

@@ -2,6 +2,7 @@
 
 use trimtab_link::feature::common_series;
 use trimtab_link::{Feature, LAYOUT};
+use trimtab_program::any_of;
 use trimtab_rent::feature::OF_GUESTS;
 use trimtab_smp::feature::WITH_LOCKS;
 use trimtab_swap::COLDSWAP;
@@ -30,5 +31,5 @@ pub const SWAP: &[&Feature] = &[&COLDSWAP];
 
 /// The series of kernels that can be given these features, as help names them: "6.12 or 6.1".
 pub fn series(features: &[&'static Feature]) -> String {
-    common_series(features).unwrap_or_default().join(" or ")
+    any_of(common_series(features).unwrap_or_default())
 }

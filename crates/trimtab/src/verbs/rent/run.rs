@@ -2,13 +2,13 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use trimtab_program::any_of;
 use trimtab_rent::arm::{Arm, DeviceMemory};
 use trimtab_rent::plan::Policy;
 use trimtab_rent::report::run::MOST_TIMES;
 use trimtab_rent::run::{DiskProfile, Load, RunRequest, run as experiment};
 
 use super::GuestArguments;
-use crate::arguments::any_of;
 use crate::progress::Progress;
 
 /// Builds a kernel in which drivers can lend their devices' memory to the page cache, and boots it: loads run while the

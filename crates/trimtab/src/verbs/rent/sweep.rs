@@ -1,12 +1,12 @@
 //! `trimtab rent sweep`: how fast lent memory of several sizes comes back.
 
 use clap::Args;
+use trimtab_program::any_of;
 use trimtab_rent::returning::Returning;
 use trimtab_rent::run::{DiskProfile, Load, SweepRequest, sweep};
 
 use super::GuestArguments;
 use super::run::{disk, disk_help, load};
-use crate::arguments::any_of;
 use crate::progress::Progress;
 
 /// Builds a kernel in which drivers can lend their devices' memory to the page cache, and opens a device again and again
