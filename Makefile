@@ -217,5 +217,7 @@ setup-test:
 build-demo: $(call AFTER_SETUP,demo)
 	@$(BUILD)
 
+# First what takes a second: fuzz targets are a workspace of their own, so a dependency that changed is in two lock files.
 build-test: $(call AFTER_SETUP,test)
-	@$(CARGO) test --workspace --no-run --quiet
+	@$(CARGO) fetch --quiet --locked --manifest-path fuzz/Cargo.toml
+	@$(CARGO) test --workspace --locked --no-run --quiet
