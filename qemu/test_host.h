@@ -85,6 +85,22 @@ PLUGIN_EXPORT uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *ins
 	return insn->address;
 }
 
+PLUGIN_EXPORT void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
+						    qemu_plugin_vcpu_mem_cb_t cb,
+						    enum qemu_plugin_cb_flags flags,
+						    enum qemu_plugin_mem_rw rw, void *userdata)
+{
+	(void)flags;
+	(void)rw;
+	insn->access = cb;
+	insn->userdata = userdata;
+}
+
+PLUGIN_EXPORT const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn)
+{
+	return insn->code;
+}
+
 /* Loads the plugin that the first argument names, with the others as its own. An exit code, 0 if it is there. */
 static int load(int argc, char **argv)
 {

@@ -22,17 +22,6 @@ PLUGIN_EXPORT void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_ins
 	insn->userdata = userdata;
 }
 
-PLUGIN_EXPORT void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
-						    qemu_plugin_vcpu_mem_cb_t cb,
-						    enum qemu_plugin_cb_flags flags,
-						    enum qemu_plugin_mem_rw rw, void *userdata)
-{
-	(void)flags;
-	(void)rw;
-	insn->access = cb;
-	insn->userdata = userdata;
-}
-
 PLUGIN_EXPORT void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id,
 						     qemu_plugin_vcpu_simple_cb_t cb)
 {
@@ -43,11 +32,6 @@ PLUGIN_EXPORT void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id,
 PLUGIN_EXPORT bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info)
 {
 	return info;
-}
-
-PLUGIN_EXPORT const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn)
-{
-	return insn->code;
 }
 
 #define KERNEL 0xffffffff81000000

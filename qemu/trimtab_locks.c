@@ -35,6 +35,7 @@
  * complete or not there: it is written under another name first.
  */
 #include "qemu_plugin_api.h"
+#include "arguments.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -355,16 +356,6 @@ static bool read_functions(const char *list)
 		if (*list++ != '+')
 			return false;
 	}
-}
-
-/* The value of argument KEY=VALUE, or NULL. */
-static const char *value_of(const char *argument, const char *key)
-{
-	size_t length = strlen(key);
-
-	if (strncmp(argument, key, length) != 0 || argument[length] != '=')
-		return NULL;
-	return argument + length + 1;
 }
 
 static bool begin(void)

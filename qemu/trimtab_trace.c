@@ -46,6 +46,7 @@
  * Each file is complete or not there: it is written under another name first.
  */
 #include "qemu_plugin_api.h"
+#include "arguments.h"
 #include "blocks.h"
 #include "mappings.h"
 
@@ -360,16 +361,6 @@ out:
 	pthread_mutex_unlock(&lock);
 }
 
-/* The value of argument KEY=VALUE, or NULL. */
-static const char *value_of(const char *argument, const char *key)
-{
-	size_t length = strlen(key);
-
-	if (strncmp(argument, key, length) != 0 || argument[length] != '=')
-		return NULL;
-	return argument + length + 1;
-}
-
 PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
 				      char **argv)
 {
@@ -381,11 +372,7 @@ PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *in
 			free(out_path);
 			out_path = strdup(value);
 		} else if ((value = value_of(argv[i], "min"))) {
-			char *end;
-
-			errno = 0;
-			min_address = strtoull(value, &end, 16);
-			if (errno || end == value || *end != '\0') {
+			if (!number_of(value, 16, &min_address)) {
 				fprintf(stderr, "trimtab_trace: min=%s is not a hexadecimal address\n",
 					value);
 				return -1;
@@ -401,11 +388,7 @@ PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *in
 			free(stream_path);
 			stream_path = strdup(value);
 		} else if ((value = value_of(argv[i], "limit"))) {
-			char *end;
-
-			errno = 0;
-			stream_limit = strtoull(value, &end, 10);
-			if (errno || end == value || *end != '\0' || stream_limit == 0) {
+			if (!number_of(value, 10, &stream_limit) || stream_limit == 0) {
 				fprintf(stderr, "trimtab_trace: limit=%s is not a number above 0\n",
 					value);
 				return -1;

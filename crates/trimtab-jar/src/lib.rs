@@ -53,4 +53,4 @@ pub use error::JarError;
 pub use header::{CType, Header, Parameter, Prototype, read_header};
 pub use profile::Profile;
 pub use report::{Part, Report, SplitFunction};
-pub use translate::{Entry, Options, Translation, translate, translate_with};
+pub use translate::{Entry, Options, Translation, exported, translate, translate_with};

@@ -5,12 +5,14 @@
 
 mod area;
 mod cache;
+mod cores;
 mod execution;
 mod paging;
 
 pub use crate::ids::SpotId;
 pub use area::{FUNCTIONS_PER_PAGE, function_area};
 pub use cache::{Cache, Geometry};
+pub use cores::{CORES, Core, CoreCounts};
 pub use execution::{Execution, Spot};
 pub use paging::{Policy, faults};
 

@@ -25,7 +25,7 @@ pub use hardware::{Accelerator, Clock, Hardware};
 pub use kept::{BootRecord, Digest, KeptBoot, KeptRequest};
 pub use ktap::{Outcome, Test, Tests};
 pub use locks::{LockFunction, LockOperation, LockTracer};
-pub use request::{BootRequest, Ftrace, OUTLET, Tracers};
+pub use request::{BootRequest, CoreTracer, Ftrace, OUTLET, Tracers};
 
 use crate::arch::Platform;
 use console::Console;
@@ -112,6 +112,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
         plugin: request.plugin_trace(),
         stream: request.tracers.stream.then(|| request.plugin_stream()),
         locks: request.tracers.locks.as_ref().map(|_| request.locks_trace()),
+        core: request.tracers.core.as_ref().map(|_| request.core_counts()),
         out: request.out_file(&request.folder),
     };
     prepare(&request.folder, &traces)
@@ -163,12 +164,13 @@ struct Traces {
     plugin: PathBuf,
     stream: Option<PathBuf>,
     locks: Option<PathBuf>,
+    core: Option<PathBuf>,
     out: Option<PathBuf>,
 }
 
 fn prepare(folder: &Path, traces: &Traces) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    let optional = traces.stream.iter().chain(&traces.locks).chain(&traces.out);
+    let optional = traces.stream.iter().chain(&traces.locks).chain(&traces.core).chain(&traces.out);
     for path in [&traces.plugin].into_iter().chain(optional) {
         match fs::remove_file(path) {
             // An old trace must not pass for this boot's.

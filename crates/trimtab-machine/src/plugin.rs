@@ -19,6 +19,7 @@ struct PluginSource {
 }
 
 const API: (&str, &str) = ("qemu_plugin_api.h", include_str!("../../../qemu/qemu_plugin_api.h"));
+const ARGUMENTS: (&str, &str) = ("arguments.h", include_str!("../../../qemu/arguments.h"));
 
 /// Writes down which blocks of code run.
 const TRACE: PluginSource = PluginSource {
@@ -29,6 +30,7 @@ const TRACE: PluginSource = PluginSource {
         ("blocks.h", include_str!("../../../qemu/blocks.h")),
         ("mappings.h", include_str!("../../../qemu/mappings.h")),
         API,
+        ARGUMENTS,
     ],
 };
 
@@ -36,7 +38,14 @@ const TRACE: PluginSource = PluginSource {
 const LOCKS: PluginSource = PluginSource {
     what: "plugin that watches locks",
     file: "trimtab_locks.so",
-    files: &[("trimtab_locks.c", include_str!("../../../qemu/trimtab_locks.c")), API],
+    files: &[("trimtab_locks.c", include_str!("../../../qemu/trimtab_locks.c")), API, ARGUMENTS],
+};
+
+/// Puts what is executed through a model of a core.
+const CORE: PluginSource = PluginSource {
+    what: "plugin with a model of a core",
+    file: "trimtab_core.so",
+    files: &[("trimtab_core.c", include_str!("../../../qemu/trimtab_core.c")), API, ARGUMENTS],
 };
 
 impl PluginSource {
@@ -95,6 +104,14 @@ pub fn kept_locks(work: &WorkDir, gcc: &FoundTool) -> anyhow::Result<KeptPlugin>
     kept_of(work, gcc, LOCKS)
 }
 
+/// The plugin that has a model of a core, which `work` keeps.
+///
+/// # Errors
+/// As [`kept`].
+pub fn kept_core(work: &WorkDir, gcc: &FoundTool) -> anyhow::Result<KeptPlugin> {
+    kept_of(work, gcc, CORE)
+}
+
 fn kept_of(work: &WorkDir, gcc: &FoundTool, source: PluginSource) -> anyhow::Result<KeptPlugin> {
     let found = work.get(&Plugin { gcc, source })?;
     Ok(KeptPlugin { path: found.folder.join(source.file), key: found.key, cached: found.cached })
@@ -132,7 +149,7 @@ mod tests {
     #[test]
     fn they_build_without_warnings_and_the_same_each_time() {
         let folder = tempfile::tempdir().unwrap();
-        for source in [TRACE, LOCKS] {
+        for source in [TRACE, LOCKS, CORE] {
             let build = |at: &Path| source.build(Path::new("cc"), at).unwrap();
             let first = std::fs::read(build(folder.path())).unwrap();
             let second = build(&folder.path().join("deeper"));

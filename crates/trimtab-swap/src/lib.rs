@@ -51,5 +51,5 @@ pub use replay::Replay;
 pub use residence::{CoreCause, CoreCauses, End, Group, PatchKind, PatchSites, Residence, Why};
 pub use returns::Returns;
 pub use store::{Store, page_images};
-pub use time::{CORES, Core, KernelTime, Waits, kernel_time};
+pub use time::{KernelTime, Waits, kernel_time};
 pub use units::{Class, Granularity, Part, Unit, Units};

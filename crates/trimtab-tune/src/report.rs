@@ -1,6 +1,7 @@
 //! What `trimtab tune program` and `tune kernel` found: `trimtab.tune/1`.
 
 mod bench;
+mod core;
 mod hot;
 mod kernel;
 mod profile;
@@ -13,6 +14,7 @@ use trimtab_report::section::{Head, Headline, Section, Tile};
 use trimtab_report::{Kind, Phrase, Report, Schema, phrase};
 use trimtab_stats::Interval;
 
+pub use self::core::{CoreCost, CoreCosts};
 pub use bench::{BenchRow, BenchSummary, TuneBench};
 pub use hot::{AllObjects, HotObjects, OtherCode, SourceFile};
 pub use kernel::{CallCost, KernelCalls, OtherSearch};
@@ -50,6 +52,9 @@ pub struct TuneProgram {
     pub effects: Vec<FlagEffect>,
     /// What users would take instead.
     pub arms: Vec<ArmResult>,
+    /// The model of a core by whose cycles all was judged; none where it was by instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<CoreCosts>,
     /// What each call costs, where a kernel was tuned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelCalls>,
@@ -321,7 +326,7 @@ impl Report for TuneProgram {
         let mut summary = vec![tried];
         if let Some(held_out) = self.minimal.held_out_ratio {
             let share = gain("minimal.held_out_ratio", held_out);
-            summary.push(phrase![self.what_is_held_out(), share, " instructions."]);
+            summary.push(phrase![self.what_is_held_out(), share, " ", self.unit(), "."]);
         }
         let better = self.arms.iter().enumerate().filter(|(_, arm)| !arm.is_in_space);
         let better = better.filter_map(|(place, arm)| Some((place, arm, arm.ratio?)));
@@ -333,7 +338,7 @@ impl Report for TuneProgram {
                 Some(_) => ", a choice of the configuration, does better: ",
                 None => ", which was not among the flags to choose from, does better: ",
             };
-            summary.push(phrase![code(&arm.name), words, share, " instructions."]);
+            summary.push(phrase![code(&arm.name), words, share, " ", self.unit(), "."]);
         }
         if self.minimal.stopped {
             summary.push(phrase![STOPPED]);
@@ -350,7 +355,10 @@ impl Report for TuneProgram {
             tiles: vec![
                 Tile::new(
                     gain("best.fitness_ratio", self.best.fitness_ratio),
-                    "instructions with the best flags",
+                    match self.core {
+                        Some(_) => "cycles with the best flags",
+                        None => "instructions with the best flags",
+                    },
                     "",
                 ),
                 Tile::new(count("evaluations.built", evaluations.built), "sets of flags built", ""),
@@ -369,6 +377,7 @@ impl Report for TuneProgram {
             self.to_take(),
             self.hot_objects(),
             self.calls(),
+            self.core_costs(),
             self.beside(),
             self.times(),
             self.flag_effects(),
@@ -409,7 +418,7 @@ impl TuneProgram {
 
     fn time_in_words(&self) -> Phrase {
         match self.fastest.and_then(|place| self.timed.get(usize::try_from(place).ok()?)) {
-            None => "It was not timed: instructions alone do not say what is faster.".into(),
+            None => phrase!["It was not timed: ", self.unit(), " alone do not say what is faster."],
             Some(fastest) => phrase![
                 "In runs in turn ",
                 code(&fastest.name),

@@ -92,6 +92,60 @@ fn what_helps_is_found_what_is_wrong_is_remembered_and_nothing_is_done_twice() {
     assert!(shown.contains("-DFEWER"), "{shown}");
 }
 
+/// Goes through more memory than a first-level cache has, unless it is told to go through less.
+const WALK: &str = r#"
+#include <stdio.h>
+#ifndef BYTES
+#define BYTES (1 << 20)
+#endif
+static volatile char memory[1 << 20];
+int main(void)
+{
+	unsigned sum = 0;
+	for (unsigned i = 0; i < 40000; i++)
+		sum += memory[i * 4096 % BYTES + i % 64] + 1;
+	printf("%u\n", sum);
+	return 0;
+}
+"#;
+
+#[test]
+fn by_the_model_of_a_core_what_waits_for_memory_is_slower_though_it_executes_the_same() {
+    let bench = bench();
+    fs::write(bench.file("walk.c"), WALK).unwrap();
+    fs::write(bench.file("size.txt"), "-DBYTES=8192\n-DUNUSED\n-g\n").unwrap();
+    let mut run = vec!["tune", "program", "--quiet", "--flags", "size.txt", "--json", "out.json"];
+    run.extend(["--build", "\"$CC\" $CFLAGS walk.c -o walk", "--run", "./walk", "--rounds", "0"]);
+    run.extend(["--budget", "6", "--portable"]);
+    let (code, output, error) = bench.trimtab(&run);
+    assert_eq!(code, 0, "{output}{error}");
+    let instructions = bench.json("out.json");
+    assert_eq!(instructions["core"], Value::Null);
+    assert!(instructions["best"]["fitness_ratio"].as_f64().unwrap() > 0.9, "{instructions:#}");
+    run.extend(["--core", "small"]);
+    let (code, output, error) = bench.trimtab(&run);
+    assert_eq!(code, 0, "{output}{error}");
+    let json = bench.json("out.json");
+    assert_eq!(json["minimal"]["flags"], "-O2 -DBYTES=8192", "{json:#}");
+    assert!(json["minimal"]["fitness_ratio"].as_f64().unwrap() < 0.6, "{json:#}");
+    let count = |place: usize| {
+        let row = &json["core"]["counts"][place];
+        (row["what"].as_str().unwrap().to_owned(), row["base"].as_f64(), row["tuned"].as_f64())
+    };
+    let (what, base, tuned) = count(3);
+    assert_eq!(what, "l1d misses");
+    // Each step is a line of a page of its own.
+    assert!(base.unwrap() > 35_000.0 && tuned.unwrap() < 10_000.0, "{json:#}");
+    let sum = |part: fn(&(String, Option<f64>, Option<f64>)) -> Option<f64>| {
+        let counts: Vec<f64> = (0..5).map(|place| part(&count(place)).unwrap()).collect();
+        (counts[0], counts[1] + (counts[2] + counts[3]) * 15.0 + counts[4] * 13.0)
+    };
+    for (cycles, parts) in [sum(|row| row.1), sum(|row| row.2)] {
+        assert_eq!(cycles, parts);
+    }
+    assert!(output.contains("cycles") && output.contains("small in-order core"), "{output}");
+}
+
 #[test]
 fn a_run_that_is_killed_goes_on_where_it_was() {
     let bench = bench();

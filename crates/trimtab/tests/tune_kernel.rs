@@ -38,6 +38,7 @@ fn what_cannot_be_is_said_before_anything_is_built() {
         (&["--search", "annealing"], "expected one of incumbent, paper-ga"),
         (&["--budget", "0"], "0 is not in 1.."),
         (&["--tune-choices", "--no-choices"], "cannot be used with"),
+        (&["--core", "large"], "possible values: small, current"),
     ] {
         let ended = tune_kernel(arguments);
         assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.error);

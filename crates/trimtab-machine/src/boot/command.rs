@@ -30,6 +30,7 @@ pub(super) struct Files<'a> {
     pub(super) initramfs: &'a Path,
     pub(super) plugin: Option<&'a Path>,
     pub(super) locks: Option<&'a Path>,
+    pub(super) core: Option<&'a Path>,
     /// The machine's device tree, where it is not QEMU's.
     pub(super) device_tree: Option<&'a Path>,
     /// Images of disks, in their order.
@@ -119,7 +120,7 @@ pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsStrin
     line.0
 }
 
-/// Our plugins: the one that traces, and the one that watches locks.
+/// Our plugins: the one that traces, the one that watches locks, and the one with the model of a core.
 fn plugins(line: &mut Line, request: &BootRequest, files: &Files<'_>) {
     let traces = files.traces;
     if let Some(library) = files.plugin {
@@ -145,6 +146,19 @@ fn plugins(line: &mut Line, request: &BootRequest, files: &Files<'_>) {
             &escaped(out),
             OsStr::new(",functions="),
             OsStr::new(&tracer.functions()),
+        ]);
+        line.add("-plugin").add(plugin);
+    }
+    if let (Some(library), Some(tracer), Some(out)) =
+        (files.core, &request.tracers.core, &traces.core)
+    {
+        let min = request.qemu.isa().kernel_half();
+        let plugin = joined([
+            OsStr::new("file="),
+            &escaped(library),
+            OsStr::new(",out="),
+            &escaped(out),
+            OsStr::new(&format!(",min={min:x},{}", tracer.arguments)),
         ]);
         line.add("-plugin").add(plugin);
     }

@@ -26,7 +26,24 @@ pub struct Tracers {
     pub ftrace: Option<Ftrace>,
     /// Our plugin that watches locks.
     pub locks: Option<LockTracer>,
+    /// Our plugin that has the model of a core.
+    pub core: Option<CoreTracer>,
 }
+
+/// Our QEMU plugin that puts what the kernel executes through the model of a core; what it writes is described in
+/// `qemu/trimtab_core.c`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoreTracer {
+    /// The plugin; see [`plugin::kept_core`](crate::plugin::kept_core).
+    pub plugin: PathBuf,
+    /// What that depends on.
+    pub key: Key,
+    /// Its arguments, but for where it writes and where the kernel's half of addresses begins.
+    pub arguments: String,
+}
+
+/// What it writes, in the folder of a boot.
+pub(super) const CORE: &str = "core.counts";
 
 /// The kernel's function tracer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +113,11 @@ impl BootRequest {
         self.folder.join(locks::LOCKS)
     }
 
+    /// Where the plugin writes that has the model of a core, if it does.
+    pub fn core_counts(&self) -> PathBuf {
+        self.folder.join(CORE)
+    }
+
     /// Where what the guest writes to its outlet is, if it has one.
     pub fn outlet_file(&self) -> PathBuf {
         self.folder.join(OUTLET)
@@ -141,6 +163,7 @@ impl BootRequest {
             initramfs: &self.initramfs,
             plugin: self.tracers.plugin.as_deref(),
             locks: self.tracers.locks.as_ref().map(|locks| locks.plugin.as_path()),
+            core: self.tracers.core.as_ref().map(|core| core.plugin.as_path()),
             device_tree: None,
             images: self.disks.iter().filter_map(Disk::image).collect(),
             traces,
@@ -157,6 +180,7 @@ impl BootRequest {
             plugin: "plugin.trace".into(),
             stream: self.tracers.stream.then(|| STREAM.into()),
             locks: self.tracers.locks.as_ref().map(|_| locks::LOCKS.into()),
+            core: self.tracers.core.as_ref().map(|_| CORE.into()),
             out: self.out_file(Path::new("")),
         };
         let images: Vec<&Path> = self.disks.iter().filter_map(Disk::image).collect();
@@ -165,6 +189,7 @@ impl BootRequest {
             initramfs: Path::new("root"),
             plugin: self.tracers.plugin.as_ref().map(|_| Path::new("plugin")),
             locks: self.tracers.locks.as_ref().map(|_| Path::new("plugin-locks")),
+            core: self.tracers.core.as_ref().map(|_| Path::new("plugin-core")),
             device_tree: self.device_tree.as_ref().map(|_| device_tree::name()),
             images: images.iter().map(|_| Path::new("image")).collect(),
             traces: &traces,
@@ -179,6 +204,9 @@ impl BootRequest {
         }
         if let Some(locks) = &self.tracers.locks {
             key = key.after(&locks.key);
+        }
+        if let Some(core) = &self.tracers.core {
+            key = key.after(&core.key);
         }
         (1..).zip(images).try_fold(key, |key, (number, image)| {
             key.file(&format!("image {number}"), image, hashes)

@@ -18,6 +18,8 @@ use trimtab_link::feature::GeneratedFiles;
 pub struct FlaggedKernel {
     /// The bootable image.
     pub image: PathBuf,
+    /// The linked kernel, with symbols.
+    pub vmlinux: PathBuf,
     /// SHA-256 of what is loaded of the kernel: without symbols, and without notes, which name the build.
     pub digest: String,
     /// Bytes of what is loaded from the file: code and data, without what is zero at first.
@@ -49,7 +51,8 @@ impl Build<'_> {
             .memory(memory);
         follow(job.spawn_lines()?, &mut progress)?;
         let image = self.directory.join(self.isa.image_folder()).join(self.isa.image());
-        let (digest, bytes) = loaded(&self.directory.join("vmlinux"))?;
+        let vmlinux = self.directory.join("vmlinux");
+        let (digest, bytes) = loaded(&vmlinux)?;
         if !image.is_file() {
             return Err(KernelError::Incomplete {
                 what: format!("did not make {}", image.display()),
@@ -57,7 +60,7 @@ impl Build<'_> {
             });
         }
         self.end_link()?;
-        Ok(FlaggedKernel { image, digest, bytes })
+        Ok(FlaggedKernel { image, vmlinux, digest, bytes })
     }
 }
 

@@ -1,10 +1,11 @@
 //! What of the kernel ran in a stream, and what that costs.
 
 use serde::{Deserialize, Serialize};
+use trimtab_layout::cost::CORES;
 use trimtab_profile::Stream;
 use trimtab_program::{Program, Range, references};
 
-use super::cores::{CORES, CoreState, Waits, small_pages};
+use super::waits::{CoreState, Waits, small_pages};
 use crate::SwapError;
 
 /// What ran from the start of init on.

@@ -199,8 +199,7 @@ impl TuneProgram {
                 detail(reason.unwrap_or_default()),
             ],
         ];
-        let columns =
-            [name("the fewest flags on"), number("instructions"), number("bytes"), text("")];
+        let columns = [name("the fewest flags on"), number(self.unit()), number("bytes"), text("")];
         Some(Table::new("The same flags on all objects", columns, rows))
     }
 }

@@ -79,8 +79,8 @@ impl TuneProgram {
     /// What the headline's number is of.
     pub(super) fn what(&self) -> Phrase {
         match &self.kernel {
-            None => phrase!["instructions of ", code(&self.program)],
-            Some(_) => phrase!["instructions of system calls of ", code(&self.program)],
+            None => phrase![self.unit(), " of ", code(&self.program)],
+            Some(_) => phrase![self.unit(), " of system calls of ", code(&self.program)],
         }
     }
 
@@ -118,7 +118,8 @@ impl TuneProgram {
         columns.extend(kernel.beside.iter().map(|found| number(&found.search)));
         columns.push(text("fitness"));
         let mut lede = phrase![
-            "Instructions of a call, its median over ",
+            self.unit_first(),
+            " of a call, its median over ",
             count("kernel.rounds", kernel.rounds),
             " rounds in a guest, with ",
             code(&self.space.level),

@@ -92,8 +92,7 @@ impl TuneProgram {
                 }),
             ]
         }));
-        let columns =
-            [name("what"), number("instructions"), number("bytes"), text("flags").aside()];
+        let columns = [name("what"), number(self.unit()), number("bytes"), text("flags").aside()];
         let lede = "Beside what users would take instead, as changes of the program at the level that \
                     was tuned on top of.";
         let title = "Beside what users would take";
@@ -118,7 +117,7 @@ impl TuneProgram {
         });
         let columns = [
             name("what"),
-            number("instructions"),
+            number(self.unit()),
             number("time"),
             number(CONFIDENCE_TEXT),
             number("rounds"),
@@ -129,7 +128,11 @@ impl TuneProgram {
              fastest leaves the race."
         ];
         if let Some(found) = self.screen_rank_correlation {
-            lede.push(" Instructions rank what was timed as time does with a correlation of ");
+            lede.push(phrase![
+                " ",
+                self.unit_first(),
+                " rank what was timed as time does with a correlation of ",
+            ]);
             lede.push(ratio("screen_rank_correlation", found));
             lede.push(" (1: the same order).");
         }
@@ -161,9 +164,12 @@ impl TuneProgram {
             ]
         });
         let columns =
-            [name("without"), number("instructions"), number("time"), number(CONFIDENCE_TEXT)];
-        let lede = "Each of the fewest flags left out by itself, beside all of them. Instructions \
-                    repeat exactly; of time there is an interval.";
+            [name("without"), number(self.unit()), number("time"), number(CONFIDENCE_TEXT)];
+        let lede = phrase![
+            "Each of the fewest flags left out by itself, beside all of them. ",
+            self.unit_first(),
+            " repeat exactly; of time there is an interval.",
+        ];
         (!self.effects.is_empty()).then(|| {
             let title = "What each flag does";
             Section::new("effects", title, lede).with(Table::new(title, columns, rows))
@@ -181,13 +187,14 @@ impl TuneProgram {
         let steps = (0..values.len()).map(label).collect();
         let line = Line { label: "best so far".to_owned(), class: "after", broken: false, values };
         let figure = Figure::Steps {
-            what: "instructions saved, in %".to_owned(),
+            what: format!("{} saved, in %", self.unit()),
             along: "sets of flags tried".to_owned(),
             steps,
             lines: vec![line],
             scale: Scale::Linear,
         };
-        let lede = "The least number of instructions after each set of flags.";
+        let unit = self.unit();
+        let lede = phrase!["The least number of ", unit, " after each set of flags."];
         (self.history.len() > 1)
             .then(|| Section::new("convergence", "Convergence", lede).with(figure))
     }
@@ -212,14 +219,18 @@ impl TuneProgram {
             along: "flags of the front, from fast to small".to_owned(),
             steps: (1..=self.front.len()).map(|place| place.to_string()).collect(),
             lines: vec![
-                line("instructions", "after", |point| point.fitness_ratio),
+                line(self.unit(), "after", |point| point.fitness_ratio),
                 line("bytes", "before", |point| point.bytes_ratio),
             ],
             scale: Scale::Linear,
         };
-        let lede =
-            "Of all that was tried, the flags that no others beat in both instructions and bytes.";
-        let columns = [number("instructions"), number("bytes"), text("flags")];
+        let unit = self.unit();
+        let lede = phrase![
+            "Of all that was tried, the flags that no others beat in both ",
+            unit,
+            " and bytes."
+        ];
+        let columns = [number(self.unit()), number("bytes"), text("flags")];
         let title = "Speed and size";
         let section = Section::new("front", title, lede).with(Table::new(title, columns, rows));
         match self.front.len() {

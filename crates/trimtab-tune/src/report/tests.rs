@@ -170,6 +170,34 @@ fn of_a_kernel_it_shows_each_call_and_what_was_held_out() {
 }
 
 #[test]
+fn what_is_judged_by_a_core_speaks_of_cycles() {
+    let cost = |what: &str, base, tuned| CoreCost {
+        what: what.to_owned(),
+        base,
+        tuned,
+        ratio: (base > 0.0).then(|| tuned / base),
+    };
+    let counts = vec![cost("cycles", 2000.0, 1500.0), cost("l1d misses", 0.0, 0.0)];
+    let name = "small in-order core".to_owned();
+    let core = CoreCosts { name, l1_cycles: 15, branch_cycles: 13, counts };
+    let report = TuneProgram { core: Some(core.clone()), ..sample() };
+    let text = report.terminal(100);
+    for said in
+        ["cycles of bzip2", "small in-order core", "15 for each miss", "−25.0 %", "l1d misses"]
+    {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!text.contains("instructions of bzip2"), "{text}");
+    let json = report.to_json();
+    assert_eq!(TuneProgram::from_json(&json).unwrap(), report);
+    assert!(!sample().to_json().contains("\"core\""));
+    let calls = CoreCosts { counts: Vec::new(), ..core };
+    let kernel = Some(KernelCalls::default());
+    let text = TuneProgram { core: Some(calls), kernel, ..sample() }.page();
+    assert!(text.contains("begins with empty caches"), "{text}");
+}
+
+#[test]
 fn the_share_that_is_saved_counts_what_was_known() {
     let mut report = sample();
     assert!((report.saved() - 30.0 / 110.0).abs() < 1e-9);

@@ -1,4 +1,5 @@
-//! A count of instructions that repeats exactly: QEMU runs the program, and the plugin counts.
+//! What a run costs, which repeats exactly: QEMU runs the program, and a plugin counts instructions, or puts them
+//! through the model of a core.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,14 +15,15 @@ use trimtab_lab::tools;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::plugin;
 
+use super::core_model::{self, CYCLES, CoreModel, INSTRUCTIONS};
 use super::request::Limits;
-use super::subject::Fault;
+use super::subject::{Costs, Fault};
 
 /// What a run cost and gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunCount {
-    /// Instructions of the program, in all its processes.
-    pub instructions: u64,
+    /// Instructions of the program, in all its processes; of a core also its cycles, and what they are made of.
+    pub costs: Costs,
     /// SHA-256 of what the command printed.
     pub output: String,
 }
@@ -31,6 +33,8 @@ pub struct RunCount {
 pub struct Counter {
     qemu: PathBuf,
     plugin: PathBuf,
+    /// The core whose cycles count, if it is not instructions alone.
+    core: Option<CoreModel>,
     /// What counts depend on.
     pub version: String,
 }
@@ -48,11 +52,22 @@ impl Counter {
     ///
     /// # Errors
     /// That they are not to be had.
-    pub fn prepare(work: &WorkDir) -> Result<Self> {
+    pub fn prepare(work: &WorkDir, core: Option<&str>) -> Result<Self> {
         let qemu = tools::find("qemu-user")?;
         let kept = plugin::kept(work, &tools::find("gcc")?)?;
         let version = qemu.version_text();
-        Ok(Self { qemu: qemu.path, plugin: kept.path, version })
+        let core = core.map(|id| CoreModel::prepare(work, id)).transpose()?;
+        Ok(Self { qemu: qemu.path, plugin: kept.path, core, version })
+    }
+
+    /// What runs are judged by: [`INSTRUCTIONS`], or [`CYCLES`].
+    pub fn metric(&self) -> &'static str {
+        if self.core.is_some() { CYCLES } else { INSTRUCTIONS }
+    }
+
+    /// The core whose cycles count.
+    pub fn core(&self) -> Option<&CoreModel> {
+        self.core.as_ref()
     }
 
     /// Runs a command in `folder` that runs the file `program` there, and counts what that executes.
@@ -66,12 +81,16 @@ impl Counter {
         command: &str,
         limits: Limits,
     ) -> Result<RunCount, Fault> {
-        let captured = self.run(folder, program, command, limits);
+        let plugin = match &self.core {
+            Some(core) => (core.plugin.as_path(), core.arguments()),
+            None => (self.plugin.as_path(), String::new()),
+        };
+        let captured = self.run(folder, program, command, (plugin.0, &plugin.1), limits);
         // Removed, whatever came of it.
-        let instructions = take_counts(folder)?;
+        let costs = take_costs(folder, self.core.as_ref())?;
         let output = hex::encode(Sha256::digest(&captured?.output));
-        match instructions {
-            Some(instructions) => Ok(RunCount { instructions, output }),
+        match costs {
+            Some(costs) => Ok(RunCount { costs, output }),
             None => Err(not_run(program, command).into()),
         }
     }
@@ -88,7 +107,7 @@ impl Counter {
         command: &str,
         limits: Limits,
     ) -> Result<Vec<PathBuf>, Fault> {
-        self.run(folder, program, command, limits)?;
+        self.run(folder, program, command, (&self.plugin, ""), limits)?;
         let traces = written(folder)?;
         match traces.is_empty() {
             true => Err(not_run(program, command).into()),
@@ -101,20 +120,22 @@ impl Counter {
         folder: &Path,
         program: &Path,
         command: &str,
+        (plugin, arguments): (&Path, &str),
         limits: Limits,
     ) -> Result<JobOutput, Fault> {
         let place = folder.join(program);
         let moved = PathBuf::from(format!("{}{MOVED}", place.display()));
         fs::rename(&place, &moved).with_context(|| format!("cannot move {}", place.display()))?;
+        let comma = if arguments.is_empty() { "" } else { "," };
         // The machine is the same everywhere, with all that QEMU has; the program lies where it is
         // called, so that no path has another length.
         script::write(
             &place,
             &format!(
-                "#!/bin/sh\nexec {ENVIRONMENT} {} -cpu max -0 \"$0\" -plugin {},out={} \"$0{MOVED}\" \
-                 \"$@\"\n",
+                "#!/bin/sh\nexec {ENVIRONMENT} {} -cpu max -0 \"$0\" -plugin {},out={}{comma}{arguments} \
+                 \"$0{MOVED}\" \"$@\"\n",
                 quoted(&self.qemu),
-                quoted(&self.plugin),
+                quoted(plugin),
                 quoted(folder.join(COUNTS)),
             ),
         )
@@ -152,19 +173,32 @@ fn written(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Sums what the plugin wrote in a folder, and removes it; none where it wrote nothing.
-fn take_counts(folder: &Path) -> Result<Option<u64>> {
+/// Sums what a plugin wrote in a folder, and removes it; none where it wrote nothing.
+fn take_costs(folder: &Path, model: Option<&CoreModel>) -> Result<Option<Costs>> {
     let mut sum = None;
     for path in written(folder)? {
-        let file =
-            fs::File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-        let head = BufReader::new(file).lines().take(8).map_while(Result::ok);
-        let count = head
-            .filter_map(|line| line.strip_prefix("instructions ")?.parse::<u64>().ok())
-            .next()
-            .with_context(|| format!("{} says no instructions", path.display()))?;
-        sum = Some(sum.unwrap_or(0) + count);
+        let costs = match model {
+            Some(model) => {
+                let text = fs::read_to_string(&path);
+                let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+                model.costs(&core_model::read(&text, &path)?.total)
+            }
+            None => Costs::from([(INSTRUCTIONS.to_owned(), instructions(&path)? as f64)]),
+        };
+        let all: &mut Costs = sum.get_or_insert_default();
+        for (name, cost) in costs {
+            *all.entry(name).or_default() += cost;
+        }
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     Ok(sum)
+}
+
+/// Of what the plugin that traces wrote, how many instructions ran.
+fn instructions(path: &Path) -> Result<u64> {
+    let file = fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let head = BufReader::new(file).lines().take(8).map_while(Result::ok);
+    head.filter_map(|line| line.strip_prefix("instructions ")?.parse::<u64>().ok())
+        .next()
+        .with_context(|| format!("{} says no instructions", path.display()))
 }

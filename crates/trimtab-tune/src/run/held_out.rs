@@ -3,7 +3,7 @@
 use anyhow::Result;
 use trimtab_lab::store::{Measurement, Outcome as TrialEnd};
 
-use super::program::{INSTRUCTIONS, ProgramSubject};
+use super::program::ProgramSubject;
 use super::subject::Fault;
 use super::table::{Offer, Row, Table};
 
@@ -13,16 +13,16 @@ const OUTPUT: &str = "output";
 /// What came of the command that judges.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeldOut {
-    /// Instructions.
-    pub instructions: f64,
+    /// Instructions, or cycles of a core.
+    pub cost: f64,
     /// The first bits of the SHA-256 of what it printed.
     output: f64,
 }
 
 impl HeldOut {
-    fn read(row: &Row) -> Option<Self> {
-        let value = |metric| row.value(metric).filter(|_| row.is_good);
-        Some(Self { instructions: value(INSTRUCTIONS)?, output: value(OUTPUT)? })
+    fn read(row: &Row, metric: &str) -> Option<Self> {
+        let value = |name| row.value(name).filter(|_| row.is_good);
+        Some(Self { cost: value(metric)?, output: value(OUTPUT)? })
     }
 
     /// Whether another run printed the same.
@@ -48,8 +48,9 @@ pub fn held_out(
     flags: &[String],
     command: &str,
 ) -> Result<Option<HeldOut>> {
+    let metric = program.metric();
     let mine = match table.take(&format!("held out {command}: {}", flags.join(" ")))? {
-        Offer::Known(row) => return Ok(HeldOut::read(&row)),
+        Offer::Known(row) => return Ok(HeldOut::read(&row, metric)),
         Offer::OpenTrial(mine) => mine,
     };
     let row = match program.count(flags, command) {
@@ -57,11 +58,11 @@ pub fn held_out(
         Err(Fault::Flags(reason)) => mine.end(&TrialEnd::failed(reason), &[])?,
         Ok((built, counted)) => {
             let measurements = [
-                Measurement::new(INSTRUCTIONS, "1", counted.instructions as f64),
+                Measurement::new(metric, "1", counted.costs.get(metric).copied().unwrap_or(0.0)),
                 Measurement::new(OUTPUT, "1", first_bits(&counted.output)),
             ];
             mine.end(&TrialEnd::done().image(&built.image), &measurements)?
         }
     };
-    Ok(HeldOut::read(&row))
+    Ok(HeldOut::read(&row, metric))
 }

@@ -171,10 +171,7 @@ pub fn searched(
         Ok(outcomes)
     })?;
     let deciding = start.elapsed().saturating_sub(evaluating);
-    stage.done(&format!(
-        "{} of the base's instructions after {tried} sets of flags",
-        number::ratio(least)
-    ));
+    stage.done(&format!("{} of the base's cost after {tried} sets of flags", number::ratio(least)));
     Ok((driven, failing, deciding))
 }
 

@@ -2,10 +2,11 @@
 //! counts what its system calls cost.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use trimtab_lab::cache::Key;
 use trimtab_lab::process::ProcessError;
 use trimtab_machine::boot::{Boot, BootError, Clock, boot};
@@ -14,6 +15,8 @@ use trimtab_machine::kernel::KernelError;
 use trimtab_machine::testbed::Testbed;
 
 use super::configurations::Configurations;
+use super::core_model::{self, CoreModel};
+use super::entries::Entries;
 use super::request::Limits;
 use super::subject::{Built, Costs, Fault, Image, Subject};
 use crate::space::configuration::parted;
@@ -27,6 +30,8 @@ pub struct KernelSubject<'a> {
     configurations: &'a Configurations<'a>,
     testbed: &'a Testbed<'a>,
     limits: Limits,
+    /// The core whose cycles count; instructions do where there is none.
+    core: Option<CoreModel>,
     /// Where it boots.
     folder: PathBuf,
     /// All processors are one kernel's.
@@ -44,7 +49,7 @@ impl<'a> KernelSubject<'a> {
         compiler: String,
         configurations: &'a Configurations<'a>,
         testbed: &'a Testbed<'a>,
-        limits: Limits,
+        (limits, core): (Limits, Option<CoreModel>),
         folder: PathBuf,
     ) -> Self {
         let (building, expected, repeats) = Default::default();
@@ -54,6 +59,7 @@ impl<'a> KernelSubject<'a> {
             configurations,
             testbed,
             limits,
+            core,
             folder,
             building,
             expected,
@@ -66,13 +72,30 @@ impl<'a> KernelSubject<'a> {
         self.expected.get_or_init(|| costs.keys().cloned().collect());
     }
 
-    fn costs(&self, image: &Path) -> Result<calls::Costs, Fault> {
+    fn costs(&self, image: &Path, vmlinux: &Path) -> Result<calls::Costs, Fault> {
         let mut request = self.testbed.request_of(image, &self.folder);
         // One nanosecond an instruction: what the guest reads of its counter is instructions.
         request.hardware.clock = Clock::Instructions { shift: 0 };
         request.workload = Some(calls::WORKLOAD.to_owned());
         request.limit = self.limits.run;
-        read(&boot(&request).map_err(of_boot)?, self.expected.get())
+        let Some(model) = &self.core else {
+            return read(&boot(&request).map_err(of_boot)?, self.expected.get());
+        };
+        let entries = Entries::of(vmlinux)?;
+        request.tracers.core = Some(model.tracer(entries.entry, &entries.addresses));
+        // The same checks, but not what the guest counts.
+        let said = read(&boot(&request).map_err(of_boot)?, None)?;
+        let path = request.core_counts();
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut costs = entries.medians(&core_model::read(&text, &path)?.calls, &model.core);
+        costs.retain(|name, _| said.contains_key(name));
+        match self.expected.get().into_iter().flatten().find(|name| !costs.contains_key(*name)) {
+            Some(name) => {
+                Err(Fault::Flags(format!("it makes the call {name} by another function")))
+            }
+            None => Ok(costs),
+        }
     }
 }
 
@@ -82,14 +105,18 @@ impl Subject for KernelSubject<'_> {
     }
 
     fn key(&self) -> Key {
-        Key::new("tune-kernel/2")
+        let key = Key::new("tune-kernel/2")
             .after(self.configurations.base().key())
             .field("compiler-version", &self.compiler)
             // Instructions are counted without the plugin that traces.
             .after(self.testbed.guest_key())
             .field("rounds", calls::ROUNDS)
             // What fails for want of memory does not with more.
-            .field("memory", self.limits.memory)
+            .field("memory", self.limits.memory);
+        match &self.core {
+            Some(core) => key.after(&core.key),
+            None => key,
+        }
     }
 
     fn limits(&self) -> Limits {
@@ -107,7 +134,8 @@ impl Subject for KernelSubject<'_> {
         let build = self.configurations.with(&lines)?;
         let kernel = build.compile(&flags, limit, memory, |_| ()).map_err(of_build)?;
         let image = Image { image: kernel.digest, bytes: kernel.bytes };
-        Ok(Box::new(BuiltKernel { of: self, image, bootable: kernel.image }))
+        let (bootable, vmlinux) = (kernel.image, kernel.vmlinux);
+        Ok(Box::new(BuiltKernel { of: self, image, bootable, vmlinux }))
     }
 }
 
@@ -116,6 +144,7 @@ struct BuiltKernel<'s, 'a> {
     of: &'s KernelSubject<'a>,
     image: Image,
     bootable: PathBuf,
+    vmlinux: PathBuf,
 }
 
 impl Built for BuiltKernel<'_, '_> {
@@ -124,9 +153,9 @@ impl Built for BuiltKernel<'_, '_> {
     }
 
     fn measure(&self) -> Result<Costs, Fault> {
-        let costs = self.of.costs(&self.bootable)?;
+        let costs = self.of.costs(&self.bootable, &self.vmlinux)?;
         if self.of.repeats.get().is_none() {
-            let again = self.of.costs(&self.bootable)?;
+            let again = self.of.costs(&self.bootable, &self.vmlinux)?;
             if let Some(differs) = calls::difference(&costs, &again) {
                 return Err(Fault::Other(anyhow!(
                     "{differs} in another boot of the same kernel; expected the same, as QEMU counts \

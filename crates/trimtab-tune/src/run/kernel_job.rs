@@ -19,11 +19,12 @@ use super::arms::{kernel_arms, measured_arms};
 use super::choices::{config_options, measured_choices};
 use super::compiler::{Compiler, Family};
 use super::configurations::Configurations;
+use super::core_model::CoreModel;
 use super::evaluator::Evaluation;
 use super::job::{Job, searched};
 use super::kernel::KernelSubject;
 use super::request::{Plan, Setup};
-use super::results::best_is_best;
+use super::results::{best_is_best, core_costs};
 use super::subject::Costs;
 use super::tuning::{Tuning, opened, space};
 use crate::fitness::Fitness;
@@ -114,8 +115,10 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
     let name = format!("Linux {} {}", tree.release.version, request.config);
     let boots = folder.path().to_owned();
     let configurations = Configurations::new(&work, &inputs, &build);
-    let (version, limits) = (compiler.version.clone(), setup.limits);
-    let subject = KernelSubject::new(name, version, &configurations, &testbed, limits, boots);
+    let core = setup.core.as_deref().map(|id| CoreModel::prepare(&work, id)).transpose()?;
+    let described = core.as_ref().map(|model| core_costs(model, None));
+    let (version, how) = (compiler.version.clone(), (setup.limits, core));
+    let subject = KernelSubject::new(name, version, &configurations, &testbed, how, boots);
     let stage = observe.stage("build the kernel as it is, and boot it");
     let tuning = Tuning::with(&subject, work.path(), compiler.family, read, |costs| {
         subject.expect(costs);
@@ -135,6 +138,7 @@ pub fn tune_kernel(request: &KernelRequest, observe: &dyn Observe) -> Result<Tun
         kernel.beside.push(found);
     }
     job.report.kernel = Some(kernel);
+    job.report.core = described;
     job.report.take = Take::kernel(&job.report.minimal.flags);
     let mut report = job.counted(&tuning, start);
     report.checks = vec![best_is_best(&report)];

@@ -14,9 +14,6 @@ use super::room::Room;
 use super::source::ProgramSource;
 use super::subject::{Built, Costs, Fault, Image, Subject};
 
-/// What the costs of a program are called: there is one.
-pub const INSTRUCTIONS: &str = "instructions";
-
 /// A program with a compiler.
 pub struct ProgramSubject<'a> {
     /// The program.
@@ -59,6 +56,11 @@ impl<'a> ProgramSubject<'a> {
         }
     }
 
+    /// What runs are judged by.
+    pub fn metric(&self) -> &'static str {
+        self.counter.metric()
+    }
+
     /// The SHA-256 of what the program must print; none where that is not compared.
     pub fn expected(&self) -> Option<&str> {
         self.expected.get().map(String::as_str)
@@ -80,10 +82,12 @@ impl<'a> ProgramSubject<'a> {
                     .to_owned(),
             ));
         }
-        if first.instructions.abs_diff(second.instructions) > first.instructions / 1000 {
+        let metric = self.counter.metric();
+        let [one, other] =
+            [&first, &second].map(|run| run.costs.get(metric).copied().unwrap_or(0.0));
+        if (one - other).abs() > one / 1000.0 {
             return Err(Fault::Flags(format!(
-                "it executes {} instructions in one run and {} in the next; expected the same",
-                first.instructions, second.instructions
+                "it takes {one} {metric} in one run and {other} in the next; expected the same"
             )));
         }
         self.give_back(room);
@@ -131,14 +135,19 @@ impl Subject for ProgramSubject<'_> {
     }
 
     fn key(&self) -> Key {
-        self.source
+        let key = self
+            .source
             .key
             .clone()
             .field("compiler", self.compiler.c.display())
             .field("compiler-version", &self.compiler.version)
             .field("qemu", &self.counter.version)
             // What fails for want of memory does not with more.
-            .field("memory", self.limits.memory)
+            .field("memory", self.limits.memory);
+        match self.counter.core() {
+            Some(core) => key.after(&core.key),
+            None => key,
+        }
     }
 
     fn limits(&self) -> Limits {
@@ -177,7 +186,7 @@ impl Built for BuiltProgram<'_, '_> {
             let reason = "it is wrong: it prints something else than without these flags";
             return Err(Fault::Flags(reason.to_owned()));
         }
-        Ok(Costs::from([(INSTRUCTIONS.to_owned(), counted.instructions as f64)]))
+        Ok(counted.costs)
     }
 }
 

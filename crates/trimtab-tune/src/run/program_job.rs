@@ -15,10 +15,10 @@ use super::hot;
 use super::job::Job;
 use super::program::ProgramSubject;
 use super::request::Request;
-use super::results::{checks, repeat};
+use super::results::{checks, core_costs, repeat};
 use super::subject::Subject;
-use super::tuning::{Tuning, prepare};
-use crate::report::TuneProgram;
+use super::tuning::{Toolset, Tuning, prepare};
+use crate::report::{CoreCosts, TuneProgram};
 
 /// Tunes a program.
 ///
@@ -47,6 +47,7 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
     let mut job = Job::done(&tuning, &request.plan, &arms, observe)?;
     job.report.origin.clone_from(&tools.source.origin);
     job.report.compiler.clone_from(&tools.compiler.version);
+    job.report.core = program_core(&tuning, &tools, &job)?;
     judged(&tuning, &program, &mut job.report, observe)?;
     let Job { report, driven, minimal, .. } = &mut job;
     timed(
@@ -71,6 +72,14 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
     report.checks = checks(&report);
     report.repeat = repeat(request, &tools, &tuning);
     Ok(report)
+}
+
+/// What the core does whose cycles count, at the level and with the fewest flags.
+fn program_core(tuning: &Tuning<'_>, tools: &Toolset, job: &Job) -> Result<Option<CoreCosts>> {
+    let Some(model) = tools.counter.core() else { return Ok(None) };
+    let found = tuning.evaluator.peek(&tuning.space.flags(&job.minimal.point))?;
+    let costs = found.good().map(|tuned| (&tuning.base.costs, &tuned.costs));
+    Ok(Some(core_costs(model, costs)))
 }
 
 /// Fails where the build gives the same program whatever it is told.
@@ -113,7 +122,7 @@ fn judged(
     let compares = program.source.compares_output;
     let ratio = |flags: &str| -> Result<Option<f64>> {
         let found = counted(flags)?.filter(|found| !compares || found.prints_as(&base));
-        Ok(found.map(|found| found.instructions / base.instructions))
+        Ok(found.map(|found| found.cost / base.cost))
     };
     report.best.held_out_ratio = ratio(&report.best.flags)?;
     report.minimal.held_out_ratio = ratio(&report.minimal.flags)?;

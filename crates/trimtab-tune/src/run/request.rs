@@ -64,6 +64,9 @@ pub struct Setup {
     /// Whether flags for this machine's processor, or newer processors than the compiler's default,
     /// are left out.
     pub portable: bool,
+    /// The core whose cycles count, by its name among the [models](trimtab_layout::cost::CORES); instructions alone
+    /// where there is none.
+    pub core: Option<String>,
     /// What builds and runs may take.
     pub limits: Limits,
     /// Where to work, and where the table of what was tried is.

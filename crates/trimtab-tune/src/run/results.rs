@@ -8,13 +8,17 @@ use trimtab_report::common::{Check, Repeat};
 use trimtab_report::number;
 use trimtab_stats::Interval;
 
+use super::core_model::{CYCLES, CoreModel, INSTRUCTIONS, WAITS};
 use super::decided::FEWEST;
 use super::evaluator::Evaluation;
 use super::request::Request;
+use super::subject::Costs;
 use super::tuning::{Toolset, Tuning};
 use crate::ablation::Minimal;
 use crate::front::front;
-use crate::report::{FailingFlags, FlagEffect, FrontPoint, Smaller, Take, TuneProgram};
+use crate::report::{
+    CoreCost, CoreCosts, FailingFlags, FlagEffect, FrontPoint, Smaller, Take, TuneProgram,
+};
 use crate::search::{Failures, SearchLog};
 
 /// Flags that no others beat.
@@ -85,6 +89,25 @@ pub fn minimal_report(
     Ok(())
 }
 
+/// What a core does, where it is known before and after.
+pub fn core_costs(model: &CoreModel, costs: Option<(&Costs, &Costs)>) -> CoreCosts {
+    let of = |(base, tuned): (&Costs, &Costs)| {
+        let names = [CYCLES, INSTRUCTIONS].into_iter().chain(WAITS);
+        let rows = names.filter_map(|name| {
+            let (base, tuned) = (*base.get(name)?, *tuned.get(name)?);
+            let ratio = (base > 0.0).then(|| tuned / base);
+            Some(CoreCost { what: name.replace('-', " "), base, tuned, ratio })
+        });
+        rows.collect()
+    };
+    CoreCosts {
+        name: model.core.name.to_owned(),
+        l1_cycles: model.core.l1_cycles,
+        branch_cycles: model.core.branch_cycles,
+        counts: costs.map(of).unwrap_or_default(),
+    }
+}
+
 /// What must hold of a program.
 pub fn checks(report: &TuneProgram) -> Vec<Check> {
     let slower = report.timed.iter().find(|timed| timed.name == report.take.name);
@@ -109,9 +132,10 @@ pub fn best_is_best(report: &TuneProgram) -> Check {
         "the best flags are no worse than what users would take, where the search can choose it",
         report.best.fitness_ratio <= least,
         format!(
-            "{} and {} of the base's instructions",
+            "{} and {} of the base's {}",
             number::ratio(report.best.fitness_ratio),
-            number::ratio(least)
+            number::ratio(least),
+            report.unit()
         ),
     )
 }

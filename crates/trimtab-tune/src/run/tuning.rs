@@ -12,7 +12,7 @@ use trimtab_lab::workdir::{WorkDir, WorkError};
 use super::compiler::{Compiler, Family};
 use super::counter::Counter;
 use super::evaluator::{Evaluation, Evaluator, WorkingImage};
-use super::program::{INSTRUCTIONS, ProgramSubject};
+use super::program::ProgramSubject;
 use super::request::{Programs, Setup};
 use super::room;
 use super::source::ProgramSource;
@@ -116,7 +116,7 @@ pub fn prepare_found(
     // Only as long as something is made that is kept: others tune in the same directory meanwhile.
     let work = opened(&setup.work)?;
     let root = work.path().to_owned();
-    let counter = Counter::prepare(&work)?;
+    let counter = Counter::prepare(&work, setup.core.as_deref())?;
     let tune = root.join(TUNE);
     let rooms = rooms.map_or_else(|| tune.join(ROOMS), Path::to_owned);
     fs::create_dir_all(&rooms).with_context(|| format!("cannot make {}", rooms.display()))?;
@@ -166,9 +166,11 @@ impl<'a> Tuning<'a> {
         let flags = read.0.flags(&read.0.base());
         let counted = program.reference(&flags).map_err(|fault| unusable(fault, &flags))?;
         program.expect(counted.output);
-        let alone = Fitness::new([(INSTRUCTIONS.to_owned(), 1.0)]).unwrap_or_default();
+        let metric = program.metric();
+        let alone = Fitness::new([(metric.to_owned(), 1.0)]).unwrap_or_default();
         let tuning = Self::with(subject, tools.root(), tools.compiler.family, read, |_| Ok(alone))?;
-        stage.done(&format!("{} instructions", counted.instructions));
+        let cost = tuning.base.costs.get(metric).copied().unwrap_or(0.0);
+        stage.done(&format!("{cost} {metric}"));
         Ok(tuning)
     }
 

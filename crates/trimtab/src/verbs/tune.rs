@@ -14,6 +14,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use trimtab_lab::bytes::Bytes;
 use trimtab_lab::failure::Failure;
+use trimtab_layout::cost::CORES;
 use trimtab_program::any_of;
 use trimtab_report::Report;
 use trimtab_tune::TuneProgram;
@@ -29,6 +30,9 @@ pub struct SearchOptions {
     /// Choose among the flags of FILE, as tune flags prints them, and not among all of the compiler's
     #[arg(long, value_name = "FILE")]
     pub flags: Option<PathBuf>,
+    /// Judge by the cycles of a model of a core, and not by instructions alone
+    #[arg(long, value_name = "NAME", value_parser = CORES.map(|core| core.id))]
+    pub core: Option<String>,
     /// How to search
     #[arg(long, value_name = "NAME", default_value = Method::Incumbent.name(), help = search_help())]
     pub search: Method,

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::report::{
     SwapArtifacts, SwapCode, SwapCore, SwapHandler, SwapRun, SwapSelftest, SwapWorkload,
 };
-use crate::{CORES, Core, KernelTime, Waits};
+use crate::{KernelTime, Waits};
 use anyhow::{Context, Result};
+use trimtab_layout::cost::{CORES, Core};
 use trimtab_machine::boot::{Clock, Outcome};
 use trimtab_program::PAGE_SIZE;
 use trimtab_report::Schema;

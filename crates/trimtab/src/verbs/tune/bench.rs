@@ -61,6 +61,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         level: "-O2".to_owned(),
         flags: None,
         portable: false,
+        core: None,
         limits: options.limits.limits(),
         work: options.work.clone(),
         written: Vec::new(),

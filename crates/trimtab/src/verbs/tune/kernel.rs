@@ -108,6 +108,7 @@ impl Options {
             level: self.search.level.clone(),
             flags: flags_of(self.search.flags.as_deref())?,
             portable: true,
+            core: self.search.core.clone(),
             limits,
             work: self.work.clone(),
             written: Vec::new(),

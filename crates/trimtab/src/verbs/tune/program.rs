@@ -132,6 +132,7 @@ impl Options {
             level: self.search.level.clone(),
             flags: flags_of(self.search.flags.as_deref())?,
             portable: self.portable,
+            core: self.search.core.clone(),
             limits: self.limits.limits(),
             work: self.work.clone(),
             written: written.into_iter().flatten().cloned().collect(),

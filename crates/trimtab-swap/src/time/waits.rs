@@ -1,51 +1,13 @@
-//! The processor cores whose caches and address translation a boot is put through.
+//! How long cores wait for the code of a boot.
 
 use serde::{Deserialize, Serialize};
-use trimtab_layout::cost::{Cache, Geometry, Hierarchy};
-use trimtab_program::{PAGE_SIZE, Program, Range};
+use trimtab_layout::cost::{Cache, Core};
+use trimtab_program::{Program, Range};
 
 /// Bytes that a large page covers.
 const LARGE: u64 = 2 << 20;
 
-/// A core: what it keeps of code at hand, and what it costs where it has to be fetched.
-#[derive(Debug, Clone, Copy)]
-pub struct Core {
-    /// What it is.
-    pub name: &'static str,
-    l1i: Geometry,
-    itlb_4k: Geometry,
-    itlb_2m: Geometry,
-    /// Cycles that a miss of the instruction cache takes: the second level has it.
-    l1i_cycles: u64,
-    /// Cycles that a walk of the page tables takes.
-    walk_cycles: u64,
-}
-
-/// The one that orders are judged by, too.
-const COMMON: Hierarchy = Hierarchy::common(0);
-
-/// The cores: one like Intel's first Atom, and a common one. Nothing hides a miss, so that penalties are
-/// upper bounds.
-pub const CORES: [Core; 2] = [
-    Core {
-        name: "small in-order core",
-        l1i: Geometry { entries: 512, ways: 8, bytes: 64 },
-        itlb_4k: Geometry { entries: 32, ways: 32, bytes: PAGE_SIZE },
-        itlb_2m: Geometry { entries: 8, ways: 8, bytes: LARGE },
-        l1i_cycles: 15,
-        walk_cycles: 30,
-    },
-    Core {
-        name: "current core",
-        l1i: COMMON.l1i,
-        itlb_4k: COMMON.itlb_4k,
-        itlb_2m: COMMON.itlb_2m,
-        l1i_cycles: 12,
-        walk_cycles: 20,
-    },
-];
-
-/// Cycles that one of [`CORES`] waits for code.
+/// Cycles that one of [the cores](trimtab_layout::cost::CORES) waits for code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
     /// For lines of the instruction cache.
@@ -89,7 +51,7 @@ impl CoreState {
     pub fn waits(&self) -> Waits {
         let walks = self.itlb_4k.misses() + self.itlb_2m.misses();
         Waits {
-            cache: self.l1i.misses() * self.core.l1i_cycles,
+            cache: self.l1i.misses() * self.core.l1_cycles,
             translation: walks * self.core.walk_cycles,
         }
     }
@@ -110,6 +72,8 @@ pub(crate) fn small_pages(program: &Program<'_>) -> Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trimtab_layout::cost::CORES;
+    use trimtab_program::PAGE_SIZE;
 
     #[test]
     fn code_that_fits_waits_once_and_code_that_does_not_waits_again() {
