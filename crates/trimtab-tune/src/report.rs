@@ -355,10 +355,7 @@ impl Report for TuneProgram {
             tiles: vec![
                 Tile::new(
                     gain("best.fitness_ratio", self.best.fitness_ratio),
-                    match self.core {
-                        Some(_) => "cycles with the best flags",
-                        None => "instructions with the best flags",
-                    },
+                    &format!("{} with the best flags", self.unit()),
                     "",
                 ),
                 Tile::new(count("evaluations.built", evaluations.built), "sets of flags built", ""),
