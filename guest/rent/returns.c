@@ -3,12 +3,13 @@
  * Opens devices that lend their memory, at random times beside a load, and says how long each took to get it back:
  *
  *     returns --devices NAME,NAME... [--count N] [--pause-us FROM-TO] [--hold-us FROM-TO] [--seed N]
- *             [--sample-pages N] [--unscrubbed] [--wait] [--quiet] [-- COMMAND ARGUMENT...]
+ *             [--sample-pages N] [--limit-ms N] [--unscrubbed] [--wait] [--quiet] [-- COMMAND ARGUMENT...]
  *
  * Each of --count times it pauses, opens all devices of the list (as a player has two), fills --sample-pages pages of
  * each (0: all), holds them, compares these pages with what they were filled with, and closes all. The pauses are
  * random numbers of microseconds, the same for the same --seed. COMMAND is the load: it is begun first, and anew
- * when it ends too soon, and ended when all is done. With --wait the load runs once, the returns end when it does, and
+ * when it ends too soon, and ended when all is done. Devices that have not opened in --limit-ms milliseconds (2,000) fail,
+ * if a signal can end what they wait for. With --wait the load runs once, the returns end when it does, and
  * returns waits for it. --quiet leaves out what the load writes. With --unscrubbed, bytes of files may be in a device
  * that has not filled its memory yet.
  *
@@ -23,6 +24,7 @@
  * It exits 1 if there was a failure or an error.
  */
 #include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "device.h"
@@ -32,16 +34,17 @@
 
 static struct {
 	const char *devices;
-	long count, seed, sample_pages;
+	long count, seed, sample_pages, limit_ms;
 	long pause_us[2], hold_us[2];
 	bool wait, quiet, unscrubbed;
-} the = {.count = 100, .seed = 1, .sample_pages = 64, .pause_us = {1000, 20000}, .hold_us = {0, 1000}};
+} the = {.count = 100, .seed = 1, .sample_pages = 64, .limit_ms = 2000, .pause_us = {1000, 20000}, .hold_us = {0, 1000}};
 
 static const struct option_value options[] = {
 	{"devices", OPTION_TEXT, &the.devices, 0, 0},
 	{"count", OPTION_NUMBER, &the.count, 1, MOST_RETURNS},
 	{"seed", OPTION_NUMBER, &the.seed, 0, 1000000000},
 	{"sample-pages", OPTION_NUMBER, &the.sample_pages, 0, 1000000},
+	{"limit-ms", OPTION_NUMBER, &the.limit_ms, 1, 1000000},
 	{"pause-us", OPTION_RANGE, &the.pause_us, 0, 1000000000},
 	{"hold-us", OPTION_RANGE, &the.hold_us, 0, 1000000000},
 	{"wait", OPTION_FLAG, &the.wait, 0, 0},
@@ -152,6 +155,20 @@ static void lend(struct device *device)
 	}
 }
 
+static void on_limit(int number)
+{
+	(void)number;
+}
+
+/* Has what this process waits for end in so many milliseconds; 0: not any more. */
+static void limit(long ms)
+{
+	struct itimerval value = {.it_value = {ms / 1000, ms % 1000 * 1000}};
+
+	if (setitimer(ITIMER_REAL, &value, NULL) != 0)
+		fail("returns: there is no timer: %s", strerror(errno));
+}
+
 /* Opens all devices; how many of them did open. */
 static unsigned open_all(uint64_t *ns)
 {
@@ -175,8 +192,11 @@ static unsigned open_all(uint64_t *ns)
 static void give_back(uint32_t number, uint64_t random, long hold_us)
 {
 	uint64_t ns = 0, start;
-	unsigned opened = open_all(&ns);
+	unsigned opened;
 
+	limit(the.limit_ms);
+	opened = open_all(&ns);
+	limit(0);
 	if (opened == device_count) {
 		add(&of_all, ns);
 		start = now_ns();
@@ -226,6 +246,7 @@ int main(int argc, char **argv)
 		command = NULL;
 	if (!the.devices || (the.wait && !command))
 		usage(options);
+	sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_limit}, NULL);
 	device_count = devices_named(the.devices, devices);
 	random = random_seeded((uint64_t)the.seed);
 	counters_read(&before);

@@ -242,8 +242,8 @@ impl<'work> Guest<'work> {
     ) -> Result<(Ran, Vec<String>)> {
         let stage = observe.stage(&format!("boot: {}, {}", asked.script, asked.arm.name()));
         let mut request = self.testbed.request(&self.kernel, Path::new(""));
-        let devices: u32 = asked.devices.iter().map(|device| device.mib).sum();
-        request.hardware.memory_mib = OVERHEAD_MIB + asked.normal_mib + devices + asked.used_mib;
+        let rest = OVERHEAD_MIB + asked.normal_mib + asked.used_mib;
+        request.hardware.memory_mib = DeviceMemory::machine_mib(asked.devices, asked.arm, rest);
         request.hardware.cpus = asked.cpus;
         request.hardware.processor = (request.qemu.isa() == Isa::X86_64).then_some(FAST_COPIES);
         if asked.cpus == 1 {
@@ -251,7 +251,7 @@ impl<'work> Guest<'work> {
         }
         let DiskProfile { latency, mib_per_second, .. } = asked.disk;
         request.disks = vec![Disk::Null(NullBlock { gib: DISK_GIB, latency, mib_per_second })];
-        request.arguments = DeviceMemory::arguments(asked.devices, asked.arm);
+        request.arguments = DeviceMemory::arguments(asked.devices, asked.arm, rest);
         request.arguments.extend(asked.arguments.iter().cloned());
         request.arguments.extend(self.arguments.iter().map(ToString::to_string));
         request.outlet = asked.outlet;

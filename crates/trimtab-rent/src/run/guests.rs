@@ -69,14 +69,14 @@ impl Kind {
 }
 
 impl<'work> Guests<'work> {
-    /// Builds those that are needed for these scripts, which `scripts` gives for a load, or for what is none, and the
+    /// Builds those that are needed, of a kernel whose configuration has more `lines`, for these scripts, which `scripts` gives for a load, or for what is none, and the
     /// programs that it runs.
     ///
     /// # Errors
     /// Missing tools, builds that fail.
     pub(super) fn build(
         work: &'work WorkDir,
-        basis: &Basis,
+        (basis, lines): (&Basis, &str),
         loads: &[Option<Load>],
         scripts: impl Fn(Option<Load>, &Programs) -> Vec<ScriptOf>,
         observe: &dyn Observe,
@@ -98,7 +98,7 @@ impl<'work> Guests<'work> {
             scripts.sort();
             scripts.dedup();
             let files = programs.files.clone();
-            let asked = GuestRequest { basis, lines: "", scripts, files };
+            let asked = GuestRequest { basis, lines, scripts, files };
             guests.insert(kind, (programs, Guest::build(work, &asked, observe)?));
         }
         Ok(Self(guests))

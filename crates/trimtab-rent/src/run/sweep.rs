@@ -123,7 +123,7 @@ pub fn sweep(request: &SweepRequest, observe: &dyn Observe) -> Result<RentSweep>
         let of_load = steps.iter().filter(|step| Some(step.load) == load);
         of_load.map(|step| (step.script(), step.commands(request, programs))).collect()
     };
-    let guests = Guests::build(&work, &request.basis, &loads, scripts, observe)?;
+    let guests = Guests::build(&work, (&request.basis, ""), &loads, scripts, observe)?;
     let boot = |step: &Step| {
         let (programs, guest) = guests.of(Some(step.load))?;
         let boot = BootOf {

@@ -117,14 +117,19 @@ impl TuneProgram {
             vec![name("call"), number(&self.space.level), number("tuned"), number("change")];
         columns.extend(kernel.beside.iter().map(|found| number(&found.search)));
         columns.push(text("fitness"));
-        let mut lede = phrase![
-            self.unit_first(),
-            " of a call, its median over ",
-            count("kernel.rounds", kernel.rounds),
-            " rounds in a guest, with ",
+        let mut lede = match self.core {
+            None => phrase![
+                "Instructions of a call, its median over ",
+                count("kernel.rounds", kernel.rounds),
+                " rounds in a guest",
+            ],
+            Some(_) => phrase!["Cycles of a call, its median over all times that a guest made it"],
+        };
+        lede.push(phrase![
+            ", with ",
             code(&self.space.level),
             " alone and with the fewest flags. What is held out had no part in finding them.",
-        ];
+        ]);
         if !kernel.beside.is_empty() {
             lede.push(" Beside them, the best of other searches with the same budget.");
         }

@@ -14,6 +14,9 @@
  * movable: the same of the zone of movable pages (movablecore=SIZE, with room
  * to spare for what the kernel and its root take at its end), where memory to
  * be unplugged is, too. Each device always has the same pages there.
+ * offline: all of it is in one block of memory, at rent_devices.block MiB, that
+ * is added when the kernel is up, and taken off line and put on line as whole.
+ * No less can be unplugged.
  *
  * With rent_devices.split each of the first two ways' memory is that of two
  * devices, the second of which is NAME-rest: they rent and return a part of one
@@ -37,9 +40,11 @@
 #include <linux/rental.h>
 #include <linux/string.h>
 
+#include "rent_block.h"
+
 static char *arm = "idle";
 module_param(arm, charp, 0444);
-MODULE_PARM_DESC(arm, "idle, rental, cma or movable: what becomes of memory of idle devices");
+MODULE_PARM_DESC(arm, "idle, rental, cma, movable or offline: what becomes of memory of idle devices");
 
 static char *scrub = "none";
 module_param(scrub, charp, 0444);
@@ -48,7 +53,11 @@ MODULE_PARM_DESC(scrub, "none, now or later: who overwrites what was stored");
 static unsigned int sizes[3];
 static int nr_sizes;
 module_param_array(sizes, uint, &nr_sizes, 0444);
-MODULE_PARM_DESC(sizes, "with cma and movable, MiB of each device");
+MODULE_PARM_DESC(sizes, "with cma, movable and offline, MiB of each device");
+
+static unsigned long block;
+module_param(block, ulong, 0444);
+MODULE_PARM_DESC(block, "with offline, where the block of memory begins, in MiB");
 
 static unsigned long active_pages;
 module_param(active_pages, ulong, 0644);
@@ -68,13 +77,14 @@ static bool split;
 module_param(split, bool, 0444);
 MODULE_PARM_DESC(split, "whether the memory of each device is that of two");
 
-enum arm { IDLE, RENTAL, CMA, MOVABLE };
+enum arm { IDLE, RENTAL, CMA, MOVABLE, OFFLINE };
 
 static const char *const arms[] = {
 	[IDLE] = "idle",
 	[RENTAL] = "rental",
 	[CMA] = "cma",
 	[MOVABLE] = "movable",
+	[OFFLINE] = "offline",
 };
 
 static const char *const scrubs[] = {
@@ -152,6 +162,8 @@ static int get_memory(struct stand_in *it)
 		return alloc_contig_range(PHYS_PFN(it->start),
 					  PHYS_PFN(it->start + it->size),
 					  MIGRATE_MOVABLE, GFP_KERNEL);
+	case OFFLINE:
+		return rent_block_get();
 	default:
 		return 0;
 	}
@@ -177,6 +189,9 @@ static void put_memory(struct stand_in *it)
 		break;
 	case MOVABLE:
 		free_contig_range(PHYS_PFN(it->start), it->size >> PAGE_SHIFT);
+		break;
+	case OFFLINE:
+		rent_block_put();
 		break;
 	default:
 		break;
@@ -255,7 +270,7 @@ static int __init take_rest(struct stand_in *it)
 	struct stand_in *whole = it->whole;
 	size_t half = ALIGN_DOWN(whole->size / 2, SZ_1M);
 
-	if (!split || kind == CMA || kind == MOVABLE || !half)
+	if (!split || (kind != IDLE && kind != RENTAL) || !half)
 		return -ENOENT;
 	it->region = whole->region;
 	it->offset = half;
@@ -297,11 +312,22 @@ static int __init find_movable(struct stand_in *it)
 	for (pfn = first; PFN_PHYS(pfn - first) < it->size; pfn++) {
 		if (pfn >= zone_end_pfn(zone))
 			return -ENOMEM;
-		if (PageReserved(pfn_to_page(pfn)))
+		if (!pfn_valid(pfn) || PageReserved(pfn_to_page(pfn)))
 			first = pfn + 1;
 	}
 	it->start = PFN_PHYS(first);
 	return 0;
+}
+
+/* Its part of the block, behind those of the devices before. */
+static int __init find_in_block(struct stand_in *it)
+{
+	static size_t taken __initdata;
+	size_t offset = taken;
+
+	taken += it->size;
+	it->start = ((phys_addr_t)block << 20) + offset;
+	return rent_block_add((phys_addr_t)block << 20, taken);
 }
 
 /* Finds its memory; -ENOENT if there is none. */
@@ -311,11 +337,13 @@ static int __init find_memory(struct stand_in *it, unsigned int number)
 
 	if (it->whole)
 		return take_rest(it);
-	if (kind == CMA || kind == MOVABLE) {
+	if (kind != IDLE && kind != RENTAL) {
 		it->size = (size_t)(number < nr_sizes ? sizes[number] : 0) << 20;
 		if (!it->size)
 			return -ENOENT;
-		return kind == MOVABLE ? find_movable(it) : 0;
+		if (kind == MOVABLE)
+			return find_movable(it);
+		return kind == OFFLINE ? find_in_block(it) : 0;
 	}
 	if (kind == RENTAL)
 		return find_region(it);
