@@ -149,6 +149,34 @@ fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
 }
 
 #[test]
+#[ignore = "builds a kernel and boots it 8 times: 8 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
+fn memory_that_is_unplugged_is_as_useful_and_comes_back_a_hundred_times_slower() {
+    let request = RunRequest {
+        basis: Basis::new(work()),
+        arms: vec![Arm::Rental, Arm::Movable, Arm::Offline],
+        devices: DeviceMemory::OF_THE_PAPER.to_vec(),
+        loads: vec![Load::named("rndrd:200").unwrap()],
+        requests: 2_000,
+        normal_mib: 80,
+        disk: DiskProfile::named("emmc").unwrap(),
+        returns: 10,
+        verify: 0,
+        policy: "all".to_owned(),
+        dirtyable: true,
+    };
+    let found = run(&request, &Silent).unwrap();
+    let of = |arm| found.arms.iter().find(|run| run.arm == arm).unwrap();
+    let rental = &of(Arm::Rental).returns[0];
+    assert_eq!((rental.count, rental.failures, rental.errors), (10, 0, 0));
+    for arm in [Arm::Movable, Arm::Offline] {
+        let (load, returns) = (&of(arm).workloads[0], &of(arm).returns[0]);
+        assert!(load.throughput_ratio > 1.5, "{load:?}");
+        assert_eq!((returns.count + returns.failures, returns.errors), (10, 0), "{returns:?}");
+        assert!(returns.count == 0 || returns.max > 100 * rental.max, "{returns:?} {rental:?}");
+    }
+}
+
+#[test]
 #[ignore = "builds a kernel and boots it 4 times: 6 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
 fn small_files_are_unpacked_and_removed_no_slower_where_memory_is_lent() {
     let request = RunRequest {

@@ -65,6 +65,9 @@ pub struct TuneProgram {
     pub evaluations: Evaluations,
     /// What was timed, the base first; none where nothing was.
     pub timed: Vec<TimedFlags>,
+    /// The board on which it was timed; none where it was the machine that searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_on: Option<String>,
     /// What was to be timed and does not work, with the reason.
     #[serde(default)]
     pub not_timed: Vec<FailingFlags>,

@@ -32,6 +32,7 @@ mod results;
 mod room;
 mod source;
 mod starter;
+mod stopwatch;
 mod subject;
 mod table;
 mod timing;

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 use tempfile::TempDir;
-use workers::{Running, found, project, tune, wait_for};
+use workers::{Running, found, project, tune, tune_timed, wait_for};
 
 /// Boards, until they are dropped: one of each name, with one key of the user's.
 struct Boards {
@@ -269,6 +270,39 @@ fn boards_that_share_no_folder_get_copies_and_find_the_same() {
     }
     assert_eq!(places[0].len(), 1, "{places:?}");
     assert_eq!(places[0], places[1], "it is copied once");
+}
+
+#[test]
+fn the_best_are_timed_on_a_board_which_gets_a_copy() {
+    let mut boards = Boards::start(&[]);
+    let (project, works) = (project(), tempfile::tempdir().unwrap());
+    let hidden = [project.path(), works.path(), boards.folder.path()].map(Path::to_owned);
+    boards.hide(&hidden);
+    boards.add(&["board"]);
+    let option = boards.option();
+    let serial = found(&tune(project.path(), works.path(), &[]).output().unwrap()).0;
+    assert_eq!(serial["timed_on"], Value::Null);
+    let more = ["--time-on", "board", &option];
+    let output = tune_timed(project.path(), works.path(), "3", &more).output().unwrap();
+    let timed = found(&output).0;
+    assert_eq!(timed["timed_on"], "board");
+    assert!(boards.home("board").join(".cache/trimtab/boards").exists());
+    let rows = timed["timed"].as_array().unwrap();
+    assert!(rows.len() >= 3, "{timed:#}");
+    for row in rows {
+        assert!(row["time_ratio"]["mean"].as_f64().unwrap() > 0.0, "{row}");
+        assert_eq!(row["rounds"], 3, "{row}");
+    }
+    for key in ["best", "minimal"] {
+        assert_eq!(timed[key]["flags"], serial[key]["flags"]);
+    }
+
+    // One that goes away is said, and so is one that is not there.
+    boards.send(0, Signal::SIGKILL);
+    let output = tune_timed(project.path(), works.path(), "3", &more).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && error.contains("on board"), "{error}");
+    assert!(error.contains("Connection refused"), "{error}");
 }
 
 #[test]

@@ -127,6 +127,9 @@ impl TuneProgram {
             "Processor time in times of the base's, from runs in turn; what is clearly slower than the \
              fastest leaves the race."
         ];
+        if let Some(board) = &self.timed_on {
+            lede.push(phrase![" All on the board ", code(board), "."]);
+        }
         if let Some(found) = self.screen_rank_correlation {
             lede.push(phrase![
                 " ",

@@ -24,6 +24,7 @@ use super::request::Setup;
 use super::room;
 use super::source::ProgramSource;
 use super::starter::over_ssh;
+use super::stopwatch::Here;
 use super::tuning::prepare_found;
 
 /// A board.
@@ -70,26 +71,31 @@ pub fn work_on_board(folder: &Path, name: &str, board: &Board) -> Result<()> {
     let worker = Worker::new(folder, name);
     let assignment: Assignment = worker.setup()?;
     let source = assignment.tools(None)?.source;
-    let place = board.copied(&source)?;
-    let line = format!("cd {place} && exec ./{TRIMTAB} worker --served");
-    let mut connection = board.job("a worker", &line).limit(LIFE).spawn_dialogue()?;
     let Assignment { setup, expected, .. } = assignment;
-    let shipment = serde_json::to_string(&Shipment { source, setup, expected })?;
-    match told(&mut connection, &shipment)? {
-        None => {
-            // Why it ended is what ssh or trimtab said.
-            connection.wait()?;
-            return Err(anyhow!("the worker on {} ended before its first job", board.host));
+    let mut connection = board.connected(source, setup, expected)?;
+    worker.work(|input| connection.ask(&input))
+}
+
+/// A trimtab on a board, which does one job after the other.
+pub struct Connection {
+    job: RunningJob,
+    host: String,
+}
+
+impl Connection {
+    /// Has it do a job.
+    ///
+    /// # Errors
+    /// That the board has gone away, and what it could not do.
+    pub fn ask(&mut self, input: &Value) -> Result<Value> {
+        match told(&mut self.job, &serde_json::to_string(input)?)? {
+            Some(answer) => Ok(answer?),
+            None => {
+                let said = self.job.tail().lines.join(" ");
+                Err(Lost(format!("the connection to {} ended: {said}", self.host)).into())
+            }
         }
-        Some(answer) => _ = answer?,
     }
-    worker.work(|input| match told(&mut connection, &serde_json::to_string(&input)?)? {
-        Some(answer) => Ok(answer?),
-        None => {
-            let said = connection.tail().lines.join(" ");
-            Err(Lost(format!("the connection to {} ended: {said}", board.host)).into())
-        }
-    })
 }
 
 /// What comes back of a line; none where the connection has ended.
@@ -108,6 +114,33 @@ impl Board {
     /// A job there.
     fn job(&self, what: &str, line: &str) -> Job {
         over_ssh(format!("{what} on {}", self.host), &self.host, &self.options, line)
+    }
+
+    /// A trimtab there, with a copy of the program.
+    ///
+    /// # Errors
+    /// A board that cannot be reached, and one on which the program, its compiler or QEMU is another.
+    pub fn connected(
+        &self,
+        source: ProgramSource,
+        setup: Setup,
+        expected: Fingerprint,
+    ) -> Result<Connection> {
+        let place = self.copied(&source)?;
+        let line = format!("cd {place} && exec ./{TRIMTAB} worker --served");
+        let mut job = self.job("a worker", &line).limit(LIFE).spawn_dialogue()?;
+        let shipment = serde_json::to_string(&Shipment { source, setup, expected })?;
+        match told(&mut job, &shipment)? {
+            None => {
+                // Why it ended is what ssh or trimtab said.
+                job.wait()?;
+                Err(anyhow!("the worker on {} ended before its first job", self.host))
+            }
+            Some(answer) => {
+                _ = answer?;
+                Ok(Connection { job, host: self.host.clone() })
+            }
+        }
     }
 
     /// The folder there of a copy of this trimtab and the program, which is made where it is not there.
@@ -184,10 +217,15 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
         Ok(()) => answer(Ok(Value::Null))?,
         Err(error) => return answer(Err(error)),
     }
+    let mut stopwatch = Here::new(&program);
     for line in lines {
         let line = line.context("cannot read a job")?;
-        let job = serde_json::from_str(&line).context("a job that is none");
-        answer(job.and_then(|job| done(&program, job)))?;
+        answer(match serde_json::from_str(&line) {
+            Ok(asked) => stopwatch.answer(asked),
+            Err(_) => serde_json::from_str(&line)
+                .context("a job that is none")
+                .and_then(|job| done(&program, job)),
+        })?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use trimtab_lab::observe::Observe;
 
 use super::arms::MeasuredArm;
-use super::program::ProgramSubject;
+use super::stopwatch::Stopwatch;
 use super::timing::{Candidate, Timing, race};
 use super::tuning::Tuning;
 use crate::ablation::Minimal;
@@ -17,11 +17,9 @@ const TIMED_EFFECTS: usize = 6;
 const SPREAD: usize = 4;
 
 /// What was found so far.
-pub struct Found<'a, 'p> {
+pub struct Found<'a> {
     /// What it was found with.
     pub tuning: &'a Tuning<'a>,
-    /// The program.
-    pub program: &'a ProgramSubject<'p>,
     /// What the search tried.
     pub driven: &'a SearchLog,
     /// The fewest flags.
@@ -35,14 +33,14 @@ pub struct Found<'a, 'p> {
 /// # Errors
 /// What is no fault of the flags.
 pub fn timed(
-    found: &Found<'_, '_>,
-    rounds: u32,
+    found: &Found<'_>,
+    (rounds, stopwatch): (u32, &mut dyn Stopwatch),
     report: &mut TuneProgram,
     observe: &dyn Observe,
 ) -> Result<()> {
-    let Found { tuning, program, minimal, .. } = found;
+    let Found { tuning, minimal, .. } = found;
     let candidates = candidates(found, report);
-    let timing = race(program, &candidates, rounds, observe)?;
+    let timing = race(stopwatch, &candidates, rounds, observe)?;
     if let Some(best) =
         timing.timed.iter().find(|timed| timed.candidate.flags.join(" ") == report.best.flags)
     {
@@ -75,7 +73,7 @@ pub fn timed(
     };
     let candidates: Vec<Candidate> = std::iter::once(all).chain(without).collect();
     // All of them to the end: it is not the fastest that is looked for.
-    let timing = race(program, &candidates, rounds.min(EFFECT_ROUNDS), observe)?;
+    let timing = race(stopwatch, &candidates, rounds.min(EFFECT_ROUNDS), observe)?;
     for place in by_effect {
         let name = format!("without {}", report.effects[place].flag);
         let found = timing.timed.iter().find(|timed| timed.candidate.name == name);
@@ -95,7 +93,7 @@ const EFFECT_ROUNDS: u32 = 5;
 
 /// What is timed: the base, the best and the fewest flags, what users would take, and some of what was
 /// tried, from the best to the worst. Of the same flags the first.
-fn candidates(found: &Found<'_, '_>, report: &TuneProgram) -> Vec<Candidate> {
+fn candidates(found: &Found<'_>, report: &TuneProgram) -> Vec<Candidate> {
     let Found { tuning, driven, arms, .. } = found;
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
     let base = tuning.space.flags(&tuning.space.base());

@@ -9,13 +9,14 @@ use trimtab_lab::observe::Observe;
 use super::all_objects::on_all_objects;
 use super::arms::{MeasuredArm, program_arms};
 use super::decided::{Found, timed};
-use super::elsewhere::ProgramElsewhere;
+use super::elsewhere::{Fingerprint, ProgramElsewhere};
 use super::held_out::{HeldOut, held_out};
 use super::hot;
 use super::job::Job;
 use super::program::ProgramSubject;
 use super::request::Request;
 use super::results::{checks, core_costs, repeat};
+use super::stopwatch::{Here, OnBoard, Stopwatch};
 use super::subject::Subject;
 use super::tuning::{Toolset, Tuning, prepare};
 use crate::report::{CoreCosts, TuneProgram};
@@ -50,12 +51,10 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
     job.report.core = program_core(&tuning, &tools, &job)?;
     judged(&tuning, &program, &mut job.report, observe)?;
     let Job { report, driven, minimal, .. } = &mut job;
-    timed(
-        &Found { tuning: &tuning, program: &program, driven, minimal, arms: &arms },
-        request.rounds,
-        report,
-        observe,
-    )?;
+    let mut stopwatch = stopwatch(request, &tools, &program)?;
+    report.timed_on = request.time_on.as_ref().map(|board| board.host.clone());
+    let found = Found { tuning: &tuning, driven, minimal, arms: &arms };
+    timed(&found, (request.rounds, stopwatch.as_mut()), report, observe)?;
     let mut hot = tools.source.hot.as_ref().map(|hot| hot.report());
     if let Some((hot, whole)) = hot.as_mut().zip(whole.as_ref()) {
         let stage = observe.stage("build all objects with the flags of the hot ones");
@@ -72,6 +71,19 @@ pub fn tune(request: &Request, observe: &dyn Observe) -> Result<TuneProgram> {
     report.checks = checks(&report);
     report.repeat = repeat(request, &tools, &tuning);
     Ok(report)
+}
+
+/// Where the best are timed.
+fn stopwatch<'s>(
+    request: &Request,
+    tools: &Toolset,
+    program: &'s ProgramSubject<'_>,
+) -> Result<Box<dyn Stopwatch + 's>> {
+    let Some(board) = request.time_on.as_ref().filter(|_| request.rounds > 0) else {
+        return Ok(Box::new(Here::new(program)));
+    };
+    let expected = Fingerprint::of(program, &request.setup)?;
+    Ok(Box::new(OnBoard::start(board, &tools.source, &request.setup, expected)?))
 }
 
 /// What the core does whose cycles count, at the level and with the fewest flags.

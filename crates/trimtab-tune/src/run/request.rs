@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use trimtab_profile::Trace;
 
+use super::board::Board;
 use super::starter::Starter;
 use crate::search::Method;
 
@@ -108,6 +109,8 @@ pub struct Request {
     pub plan: Plan,
     /// Rounds of interleaved runs that decide among the best, 0 for none.
     pub rounds: u32,
+    /// The board on which the best are timed; this machine where there is none.
+    pub time_on: Option<Board>,
     /// What starts workers, which build and count; this process does where there are none.
     pub workers: Option<Starter>,
 }

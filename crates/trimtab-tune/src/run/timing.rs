@@ -6,8 +6,7 @@ use trimtab_lab::observe::Observe;
 use trimtab_report::number;
 use trimtab_stats::{Interval, Race, RaceTest, mean, paired_ratio, spearman};
 
-use super::program::ProgramSubject;
-use super::room::Room;
+use super::stopwatch::Stopwatch;
 use super::subject::Fault;
 
 /// Something that is timed.
@@ -70,7 +69,7 @@ const LEVEL: f64 = 0.05;
 /// # Errors
 /// What is no fault of the flags. A candidate that does not build, work or run is left out.
 pub fn race(
-    program: &ProgramSubject<'_>,
+    stopwatch: &mut dyn Stopwatch,
     candidates: &[Candidate],
     rounds: u32,
     observe: &dyn Observe,
@@ -81,22 +80,21 @@ pub fn race(
     }
     let stage = observe.stage("time the best in turn");
     stage.parts(u64::from(rounds));
-    let mut rooms: Vec<(Room<'_>, &Candidate)> = Vec::new();
+    let mut ready: Vec<&Candidate> = Vec::new();
     let mut left_out = Vec::new();
-    let mut expected = None;
+    stopwatch.begin()?;
     for candidate in candidates {
         stage.note(&candidate.name);
-        match ready(program, candidate, &mut expected) {
-            Ok(room) => rooms.push((room, candidate)),
+        match stopwatch.ready(&candidate.flags) {
+            Ok(()) => ready.push(candidate),
             Err(Fault::Other(error)) => return Err(error),
             Err(Fault::Flags(reason)) => {
                 left_out.push(LeftOut { candidate: candidate.clone(), reason });
             }
         }
     }
-    let mut race = Race::new(rooms.len(), RaceTest::PairedT, LEVEL, FIRST)?;
-    let mut times: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rooms.len()];
-    let command = &program.source.timed;
+    let mut race = Race::new(ready.len(), RaceTest::PairedT, LEVEL, FIRST)?;
+    let mut times: Vec<Vec<(f64, f64)>> = vec![Vec::new(); ready.len()];
     for round in 0..rounds {
         if interrupt::requested() || (race.alive().len() < 2 && race.rounds() >= FIRST) {
             break;
@@ -110,7 +108,7 @@ pub fn race(
             order.reverse();
         }
         for place in order {
-            let took = match rooms[place].0.time(command) {
+            let took = match stopwatch.time(place) {
                 Ok(took) => took,
                 Err(Fault::Other(error)) => return Err(error),
                 Err(Fault::Flags(_)) => (f64::INFINITY, f64::INFINITY),
@@ -126,7 +124,7 @@ pub fn race(
         race.round(&results)?;
         stage.at(u64::from(round) + 1);
     }
-    let timed = rooms.iter().enumerate().filter_map(|(place, (_, candidate))| {
+    let timed = ready.iter().enumerate().filter_map(|(place, &candidate)| {
         let ratio = |side: fn(&(f64, f64)) -> f64| {
             let own: Vec<f64> = times[place].iter().map(side).collect();
             let base: Vec<f64> = times[0].iter().take(own.len()).map(side).collect();
@@ -136,7 +134,7 @@ pub fn race(
             }
         };
         Some(TimeResult {
-            candidate: (*candidate).clone(),
+            candidate: candidate.clone(),
             ratio: ratio(|took| took.0)?,
             wall: ratio(|took| took.1)?,
             rounds: times[place].len() as u32,
@@ -156,24 +154,4 @@ pub fn race(
         number::ratio(mean)
     ));
     Ok(Timing { timed, left_out, fastest, correlation })
-}
-
-/// A room with a candidate that works: it passes its check, and what is timed prints what the first
-/// candidate printed.
-fn ready<'a>(
-    program: &ProgramSubject<'a>,
-    candidate: &Candidate,
-    expected: &mut Option<String>,
-) -> Result<Room<'a>, Fault> {
-    let room = program.built(&candidate.flags)?;
-    room.check()?;
-    if program.source.compares_output {
-        let output = room.output(&program.source.timed)?;
-        if *expected.get_or_insert_with(|| output.clone()) != output {
-            let reason =
-                "it is wrong: what is timed prints something else than without these flags";
-            return Err(Fault::Flags(reason.to_owned()));
-        }
-    }
-    Ok(room)
 }

@@ -60,9 +60,14 @@ pub fn project() -> TempDir {
 
 /// `trimtab tune program` in a folder, whose result is printed as JSON.
 pub fn tune(project: &Path, work: &Path, more: &[&str]) -> Command {
+    tune_timed(project, work, "0", more)
+}
+
+/// The same, which times the best for so many rounds.
+pub fn tune_timed(project: &Path, work: &Path, rounds: &str, more: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.current_dir(project).args(["tune", "program", "--build", "$CC $CFLAGS -o app app.c"]);
-    command.args(["--run", "./app", "--rounds", "0", "--budget", "24", "--json", "-", "--work"]);
+    command.args(["--run", "./app", "--rounds", rounds, "--budget", "24", "--json", "-", "--work"]);
     command.arg(work).args(more).stdin(Stdio::null());
     command
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use trimtab_inputs::Recording;
 use trimtab_lab::failure::Failure;
 use trimtab_lab::shell;
-use trimtab_tune::run::{Hot, Programs, Request, Setup, Starter, tune};
+use trimtab_tune::run::{Board, Hot, Programs, Request, Setup, Starter, tune};
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -23,7 +23,7 @@ use crate::{destination, formats, output};
 /// instructions are counted in QEMU, which repeats exactly. What was tried is kept in the work
 /// directory: the same command goes on where it was stopped.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(group(ArgGroup::new("hosts").args(["ssh", "time_on"]).multiple(true)), after_help = "\
 Example: a program of the catalogue
 
     trimtab tune program bzip2 --budget 100 --html bzip2.html
@@ -88,12 +88,16 @@ pub struct Options {
     /// --ssh-copy they need trimtab, this folder and that of --work at the same paths
     #[arg(long, value_name = "HOST", value_delimiter = ',', conflicts_with = "slurm", value_parser = host)]
     pub ssh: Vec<String>,
-    /// An option for the ssh of each worker, as --ssh-option=-p2222
-    #[arg(long, value_name = "OPTION", requires = "ssh", allow_hyphen_values = true)]
+    /// An option for ssh, as --ssh-option=-p2222
+    #[arg(long, value_name = "OPTION", requires = "hosts", allow_hyphen_values = true)]
     pub ssh_option: Vec<String>,
     /// The hosts share no folder with this machine: copy trimtab and the program there, below ~/.cache/trimtab
     #[arg(long, requires = "ssh")]
     pub ssh_copy: bool,
+    /// Time the best on this host, and not here; trimtab and the program are copied there, below
+    /// ~/.cache/trimtab
+    #[arg(long, value_name = "HOST", value_parser = host)]
+    pub time_on: Option<String>,
     /// Sets of flags that the search names before it is told what came of any of them [default: 2, or four for
     /// each worker]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -150,7 +154,10 @@ impl Options {
             Some(file) => Some(Recording::open(file)?.trace(formats::ALL)?),
             None => None,
         };
-        Ok(Request { program, hot, hot_trace, setup, plan, rounds: self.rounds, workers })
+        let time_on =
+            self.time_on.clone().map(|host| Board { host, options: self.ssh_option.clone() });
+        let rounds = self.rounds;
+        Ok(Request { program, hot, hot_trace, setup, plan, rounds, time_on, workers })
     }
 
     fn workers(&self) -> Option<Starter> {
