@@ -39,7 +39,7 @@ mod timing;
 mod trials;
 mod tuning;
 
-pub use board::{Board, serve, work_on_board};
+pub use board::{serve, work_on_board};
 pub use comparison::{Comparison, compare};
 pub use compiler::{Compiler, Family};
 pub use elsewhere::work;
@@ -48,5 +48,5 @@ pub use kernel_job::{Calls, Choices, JUDGES, KernelRequest, PAPER, tune_kernel};
 pub use profile::profile;
 pub use program_job::tune;
 pub use request::{Hot, Limits, Plan, Programs, Request, Setup};
-pub use starter::Starter;
+pub use starter::{Board, Starter};
 pub use trials::{Imported, export_trials, import_trials};

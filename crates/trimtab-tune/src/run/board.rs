@@ -23,18 +23,9 @@ use super::elsewhere::{Assignment, Fingerprint, done, own_rooms, to_be_told};
 use super::request::Setup;
 use super::room;
 use super::source::ProgramSource;
-use super::starter::over_ssh;
+use super::starter::{Board, over_ssh};
 use super::stopwatch::Here;
 use super::tuning::prepare_found;
-
-/// A board.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Board {
-    /// Its host, as ssh knows it.
-    pub host: String,
-    /// Options for ssh.
-    pub options: Vec<String>,
-}
 
 /// What the trimtab on a board is to know first.
 #[derive(Debug, Serialize, Deserialize)]

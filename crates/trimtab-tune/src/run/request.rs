@@ -6,8 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use trimtab_profile::Trace;
 
-use super::board::Board;
-use super::starter::Starter;
+use super::starter::{Board, Starter};
 use crate::search::Method;
 
 /// What is tuned.

@@ -28,6 +28,15 @@ pub enum Starter {
     },
 }
 
+/// A board that shares no folder with this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Board {
+    /// Its host, as ssh knows it.
+    pub host: String,
+    /// Options for ssh.
+    pub options: Vec<String>,
+}
+
 /// What `srun` is given: a job of one process.
 const SRUN: [&str; 4] = ["--nodes=1", "--ntasks=1", "--job-name=trimtab", "--quiet"];
 /// What `ssh` is given before a user's options, for it takes the first value of each: nobody is there to answer it.

@@ -4,12 +4,13 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::board::{Board, Connection};
+use super::board::Connection;
 use super::elsewhere::Fingerprint;
 use super::program::ProgramSubject;
 use super::request::Setup;
 use super::room::Room;
 use super::source::ProgramSource;
+use super::starter::Board;
 use super::subject::Fault;
 
 /// Seconds that a run takes of processors, and on the clock.
