@@ -215,6 +215,31 @@ fn a_worker_killed_every_ten_seconds_loses_nothing() {
     assert!(killed >= 10 && restarted >= killed as u64 / 2, "{killed} kills: {workers}");
 }
 
+/// What two workers of one CPU each do in the time of one, on a machine that has nothing else to do. No limit of
+/// time is tested: how much two CPUs help each other's builds is the machine's.
+#[test]
+#[ignore = "takes minutes; cargo test -p trimtab --test slurm -- --ignored --nocapture two_workers"]
+fn two_workers_find_what_one_finds_and_say_how_much_sooner() {
+    let slurm = Slurm::start();
+    let works = tempfile::tempdir().unwrap();
+    let run = |workers: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trimtab"));
+        command.args(["tune", "program", "tinyxml2", "--budget", "64", "--rounds", "0"]);
+        command.args(["--quiet", "--at-once", "16", "--slurm", workers, "--json", "-", "--work"]);
+        command.arg(works.path().join(workers)).env("SLURM_CONF", slurm.conf());
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let seconds = json["seconds"]["search"].as_f64().unwrap();
+        (found(&output).0, seconds)
+    };
+    let ((one, alone), (two, together)) = (run("1"), run("2"));
+    assert_eq!(one, two);
+    let times = alone / together;
+    println!(
+        "search: {alone:.1} s by one worker, {together:.1} s by two: {times:.2} times as fast"
+    );
+}
+
 #[test]
 fn workers_that_cannot_be_started_are_one_error() {
     let slurm = Slurm::start();
