@@ -9,7 +9,8 @@
  * each (0: all), holds them, compares these pages with what they were filled with, and closes all. The pauses are
  * random numbers of microseconds, the same for the same --seed. COMMAND is the load: it is begun first, and anew
  * when it ends too soon, and ended when all is done. Devices that have not opened in --limit-ms milliseconds (2,000) fail,
- * if a signal can end what they wait for. With --wait the load runs once, the returns end when it does, and
+ * if a signal can end what they wait for. If none can, that is
+ * one more failure after five times as long, and the last return. With --wait the load runs once, the returns end when it does, and
  * returns waits for it. --quiet leaves out what the load writes. With --unscrubbed, bytes of files may be in a device
  * that has not filled its memory yet.
  *
@@ -61,17 +62,40 @@ struct times {
 
 static struct device devices[MOST_DEVICES];
 static unsigned device_count;
-static struct times of_all, of_device[MOST_DEVICES], of_fill, of_close;
-static long failures, errors, loads;
 static char **command;
-static pid_t load;
+
+/* What was found, in memory that the process which watches sees, too. */
+static struct found {
+	struct times of_all, of_device[MOST_DEVICES], of_fill, of_close;
+	long failures, errors, loads;
+	pid_t load;
+	/* Since when devices are being opened; 0 if none is. */
+	volatile uint64_t opening;
+} *found;
+
+static void *shared(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		fail("returns: there is not enough memory");
+	return memory;
+}
+
+static void make_found(void)
+{
+	size_t bytes = (size_t)the.count * sizeof(uint64_t);
+
+	found = shared(sizeof(*found));
+	found->of_all.ns = shared(bytes);
+	found->of_fill.ns = shared(bytes);
+	found->of_close.ns = shared(bytes);
+	for (unsigned at = 0; at < device_count; at++)
+		found->of_device[at].ns = shared(bytes);
+}
 
 static void add(struct times *times, uint64_t ns)
 {
-	if (!times->ns)
-		times->ns = calloc((size_t)the.count, sizeof(*times->ns));
-	if (!times->ns)
-		fail("returns: there is not enough memory");
 	times->ns[times->count++] = ns;
 }
 
@@ -79,6 +103,8 @@ static void add(struct times *times, uint64_t ns)
 
 static void begin_load(void)
 {
+	pid_t load;
+
 	fflush(stdout);
 	load = fork();
 	if (load < 0)
@@ -92,12 +118,13 @@ static void begin_load(void)
 		_exit(127);
 	}
 	setpgid(load, load);
-	loads++;
+	found->load = load;
+	found->loads++;
 }
 
 static void check_load(int status)
 {
-	load = 0;
+	found->load = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
 	fail("returns: the load failed: %s %d", WIFEXITED(status) ? "exit status" : "signal",
@@ -109,7 +136,7 @@ static bool load_runs(void)
 {
 	int status;
 
-	if (!command || waitpid(load, &status, WNOHANG) != load)
+	if (!command || waitpid(found->load, &status, WNOHANG) != found->load)
 		return true;
 	check_load(status);
 	if (the.wait)
@@ -122,11 +149,11 @@ static void end_load(void)
 {
 	int status;
 
-	if (!load)
+	if (!found->load)
 		return;
 	if (!the.wait)
-		kill(-load, SIGKILL);
-	if (waitpid(load, &status, 0) == load && the.wait)
+		kill(-found->load, SIGKILL);
+	if (waitpid(found->load, &status, 0) == found->load && the.wait)
 		check_load(status);
 }
 
@@ -140,7 +167,7 @@ static void fill(struct device *device, uint64_t random, uint32_t number)
 	device_choose(device, (size_t)the.sample_pages, random);
 	if (!the.unscrubbed && device_leaks(device, text, sizeof(text))) {
 		printf("trimtab: returns error %s\n", text);
-		errors++;
+		found->errors++;
 	}
 	device_fill(device, number);
 }
@@ -151,7 +178,7 @@ static void lend(struct device *device)
 
 	if (device->fill && !device_holds(device, text, sizeof(text))) {
 		printf("trimtab: returns error %s\n", text);
-		errors++;
+		found->errors++;
 	}
 }
 
@@ -180,10 +207,10 @@ static unsigned open_all(uint64_t *ns)
 
 		if (error) {
 			printf("trimtab: returns failure %s %s (%d)\n", devices[at].name, strerror(error), error);
-			failures++;
+			found->failures++;
 			return at;
 		}
-		add(&of_device[at], now_ns() - before);
+		add(&found->of_device[at], now_ns() - before);
 	}
 	*ns = now_ns() - start;
 	return device_count;
@@ -195,14 +222,16 @@ static void give_back(uint32_t number, uint64_t random, long hold_us)
 	unsigned opened;
 
 	limit(the.limit_ms);
+	found->opening = now_ns();
 	opened = open_all(&ns);
+	found->opening = 0;
 	limit(0);
 	if (opened == device_count) {
-		add(&of_all, ns);
+		add(&found->of_all, ns);
 		start = now_ns();
 		for (unsigned at = 0; at < opened; at++)
 			fill(&devices[at], random, number);
-		add(&of_fill, now_ns() - start);
+		add(&found->of_fill, now_ns() - start);
 		sleep_us(hold_us);
 		for (unsigned at = 0; at < opened; at++)
 			lend(&devices[at]);
@@ -211,33 +240,78 @@ static void give_back(uint32_t number, uint64_t random, long hold_us)
 	for (unsigned at = 0; at < opened; at++)
 		device_close(&devices[at]);
 	if (opened == device_count)
-		add(&of_close, now_ns() - start);
+		add(&found->of_close, now_ns() - start);
 }
 
 static void say(void)
 {
 	char prefix[80];
 
-	for (size_t at = 0; at < of_all.count && at < MOST_LINES; at++)
-		printf("trimtab: return %zu %llu\n", at, (unsigned long long)of_all.ns[at]);
-	printf("trimtab: returns count %zu\ntrimtab: returns failures %ld\n", of_all.count, failures);
-	printf("trimtab: returns errors %ld\ntrimtab: returns loads %ld\n", errors, loads);
-	say_times("returns", "", of_all.ns, of_all.count);
+	for (size_t at = 0; at < found->of_all.count && at < MOST_LINES; at++)
+		printf("trimtab: return %zu %llu\n", at, (unsigned long long)found->of_all.ns[at]);
+	printf("trimtab: returns count %zu\ntrimtab: returns failures %ld\n", found->of_all.count, found->failures);
+	printf("trimtab: returns errors %ld\ntrimtab: returns loads %ld\n", found->errors, found->loads);
+	say_times("returns", "", found->of_all.ns, found->of_all.count);
 	for (unsigned at = 0; at < device_count; at++) {
 		const char *name = strrchr(devices[at].name, '/');
 
 		/* Names of devices are short. */
 		snprintf(prefix, sizeof(prefix), "%.60s.", name ? name + 1 : devices[at].name);
-		say_times("returns", prefix, of_device[at].ns, of_device[at].count);
+		say_times("returns", prefix, found->of_device[at].ns, found->of_device[at].count);
 	}
-	say_times("returns", "first_fill_", of_fill.ns, of_fill.count);
-	say_times("returns", "close_", of_close.ns, of_close.count);
+	say_times("returns", "first_fill_", found->of_fill.ns, found->of_fill.count);
+	say_times("returns", "close_", found->of_close.ns, found->of_close.count);
+}
+
+/* Opens and closes devices beside the load, as often as it was asked for. */
+static void give_back_all(void)
+{
+	uint64_t random = random_seeded((uint64_t)the.seed);
+
+	if (command)
+		begin_load();
+	for (long number = 0; number < the.count; number++) {
+		sleep_us(random_between(&random, the.pause_us));
+		if (!load_runs())
+			break;
+		give_back((uint32_t)number + 1, random_after(&random), random_between(&random, the.hold_us));
+	}
+	end_load();
+}
+
+/* Whether devices are being opened for so long that no signal but one that kills will end that. */
+static bool is_stuck(void)
+{
+	uint64_t since = found->opening;
+
+	return since && now_ns() - since > (uint64_t)the.limit_ms * 5000000;
+}
+
+/* Waits for the process that opens devices, which may wait for ever itself. */
+static void watch(pid_t child)
+{
+	int status;
+
+	while (waitpid(child, &status, WNOHANG) != child) {
+		if (is_stuck()) {
+			printf("trimtab: returns failure %s nothing but a signal that kills ends it\n", the.devices);
+			found->failures++;
+			kill(child, SIGKILL);
+			if (found->load)
+				kill(-found->load, SIGKILL);
+			return;
+		}
+		/* Seldom, so that it is in the way of no return. */
+		sleep_us(1000000);
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
 int main(int argc, char **argv)
 {
 	static struct counters before, after;
-	uint64_t random;
+	pid_t child;
 
 	(void)argc;
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -248,19 +322,18 @@ int main(int argc, char **argv)
 		usage(options);
 	sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_limit}, NULL);
 	device_count = devices_named(the.devices, devices);
-	random = random_seeded((uint64_t)the.seed);
+	make_found();
 	counters_read(&before);
-	if (command)
-		begin_load();
-	for (long number = 0; number < the.count; number++) {
-		sleep_us(random_between(&random, the.pause_us));
-		if (!load_runs())
-			break;
-		give_back((uint32_t)number + 1, random_after(&random), random_between(&random, the.hold_us));
+	child = fork();
+	if (child < 0)
+		fail("returns: there is no second process: %s", strerror(errno));
+	if (child == 0) {
+		give_back_all();
+		return 0;
 	}
-	end_load();
+	watch(child);
 	counters_read(&after);
 	say();
 	counters_say("counters", &before, &after);
-	return failures != 0 || errors != 0;
+	return found->failures != 0 || found->errors != 0;
 }
