@@ -1,14 +1,11 @@
 //! The plugin that has the model of a core, in a stand-in for QEMU.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::fs;
-use std::process::Command;
+mod stand_in;
 
-use trimtab_lab::tools;
-use trimtab_lab::workdir::WorkDir;
+use stand_in::StandIn;
 use trimtab_machine::plugin;
 
-const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../qemu/test_core_host.c");
 const KERNEL: [&str; 3] =
     ["min=ffffffff80000000", "entry=ffffffff81000000", "calls=ffffffff81000100+ffffffff81000200"];
 /// Two sets of two lines.
@@ -21,29 +18,13 @@ const EXPECTED: &str = "trimtab-core 1\n\
 
 #[test]
 fn calls_are_put_through_the_model_of_a_core() {
-    let folder = tempfile::tempdir().unwrap();
-    let work = WorkDir::open(&folder.path().join("work")).unwrap();
-    let plugin = plugin::kept_core(&work, &tools::find("gcc").unwrap()).unwrap().path;
-    let host = folder.path().join("host");
-    let status = Command::new("cc")
-        .args(["-Wall", "-Wextra", "-Werror", "-rdynamic", HOST, "-ldl", "-o"])
-        .arg(&host)
-        .status()
-        .unwrap();
-    assert!(status.success());
-    let out = folder.path().join("core.counts");
-    let run = |arguments: &[&str]| {
-        let output = Command::new(&host).arg(&plugin).args(arguments).output().unwrap();
-        (output.status.success(), String::from_utf8(output.stderr).unwrap())
-    };
-    let to = format!("out={}", out.display());
+    let host = StandIn::new("test_core_host", plugin::kept_core);
+    let to = host.out();
     let all = [&[to.as_str()][..], &KERNEL, &CORE].concat();
-    assert_eq!(run(&all), (true, String::new()));
-    assert_eq!(fs::read_to_string(&out).unwrap(), EXPECTED);
-    assert!(!folder.path().join("core.counts.tmp").exists());
-
-    for (arguments, expected) in [
-        (&[to.as_str()][..], "of which core"),
+    assert_eq!(host.run(&all), (true, String::new()));
+    assert_eq!(host.written(), EXPECTED);
+    host.refuses(&[
+        (&[&to], "of which core"),
         (&CORE, "out=FILE"),
         (&[&to, "l1i=4-3-64"], "cannot take l1i=4-3-64"),
         (&[&to, "l1i=12-2-64"], "cannot take l1i=12-2-64"),
@@ -56,8 +37,5 @@ fn calls_are_put_through_the_model_of_a_core() {
         (&[&to, "calls=1+"], "cannot take calls=1+"),
         (&[&to, "else=1"], "cannot take else=1"),
         (&["out=/nowhere/at/all", CORE[0], CORE[1], CORE[2]], "/nowhere/at/all"),
-    ] {
-        let (succeeded, said) = run(arguments);
-        assert!(!succeeded && said.contains(expected), "{arguments:?}: {said}");
-    }
+    ]);
 }

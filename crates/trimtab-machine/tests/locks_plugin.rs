@@ -1,14 +1,11 @@
 //! The plugin that watches locks, in a stand-in for QEMU.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::fs;
-use std::process::Command;
+mod stand_in;
 
-use trimtab_lab::tools;
-use trimtab_lab::workdir::WorkDir;
+use stand_in::StandIn;
 use trimtab_machine::plugin;
 
-const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../qemu/test_locks_host.c");
 const FUNCTIONS: &str = "functions=ffffffff81000100-ffffffff81000105-x+ffffffff81000200-ffffffff81000205-s+\
                          ffffffff81000300-ffffffff81000305-r+ffffffff81000400-ffffffff81000405-t";
 /// A block is two instructions, and the event is behind the last but one of them.
@@ -26,36 +23,17 @@ const EXPECTED: &str = "mark 6 2\n\
 
 #[test]
 fn locks_that_are_taken_and_given_back_between_marks_are_written_down() {
-    let folder = tempfile::tempdir().unwrap();
-    let work = WorkDir::open(&folder.path().join("work")).unwrap();
-    let plugin = plugin::kept_locks(&work, &tools::find("gcc").unwrap()).unwrap().path;
-    let host = folder.path().join("host");
-    let status = Command::new("cc")
-        .args(["-Wall", "-Wextra", "-Werror", "-rdynamic", HOST, "-ldl", "-o"])
-        .arg(&host)
-        .status()
-        .unwrap();
-    assert!(status.success());
-    let out = folder.path().join("locks.trace");
-    let run = |arguments: &[&str]| {
-        let output = Command::new(&host).arg(&plugin).args(arguments).output().unwrap();
-        (output.status.success(), String::from_utf8(output.stderr).unwrap())
-    };
-    let to = format!("out={}", out.display());
-    assert_eq!(run(&[&to, FUNCTIONS]), (true, String::new()));
-    assert_eq!(fs::read_to_string(&out).unwrap(), EXPECTED);
-    assert!(!folder.path().join("locks.trace.tmp").exists());
-
-    for (arguments, expected) in [
-        (&[to.as_str()][..], "functions=LIST"),
+    let host = StandIn::new("test_locks_host", plugin::kept_locks);
+    let to = host.out();
+    assert_eq!(host.run(&[&to, FUNCTIONS]), (true, String::new()));
+    assert_eq!(host.written(), EXPECTED);
+    host.refuses(&[
+        (&[&to], "functions=LIST"),
         (&[FUNCTIONS], "out=FILE"),
         (&[&to, "functions=1-2"], "no list"),
         (&[&to, "functions=1-2-q"], "no list"),
         (&[&to, "functions=1-2-x,"], "no list"),
         (&["out=/nowhere/at/all", FUNCTIONS], "/nowhere/at/all"),
         (&[&to, FUNCTIONS, "else=1"], "else=1"),
-    ] {
-        let (succeeded, said) = run(arguments);
-        assert!(!succeeded && said.contains(expected), "{arguments:?}: {said}");
-    }
+    ]);
 }
