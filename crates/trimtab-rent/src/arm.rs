@@ -33,6 +33,14 @@ impl Arm {
             Arm::Offline => "offline",
         }
     }
+
+    /// What it needs of the kernel's configuration.
+    pub fn lines(self) -> &'static str {
+        match self {
+            Arm::Offline => "CONFIG_MEMORY_HOTPLUG=y\nCONFIG_MEMORY_HOTREMOVE=y\n",
+            Arm::Idle | Arm::Rental | Arm::Cma | Arm::Movable => "",
+        }
+    }
 }
 
 /// A zone begins at one of the largest blocks of pages, of 4 MiB. At its end, which is that of memory, are the guest's root and what the
@@ -40,7 +48,7 @@ impl Arm {
 const ZONE_MIB: u32 = 24;
 
 /// What can be taken off line at once, and where it may begin: of x86-64 with less than 64 GiB.
-pub const BLOCK_MIB: u32 = 128;
+const BLOCK_MIB: u32 = 128;
 
 /// Memory of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,6 +28,23 @@ fn oracle(operations: u32, seed: u32, processes: u32) -> String {
     Oracle { operations, seed, keep_mib: 20, options: &options }.command()
 }
 
+/// 2,000 requests of each load, on eMMC and with the devices of the paper; nothing is returned or verified.
+fn asked(arms: &[Arm], loads: &[&str]) -> RunRequest {
+    RunRequest {
+        basis: Basis::new(work()),
+        arms: arms.to_vec(),
+        devices: DeviceMemory::OF_THE_PAPER.to_vec(),
+        loads: loads.iter().map(|name| Load::named(name).unwrap()).collect(),
+        requests: 2_000,
+        normal_mib: 80,
+        disk: DiskProfile::named("emmc").unwrap(),
+        returns: 0,
+        verify: 0,
+        policy: "all".to_owned(),
+        dirtyable: true,
+    }
+}
+
 /// Buffers of a heap beside a load that fills what is lent.
 const HEAP: &str = "\
 /bin/fileio --directory /disk --mib 100 --prepare
@@ -116,17 +133,9 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
 #[ignore = "builds a kernel and boots it often: 8 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
 fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
     let request = RunRequest {
-        basis: Basis::new(work()),
-        arms: vec![Arm::Rental, Arm::Cma],
-        devices: DeviceMemory::OF_THE_PAPER.to_vec(),
-        loads: vec![Load::named("rndrd:200").unwrap(), Load::named("rndrw:200").unwrap()],
-        requests: 2_000,
-        normal_mib: 80,
-        disk: DiskProfile::named("emmc").unwrap(),
         returns: 50,
         verify: 20_000,
-        policy: "all".to_owned(),
-        dirtyable: true,
+        ..asked(&[Arm::Rental, Arm::Cma], &["rndrd:200", "rndrw:200"])
     };
     let found = run(&request, &Silent).unwrap();
     let of = |arm| found.arms.iter().find(|run| run.arm == arm).unwrap();
@@ -152,17 +161,8 @@ fn lent_memory_saves_reads_and_comes_back_in_microseconds() {
 #[ignore = "builds a kernel and boots it 8 times: 8 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
 fn memory_that_is_unplugged_is_as_useful_and_comes_back_a_hundred_times_slower() {
     let request = RunRequest {
-        basis: Basis::new(work()),
-        arms: vec![Arm::Rental, Arm::Movable, Arm::Offline],
-        devices: DeviceMemory::OF_THE_PAPER.to_vec(),
-        loads: vec![Load::named("rndrd:200").unwrap()],
-        requests: 2_000,
-        normal_mib: 80,
-        disk: DiskProfile::named("emmc").unwrap(),
         returns: 10,
-        verify: 0,
-        policy: "all".to_owned(),
-        dirtyable: true,
+        ..asked(&[Arm::Rental, Arm::Movable, Arm::Offline], &["rndrd:200"])
     };
     let found = run(&request, &Silent).unwrap();
     let of = |arm| found.arms.iter().find(|run| run.arm == arm).unwrap();
@@ -181,19 +181,7 @@ fn memory_that_is_unplugged_is_as_useful_and_comes_back_a_hundred_times_slower()
 #[test]
 #[ignore = "builds a kernel and boots it 4 times: 6 minutes; cargo test -p trimtab-rent --test guests -- --ignored"]
 fn small_files_are_unpacked_and_removed_no_slower_where_memory_is_lent() {
-    let request = RunRequest {
-        basis: Basis::new(work()),
-        arms: vec![Arm::Rental],
-        devices: DeviceMemory::OF_THE_PAPER.to_vec(),
-        loads: vec![Load::named("untar").unwrap()],
-        requests: 2_000,
-        normal_mib: 80,
-        disk: DiskProfile::named("emmc").unwrap(),
-        returns: 20,
-        verify: 0,
-        policy: "all".to_owned(),
-        dirtyable: true,
-    };
+    let request = RunRequest { returns: 20, ..asked(&[Arm::Rental], &["untar"]) };
     let found = run(&request, &Silent).unwrap();
     let [idle, rental] = &found.arms[..] else { panic!("{found:?}") };
     let (was, is) = (&idle.workloads[0], &rental.workloads[0]);
@@ -207,17 +195,9 @@ fn small_files_are_unpacked_and_removed_no_slower_where_memory_is_lent() {
 fn a_plan_from_the_trace_of_an_idle_guest_says_what_one_with_lent_memory_does() {
     for policy in ["all", "workingset", "twice"] {
         let request = RunRequest {
-            basis: Basis::new(work()),
-            arms: vec![Arm::Rental],
-            devices: DeviceMemory::OF_THE_PAPER.to_vec(),
-            loads: vec![Load::named("rndrd:100").unwrap(), Load::named("rndrw:200").unwrap()],
             requests: 6_000,
-            normal_mib: 80,
-            disk: DiskProfile::named("emmc").unwrap(),
-            returns: 0,
-            verify: 0,
             policy: policy.to_owned(),
-            dirtyable: true,
+            ..asked(&[Arm::Rental], &["rndrd:100", "rndrw:200"])
         };
         let found = run(&request, &Silent).unwrap();
         assert!(found.failures().is_empty(), "{policy}: {:?}", found.checks);

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use trimtab_lab::failure::Failure;
 use trimtab_lab::observe::Observe;
 use trimtab_lab::workdir::WorkDir;
 use trimtab_machine::{Isa, Platform};
@@ -132,8 +133,6 @@ fn scripts(request: &RunRequest, load: Option<Load>, programs: &Programs) -> Vec
     scripts
 }
 
-/// Lines of the configuration of a kernel that takes memory off line.
-const HOTPLUG: &str = "CONFIG_MEMORY_HOTPLUG=y\nCONFIG_MEMORY_HOTREMOVE=y\n";
 const VERIFY: &str = "verify";
 /// Memory for the oracle, beside the kernel and the devices: its files do not fit.
 const VERIFY_MIB: u32 = 40;
@@ -147,17 +146,16 @@ pub fn run(request: &RunRequest, observe: &dyn Observe) -> Result<RentRun> {
     let start = Instant::now();
     ensure!(!request.loads.is_empty(), "there is no load; expected one, as rndrd:200");
     ensure!(!request.devices.is_empty(), "there is no device whose memory could be lent");
+    if request.arms.contains(&Arm::Offline) && request.basis.isa != Isa::X86_64 {
+        let why = "memory is taken off line on x86_64 only; leave out the arm offline";
+        return Err(Failure::usage(why).into());
+    }
     let work = WorkDir::open(&request.basis.work)?;
     request.loads.iter().try_for_each(|load| load.fits(request.normal_mib, HELD_MIB))?;
     let loads: Vec<Option<Load>> = request.loads.iter().copied().map(Some).chain([None]).collect();
     let scripts = |load, programs: &Programs| scripts(request, load, programs);
-    let has_blocks = request.arms.contains(&Arm::Offline);
-    ensure!(
-        !has_blocks || request.basis.isa == Isa::X86_64,
-        "blocks of memory are taken off line on x86_64 only; leave out the arm offline"
-    );
-    let lines = if has_blocks { HOTPLUG } else { "" };
-    let guests = Guests::build(&work, (&request.basis, lines), &loads, scripts, observe)?;
+    let lines: String = request.arms.iter().map(|arm| arm.lines()).collect();
+    let guests = Guests::build(&work, (&request.basis, &lines), &loads, scripts, observe)?;
     let boot = |asked: &Asked| {
         let (programs, guest) = guests.of(asked.load)?;
         let used_mib = asked.load.map_or(ORACLE_USED_MIB, |load| load.used_mib(programs));
