@@ -279,7 +279,7 @@ static void give_back_all(void)
 	end_load();
 }
 
-/* Whether devices are being opened for so long that no signal but one that kills will end that. */
+/* Whether devices are being opened for so long that the signal of the limit did not end that. */
 static bool is_stuck(void)
 {
 	uint64_t since = found->opening;
@@ -294,7 +294,7 @@ static void watch(pid_t child)
 
 	while (waitpid(child, &status, WNOHANG) != child) {
 		if (is_stuck()) {
-			printf("trimtab: returns failure %s nothing but a signal that kills ends it\n", the.devices);
+			printf("trimtab: returns failure %s they do not open, and a signal does not end that\n", the.devices);
 			found->failures++;
 			kill(child, SIGKILL);
 			if (found->load)
