@@ -212,7 +212,7 @@ pub fn difference(one: &Costs, other: &Costs) -> Option<String> {
         .iter()
         .find(|(name, cost)| other.get(*name).is_none_or(|again| differs(*again, **cost)))?;
     let again = other.get(name).map_or("nothing".to_owned(), u64::to_string);
-    Some(format!("the call {name} costs {cost} instructions, and {again}"))
+    Some(format!("the call {name} costs {cost}, and {again}"))
 }
 
 #[cfg(test)]
@@ -286,7 +286,7 @@ mod tests {
         let of = |open| Costs::from([("open".to_owned(), open), ("read".to_owned(), 400)]);
         assert_eq!(difference(&of(10_000), &of(10_005)), None);
         let text = difference(&of(1000), &of(1002)).unwrap();
-        assert_eq!(text, "the call open costs 1000 instructions, and 1002");
+        assert_eq!(text, "the call open costs 1000, and 1002");
         assert!(difference(&of(1000), &Costs::new()).is_some());
     }
 

@@ -10,6 +10,7 @@ use trimtab_lab::workdir::WorkDir;
 use trimtab_layout::cost::{CORES, Core, CoreCounts, Geometry};
 use trimtab_machine::boot::CoreTracer;
 use trimtab_machine::plugin;
+use trimtab_program::any_of;
 
 use super::subject::Costs;
 
@@ -50,7 +51,7 @@ impl CoreModel {
     /// That there is no core of this name, or the plugin cannot be built.
     pub fn prepare(work: &WorkDir, id: &str) -> Result<Self> {
         let core = Core::of(id).ok_or_else(|| {
-            let known = CORES.map(|core| core.id).join(" or ");
+            let known = any_of(CORES.map(|core| core.id));
             Failure::usage(format!("there is no core {id}; expected {known}"))
         })?;
         let kept = plugin::kept_core(work, &tools::find("gcc")?)?;

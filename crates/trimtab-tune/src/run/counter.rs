@@ -81,11 +81,13 @@ impl Counter {
         command: &str,
         limits: Limits,
     ) -> Result<RunCount, Fault> {
-        let plugin = match &self.core {
-            Some(core) => (core.plugin.as_path(), core.arguments()),
-            None => (self.plugin.as_path(), String::new()),
+        let captured = match &self.core {
+            Some(core) => {
+                let more = format!(",{}", core.arguments());
+                self.run(folder, program, command, (&core.plugin, &more), limits)
+            }
+            None => self.run(folder, program, command, (&self.plugin, ""), limits),
         };
-        let captured = self.run(folder, program, command, (plugin.0, &plugin.1), limits);
         // Removed, whatever came of it.
         let costs = take_costs(folder, self.core.as_ref())?;
         let output = hex::encode(Sha256::digest(&captured?.output));
@@ -120,19 +122,18 @@ impl Counter {
         folder: &Path,
         program: &Path,
         command: &str,
-        (plugin, arguments): (&Path, &str),
+        (plugin, more): (&Path, &str),
         limits: Limits,
     ) -> Result<JobOutput, Fault> {
         let place = folder.join(program);
         let moved = PathBuf::from(format!("{}{MOVED}", place.display()));
         fs::rename(&place, &moved).with_context(|| format!("cannot move {}", place.display()))?;
-        let comma = if arguments.is_empty() { "" } else { "," };
         // The machine is the same everywhere, with all that QEMU has; the program lies where it is
         // called, so that no path has another length.
         script::write(
             &place,
             &format!(
-                "#!/bin/sh\nexec {ENVIRONMENT} {} -cpu max -0 \"$0\" -plugin {},out={}{comma}{arguments} \
+                "#!/bin/sh\nexec {ENVIRONMENT} {} -cpu max -0 \"$0\" -plugin {},out={}{more} \
                  \"$0{MOVED}\" \"$@\"\n",
                 quoted(&self.qemu),
                 quoted(plugin),

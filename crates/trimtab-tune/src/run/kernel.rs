@@ -84,7 +84,7 @@ impl<'a> KernelSubject<'a> {
         let entries = Entries::of(vmlinux)?;
         request.tracers.core = Some(model.tracer(entries.entry, &entries.addresses));
         // The same checks, but not what the guest counts.
-        let said = read(&boot(&request).map_err(of_boot)?, None)?;
+        let said = read(&boot(&request).map_err(of_boot)?, self.expected.get())?;
         let path = request.core_counts();
         let text =
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
