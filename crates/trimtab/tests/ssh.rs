@@ -20,6 +20,8 @@ use workers::{Running, found, project, tune, tune_timed, wait_for};
 /// Boards, until they are dropped: one of each name, with one key of the user's.
 struct Boards {
     folder: TempDir,
+    /// The homes of boards that are hidden, which no other test's boards share.
+    homes: TempDir,
     servers: Vec<Child>,
     /// Commands that hide folders from boards.
     hidden: Option<String>,
@@ -41,7 +43,8 @@ impl Boards {
             // A server that root starts wants this folder, which Debian makes when it starts one.
             fs::create_dir_all("/run/sshd").unwrap();
         }
-        let mut boards = Self { folder, servers: Vec::new(), hidden: None };
+        let homes = tempfile::tempdir().unwrap();
+        let mut boards = Self { folder, homes, servers: Vec::new(), hidden: None };
         boards.add(names);
         boards
     }
@@ -75,7 +78,7 @@ impl Boards {
 
     /// The home of a board that is hidden.
     fn home(&self, name: &str) -> PathBuf {
-        std::env::temp_dir().join(format!("trimtab-board-{}-{name}", std::process::id()))
+        self.homes.path().join(name)
     }
 
     fn file(&self, name: &str, ending: &str) -> PathBuf {
@@ -182,11 +185,6 @@ impl Drop for Boards {
         }
         for server in &mut self.servers {
             let _ = server.wait();
-        }
-        if self.hidden.is_some() {
-            for name in ["one", "two"] {
-                let _ = fs::remove_dir_all(self.home(name));
-            }
         }
     }
 }
