@@ -77,7 +77,7 @@ pub(super) fn arguments(request: &BootRequest, files: &Files<'_>) -> Vec<OsStrin
     };
     if let Some(icount) = icount {
         // Random numbers, too, are the same each time.
-        line.add("-seed").add("1");
+        line.add("-seed").add(machine.seed.to_string());
         line.add("-icount").add(icount);
         line.add("-rtc").add("clock=vm,base=2026-01-01");
     }

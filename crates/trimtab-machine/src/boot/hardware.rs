@@ -67,6 +67,8 @@ pub struct Hardware {
     pub processor: Option<&'static str>,
     /// What its time is.
     pub clock: Clock,
+    /// Where its random numbers begin, if its time is what it executes.
+    pub seed: u32,
 }
 
 impl Default for Hardware {
@@ -78,6 +80,7 @@ impl Default for Hardware {
             accelerator: Accelerator::Tcg,
             processor: None,
             clock: Clock::Real,
+            seed: 1,
         }
     }
 }
