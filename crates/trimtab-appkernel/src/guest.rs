@@ -14,7 +14,7 @@ use trimtab_link::Feature;
 use trimtab_machine::Isa;
 use trimtab_machine::boot::{Boot, Clock, boot};
 use trimtab_machine::guest::compiled::{CompiledProgram, c_sources};
-use trimtab_machine::guest::{self, Workload};
+use trimtab_machine::guest::{self, Workload, parallel};
 use trimtab_machine::kernel::{BuildInputs, GeneratedFiles, KernelImage, Toolchain};
 use trimtab_machine::testbed::Testbed;
 
@@ -29,6 +29,8 @@ pub static APPKERNEL: Feature = Feature {
 /// The folders of the module's source and of its tests, in the feature's.
 const MODULE: &str = "module";
 const SUITE: &str = "suite";
+/// The folder of what gives programs proxies.
+const PROXIED: &str = "proxied";
 /// What both include: the module's, which programs need, too.
 const SHARED: &str = "proxy.h";
 
@@ -173,6 +175,33 @@ impl KeptStep for ModuleSource {
     }
 }
 
+/// A program of which each thread has a proxy.
+pub(crate) fn proxied<'a>(name: &str, gcc: &'a FoundTool) -> CompiledProgram<'a> {
+    let program = parallel::program(name, gcc);
+    let flags = &["-pthread", "-fno-math-errno", "-Wl,--wrap=pthread_create"];
+    CompiledProgram { sources: [program.sources, proxy(true)].concat(), flags, ..program }
+}
+
+/// What gives a program a proxy that is loaded with it.
+pub(crate) fn proxy_library(gcc: &FoundTool) -> CompiledProgram<'_> {
+    CompiledProgram {
+        purpose: "building what gives a program a proxy",
+        gcc,
+        sources: proxy(false),
+        flags: &["-shared", "-fPIC", "-nostdlib"],
+    }
+}
+
+/// The sources of a proxy, for a program whose threads have some or for one that has none.
+fn proxy(has_threads: bool) -> Vec<(&'static str, &'static str)> {
+    let shared = |&(name, _): &(&str, &str)| ["proxy.c", "suite.h"].contains(&name);
+    let wanted = |&(name, _): &(&str, &str)| has_threads || name != "threads.c";
+    let of = |folder| APPKERNEL.folder.get_dir(folder).map(c_sources).unwrap_or_default();
+    let suite = of(SUITE).into_iter().filter(shared);
+    let header = of(MODULE).into_iter().filter(|(name, _)| *name == SHARED);
+    suite.chain(header).chain(of(PROXIED).into_iter().filter(wanted)).collect()
+}
+
 /// The module's tests, compiled.
 fn suite(gcc: &FoundTool) -> CompiledProgram<'_> {
     let of = |folder| APPKERNEL.folder.get_dir(folder).map(c_sources).unwrap_or_default();
@@ -194,7 +223,9 @@ fn files(folder: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> {
 
 /// What the guest can be asked for: the tests' program, with its arguments.
 fn workloads() -> Vec<Workload> {
-    let mount = "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n";
+    // On a machine as small as this, Linux has huge pages only if it is told to.
+    let mount = "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n\
+                 echo always > /sys/kernel/mm/transparent_hugepage/enabled || exit 1\n";
     let workload = |name: &str, arguments: &str| Workload {
         name: name.to_owned(),
         script: format!("{mount}/bin/suite {arguments}\n"),

@@ -7,6 +7,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
+#include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
@@ -34,6 +35,10 @@
 #define AK_FUTEX_WAIT 455
 #define AK_FUTEX_REQUEUE 456
 
+/* What a thread is that leaves CPU 0. */
+#define AK_NEWBORN 1U
+#define AK_FORKED 2U
+
 /* Counters of those that wait at a futex; a power of two. */
 #define AK_SLEEPERS 16
 
@@ -41,12 +46,15 @@
  * enum ak_state - who may write what of a CPU
  * @AK_OFFLINE: it does not run
  * @AK_IDLE: it waits for its first thread
- * @AK_RUN: it runs a thread; set by CPU 0, with release
  * @AK_DONE: the thread came back and its state may be read, and another's written; set by the CPU, with release
- * @AK_STOP: it is to go back to where it waits for a start-up interrupt; set by CPU 0
  * @AK_DEAD: its own code had a fault; set by the CPU
+ * @AK_STOP: it is to go back to where it waits for a start-up interrupt; set by CPU 0
+ * @AK_RUN: it runs a thread; set by CPU 0, with release
+ * @AK_CLEAR: it clears memory for a thread that is in the kernel; set by CPU 0, with release
+ *
+ * From @AK_STOP on, the CPU has something to do.
  */
-enum ak_state { AK_OFFLINE, AK_IDLE, AK_RUN, AK_DONE, AK_STOP, AK_DEAD };
+enum ak_state { AK_OFFLINE, AK_IDLE, AK_DONE, AK_DEAD, AK_STOP, AK_RUN, AK_CLEAR };
 
 /**
  * enum ak_waiter - how the thread's own context waits on CPU 0
@@ -68,6 +76,7 @@ enum ak_waiter { AK_POLLS, AK_HALTED, AK_SLEEPS };
  * @seen: whoever waits at its private futexes does so in a system call of a thread of the module's, see futex.c
  * @sleepers: how many do so in Linux, by the address of the futex
  * @cr3: its page table
+ * @users: threads that have this record
  * @rcu: frees it
  */
 struct ak_mm {
@@ -79,6 +88,7 @@ struct ak_mm {
 	bool home, has_proxies, seen;
 	atomic_t sleepers[AK_SLEEPERS];
 	u64 cr3;
+	refcount_t users;
 	struct rcu_head rcu;
 };
 
@@ -103,9 +113,14 @@ struct ak_mm {
  * @syscall_work: what Linux wants to do at the thread's system calls; NULL if the CPU answers none itself
  * @tgid: what getpid(2) is for the thread
  * @pid: what gettid(2) is
+ * @clear: what it is to clear, where @state is AK_CLEAR
+ * @clear_size: and how many bytes, a multiple of 8
+ * @fills: where the thread gets memory that is cleared elsewhere, as of then until its fault ends
+ * @fills_end: and where that ends; 0: it gets none
  * @halted: it needs an interrupt to look at @state
  * @home_id: the CPU of Linux's that is interrupted: its number in the machine
  * @recalled: how many want the thread to come back
+ * @woken: that context was woken, and has not run since
  * @starts: Linux with SMP is about to set AK_RUN, or to see why not
  * @stays: with SMP: how often it was set
  * @lost: it did not answer, or died; only CPU 0 writes it, whatever the CPU still writes into @state
@@ -122,6 +137,7 @@ struct ak_mm {
  * @kicks: for an interrupt that took the thread away
  * @others: for anything else
  * @answered: how many system calls it answered itself
+ * @cleared: how often it cleared memory
  * @user_cycles: all @cycles together
  * @cr0: control registers and model-specific registers are CPU 0's
  * @cr4: without PCIDE, PGE
@@ -143,7 +159,7 @@ struct ak_cpu {
 	u64 fault_address, fsbase, gsbase, own_fsbase, own_gsbase;
 	void *fpu;
 	u64 cycles;
-	int state, halted, waiter;
+	int state, halted, waiter, woken;
 	u32 home_id;
 	atomic_t recalled;
 	int starts;
@@ -153,11 +169,14 @@ struct ak_cpu {
 	struct ak_mm *mm;
 	unsigned long *syscall_work;
 	pid_t tgid, pid;
+	void *clear;
+	u64 clear_size;
+	unsigned long fills, fills_end;
 
 	unsigned long stack;
 	unsigned int index, apic_id;
 	u64 died[4];
-	u64 runs, calls, faults, kicks, others, answered, user_cycles;
+	u64 runs, calls, faults, kicks, others, answered, cleared, user_cycles;
 
 	u64 cr0, cr4, pat, efer, star, syscall_mask, apic_base, xcr0, xss, xfd;
 	struct desc_struct gdt[GDT_ENTRIES] __aligned(16);
@@ -170,6 +189,8 @@ struct ak_cpu {
  * @waiting: in the queue for a CPU, or in the list of those that are on CPU 0 though they need not be
  * @given: the CPU that it was given while it was in the queue, or NULL for the place on CPU 0
  * @placed: it was given one
+ * @fresh: AK_NEWBORN: it has had no place yet; AK_FORKED: it has just started another
+ * @gives_way: it sleeps until Linux has served others
  * @switches: says when it sleeps
  * @watched: @switches does
  * @slice: how long shares of CPU 0 it had before it left, in nanoseconds
@@ -199,7 +220,8 @@ struct ak_thread {
 	struct hlist_node entry;
 	struct list_head waiting;
 	struct ak_cpu *given;
-	bool placed, watched, custom_slice;
+	unsigned int fresh;
+	bool placed, gives_way, watched, custom_slice;
 	struct preempt_notifier switches;
 	u64 slice;
 	struct task_struct *task;
@@ -259,6 +281,7 @@ static __always_inline void ak_set_state(struct ak_cpu *cpu, int state)
 }
 
 extern struct list_head ak_parked;
+extern atomic_t ak_woken;
 extern struct ak_thread *ak_home;
 
 /* The number in the machine of the CPU of Linux's that this runs on; it changes where preemption is on. */
@@ -288,6 +311,20 @@ static __always_inline bool ak_runs(struct ak_cpu *cpu)
 	return ak_state(cpu) == AK_RUN;
 }
 
+/* Whether no thread has a CPU, and it has nothing to do. Those that stopped or died never come back to these states. */
+static __always_inline bool ak_is_free(struct ak_cpu *cpu)
+{
+	int state = READ_ONCE(cpu->state);
+
+	return !READ_ONCE(cpu->task) && !READ_ONCE(cpu->lost) && (state == AK_IDLE || state == AK_DONE);
+}
+
+/* Whether it has something to do for a thread. */
+static __always_inline bool ak_is_busy(struct ak_cpu *cpu)
+{
+	return ak_state(cpu) >= AK_RUN;
+}
+
 /**
  * ak_thread_arm - lets a thread leave the next time that it goes to user mode
  * @thread: the thread; it is current, or waits, or computes on CPU 0, and the lock of threads is held
@@ -305,6 +342,23 @@ static __always_inline void ak_thread_arm(struct ak_thread *thread)
 		return;
 	if (unlikely(task_work_add(thread->task, &thread->work, how)))
 		WRITE_ONCE(thread->queued, 0);
+}
+
+/* How the thread's context waits from now on, and on which CPU it wants to be interrupted. */
+static __always_inline void ak_set_waiter(struct ak_cpu *cpu, int waiter, u32 id)
+{
+	if (IS_ENABLED(CONFIG_SMP))
+		WRITE_ONCE(cpu->home_id, id);
+	WRITE_ONCE(cpu->waiter, waiter);
+	/* The CPU sets its state first, and reads these then. */
+	mb();
+}
+
+/* The context runs. */
+static __always_inline void ak_is_awake(struct ak_cpu *cpu)
+{
+	if (READ_ONCE(cpu->woken) && xchg(&cpu->woken, 0))
+		atomic_dec(&ak_woken);
 }
 
 extern struct ak_cpu *ak_cpus[AK_CPUS_MAX];
@@ -342,6 +396,7 @@ struct ak_mm *ak_mm_find(struct mm_struct *mm);
 unsigned int ak_thread_count(void);
 void ak_kick(struct ak_cpu *cpu);
 void ak_recall(struct ak_cpu *cpu);
+void ak_lose_cpu(struct ak_cpu *cpu);
 void ak_pull(struct ak_mm *mm);
 void ak_wake_waiters(void);
 
@@ -349,6 +404,7 @@ void ak_wake_waiters(void);
 extern spinlock_t ak_threads_lock;
 void ak_queue_init(void);
 void ak_queue_exit(void);
+void ak_queue_expect(struct ak_thread *thread);
 void ak_queue_forget(struct ak_thread *thread);
 void ak_thread_waits(struct ak_thread *thread);
 bool ak_is_call_bound(struct ak_thread *thread);
@@ -357,9 +413,18 @@ struct ak_cpu *ak_place(struct ak_thread *thread);
 struct ak_cpu *ak_trade(struct ak_thread *thread, struct ak_cpu *cpu);
 void ak_displace(struct ak_thread *thread);
 void ak_cpu_give(struct ak_cpu *cpu);
+void ak_dispatch(void);
+void ak_give_way(struct ak_thread *thread);
 
 /* fault.c */
 bool ak_fault(struct ak_cpu *cpu);
+
+/* clear.c */
+extern atomic_t ak_fills;
+bool ak_clear_waits(struct ak_cpu *cpu);
+void ak_clear_ends(struct ak_cpu *cpu);
+void ak_clear_init(void);
+void ak_clear_exit(void);
 
 /* stay.c */
 void ak_thread_leave(struct ak_thread *thread);
@@ -372,6 +437,7 @@ void ak_hooks_off(void);
 void ak_find_hooks(struct ak_hook *found, size_t count);
 extern struct ak_probe { void **called, *own; } ak_probes[2];
 struct ak_mm *ak_mm_get(struct mm_struct *mm);
+struct ak_mm *ak_mm_share(struct ak_mm *mm, struct mm_struct *of);
 void ak_mm_put(struct ak_mm *mm);
 
 /* futex.c */

@@ -242,6 +242,27 @@ static __always_inline bool answers(struct ak_cpu *cpu)
 	return true;
 }
 
+/* Tells the thread's context on CPU 0 that it may go on. */
+static __always_inline void finish(struct ak_cpu *cpu)
+{
+	ak_set_state(cpu, AK_DONE);
+	/* The state is seen before the flag is read; the waiter does it the other way round. */
+	asm volatile("mfence" : : : "memory");
+	if (READ_ONCE(cpu->waiter))
+		interrupt_home(cpu);
+}
+
+/* Clears memory that the thread is about to get: what it writes next is then in the caches of its CPU. */
+static __always_inline void clear(struct ak_cpu *cpu)
+{
+	u64 words = cpu->clear_size / sizeof(u64);
+	void *at = cpu->clear;
+
+	asm volatile("rep stosq" : "+D" (at), "+c" (words) : "a" (0) : "memory");
+	cpu->cleared++;
+	finish(cpu);
+}
+
 /* Runs the thread until it comes back, and tells its context on CPU 0. */
 static __always_inline void run(struct ak_cpu *cpu)
 {
@@ -270,11 +291,7 @@ static __always_inline void run(struct ak_cpu *cpu)
 	else if (cpu->vector == AK_KICK)
 		write_apic(APIC_EOI, 0);
 done:
-	ak_set_state(cpu, AK_DONE);
-	/* The state is seen before the flag is read; the waiter does it the other way round. */
-	asm volatile("mfence" : : : "memory");
-	if (READ_ONCE(cpu->waiter))
-		interrupt_home(cpu);
+	finish(cpu);
 }
 
 /* Waits until there is something to do; gives the state then. */
@@ -284,7 +301,7 @@ static __always_inline int wait(struct ak_cpu *cpu)
 
 	for (int spins = 0; spins < AK_SPINS; spins++) {
 		state = ak_state(cpu);
-		if (state == AK_RUN || state == AK_STOP)
+		if (state >= AK_STOP)
 			return state;
 		asm volatile("pause");
 	}
@@ -292,7 +309,7 @@ static __always_inline int wait(struct ak_cpu *cpu)
 		WRITE_ONCE(cpu->halted, 1);
 		asm volatile("mfence" : : : "memory");
 		state = ak_state(cpu);
-		if (state == AK_RUN || state == AK_STOP)
+		if (state >= AK_STOP)
 			break;
 		/* An interrupt is taken after hlt at the earliest, so none is missed. */
 		asm volatile("sti; hlt; cli" : : : "memory");
@@ -330,6 +347,8 @@ static __always_inline void load_tables(struct ak_cpu *cpu)
  */
 noinline void ak_cpu_main(struct ak_cpu *cpu)
 {
+	int state;
+
 	load_tables(cpu);
 	asm volatile("movq %0, %%cr0" : : "r" (cpu->cr0) : "memory");
 	asm volatile("movq %0, %%cr4" : : "r" (cpu->cr4) : "memory");
@@ -353,8 +372,12 @@ noinline void ak_cpu_main(struct ak_cpu *cpu)
 	write_apic(APIC_TASKPRI, 0);
 	ak_set_state(cpu, AK_IDLE);
 
-	while (wait(cpu) == AK_RUN)
-		run(cpu);
+	while ((state = wait(cpu)) != AK_STOP) {
+		if (state == AK_RUN)
+			run(cpu);
+		else
+			clear(cpu);
+	}
 
 	ak_set_state(cpu, AK_OFFLINE);
 	for (;;)

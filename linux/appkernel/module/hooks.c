@@ -2,7 +2,9 @@
 /* Where Linux tells the module: tracepoints for threads, notifiers for translations, an interrupt. */
 #define pr_fmt(fmt) "appkernel: " fmt
 
+#include <linux/cleanup.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
@@ -122,32 +124,65 @@ static const struct mmu_notifier_ops table_ops = {
 	.free_notifier = free_tables,
 };
 
-/**
- * ak_mm_get - the record of an address space; ak_mm_put() gives it back
- * @mm: the address space of the current thread
- */
-struct ak_mm *ak_mm_get(struct mm_struct *mm)
+static DEFINE_MUTEX(mm_lock);
+
+/* With the lock above. Of each kind of notifier, a record has one for all of its users. */
+static struct ak_mm *mm_get(struct mm_struct *mm)
 {
 	struct mmu_notifier *ranges = mmu_notifier_get(&range_ops, mm), *tables;
 	struct ak_mm *record;
 
 	if (IS_ERR(ranges))
 		return ERR_CAST(ranges);
+	record = of_notifier(ranges);
+	if (refcount_inc_not_zero(&record->users)) {
+		mmu_notifier_put(ranges);
+		return record;
+	}
 	tables = mmu_notifier_get(&table_ops, mm);
 	if (IS_ERR(tables)) {
 		mmu_notifier_put(ranges);
 		return ERR_CAST(tables);
 	}
-	record = of_notifier(ranges);
 	record->tables = tables;
+	refcount_set(&record->users, 1);
 	WRITE_ONCE(of_tables(tables)->mm, record);
 	return record;
 }
 
+/**
+ * ak_mm_get - the record of an address space; ak_mm_put() gives it back
+ * @mm: the address space of the current thread, all of which waits meanwhile
+ */
+struct ak_mm *ak_mm_get(struct mm_struct *mm)
+{
+	guard(mutex)(&mm_lock);
+	return mm_get(mm);
+}
+
+/**
+ * ak_mm_share - the same record once more, for a thread that was just started; ak_mm_put() gives it back
+ * @mm: the record that the thread has that started it, or NULL
+ * @of: the new thread's address space
+ *
+ * Return: the record, or NULL if it is of another address space.
+ */
+struct ak_mm *ak_mm_share(struct ak_mm *mm, struct mm_struct *of)
+{
+	if (!mm || mm->notifier.mm != of)
+		return NULL;
+	refcount_inc(&mm->users);
+	return mm;
+}
+
 void ak_mm_put(struct ak_mm *mm)
 {
+	struct mmu_notifier *tables = mm->tables;
+
+	if (!refcount_dec_and_test(&mm->users))
+		return;
 	/* In this order: a flush that is under way still needs the record. */
-	mmu_notifier_put(mm->tables);
+	mmu_notifier_put(tables);
 	mmu_notifier_put(&mm->notifier);
 }
 
@@ -275,6 +310,7 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 	if (same_thread_group(parent, child)) {
 		thread->calls_at_home = 0;
 		thread->calls = 0;
+		thread->fresh |= AK_FORKED;
 	}
 	if (!child->mm || (child->flags & (PF_KTHREAD | PF_USER_WORKER)) ||
 	    ak_thread_attach(child, thread, thread->local, GFP_ATOMIC)) {

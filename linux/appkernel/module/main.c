@@ -99,9 +99,9 @@ static int status_show(struct seq_file *file, void *data)
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[i];
 
-		seq_printf(file, "cpu %u apic %u state %d runs %llu calls %llu faults %llu kicks %llu others %llu answered %llu cycles %llu\n",
+		seq_printf(file, "cpu %u apic %u state %d runs %llu calls %llu faults %llu kicks %llu others %llu answered %llu cleared %llu cycles %llu\n",
 			   cpu->index, cpu->apic_id, cpu->state, cpu->runs, cpu->calls, cpu->faults,
-			   cpu->kicks, cpu->others, cpu->answered, cpu->user_cycles);
+			   cpu->kicks, cpu->others, cpu->answered, cpu->cleared, cpu->user_cycles);
 	}
 	return 0;
 }
@@ -169,6 +169,7 @@ static int __init appkernel_init(void)
 		goto stop;
 	folder = debugfs_create_dir("appkernel", NULL);
 	debugfs_create_file("status", 0444, folder, NULL, &status_fops);
+	ak_clear_init();
 	register_reboot_notifier(&reboot_block);
 	atomic_notifier_chain_register(&panic_notifier_list, &panic_block);
 	pr_info("%u CPUs run beside Linux\n", ak_cpu_count);
@@ -188,6 +189,7 @@ static void __exit appkernel_exit(void)
 {
 	atomic_notifier_chain_unregister(&panic_notifier_list, &panic_block);
 	unregister_reboot_notifier(&reboot_block);
+	ak_clear_exit();
 	debugfs_remove(folder);
 	misc_deregister(&device);
 	ak_queue_exit();

@@ -164,14 +164,16 @@ bool ak_proxy_faults(struct ak_cpu *cpu)
 	return true;
 }
 
-/* Attaches the current thread, with a proxy. */
+/* Gives the current thread a proxy; attaches it, unless what started it was. */
 static long start(struct ak_message __user *message)
 {
-	struct ak_thread *thread;
+	struct ak_thread *thread = ak_thread_find(current);
 	struct ak_proxy *proxy;
 	struct ak_message said;
 	long error;
 
+	if (thread && thread->proxy)
+		return -EBUSY;
 	if (copy_from_user(&said, message, sizeof(said)))
 		return -EFAULT;
 	if (said.entry >= TASK_SIZE_MAX || said.stack >= TASK_SIZE_MAX)
@@ -182,8 +184,8 @@ static long start(struct ak_message __user *message)
 	proxy->message = message;
 	proxy->entry = said.entry;
 	proxy->stack = said.stack;
-	error = ak_hooks_on();
-	if (!error)
+	error = thread ? 0 : ak_hooks_on();
+	if (!error && !thread)
 		error = ak_thread_attach(current, NULL, false, GFP_KERNEL);
 	if (error) {
 		kfree(proxy);

@@ -7,6 +7,7 @@
  */
 #define pr_fmt(fmt) "appkernel: " fmt
 
+#include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -32,6 +33,9 @@ static u64 home_began, home_ran;
 static struct ak_thread *heir;
 /* Whose turn it is to change places with the thread on CPU 0. */
 static unsigned int turn;
+/* Threads that were started and have had no place yet, and who waits until all have. */
+static unsigned int newborns;
+static DECLARE_WAIT_QUEUE_HEAD(parents);
 
 static void recheck(struct timer_list *timer);
 static DEFINE_TIMER(recheck_timer, recheck);
@@ -44,6 +48,9 @@ static DEFINE_TIMER(recheck_timer, recheck);
 
 /* So many nanoseconds are more than it costs to change places. */
 #define AK_LOSS 20000
+
+/* And for so long the thread on CPU 0 lets others go first. */
+#define AK_WAY 100000
 
 static noinline void hurry(struct ak_thread *thread)
 {
@@ -73,18 +80,10 @@ void ak_calm(struct ak_thread *thread, struct task_struct *task)
 #endif
 }
 
-/* CPUs that stopped or died never come back to these states. */
-static bool is_free(struct ak_cpu *cpu)
-{
-	int state = READ_ONCE(cpu->state);
-
-	return !READ_ONCE(cpu->task) && !READ_ONCE(cpu->lost) && (state == AK_IDLE || state == AK_DONE);
-}
-
 static noinline struct ak_cpu *free_cpu(void)
 {
 	for (unsigned int i = 0; i < ak_cpu_count; i++)
-		if (is_free(ak_cpus[i]))
+		if (ak_is_free(ak_cpus[i]))
 			return ak_cpus[i];
 	return NULL;
 }
@@ -110,12 +109,49 @@ static __always_inline struct ak_cpu *take_cpu(struct ak_thread *thread)
 	struct ak_cpu *cpu = thread->cpu;
 
 	/* The one that it was on last has what it needs nearest. */
-	if (unlikely(!cpu || !is_free(cpu)))
+	if (unlikely(!cpu || !ak_is_free(cpu)))
 		cpu = free_cpu();
 	if (unlikely(!cpu))
 		return NULL;
 	own(cpu, thread);
 	return cpu;
+}
+
+/**
+ * ak_queue_expect - a thread that was just started will want a place
+ * @thread: the thread; the lock of threads is held
+ */
+void ak_queue_expect(struct ak_thread *thread)
+{
+	thread->fresh = AK_NEWBORN;
+	newborns++;
+}
+
+static void unexpect(struct ak_thread *thread)
+{
+	if (!(thread->fresh & AK_NEWBORN))
+		return;
+	thread->fresh &= ~AK_NEWBORN;
+	if (!--newborns)
+		wake_up_all(&parents);
+}
+
+/*
+ * Who starts threads makes one call after the other: it is the one to go on, on CPU 0, if there is no CPU for all.
+ * Those that it started have not come for theirs yet.
+ */
+static noinline bool leaves_last(struct ak_thread *thread)
+{
+	struct ak_thread *home = READ_ONCE(ak_home);
+	unsigned int count = 0;
+
+	unexpect(thread);
+	for (unsigned int i = 0; i < ak_cpu_count; i++)
+		count += ak_is_free(ak_cpus[i]);
+	if (newborns && (!home || home == thread) && list_empty(&ak_parked) && count <= newborns)
+		return thread->fresh;
+	thread->fresh = 0;
+	return false;
 }
 
 /* What was kept for a thread is free again. */
@@ -178,6 +214,8 @@ static void on_free(struct irq_work *work)
 	if (ak_home != heir)
 		disinherit();
 	dispatch();
+	if (ak_home && ak_home->gives_way)
+		wake_up_process(ak_home->task);
 	spin_unlock_irqrestore(&ak_threads_lock, flags);
 }
 
@@ -187,12 +225,21 @@ static void on_sched_in(struct preempt_notifier *notifier, int cpu)
 {
 }
 
-/* The thread that computed on CPU 0 sleeps. The scheduler's lock is held, so nobody can be woken here. */
+/* A thread sleeps. The scheduler's lock is held, so nobody can be woken here. */
 static void on_sched_out(struct preempt_notifier *notifier, struct task_struct *next)
 {
 	struct ak_thread *thread = container_of(notifier, struct ak_thread, switches);
+	struct ak_thread *home = READ_ONCE(ak_home);
 
-	if (READ_ONCE(ak_home) != thread || READ_ONCE(current->__state) == TASK_RUNNING)
+	if (!home || READ_ONCE(current->__state) == TASK_RUNNING)
+		return;
+	if (home != thread) {
+		/* Those that were woken had their turn. */
+		if (READ_ONCE(home->gives_way) && !atomic_read(&ak_woken))
+			irq_work_queue(&free_work);
+		return;
+	}
+	if (READ_ONCE(thread->gives_way))
 		return;
 	WRITE_ONCE(ak_home, NULL);
 	/* Behind a page fault nobody else asks for a place for it. */
@@ -330,6 +377,50 @@ static noinline void watch(struct ak_thread *thread)
 }
 
 /**
+ * ak_give_way - lets those go first whom Linux serves
+ * @thread: the current thread, which computes on CPU 0
+ *
+ * By Linux's scheduler they would wait for the next tick if they had more of this CPU before.
+ */
+void ak_give_way(struct ak_thread *thread)
+{
+	ktime_t limit = ns_to_ktime(AK_WAY);
+	int left = -EINTR;
+
+	WRITE_ONCE(thread->gives_way, true);
+	set_current_state(TASK_INTERRUPTIBLE);
+	if (atomic_read(&ak_woken))
+		left = schedule_hrtimeout(&limit, HRTIMER_MODE_REL);
+	__set_current_state(TASK_RUNNING);
+	WRITE_ONCE(thread->gives_way, false);
+	if (left)
+		return;
+	/* On another CPU of Linux's, one may have begun to run while it was being woken. */
+	for (unsigned int i = 0; i < ak_cpu_count; i++)
+		if (READ_ONCE(ak_cpus[i]->waiter) != AK_SLEEPS)
+			ak_is_awake(ak_cpus[i]);
+}
+
+/* No CPU is for the thread: it goes on here, or waits in the queue. Releases the lock. */
+static noinline struct ak_cpu *place_here(struct ak_thread *thread)
+{
+	bool parked = is_parked(thread);
+
+	ak_counts.no_cpu++;
+	spin_unlock_irq(&ak_threads_lock);
+	if (parked)
+		return await_place(thread);
+	/* Those that it started need CPU 0 to leave it, for a moment. */
+	if (thread->fresh) {
+		wait_event_interruptible_timeout(parents, !READ_ONCE(newborns), 1);
+		thread->fresh = 0;
+	}
+	if (atomic_read(&ak_woken))
+		ak_give_way(thread);
+	return NULL;
+}
+
+/**
  * ak_place - finds a place for a thread
  * @thread: the current thread
  *
@@ -337,7 +428,6 @@ static noinline void watch(struct ak_thread *thread)
  */
 struct ak_cpu *ak_place(struct ak_thread *thread)
 {
-	bool parked = false;
 	struct ak_cpu *cpu;
 
 	if (unlikely(!thread->watched))
@@ -355,18 +445,19 @@ struct ak_cpu *ak_place(struct ak_thread *thread)
 		cpu = thread->cpu;
 		heir = NULL;
 		own(cpu, thread);
+	} else if (unlikely(thread->fresh) && leaves_last(thread)) {
+		cpu = NULL;
 	} else {
 		cpu = take_cpu(thread);
 	}
-	if (unlikely(!cpu)) {
-		ak_counts.no_cpu++;
-		parked = is_parked(thread);
-	} else if (ak_home == thread) {
+	if (unlikely(!cpu))
+		return place_here(thread);
+	if (unlikely(ak_home == thread)) {
 		WRITE_ONCE(ak_home, NULL);
 		dispatch();
 	}
 	spin_unlock_irq(&ak_threads_lock);
-	return parked ? await_place(thread) : cpu;
+	return cpu;
 }
 
 /**
@@ -408,13 +499,24 @@ void ak_displace(struct ak_thread *thread)
 {
 	unsigned long flags;
 
-	if (READ_ONCE(ak_home) != thread && READ_ONCE(heir) != thread)
+	if (READ_ONCE(ak_home) != thread && READ_ONCE(heir) != thread && !thread->fresh)
 		return;
 	spin_lock_irqsave(&ak_threads_lock, flags);
+	unexpect(thread);
 	if (heir == thread)
 		disinherit();
 	if (ak_home == thread)
 		WRITE_ONCE(ak_home, NULL);
+	dispatch();
+	spin_unlock_irqrestore(&ak_threads_lock, flags);
+}
+
+/* Gives what became free to whoever waits for it. */
+void ak_dispatch(void)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ak_threads_lock, flags);
 	dispatch();
 	spin_unlock_irqrestore(&ak_threads_lock, flags);
 }
@@ -425,14 +527,9 @@ void ak_displace(struct ak_thread *thread)
  */
 void ak_cpu_give(struct ak_cpu *cpu)
 {
-	unsigned long flags;
-
 	free(cpu);
-	if (likely(!ak_threads_wait() && !READ_ONCE(ak_home)))
-		return;
-	spin_lock_irqsave(&ak_threads_lock, flags);
-	dispatch();
-	spin_unlock_irqrestore(&ak_threads_lock, flags);
+	if (unlikely(ak_threads_wait() || READ_ONCE(ak_home)))
+		ak_dispatch();
 }
 
 /**
@@ -441,6 +538,7 @@ void ak_cpu_give(struct ak_cpu *cpu)
  */
 void ak_queue_forget(struct ak_thread *thread)
 {
+	unexpect(thread);
 	list_del_init(&thread->waiting);
 	if (thread->watched)
 		preempt_notifier_unregister(&thread->switches);

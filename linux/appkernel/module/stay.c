@@ -220,16 +220,6 @@ static void poll(struct ak_cpu *cpu)
 	}
 }
 
-/* How the thread's context waits from now on, and on which CPU it wants to be interrupted. */
-static __always_inline void set_waiter(struct ak_cpu *cpu, int waiter, u32 id)
-{
-	if (IS_ENABLED(CONFIG_SMP))
-		WRITE_ONCE(cpu->home_id, id);
-	WRITE_ONCE(cpu->waiter, waiter);
-	/* The CPU sets its state first, and reads these then. */
-	mb();
-}
-
 /*
  * Halts CPU 0 within the thread's own context, as long as nothing else wants to run there: the interrupt finds
  * the context where it is, and no other has to be switched to and from. After two ticks it is time to sleep
@@ -243,7 +233,7 @@ static void halt_for(struct ak_cpu *cpu)
 	       time_before(jiffies, until)) {
 		local_irq_disable();
 		/* With SMP, it may be on another CPU than before. */
-		set_waiter(cpu, AK_HALTED, ak_own_id());
+		ak_set_waiter(cpu, AK_HALTED, ak_own_id());
 		/* What an interrupt did before is seen here, and one that comes now ends the halt. */
 		if (ak_runs(cpu) && !signal_pending(current) && !need_resched() && single_task_running())
 			safe_halt();
@@ -259,11 +249,12 @@ static void sleep_for(struct ak_cpu *cpu)
 
 		set_current_state(TASK_INTERRUPTIBLE);
 		/* Whatever CPU it slept on: this one never goes offline. */
-		set_waiter(cpu, AK_SLEEPS, boot_cpu_physical_apicid);
+		ak_set_waiter(cpu, AK_SLEEPS, boot_cpu_physical_apicid);
 		if (!ak_runs(cpu))
 			break;
 		over = !schedule_timeout(msecs_to_jiffies(ak_slice_ms) + 1) && ak_threads_wait();
 		__set_current_state(TASK_RUNNING);
+		ak_is_awake(cpu);
 		if (ak_runs(cpu) && (over || signal_pending(current)))
 			ak_recall(cpu);
 	}
@@ -280,6 +271,7 @@ static void await_thread(struct ak_cpu *cpu)
 	if (unlikely(ak_runs(cpu)))
 		sleep_for(cpu);
 	WRITE_ONCE(cpu->waiter, AK_POLLS);
+	ak_is_awake(cpu);
 }
 
 static void set_base(u32 msr, unsigned long *saved, u64 base)

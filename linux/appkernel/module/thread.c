@@ -2,6 +2,7 @@
 /* Threads that may run elsewhere: which they are, and how they are taken away from a CPU. */
 #define pr_fmt(fmt) "appkernel: " fmt
 
+#include <linux/bitops.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
@@ -18,6 +19,8 @@
 #define AK_LOOKS 4000000
 
 struct ak_counts ak_counts;
+/* Contexts of threads that came back, and were woken, but have not run since. */
+atomic_t ak_woken;
 
 static DEFINE_HASHTABLE(threads, 8);
 static unsigned int thread_count;
@@ -71,14 +74,10 @@ void ak_kick(struct ak_cpu *cpu)
 	ak_interrupt(cpu->apic_id, APIC_DM_FIXED | AK_KICK);
 }
 
-/**
- * ak_recall - takes the thread off a CPU; one that does not answer is given up
- * @cpu: the CPU
- */
-void ak_recall(struct ak_cpu *cpu)
+/* Asks for the thread on a CPU; gives the number of the stay that is to end. */
+static u64 begin_recall(struct ak_cpu *cpu)
 {
-	unsigned long until = jiffies + AK_LOST;
-	u64 spins = 0, stay = READ_ONCE(cpu->stays);
+	u64 stay = READ_ONCE(cpu->stays);
 
 	/*
 	 * An interrupt that finds another one pending is lost; a CPU that has not started yet sees the count.
@@ -88,19 +87,45 @@ void ak_recall(struct ak_cpu *cpu)
 	/* The count is there before the interrupt is. */
 	mb();
 	ak_kick(cpu);
+	return stay;
+}
+
+static void end_recall(struct ak_cpu *cpu, u64 stay)
+{
+	unsigned long until = jiffies + AK_LOST;
+	u64 spins = 0;
+
 	/* With SMP, another thread may begin a stay before the end of this one was seen here. */
 	while (ak_runs(cpu) && READ_ONCE(cpu->stays) == stay) {
 		cpu_relax();
 		/* With interrupts off the clock may stand still. */
 		if ((++spins > AK_LOOKS && time_after(jiffies, until)) || spins > 1000000000ULL) {
 			/* Whatever it runs: memory may be taken away from it now. */
-			WRITE_ONCE(cpu->lost, true);
-			ak_halt_cpu(cpu);
-			WRITE_ONCE(cpu->state, AK_DEAD);
+			ak_lose_cpu(cpu);
 			break;
 		}
 	}
 	atomic_dec(&cpu->recalled);
+}
+
+/**
+ * ak_lose_cpu - gives up a CPU that does not answer
+ * @cpu: the CPU
+ */
+void ak_lose_cpu(struct ak_cpu *cpu)
+{
+	WRITE_ONCE(cpu->lost, true);
+	ak_halt_cpu(cpu);
+	WRITE_ONCE(cpu->state, AK_DEAD);
+}
+
+/**
+ * ak_recall - takes the thread off a CPU; one that does not answer is given up
+ * @cpu: the CPU
+ */
+void ak_recall(struct ak_cpu *cpu)
+{
+	end_recall(cpu, begin_recall(cpu));
 }
 
 /**
@@ -111,9 +136,14 @@ void ak_recall(struct ak_cpu *cpu)
  */
 void ak_pull(struct ak_mm *mm)
 {
+	unsigned long recalled = 0;
+	u64 stays[AK_CPUS_MAX];
+	unsigned int i;
+
 	/* Whoever starts behind the look at its state sees what was changed. */
 	mb();
-	for (unsigned int i = 0; i < ak_cpu_count; i++) {
+	/* All are asked before the first is waited for. */
+	for (i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[i];
 
 		/* Pairs with unlock_start(): what began is seen, and what begins from now on sees why it must not. */
@@ -121,9 +151,12 @@ void ak_pull(struct ak_mm *mm)
 			cpu_relax();
 		if ((!mm || READ_ONCE(cpu->mm) == mm) && ak_runs(cpu)) {
 			ak_counts.flushes++;
-			ak_recall(cpu);
+			stays[i] = begin_recall(cpu);
+			recalled |= BIT(i);
 		}
 	}
+	for_each_set_bit(i, &recalled, AK_CPUS_MAX)
+		end_recall(ak_cpus[i], stays[i]);
 }
 
 /*
@@ -141,13 +174,19 @@ void ak_wake_waiters(void)
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *cpu = ak_cpus[i];
 
-		if (READ_ONCE(cpu->waiter) == AK_SLEEPS && !ak_runs(cpu)) {
+		if (READ_ONCE(cpu->waiter) == AK_SLEEPS && !ak_is_busy(cpu)) {
 			struct task_struct *task = READ_ONCE(cpu->task);
 
-			if (task)
-				wake_up_process(task);
+			if (!task)
+				continue;
+			if (!xchg(&cpu->woken, 1))
+				atomic_inc(&ak_woken);
+			wake_up_process(task);
 		}
 	}
+	/* Linux may hold that they had their share of this CPU. */
+	if (here && here == READ_ONCE(ak_home) && atomic_read(&ak_woken))
+		ak_thread_arm(here);
 }
 
 static void free_thread(struct ak_thread *thread)
@@ -197,18 +236,23 @@ int ak_thread_attach(struct task_struct *task, struct ak_thread *parent, bool lo
 	if (parent) {
 		thread->slice = parent->slice;
 		thread->custom_slice = parent->custom_slice;
+		thread->mm = ak_mm_share(parent->mm, task->mm);
 	}
 	INIT_LIST_HEAD(&thread->waiting);
 	init_task_work(&thread->work, ak_thread_work);
 	spin_lock_irqsave(&ak_threads_lock, irq);
 	if (ak_thread_find(task)) {
 		spin_unlock_irqrestore(&ak_threads_lock, irq);
+		if (thread->mm)
+			ak_mm_put(thread->mm);
 		kfree(thread);
 		return -EBUSY;
 	}
 	__module_get(THIS_MODULE);
 	thread_count++;
 	hash_add_rcu(threads, &thread->entry, (unsigned long)task);
+	if (parent)
+		ak_queue_expect(thread);
 	spin_unlock_irqrestore(&ak_threads_lock, irq);
 	ak_thread_arm(thread);
 	return 0;

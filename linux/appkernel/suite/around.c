@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "suite.h"
@@ -65,6 +66,9 @@ int test_around(void)
 	int came;
 
 	if (plain == MAP_FAILED || here_and_there == MAP_FAILED || locked == MAP_FAILED || ends == MAP_FAILED)
+		return 1;
+	/* Page by page, also where Linux has huge ones. */
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		return 1;
 	came = written(plain);
 	if (came <= 1 || came >= PAGES || is_wrong(plain))

@@ -47,6 +47,24 @@ long long status(const char *name)
 	return value;
 }
 
+/* A number of the module's CPUs, of all together. */
+long counted(const char *name)
+{
+	char line[512], word[32], *at;
+	long count = 0, one;
+	FILE *file = fopen("/sys/kernel/debug/appkernel/status", "r");
+
+	snprintf(word, sizeof(word), " %s ", name);
+	while (file && fgets(line, sizeof(line), file)) {
+		at = strstr(line, word);
+		if (at && sscanf(at + strlen(word), "%ld", &one) == 1)
+			count += one;
+	}
+	if (file)
+		fclose(file);
+	return count;
+}
+
 /* How many CPUs the module has. */
 int cpus(void)
 {

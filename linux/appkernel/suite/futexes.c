@@ -28,7 +28,7 @@ static long answered_before;
 
 static int begin(void)
 {
-	answered_before = answered();
+	answered_before = counted("answered");
 	return !elsewhere();
 }
 
@@ -150,8 +150,8 @@ int test_futex_results(void)
 		for (int i = 0; i < 100; i++)
 			if (answers_are_wrong(&word))
 				return 1;
-	} while (answered() - answered_before < 300 && now() - began < 30);
-	return answered() - answered_before < 300 || errors_are_wrong(&word, gone);
+	} while (counted("answered") - answered_before < 300 && now() - began < 30);
+	return counted("answered") - answered_before < 300 || errors_are_wrong(&word, gone);
 }
 
 /* What is moved to another futex is still woken there, and what waits at two is woken at each. */

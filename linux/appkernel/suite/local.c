@@ -17,23 +17,6 @@
 
 #define TRACING "/sys/kernel/tracing"
 
-/* How many calls the CPUs have answered so far. */
-long answered(void)
-{
-	char line[512], *at;
-	long count = 0, one;
-	FILE *file = fopen("/sys/kernel/debug/appkernel/status", "r");
-
-	while (file && fgets(line, sizeof(line), file)) {
-		at = strstr(line, " answered ");
-		if (at && sscanf(at, " answered %ld", &one) == 1)
-			count += one;
-	}
-	if (file)
-		fclose(file);
-	return count;
-}
-
 static void *asks(void *data)
 {
 	pid_t *ids = data;
@@ -63,7 +46,7 @@ static int child_asks(void)
 /* A process, its threads and its children, each with its own numbers. */
 int test_local_calls(void)
 {
-	long before = answered();
+	long before = counted("answered");
 	pid_t ids[2] = { 0, 0 }, own = getpid();
 	pthread_t thread;
 
@@ -76,7 +59,7 @@ int test_local_calls(void)
 		return 1;
 	if (ids[0] != own || ids[1] == own || ids[1] <= 0 || child_asks())
 		return 1;
-	return answered() - before < 3000;
+	return counted("answered") - before < 3000;
 }
 
 /* With strict seccomp, such a call kills. */

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -249,6 +250,7 @@ static const struct {
 	{ "calls", test_calls, "attach" },
 	{ "faults", test_faults, "attach" },
 	{ "around", test_around, "attach" },
+	{ "huge", test_huge, "attach" },
 	{ "floats", test_floats, "attach" },
 	{ "signals", test_signals, "attach" },
 	{ "forks", test_forks, "attach" },
@@ -332,6 +334,9 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "--exit"))
 		return atoi(argv[2]);
 	if ((argc == 2 || argc == 3) && !strcmp(argv[1], "--costs")) {
+		/* Page by page, also where Linux has huge ones. */
+		if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+			return 1;
 		costs("native");
 		if (attach(argc == 3 ? argv[2] : "attach"))
 			return 1;

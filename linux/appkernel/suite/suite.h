@@ -14,6 +14,7 @@ double now(void);
 long long status(const char *name);
 int cpus(void);
 int attach(const char *how);
+long counted(const char *name);
 int elsewhere(void);
 
 /* locks.c */
@@ -23,6 +24,9 @@ int test_robust(void);
 
 /* around.c */
 int test_around(void);
+
+/* huge.c */
+int test_huge(void);
 
 /* crowd.c */
 int test_crowd(void);
@@ -46,7 +50,6 @@ int test_futex_restart(void);
 int test_futex_stranger(void);
 
 /* local.c */
-long answered(void);
 int test_local_calls(void);
 int test_local_seccomp(void);
 int test_local_ptrace(void);
