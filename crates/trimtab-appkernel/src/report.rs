@@ -313,8 +313,21 @@ mod tests {
                 name: "fft".to_owned(),
                 kind: "parallel".to_owned(),
                 cpus: 2,
-                speedup: Speedup { smp: 2.0, paper: Some(1.04), ours: 1.9, answering: Some(1.98) },
-                nanoseconds: Times { up: 380, smp: 190, ours: 200, answering: Some(192) },
+                boots: 3,
+                speedup: Speedup {
+                    smp: 2.0,
+                    paper: Some(1.04),
+                    ours: 1.9,
+                    answering: Some(1.98),
+                    proxy: Some(1.6),
+                },
+                nanoseconds: Times {
+                    up: 380,
+                    smp: 190,
+                    ours: 200,
+                    answering: Some(192),
+                    proxy: Some(240),
+                },
             }],
             noise: vec![Noise {
                 setup: "ours".to_owned(),

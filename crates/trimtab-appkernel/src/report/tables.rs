@@ -15,10 +15,17 @@ pub struct ProgramRun {
     pub kind: String,
     /// CPUs of the machine.
     pub cpus: u32,
+    /// Of how many boots each figure is the one in the middle.
+    #[serde(default = "one")]
+    pub boots: u32,
     /// How many times as fast it is as on Linux without SMP.
     pub speedup: Speedup,
     /// How long it takes, by the guest's clock: an instruction of a CPU takes one.
     pub nanoseconds: Times,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// How many times as fast a program is as on one CPU and Linux without SMP.
@@ -34,6 +41,10 @@ pub struct Speedup {
     /// The same where the module's CPUs answer some system calls themselves; of programs with threads.
     #[serde(default)]
     pub answering: Option<f64>,
+    /// On the same kernel and module, where each thread has a proxy, as in the thesis; not of programs that run
+    /// together.
+    #[serde(default)]
+    pub proxy: Option<f64>,
 }
 
 /// Nanoseconds of a program.
@@ -48,6 +59,10 @@ pub struct Times {
     /// The same where the module's CPUs answer some system calls themselves; of programs with threads.
     #[serde(default)]
     pub answering: Option<u64>,
+    /// On the same kernel and module, where each thread has a proxy, as in the thesis; not of programs that run
+    /// together.
+    #[serde(default)]
+    pub proxy: Option<u64>,
 }
 
 /// What a CPU executes beside a thread that only computes there.
@@ -114,7 +129,8 @@ fn speedups(programs: &[ProgramRun], quantum: u32) -> Section {
     let lede = format!(
         "In times of the same on one CPU and Linux without SMP. Each CPU has a clock of its own, on which an \
          instruction takes a nanosecond; none is ahead of the slowest by more than {quantum} instructions. \
-         \"Answering\": the module's CPUs answer some system calls themselves. The thesis has other sizes, an older Linux and another simulator.",
+         \"Answering\": the module's CPUs answer some system calls themselves. \"Proxy\": each thread has one, as in \
+         the thesis, on this kernel and module. The thesis has other sizes, an older Linux and another simulator.",
     );
     let section = Section::new("programs", "Programs", lede);
     KINDS.into_iter().fold(section, |section, (kind, title)| {
@@ -134,7 +150,7 @@ const KINDS: [(&str, &str); 3] = [
     ("multiprogramming", "A compiler, searches and programs with threads, together"),
 ];
 
-fn columns() -> [Column; 8] {
+fn columns() -> [Column; 9] {
     [
         name("program"),
         column("CPUs"),
@@ -143,6 +159,7 @@ fn columns() -> [Column; 8] {
         column("ours of SMP"),
         column("answering"),
         column("answering of SMP"),
+        column("proxy"),
         column("thesis"),
     ]
 }
@@ -163,6 +180,7 @@ fn speedup(place: usize, run: &ProgramRun) -> Vec<Phrase> {
             format!("{}/{}", key("speedup.answering"), key("speedup.smp")),
             answering / run.speedup.smp
         )),
+        or_none(run.speedup.proxy, |proxy| times(key("speedup.proxy"), proxy)),
         or_none(run.speedup.paper, |paper| times(key("speedup.paper"), paper)),
     ]
 }

@@ -10,11 +10,20 @@ use trimtab_machine::guest::parallel::{RUNNER, program};
 use trimtab_machine::guest::{self, Workload};
 
 use super::System;
+use crate::guest::{proxied, proxy_library};
 
 /// The program that watches a CPU.
 pub(super) const NOISE: &str = "noise";
+/// What the names of programs end in whose threads have proxies.
+const PROXIED: &str = "-proxied";
+/// What gives others a proxy, in the guest.
+const PRELOADED: &str = "lib/proxy.so";
 /// Those of [`TOGETHER`].
 pub(super) const MIX: &str = "mix";
+
+/// Has Linux give huge pages of all sizes, as whoever has threads that fill memory would.
+const HUGE: &str = "for size in /sys/kernel/mm/transparent_hugepage/hugepages-*/enabled; do\n\
+     echo always >$size || exit 1\ndone\n";
 
 /// Programs with threads, and their arguments: 8 threads each, as in the thesis. Each checks its result.
 pub(super) const PARALLEL: [(&str, &str); 3] =
@@ -65,16 +74,29 @@ END
 
 /// Programs with threads, and what watches a CPU, by their paths in the guest.
 pub(super) fn with_threads(work: &WorkDir, gcc: &FoundTool) -> Result<BTreeMap<String, PathBuf>> {
-    let names = PARALLEL.map(|(name, _)| name).into_iter().chain([RUNNER, NOISE]);
-    names.map(|name| Ok((format!("bin/{name}"), program(name, gcc).get(work)?))).collect()
+    let parallel = PARALLEL.map(|(name, _)| name);
+    let mut files = BTreeMap::new();
+    for name in parallel.into_iter().chain([RUNNER, NOISE]) {
+        files.insert(format!("bin/{name}"), program(name, gcc).get(work)?);
+    }
+    for name in parallel {
+        files.insert(format!("bin/{name}{PROXIED}"), proxied(name, gcc).get(work)?);
+    }
+    Ok(files)
 }
 
 /// Programs of this machine, by their paths in the guest.
-pub(super) fn of_this_machine(gcc: &FoundTool) -> Result<BTreeMap<String, PathBuf>> {
+pub(super) fn of_this_machine(
+    work: &WorkDir,
+    gcc: &FoundTool,
+) -> Result<BTreeMap<String, PathBuf>> {
     let compiler = guest::programs::of_gcc(&gcc.path, "cc1")?;
     let found = PROGRAMS.iter().map(|&name| Ok(tools::find(name)?.path));
     let programs: Vec<PathBuf> = found.chain([Ok(compiler)]).collect::<Result<_>>()?;
-    guest::programs::files(&programs).context("the tables need find, grep, gzip and gcc's cc1")
+    let files = guest::programs::files(&programs);
+    let mut files = files.context("the tables need find, grep, gzip and gcc's cc1")?;
+    files.insert(PRELOADED.to_owned(), proxy_library(gcc).get(work)?);
+    Ok(files)
 }
 
 /// What a guest can be asked for that watches a CPU for so long, or runs programs with threads: each on each system.
@@ -90,7 +112,8 @@ pub(super) fn workloads(noise_milliseconds: u32) -> Vec<Workload> {
         let noise = format!("/bin/{NOISE} {place} {noise_milliseconds}{ours}");
         threads(system).into_iter().chain([workload(system, NOISE, script(system, "", &noise))])
     };
-    System::ALL.into_iter().flat_map(of).chain(threads(System::Answering)).collect()
+    let others = [System::Answering, System::Proxy].into_iter().flat_map(threads);
+    System::ALL.into_iter().flat_map(of).chain(others).collect()
 }
 
 /// The same of programs of one thread, and of those that run together.
@@ -98,21 +121,30 @@ pub(super) fn workloads_of_this_machine() -> Vec<Workload> {
     let run = |system: System, command: &str| {
         // All come from a shell, since those of the module do. The first thread of all has Linux call the module from
         // then on, which is done before.
-        let attach = if system == System::Ours { "echo attach > /dev/appkernel && " } else { "" };
+        let attach = match system {
+            System::Up | System::Smp | System::Proxy => "",
+            System::Ours | System::Answering => "echo attach > /dev/appkernel && ",
+        };
+        let preload = match system {
+            System::Proxy => format!("LD_PRELOAD=/{PRELOADED} "),
+            _ => String::new(),
+        };
         format!(
             "/bin/sh -c '{attach}exit' || exit 1\n\
-             /bin/{RUNNER} 1 /bin/sh -c '{attach}exec {command}' || exit 1\n"
+             /bin/{RUNNER} 1 /bin/sh -c '{attach}{preload}exec {command}' || exit 1\n"
         )
     };
-    let of = |system: System| {
-        let alone = SINGLE.map(|(name, command)| {
+    let alone = |system: System| {
+        SINGLE.map(|(name, command)| {
             let script = [FILES, &run(system, command), CHECKS].concat();
             workload(system, name, script)
-        });
-        let together = [FILES, TOGETHER, &run(system, "/bin/sh /mix"), CHECKS].concat();
-        alone.into_iter().chain([workload(system, MIX, together)])
+        })
     };
-    System::ALL.into_iter().flat_map(of).collect()
+    let of = |system: System| {
+        let together = [FILES, TOGETHER, &run(system, "/bin/sh /mix"), CHECKS].concat();
+        alone(system).into_iter().chain([workload(system, MIX, together)])
+    };
+    System::ALL.into_iter().flat_map(of).chain(alone(System::Proxy)).collect()
 }
 
 fn workload(system: System, name: &str, script: String) -> Workload {
@@ -122,12 +154,18 @@ fn workload(system: System, name: &str, script: String) -> Workload {
 /// Runs a command behind `start`; on the module's CPUs, where it has them.
 fn script(system: System, start: &str, command: &str) -> String {
     let how = match system {
-        System::Up | System::Smp => return format!("exec {start} {command}\n"),
+        System::Up | System::Smp => return format!("{HUGE}exec {start} {command}\n"),
         System::Ours => "attach",
         System::Answering => "attach local",
+        // Its program attaches each of its threads by itself.
+        System::Proxy => {
+            let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
+            return format!("{HUGE}exec {start} {program}{PROXIED} {arguments}\n");
+        }
     };
     format!(
         "/bin/busybox mount -t debugfs debugfs /sys/kernel/debug || exit 1\n\
+         {HUGE}\
          {start} /bin/sh -c 'echo {how} > /dev/appkernel && exec {command}' || exit 1\n\
          {KICKS}"
     )
@@ -172,7 +210,7 @@ mod tests {
     #[test]
     fn a_program_is_attached_only_where_the_module_is() {
         let native = script(System::Smp, "/bin/scale 1", "/bin/fft 8 18");
-        assert_eq!(native, "exec /bin/scale 1 /bin/fft 8 18\n");
+        assert_eq!(native, format!("{HUGE}exec /bin/scale 1 /bin/fft 8 18\n"));
         let ours = script(System::Ours, "/bin/scale 1", "/bin/fft 8 18");
         assert!(ours.contains(
             "/bin/scale 1 /bin/sh -c 'echo attach > /dev/appkernel && exec /bin/fft 8 18' || exit 1\n"
@@ -181,10 +219,10 @@ mod tests {
             all.iter().map(|workload| workload.name.clone()).collect()
         };
         let threads = names(&workloads(20));
-        assert!(threads.len() == 15 && threads.contains("ours-noise"), "{threads:?}");
+        assert!(threads.len() == 18 && threads.contains("ours-noise"), "{threads:?}");
         let all = workloads_of_this_machine();
         let here = names(&all);
-        assert!(here.len() == 12 && here.contains("up-find") && here.contains("ours-mix"));
+        assert!(here.len() == 15 && here.contains("up-find") && here.contains("ours-mix"));
         for Workload { name, script } in &all {
             assert_eq!(script.contains("echo attach"), name.starts_with("ours"), "{name}");
         }
