@@ -15,7 +15,7 @@ use trimtab_report::{Kind, Phrase, Report, Schema, phrase};
 use trimtab_stats::Interval;
 
 pub use self::core::{CoreCost, CoreCosts};
-pub use bench::{BenchRow, BenchSummary, TuneBench};
+pub use bench::{BenchRow, BenchSummary, BenchTimed, TuneBench};
 pub use hot::{AllObjects, HotObjects, OtherCode, SourceFile};
 pub use kernel::{CallCost, KernelCalls, OtherSearch};
 pub use profile::{CallRow, EcdfPoint, TuneProfile};

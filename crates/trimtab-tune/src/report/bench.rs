@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trimtab_report::common::{Check, Repeat};
-use trimtab_report::phrase::{count, ratio, seconds, share};
+use trimtab_report::phrase::{count, or_none, ratio, seconds, share};
 use trimtab_report::section::{Block, Head, Section, Table, name, number};
 use trimtab_report::{Phrase, Report, Schema, phrase, row};
 use trimtab_stats::{CONFIDENCE_TEXT, Interval};
@@ -21,6 +21,9 @@ pub struct TuneBench {
     pub summary: Vec<BenchSummary>,
     /// Each program, search and budget.
     pub rows: Vec<BenchRow>,
+    /// What the first search found with its first seed, timed; a program each.
+    #[serde(default)]
+    pub timed: Vec<BenchTimed>,
     /// Searches that were left out, each with the reason.
     pub left_out: Vec<String>,
     /// What must hold.
@@ -70,6 +73,92 @@ pub struct BenchRow {
     pub deciding: f64,
 }
 
+/// The best that a search found for a program, in times of the level that is tuned on top of. Runs are in turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchTimed {
+    /// The program.
+    pub program: String,
+    /// The search.
+    pub search: String,
+    /// What it found; empty where nothing was better.
+    pub flags: String,
+    /// Instructions.
+    pub fitness_ratio: f64,
+    /// Processor time; none where nothing was timed.
+    pub time_ratio: Option<Interval>,
+    /// Time on the clock.
+    pub wall_ratio: Option<Interval>,
+    /// Runs of each.
+    pub rounds: u32,
+    /// Why it was not timed.
+    pub reason: Option<String>,
+}
+
+/// Searches over all programs.
+fn together(summary: &[BenchSummary]) -> Section {
+    let rows = summary.iter().enumerate().map(|(place, found)| {
+        let key = |field: &str| format!("summary.{place}.{field}");
+        row![
+            &found.search,
+            count(key("budget"), found.budget),
+            ratio(key("ratio.mean"), found.ratio.mean),
+            within(&key("ratio"), found.ratio),
+            ratio(key("beside_first.mean"), found.beside_first.mean),
+            within(&key("beside_first"), found.beside_first),
+        ]
+    });
+    let columns = [
+        name("search"),
+        number("tried"),
+        number("found"),
+        number(CONFIDENCE_TEXT),
+        number("beside the first"),
+        number(CONFIDENCE_TEXT),
+    ];
+    let title = "All programs";
+    let lede = "Geometric means over programs; beside the first search with the same seed, above 1 \
+                is worse.";
+    Section::new("summary", title, lede).with(Table::new(title, columns, rows))
+}
+
+/// Programs with what was found for them, beside themselves without.
+fn times(timed: &[BenchTimed]) -> Option<Section> {
+    let rows = timed.iter().enumerate().map(|(place, found)| {
+        let key = |field: &str| format!("timed.{place}.{field}");
+        let mean = |field: &str, interval: Option<Interval>| {
+            or_none(interval, |interval| ratio(key(&format!("{field}.mean")), interval.mean))
+        };
+        let between = |field: &str, interval: Option<Interval>| {
+            or_none(interval, |interval| within(&key(field), interval))
+        };
+        row![
+            &found.program,
+            or_none((found.fitness_ratio > 0.0).then_some(found.fitness_ratio), |found| ratio(
+                key("fitness_ratio"),
+                found
+            )),
+            mean("time_ratio", found.time_ratio),
+            between("time_ratio", found.time_ratio),
+            mean("wall_ratio", found.wall_ratio),
+            between("wall_ratio", found.wall_ratio),
+            count(key("rounds"), u64::from(found.rounds)),
+        ]
+    });
+    let columns = [
+        name("program"),
+        number("instructions"),
+        number("processor time"),
+        number(CONFIDENCE_TEXT),
+        number("on the clock"),
+        number(CONFIDENCE_TEXT),
+        number("runs"),
+    ];
+    let lede = "What the first search found with its first seed, in times of the program without it. Both run in turn, \
+                until it is clear which is faster.";
+    let section = Section::new("time", "Time", lede).with(Table::new("Time", columns, rows));
+    (!timed.is_empty()).then_some(section)
+}
+
 fn within(key: &str, interval: Interval) -> Phrase {
     phrase![
         ratio(format!("{key}.low"), interval.low),
@@ -102,29 +191,6 @@ impl Report for TuneBench {
     }
 
     fn sections(&self) -> Vec<Section> {
-        let rows = self.summary.iter().enumerate().map(|(place, found)| {
-            let key = |field: &str| format!("summary.{place}.{field}");
-            row![
-                &found.search,
-                count(key("budget"), found.budget),
-                ratio(key("ratio.mean"), found.ratio.mean),
-                within(&key("ratio"), found.ratio),
-                ratio(key("beside_first.mean"), found.beside_first.mean),
-                within(&key("beside_first"), found.beside_first),
-            ]
-        });
-        let columns = [
-            name("search"),
-            number("tried"),
-            number("found"),
-            number(CONFIDENCE_TEXT),
-            number("beside the first"),
-            number(CONFIDENCE_TEXT),
-        ];
-        let title = "All programs";
-        let lede = "Geometric means over programs; beside the first search with the same seed, above 1 \
-                    is worse.";
-        let all = Section::new("summary", title, lede).with(Table::new(title, columns, rows));
         let rows = self.rows.iter().enumerate().map(|(place, found)| {
             let key = |field: &str| format!("rows.{place}.{field}");
             row![
@@ -154,7 +220,8 @@ impl Report for TuneBench {
         let lede = "Geometric means over seeds. Known is the share of sets of flags whose image the same \
                     search had seen, deciding what it takes itself for each.";
         let each = Section::new("programs", title, lede).with(Table::new(title, columns, rows));
-        let mut sections = vec![all, each];
+        let mut sections = vec![together(&self.summary), each];
+        sections.extend(times(&self.timed));
         if !self.left_out.is_empty() {
             let list = self.left_out.iter().map(Phrase::from).collect();
             sections.push(Section::new("left-out", "Left out", "").with(Block::List(list)));

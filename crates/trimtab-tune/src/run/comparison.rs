@@ -10,9 +10,12 @@ use trimtab_stats::{Interval, geometric_mean, paired_ratio};
 use super::arms::{program_arms, seeds};
 use super::job::BATCH;
 use super::optuna::Optuna;
+use super::program::ProgramSubject;
 use super::request::{Programs, Setup};
+use super::stopwatch::Here;
+use super::timing::{Candidate, race};
 use super::tuning::{Tuning, opened, prepare};
-use crate::report::{BenchRow, BenchSummary, TuneBench};
+use crate::report::{BenchRow, BenchSummary, BenchTimed, TuneBench};
 use crate::search::{Method, Outcome, Search, SearchLog, drive};
 
 /// What is compared.
@@ -28,6 +31,9 @@ pub struct Comparison {
     pub seeds: u64,
     /// Numbers of sets of flags after which searches are looked at.
     pub budgets: Vec<usize>,
+    /// Rounds in which the best of the first search is timed beside the level that is tuned on top of; below 2: it
+    /// is not.
+    pub rounds: u32,
     /// What programs are evaluated with.
     pub setup: Setup,
 }
@@ -76,6 +82,16 @@ pub fn compare(asked: &Comparison, observe: &dyn Observe) -> Result<TuneBench> {
                 report.rows.push(row(program, name, *budget, &driven)?);
             }
             stage.done("");
+            let is_first = names.first() == Some(name);
+            if let Some(first) = driven.first().filter(|_| is_first && asked.rounds > 1) {
+                report.timed.push(timed(
+                    &tuning,
+                    &subject,
+                    (name, &first.log),
+                    asked.rounds,
+                    observe,
+                )?);
+            }
         }
         let arms = program_arms(&tuning, &tools, &subject, observe)?;
         let arms = arms.iter().filter(|arm| arm.result.is_in_space);
@@ -96,6 +112,7 @@ pub fn compare(asked: &Comparison, observe: &dyn Observe) -> Result<TuneBench> {
     count_wins(&mut report);
     report.summary = summary(&report, &names)?;
     report.checks = vec![check(&report)];
+    report.checks.extend(slower(&report.timed));
     report.seconds = start.elapsed().as_secs_f64();
     report.repeat = Repeat { command: asked.setup.command.clone(), ..Repeat::default() };
     Ok(report)
@@ -154,6 +171,53 @@ fn row(program: &str, search: &str, budget: usize, driven: &[Driven]) -> Result<
         known: share(SearchLog::known),
         deciding: deciding / tried.max(1) as f64,
     })
+}
+
+/// Times the best that a search found, beside the level that is tuned on top of.
+fn timed(
+    tuning: &Tuning<'_>,
+    subject: &ProgramSubject<'_>,
+    (search, log): (&str, &SearchLog),
+    rounds: u32,
+    observe: &dyn Observe,
+) -> Result<BenchTimed> {
+    let base = tuning.space.flags(&tuning.space.base());
+    let mut found = BenchTimed {
+        program: subject.source.name.clone(),
+        search: search.to_owned(),
+        ..BenchTimed::default()
+    };
+    let best = log.tried.iter().min_by(|a, b| a.outcome.cost().total_cmp(&b.outcome.cost()));
+    let Some(best) = best.filter(|best| best.outcome.cost() < 1.0) else { return Ok(found) };
+    let flags = tuning.space.flags(&best.point);
+    found.flags = flags.join(" ");
+    found.fitness_ratio = best.outcome.cost();
+    let candidate =
+        |name: &str, flags, cost| Candidate { name: name.to_owned(), flags, counted: Some(cost) };
+    let candidates = [candidate("base", base, 1.0), candidate("best", flags, found.fitness_ratio)];
+    let timing = race(&mut Here::new(subject), &candidates, rounds, observe)?;
+    match timing.timed.get(1) {
+        Some(timed) => {
+            found.time_ratio = Some(timed.ratio);
+            found.wall_ratio = Some(timed.wall);
+            found.rounds = timed.rounds;
+        }
+        None => found.reason = timing.left_out.first().map(|left| left.reason.clone()),
+    }
+    Ok(found)
+}
+
+/// That no program is slower with what was found for it, if any was timed.
+fn slower(timed: &[BenchTimed]) -> Option<Check> {
+    let is_slower = |timed: &&BenchTimed| timed.time_ratio.is_some_and(|ratio| ratio.low > 1.0);
+    let slower: Vec<&str> =
+        timed.iter().filter(is_slower).map(|timed| timed.program.as_str()).collect();
+    let text = match slower.as_slice() {
+        [] => format!("of {} programs", timed.len()),
+        slower => slower.join(", "),
+    };
+    (!timed.is_empty())
+        .then(|| Check::new("no program takes longer with what was found", slower.is_empty(), text))
 }
 
 /// What must hold of the first search.

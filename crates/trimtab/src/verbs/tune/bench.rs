@@ -36,6 +36,10 @@ pub struct Options {
     /// Numbers of sets of flags after which searches are looked at
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "100,300")]
     pub budgets: Vec<usize>,
+    /// Rounds in which the best of the first search is timed beside the program as it is, until it is clear which is
+    /// faster; 0: it is not timed
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub rounds: u32,
     /// The compiler: gcc, clang, another name, or a path
     #[arg(long, value_name = "NAME", default_value = "gcc")]
     pub compiler: String,
@@ -77,6 +81,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         optuna: !options.no_optuna,
         seeds: options.seeds,
         budgets: options.budgets.clone(),
+        rounds: options.rounds,
         setup,
     };
     let found = compare(&comparison, &Progress::new())?;
