@@ -59,7 +59,7 @@ pub struct Setup<'a> {
     pub counted: bool,
     /// The module's parameters, `NAME=VALUE`.
     pub parameters: &'a [&'a str],
-    /// Which workload: [`TESTS`], [`COSTS`], [`PROXY_COSTS`], [`STALE`], [`STRESS_SHORT`], [`STRESS_FULL`], [`HOTPLUG`],
+    /// Which workload: [`TESTS`], [`COSTS`], [`PROXY_COSTS`], [`STALE`], [`STRESS_SHORT`], one of [`STRESS_FULL`], [`HOTPLUG`],
     /// [`RELOAD`], [`FAILURES`], [`REBOOT`], [`PANIC`].
     pub workload: &'a str,
     /// How long it may take.
@@ -74,10 +74,11 @@ pub const COSTS: &str = "costs";
 pub const PROXY_COSTS: &str = "costs-proxy";
 /// Pages that are given away while a thread elsewhere writes them.
 pub const STALE: &str = "stale";
-/// Calls, signals and ends of processes: ten thousand, a thousand and a hundred.
+/// Calls, changes of page tables, signals and ends of processes: ten thousand, a thousand, a thousand and a hundred.
 pub const STRESS_SHORT: &str = "stress-short";
-/// 10^7, 10^5 and 10^4 of them.
-pub const STRESS_FULL: &str = "stress-full";
+/// 10^7, 10^6, 10^5 and 10^4 of them, each in a guest of its own.
+pub const STRESS_FULL: [&str; 4] =
+    ["stress-calls", "stress-pages", "stress-signals", "stress-ends"];
 
 /// CPUs of Linux's come and go, on a machine with three, of which it starts with one.
 pub const HOTPLUG: &str = "hotplug";
@@ -241,7 +242,14 @@ fn workloads() -> Vec<Workload> {
     let checks = |name: &str| script(name, &[text("checks"), text(name)].concat());
     let spins =
         "/bin/suite --spin & /bin/suite --spin & /bin/suite --spin & /bin/busybox sleep 1\n";
-    vec![
+    let [calls, pages, signals, ends] = STRESS_FULL;
+    let full = [
+        (calls, "--stress 10000000 0 0 0"),
+        (pages, "--stress 0 1000000 0 0"),
+        (signals, "--stress 0 0 100000 0"),
+        (ends, "--stress 0 0 0 10000"),
+    ];
+    [
         checks(HOTPLUG),
         checks(RELOAD),
         script(FAILURES, text("failures")),
@@ -251,7 +259,9 @@ fn workloads() -> Vec<Workload> {
         workload(COSTS, "--costs"),
         workload(PROXY_COSTS, "--costs proxy"),
         workload(STALE, "--stale"),
-        workload(STRESS_SHORT, "--stress 10000 1000 100"),
-        workload(STRESS_FULL, "--stress 10000000 100000 10000"),
+        workload(STRESS_SHORT, "--stress 10000 1000 1000 100"),
     ]
+    .into_iter()
+    .chain(full.map(|(name, arguments)| workload(name, arguments)))
+    .collect()
 }

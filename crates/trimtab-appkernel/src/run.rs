@@ -41,8 +41,7 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
     let stage = observer.stage("kernel, module and guest");
     let guest = Guest::build(&work, &["up"], &request.others)?;
     stage.ended(false, &format!("Linux {} without SMP", guest.version));
-    let folder = tempfile::Builder::new().prefix(".appkernel-").tempdir_in(&request.work);
-    let folder = folder.context("cannot make a folder for boots in the work directory")?;
+    let folder = work.scratch()?;
     let boot = |setup: &Setup<'_>| {
         let stage = observer.stage(&format!("boot: {}", setup.name));
         let booted = guest.boot(setup, folder.path())?;
@@ -68,6 +67,8 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         cpus: 2,
         ..own
     };
+    // A CPU for Linux, and one for each of three threads.
+    let stress = Setup { cpus: request.cpus.max(4), parameters: &["burst=0"], ..own };
     let mut setups = vec![
         Setup { name: "tests", ..own },
         costs("costs-sleeping", &["burst=0", "around=1"]),
@@ -77,13 +78,13 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         Setup { name: "stale-told", workload: STALE, ..own },
         Setup { name: "stale-ignored", workload: STALE, parameters: &["ignore_stale=1"], ..own },
         // Its CPUs really run at the same time.
-        Setup { name: "stress", workload: STRESS_SHORT, parameters: &["burst=0"], ..own },
+        Setup { name: "stress", workload: STRESS_SHORT, ..stress },
     ];
     if request.stress {
         // Here they take turns: a thread that goes to another CPU does not wait for one of this machine's.
-        let (workload, limit) = (STRESS_FULL, limits::STRESS);
-        let (name, counted) = ("stress, full", true);
-        setups.push(Setup { name, workload, counted, limit, parameters: &["burst=0"], ..own });
+        let full =
+            |name| Setup { name, workload: name, counted: true, limit: limits::STRESS, ..stress };
+        setups.extend(STRESS_FULL.map(full));
     }
     // Two at once: one whose instructions are its clock runs in one thread of the host.
     let booted = threads::each_on(2, &setups, |_, setup| boot(setup), |_| ())?;

@@ -13,6 +13,8 @@ mod step;
 
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
 pub use error::WorkError;
 pub use error::no_space_hint;
 pub use files::{copy_whole, write_whole};
@@ -99,6 +101,16 @@ impl WorkDir {
     /// [`WorkError::Io`].
     pub fn resumable(&self, name: &str, key: &Key) -> Result<Step, WorkError> {
         step::resumable(&self.root, name, key)
+    }
+
+    /// A folder for what is not kept, which goes with what this gives; where the process does not come to that, as on
+    /// Ctrl-C, the next one that opens the work directory removes it.
+    ///
+    /// # Errors
+    /// [`WorkError::Io`].
+    pub fn scratch(&self) -> Result<TempDir, WorkError> {
+        let building = self.root.join(BUILDING);
+        tempfile::tempdir_in(&building).map_err(io("make a folder in", &building))
     }
 
     /// Fails where less than `bytes` are free here; `what` completes "not enough space to ...".

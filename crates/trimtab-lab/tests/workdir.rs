@@ -54,6 +54,21 @@ fn a_step_is_built_once() {
 }
 
 #[test]
+fn what_is_not_kept_goes_also_where_the_process_was_killed() {
+    let root = tempfile::tempdir().unwrap();
+    let work = WorkDir::open(root.path()).unwrap();
+    let (first, second) = (work.scratch().unwrap(), work.scratch().unwrap());
+    assert_ne!(first.path(), second.path());
+    let (gone, left) = (first.path().to_owned(), second.keep());
+    drop(first);
+    assert!(!gone.exists());
+    fs::write(left.join("console.log"), "half a boot").unwrap();
+    drop(work);
+    WorkDir::open(root.path()).unwrap();
+    assert!(!left.exists());
+}
+
+#[test]
 fn another_key_is_another_step() {
     let root = tempfile::tempdir().unwrap();
     let work = WorkDir::open(root.path()).unwrap();

@@ -5,7 +5,7 @@
  * Usage: suite [NAME...]: all tests, or those named.
  *        suite --costs [HOW]: what a call and a fault cost, here and there.
  *        suite --spin: computes until it is killed.
- *        suite --stress CALLS SIGNALS ENDS: so many of each, one after the other.
+ *        suite --stress CALLS PAGES SIGNALS ENDS: so many of each, one after the other.
  *        suite --failures: each allocation fails.
  */
 #define _GNU_SOURCE
@@ -357,10 +357,10 @@ int main(int argc, char **argv)
 	}
 	if (argc == 2 && !strcmp(argv[1], "--failures"))
 		return failures();
-	if (argc == 5 && !strcmp(argv[1], "--stress")) {
+	if (argc == 6 && !strcmp(argv[1], "--stress")) {
 		if (attach("attach"))
 			return 1;
-		return stress(atol(argv[2]), atol(argv[3]), atol(argv[4]));
+		return stress(atol(argv[2]), atol(argv[3]), atol(argv[4]), atol(argv[5]));
 	}
 	printf("KTAP version 1\n1..%zu\n", ARRAY_SIZE(tests));
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The same again and again: calls, signals to threads elsewhere, and ends of processes at random points. */
+/* The same again and again: calls, pages.c, signals to threads elsewhere, and ends of processes at random points. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -147,13 +147,16 @@ static long wrong_ends(long count)
 }
 
 /* Says how many of each there were, and how many errors; 0 if there was none. */
-int stress(long calls, long signals, long ends)
+int stress(long calls, long pages, long signals, long ends)
 {
 	long errors = wrong_calls(calls);
 
-	errors += wrong_signals(signals);
+	if (pages)
+		errors += wrong_pages(pages);
+	if (signals)
+		errors += wrong_signals(signals);
 	errors += wrong_ends(ends);
-	printf("trimtab: appkernel stress-operations %ld\n", calls + signals + ends);
+	printf("trimtab: appkernel stress-operations %ld\n", calls + pages + signals + ends);
 	printf("trimtab: appkernel stress-forwarded %lld\n", status("left"));
 	printf("trimtab: appkernel stress-errors %ld\n", errors);
 	return errors != 0;

@@ -35,6 +35,9 @@ int test_crowd(void);
 long lost_pages(int rounds);
 int test_stale_translations(void);
 
+/* pages.c */
+long wrong_pages(long count);
+
 /* reclaim.c */
 int test_reclaim(void);
 
@@ -62,7 +65,7 @@ int attach_proxy(void);
 int test_segments(void);
 
 /* stress.c */
-int stress(long calls, long signals, long ends);
+int stress(long calls, long pages, long signals, long ends);
 
 /* failures.c */
 int failures(void);
