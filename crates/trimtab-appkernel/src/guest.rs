@@ -153,6 +153,11 @@ pub(crate) fn inputs(others: &[&'static Feature], kinds: &[&str]) -> Result<Buil
     Ok(kinds.fold(inputs, |inputs, kind| inputs.with_lines(lines(kind))))
 }
 
+/// The module's source: names of files, and what is in them.
+pub fn module_source() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    files(MODULE)
+}
+
 /// The module's source, as files.
 struct ModuleSource;
 

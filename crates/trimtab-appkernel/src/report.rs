@@ -14,6 +14,8 @@ pub const KINDS: &[Kind] = &[Kind::of::<AppKernelReport>()];
 /// Published by the thesis that the idea is from, chapter 5: a system call through the application kernel,
 /// in times of a native one, simulated (74 to 860 cycles).
 const PUBLISHED_CALL: f64 = 860.0 / 74.0;
+/// And its lines without comments.
+const PUBLISHED_LINES: u64 = 3600;
 
 /// What the module did in guests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -49,8 +51,39 @@ pub struct AppKernelReport {
     /// The Debian package that their QEMU is built from.
     #[serde(default)]
     pub qemu: String,
+    /// How large the module is; none where nobody counted.
+    #[serde(default)]
+    pub size: Option<Size>,
     /// What must hold.
     pub checks: Vec<Check>,
+}
+
+/// How large the module's source is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Size {
+    /// Lines without comments and empty ones.
+    pub lines: u64,
+    /// Functions of C.
+    pub functions: u64,
+    /// The highest cyclomatic complexity of one.
+    pub complexity_max: u64,
+    /// Functions with one of at most 10.
+    pub at_most_10: u64,
+}
+
+impl Size {
+    /// Whether it is no larger than the thesis's application kernel, and its functions are simple.
+    fn judged(&self) -> Check {
+        let holds = self.lines <= PUBLISHED_LINES
+            && self.complexity_max <= 15
+            && self.at_most_10 * 100 >= self.functions * 95;
+        let detail = format!(
+            "{} lines, the thesis's {PUBLISHED_LINES}; {} of {} functions have a complexity of at most 10, none \
+             above {}",
+            self.lines, self.at_most_10, self.functions, self.complexity_max
+        );
+        Check::new("The module is small", holds, detail)
+    }
 }
 
 /// The guest's kernel.
@@ -167,6 +200,7 @@ impl AppKernelReport {
             ),
         ];
         checks.extend(tables::judged(&self.noise));
+        checks.extend(self.size.as_ref().map(Size::judged));
         checks
     }
 

@@ -14,7 +14,7 @@ use trimtab_machine::boot::{Boot, Outcome, limits};
 use crate::guest::{COSTS, Guest, PROXY_COSTS, STALE, STRESS_FULL, STRESS_SHORT, Setup, TESTS};
 pub use tables::TablesRequest;
 
-use crate::report::{AppKernelReport, Cost, Costs, KernelFacts, Stale, Stress, TestResult};
+use crate::report::{AppKernelReport, Cost, Costs, KernelFacts, Size, Stale, Stress, TestResult};
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Request {
     pub stress: bool,
     /// What the guest's kernel is given beside what the module needs, so that others can use it, too.
     pub others: Vec<&'static Feature>,
+    /// How large the module is, if somebody counted.
+    pub size: Option<Size>,
     /// The thesis's tables, if they are wanted.
     pub tables: Option<TablesRequest>,
 }
@@ -111,6 +113,7 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
         },
         calls: costs_of("call", [sleeps, polls, switches, proxied])?,
         fault: costs_of("fault", [sleeps, polls, switches, proxied])?,
+        size: request.size,
         ..AppKernelReport::default()
     };
     if let Some(asked) = &request.tables {

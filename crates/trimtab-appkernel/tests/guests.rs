@@ -15,6 +15,7 @@ fn request(tables: Option<TablesRequest>) -> Request {
         work: std::env::var_os("TRIMTAB_TEST_WORK").map_or_else(fallback, PathBuf::from),
         cpus: 3,
         stress: false,
+        size: None,
         // The kernel that has disks, too, is that of trimtab-machine's tests of boots: one build less.
         others: vec![&DISK, &NULL_BLOCK],
         tables,

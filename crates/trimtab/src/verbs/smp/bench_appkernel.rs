@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
+use trimtab_appkernel::guest::module_source;
+use trimtab_appkernel::report::Size;
 use trimtab_appkernel::run::{self, Request, TablesRequest};
 use trimtab_report::Report;
+use trimtab_smp::file::{Language, count};
 
 use crate::arguments::{self, Outputs};
 use crate::progress::Progress;
@@ -60,6 +63,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         work: options.work.clone(),
         cpus: options.cpus,
         stress: options.stress,
+        size: Some(size()),
         others: Vec::new(),
     };
     let found = run::run(&request, &Progress::new())?;
@@ -68,5 +72,34 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     match found.failures().as_slice() {
         [] => Ok(()),
         broken => bail!("not everything holds: {}", broken.join("; ")),
+    }
+}
+
+/// How large the module is, as `smp study` counts.
+fn size() -> Size {
+    let mut size = Size::default();
+    for (name, text) in module_source() {
+        let Some(language) = Language::of(name) else { continue };
+        let counts = count(text, language);
+        size.lines += counts.up.max(counts.smp);
+        for complexity in counts.complexities.into_iter().map(u64::from) {
+            size.functions += 1;
+            size.at_most_10 += u64::from(complexity <= 10);
+            size.complexity_max = size.complexity_max.max(complexity);
+        }
+    }
+    size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_module_is_no_larger_than_the_thesis_and_its_functions_are_simple() {
+        let size = size();
+        assert!(size.functions > 100 && size.lines > 1000, "{size:?}");
+        assert!(size.lines <= 3600 && size.complexity_max <= 15, "{size:?}");
+        assert!(size.at_most_10 * 100 >= size.functions * 95, "{size:?}");
     }
 }
