@@ -5,7 +5,7 @@ mod lines;
 mod silent;
 mod stage;
 
-pub use lines::Lines;
+pub use lines::{Lines, say};
 pub use silent::Silent;
 pub use stage::Stage;
 

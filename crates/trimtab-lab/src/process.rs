@@ -26,6 +26,7 @@ pub use output::Line;
 pub use running::JobCount;
 pub use running::{RunningJob, wait_until_idle};
 
+use crate::observe::say;
 use crate::tools::table;
 use crate::{interrupt, shell};
 use std::ffi::OsStr;
@@ -308,10 +309,9 @@ fn show(job: &Job) {
     if !SHOWN.load(Ordering::Relaxed) {
         return;
     }
-    match job.invocation.directory() {
-        Some(directory) => {
-            eprintln!("trimtab: + cd {} && {}", shell::quoted(directory), job.command_line());
-        }
-        None => eprintln!("trimtab: + {}", job.command_line()),
-    }
+    let line = job.command_line();
+    say(&match job.invocation.directory() {
+        Some(directory) => format!("trimtab: + cd {} && {line}", shell::quoted(directory)),
+        None => format!("trimtab: + {line}"),
+    });
 }

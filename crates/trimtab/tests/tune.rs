@@ -5,8 +5,14 @@
 mod app;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use app::Bench;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// Does more where it is told to, less where it is optimised, and goes wrong where `BROKEN` is defined.
@@ -158,6 +164,34 @@ fn a_run_that_is_killed_goes_on_where_it_was() {
     assert!(known >= count(&other, "known"), "{whole:#}");
     let rooms = fs::read_dir(bench.file("trimtab-work/tune/rooms")).unwrap().count();
     assert_eq!(rooms, 0, "what the killed left is removed");
+}
+
+#[test]
+fn a_signal_ends_a_run_also_where_nobody_reads_what_it_says() {
+    let bench = bench();
+    let mut command = bench.command("trimtab");
+    command.args(["tune", "program", "--build", "sleep 100", "--run", "./sum"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("build the program as it is") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    drop(said);
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if start.elapsed() < Duration::from_secs(60) => sleep(Duration::from_millis(50)),
+            None => {
+                child.kill().unwrap();
+                panic!("it does not end");
+            }
+        }
+    };
+    assert_eq!(status.code(), Some(128 + Signal::SIGTERM as i32));
 }
 
 fn bench_with_table_of_its_own(run: &[&str]) -> Value {

@@ -8,6 +8,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::{request, requested};
+use crate::observe::say;
 use crate::process;
 
 /// How long jobs may take to end in order; none of them takes more than a few seconds.
@@ -49,11 +50,10 @@ fn stop(signal: i32) {
     for cleanup in cleanups.into_iter().rev() {
         cleanup();
     }
-    if RESUMABLE.load(Ordering::Relaxed) {
-        eprintln!("trimtab: stopped; the same command goes on where this one was");
-    } else {
-        eprintln!("trimtab: stopped");
-    }
+    say(match RESUMABLE.load(Ordering::Relaxed) {
+        true => "trimtab: stopped; the same command goes on where this one was",
+        false => "trimtab: stopped",
+    });
     // 130 for Ctrl-C, as shells have it. What is half done in a work directory is removed by the
     // next run, so there is nothing to unwind.
     std::process::exit(128 + signal);
