@@ -19,6 +19,9 @@
 /* For less than this nobody is woken who sleeps. */
 #define AK_PART SZ_64K
 
+/* A CPU that has not cleared anything after so long is given up. One of a guest may stand still for seconds. */
+#define AK_PATIENT (20 * HZ)
+
 /* How many faults have memory cleared elsewhere, and threads that want some of that. */
 atomic_t ak_fills;
 static DECLARE_WAIT_QUEUE_HEAD(fillers);
@@ -64,6 +67,12 @@ static unsigned int choose(struct ak_cpu **chosen, struct ak_cpu *own, char *at,
 	return count;
 }
 
+static void give_up(struct ak_cpu *cpu)
+{
+	pr_err("CPU %u does not answer, and is given up\n", cpu->index);
+	ak_lose_cpu(cpu);
+}
+
 /* Waits asleep as long as the CPU clears. */
 static void await_clear(struct ak_cpu *cpu)
 {
@@ -71,8 +80,8 @@ static void await_clear(struct ak_cpu *cpu)
 		set_current_state(TASK_UNINTERRUPTIBLE);
 		if (ak_state(cpu) != AK_CLEAR)
 			break;
-		if (!schedule_timeout(HZ) && ak_state(cpu) == AK_CLEAR)
-			ak_lose_cpu(cpu);
+		if (!schedule_timeout(AK_PATIENT) && ak_state(cpu) == AK_CLEAR)
+			give_up(cpu);
 		ak_is_awake(cpu);
 	}
 	__set_current_state(TASK_RUNNING);
@@ -82,13 +91,13 @@ static void await_clear(struct ak_cpu *cpu)
 
 static void await_other(struct ak_cpu *cpu)
 {
-	unsigned long until = jiffies + HZ;
+	unsigned long until = jiffies + AK_PATIENT;
 
 	while (ak_state(cpu) == AK_CLEAR) {
 		cpu_relax();
 		cond_resched();
 		if (time_after(jiffies, until) && ak_state(cpu) == AK_CLEAR)
-			ak_lose_cpu(cpu);
+			give_up(cpu);
 	}
 }
 

@@ -112,7 +112,11 @@ bool ak_fault(struct ak_cpu *cpu)
 	mmap_read_lock(mm);
 	error = bring(cpu, address, &unlocked);
 	mmap_read_unlock(mm);
-	if (unlikely(cpu->fills_end))
+	if (unlikely(cpu->fills_end)) {
 		ak_clear_ends(cpu);
+		/* It has no CPU to go on at. */
+		if (cpu->lost)
+			return false;
+	}
 	return !error;
 }
