@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 
 use trimtab_lab::failure::{Failure, Hinter};
+use trimtab_lab::observe::say;
 
 /// The crates whose errors may know a remedy.
 const HINTERS: [Hinter; 3] = [trimtab_lab::hint, trimtab_machine::hint, trimtab_native::hint];
@@ -16,7 +17,7 @@ const QUOTED: &str = "    ";
 /// Prints a failure on standard error and gives the exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     let (text, code) = render(error);
-    eprint!("{text}");
+    say(text.trim_end());
     ExitCode::from(code)
 }
 

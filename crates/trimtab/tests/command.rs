@@ -371,3 +371,12 @@ fn report_lists_and_shows_experiments() {
     assert!(error.contains("there is no experiment 3 in "), "{error}");
     assert!(error.contains("  hint: trimtab report --list shows"), "{error}");
 }
+
+#[test]
+fn an_error_that_nobody_reads_is_one_all_the_same() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Process::new(PROGRAM);
+    let status = command.args(["pages", "/none/such"]).stderr(writer).status().unwrap();
+    assert!(matches!(status.code(), Some(1 | 2)), "{status}");
+}

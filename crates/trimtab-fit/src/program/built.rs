@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use trimtab_lab::failure::Failure;
-use trimtab_lab::observe::Observe;
+use trimtab_lab::observe::{Observe, say};
 use trimtab_native::program::Command;
 use trimtab_native::program::wrap::Link;
 use trimtab_program::BlockMap;
@@ -59,10 +59,8 @@ pub(super) fn block_maps(
         maps.push(blocks::block_map(object, file.bytes())?);
     }
     if maps.iter().all(Option::is_none) {
-        eprintln!(
-            "trimtab: warning: functions are moved whole: no compiler of this build wrote down \
-             blocks. For blocks let clang compile, from scratch: CC=clang CXX=clang++, and a clean tree"
-        );
+        say("trimtab: warning: functions are moved whole: no compiler of this build wrote down \
+             blocks. For blocks let clang compile, from scratch: CC=clang CXX=clang++, and a clean tree");
         return Ok(None);
     }
     Ok(Some(maps.into_iter().map(Option::unwrap_or_default).collect()))

@@ -11,7 +11,7 @@ use trimtab_program::PAGE_SIZE;
 
 use super::object::{LinkedFile, Object};
 use trimtab_lab::failure::Failure;
-use trimtab_lab::observe::Observe;
+use trimtab_lab::observe::{Observe, say};
 
 /// What a start costs.
 #[derive(Debug, Clone)]
@@ -102,10 +102,10 @@ impl Starts<'_> {
             Outcome::Ran { sample, resident } => (Some(sample), resident),
             Outcome::NoDisk(why) => {
                 if self.own_disk.replace(false) {
-                    eprintln!(
+                    say(&format!(
                         "trimtab: warning: faults are counted on the machine's disk, which may read \
                          far ahead: a disk of our own cannot be had here ({why})"
-                    );
+                    ));
                 }
                 (None, Vec::new())
             }

@@ -1,7 +1,7 @@
 //! What runs of the program execute, and what they do where they do not run in the emulator.
 
 use anyhow::{Context, Result};
-use trimtab_lab::observe::Observe;
+use trimtab_lab::observe::{Observe, say};
 use trimtab_native::program::ProgramError;
 use trimtab_native::program::trace::Tracer;
 
@@ -49,10 +49,10 @@ impl<'a> Recorder<'a> {
         {
             let native = Recorder { tracer: Tracer::Native, ..*self };
             if let Ok(found) = native.record("before", objects, linked, observe) {
-                eprintln!(
+                say(&format!(
                     "trimtab: warning: the program does not run in QEMU, so breakpoints trace it: \
                      {error}"
-                );
+                ));
                 self.tracer = Tracer::Native;
                 runs = Ok(found);
             }

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use trimtab_lab::observe::say;
 use trimtab_native::probe;
 
 use super::build::{DONE, FOLDER, PLAN};
@@ -72,11 +73,11 @@ pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
             Ok(InstrumentedFile { result, .. })
                 if result.isa.is_some_and(|isa| Some(isa) != own) =>
             {
-                eprintln!(
+                say(&format!(
                     "trimtab: {} is linked as it is: it is for another machine than what --cc \
                      compiles for",
                     path.display()
-                );
+                ));
                 command.push(argument);
             }
             Ok(InstrumentedFile { before, result, .. }) => {
@@ -91,7 +92,7 @@ pub fn link(linker: &[OsString]) -> anyhow::Result<()> {
                 last = Some(command.len());
             }
             Err(error) => {
-                eprintln!("trimtab: {} is linked as it is: {error:#}", path.display());
+                say(&format!("trimtab: {} is linked as it is: {error:#}", path.display()));
                 command.push(argument);
             }
         }

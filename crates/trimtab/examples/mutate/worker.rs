@@ -14,6 +14,7 @@ use nix::libc;
 use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
 use serde::{Deserialize, Serialize};
 use trimtab::progress;
+use trimtab_lab::observe::say;
 
 use crate::mutation::{self, Chance};
 use crate::readers::{Reader, Way};
@@ -112,7 +113,7 @@ pub fn run(reader: &Reader, folder: &Path, seed: u64, inputs: Range<u64>) -> any
         let resident = resident()?;
         if resident > RESIDENT {
             // What was resident once counts for good: another process goes on.
-            eprintln!("{} MiB were resident", resident >> 20);
+            say(&format!("{} MiB were resident", resident >> 20));
             std::process::exit(GREEDY);
         }
     }
@@ -132,7 +133,11 @@ pub fn one(reader: &Reader, seed: u64, index: u64) -> anyhow::Result<u64> {
     let bench = Bench::prepare(reader, folder.path())?;
     let found = bench.read(reader, seed, index);
     let artifact = write_artifact(reader, seed, index)?;
-    eprintln!("{}: input {index} of seed {seed} is {}: {found:?}", reader.name, artifact.display());
+    say(&format!(
+        "{}: input {index} of seed {seed} is {}: {found:?}",
+        reader.name,
+        artifact.display()
+    ));
     Ok(found.is_err().into())
 }
 

@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use trimtab_fit::OrderRequest;
 use trimtab_fit::order::order;
 use trimtab_lab::failure::Failure;
+use trimtab_lab::observe::say;
 use trimtab_layout::{
     DEFAULT_OF_KERNELS, DEFAULT_OF_PROGRAMS, HasName, InPlace, algorithms_and_shuffled,
 };
@@ -111,7 +112,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         (_, true) => {}
         (Some(_), false) => output::print(&summary.render(output::width()))?,
         // Standard output holds the order.
-        (None, false) => eprint!("{}", summary.render(output::width())),
+        (None, false) => say(summary.render(output::width()).trim_end()),
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use trimtab_lab::debian;
 use trimtab_lab::interpose::ruled;
+use trimtab_lab::observe::say;
 use trimtab_lab::process::Invocation;
 use trimtab_lab::shell;
 use trimtab_lab::workload;
@@ -155,6 +156,6 @@ pub fn run(options: &Run) -> u8 {
 }
 
 fn failed(message: &str) -> u8 {
-    eprintln!("trimtab: {message}");
+    say(&format!("trimtab: {message}"));
     1
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use trimtab_lab::bytes::Bytes;
 use trimtab_lab::interpose::arguments::{expanded, linked};
+use trimtab_lab::observe::say;
 use trimtab_lab::process::{Invocation, Job};
 use trimtab_link::{Linker, OrderOption};
 
@@ -77,7 +78,7 @@ pub fn link(folder: &Path, arguments: &[OsString]) -> Result<u8, String> {
     };
     let mut status = run(together.as_deref())?;
     if together.is_some() && !status.success() {
-        eprintln!("trimtab: the linker does not take {TOGETHER}; once more without");
+        say(&format!("trimtab: the linker does not take {TOGETHER}; once more without"));
         together = None;
         status = run(None)?;
     }
@@ -106,11 +107,11 @@ fn compiles(arguments: &[OsString]) -> bool {
 /// Says in the build's log why a linker has failed, where its own message does not.
 fn explain(arguments: &[OsString], linker: Linker, instead: Linker) {
     if let Some(object) = slim_object(arguments) {
-        eprintln!(
+        say(&format!(
             "trimtab: {} has no code, only what gcc -flto keeps for its own plugin, which {linker} does not load: \
              give --linker {instead}, or build with -ffat-lto-objects or without -flto",
             object.display()
-        );
+        ));
     }
 }
 

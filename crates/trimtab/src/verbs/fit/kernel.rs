@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trimtab_fit::report::FitKernel;
+use trimtab_lab::observe::say;
 use trimtab_report::common::Target;
 
 use crate::arguments::{self, Arch, Outputs};
@@ -157,7 +158,7 @@ fn verdict(fit: &FitKernel) -> anyhow::Result<()> {
     let missed: Vec<String> =
         fit.targets.iter().filter(|target| !target.met).map(Target::clause).collect();
     if !missed.is_empty() {
-        eprintln!("trimtab: warning: not every target is met: {}", missed.join("; "));
+        say(&format!("trimtab: warning: not every target is met: {}", missed.join("; ")));
     }
     Ok(())
 }
