@@ -323,6 +323,8 @@ fn searches_are_held_against_each_other() {
         "--searches",
         "incumbent,random",
         "--no-optuna",
+        "--rounds",
+        "2",
         "--json",
         "bench.json",
     ];
@@ -337,6 +339,11 @@ fn searches_are_held_against_each_other() {
     assert!(ratio(3, "mean") <= ratio(0, "mean"), "more is tried: {json:#}");
     assert!(ratio(3, "mean") <= 1.0, "ours begins with the base: {json:#}");
     assert_eq!(json["left_out"], serde_json::json!(["optuna-tpe: it was not asked for"]));
+    let timed = json["timed"].as_array().unwrap();
+    assert!(timed.len() == 1 && timed[0]["search"] == "incumbent", "{json:#}");
+    assert!(timed[0]["fitness_ratio"].as_f64() < Some(1.0), "{json:#}");
+    assert!(timed[0]["time_ratio"]["mean"].as_f64() > Some(0.0), "{json:#}");
+    assert_eq!(timed[0]["rounds"], 2, "{json:#}");
     assert!(output.contains("incumbent") && output.contains("random"), "{output}");
 }
 

@@ -82,8 +82,8 @@ pub struct BenchTimed {
     pub search: String,
     /// What it found; empty where nothing was better.
     pub flags: String,
-    /// Instructions.
-    pub fitness_ratio: f64,
+    /// Instructions; none where nothing was better.
+    pub fitness_ratio: Option<f64>,
     /// Processor time; none where nothing was timed.
     pub time_ratio: Option<Interval>,
     /// Time on the clock.
@@ -133,10 +133,7 @@ fn times(timed: &[BenchTimed]) -> Option<Section> {
         };
         row![
             &found.program,
-            or_none((found.fitness_ratio > 0.0).then_some(found.fitness_ratio), |found| ratio(
-                key("fitness_ratio"),
-                found
-            )),
+            or_none(found.fitness_ratio, |found| ratio(key("fitness_ratio"), found)),
             mean("time_ratio", found.time_ratio),
             between("time_ratio", found.time_ratio),
             mean("wall_ratio", found.wall_ratio),

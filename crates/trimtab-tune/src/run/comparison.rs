@@ -187,14 +187,13 @@ fn timed(
         search: search.to_owned(),
         ..BenchTimed::default()
     };
-    let best = log.tried.iter().min_by(|a, b| a.outcome.cost().total_cmp(&b.outcome.cost()));
-    let Some(best) = best.filter(|best| best.outcome.cost() < 1.0) else { return Ok(found) };
-    let flags = tuning.space.flags(&best.point);
+    let best = log.best().map(|best| (tuning.space.flags(&best.point), best.outcome.cost()));
+    let Some((flags, cost)) = best.filter(|(_, cost)| *cost < 1.0) else { return Ok(found) };
     found.flags = flags.join(" ");
-    found.fitness_ratio = best.outcome.cost();
+    found.fitness_ratio = Some(cost);
     let candidate =
         |name: &str, flags, cost| Candidate { name: name.to_owned(), flags, counted: Some(cost) };
-    let candidates = [candidate("base", base, 1.0), candidate("best", flags, found.fitness_ratio)];
+    let candidates = [candidate("base", base, 1.0), candidate("best", flags, cost)];
     let timing = race(&mut Here::new(subject), &candidates, rounds, observe)?;
     match timing.timed.get(1) {
         Some(timed) => {
@@ -207,17 +206,21 @@ fn timed(
     Ok(found)
 }
 
-/// That no program is slower with what was found for it, if any was timed.
+/// That no program is slower with what was found for it, or cannot be timed, if any was to be.
 fn slower(timed: &[BenchTimed]) -> Option<Check> {
-    let is_slower = |timed: &&BenchTimed| timed.time_ratio.is_some_and(|ratio| ratio.low > 1.0);
-    let slower: Vec<&str> =
-        timed.iter().filter(is_slower).map(|timed| timed.program.as_str()).collect();
-    let text = match slower.as_slice() {
-        [] => format!("of {} programs", timed.len()),
-        slower => slower.join(", "),
+    let wrong = timed.iter().filter_map(|found| match (&found.reason, found.time_ratio) {
+        (Some(reason), _) => Some(format!("{}: {reason}", found.program)),
+        (None, Some(ratio)) if ratio.low > 1.0 => Some(found.program.clone()),
+        _ => None,
+    });
+    let wrong: Vec<String> = wrong.collect();
+    let ran = timed.iter().filter(|found| found.time_ratio.is_some()).count();
+    let text = match wrong.as_slice() {
+        [] => format!("of {ran} that were timed"),
+        wrong => wrong.join(", "),
     };
     (!timed.is_empty())
-        .then(|| Check::new("no program takes longer with what was found", slower.is_empty(), text))
+        .then(|| Check::new("no program takes longer with what was found", wrong.is_empty(), text))
 }
 
 /// What must hold of the first search.
