@@ -115,8 +115,8 @@ struct ak_mm {
  * @pid: what gettid(2) is
  * @clear: what it is to clear, where @state is AK_CLEAR
  * @clear_size: and how many bytes, a multiple of 8
- * @fills: where the thread gets memory that is cleared elsewhere, as of then until its fault ends
- * @fills_end: and where that ends; 0: it gets none
+ * @fill_start: where the thread gets memory that is cleared elsewhere, as of then until its fault ends
+ * @fill_end: and where that ends; 0: it gets none
  * @halted: it needs an interrupt to look at @state
  * @home_id: the CPU of Linux's that is interrupted: its number in the machine
  * @recalled: how many want the thread to come back
@@ -171,7 +171,7 @@ struct ak_cpu {
 	pid_t tgid, pid;
 	void *clear;
 	u64 clear_size;
-	unsigned long fills, fills_end;
+	unsigned long fill_start, fill_end;
 
 	unsigned long stack;
 	unsigned int index, apic_id;
@@ -354,8 +354,8 @@ static __always_inline void ak_set_waiter(struct ak_cpu *cpu, int waiter, u32 id
 	mb();
 }
 
-/* The context runs. */
-static __always_inline void ak_is_awake(struct ak_cpu *cpu)
+/* Notes that the context runs. */
+static __always_inline void ak_awoke(struct ak_cpu *cpu)
 {
 	if (READ_ONCE(cpu->woken) && xchg(&cpu->woken, 0))
 		atomic_dec(&ak_woken);
@@ -420,7 +420,7 @@ void ak_give_way(struct ak_thread *thread);
 bool ak_fault(struct ak_cpu *cpu);
 
 /* clear.c */
-extern atomic_t ak_fills;
+extern atomic_t ak_fill_count;
 bool ak_clear_waits(struct ak_cpu *cpu);
 void ak_clear_ends(struct ak_cpu *cpu);
 void ak_clear_init(void);

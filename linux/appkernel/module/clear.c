@@ -20,10 +20,10 @@
 #define AK_PART SZ_64K
 
 /* A CPU that has not cleared anything after so long is given up. One of a guest may stand still for seconds. */
-#define AK_PATIENT (20 * HZ)
+#define AK_CLEAR_LIMIT (20 * HZ)
 
 /* How many faults have memory cleared elsewhere, and threads that want some of that. */
-atomic_t ak_fills;
+atomic_t ak_fill_count;
 static DECLARE_WAIT_QUEUE_HEAD(fillers);
 
 /* The CPU that the current thread has, and that waits while Linux takes its fault; NULL if it has none. */
@@ -80,18 +80,18 @@ static void await_clear(struct ak_cpu *cpu)
 		set_current_state(TASK_UNINTERRUPTIBLE);
 		if (ak_state(cpu) != AK_CLEAR)
 			break;
-		if (!schedule_timeout(AK_PATIENT) && ak_state(cpu) == AK_CLEAR)
+		if (!schedule_timeout(AK_CLEAR_LIMIT) && ak_state(cpu) == AK_CLEAR)
 			give_up(cpu);
-		ak_is_awake(cpu);
+		ak_awoke(cpu);
 	}
 	__set_current_state(TASK_RUNNING);
 	WRITE_ONCE(cpu->waiter, AK_POLLS);
-	ak_is_awake(cpu);
+	ak_awoke(cpu);
 }
 
 static void await_other(struct ak_cpu *cpu)
 {
-	unsigned long until = jiffies + AK_PATIENT;
+	unsigned long until = jiffies + AK_CLEAR_LIMIT;
 
 	while (ak_state(cpu) == AK_CLEAR) {
 		cpu_relax();
@@ -114,10 +114,10 @@ static void clear_elsewhere(struct folio *folio, unsigned long hint)
 		folio_zero_range(folio, 0, size);
 		return;
 	}
-	if (!own->fills_end)
-		atomic_inc(&ak_fills);
-	own->fills = round_down(hint, size);
-	own->fills_end = own->fills + size;
+	if (!own->fill_end)
+		atomic_inc(&ak_fill_count);
+	own->fill_start = round_down(hint, size);
+	own->fill_end = own->fill_start + size;
 	count = choose(chosen, own, folio_address(folio), size);
 	/* The state is seen before the flag is read; the CPU does it the other way round. */
 	mb();
@@ -155,8 +155,8 @@ static bool is_filled_by_another(struct ak_cpu *cpu)
 	for (unsigned int i = 0; i < ak_cpu_count; i++) {
 		struct ak_cpu *other = ak_cpus[i];
 
-		if (READ_ONCE(other->mm) == cpu->mm && address >= READ_ONCE(other->fills) &&
-		    address < READ_ONCE(other->fills_end))
+		if (READ_ONCE(other->mm) == cpu->mm && address >= READ_ONCE(other->fill_start) &&
+		    address < READ_ONCE(other->fill_end))
 			return true;
 	}
 	return false;
@@ -185,8 +185,8 @@ bool ak_clear_waits(struct ak_cpu *cpu)
  */
 void ak_clear_ends(struct ak_cpu *cpu)
 {
-	WRITE_ONCE(cpu->fills_end, 0);
-	atomic_dec(&ak_fills);
+	WRITE_ONCE(cpu->fill_end, 0);
+	atomic_dec(&ak_fill_count);
 	wake_up_all(&fillers);
 }
 

@@ -107,12 +107,12 @@ bool ak_fault(struct ak_cpu *cpu)
 		return false;
 	if (address >= TASK_SIZE_MAX)
 		return false;
-	if (unlikely(atomic_read(&ak_fills)) && ak_clear_waits(cpu))
+	if (unlikely(atomic_read(&ak_fill_count)) && ak_clear_waits(cpu))
 		return true;
 	mmap_read_lock(mm);
 	error = bring(cpu, address, &unlocked);
 	mmap_read_unlock(mm);
-	if (unlikely(cpu->fills_end)) {
+	if (unlikely(cpu->fill_end)) {
 		ak_clear_ends(cpu);
 		/* It has no CPU to go on at. */
 		if (cpu->lost)

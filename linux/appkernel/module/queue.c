@@ -50,7 +50,7 @@ static DEFINE_TIMER(recheck_timer, recheck);
 #define AK_LOSS 20000
 
 /* And for so long the thread on CPU 0 lets others go first. */
-#define AK_WAY 100000
+#define AK_GIVE_WAY 100000
 
 static noinline void hurry(struct ak_thread *thread)
 {
@@ -384,7 +384,7 @@ static noinline void watch(struct ak_thread *thread)
  */
 void ak_give_way(struct ak_thread *thread)
 {
-	ktime_t limit = ns_to_ktime(AK_WAY);
+	ktime_t limit = ns_to_ktime(AK_GIVE_WAY);
 	int left = -EINTR;
 
 	WRITE_ONCE(thread->gives_way, true);
@@ -398,7 +398,7 @@ void ak_give_way(struct ak_thread *thread)
 	/* On another CPU of Linux's, one may have begun to run while it was being woken. */
 	for (unsigned int i = 0; i < ak_cpu_count; i++)
 		if (READ_ONCE(ak_cpus[i]->waiter) != AK_SLEEPS)
-			ak_is_awake(ak_cpus[i]);
+			ak_awoke(ak_cpus[i]);
 }
 
 /* No CPU is for the thread: it goes on here, or waits in the queue. Releases the lock. */

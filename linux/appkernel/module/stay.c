@@ -254,7 +254,7 @@ static void sleep_for(struct ak_cpu *cpu)
 			break;
 		over = !schedule_timeout(msecs_to_jiffies(ak_slice_ms) + 1) && ak_threads_wait();
 		__set_current_state(TASK_RUNNING);
-		ak_is_awake(cpu);
+		ak_awoke(cpu);
 		if (ak_runs(cpu) && (over || signal_pending(current)))
 			ak_recall(cpu);
 	}
@@ -271,7 +271,7 @@ static void await_thread(struct ak_cpu *cpu)
 	if (unlikely(ak_runs(cpu)))
 		sleep_for(cpu);
 	WRITE_ONCE(cpu->waiter, AK_POLLS);
-	ak_is_awake(cpu);
+	ak_awoke(cpu);
 }
 
 static void set_base(u32 msr, unsigned long *saved, u64 base)
