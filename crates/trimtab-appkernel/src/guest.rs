@@ -59,8 +59,8 @@ pub struct Setup<'a> {
     pub counted: bool,
     /// The module's parameters, `NAME=VALUE`.
     pub parameters: &'a [&'a str],
-    /// Which workload: [`TESTS`], [`COSTS`], [`PROXY_COSTS`], [`STALE`], [`STRESS_SHORT`], one of [`STRESS_FULL`], [`HOTPLUG`],
-    /// [`RELOAD`], [`FAILURES`], [`REBOOT`], [`PANIC`].
+    /// Which workload: [`TESTS`], [`COSTS`], [`PROXY_COSTS`], [`STALE`], [`STRESS_SHORT`], one of [`STRESS_FULL`],
+    /// [`HOTPLUG`], [`RELOAD`], [`FAILURES`], [`REBOOT`], [`PANIC`].
     pub workload: &'a str,
     /// How long it may take.
     pub limit: Duration,
@@ -168,11 +168,11 @@ impl KeptStep for ModuleSource {
     type Error = anyhow::Error;
 
     fn key(&self, key: Key) -> Result<Key, WorkError> {
-        Ok(files(MODULE).fold(key, |key, (name, content)| key.bytes(name, content)))
+        Ok(module_source().fold(key, |key, (name, content)| key.bytes(name, content)))
     }
 
     fn make(&self, at: &Path) -> Result<()> {
-        for (name, content) in files(MODULE) {
+        for (name, content) in module_source() {
             let path = at.join(name);
             fs::write(&path, content)
                 .with_context(|| format!("cannot write {}", path.display()))?;
@@ -183,9 +183,10 @@ impl KeptStep for ModuleSource {
 
 /// A program of which each thread has a proxy.
 pub(crate) fn proxied<'a>(name: &str, gcc: &'a FoundTool) -> CompiledProgram<'a> {
-    let program = parallel::program(name, gcc);
-    let flags = &["-pthread", "-fno-math-errno", "-Wl,--wrap=pthread_create"];
-    CompiledProgram { sources: [program.sources, proxy(true)].concat(), flags, ..program }
+    let mut program = parallel::program(name, gcc);
+    program.sources.extend(proxy(true));
+    program.flags.push("-Wl,--wrap=pthread_create");
+    program
 }
 
 /// What gives a program a proxy that is loaded with it.
@@ -194,7 +195,7 @@ pub(crate) fn proxy_library(gcc: &FoundTool) -> CompiledProgram<'_> {
         purpose: "building what gives a program a proxy",
         gcc,
         sources: proxy(false),
-        flags: &["-shared", "-fPIC", "-nostdlib"],
+        flags: vec!["-shared", "-fPIC", "-nostdlib"],
     }
 }
 
@@ -216,7 +217,7 @@ fn suite(gcc: &FoundTool) -> CompiledProgram<'_> {
         purpose: "building the module's tests",
         gcc,
         sources: of(SUITE).into_iter().chain(shared).collect(),
-        flags: &["-pthread", "-Wno-array-bounds"],
+        flags: vec!["-pthread", "-Wno-array-bounds"],
     }
 }
 

@@ -113,7 +113,7 @@ pub struct Stale {
     pub ignored: u64,
 }
 
-/// Calls, signals and ends of processes, again and again.
+/// Calls, changes of page tables, signals and ends of processes, again and again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stress {
     /// How many of them.
@@ -191,7 +191,7 @@ impl AppKernelReport {
                 found(self.stale.ignored),
             ),
             Check::new(
-                "Calls, signals and ends of processes go right each time",
+                "Calls, page tables, signals and ends of processes go right each time",
                 self.stress.errors == 0 && self.stress.forwarded >= self.stress.operations,
                 format!(
                     "{} of {} went wrong; threads left {} times",

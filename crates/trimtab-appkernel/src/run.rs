@@ -23,7 +23,7 @@ pub struct Request {
     pub work: PathBuf,
     /// CPUs of the guest, 2 to 16; Linux has one of them.
     pub cpus: u32,
-    /// Whether calls, signals and ends of processes are also repeated millions of times, and not only thousands.
+    /// Whether what is repeated thousands of times is also repeated millions of times.
     pub stress: bool,
     /// What the guest's kernel is given beside what the module needs, so that others can use it, too.
     pub others: Vec<&'static Feature>,

@@ -100,7 +100,7 @@ pub fn workload() -> Workload {
 /// The program that makes the calls. Its compiler is not the kernel's.
 pub fn program(gcc: &FoundTool) -> CompiledProgram<'_> {
     let sources = c_sources(&CALLS.folder);
-    CompiledProgram { purpose: "building what makes calls", gcc, sources, flags: &[] }
+    CompiledProgram { purpose: "building what makes calls", gcc, sources, flags: Vec::new() }
 }
 
 /// The program that measures [`PRIMITIVES`].
@@ -108,7 +108,7 @@ pub fn primitives(gcc: &FoundTool) -> CompiledProgram<'_> {
     let mut sources = c_sources(&CALLS.folder);
     sources.retain(|(name, _)| name.ends_with(".h"));
     sources.extend(CALLS.folder.get_dir("primitives").map(c_sources).unwrap_or_default());
-    CompiledProgram { purpose: "building what measures a kernel", gcc, sources, flags: &[] }
+    CompiledProgram { purpose: "building what measures a kernel", gcc, sources, flags: Vec::new() }
 }
 
 /// The source of [the module](LOCK_MODULE), as files.

@@ -22,7 +22,7 @@ pub const VIRTUAL_SECONDS: Duration = Duration::from_secs(3600);
 pub const FAULTY_KERNEL: Duration = Duration::from_secs(900);
 /// Where hundreds of thousands of random operations are verified, in a kernel that checks itself.
 pub const VERIFIED_OPERATIONS: Duration = Duration::from_secs(4 * 3600);
-/// Where calls, signals and ends of processes are repeated millions of times.
+/// Where calls, page tables, signals and ends of processes are tried millions of times.
 pub const STRESS: Duration = Duration::from_secs(3 * 3600);
 /// Of a boot that only shows whether KVM works: with it, a boot takes about a second.
 pub(super) const KVM_PROBE: Duration = Duration::from_secs(10);

@@ -22,7 +22,7 @@ pub struct CompiledProgram<'a> {
     /// Names of its files, `.c` and `.h`, and their text.
     pub sources: Vec<(&'static str, &'static str)>,
     /// Flags of its own.
-    pub flags: &'static [&'static str],
+    pub flags: Vec<&'static str>,
 }
 
 impl<'a> CompiledProgram<'a> {
@@ -36,7 +36,7 @@ impl<'a> CompiledProgram<'a> {
     ) -> Self {
         let mut sources = c_sources(folder);
         sources.retain(|(file, _)| file.ends_with(".h") || file.strip_suffix(".c") == Some(name));
-        CompiledProgram { purpose, gcc, sources, flags }
+        CompiledProgram { purpose, gcc, sources, flags: flags.to_vec() }
     }
 }
 
@@ -69,7 +69,7 @@ impl KeptStep for CompiledProgram<'_> {
     }
 
     fn make(&self, at: &Path) -> Result<()> {
-        let flags: Vec<&str> = FLAGS.iter().chain(self.flags).copied().collect();
+        let flags: Vec<&str> = FLAGS.iter().chain(&self.flags).copied().collect();
         compile(self.purpose, &self.gcc.path, &self.sources, &flags, &at.join(Self::FILE))?;
         Ok(())
     }
@@ -100,6 +100,7 @@ mod tests {
         let program = |status: &'static str, flags: &'static [&'static str]| {
             let sources = vec![("a.c", "#include \"a.h\"\nint main(void) { return STATUS; }\n")];
             let sources = [sources, vec![("a.h", status)]].concat();
+            let flags = flags.to_vec();
             CompiledProgram { purpose: "building a program", gcc: &gcc, sources, flags }
         };
         let status = |path: &Path| Command::new(path).status().unwrap().code();
@@ -117,7 +118,8 @@ mod tests {
         let key = |path: &str| {
             let gcc = FoundTool { path: path.into(), version: None };
             let sources = vec![("a.c", "int main(void) { return 0; }\n")];
-            let program = CompiledProgram { purpose: "a test", gcc: &gcc, sources, flags: &[] };
+            let program =
+                CompiledProgram { purpose: "a test", gcc: &gcc, sources, flags: Vec::new() };
             program.key(Key::new("test")).unwrap()
         };
         assert_ne!(key("/usr/bin/gcc"), key("/usr/bin/aarch64-linux-gnu-gcc"));

@@ -22,7 +22,8 @@ pub struct Options {
     /// CPUs of the guest; Linux has one of them
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(2..=16))]
     pub cpus: u32,
-    /// Also repeat calls, signals and ends of processes 10^7, 10^5 and 10^4 times; takes long
+    /// Also repeat calls, changes of page tables, signals and ends of processes 10^7, 10^6, 10^5 and 10^4 times; takes
+    /// long
     #[arg(long)]
     pub stress: bool,
     /// The tables of the thesis, too: programs with threads on 2, 4 and 8 CPUs, and noise. Builds QEMU, once;
