@@ -63,11 +63,22 @@ mod tests {
             "rental_exclude(",
             "rental_include(",
             "rental_dirtyable_pages(",
-            "filemap_add_rental_folio(",
+            "gfp, true)",
             "RENTAL_SHIFT",
         ] {
             assert!(added.iter().any(|line| line.contains(hook)), "{hook}");
         }
+    }
+
+    /// What a maintainer of mm/ has to read: the files of its own are only called.
+    #[test]
+    fn fewer_than_sixty_lines_are_added_to_the_kernels_own_memory_management() {
+        let patch = RENTAL.patch("6.12").unwrap();
+        let of_code = |file: &&str| file.starts_with("a/mm/") && file.contains(".c b/");
+        let files = patch.split("diff --git ").skip(1).filter(of_code);
+        let lines = files.flat_map(|file| file.lines().filter(|line| !line.starts_with("+++")));
+        let added = lines.filter(|line| line.starts_with('+')).count();
+        assert!((1..60).contains(&added), "{added}");
     }
 
     #[test]

@@ -108,7 +108,8 @@ void *rental_take(void *entry, struct folio *folio)
 {
 	if (!rental_entry(entry))
 		return entry;
-	if (folio && atomic_read(excluded_of(folio->mapping)))
+	/* A copy is one page. */
+	if (folio && (folio_test_large(folio) || atomic_read(excluded_of(folio->mapping))))
 		folio = NULL;
 	return rental_use_up(entry, folio, RENTAL_DROPPED);
 }

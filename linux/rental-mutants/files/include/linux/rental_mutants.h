@@ -50,8 +50,8 @@ extern enum rental_mutant rental_mutant_used;
 	unlikely(READ_ONCE(rental_mutant_used) == RENTAL_MUTANT_##name)
 
 /* For the fault READAHEAD; it is filemap.c's own otherwise. */
-int filemap_add_rental_folio(struct address_space *mapping, struct folio *folio,
-			     pgoff_t index, gfp_t gfp);
+int add_folio(struct address_space *mapping, struct folio *folio,
+	      pgoff_t index, gfp_t gfp, bool take);
 
 void rental_delay(struct address_space *mapping);
 void rental_delay_copy(const u32 *generation, unsigned int times, unsigned int ms);
