@@ -12,7 +12,7 @@ use trimtab_lab::tools::{self, FoundTool};
 use trimtab_lab::workdir::{KeptStep, WorkDir, WorkError};
 use trimtab_link::Feature;
 use trimtab_machine::Isa;
-use trimtab_machine::boot::{Boot, Clock, boot};
+use trimtab_machine::boot::{Boot, Clock, boot_showing};
 use trimtab_machine::guest::compiled::{CompiledProgram, c_sources};
 use trimtab_machine::guest::{self, Workload, parallel};
 use trimtab_machine::kernel::{BuildInputs, GeneratedFiles, KernelImage, Toolchain};
@@ -124,6 +124,19 @@ impl<'work> Guest<'work> {
     /// # Errors
     /// A guest that does not come up, or in which something fails.
     pub fn boot(&self, setup: &Setup<'_>, folder: &Path) -> Result<Boot> {
+        self.boot_showing(setup, folder, &mut |_, _| {})
+    }
+
+    /// The same; `progress` is told how many of how many parts of its workload are done.
+    ///
+    /// # Errors
+    /// Those of [`boot`](Self::boot).
+    pub fn boot_showing(
+        &self,
+        setup: &Setup<'_>,
+        folder: &Path,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Boot> {
         let mut request = self.testbed.request(&self.kernel, &folder.join(setup.name));
         request.hardware.cpus = setup.cpus;
         if setup.counted {
@@ -136,7 +149,8 @@ impl<'work> Guest<'work> {
         let parameter = |parameter: &&str| format!("appkernel.{parameter}");
         request.arguments = setup.parameters.iter().map(parameter).collect();
         request.arguments.extend(setup.linux_cpus.map(|cpus| format!("maxcpus={cpus}")));
-        boot(&request).with_context(|| format!("the guest of {} failed", setup.name))
+        boot_showing(&request, progress)
+            .with_context(|| format!("the guest of {} failed", setup.name))
     }
 }
 

@@ -46,7 +46,10 @@ pub fn run(request: &Request, observer: &dyn Observe) -> Result<AppKernelReport>
     let folder = work.scratch()?;
     let boot = |setup: &Setup<'_>| {
         let stage = observer.stage(&format!("boot: {}", setup.name));
-        let booted = guest.boot(setup, folder.path())?;
+        let booted = guest.boot_showing(setup, folder.path(), &mut |done, total| {
+            stage.parts(total);
+            stage.at(done);
+        })?;
         stage.ended(false, "it came up, and ended well");
         anyhow::Ok(booted)
     };

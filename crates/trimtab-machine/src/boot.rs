@@ -106,6 +106,18 @@ pub struct Boot {
 /// If a file is missing, QEMU cannot do what is asked, or the guest does anything but run its
 /// workload to a good end in time; each of these is its own [`BootError`].
 pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
+    boot_showing(request, &mut |_, _| {})
+}
+
+/// The same; `progress` is told how many of how many parts are done each time that the guest's workload says so, in a
+/// line `trimtab: progress DONE TOTAL`.
+///
+/// # Errors
+/// Those of [`boot`].
+pub fn boot_showing(
+    request: &BootRequest,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Boot, BootError> {
     check(request)?;
     let console = request.folder.join("console.log");
     let traces = Traces {
@@ -131,7 +143,7 @@ pub fn boot(request: &BootRequest) -> Result<Boot, BootError> {
         .limit(request.limit)
         .grace(limits::ENDING);
     let command_line = job.command_line();
-    let report = watch(job.spawn_lines()?, request, &console)?;
+    let report = watch(job.spawn_lines()?, request, &console, progress)?;
 
     let blocks = match request.tracers.plugin {
         Some(_) => Some(trace::blocks(traces.plugin, &console)?),
@@ -272,12 +284,20 @@ fn without_qemu(mut tail: Tail) -> Tail {
     tail
 }
 
-fn watch(mut qemu: RunningJob, request: &BootRequest, log: &Path) -> Result<Report, BootError> {
+fn watch(
+    mut qemu: RunningJob,
+    request: &BootRequest,
+    log: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Report, BootError> {
     let mut console = Console::default();
     loop {
         match qemu.next_line() {
             Ok(Some(line)) => {
                 console.line(&line);
+                if let Some((done, total)) = console.progress.take() {
+                    progress(done, total);
+                }
                 if console.end.is_some() && !console.ending {
                     console.ending = true;
                     qemu.limit_from_now(limits::AFTER_LAST_LINE);

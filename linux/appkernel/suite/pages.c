@@ -149,8 +149,10 @@ long wrong_pages(long count)
 	for (size_t i = 0; i < WRITERS; i++)
 		if (pthread_create(&threads[i], NULL, writes, (void *)i))
 			return 1;
-	for (long i = 0; i < count; i++)
+	for (long i = 0; i < count; i++) {
 		wrong += change(&moved, (unsigned int)i);
+		operation_done();
+	}
 	for (unsigned int i = 0; i < WRITERS; i++)
 		wrong += unseen(i);
 	over = 1;

@@ -18,13 +18,27 @@ static unsigned int next_random(unsigned int *state)
 	return *state >> 8;
 }
 
+/* How many operations are done, of how many. */
+static long done, operations;
+
+/* Says now and then how far all is. */
+void operation_done(void)
+{
+	if (++done % (operations / 100 + 1))
+		return;
+	printf("trimtab: progress %ld %ld\n", done, operations);
+	fflush(stdout);
+}
+
 static long wrong_calls(long count)
 {
 	pid_t parent = getppid();
 	long wrong = 0;
 
-	for (long i = 0; i < count; i++)
+	for (long i = 0; i < count; i++) {
 		wrong += syscall(SYS_getppid) != parent;
+		operation_done();
+	}
 	return wrong;
 }
 
@@ -85,6 +99,7 @@ static long wrong_signals(long count)
 			seen->wrong++;
 		while (i - seen->handled > 8)
 			sched_yield();
+		operation_done();
 	}
 	if (waitpid(child, &result, 0) != child || result)
 		seen->wrong++;
@@ -142,6 +157,7 @@ static long wrong_ends(long count)
 			wrong += !WIFEXITED(result) || WEXITSTATUS(result) != 42;
 		else
 			wrong += !WIFSIGNALED(result) || WTERMSIG(result) != (how == 1 ? SIGSEGV : SIGKILL);
+		operation_done();
 	}
 	return wrong;
 }
@@ -149,14 +165,16 @@ static long wrong_ends(long count)
 /* Says how many of each there were, and how many errors; 0 if there was none. */
 int stress(long calls, long pages, long signals, long ends)
 {
-	long errors = wrong_calls(calls);
+	long errors;
 
+	operations = calls + pages + signals + ends;
+	errors = wrong_calls(calls);
 	if (pages)
 		errors += wrong_pages(pages);
 	if (signals)
 		errors += wrong_signals(signals);
 	errors += wrong_ends(ends);
-	printf("trimtab: appkernel stress-operations %ld\n", calls + pages + signals + ends);
+	printf("trimtab: appkernel stress-operations %ld\n", operations);
 	printf("trimtab: appkernel stress-forwarded %lld\n", status("left"));
 	printf("trimtab: appkernel stress-errors %ld\n", errors);
 	return errors != 0;

@@ -66,6 +66,7 @@ int test_segments(void);
 
 /* stress.c */
 int stress(long calls, long pages, long signals, long ends);
+void operation_done(void);
 
 /* failures.c */
 int failures(void);

@@ -22,6 +22,8 @@ pub(super) struct Console {
     /// Name of the workload and its exit code.
     pub(super) workload: Option<(String, i32)>,
     pub(super) ftrace: Option<FtraceEnd>,
+    /// How many of how many parts of its workload are done, if it said so since somebody last asked.
+    pub(super) progress: Option<(u64, u64)>,
     /// What init itself could not do.
     pub(super) errors: Vec<String>,
     /// What it said else: by topic, by name.
@@ -59,6 +61,7 @@ impl Console {
             Some(("finished", seconds)) => self.finished = duration(seconds),
             Some(("workload", words)) => self.workload = self.workload.take().or(workload(words)),
             Some(("ftrace", words)) => self.ftrace = ftrace(words),
+            Some(("progress", words)) => self.progress = parts(words).or(self.progress),
             Some(("error", text)) => self.errors.push(text.to_owned()),
             Some((topic, words)) => self.say(topic, words),
             None => {}
@@ -106,6 +109,12 @@ fn workload(words: &str) -> Option<(String, i32)> {
         ("failed", Some(code)) => Some((name, code.parse().ok().filter(|&code| code != 0)?)),
         _ => None,
     }
+}
+
+fn parts(words: &str) -> Option<(u64, u64)> {
+    let (done, total) = words.split_once(' ')?;
+    let (done, total) = (done.parse().ok()?, total.trim().parse().ok()?);
+    (done <= total).then_some((done, total))
 }
 
 fn ftrace(words: &str) -> Option<FtraceEnd> {
@@ -187,6 +196,15 @@ mod tests {
         ];
         assert_eq!(said, expected);
         assert!(!console.said_too_much());
+    }
+
+    #[test]
+    fn how_far_it_is_is_no_result() {
+        let console =
+            read("trimtab: progress 2 10\ntrimtab: progress 3 10\ntrimtab: progress 11 10");
+        assert_eq!(console.progress, Some((3, 10)));
+        assert!(console.said.is_empty());
+        assert_eq!(read("trimtab: progress 3\ntrimtab: progress a 10").progress, None);
     }
 
     #[test]

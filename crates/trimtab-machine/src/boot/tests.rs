@@ -67,6 +67,14 @@ fn a_good_boot_reports_its_times() {
 }
 
 #[test]
+fn who_watches_sees_how_far_the_workload_is() {
+    let lab = lab(&format!("echo 'trimtab: progress 1 2'; echo 'trimtab: progress 2 2'; {GOOD}"));
+    let mut seen = Vec::new();
+    boot_showing(&lab.request, &mut |done, total| seen.push((done, total))).unwrap();
+    assert_eq!(seen, [(1, 2), (2, 2)]);
+}
+
+#[test]
 fn linux_does_not_test_the_timer_of_a_machine_in_real_time() {
     for (isa, clock, expected) in [
         (Isa::X86_64, Clock::Real, true),
