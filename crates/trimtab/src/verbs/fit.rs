@@ -8,8 +8,8 @@ use clap::Subcommand;
 /// What to fit.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// A kernel to its boot
+    /// Fit a kernel to its boot: build, trace, lay out, link again, compare
     Kernel(kernel::Options),
-    /// A program to its start-up
+    /// Fit a program to its start: build, trace, lay out, link again, compare
     Program(program::Options),
 }

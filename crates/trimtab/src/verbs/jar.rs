@@ -36,7 +36,7 @@ pub struct Options {
     /// Functions that become methods of a Java class; main does not run then
     #[arg(
         long,
-        value_name = "NAMES",
+        value_name = "NAME,...",
         value_delimiter = ',',
         group = "exported",
         requires = "class"
@@ -67,7 +67,7 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["stubs", "profile_use"])]
     pub profile_generate: bool,
     /// Cut large functions by these profiles, so that what runs often is compiled together
-    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with = "stubs")]
+    #[arg(long, value_name = "FILE,...", value_delimiter = ',', conflicts_with = "stubs")]
     pub profile_use: Vec<PathBuf>,
     /// Also say how this function was cut, and what crosses the cuts
     #[arg(long, value_name = "FUNCTION", conflicts_with = "stubs")]

@@ -21,11 +21,11 @@ use crate::{destination, output};
 pub enum Verb {
     /// Say from a trace what renting would bring, before a kernel is patched
     Plan(plan::Options),
-    /// Build such a kernel, run loads in it, and return the memory beside them
+    /// Build a kernel that lends memory of idle devices, run loads in it, and return the memory beside them
     Run(run::Options),
-    /// The same kernel: how fast memory of several sizes comes back, plain, overwritten, or with what was in use kept
+    /// Say how fast lent memory of several sizes comes back: plain, overwritten, or with what was in use kept
     Sweep(sweep::Options),
-    /// Compare each byte of random operations in such guests, and in some whose kernel lacks something
+    /// Compare each byte of random file operations where memory is lent, also in kernels that lack something
     Verify(verify::Options),
 }
 

@@ -25,7 +25,7 @@ Example: draw the last experiment again, as a page
 
     trimtab report latest --html fit.html
 
-Example: what --json wrote, of whatever verb
+Example: what --json of a verb wrote that stores its result
 
     trimtab report fit.json --html fit.html")]
 pub struct Options {

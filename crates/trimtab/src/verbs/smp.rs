@@ -22,13 +22,13 @@ pub enum Verb {
     Predict(predict::Options),
     /// Draw how a workload gets faster with the number of CPUs
     Scale(scale::Options),
-    /// Draw the same with one lock around the kernel, with one for each subsystem, and with its own
+    /// Draw how a workload gets faster with CPUs with one lock around the kernel, one per subsystem, and its own
     Locks(locks::Options),
-    /// Run a program on CPUs that Linux does not know
+    /// Run a program on the CPUs of the application kernel, which Linux does not know
     Run(run::Options),
-    /// Say what these CPUs did
+    /// Say what the application kernel's CPUs did
     Status,
-    /// Test such CPUs in a guest, and count what calls and faults cost there
+    /// Test the application kernel in a guest, and count what its calls and faults cost
     BenchAppkernel(bench_appkernel::Options),
 }
 

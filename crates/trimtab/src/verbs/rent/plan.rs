@@ -23,7 +23,8 @@ Example: a board, for a minute of use
     trace-cmd record -b 65536 \\
         -e mm_filemap_add_to_page_cache -e mm_filemap_delete_from_page_cache \\
         -e mm_vmscan_kswapd_wake -e mm_vmscan_direct_reclaim_begin -e mm_vmscan_direct_reclaim_end \\
-        -e mm_lru_activate -e mm_lru_insertion -e ext4_free_inode -e ext4_evict_inode sleep 60
+        -e mm_lru_activate -e mm_lru_insertion -e ext4_free_inode -e ext4_evict_inode \\
+        -e mm_filemap_get_pages -e mm_filemap_fault -e ext4_da_write_begin sleep 60
     trace-cmd report > board.txt
     trimtab rent plan board.txt --pools 33,72,105 --html plan.html")]
 pub struct Options {

@@ -10,8 +10,8 @@ use crate::arguments;
 /// The guest: its kernel, its clock, and what runs in it beside the workloads of ours.
 #[derive(Debug, Args)]
 pub struct GuestOptions {
-    /// How many copies run at the same time: a number, or `each` for one on each CPU [default: each, of what has
-    /// threads of its own and of a command 1]
+    /// How many copies run at the same time: a number, or `each` for one bound to each CPU [default: each; 1 of fft, lu,
+    /// radix, make, suite and a command; 8 of postmark]
     #[arg(long, value_name = "N", value_parser = copies)]
     pub copies: Option<Copies>,
     /// By how many instructions a CPU may be ahead of the slowest; runs are repeated with half of it [default: 1000 of

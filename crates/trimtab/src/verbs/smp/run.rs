@@ -10,10 +10,11 @@ use trimtab_appkernel::device;
 #[command(after_help = "\
 Example: a program on CPUs of its own
 
-    insmod appkernel.ko
+    insmod linux/appkernel/module/appkernel.ko
     trimtab smp run -- ./program its arguments")]
 pub struct Options {
-    /// Let these CPUs answer getpid, gettid and sched_yield themselves, unless somebody watches
+    /// Let these CPUs answer getpid, gettid and sched_yield themselves, and waits and wakes at private futexes that
+    /// need nobody else; not where seccomp, audit or a tracer of calls is at work
     #[arg(long)]
     pub local_calls: bool,
     /// The program and its arguments

@@ -26,7 +26,7 @@ pub struct InputArguments {
     pub granularity: Grain,
     /// What can patch code at run time and is never used: without it all that it could patch stays
     /// in memory
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
     pub never_patched: Vec<Patcher>,
     /// Swapping begins when this function runs first; what ran before does not count [default:
     /// coldswap_activate, else mark_rodata_ro, mark_readonly or free_initmem]

@@ -29,13 +29,13 @@ pub struct Options {
     pub held_out: Vec<PathBuf>,
     /// Shares of all executed instructions that stay in memory
     #[arg(
-        long, value_name = "SHARES", value_delimiter = ',', value_parser = arguments::share,
+        long, value_name = "SHARE,...", value_delimiter = ',', value_parser = arguments::share,
         default_values_t = THRESHOLDS
     )]
     pub thresholds: Vec<f64>,
     /// Page frames of the cache
     #[arg(
-        long, value_name = "NUMBERS", value_delimiter = ',', default_values_t = FRAMES,
+        long, value_name = "N,...", value_delimiter = ',', default_values_t = FRAMES,
         value_parser = clap::value_parser!(u32).range(2..=65536)
     )]
     pub frames: Vec<u32>,

@@ -25,7 +25,7 @@ pub struct Options {
     #[arg(value_name = "NAME", required = true)]
     pub programs: Vec<String>,
     /// Only these searches; the first is what the others are held against
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub searches: Vec<Method>,
     /// Leave Optuna out
     #[arg(long)]
@@ -34,7 +34,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u64).range(2..))]
     pub seeds: u64,
     /// Numbers of sets of flags after which searches are looked at
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "100,300")]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "100,300")]
     pub budgets: Vec<usize>,
     /// Rounds in which the best of the first search is timed beside the program as it is, until it is clear which is
     /// faster; 0: it is not timed

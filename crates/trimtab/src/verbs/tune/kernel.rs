@@ -43,7 +43,7 @@ Example: flags, and the timer's frequency, preemption and CONFIG_CC_OPTIMIZE_FOR
     trimtab tune kernel --tune-choices --budget 100")]
 pub struct Options {
     /// System calls that flags are found by, all the same; the others judge
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_values = PAPER, conflicts_with = "profile")]
+    #[arg(long, value_name = "CALL,...", value_delimiter = ',', default_values = PAPER, conflicts_with = "profile")]
     pub calls: Vec<String>,
     /// Find flags by the calls of FILE, the JSON of tune profile, by how often they are made there
     #[arg(long, value_name = "FILE")]
@@ -64,7 +64,7 @@ pub struct Options {
     #[command(flatten)]
     pub search: SearchOptions,
     /// Have other searches try as many sets of flags, and say what they found
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub beside: Vec<Method>,
     /// Sets of flags that the search tries
     #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..))]

@@ -86,7 +86,7 @@ pub struct Options {
     pub srun: Vec<String>,
     /// Have workers build and count on these hosts, as many on one as it is named, started by ssh; without
     /// --ssh-copy they need trimtab, this folder and that of --work at the same paths
-    #[arg(long, value_name = "HOST", value_delimiter = ',', conflicts_with = "slurm", value_parser = host)]
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', conflicts_with = "slurm", value_parser = host)]
     pub ssh: Vec<String>,
     /// An option for ssh, as --ssh-option=-p2222
     #[arg(long, value_name = "OPTION", requires = "hosts", allow_hyphen_values = true)]
