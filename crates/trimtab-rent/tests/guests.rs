@@ -106,7 +106,7 @@ fn a_kernel_that_checks_itself_passes_its_unit_tests_and_the_oracle() {
     };
     // They need all regions for themselves.
     let tests = std::fs::read_to_string(boot(Arm::Idle, "none", 1, &[]).console).unwrap();
-    assert!(tests.contains("# rental: pass:14 fail:0 skip:0"), "{tests}");
+    assert!(tests.contains("# rental: pass:15 fail:0 skip:0"), "{tests}");
     let moving = ["rent_devices.active_pages=100000", "rent_devices.active_us=20000"];
     for (script, cpus, moves) in
         [("one", 1, false), ("two", 2, false), ("fat", 1, false), ("two", 2, true)]

@@ -291,7 +291,7 @@ void *rental_store_copy(struct folio *folio, void *shadow, bool encrypted,
 	slot->index = owner->index;
 	slot->active = owner->active;
 	slot->state = RENTAL_BUSY;
-	__set_bit(slot - region->slots, region->dirty);
+	set_bit(slot - region->slots, region->dirty);
 	/* Now: as soon as it is listed, another copy may have the slot. */
 	entry = rental_make_entry(region, slot);
 	phase = region->phase;

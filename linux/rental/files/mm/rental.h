@@ -95,8 +95,8 @@ struct rental_list {
  * @storing: bit map of those of them that take new copies
  * @stores: whether any of them does
  * @dirty: bit map of slots with bytes of a file, maybe of an earlier copy. Set
- *	with rental_lock in open chunks, cleared with @lock in closed ones; no
- *	two chunks share a word.
+ *	with rental_lock in open chunks, cleared with @lock in closed ones;
+ *	atomically, as chunks of large pages share a word.
  * @nr_rented: how many pages of it are rented, without holes
  * @nr_holes: how many of its pages are holes
  * @holes: how many pages of each chunk

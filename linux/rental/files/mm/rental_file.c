@@ -13,6 +13,7 @@
 #include <linux/pagemap.h>
 #include <linux/shmem_fs.h>
 #include <linux/swap.h>
+#include <linux/uio.h>
 
 #include "internal.h"
 #include "rental.h"
@@ -136,6 +137,9 @@ size_t rental_read(struct kiocb *iocb, struct iov_iter *iter)
 	if (!rental_entry(entry))
 		return 0;
 	copied = rental_read_copy(entry, inode, iocb->ki_pos, iter);
+	/* It does not fault @iter in. Who must not wait gets no folio instead. */
+	if (!copied && !fault_in_iov_iter_writeable(iter, PAGE_SIZE - offset_in_page(iocb->ki_pos)))
+		copied = rental_read_copy(entry, inode, iocb->ki_pos, iter);
 	iocb->ki_pos += copied;
 	/* A page that is read a piece at a time is one hit. */
 	if (copied && index != last) {

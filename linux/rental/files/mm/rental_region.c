@@ -258,6 +258,8 @@ int rental_add_hole(struct rental_region *region, size_t offset, size_t size)
 		if (slot->state != RENTAL_HOLE)
 			region->holes[i / RENTAL_CHUNK_SLOTS]++;
 		slot->state = RENTAL_HOLE;
+		/* What is there now is not of a file. */
+		clear_bit(i, region->dirty);
 		spin_unlock_irq(&rental_lock);
 	}
 	mutex_unlock(&region->lock);
@@ -383,7 +385,7 @@ static void scrub(struct rental_region *region, unsigned long first,
 	lockdep_assert_held(&region->lock);
 	for_each_set_bit_from(i, region->dirty, last + 1) {
 		clear_page(rental_address(region, &region->slots[i]));
-		__clear_bit(i, region->dirty);
+		clear_bit(i, region->dirty);
 		if (++scrubbed % RENTAL_CHUNK_SLOTS == 0)
 			cond_resched();
 	}
@@ -534,12 +536,14 @@ void rental_drop_all(void)
  */
 void rental_remove_region(struct rental_region *region)
 {
-	unsigned long i;
+	unsigned long i, chunk;
 
 	mutex_lock(&rental_mutex);
 	mutex_lock(&region->lock);
 	close_all(region);
-	scrub(region, 0, region->nr_slots - 1);
+	for_each_set_bit(chunk, region->rented, chunks_of(region))
+		scrub(region, chunk * RENTAL_CHUNK_SLOTS,
+		      min((chunk + 1) * RENTAL_CHUNK_SLOTS, region->nr_slots) - 1);
 	for (i = 0; i < region->nr_slots; i++)
 		first_generation = max(first_generation,
 				       region->slots[i].generation + 1);

@@ -123,12 +123,18 @@ static struct rental_region *find(const struct device_node *node,
 	return found;
 }
 
-/* Lends all of a region again if it is lent with other scrubbing. */
+/* Lends all of a region again if it is lent with other scrubbing; nothing if a driver has a part of it. */
 static struct rental_region *lend_again(struct rental_region *region, bool scrubs)
 {
 	size_t size = region->nr_slots << PAGE_SHIFT;
+	bool all;
 	int error;
 
+	mutex_lock(&region->lock);
+	all = region->nr_rented + region->nr_holes == region->nr_slots;
+	mutex_unlock(&region->lock);
+	if (!all)
+		return ERR_PTR(-EINVAL);
 	if (READ_ONCE(region->scrubs) == scrubs)
 		return region;
 	error = return_memory(region, 0, size, RENTAL_SCRUB_NOW, NULL);
@@ -147,7 +153,7 @@ static struct rental_region *lend_again(struct rental_region *region, bool scrub
  * not remove it.
  * Context: may sleep.
  * Return: the region, -ENOENT if nothing was reserved by that name, -EINVAL if
- * another driver uses that of the node, or an error of rental_add_region().
+ * another driver has a part of it, or an error of rental_add_region().
  */
 struct rental_region *rental_reserved_region(const char *name, bool scrubs)
 {
@@ -172,7 +178,7 @@ EXPORT_SYMBOL_GPL(rental_reserved_region);
  * it.
  * Context: may sleep.
  * Return: the region, -ENOENT if the node names none, -ENODEV if it names other
- * memory or such as could not be lent, -EINVAL if another driver uses it.
+ * memory or such as could not be lent, -EINVAL if another driver has a part of it.
  */
 struct rental_region *rental_device_region(const struct device_node *device,
 					   int index, bool scrubs)

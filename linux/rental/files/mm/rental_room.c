@@ -72,7 +72,10 @@ static unsigned long isolate_on(struct pglist_data *node, struct list_head *foun
 	do {
 		struct lruvec *lruvec = mem_cgroup_lruvec(group, node);
 
-		isolated += isolate(lruvec, found, most - isolated, to_scan);
+		/* What a group was promised stays. */
+		mem_cgroup_calculate_protection(NULL, group);
+		if (!mem_cgroup_below_min(NULL, group))
+			isolated += isolate(lruvec, found, most - isolated, to_scan);
 		if (isolated == most) {
 			mem_cgroup_iter_break(NULL, group);
 			break;
@@ -150,6 +153,9 @@ void rental_make_room(unsigned long pages, unsigned long *to_scan)
 {
 	if (has_room(WMARK_HIGH, pages))
 		return;
-	while (make_room(pages, to_scan) && !has_room(WMARK_LOW, pages))
+	while (make_room(pages, to_scan) && !has_room(WMARK_LOW, pages)) {
+		preempt_disable();
 		drain_local_pages(NULL);
+		preempt_enable();
+	}
 }

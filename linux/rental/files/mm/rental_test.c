@@ -312,6 +312,30 @@ static void rental_test_holes_are_left_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, region->nr_rented, 0);
 }
 
+static void rental_test_what_is_not_rented_is_not_overwritten(struct kunit *test)
+{
+	void *memory = region->memory;
+	unsigned long i;
+
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, SIZE, false), 0);
+	for (i = 0; i < SLOTS; i++)
+		store(test, i, 'o');
+	KUNIT_ASSERT_EQ(test, return_memory(region, 0, SIZE, RENTAL_SCRUB_NONE,
+					    NULL), 0);
+	memset(memory, 'p', SIZE);
+	KUNIT_ASSERT_EQ(test, rental_add_hole(region, 0, PAGE_SIZE), 0);
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, RENTAL_CHUNK, false), 0);
+	KUNIT_ASSERT_EQ(test, return_memory(region, 0, RENTAL_CHUNK,
+					    RENTAL_SCRUB_NOW, NULL), 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(memory, 'p', PAGE_SIZE));
+	KUNIT_ASSERT_EQ(test, rent_memory(region, 0, RENTAL_CHUNK, false), 0);
+	rental_remove_region(region);
+	region = NULL;
+	KUNIT_EXPECT_NULL(test, memchr_inv(memory + RENTAL_CHUNK, 'p',
+					   SIZE - RENTAL_CHUNK));
+	vfree(memory);
+}
+
 static void rental_test_scrub_overwrites_what_was_stored(struct kunit *test)
 {
 	unsigned long i;
@@ -390,6 +414,7 @@ static struct kunit_case rental_test_cases[] = {
 	KUNIT_CASE(rental_test_wrong_ranges_are_refused),
 	KUNIT_CASE(rental_test_regions_must_be_sound),
 	KUNIT_CASE(rental_test_holes_are_left_out),
+	KUNIT_CASE(rental_test_what_is_not_rented_is_not_overwritten),
 	KUNIT_CASE(rental_test_scrub_overwrites_what_was_stored),
 	KUNIT_CASE(rental_test_encrypted_files_need_a_scrub),
 	KUNIT_CASE(rental_test_drop_keeps_what_is_rented),
