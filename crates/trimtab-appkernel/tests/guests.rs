@@ -58,7 +58,7 @@ fn threads_run_on_cpus_that_linux_does_not_know() {
     println!("{}", report.terminal(100));
     assert_eq!(report.failures(), [""; 0], "{report:#?}");
     assert_eq!(report.checks.len(), 5);
-    assert_eq!(report.tests.len(), 39);
+    assert_eq!(report.tests.len(), 41);
     // Instructions, so they hardly differ from machine to machine.
     let at_most = |cost: &Cost, times: f64| {
         assert!(cost.native > 0 && cost.ratio() <= times, "{cost:?}: {report:#?}");

@@ -64,8 +64,8 @@ fn ends(guest: &Guest<'_>, setup: &Setup<'_>) -> (BootError, String) {
 
 /// All tests where Linux has one CPU, where it has two, and where these come and go.
 fn tests_of_all(guest: &Guest<'_>) {
-    passes(guest, &Setup { name: "one", ..ALL }, 39);
-    passes(guest, &Setup { name: "two", cpus: 4, linux_cpus: Some(2), ..ALL }, 39);
+    passes(guest, &Setup { name: "one", ..ALL }, 41);
+    passes(guest, &Setup { name: "two", cpus: 4, linux_cpus: Some(2), ..ALL }, 41);
     passes(guest, &Setup { name: "hotplug", workload: HOTPLUG, ..ALL }, 16);
 }
 
@@ -124,7 +124,7 @@ fn checked<'work>(work: &'work WorkDir, smp: bool, how: &str, on: &str) -> Guest
     if smp {
         tests_of_all(&guest);
     } else {
-        passes(&guest, &Setup { name: "up", ..three }, 39);
+        passes(&guest, &Setup { name: "up", ..three }, 41);
     }
     passes(&guest, &Setup { name: "reload", workload: RELOAD, ..three }, 12);
     let stress = Setup { name: "stress", workload: STRESS_SHORT, parameters: &["burst=0"], ..four };

@@ -108,6 +108,8 @@ struct ak_mm {
  * @own_fsbase: what the CPU has of the former
  * @own_gsbase: and of the latter
  * @fpu: where its floating-point registers are
+ * @fpu_mask: which of them threads have
+ * @last_cr3: @user_cr3 of the last thread that ran
  * @cycles: time-stamp counter: how long the last stay in user mode took
  * @state: see enum ak_state
  * @syscall_work: what Linux wants to do at the thread's system calls; NULL if the CPU answers none itself
@@ -149,6 +151,7 @@ struct ak_mm {
  * @xcr0: extended control register 0, with xsave
  * @xss: MSR_IA32_XSS, with xsaves
  * @xfd: MSR_IA32_XFD, with extended feature disabling
+ * @spec_ctrl: MSR_IA32_SPEC_CTRL, if there is one
  * @gdt: descriptor table
  * @idt: entries for exceptions and interrupts
  */
@@ -158,7 +161,7 @@ struct ak_cpu {
 
 	u64 fault_address, fsbase, gsbase, own_fsbase, own_gsbase;
 	void *fpu;
-	u64 cycles;
+	u64 fpu_mask, last_cr3, cycles;
 	int state, halted, waiter, woken;
 	u32 home_id;
 	atomic_t recalled;
@@ -178,7 +181,7 @@ struct ak_cpu {
 	u64 died[4];
 	u64 runs, calls, faults, kicks, others, answered, cleared, user_cycles;
 
-	u64 cr0, cr4, pat, efer, star, syscall_mask, apic_base, xcr0, xss, xfd;
+	u64 cr0, cr4, pat, efer, star, syscall_mask, apic_base, xcr0, xss, xfd, spec_ctrl;
 	struct desc_struct gdt[GDT_ENTRIES] __aligned(16);
 	gate_desc idt[256] __aligned(16);
 };

@@ -110,6 +110,15 @@ static __always_inline void load_bases(struct ak_cpu *cpu)
 	}
 }
 
+/* What one process taught the CPU about its branches must not lead another one's. */
+static __always_inline void forget_branches(struct ak_cpu *cpu)
+{
+	if (!cpu_feature_enabled(X86_FEATURE_IBPB) || cpu->last_cr3 == cpu->user_cr3)
+		return;
+	cpu->last_cr3 = cpu->user_cr3;
+	write_msr(MSR_IA32_PRED_CMD, PRED_CMD_IBPB);
+}
+
 /*
  * Whether Linux would do nothing at a system call but the call. All is read as the call is made, as Linux does:
  * what another CPU changes meanwhile holds from the next call on.
@@ -273,6 +282,7 @@ static __always_inline void run(struct ak_cpu *cpu)
 		cpu->vector = AK_KICK;
 		goto done;
 	}
+	forget_branches(cpu);
 	ak_restore_fpu(cpu);
 	cpu->runs++;
 	began = cycles();
@@ -358,6 +368,14 @@ noinline void ak_cpu_main(struct ak_cpu *cpu)
 	write_msr(MSR_STAR, cpu->star);
 	write_msr(MSR_LSTAR, (u64)ak_syscall_entry);
 	write_msr(MSR_SYSCALL_MASK, cpu->syscall_mask);
+	/* Where Linux had the CPU before, these are still its own. */
+	write_msr(MSR_IA32_SYSENTER_CS, 0);
+	write_msr(MSR_IA32_SYSENTER_ESP, 0);
+	write_msr(MSR_IA32_SYSENTER_EIP, 0);
+	if (cpu_feature_enabled(X86_FEATURE_RDTSCP) || cpu_feature_enabled(X86_FEATURE_RDPID))
+		write_msr(MSR_TSC_AUX, 0);
+	if (cpu_feature_enabled(X86_FEATURE_MSR_SPEC_CTRL))
+		write_msr(MSR_IA32_SPEC_CTRL, cpu->spec_ctrl);
 	write_msr(MSR_GS_BASE, (u64)cpu);
 	cpu->own_fsbase = read_msr(MSR_FS_BASE);
 	cpu->own_gsbase = read_msr(MSR_KERNEL_GS_BASE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Into user mode and back, on a CPU of the module. */
 #include <linux/linkage.h>
+#include <asm/alternative.h>
 #include <asm/nospec-branch.h>
 #include <asm/segment.h>
 #include <asm/smap.h>
@@ -67,6 +68,7 @@ SYM_FUNC_START(ak_enter_user)
 	/* orig_ax */
 	addq	$8, %rsp
 	swapgs
+	CLEAR_CPU_BUFFERS
 	iretq
 SYM_FUNC_END(ak_enter_user)
 
@@ -123,6 +125,7 @@ SYM_CODE_START_LOCAL(ak_trap)
 	testb	$3, 24(%rsp)
 	jz	.Lfrom_kernel
 	swapgs
+	ALTERNATIVE "", "lfence", X86_FEATURE_FENCE_SWAPGS_USER
 	/* In struct pt_regs, the vector is where %rdi belongs, and the error code is orig_ax. */
 	movq	%rdi, %gs:AK_SCRATCH
 	movq	8(%rsp), %rdi
@@ -133,6 +136,7 @@ SYM_CODE_START_LOCAL(ak_trap)
 	jmp	ak_leave_user
 
 .Lfrom_kernel:
+	ALTERNATIVE "", "lfence", X86_FEATURE_FENCE_SWAPGS_KERNEL
 	/* A load of the thread's memory that is not there: it goes on behind it. */
 	cmpq	$X86_TRAP_PF, (%rsp)
 	jne	.Lis_not_load

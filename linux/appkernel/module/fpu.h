@@ -7,8 +7,8 @@
 #include <asm/fpu/types.h>
 #include "appkernel.h"
 
-/* All but protection keys, which Linux carries apart; threads with these stay on CPU 0. */
-#define AK_FPU_MASK "a" (~(u32)XFEATURE_MASK_PKRU), "d" (-1)
+/* Of the features of a CPU, those that a thread's memory has room for. */
+#define AK_FPU_MASK "a" ((u32)cpu->fpu_mask), "d" ((u32)(cpu->fpu_mask >> 32))
 
 static __always_inline void ak_restore_fpu(struct ak_cpu *cpu)
 {

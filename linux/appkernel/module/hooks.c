@@ -253,13 +253,17 @@ static noinline void look_at_call(struct pt_regs *regs, long number)
 {
 	struct ak_thread *thread = ak_thread_find(current);
 
-	if (!thread)
-		return;
-	thread->looked_at = true;
-	if (thread->local && ak_futex_waits(regs, number))
-		ak_futex_enter(thread, regs, number);
+	if (thread) {
+		thread->looked_at = true;
+		if (thread->local && ak_futex_waits(regs, number))
+			ak_futex_enter(thread, regs, number);
+	}
+	/* A thread that was never attached shares memory with some that were, too. */
 	if (is_local_call(regs, number))
 		go_home();
+	/* With one CPU online, Linux takes this for done; some of its commands are about all processes. */
+	if (number == __NR_membarrier)
+		ak_pull(NULL);
 }
 
 /* For each system call of the machine: all but a few are of no interest. */
@@ -271,14 +275,10 @@ static void on_sys_enter(void *data, struct pt_regs *regs, long number)
 		look_at_call(regs, number);
 }
 
+/* Not in the hook itself, which then needs no more registers. */
 static noinline void look_back(struct ak_thread *thread)
 {
-	struct pt_regs *regs = task_pt_regs(current);
-
-	thread->looked_at = ak_futex_exit(thread, regs->ax);
-	/* With one CPU online, Linux takes this for done; some of its commands are about all processes. */
-	if (regs->orig_ax == __NR_membarrier)
-		ak_pull(NULL);
+	thread->looked_at = ak_futex_exit(thread, task_pt_regs(current)->ax);
 }
 
 static void on_sys_exit(void *data, struct pt_regs *regs, long result)

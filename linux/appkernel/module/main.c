@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 #include <asm/apic.h>
 #include <asm/cpufeature.h>
+#include <asm/special_insns.h>
 #include "appkernel.h"
 
 static unsigned int cpus;
@@ -140,6 +141,10 @@ static int check_machine(void)
 	if (cpu_feature_enabled(X86_FEATURE_CALL_DEPTH)) {
 		pr_err("calls are counted in per-CPU data: boot without retbleed=stuff\n");
 		return -EOPNOTSUPP;
+	}
+	if (__read_cr4() & X86_CR4_VMXE) {
+		pr_err("KVM has the interrupt by which threads come back: rmmod kvm_intel\n");
+		return -EBUSY;
 	}
 	if (!boot_cpu_has(X86_FEATURE_APIC)) {
 		pr_err("CPU 0 has no local APIC, by which others are started\n");

@@ -179,7 +179,10 @@ static void fill_registers(struct ak_cpu *cpu)
 		cpu->xcr0 = xgetbv(XCR_XFEATURE_ENABLED_MASK);
 	if (boot_cpu_has(X86_FEATURE_XSAVES))
 		rdmsrl(MSR_IA32_XSS, cpu->xss);
-	/* That of a program that asked for nothing; others are unsupported. */
+	if (boot_cpu_has(X86_FEATURE_MSR_SPEC_CTRL))
+		rdmsrl(MSR_IA32_SPEC_CTRL, cpu->spec_ctrl);
+	/* Those of a program that asked for nothing; others are unsupported. Linux carries protection keys apart. */
+	cpu->fpu_mask = current->thread.fpu.fpstate->xfeatures & ~XFEATURE_MASK_PKRU;
 	if (boot_cpu_has(X86_FEATURE_XFD))
 		rdmsrl(MSR_IA32_XFD, cpu->xfd);
 }

@@ -393,6 +393,15 @@ static void back_to_breakpoint(struct pt_regs *regs)
 		regs->ip -= 1;
 }
 
+/* A single step is over: the thread set the flag itself. Anything else is an instruction of one byte, icebp. */
+static void back_to_debug_trap(struct pt_regs *regs)
+{
+	if (regs->flags & X86_EFLAGS_TF)
+		force_sig(SIGTRAP);
+	else
+		regs->ip -= 1;
+}
+
 /* True if the thread can go on elsewhere. */
 static bool came_back(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_regs *regs)
 {
@@ -407,13 +416,16 @@ static bool came_back(struct ak_thread *thread, struct ak_cpu *cpu, struct pt_re
 		cpu->kicks++;
 		/* Another's turn, if there is one. */
 		return !ak_threads_wait();
-	case X86_TRAP_BP:
-		back_to_breakpoint(regs);
-		fallthrough;
-	default:
-		cpu->others++;
-		return false;
 	}
+	cpu->others++;
+	/* Traps are reported behind their instruction. */
+	if (cpu->vector == X86_TRAP_BP)
+		back_to_breakpoint(regs);
+	else if (cpu->vector == X86_TRAP_DB)
+		back_to_debug_trap(regs);
+	else if (cpu->vector == X86_TRAP_OF)
+		regs->ip -= 2;
+	return false;
 }
 
 /* What the CPU answers system calls with. */

@@ -175,11 +175,43 @@ static void divide(void)
 			 : : : "eax", "ecx", "edx");
 }
 
+/* This is reported behind its instruction: it must not be taken for done. */
+static void overflow(void)
+{
+	__asm__ volatile("int $4");
+}
+
+static volatile long first_step;
+
+static void on_step(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *user = context;
+
+	(void)number;
+	(void)info;
+	if (!first_step)
+		first_step = user->uc_mcontext.gregs[REG_RIP];
+	user->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+}
+
+/* The first single step ends behind the instruction that follows the one that begins it. */
+static int test_single_step(void)
+{
+	struct sigaction action = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
+	long place;
+
+	if (sigaction(SIGTRAP, &action, NULL) || !elsewhere())
+		return 1;
+	__asm__ volatile("lea 1f(%%rip), %0; sub $128, %%rsp; pushf; orl $0x100, (%%rsp); popf; nop;"
+			 "1: nop; add $128, %%rsp" : "=r"(place) : : "cc", "memory");
+	return first_step != place;
+}
+
 static int test_exceptions(void)
 {
 	return dies_by(SIGSEGV, wild_write) || dies_by(SIGILL, undefined_instruction) ||
 	       dies_by(SIGTRAP, breakpoint) || dies_by(SIGSEGV, execute_data) ||
-	       dies_by(SIGFPE, divide);
+	       dies_by(SIGFPE, divide) || dies_by(SIGSEGV, overflow) || test_single_step();
 }
 
 static int test_kill(void)
@@ -258,6 +290,8 @@ static const struct {
 	{ "threads", test_threads, "attach" },
 	{ "crowd", test_crowd, "attach" },
 	{ "local_futex", test_local_futex, "attach" },
+	{ "stranger_futex", test_stranger_futex, "later" },
+	{ "membarrier", test_membarrier, "later" },
 	{ "robust", test_robust, "attach" },
 	{ "exceptions", test_exceptions, "attach" },
 	{ "kill", test_kill, "attach" },

@@ -20,6 +20,8 @@ int elsewhere(void);
 /* locks.c */
 int test_threads(void);
 int test_local_futex(void);
+int test_stranger_futex(void);
+int test_membarrier(void);
 int test_robust(void);
 
 /* around.c */
